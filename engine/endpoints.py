@@ -34,7 +34,7 @@ FIRST_WAIT, LONGEST_WAIT = 0.5, 120.0
 """Seconds before the first retry, doubled for each later one; the most a server may ask for."""
 SECONDS = 120.0
 """Timeout of one answer, from the request to its last byte."""
-MOST_BYTES = 2**28
+MAX_BYTES = 2**28
 _CONNECT_SECONDS = 10.0
 _AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504, 529})
 _TOO_MUCH = frozenset({400, 413, 422})
@@ -80,19 +80,22 @@ class Address:
             host, port = "", None
         if "@" in url or parts.query:  # before any message that repeats the address
             raise UserError(
-                "The address of an endpoint holds a password or a query, and would be kept.",
+                "The address of an endpoint contains a password or a query, which would be stored.",
                 f"Write URL#MODEL alone; the key is read from {KEY}.",
             )
         if parts.scheme not in ("http", "https") or not host or not model.strip():
             raise UserError(
-                f"'{text}' is no endpoint.", "Write URL#MODEL, as https://api.openai.com/v1#MODEL."
+                f"'{text}' is not an endpoint.",
+                "Write URL#MODEL, as https://api.openai.com/v1#MODEL.",
             )
         path = re.sub(r"(/embeddings|/chat/completions)?/*$", "", parts.path)
         place = f"[{host}]" if ":" in host else host
         found = cls(f"{parts.scheme}://{place}{f':{port}' if port else ''}{path}", model.strip())
         if parts.scheme == "http" and not found.is_here:
             raise UserError(
-                f"http sends texts to {host} for all on the way to read.", "Write https."
+                f"http would send texts to {host} unencrypted.",
+                "Write https.",
+                code="denied",
             )
         return found
 
@@ -168,6 +171,7 @@ class Endpoint:
                 "receive texts.",
                 "Allow it: `theodolite encoders add 'SPEC' --send-texts`, the box on the page "
                 f"Encoders, or load(SPEC, send_texts=['{self.address.url}']).",
+                code="denied",
             )
         content = json.dumps({"model": self.address.model, **body}).encode()
         why = ""
@@ -183,7 +187,9 @@ class Endpoint:
             if number + 1 < tries:  # jitter: clients that failed together do not retry together
                 wait = FIRST_WAIT * 2**number * random.uniform(0.5, 1.0)
                 self._sleep(wait if retry_after is None else retry_after + wait)
-        raise UserError(f"{self.address.host} gave no answer: {why}.", "Try again later.")
+        raise UserError(
+            f"{self.address.host} gave no answer: {why}.", "Try again later.", code="unreachable"
+        )
 
     def _pace(self, tokens: int) -> None:
         """Wait until the limits allow the next request."""
@@ -219,8 +225,11 @@ class Endpoint:
                     raw += part
                     if time.monotonic() > end:
                         raise httpx2.ReadTimeout("")
-                    if len(raw) > MOST_BYTES:
-                        raise UserError(f"The answer of {self.address.host} has no end.")
+                    if len(raw) > MAX_BYTES:
+                        raise UserError(
+                            f"The answer of {self.address.host} is over {MAX_BYTES >> 20} MiB.",
+                            code="too-large",
+                        )
         except httpx2.TimeoutException as error:
             raise _Again(f"nothing within {self._seconds:g} seconds") from error
         except httpx2.HTTPError as error:
@@ -240,8 +249,9 @@ class Endpoint:
             found = None
         if not isinstance(found, dict):
             raise UserError(
-                f"{self.address.url} does not speak OpenAI's API: the answer is no JSON object.",
+                f"{self.address.url} does not speak OpenAI's API: the answer is not a JSON object.",
                 "The address usually ends with /v1.",
+                code="wrong-kind",
             )
         return found
 
@@ -255,12 +265,17 @@ class Endpoint:
             return UserError(
                 f"{host} sends on to {to}; texts and keys do not follow.",
                 "Give the address where the API is.",
+                code="unreachable",
             )
         if status in (401, 403):
             hint = f"Set the environment variable {KEY}, or {_own_key(self.address)} for this host."
-            return UserError(f"{host} does not let us in ({text}).", hint)
+            return UserError(f"{host} denies access ({text}).", hint, code="denied")
         kind = Unacceptable if status in _TOO_MUCH else UserError
-        return kind(f"{host} refuses ({text}).", "Check the address, the model and its limits.")
+        return kind(
+            f"{host} refuses ({text}).",
+            "Check the address, the model and its limits.",
+            code="unreachable",
+        )
 
 
 def _own_key(address: Address) -> str:
@@ -272,7 +287,7 @@ def _key(address: Address) -> str:
     for name in (_own_key(address), KEY):
         if value := os.environ.get(name, "").strip():
             if not re.fullmatch(r"[!-~]+", value):
-                raise UserError(f"{name} holds a character that no key has.", "Set it again.")
+                raise UserError(f"{name} contains a character that no key has.", "Set it again.")
             return value
     return ""
 

@@ -1,4 +1,4 @@
-"""Start-up of a published app on lent GPUs, before its first visitor."""
+"""Start-up of a published app on ZeroGPU, before its first visitor."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from theodolite.engine.errors import UserError
 if TYPE_CHECKING:
     import numpy as np
 
-    from theodolite.engine.encoders.lent import Encode
+    from theodolite.engine.encoders.zerogpu import Encode
 
 _TAG = re.compile(r"<[^>]*>")
 
@@ -20,13 +20,13 @@ def lend(decorated: Encode, store: Path) -> None:
     """Run models through a decorated function, and load the available encoders of a store.
 
     Args:
-        decorated: a function that calls `lent.encode`, decorated by the package `spaces`.
+        decorated: a function that calls `zerogpu.encode`, decorated by the package `spaces`.
         store: whose encoders stay in memory from now on.
     """
     import gradio as gr
 
     from theodolite.app.workspace import Workspace
-    from theodolite.engine.encoders import lent
+    from theodolite.engine.encoders import zerogpu
 
     def ask(number: int, sentences: list[str]) -> list[np.ndarray]:
         try:
@@ -36,7 +36,7 @@ def lend(decorated: Encode, store: Path) -> None:
             advice = "Try it again later, or with an encoder that needs none."
             raise UserError(f"No GPU was lent for this: {text}.", advice) from error
 
-    lent.lend(ask)
+    zerogpu.use(ask)
     workspace = Workspace(store, demo=True)
     for row in workspace.store.encoders.list():
         try:

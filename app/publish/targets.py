@@ -168,9 +168,9 @@ _GPU = f'''
 @spaces.GPU(duration={GPU_SECONDS})
 def encode(number, sentences):
     """What runs on a GPU: the model of this number turns sentences into vectors."""
-    from theodolite.engine.encoders import lent
+    from theodolite.engine.encoders import zerogpu
 
-    return lent.encode(number, sentences)
+    return zerogpu.encode(number, sentences)
 '''
 _READ = """    from theodolite.app.publish.started import lend
 

@@ -16,7 +16,7 @@ from theodolite.engine.corpus.encode import VERSION
 from theodolite.engine.corpus.files import CUT, MANIFEST, read_json
 from theodolite.engine.encoders.base import sentence_key
 from theodolite.engine.encoders.fingerprint import fingerprint
-from theodolite.engine.encoders.known import KnownVectors
+from theodolite.engine.encoders.source import KnownVectors
 from theodolite.engine.errors import UserError, first_line
 from theodolite.engine.stamps import check_unchanged, stamp
 

@@ -87,7 +87,9 @@ def measure(spec: str, send_texts: Sequence[str] = ()) -> dict[str, Any]:
     kinds = {source.kind for source in parse(spec).sources}
     if "vectors" in kinds:
         raise UserError(
-            f"{spec} holds vectors of sentences and encodes none.", "There is nothing to measure."
+            f"{spec} holds vectors of sentences and encodes none.",
+            "There is nothing to measure.",
+            code="wrong-kind",
         )
     process, peak = psutil.Process(), 0
     before = process.memory_info().rss
@@ -223,10 +225,10 @@ def in_own_process(
     except ValueError:
         text = (done.stderr.strip().splitlines() or [f"it ended with {done.returncode}"])[-1]
         raise UserError(
-            f"{spec} cannot be measured: {text}", "Does it encode a sentence?"
+            f"{spec} cannot be measured: {text}", "Does it encode a sentence?", code="failed"
         ) from None
     if "error" in found:
-        raise UserError(found["error"], found["hint"])
+        raise UserError(found["error"], found["hint"], code=found["code"])
     return found
 
 
@@ -240,7 +242,7 @@ def main() -> None:
     try:
         found = measure(sys.argv[1], sys.argv[2:])
     except UserError as error:
-        found = {"error": error.message, "hint": error.hint}
+        found = {"error": error.message, "hint": error.hint, "code": error.code}
     sys.stdout.write(json.dumps(found) + "\n")
 
 

@@ -2,12 +2,11 @@
 
 from theodolite.engine.encoders.base import Encoder, VectorCache, is_encoder
 from theodolite.engine.encoders.cached import MemoryCache
-from theodolite.engine.encoders.facts import cuts_of, describe, warnings_of
+from theodolite.engine.encoders.facts import cuts_of, describe, stamp_of, warnings_of
 from theodolite.engine.encoders.loading import load
 from theodolite.engine.encoders.prompts import PromptTask
 from theodolite.engine.encoders.sides import bind_task, prompts_of, query_side, similarity_of
 from theodolite.engine.encoders.spec import parse
-from theodolite.engine.encoders.stamp import stamp_of
 
 __all__ = [
     "Encoder",

@@ -207,7 +207,9 @@ def make(
     sentences, data_hash = data
     if len(sentences) < 2:
         raise UserError(
-            f"pooling={pooling} has {len(sentences)} sentences to learn from.", "Give two or more."
+            f"pooling={pooling} has {len(sentences)} sentences to learn from.",
+            "Give two or more.",
+            code="too-few",
         )
     if pooling == "sif":
         return Sif(base, sentences, data_hash)

@@ -124,6 +124,7 @@ class TokenBudget:
                 raise UserError(
                     f"A text of {len(ids[0]):,} tokens does not fit the memory of {self.device}.",
                     "Cut texts earlier with max_length, or close what else uses that memory.",
+                    code="too-large",
                 ) from error
         # The error, which kept alive what did not fit, is gone here.
         empty_cache(self.device)

@@ -9,16 +9,15 @@ import json
 import math
 import re
 import struct
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
-from theodolite.engine.encoders import kinds
 from theodolite.engine.encoders.fingerprint import file_sha256
-from theodolite.engine.encoders.modules import Module, dim_after, every, listed, modules_of
 from theodolite.engine.errors import UserError
+from theodolite.engine.filetypes import refuse_pointer
 
 if TYPE_CHECKING:
     import torch
@@ -73,13 +72,27 @@ class Checkpoint:
 
     @cached_property
     def modules(self) -> list[dict[str, Any]]:
-        """`modules.json` of sentence-transformers; empty for a plain transformer."""
-        return listed(self.folder, self.label)
+        """The entries of sentence-transformers' `modules.json`; empty for a plain transformer."""
+        entries = _json(self.folder / "modules.json", list)
+        for entry in entries:
+            if not isinstance(entry, dict) or not isinstance(entry.get("type"), str):
+                raise UserError(
+                    f"modules.json of {self.label} has an entry without a type: {str(entry)[:80]}.",
+                    "Get the model again: each entry has idx, name, path and type.",
+                    code="damaged",
+                )
+            if not _inside(entry.get("path", "")):
+                raise UserError(
+                    f"modules.json of {self.label} names a folder outside of the model's.",
+                    "Get the model again, or from someone you trust.",
+                    code="denied",
+                )
+        return entries
 
     @cached_property
     def parts(self) -> tuple[Module, ...]:
         """The modules with their configurations, without those inside of Routers."""
-        return modules_of(self.folder, self.modules)
+        return tuple(_module(self.folder / str(e.get("path", "")), e["type"]) for e in self.modules)
 
     @property
     def is_routed(self) -> bool:
@@ -115,23 +128,23 @@ class Checkpoint:
     @cached_property
     def config(self) -> dict[str, Any]:
         """`config.json`; empty when the folder has none."""
-        return self._json(self.root / "config.json", dict)
+        return _json(self.root / "config.json", dict)
 
     @cached_property
     def trained(self) -> dict[str, Any]:
         """The record of `engine.train` in a folder that it wrote; empty for any other."""
-        return self._json(self.folder / "theodolite.json", dict)
+        return _json(self.folder / "theodolite.json", dict)
 
     @cached_property
     def sentence_transformers(self) -> dict[str, Any]:
         """Settings of sentence-transformers, prompts included; empty for other folders."""
-        return self._json(self.folder / "config_sentence_transformers.json", dict)
+        return _json(self.folder / "config_sentence_transformers.json", dict)
 
     @cached_property
     def settings(self) -> dict[str, Any]:
         """Settings of sentence-transformers for the transformer; empty for a plain one."""
         files = (self.root / f"sentence_{name}_config.json" for name in _SETTINGS)
-        return next((found for file in files if (found := self._json(file, dict))), {})
+        return next((found for file in files if (found := _json(file, dict))), {})
 
     @property
     def max_length(self) -> int | None:
@@ -151,7 +164,7 @@ class Checkpoint:
 
     @property
     def _of_tokenizer(self) -> int | None:
-        limit = self._json(self.root / "tokenizer_config.json", dict).get("model_max_length")
+        limit = _json(self.root / "tokenizer_config.json", dict).get("model_max_length")
         return limit if _is_length(limit) else None
 
     @property
@@ -237,7 +250,9 @@ class Checkpoint:
     def dim(self) -> int:
         """Length of a hidden state."""
         if self.width is None:
-            raise UserError(f"{self.label}: config.json does not state the hidden size.")
+            raise UserError(
+                f"{self.label}: config.json does not state the hidden size.", code="missing"
+            )
         return self.width
 
     @property
@@ -274,18 +289,23 @@ class Checkpoint:
                 whatever the folder is.
         """
         if not self.folder.is_dir():
-            raise UserError(f"There is no folder {self.label}.", "Give the folder of a checkpoint.")
-        kinds.refuse_pointers(self.folder)
-        kinds.refuse_adapter(self.folder, self.label)
+            raise UserError(
+                f"There is no folder {self.label}.",
+                "Give the folder of a checkpoint.",
+                code="no-file",
+            )
+        refuse_pointers(self.folder)
+        refuse_adapter(self.folder, self.label)
         if not self.modules and not self.config:
-            other = kinds.other_weights(self.folder)
+            other = other_weights(self.folder)
             raise UserError(
                 f"{self.label} holds no model: it has neither config.json nor modules.json"
                 + (f", and weights as {other} only." if other else "."),
                 "Give the folder that save_pretrained or the hub wrote.",
+                code="wrong-kind",
             )
         if not pooled:
-            kinds.refuse_other_models(self)
+            refuse_other_models(self)
         self._refuse_code()
         if not self.modules:
             self.check_weights()
@@ -293,50 +313,56 @@ class Checkpoint:
             its = Checkpoint(part.folder, self.label)
             if part.kind == "Transformer":
                 its.check_weights()
-            elif part.kind in kinds.SIZED:
-                kinds.refuse_denied_module(self.label, part.kind, part.config, its.shapes)
+            elif part.kind in SIZED:
+                refuse_denied_module(self.label, part.kind, part.config, its.shapes)
 
     def _refuse_code(self) -> None:
         for name in ("config.json", "tokenizer_config.json"):
-            if "auto_map" in self._json(self.root / name, dict):
+            if "auto_map" in _json(self.root / name, dict):
                 raise UserError(
                     f"{self.label} needs Python code of its own ({name} has auto_map), and "
                     "code from a model is never run.",
                     "Use a checkpoint whose architecture transformers has.",
+                    code="denied",
                 )
         for part in every(self.parts):
             if not part.type.startswith("sentence_transformers."):
                 raise UserError(
-                    f"{self.label} needs code of its own: {part.type}. It is never run."
+                    f"{self.label} needs code of its own: {part.type}. It is never run.",
+                    code="denied",
                 )
 
     def check_weights(self) -> None:
         """Refuse a folder without weights of a transformer that can be read safely."""
         if not self.weights:
             pickled = [f.name for f in self.folder.iterdir() if f.suffix in (".pt", ".pkl", ".pth")]
-            other = kinds.other_weights(self.folder)
+            other = other_weights(self.folder)
             raise UserError(
                 f"{self.label} holds no weights that can be read safely"
                 + (f" ({pickled[0]} is a pickle)." if pickled else f": {other}." if other else "."),
                 "Expected model.safetensors (or pytorch_model.bin with tensors only).",
+                code="wrong-kind",
             )
-        kinds.refuse_denied_sizes(self)
+        refuse_denied_sizes(self)
 
-    @staticmethod
-    def _json(file: Path, shape: type[T]) -> T:
-        """The content of a JSON file; empty when the file is missing."""
-        if not file.is_file():
-            return shape()
-        try:
-            found = json.loads(file.read_text("utf-8"))
-        except (OSError, ValueError, RecursionError) as error:
-            raise UserError(f"{file} cannot be read: {error}.", "Get the file again.") from error
-        if not isinstance(found, shape):
-            raise UserError(
-                f"{file} holds a JSON {type(found).__name__} where a {shape.__name__} belongs.",
-                "Get the file again.",
-            )
-        return found
+
+def _json(file: Path, shape: type[T]) -> T:
+    """The content of a JSON file; empty when the file is missing."""
+    if not file.is_file():
+        return shape()
+    try:
+        found = json.loads(file.read_text("utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise UserError(
+            f"{file} cannot be read: {error}.", "Get the file again.", code="damaged"
+        ) from error
+    if not isinstance(found, shape):
+        raise UserError(
+            f"{file} holds a JSON {type(found).__name__} where a {shape.__name__} belongs.",
+            "Get the file again.",
+            code="damaged",
+        )
+    return found
 
 
 def _is_length(stated: object) -> TypeGuard[int]:
@@ -353,7 +379,9 @@ def _header(file: Path) -> dict[str, tuple[int, ...]]:
             header = json.loads(stream.read(size))
         return {name: tuple(t["shape"]) for name, t in header.items() if name != "__metadata__"}
     except (OSError, ValueError, struct.error, AttributeError, KeyError, TypeError) as error:
-        raise UserError(f"{file.name} is damaged: {error}.", "Download it again.") from error
+        raise UserError(
+            f"{file.name} is damaged: {error}.", "Download it again.", code="damaged"
+        ) from error
 
 
 def _bin_shapes(file: Path) -> dict[str, tuple[int, ...]]:
@@ -368,7 +396,275 @@ def _bin_shapes(file: Path) -> dict[str, tuple[int, ...]]:
         raise UserError(
             f"{file.name} is a pickle with more than tensors in it; it is not loaded.",
             "Convert it to safetensors where you trust it.",
+            code="denied",
         ) from error
     except (OSError, RuntimeError, EOFError, ValueError) as error:
-        raise UserError(f"{file.name} is damaged: {error}.", "Download it again.") from error
+        raise UserError(
+            f"{file.name} is damaged: {error}.", "Download it again.", code="damaged"
+        ) from error
     return {name: tuple(t.shape) for name, t in tensors.items() if isinstance(t, torch.Tensor)}
+
+
+_POINTER_BYTES = 1024
+"""A Git LFS pointer is shorter."""
+_READ = (".json", ".txt", ".model", ".safetensors", ".bin")
+_OTHER_WEIGHTS = {
+    ".onnx": "ONNX",
+    ".xml": "OpenVINO",
+    ".gguf": "GGUF",
+    ".h5": "TensorFlow",
+    ".msgpack": "Flax",
+    ".ot": "Rust",
+    ".mlpackage": "Core ML",
+    ".tflite": "TensorFlow Lite",
+}
+_LAYERS = (
+    "num_hidden_layers",
+    "n_layer",
+    "n_layers",
+    "num_layers",
+    "encoder_layers",
+    "decoder_layers",
+    "num_decoder_layers",
+    "layers",
+)
+SIZED = ("Dense", "CNN", "LSTM", "LayerNorm")
+"""Modules of sentence-transformers whose configuration says how large they are built."""
+_WIDTHS = (
+    "in_features",
+    "out_features",
+    "hidden_dim",
+    "out_channels",
+    "in_embedding_dimension",
+    "in_word_embedding_dimension",
+    "dimension",
+)
+"""Sizes in their configurations, each of which their weights have."""
+
+
+def refuse_pointers(folder: Path) -> None:
+    """Refuse a folder in which a file that would be read is a Git LFS pointer."""
+    for file in folder.rglob("*"):
+        if file.suffix in _READ and file.is_file() and file.stat().st_size < _POINTER_BYTES:
+            refuse_pointer(file)
+
+
+def refuse_adapter(folder: Path, label: str) -> None:
+    """Refuse an adapter of PEFT, which is a change of another model's weights."""
+    for file in (folder / "adapter_config.json", *folder.glob("*/adapter_config.json")):
+        if file.is_file():
+            base = _json(file, dict).get("base_model_name_or_path")
+            of = f" of {base}" if isinstance(base, str) else ""
+            raise UserError(
+                f"{label} is a PEFT adapter{of} ({file.name}), not a whole model.",
+                "Merge it with peft: model.merge_and_unload().save_pretrained(FOLDER), and add "
+                "that folder.",
+                code="wrong-kind",
+            )
+
+
+def refuse_other_models(checkpoint: Checkpoint) -> None:
+    """Refuse a model that gives no vector for a sentence."""
+    what = _other(checkpoint)
+    if what is not None:
+        name, why, instead = what
+        raise UserError(
+            f"{checkpoint.label} is {name}: {why}.",
+            f"Use {instead}, or name a pooling to take the hidden states of its transformer.",
+            code="wrong-kind",
+        )
+
+
+def other_weights(folder: Path) -> str | None:
+    """The format of weights that cannot be used here, with a file as an example; None for none."""
+    for file in sorted(folder.rglob("*")):
+        if file.suffix in _OTHER_WEIGHTS:
+            return f"{_OTHER_WEIGHTS[file.suffix]} ({file.relative_to(folder).as_posix()})"
+    return None
+
+
+def refuse_denied_sizes(checkpoint: Checkpoint) -> None:
+    """Refuse sizes in the configuration of the transformer that its weights do not have."""
+    shapes = checkpoint.shapes
+    if not shapes:
+        return
+    for config in (checkpoint.config, checkpoint.config.get("text_config") or {}):
+        for key in _LAYERS:
+            if isinstance(config.get(key), int) and not 0 <= config[key] <= len(shapes):
+                raise _denied(
+                    checkpoint.label,
+                    "config.json",
+                    f"{key} is {config[key]:,}",
+                    f"the weights hold {len(shapes):,} tensors",
+                )
+    if checkpoint.width is not None:
+        _check_width(checkpoint.label, "config.json", "hidden size", checkpoint.width, shapes)
+
+
+def refuse_denied_module(label: str, name: str, config: Any, shapes: dict[str, Any]) -> None:
+    """Refuse sizes in the configuration of another module that its weights do not have."""
+    if not shapes or not isinstance(config, dict):
+        return
+    for key in _WIDTHS:
+        if isinstance(config.get(key), int):
+            _check_width(label, name, key, config[key], shapes)
+    layers = config.get("num_layers")
+    if isinstance(layers, int) and not 0 <= layers <= len(shapes):
+        raise _denied(
+            label, name, f"num_layers is {layers:,}", f"its weights hold {len(shapes):,} tensors"
+        )
+
+
+def _check_width(label: str, file: str, what: str, width: int, shapes: dict[str, Any]) -> None:
+    if not any(width in shape for shape in shapes.values()):
+        raise _denied(label, file, f"{what} is {width:,}", "no tensor of the weights has that size")
+
+
+def _denied(label: str, file: str, stated: str, found: str) -> UserError:
+    return UserError(
+        f"{file} of {label} and its weights do not belong together: {stated}, and {found}.",
+        "Get the folder again, as one.",
+        code="mismatch",
+    )
+
+
+def _other(checkpoint: Checkpoint) -> tuple[str, str, str] | None:
+    """What a folder is instead of an encoder, why it has no vectors, and what to use."""
+    saved = checkpoint.sentence_transformers.get("model_type")
+    types = [str(module["type"]) for module in checkpoint.modules]
+    names = checkpoint.config.get("architectures")
+    names = [str(name) for name in names] if isinstance(names, list) else []
+
+    def has(part: str) -> bool:
+        return any(part in one for one in types)
+
+    if saved == "CrossEncoder" or has(".cross_encoder.") or _scores_pairs(checkpoint, names):
+        return (
+            "a cross-encoder",
+            "it scores two texts together, and has no vector for one",
+            "a bi-encoder",
+        )
+    if saved == "SparseEncoder" or has(".sparse_encoder."):
+        return (
+            "a sparse encoder",
+            "it weighs the words of its vocabulary, and vectors here are dense",
+            "a dense model",
+        )
+    late = any("ColBERT" in name or name.endswith("ForRetrieval") for name in names)
+    late = late or (checkpoint.folder / "artifact.metadata").is_file()
+    if saved == "MultiVectorEncoder" or has(".multi_vector_encoder.") or has("pylate.") or late:
+        return (
+            "a late-interaction model",
+            "it has a vector for each token, and none for a sentence",
+            "a model with one vector a sentence",
+        )
+    return None
+
+
+def _scores_pairs(checkpoint: Checkpoint, architectures: list[str]) -> bool:
+    """Whether a plain folder is a classifier with one output, or was saved as a cross-encoder."""
+    labels = checkpoint.config.get("id2label")
+    one = isinstance(labels, dict) and len(labels) == 1
+    return any(name.endswith("ForSequenceClassification") for name in architectures) and (
+        one or "sentence_transformers" in checkpoint.config
+    )
+
+
+_CONFIGS = ("config.json", "router_config.json", "lstm_config.json", "cnn_config.json")
+_POOLINGS = {
+    "cls_token": "cls",
+    "mean_tokens": "mean",
+    "max_tokens": "max",
+    "mean_sqrt_len_tokens": "mean_sqrt_len_tokens",
+    "weightedmean_tokens": "weightedmean",
+    "lasttoken": "lasttoken",
+}
+"""Flags of a Pooling in its old form -> mode in its new one."""
+_SAME_WIDTH = ("Normalize", "LayerNorm", "Dropout")
+
+
+@dataclass(frozen=True)
+class Module:
+    """A module.
+
+    Attributes:
+        kind: name of its class, such as `Pooling`.
+        type: its class as `modules.json` or a Router names it.
+        folder: its folder.
+        config: its configuration; empty where it has none.
+    """
+
+    kind: str
+    type: str
+    folder: Path
+    config: dict[str, Any]
+
+    @property
+    def is_router(self) -> bool:
+        """Whether it chooses other modules by whether a text is a query or a document."""
+        return self.kind in ("Router", "Asym")
+
+    @property
+    def poolings(self) -> tuple[str, ...]:
+        """The modes of a Pooling, in the words of sentence-transformers; empty for another."""
+        if self.kind != "Pooling":
+            return ()
+        mode = self.config.get("pooling_mode")
+        modes = [mode] if isinstance(mode, str) else list(mode or [])
+        flags = [new for old, new in _POOLINGS.items() if self.config.get(f"pooling_mode_{old}")]
+        return tuple(map(str, modes or flags))
+
+
+def every(modules: tuple[Module, ...]) -> Iterator[Module]:
+    """All modules, those inside of Routers after them."""
+    for module in modules:
+        yield module
+        types = module.config.get("types") if module.is_router else None
+        if isinstance(types, dict):
+            inside = {name: str(kind) for name, kind in types.items() if _inside(name)}
+            yield from every(tuple(_module(module.folder / n, t) for n, t in inside.items()))
+
+
+def dim_after(
+    modules: tuple[Module, ...], width: int | None, output: object, truncated: object
+) -> int | None:
+    """Length of a vector after all modules; None where only the loaded model can tell.
+
+    Args:
+        modules: of the folder.
+        width: of the transformer's hidden states.
+        output: what its settings say that the transformer gives.
+        truncated: `truncate_dim` of the model's settings.
+    """
+    tokens: int | None = None
+    vector: int | None = None
+    for module in modules:
+        if module.kind == "Transformer" and output in (None, "token_embeddings"):
+            tokens = width
+        elif module.kind == "Pooling" and tokens and module.poolings:
+            vector = tokens * len(module.poolings)
+        elif module.kind == "Dense":
+            put = module.config.get("module_output_name") or module.config.get("module_input_name")
+            out = module.config.get("out_features")
+            if put == "token_embeddings" and tokens and vector is None:
+                tokens = out
+            elif put in (None, "sentence_embedding") and vector:
+                vector = out
+            else:
+                return None
+        elif module.kind not in _SAME_WIDTH:
+            return None
+    if vector is None or truncated is None:
+        return vector
+    return min(vector, truncated) if isinstance(truncated, int) and truncated > 0 else None
+
+
+def _module(folder: Path, kind: str) -> Module:
+    configs = (_json(folder / name, dict) for name in _CONFIGS)
+    config = next(filter(None, configs), {})
+    return Module(kind.rsplit(".", 1)[-1], kind, folder, config)
+
+
+def _inside(path: object) -> bool:
+    parts = PurePosixPath(str(path))
+    return not parts.is_absolute() and ".." not in parts.parts

@@ -75,7 +75,7 @@ class EndpointSource(Source):
             if not done:
                 raise
             kept = f"{done:,} of {len(sentences):,} texts came before, and are kept."
-            raise UserError(f"{error.message} {kept}", error.hint) from error
+            raise UserError(f"{error.message} {kept}", error.hint, code=error.code) from error
 
     def _rows(self, sentences: Sequence[str]) -> Iterator[np.ndarray]:
         """Vectors, a request at a time; of fewer texts once the server has refused as many."""
@@ -151,7 +151,7 @@ def _vectors(answer: dict[str, Any], n: int, dim: int | None, address: Address) 
     """The vectors of an answer, checked, in the order of the texts."""
 
     def refused(why: str, hint: str = "Check that the model is one of embeddings.") -> UserError:
-        return UserError(f"{address.host} gave {why}.", hint)
+        return UserError(f"{address.host} gave {why}.", hint, code="unreachable")
 
     data = answer.get("data")
     if not isinstance(data, list) or not all(isinstance(one, dict) for one in data):
@@ -175,7 +175,7 @@ def _vectors(answer: dict[str, Any], n: int, dim: int | None, address: Address) 
             "encoder and its vectors (`theodolite store clean`), then add it again.",
         )
     if not np.isfinite(rows).all():
-        raise refused("a value that is no number, or an infinite one")
+        raise refused("NaN or infinity")
     return rows
 
 

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from theodolite.engine.encoders.checkpoint import Checkpoint
-from theodolite.engine.encoders.contradictions import chooses_nothing, contradictions, runs_modules
-from theodolite.engine.encoders.lengths import limit_of, too_long
-from theodolite.engine.encoders.loading import checkpoint_at, load
-from theodolite.engine.encoders.pooling_choice import examine, own_poolings
+from theodolite.engine.encoders.doctor import (
+    PoolingDiagnosis,
+    chooses_nothing,
+    contradictions,
+    examine,
+    own_poolings,
+    runs_modules,
+)
+from theodolite.engine.encoders.loading import checkpoint_at, checkpoint_of, load
 from theodolite.engine.encoders.probe import TEXTS
 from theodolite.engine.encoders.prompts import Prompts
-from theodolite.engine.encoders.spec import MODELS, PROMPTS, SourceSpec, parse
+from theodolite.engine.encoders.source import clean
+from theodolite.engine.encoders.spec import MODELS, PROMPTS, TASK_DATA, SourceSpec, parse
 from theodolite.engine.endpoints import Address
 from theodolite.engine.errors import UserError
+from theodolite.engine.stamps import Stamp, stamp
 
 LATER = "It is downloaded when it is first used."
 """The `problem` of a hub model that is not downloaded yet, which is no error."""
@@ -264,3 +272,128 @@ def _here(spec: SourceSpec) -> Checkpoint | None:
 
 def _sum(values: list[int | None]) -> int | None:
     return None if None in values else sum(v for v in values if v is not None)
+
+
+def diagnose(source: str) -> PoolingDiagnosis:
+    """Diagnose a source as a spec has it, e.g. `hf:ID?pooling=cls_token` or `dir:FOLDER`."""
+    spec, checkpoint = checkpoint_of(source)
+    checkpoint.check()
+    return examine(checkpoint, spec.option("pooling"))
+
+
+COUNTED = 1000
+"""Texts that are tokenized; of more, these are a sample."""
+_CHARACTERS = 12
+"""Characters of a text that are tokenized first, for each token of the maximum."""
+
+
+def limit_of(part: Checkpoint, spec: SourceSpec, *, settings: bool) -> int | None:
+    """Maximum tokens of a text, the rest of which is cut; None for no maximum.
+
+    Args:
+        part: the transformer.
+        spec: its source, with its options.
+        settings: the settings of sentence-transformers hold, since no pooling is chosen.
+    """
+    given = int(spec.option("max_length") or 0)
+    return given or (part.max_length if settings else part.most_tokens)
+
+
+def too_long(
+    checkpoint: Checkpoint, spec: SourceSpec, texts: Sequence[str], data: str = ""
+) -> Iterator[str]:
+    """Say how many texts are longer than a model takes, as a sentence for each maximum.
+
+    Args:
+        checkpoint: of the model.
+        spec: its source, with its options.
+        texts: what is to be encoded.
+        data: name of the data set that the texts are of, for the message.
+    """
+    own = runs_modules(checkpoint, spec)
+    prompt = spec.option("prompt") if own else spec.option("prompt") or ""
+    before = "" if prompt == TASK_DATA else Prompts.of(checkpoint).text(prompt)
+    given = [before + text for text in texts] if before and texts else texts
+    for part in checkpoint.transformers if own else (checkpoint,):
+        limit = limit_of(part, spec, settings=chooses_nothing(spec))
+        n, exact = _longer(part, given, limit) if limit is not None else (0, True)
+        if n:
+            of = f"texts of {data}" if data else "texts"
+            number = f"{'' if exact else 'about '}{n:,} of {len(texts):,} {of}"
+            yield (
+                f"{number} {'is' if n == 1 else 'are'} longer than the {limit:,} tokens that "
+                f"{checkpoint.label} takes: what is beyond is cut."
+            )
+
+
+def _longer(part: Checkpoint, texts: Sequence[str], limit: int) -> tuple[int, bool]:
+    """Number of texts of more tokens than the limit, and whether all were counted."""
+    # A token is a byte at least, and few models put more than two around a text.
+    least = limit - 2
+    long = [t for t in texts if 4 * len(t) > least and len(t.encode("utf-8", "replace")) > least]
+    some = long[:: -(-len(long) // COUNTED) or 1]
+    if not some:
+        return 0, True
+    try:
+        tokens = _tokens(part, stamp(part.root))
+    except UserError:  # using the model raises the reason
+        return 0, True
+    start = tokens([text[: _CHARACTERS * limit] for text in some])
+    rest = [t for t, n in zip(some, start, strict=True) if n <= limit < len(t) / _CHARACTERS]
+    n = sum(n > limit for n in [*start, *tokens(rest)])
+    return round(n * len(long) / len(some)), len(some) == len(long)
+
+
+@lru_cache(maxsize=4)
+def _tokens(part: Checkpoint, _: Stamp) -> Callable[[list[str]], list[int]]:
+    """What counts the tokens of texts, those around them included."""
+    file = part.root / "tokenizer.json"
+    if file.is_file():
+        from tokenizers import Tokenizer
+
+        try:
+            core = Tokenizer.from_file(str(file))
+        except Exception:  # tokenizers raises nothing narrower
+            return lambda texts: [0 for _ in texts]
+        core.no_truncation()
+        core.no_padding()
+        return lambda texts: [len(one) for one in core.encode_batch_fast([*map(clean, texts)])]
+    from theodolite.engine.encoders.transformer import quiet, read_tokenizer
+
+    with quiet():
+        slow = read_tokenizer(part)
+    return lambda texts: [len(slow(text, verbose=False)["input_ids"]) for text in texts]
+
+
+def stamp_of(spec: str, data: Callable[[str], object]) -> Stamp:
+    """Stamp of an encoder's files and of the data that it learns from.
+
+    Args:
+        spec: of the encoder.
+        data: the stamp of a data set by name.
+    """
+    read = parse(spec)
+    names = [source.option("data") for source in read.sources] + [step.data for step in read.steps]
+    return (
+        *(stamp(*_paths(source)) for source in read.sources),
+        *(data(name) for name in names if name and name != TASK_DATA),
+    )
+
+
+def _paths(source: SourceSpec) -> Iterator[Path]:
+    path = Path(source.value)
+    words = source.option("words")
+    if source.kind in ("words", "dir"):
+        yield path
+    if source.kind == "vectors":  # a folder's manifest has the hashes of all its files
+        yield path / "manifest.json" if path.is_dir() else path
+        # The sentences of an array lie beside it.
+        yield from (path.with_suffix(".txt"), path.with_suffix(".txt.gz"))
+    if words and words != "wordllama":
+        yield Path(words)
+    if source.kind == "hf":
+        from theodolite.engine.encoders.hub import cached
+
+        folder = cached(source.value, source.option("revision"))
+        if folder is not None:  # the folder of one commit, whose files never change
+            yield folder

@@ -145,6 +145,7 @@ class FunctionEncoder:
                     f"The batcher of {self.name} gave {vectors.shape[1]} dimensions after "
                     f"{out.shape[1]} before.",
                     "Every call must give vectors of one dimension.",
+                    code="mismatch",
                 )
             out[[rows[s] for s in batch]] = vectors
             if progress:
@@ -163,5 +164,6 @@ def _matrix(vectors: Any, n: int) -> np.ndarray:
         raise UserError(
             f"The batcher gave {array.dtype} of shape {array.shape} for {n} sentences.",
             f"Expected numbers of shape ({n}, dimensions), one row a sentence.",
+            code="mismatch",
         )
     return array if array.dtype.kind == "f" else array.astype(np.float32)

@@ -38,16 +38,21 @@ def download(model: str, revision: str | None = None) -> Path:
         ) from error
     except hub.GatedRepoError as error:
         raise UserError(
-            f"{model} is gated.", "Accept its terms on the hub and log in with `hf auth login`."
+            f"{model} is gated.",
+            "Accept its terms on the hub and log in with `hf auth login`.",
+            code="denied",
         ) from error
     except hub.RevisionNotFoundError as error:
         raise UserError(
-            f"{model} has no revision '{revision}'.", "Give a branch, tag or commit."
+            f"{model} has no revision '{revision}'.",
+            "Give a branch, tag or commit.",
+            code="unknown",
         ) from error
     except hub.RepositoryNotFoundError as error:
         raise UserError(
             f"The hub has no model '{model}', or it is private.",
             "Check the spelling; a folder of your own is written dir:FOLDER.",
+            code="unknown",
         ) from error
     except Exception as error:  # the HTTP library's own, which differ between versions
         local = cached(model, revision)
@@ -56,6 +61,7 @@ def download(model: str, revision: str | None = None) -> Path:
         raise UserError(
             f"The hub cannot be reached, and {at} is not on this machine ({type(error).__name__}).",
             "Connect and try again, or give a folder: dir:FOLDER.",
+            code="unreachable",
         ) from error
 
 

@@ -69,8 +69,10 @@ def use_int8(model: nn.Module, name: str) -> None:
     """
     if not available():
         raise UserError(
-            "dtype=int8 needs a processor with AVX-512 VNNI and a torch with oneDNN: not here.",
+            "dtype=int8 needs a processor with AVX-512 VNNI and a torch with oneDNN, and is not "
+            "available here.",
             "Leave dtype out.",
+            code="unsupported",
         )
     # A subclass of nn.Linear may do more than multiply: left as it is.
     found = [
@@ -80,6 +82,8 @@ def use_int8(model: nn.Module, name: str) -> None:
         if type(child) is nn.Linear or type(child) is OneDnnLinear
     ]
     if not found:
-        raise UserError(f"{name} has no linear layers for dtype=int8.", "Leave dtype out.")
+        raise UserError(
+            f"{name} has no linear layers for dtype=int8.", "Leave dtype out.", code="unsupported"
+        )
     for parent, key, child in found:
         setattr(parent, key, Int8Linear(child))

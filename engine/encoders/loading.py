@@ -10,13 +10,13 @@ from theodolite.engine.encoders.base import Encoder, VectorCache
 from theodolite.engine.encoders.cached import CachedEncoder, MemoryCache
 from theodolite.engine.encoders.checkpoint import Checkpoint
 from theodolite.engine.encoders.concat import Concatenated
-from theodolite.engine.encoders.contradictions import chooses_nothing, contradictions, runs_modules
-from theodolite.engine.encoders.lent import where_lent
+from theodolite.engine.encoders.doctor import chooses_nothing, contradictions, runs_modules
 from theodolite.engine.encoders.prompts import TWO_SIDED, Prompts, PromptTask, Side
 from theodolite.engine.encoders.sides import PromptedByTask, RoutedByTask, TwoSided
 from theodolite.engine.encoders.source import Source, WordSource
 from theodolite.engine.encoders.spec import MODELS, TASK_DATA, EncoderSpec, SourceSpec, parse
 from theodolite.engine.encoders.steps import DatasetSource, SteppedEncoder
+from theodolite.engine.encoders.zerogpu import on_zero_gpu
 from theodolite.engine.errors import UserError
 
 _live: WeakValueDictionary[tuple[str, str | None, str], Source] = WeakValueDictionary()
@@ -57,7 +57,9 @@ def checkpoint_of(source: str) -> tuple[SourceSpec, Checkpoint]:
     spec = parsed.sources[0]
     if len(parsed.sources) > 1 or parsed.steps or spec.kind not in MODELS:
         raise UserError(
-            f"'{source}' is not a transformer.", "Give one hf:ID, dir:FOLDER or minilm."
+            f"'{source}' is not a transformer.",
+            "Give one hf:ID, dir:FOLDER or minilm.",
+            code="wrong-kind",
         )
     return spec, checkpoint_at(spec)
 
@@ -83,7 +85,7 @@ def _part(
 
     def kept(source: Source) -> Encoder:
         key = (source.name, device, source.fingerprint)
-        source = _live.get(key) or _live.setdefault(key, where_lent(source))
+        source = _live.get(key) or _live.setdefault(key, on_zero_gpu(source))
         # Vectors from a file need no cache.
         return source if spec.kind == "vectors" else CachedEncoder(source, cache, warnings)
 
@@ -230,7 +232,9 @@ def _model(
     if dtype == "int8":
         if device not in (None, "cpu"):
             raise UserError(
-                f"'{name}' runs on the CPU only, not on {device}.", "Leave out dtype or the device."
+                f"'{name}' runs on the CPU only, not on {device}.",
+                "Leave out dtype or the device.",
+                code="conflict",
             )
         device = "cpu"
     options = {"dtype": dtype, "device": device}

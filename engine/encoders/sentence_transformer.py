@@ -102,6 +102,7 @@ class SentenceTransformerSource(Source):
                 f"{self.checkpoint.label} gives vectors of {probed.dim} dimensions; its files say "
                 f"{self.dim}.",
                 "Get the folder again, as one.",
+                code="mismatch",
             )
         texts = [clean(s) for s in sentences]
         with self._weights.lock, exact_float32():
@@ -112,9 +113,10 @@ class SentenceTransformerSource(Source):
         if not finite.all() and self._dtype == "float32":
             raise UserError(
                 f"{self.checkpoint.label} has no vector for {texts[int(finite.argmin())][:80]!r}: "
-                "it gives infinity or no number, in sentence-transformers too.",
+                "it gives NaN or infinity, in sentence-transformers too.",
                 "Leave out texts without a word that it knows, such as empty ones. If it is so for "
                 "every text, its weights are damaged.",
+                code="not-finite",
             )
         return rows
 
@@ -131,6 +133,7 @@ class SentenceTransformerSource(Source):
                 raise UserError(
                     f"A text does not fit the memory of {model.device}.",
                     "Cut texts earlier with max_length, or close what else uses that memory.",
+                    code="too-large",
                 ) from error
         except Exception as error:  # its modules raise every kind
             raise refusal(error, self.checkpoint.label) from error

@@ -79,6 +79,7 @@ class TwoSided:
                 f"{name} gives queries {queries.dim} dimensions and documents {documents.dim}: "
                 "they cannot be compared.",
                 "Both routes of a model have to end in vectors of one length.",
+                code="mismatch",
             )
         self.similarity = similarity_of(documents)
         self.fingerprint = fingerprint(kind, documents.fingerprint, queries.fingerprint)
@@ -126,6 +127,7 @@ class PromptedByTask:
         raise UserError(
             f"{self.name} takes its prompt from a task and can only encode within one.",
             "Evaluate it on a task, search a data set with it, or name a prompt instead of @task.",
+            code="missing",
         )
 
 

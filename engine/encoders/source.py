@@ -9,10 +9,12 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
+from pathlib import Path
 
 import numpy as np
 
 from theodolite.engine.errors import UserError
+from theodolite.engine.given import texts
 from theodolite.engine.progress import Progress
 
 CHUNK = 1024
@@ -135,9 +137,10 @@ def check_finite(rows: np.ndarray, name: str, indices: Sequence[int] | np.ndarra
     finite = np.isfinite(rows).all(axis=1)
     if not finite.all():
         raise UserError(
-            f"{name} gave a value that is not a number for sentence {int(indices[finite.argmin()])}"
+            f"{name} gave NaN or infinity for sentence {int(indices[finite.argmin()])}"
             f" ({int((~finite).sum())} of {len(rows)} in this chunk).",
             "The weights may be damaged, or overflow in half precision: try dtype=float32.",
+            code="not-finite",
         )
 
 
@@ -185,3 +188,40 @@ def mean_rows(table: np.ndarray, ids: Sequence[Sequence[int]]) -> np.ndarray:
     # One sparse product adds in the order of the words, and so gives exactly a loop's numbers.
     counts = csr_array((np.ones(len(rows), np.float32), rows, places), (len(ids), len(table)))
     return np.asarray((counts @ table) / np.maximum(lengths, 1).astype(np.float32)[:, None])
+
+
+class KnownVectors(Source):
+    """Precomputed vectors of some sentences, and of no others.
+
+    Attributes:
+        path: of the file or folder.
+        bytes: size on disk.
+    """
+
+    path: Path
+    bytes: int
+
+    @abstractmethod
+    def lacking(self, sentences: Sequence[str]) -> list[str]:
+        """The sentences without a vector, in order, repetitions included."""
+
+    @abstractmethod
+    def _look_up(self, sentences: Sequence[str]) -> np.ndarray:
+        """Vectors of sentences that have one, float32 (n, dim)."""
+
+    def encode(self, sentences: Sequence[str], progress: Progress | None = None) -> np.ndarray:
+        """See `Encoder.encode`."""
+        sentences = texts(sentences)
+        lacking = self.lacking(sentences)
+        if lacking:
+            raise UserError(
+                f"{self.path.name} lacks {len(lacking):,} of {len(sentences):,} sentences, "
+                f"the first being {lacking[0][:80]!r}.",
+                "Add their vectors to the file, or choose a task whose sentences it has.",
+                code="missing",
+            )
+        return super().encode(sentences, progress)
+
+    def chunks(self, sentences: Sequence[str]) -> Iterator[np.ndarray]:
+        """See `Source.chunks`."""
+        return in_chunks(sentences, self._look_up)

@@ -190,11 +190,13 @@ def parse(spec: str) -> EncoderSpec:
     text(spec, "encoder")
     if any("\ud800" <= character <= "\udfff" for character in spec):
         raise UserError(
-            "The encoder's text holds half a character, or a byte that is not UTF-8.",
+            "The encoder's text contains an unpaired surrogate, or a byte that is not UTF-8.",
             "Write it again; rename a file whose name is not UTF-8.",
         )
     if not spec.strip():
-        raise UserError("The encoder is empty.", f"Write one of: {_listed(_shapes())}.")
+        raise UserError(
+            "The encoder is empty.", f"Write one of: {_listed(_shapes())}.", code="missing"
+        )
     sources, *steps = spec.split("|")
     return EncoderSpec(
         tuple(_source(piece.strip(), spec) for piece in sources.split("+")),
@@ -208,10 +210,14 @@ def _source(piece: str, spec: str) -> SourceSpec:
     kind, value = kind.strip(), unquote(value.strip())
     if not piece:
         raise UserError(
-            f"A source is missing in '{spec}'.", "A plus sign in a name is written %2B."
+            f"A source is missing in '{spec}'.",
+            "A plus sign in a name is written %2B.",
+            code="missing",
         )
     if kind not in SOURCES:
-        raise UserError(f"Unknown source '{piece}' in '{spec}'.", _source_hint(head, kind))
+        raise UserError(
+            f"Unknown source '{piece}' in '{spec}'.", _source_hint(head, kind), code="unknown"
+        )
     known = SOURCES[kind]
     if bool(known.value) != bool(value):
         wants = f"{kind}:{known.value}" if known.value else kind
@@ -231,8 +237,12 @@ def _options(kind: str, text: str, piece: str) -> Iterator[tuple[str, str]]:
     for pair in filter(None, text.split("&")):
         name, _, value = (part.strip() for part in pair.partition("="))
         if name not in known:
-            hint = f"Known: {_listed(known)}." if known else f"{kind} takes no options."
-            raise UserError(f"Unknown option '{name}' in '{piece}'.", _closest(name, known) + hint)
+            hint = f"Available: {_listed(known)}." if known else f"{kind} takes no options."
+            raise UserError(
+                f"Unknown option '{name}' in '{piece}'.",
+                _closest(name, known) + hint,
+                code="unknown",
+            )
         if (not value and name not in PROMPTS) or name in given:
             problem = "is given twice" if name in given else "has no value"
             raise UserError(f"Option '{name}' {problem} in '{piece}'.", f"Write {name}=VALUE once.")
@@ -249,11 +259,12 @@ def _options(kind: str, text: str, piece: str) -> Iterator[tuple[str, str]]:
 def _option_value(kind: str, name: str, value: str) -> str:
     allowed = {"pooling": SOURCES[kind].poolings, "dtype": DTYPES}
     if name == "pooling" and value == "cls" and SOURCES[kind].poolings is POOLINGS:
-        raise UserError(*TWO_MEANINGS)
+        raise UserError(*TWO_MEANINGS, code="ambiguous")
     if name in allowed and value not in allowed[name]:
         raise UserError(
             f"Unknown {name} '{value}'.",
-            _closest(value, allowed[name]) + f"Known: {_listed(allowed[name])}.",
+            _closest(value, allowed[name]) + f"Available: {_listed(allowed[name])}.",
+            code="unknown",
         )
     if name == "layer":
         return str(_number(value, "layer", -1000, 1000))
@@ -276,12 +287,14 @@ def _check_word_pooling(kind: str, given: dict[str, str], piece: str) -> None:
             raise UserError(
                 f"Option '{name}' in '{piece}' belongs to pooling={' or '.join(poolings)}.",
                 "Leave it out, or choose one of these.",
+                code="conflict",
             )
     # A file of word vectors is sorted by frequency, which is enough for sif.
     if "data" not in given and (pooling == "gem" or (pooling == "sif" and kind != "words")):
         raise UserError(
             f"'{piece}' needs a data set to learn from.",
             f"Name one: …?pooling={pooling}&data=DATA; `theodolite data` lists what is here.",
+            code="missing",
         )
     if given.get("data") == TASK_DATA:
         raise UserError(
@@ -296,7 +309,8 @@ def _step(piece: str, spec: str) -> StepSpec:
     if name not in STEPS:
         raise UserError(
             f"Unknown step '{piece}' in '{spec}'.",
-            _closest(name, STEPS) + f"Known: {_listed(STEPS.values())}.",
+            _closest(name, STEPS) + f"Available: {_listed(STEPS.values())}.",
+            code="unknown",
         )
     arguments = [unquote(a.strip()) for a in text.split(",")] if text.strip() else []
     if "" not in arguments:
@@ -347,7 +361,7 @@ def _shapes() -> list[str]:
 
 def _source_hint(head: str, kind: str) -> str:
     close = _closest(kind, SOURCES)
-    known = f"Known: {_listed(_shapes())}."
+    known = f"Available: {_listed(_shapes())}."
     if close or not re.fullmatch(r"[\w.\-]+(/[\w.\-]+)?", head):
         return close + known
     return f"A model of the hub is written hf:{head}, a folder dir:{head}. {known}"

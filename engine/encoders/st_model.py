@@ -134,7 +134,10 @@ def _bound(part: Transformer, wanted: int | None, label: str) -> None:
     most = positions(part.model)
     stated = part.max_seq_length
     if wanted is not None and most is not None and wanted > most:
-        raise UserError(f"max_length={wanted} is more than the {most} tokens that {label} takes.")
+        raise UserError(
+            f"max_length={wanted} is more than the {most} tokens that {label} takes.",
+            code="too-large",
+        )
     limits = [n for n in (wanted or stated, most) if n is not None]
     if limits and min(limits) != stated:
         part.max_seq_length = min(limits)
@@ -186,6 +189,7 @@ def _not_loaded(checkpoint: Checkpoint, error: Exception) -> UserError:
             f"The weights of {checkpoint.label} are quantised ({method}), and cannot be read "
             f"here: {text}",
             "Use the model that it was made from.",
+            code="unsupported",
         )
     if isinstance(error, KeyError):
         text = f"an entry of its files lacks {text}."
@@ -194,4 +198,5 @@ def _not_loaded(checkpoint: Checkpoint, error: Exception) -> UserError:
     return UserError(
         f"{checkpoint.label} cannot be loaded by sentence-transformers: {text}",
         "Check that the folder is complete, or give a pooling to use the transformer.",
+        code="failed",
     )

@@ -9,7 +9,7 @@ Steps are wrapped around an encoder, so they re-use its cached vectors.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -215,7 +215,9 @@ class SteppedEncoder:
                 x = self.encoder.encode(self._sentences(step.data)).astype(np.float64)
                 if len(x) < 2:
                     raise UserError(
-                        f"{step} has {len(x)} sentences to fit on.", "Give two or more."
+                        f"{step} has {len(x)} sentences to fit on.",
+                        "Give two or more.",
+                        code="too-few",
                     )
             for transform in transforms:
                 x = transform(x)
@@ -229,6 +231,7 @@ class SteppedEncoder:
             raise UserError(
                 f"{self.name} is fitted on the sentences of a task and can only encode within one.",
                 "Evaluate it on a task, or name a data set instead of @task.",
+                code="missing",
             )
         return self._task[0]
 
@@ -269,7 +272,9 @@ def _dim_after(step: StepSpec, dim: int) -> int:
     # Removing all directions would leave only rounding errors.
     most = dim - 1 if step.name in ("drop", "common") else dim
     if step.k > most and not projects:
-        raise UserError(f"{step} wants {step.k} of {dim} dimensions.", f"Give at most {most}.")
+        raise UserError(
+            f"{step} wants {step.k} of {dim} dimensions.", f"Give at most {most}.", code="too-large"
+        )
     return dim if step.name in ("drop", "common") else step.k
 
 
@@ -293,3 +298,52 @@ def _fit_step(step: StepSpec, x: np.ndarray) -> Transform:
             return random_projection(x.shape[1], step.k or 0, step.seed)
         case _:
             return fit_pca(x, step.k or 0)
+
+
+@dataclass(frozen=True)
+class Compressed:
+    """One way to make vectors smaller.
+
+    Attributes:
+        method: `first` (the first dimensions, as in Matryoshka training), `pca`, `int8`, `binary`.
+        dim: number of dimensions kept.
+        bytes: of one vector.
+    """
+
+    method: str
+    dim: int
+    bytes: float
+
+
+METHODS = ("first", "pca", "int8", "binary")
+
+
+def smaller(
+    vectors: np.ndarray, sizes: Sequence[int], methods: Sequence[str] = METHODS
+) -> Iterator[tuple[Compressed, np.ndarray]]:
+    """Compress vectors by some methods to some sizes.
+
+    PCA is fitted once, on these vectors; a size takes the first of its components. Lower precisions
+    are applied to the first dimensions.
+
+    Args:
+        vectors: float32 (n, d), finite.
+        sizes: at most d each.
+        methods: some of `METHODS`.
+    """
+    from theodolite.engine.encoders.steps import binary, fit_int8, fit_pca
+
+    turned, wide = None, vectors.astype(np.float64)
+    if len(vectors) > 1 and "pca" in methods:
+        turned = fit_pca(wide, vectors.shape[1])(wide)
+    for k in sizes:
+        first = np.ascontiguousarray(vectors[:, :k])
+        if "first" in methods:
+            yield Compressed("first", k, 4 * k), first
+        if turned is not None and k < vectors.shape[1]:
+            yield Compressed("pca", k, 4 * k), np.ascontiguousarray(turned[:, :k], np.float32)
+        if "int8" in methods:
+            some = np.ascontiguousarray(wide[:, :k])
+            yield Compressed("int8", k, k), np.asarray(fit_int8(some)(some), np.float32)
+        if "binary" in methods:
+            yield Compressed("binary", k, k / 8), np.asarray(binary(first), np.float32)

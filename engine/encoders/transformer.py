@@ -18,10 +18,10 @@ import numpy as np
 
 from theodolite.engine.encoders.batching import TokenBudget, padded
 from theodolite.engine.encoders.checkpoint import NO_LIMIT, Checkpoint
+from theodolite.engine.encoders.doctor import examine
 from theodolite.engine.encoders.fingerprint import fingerprint
 from theodolite.engine.encoders.float32 import exact_float32
 from theodolite.engine.encoders.pooling import ALL_LAYERS, States, pool
-from theodolite.engine.encoders.pooling_choice import examine
 from theodolite.engine.encoders.probe import Probe, positions, probe
 from theodolite.engine.encoders.source import CHUNK, Source, clean, slices
 from theodolite.engine.encoders.weights import Weights, weights
@@ -312,6 +312,7 @@ def read_tokenizer(checkpoint: Checkpoint) -> Any:
         raise UserError(
             f"The tokenizer of {checkpoint.label} cannot be loaded: {first_line(error)}",
             "The folder needs tokenizer.json, or the vocabulary of its tokenizer.",
+            code="failed",
         ) from error
     check_vocabulary(found, checkpoint)
     return found
@@ -327,6 +328,7 @@ def check_vocabulary(tokenizer: Any, checkpoint: Checkpoint) -> None:
         raise UserError(
             f"{checkpoint.label} holds no vocabulary for its tokenizer.",
             "The folder needs tokenizer.json, or the vocabulary of its tokenizer.",
+            code="missing",
         )
 
 
@@ -345,6 +347,7 @@ def _model(checkpoint: Checkpoint, dtype: torch.dtype) -> Any:
         raise UserError(
             f"The model of {checkpoint.label} cannot be loaded: {first_line(error)}",
             "Check that the folder is complete and its architecture known to transformers.",
+            code="failed",
         ) from error
     # A missing tensor would be random; an unused pooler does no harm.
     missing = sorted(k for k in info["missing_keys"] if "pooler." not in k)
@@ -353,6 +356,7 @@ def _model(checkpoint: Checkpoint, dtype: torch.dtype) -> Any:
             f"{checkpoint.label} lacks {len(missing)} tensors, {missing[0]} among them: they would "
             "be random.",
             "Give the complete checkpoint.",
+            code="damaged",
         )
     if checkpoint.has_simcse_head and getattr(model, "pooler", None) is not None:
         head = checkpoint.tensors(("mlp.dense.weight", "mlp.dense.bias"))
@@ -368,7 +372,8 @@ def token_limit(checkpoint: Checkpoint, tokenizer: Any, wanted: int | None = Non
     limit = min(stated, default=NO_LIMIT)
     if wanted is not None and stated and wanted > limit:
         raise UserError(
-            f"max_length={wanted} is more than the {limit} tokens that {checkpoint.label} takes."
+            f"max_length={wanted} is more than the {limit} tokens that {checkpoint.label} takes.",
+            code="too-large",
         )
     return wanted or limit
 
@@ -380,9 +385,11 @@ def _check_settings(checkpoint: Checkpoint, settings: TransformerSettings) -> No
             f"pooling={settings.pooling} chooses its own layers; layer={settings.layer} cannot be "
             "given with it.",
             "Use layer with avg, max, last or cls_token.",
+            code="conflict",
         )
     if isinstance(layers, int) and not -layers - 1 <= settings.layer <= layers:
         raise UserError(
             f"{checkpoint.label} has no layer {settings.layer}.",
             f"Layers are 0 (embeddings) to {layers}, or -1 for the last.",
+            code="unknown",
         )

@@ -27,7 +27,11 @@ def at_size(spec: str, dim: int, k: int, method: Literal["pca", "random"], seed:
     """
     name = str(parse(spec))
     if k > dim:
-        raise UserError(f"{name} has {dim} dimensions, {k} were asked for.", f"Give at most {dim}.")
+        raise UserError(
+            f"{name} has {dim} dimensions, {k} were asked for.",
+            f"Give at most {dim}.",
+            code="too-large",
+        )
     if k == dim:
         return name
     return str(parse(f"{name} | dims:{k},{'pca,@task' if method == 'pca' else f'random,{seed}'}"))

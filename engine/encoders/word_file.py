@@ -78,10 +78,12 @@ def layout(path: Path) -> Layout:
         with _open(path) as file:
             first, *lines = (file.readline(_LINE) for _ in range(3))
     except (OSError, EOFError, zlib.error) as error:
-        raise UserError(f"{path.name} cannot be read: {error}.") from error
+        raise UserError(f"{path.name} cannot be read: {error}.", code="damaged") from error
     for start, what, hint in _OTHERS:
         if re.match(start, first):
-            raise UserError(f"{path.name} is {what}, not a file of word vectors.", hint)
+            raise UserError(
+                f"{path.name} is {what}, not a file of word vectors.", hint, code="wrong-kind"
+            )
     skipped = len(_BOM) if first.startswith(_BOM) else 0
     first = first[skipped:]
     header = _HEADER.match(first)
@@ -92,11 +94,15 @@ def layout(path: Path) -> Layout:
     dim = _numbers_at_end(first)
     if not dim:
         raise UserError(
-            f"{path.name} is no file of word vectors: {_why_no_numbers(first)}", _EXPECTED
+            f"{path.name} is not a file of word vectors: {_why_no_numbers(first)}",
+            _EXPECTED,
+            code="wrong-kind",
         )
     if dim > MAX_DIM or len(first) == _LINE:
         raise UserError(
-            f"{path.name} begins with a vector of over {MAX_DIM:,} dimensions.", _EXPECTED
+            f"{path.name} begins with a vector of over {MAX_DIM:,} dimensions.",
+            _EXPECTED,
+            code="too-large",
         )
     return Layout(skipped, dim)
 
@@ -105,12 +111,15 @@ def _is_binary(name: str, lines: list[bytes], words: int, dim: int) -> bool:
     """Whether vectors are binary, after checking the first lines against what the header states."""
     if not 1 <= dim <= MAX_DIM:
         raise UserError(
-            f"{name} states vectors of {dim} dimensions.", f"At most {MAX_DIM} are read."
+            f"{name} states vectors of {dim} dimensions.",
+            f"At most {MAX_DIM} are read.",
+            code="too-large",
         )
     if not words or not lines[0]:
         raise UserError(
             f"{name} holds no word vectors, only a first line that states {words:,} of them.",
             "Get the file again.",
+            code="damaged",
         )
     fits = _vector(lines[0].rsplit(None, dim)[-dim:], dim) is not None
     # A word may end in a number, as in `world war 2`: the least of two lines counts.
@@ -123,6 +132,7 @@ def _is_binary(name: str, lines: list[bytes], words: int, dim: int) -> bool:
     raise UserError(
         f"{name} states vectors of {dim} dimensions in its first line, but {reason}",
         "Correct the file, or get it again.",
+        code="mismatch",
     )
 
 
@@ -184,11 +194,14 @@ def read_vectors(path: Path) -> tuple[dict[str, int], np.ndarray]:
                     words[word] = len(vectors)
                     vectors.append(vector)
         except (OSError, EOFError, zlib.error) as error:
-            raise UserError(f"{path.name} is damaged: {error}.", "Get the file again.") from error
+            raise UserError(
+                f"{path.name} is damaged: {error}.", "Get the file again.", code="damaged"
+            ) from error
     if how.words is not None and count < how.words:
         raise UserError(
             f"{path.name} states {how.words:,} words in its first line and holds {count:,}.",
             "Get the file again; if it was shortened on purpose, correct the number.",
+            code="mismatch",
         )
     table = np.stack(vectors)
     finite = np.isfinite(table).all(axis=1)
@@ -197,6 +210,7 @@ def read_vectors(path: Path) -> tuple[dict[str, int], np.ndarray]:
         raise UserError(
             f"The vector of {word!r} in {path.name} holds NaN or infinity.",
             f"Remove or correct it ({int((~finite).sum()):,} such vectors).",
+            code="not-finite",
         )
     return words, table
 
@@ -221,8 +235,9 @@ def _text(
         vector = _vector(parts[1:], dim)
         if vector is None:
             raise UserError(
-                f"Vector {number} of {name} has not the {dim} numbers of the first one.",
+                f"Vector {number} of {name} does not have the {dim} numbers of the first one.",
                 "Every line is a word and its numbers, separated by single spaces.",
+                code="mismatch",
             )
         yield parts[0].decode("utf-8", "replace"), vector
 
@@ -240,10 +255,16 @@ def _binary(
             return
         number += 1
         if byte != b" ":
-            raise UserError(f"{name} holds no vector after word {number}.", "Get the file again.")
+            raise UserError(
+                f"{name} holds no vector after word {number}.",
+                "Get the file again.",
+                code="damaged",
+            )
         raw = file.read(size)
         if len(raw) != size:
-            raise UserError(f"{name} ends in vector {number}.", "Get the file again.")
+            raise UserError(
+                f"{name} ends in vector {number}.", "Get the file again.", code="damaged"
+            )
         unpacking.add(len(word) + size)
         # Some writers end every vector with a line break, which then precedes the next word.
         yield word.lstrip(b"\n").decode("utf-8", "replace"), np.frombuffer(raw, "<f4")

@@ -36,7 +36,9 @@ class WordVectors(TableSource):
         self.name = name
         self.path = Path(file)
         if not self.path.is_file():
-            raise UserError(f"There is no file {file}.", "Give a file of word vectors.")
+            raise UserError(
+                f"There is no file {file}.", "Give a file of word vectors.", code="no-file"
+            )
         self.dim = layout(self.path).dim
         self._hash = file_sha256(self.path)
         self.fingerprint = fingerprint("words", self._hash)

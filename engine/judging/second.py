@@ -46,9 +46,9 @@ def canonical(text: str) -> str:
     found = parse(text)
     source = found.sources[0]
     if len(found.sources) > 1 or found.steps or source.kind != "api":
-        raise UserError(f"{text!r} is no model that can judge.", hint)
+        raise UserError(f"{text!r} is not a model that can judge.", hint, code="wrong-kind")
     if extra := [name for name, _ in source.options if name not in _OPTIONS]:
-        raise UserError(f"A judge has no {extra[0]}=.", hint)
+        raise UserError(f"A judge has no {extra[0]}=.", hint, code="unknown")
     return str(found)
 
 

@@ -4,7 +4,7 @@ Up to `EXACT_BELOW` vectors a flat index in memory is exact and fast enough. Abo
 into lists around centroids (k-means). A query probes only the nearest lists, compares codes of four
 bits for every two dimensions there (product quantisation), and re-ranks the best hundred by their
 full vectors, which stay where they are: in the cache, or in a mapped file. A neighbour is sometimes
-missed: the recall is measured when the index is built, and stored with it. Needs FAISS.
+missed: the recall is measured when the index is built, and stored with it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from theodolite.engine.errors import UserError
 from theodolite.engine.progress import Progress
 from theodolite.engine.search.index import Index, checked, unit_rows
 
@@ -94,7 +93,9 @@ class MappedIndex:
     """
 
     def __init__(self, lists: Path, rows: Rows, probed: int) -> None:
-        self._index = _faiss().read_index(str(lists))
+        import faiss
+
+        self._index = faiss.read_index(str(lists))
         self._index.nprobe = probed
         self._rows = rows
         self.size, self.dim = self._index.ntotal, self._index.d
@@ -172,6 +173,8 @@ def build(
     Raises:
         ValueError: too few vectors, or values that are not finite.
     """
+    import faiss
+
     n, dim = vectors.shape
     if n < 100 or dim < 2:
         raise ValueError(f"an index with lists needs 100 vectors, got {n} of {dim} dimensions")
@@ -179,7 +182,6 @@ def build(
     if not all(np.isfinite(vectors[start : start + _BLOCK]).all() for start in blocks):
         raise ValueError("a vector holds NaN or infinity")
     steps = _Steps(_ROUNDS + 2 * len(blocks) + 2, progress)
-    faiss = _faiss()
     many = min(lists_for(n), n // 2)
     quantiser = faiss.IndexFlatIP(dim)
     quantiser.add(_centroids(vectors, many, steps))
@@ -228,7 +230,8 @@ def _sample(vectors: Vectors, wanted: int) -> np.ndarray:
 
 def _centroids(vectors: Vectors, lists: int, steps: _Steps) -> np.ndarray:
     """Spherical k-means on a sample, one round at a time, to report progress and be stopped."""
-    faiss = _faiss()
+    import faiss
+
     sample = _sample(vectors, lists * _SAMPLE_A_LIST)
     centroids = None
     for _ in range(_ROUNDS):
@@ -333,14 +336,3 @@ class _Steps:
         self._done += 1
         if self._progress is not None:
             self._progress(min(self._done, self._total), self._total)
-
-
-def _faiss() -> Any:
-    try:
-        import faiss
-    except ImportError as error:
-        raise UserError(
-            "An index for so large a collection needs FAISS, which is not installed.",
-            "Install it: pip install faiss-cpu.",
-        ) from error
-    return faiss

@@ -1,4 +1,4 @@
-"""Nearest neighbours by cosine: FAISS where it is installed, blocked NumPy elsewhere.
+"""Nearest neighbours by cosine, by FAISS.
 
 Knows vectors and positions, not sentences.
 """
@@ -16,8 +16,6 @@ from theodolite.engine.threads import libraries, usable_threads
 
 _QUERIES = 2048
 """Rows searched between two reports of progress."""
-_CELLS = 8_000_000
-"""Similarities held at once by the NumPy path: 32 MiB of float32."""
 CODED_DIMS, _CANDIDATES = 192, 6
 """Principal components that choose candidates, and how many of these for each row wanted."""
 _CODED_ON, _CODING_ROUNDS = 2048, 4
@@ -32,22 +30,19 @@ class Index:
 
     Args:
         vectors: (n, dim). A zero row has cosine 0 with everything; a row with NaN is never found.
-        use_faiss: None takes FAISS when it is installed; False takes NumPy.
 
     Attributes:
         size: n.
         dim: length of a vector.
     """
 
-    def __init__(self, vectors: np.ndarray, *, use_faiss: bool | None = None) -> None:
-        faiss = None if use_faiss is False else _faiss()
-        if use_faiss and faiss is None:
-            raise ModuleNotFoundError("faiss is not installed; `pip install faiss-cpu`")
+    def __init__(self, vectors: np.ndarray) -> None:
+        import faiss
+
         self.size, self.dim = 0, unit_rows(vectors[:0]).shape[1]
         self._positions: np.ndarray | None = None  # of the searchable rows; None for 0, 1, 2 ...
         self._searchable = 0
-        self._rows = np.empty((0, self.dim), np.float32)
-        self._flat: Any = None if faiss is None else faiss.IndexFlatIP(self.dim)
+        self._flat: Any = faiss.IndexFlatIP(self.dim)
         self.add(vectors)
 
     def add(self, vectors: np.ndarray, positions: np.ndarray | None = None) -> None:
@@ -67,10 +62,7 @@ class Index:
             self._positions = np.arange(self._searchable)
         if self._positions is not None:
             self._positions = np.concatenate([self._positions, places[sound]])
-        if self._flat is not None:
-            self._flat.add(rows)
-        else:
-            self._rows = np.concatenate([self._rows, rows]) if self._searchable else rows
+        self._flat.add(rows)
         self.size += len(vectors)
         self._searchable += len(rows)
 
@@ -96,10 +88,7 @@ class Index:
         k = min(k, self._searchable if rows is None else len(rows))
         if k == 0 or len(queries) == 0:
             return np.zeros((len(queries), k), np.float32), np.zeros((len(queries), k), np.int64)
-        if self._flat is None:
-            scores, ids = self._search_numpy(queries, k, rows)
-        else:
-            scores, ids = self._flat.search(queries, k, params=_only(rows))
+        scores, ids = self._flat.search(queries, k, params=_only(rows))
         ids = ids if self._positions is None else self._positions[ids]
         order = np.lexsort((ids, -scores))  # along each row: by score, then by position
         scores = np.clip(np.take_along_axis(scores, order, axis=1), -1.0, 1.0)
@@ -111,20 +100,6 @@ class Index:
             return np.asarray(positions, np.int64)
         return np.flatnonzero(np.isin(self._positions, positions))
 
-    def _search_numpy(
-        self, queries: np.ndarray, k: int, among: np.ndarray | None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        rows = self._rows if among is None else self._rows[among]
-        block = max(1, _CELLS // len(rows))
-        scores = np.empty((len(queries), k), np.float32)
-        ids = np.empty((len(queries), k), np.int64)
-        for start in range(0, len(queries), block):
-            cosines = queries[start : start + block] @ rows.T
-            best = np.argpartition(-cosines, k - 1, axis=1)[:, :k]
-            ids[start : start + block] = best
-            scores[start : start + block] = np.take_along_axis(cosines, best, axis=1)
-        return scores, ids if among is None else among[ids]
-
 
 class CodedIndex:
     """An index for the approximate neighbours of each of many unit rows, fast to build and search.
@@ -132,7 +107,7 @@ class CodedIndex:
     Codes of four bits for every two of the first 192 principal components select six times as many
     candidates as requested, which are re-ranked by all dimensions. Of the 14 nearest of 20,000
     sentences it finds 98 % with minilm and 97 % with wordllama, where NN-descent, as umap-learn
-    uses it, finds 94 % and 88 % (`benchmarks.projection`). Needs FAISS.
+    uses it, finds 94 % and 88 % (`benchmarks.projection`).
 
     Args:
         rows: (n, dim), of length 1; n at least 1,000, dim at least `CODED_DIMS`.
@@ -141,7 +116,8 @@ class CodedIndex:
     """
 
     def __init__(self, rows: np.ndarray) -> None:
-        faiss = _faiss()
+        import faiss
+
         # The components rotated at random, so that all codes have the same share of the variance.
         how = f"PCAR{CODED_DIMS},PQ{CODED_DIMS // 2}x4fs,RFlat"
         self._index = faiss.index_factory(rows.shape[1], how, faiss.METRIC_L2)
@@ -160,10 +136,10 @@ class CodedIndex:
 def approximate_index(rows: np.ndarray) -> CodedIndex | Index:
     """Return an index for the approximate neighbours of each of many unit rows.
 
-    It is a `CodedIndex`, or an exact one where there are few dimensions, no FAISS, or rows that
-    codes cannot tell apart: of a sample's nearest rows fewer than nine tenths are found.
+    It is a `CodedIndex`, or an exact one where there are few dimensions, or rows that codes cannot
+    tell apart: of a sample's nearest rows fewer than nine tenths are found.
     """
-    if _faiss() is None or rows.shape[1] < CODED_DIMS:
+    if rows.shape[1] < CODED_DIMS:
         return Index(rows)
     coded, exact = CodedIndex(rows), Index(rows)
     sample = rows[:: -(-len(rows) // _CHECKED)]
@@ -231,7 +207,8 @@ def _only(rows: np.ndarray | None) -> Any:
     """FAISS parameters that restrict a search to some rows."""
     if rows is None:
         return None
-    faiss = _faiss()
+    import faiss
+
     return faiss.SearchParameters(sel=faiss.IDSelectorBatch(rows))
 
 
@@ -242,12 +219,3 @@ def unit_rows(vectors: np.ndarray, dtype: type[np.floating[Any]] = np.float32) -
         raise ValueError(f"expected vectors of shape (n, dim), got {rows.shape}")
     norms = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.ascontiguousarray(rows / np.where(norms == 0.0, 1.0, norms), dtype)
-
-
-def _faiss() -> Any:
-    """FAISS, or None: it is optional and slow to import."""
-    try:
-        import faiss
-    except ImportError:
-        return None
-    return faiss

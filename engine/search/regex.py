@@ -56,7 +56,9 @@ def matching(
     """
     if not pattern or len(pattern) > LONGEST:
         raise UserError(
-            f"The pattern has {len(pattern)} characters.", f"Write from 1 to {LONGEST}."
+            f"The pattern has {len(pattern)} characters.",
+            f"Write from 1 to {LONGEST}.",
+            code="too-large" if pattern else "missing",
         )
     given = {
         "pattern": pattern,
@@ -73,19 +75,22 @@ def matching(
         )
     except subprocess.TimeoutExpired:
         raise UserError(
-            f"The pattern was not through {len(sentences):,} sentences after "
-            f"{round(seconds, 1):g} seconds and was stopped.",
-            "Patterns that repeat a repetition, such as (a+)+, take for ever: write it simpler.",
+            f"The search of {len(sentences):,} sentences for the pattern was stopped after "
+            f"{round(seconds, 1):g} seconds.",
+            "Patterns that repeat a repetition, such as (a+)+, take forever; simplify it.",
+            code="too-large",
         ) from None
     if done.returncode != 0:
         raise UserError(
             "The pattern could not be used: it needs too much memory.",
             "Repeat fewer times: large counts in braces multiply.",
+            code="too-large",
         )
     found = json.loads(done.stdout)
     if isinstance(found, dict):
         raise UserError(
-            f"{pattern[:80]!r} is no regular expression: {found['error']}.",
+            f"{pattern[:80]!r} is not a regular expression: {found['error']}.",
             r"Put a backslash before signs that are meant as they are: \( \. \?",
+            code="damaged",
         )
     return [(i, start, end) for i, start, end in found]

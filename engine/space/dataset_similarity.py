@@ -44,7 +44,9 @@ class Collection:
         """Draw some of its distinct sentences that are not blank."""
         texts = list(dict.fromkeys(text for text in _texts(data, self.part) if text.strip()))
         if not texts:
-            raise UserError(f"{self.name} has no sentence.", "Choose another data set.")
+            raise UserError(
+                f"{self.name} has no sentence.", "Choose another data set.", code="missing"
+            )
         if len(texts) <= most:
             return texts
         drawn = np.random.default_rng(seed).choice(len(texts), most, replace=False)
@@ -102,6 +104,7 @@ def by_label(data: Dataset) -> list[Collection]:
         raise UserError(
             f"{data.name} has neither languages nor labels to be compared.",
             "Name a family of data sets in several languages, or labelled sentences.",
+            code="wrong-kind",
         )
     return [Collection(label, data.name, label) for label in sorted(labels)]
 

@@ -18,21 +18,21 @@ import numpy as np
 
 from theodolite.engine.threads import usable_threads
 
-_HALVINGS = 40
-_LEAST_BANDWIDTH = 1e-3
+BISECTION_STEPS = 40
+MIN_BANDWIDTH = 1e-3
 """Least bandwidth, as a share of a point's mean distance: duplicates would leave it at 0."""
-_NEGATIVES = 5
+NEGATIVE_SAMPLES = 5
 """Negative samples for each edge."""
-_PUSHING = 32
+SHARED_SAMPLES = 32
 """Negative samples of an epoch, the same for all points: this saves gathering them, and moves
 neighbours together instead of shaking them apart."""
-_FORGETTING = (0.5, 0.9)
+ADAM_BETAS = (0.5, 0.9)
 """Adam's beta 1 and beta 2, as in uwot."""
-_ROWS = 1024
+_REPELLED = 1024
 """Points repelled at once: the table of distances stays in the processor's cache."""
-_BLOCK = 4 * _ROWS
+_BLOCK = 4 * _REPELLED
 """Points moved by one thread at a time. The plane does not depend on the number of threads."""
-_FARTHEST_PUSH = np.float32(4)
+GRADIENT_CLIP = np.float32(4)
 
 
 def fuzzy_graph(ids: np.ndarray, distances: np.ndarray) -> Any:
@@ -52,12 +52,12 @@ def fuzzy_graph(ids: np.ndarray, distances: np.ndarray) -> Any:
     nearest[np.isinf(nearest)] = 0
     beyond = np.maximum(distances - nearest[:, None], 0).astype(np.float32)
     low, high = np.zeros(n, np.float32), np.full(n, 16 * beyond.max() + 1e-3, np.float32)
-    for _ in range(_HALVINGS):
+    for _ in range(BISECTION_STEPS):
         middle = (low + high) / 2
         wide = np.exp(-beyond / middle[:, None]).sum(axis=1) > np.log2(k + 1)
         high, low = np.where(wide, middle, high), np.where(wide, low, middle)
     means = np.where(nearest > 0, distances.mean(axis=1), distances.mean()) * k / (k + 1)
-    scale = np.maximum(high, _LEAST_BANDWIDTH * means + np.finfo(np.float32).tiny)
+    scale = np.maximum(high, MIN_BANDWIDTH * means + np.finfo(np.float32).tiny)
     members = np.exp(-beyond / scale[:, None]).astype(np.float32)
     one_way = sparse.csr_matrix(
         (members.ravel(), ids.ravel(), np.arange(0, n * k + 1, k)), shape=(n, n)
@@ -98,14 +98,14 @@ def layout(
     with ThreadPoolExecutor(usable_threads()) as pool:
         every = pool.map if len(blocks) > 1 else map  # a single one need not wait for a thread
         for epoch in range(1, epochs + 1):
-            pushing = points[:, random.integers(0, len(start), _PUSHING)]
-            pull = partial(_gradient, points=points, pushing=pushing, epoch=epoch, a=a, b=b)
+            samples = points[:, random.integers(0, len(start), SHARED_SAMPLES)]
+            pull = partial(_gradient, points=points, samples=samples, epoch=epoch, a=a, b=b)
             gradient = np.concatenate(list(every(pull, blocks)), axis=1)
-            mean += (1 - _FORGETTING[0]) * (gradient - mean)
-            square += (1 - _FORGETTING[1]) * (gradient**2 - square)
-            sure, surely = (1 - share**epoch for share in _FORGETTING)
+            mean += (1 - ADAM_BETAS[0]) * (gradient - mean)
+            square += (1 - ADAM_BETAS[1]) * (gradient**2 - square)
+            mean_bias, square_bias = (1 - share**epoch for share in ADAM_BETAS)
             rate = 1 - (epoch - 1) / epochs
-            points += rate * (mean / sure) / (np.sqrt(square / surely) + np.float32(1e-7))
+            points += rate * (mean / mean_bias) / (np.sqrt(square / square_bias) + np.float32(1e-7))
             yield points.T
 
 
@@ -147,7 +147,7 @@ def _blocks(graph: Any, epochs: int) -> list[_Block]:
 def _gradient(
     block: _Block,
     points: np.ndarray,
-    pushing: np.ndarray,
+    samples: np.ndarray,
     epoch: int,
     a: np.float32,
     b: np.float32,
@@ -156,13 +156,13 @@ def _gradient(
     now = np.flatnonzero(block.due <= epoch)
     block.due[now] += block.period[now]
     heads, own = block.heads[now], points[:, block.points]
-    drawn = _drawn(own, points, heads, block.tails[now], a, b)
-    strength = np.bincount(heads, minlength=own.shape[1]) * (_NEGATIVES / _PUSHING)
-    drawn += strength * _pushed(own, pushing, a, b)
-    return drawn
+    gradient = _attraction(own, points, heads, block.tails[now], a, b)
+    strength = np.bincount(heads, minlength=own.shape[1]) * (NEGATIVE_SAMPLES / SHARED_SAMPLES)
+    gradient += strength * _repulsion(own, samples, a, b)
+    return gradient
 
 
-def _drawn(
+def _attraction(
     own: np.ndarray,
     points: np.ndarray,
     heads: np.ndarray,
@@ -180,14 +180,14 @@ def _drawn(
     return np.array(sums, np.float32)
 
 
-def _pushed(own: np.ndarray, pushing: np.ndarray, a: np.float32, b: np.float32) -> np.ndarray:
+def _repulsion(own: np.ndarray, samples: np.ndarray, a: np.float32, b: np.float32) -> np.ndarray:
     """Repulsion of a block's points by some: float32 (2, n)."""
     found = np.empty_like(own)
-    for first in range(0, own.shape[1], _ROWS):
-        block = slice(first, first + _ROWS)
-        away = own[:, block, None] - pushing[:, None, :]
+    for first in range(0, own.shape[1], _REPELLED):
+        block = slice(first, first + _REPELLED)
+        away = own[:, block, None] - samples[:, None, :]
         squared = (away**2).sum(axis=0)
         push = 2 * b / ((np.float32(1e-3) + squared) * (1 + a * squared**b))
         away *= push
-        found[:, block] = np.clip(away, -_FARTHEST_PUSH, _FARTHEST_PUSH, out=away).sum(axis=2)
+        found[:, block] = np.clip(away, -GRADIENT_CLIP, GRADIENT_CLIP, out=away).sum(axis=2)
     return found

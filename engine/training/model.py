@@ -268,8 +268,8 @@ def _fresh(spec: TrainSpec, examples: Iterable[tuple[str, ...]]) -> Base:
 def _opened(spec: TrainSpec) -> Base:
     from transformers import AutoConfig
 
+    from theodolite.engine.encoders.doctor import own_pooling
     from theodolite.engine.encoders.loading import checkpoint_of
-    from theodolite.engine.encoders.pooling_choice import own_pooling
     from theodolite.engine.encoders.transformer import quiet, read_tokenizer, token_limit
 
     source, checkpoint = checkpoint_of(spec.base)

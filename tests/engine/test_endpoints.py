@@ -1,15 +1,14 @@
 """Asking a server: addresses, keys, consent, trying again, limits. All over a real socket."""
 
-import re
 import threading
 import time
 from email.utils import formatdate
 
 import pytest
 
+from tests.errors import refused
 from tests.fakes.openai import FakeOpenAI, cut, dripping, half, hang_up, held, page, saying, status
 from theodolite.engine.endpoints import KEY, LONGEST_WAIT, TRIES, Address, Endpoint, Unacceptable
-from theodolite.engine.errors import UserError
 
 BODY = {"input": ["a boat"]}
 
@@ -46,37 +45,36 @@ def test_an_address_has_one_form(given, url):
 
 
 @pytest.mark.parametrize(
-    ("given", "why"),
+    ("given", "code"),
     [
-        ("http://api.openai.com/v1#m", "Write https"),
-        ("http://localhost.example.com/v1#m", "Write https"),
-        ("https://api.openai.com/v1", "no endpoint"),
-        ("https://#m", "no endpoint"),
-        ("https://x:99999/v1#m", "no endpoint"),
-        ("ftp://x/v1#m", "no endpoint"),
-        ("api.openai.com#m", "no endpoint"),
+        ("http://api.openai.com/v1#m", "denied"),
+        ("http://localhost.example.com/v1#m", "denied"),
+        ("https://api.openai.com/v1", "invalid"),
+        ("https://#m", "invalid"),
+        ("https://x:99999/v1#m", "invalid"),
+        ("ftp://x/v1#m", "invalid"),
+        ("api.openai.com#m", "invalid"),
     ],
 )
-def test_what_is_no_address_is_refused(given, why):
+def test_what_is_no_address_is_refused(given, code):
     """So is a way on which others can listen."""
-    with pytest.raises(UserError, match=why):
+    with refused(code, "https"):
         Address.parse(given)
 
 
 @pytest.mark.parametrize("given", ["https://me:sesame@x/v1#m", "https://x/v1?key=sesame#m"])
 def test_a_password_is_refused_and_not_repeated(given):
     """Specs are kept and shared."""
-    with pytest.raises(UserError) as caught:
+    with refused("invalid", KEY) as caught:
         Address.parse(given)
-    assert "sesame" not in str(caught.value) and KEY in str(caught.value)
+    assert "sesame" not in str(caught.value)
 
 
 def test_nothing_is_sent_elsewhere_unasked():
     """It is refused before a name is looked up; what may be sent where is said by its address."""
     address = Address.parse("https://api.invalid/v1#m")
-    with pytest.raises(UserError, match=r"Nothing leaves this machine.*api\.invalid") as caught:
+    with refused("denied", "api.invalid", "--send-texts"):
         Endpoint(address, ["https://other.invalid/v1"]).post("embeddings", BODY)
-    assert "--send-texts" in caught.value.hint
     assert Endpoint(address, [address.url]).may_send
 
 
@@ -97,10 +95,10 @@ def test_a_key_is_never_said(server, monkeypatch, caplog):
     caplog.set_level("DEBUG")
     monkeypatch.setenv(KEY, "sesame")
     server.next = [status(401, "Incorrect key: sesame")]
-    with pytest.raises(UserError, match="does not let us in") as caught:
+    with refused("denied", 401) as caught:
         asking(server).post("embeddings", BODY)
     monkeypatch.setenv(KEY, "sesame sesame")
-    with pytest.raises(UserError, match="no key has") as other:
+    with refused("invalid", KEY) as other:
         asking(server).post("embeddings", BODY)
     assert "sesame" not in f"{caught.value}{other.value}{caplog.text}"
 
@@ -122,13 +120,13 @@ def test_what_may_pass_is_tried_again(server, trouble):
 @pytest.mark.parametrize("code", [429, 503])
 def test_a_server_says_how_long_to_wait(server, code):
     """In seconds or as a date; an hour is no wait but the end."""
-    soon = formatdate(time.time() + 60, usegmt=True)
+    soon = formatdate(time.time() + 100, usegmt=True)
     server.next = [status(code, Retry_After="7"), status(code, Retry_After=soon)]
     waits = []
     asking(server, waits).post("embeddings", BODY)
-    assert 7 <= waits[0] <= 8 and 50 <= waits[1] <= 61
+    assert 7 <= waits[0] <= 8 and 50 <= waits[1] <= 101
     server.next = [status(code, "quota", Retry_After=str(LONGEST_WAIT + 1))]
-    with pytest.raises(UserError, match="quota, and asks to wait 121 seconds"):
+    with refused("unreachable", "quota", 121):
         asking(server, waits).post("embeddings", BODY)
     assert len(waits) == 2
 
@@ -136,11 +134,11 @@ def test_a_server_says_how_long_to_wait(server, code):
 def test_what_does_not_pass_is_said(server):
     """After so many tries, with the last reason."""
     server.next = [status(500, "on fire")] * 2 * TRIES
-    with pytest.raises(UserError, match=r"no answer: HTTP 500: on fire\."):
+    with refused("unreachable", "HTTP 500: on fire"):
         asking(server).post("embeddings", BODY)
     assert len(server.requests) == TRIES
     server.close()
-    with pytest.raises(UserError, match="the connection broke"):
+    with refused("unreachable", "connection"):
         asking(server).post("embeddings", BODY, tries=2)
 
 
@@ -149,7 +147,7 @@ def test_a_slow_answer_has_an_end(server):
     over, begun = threading.Event(), threading.Event()
     server.next = [held(over, begun), dripping(over)]
     try:
-        with pytest.raises(UserError, match=r"nothing within 0\.2 seconds"):
+        with refused("unreachable", "0.2 seconds"):
             asking(server, seconds=0.2).post("embeddings", BODY, tries=2)
     finally:
         over.set()
@@ -160,7 +158,7 @@ def test_nobody_is_sent_on(server):
     """A redirect would carry texts and key to whom nobody has allowed them."""
     with FakeOpenAI() as other:
         server.next = [status(307, Location=f"{other.url}/embeddings")]
-        with pytest.raises(UserError, match=re.escape(other.url.split("/")[2])):
+        with refused("unreachable", other.url.split("/")[2]):
             asking(server).post("embeddings", BODY)
         assert other.requests == []
     assert len(server.requests) == 1
@@ -171,7 +169,7 @@ def test_what_a_server_does_not_want_is_not_repeated(server):
     server.next = [status(422, "too long"), status(404, "no such model")]
     with pytest.raises(Unacceptable, match="too long"):
         asking(server).post("embeddings", BODY)
-    with pytest.raises(UserError, match="no such model") as other:
+    with refused("unreachable", "no such model") as other:
         asking(server).post("embeddings", BODY)
     assert not isinstance(other.value, Unacceptable)
     assert len(server.requests) == 2
@@ -181,7 +179,7 @@ def test_what_a_server_does_not_want_is_not_repeated(server):
 def test_an_answer_of_something_else_is_no_answer(server, other):
     """A page, or JSON that is no object: asking again would not help."""
     server.next = [other]
-    with pytest.raises(UserError, match="does not speak OpenAI's API"):
+    with refused("wrong-kind", server.url):
         asking(server).post("embeddings", BODY)
     assert len(server.requests) == 1
 

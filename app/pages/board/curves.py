@@ -11,7 +11,7 @@ from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
     from theodolite.app.workspace import Workspace
-    from theodolite.engine.space.compression import Compressed
+    from theodolite.engine.encoders.steps import Compressed
     from theodolite.engine.tasks import Measurement
 
 MAX_SENTENCES = 40_000
@@ -63,10 +63,10 @@ def _smaller_scored(
     """Score a task on ever smaller vectors; nothing is encoded."""
     from theodolite.app.vectors import sources, uncached
     from theodolite.engine import protocols
+    from theodolite.engine.encoders.steps import smaller
     from theodolite.engine.encoders.variants import ladder
     from theodolite.engine.evaluate import bind, needed, vectors_for
     from theodolite.engine.progress import nobody
-    from theodolite.engine.space.compression import smaller
     from theodolite.engine.tasks import clusters, get, type_of
 
     task_info = get(task, workspace.catalog)

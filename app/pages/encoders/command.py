@@ -83,9 +83,9 @@ def examine_encoder(
 
     theodolite encoders doctor hf:princeton-nlp/sup-simcse-bert-base-uncased --check
     """
-    from theodolite.engine.encoders import doctor
+    from theodolite.engine.encoders.facts import diagnose
 
-    diagnosis = doctor.diagnose(source)
+    diagnosis = diagnose(source)
     fields = {"source": source, "pooling": diagnosis.pooling}
     if as_json:
         emit_json(

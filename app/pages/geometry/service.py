@@ -310,12 +310,12 @@ def _measured(
     import numpy as np
 
     from theodolite.engine.search.index import neighbours_of_each
-    from theodolite.engine.space import geometry, isotropy
+    from theodolite.engine.space import geometry
 
     rows = vectors[taken.rows]
     n, distinct = len(rows), np.unique(taken.rows)
     tell = _of_share(progress, n)
-    singular = isotropy.singular_values(rows)
+    singular = geometry.singular_values(rows)
     random = geometry.random_pairs(rows)
     info: dict[str, Any] = {
         "n_data": n,
@@ -328,7 +328,7 @@ def _measured(
         "scale": list(taken.scale),
         "labels": [],
         "uniformity": geometry.uniformity(rows, progress=lambda done, of: tell(0.5 * done / of)),
-        "effective_rank": isotropy.effective_rank(singular),
+        "effective_rank": geometry.effective_rank(singular),
         "isoscore": _isoscore(rows),
         "mean_cosine": random.mean,
         "std_cosine": random.std,
@@ -347,7 +347,7 @@ def _measured(
         near = neighbours_of_each(
             vectors[distinct], k, progress=lambda done, of: tell(0.5 + 0.5 * done / of)
         )[1]
-        hubs = isotropy.hubness(near)
+        hubs = geometry.hubness(near)
         occurrence = hubs.counts
         info |= {
             "hub_k": k,
@@ -385,7 +385,7 @@ def _alignments(taken: Taken, vectors: np.ndarray) -> dict[str, Any]:
 
 
 def _isoscore(rows: np.ndarray) -> float | None:
-    from theodolite.engine.space.isotropy import isoscore
+    from theodolite.engine.space.geometry import isoscore
 
     try:
         return isoscore(rows)

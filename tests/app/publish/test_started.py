@@ -12,15 +12,15 @@ import pytest
 from tests.engine.encoders.models import save
 from theodolite.app.publish import started
 from theodolite.app.workspace import Workspace
-from theodolite.engine.encoders import lent, loading
+from theodolite.engine.encoders import loading, zerogpu
 from theodolite.engine.errors import UserError
 
 
 def test_a_refusal_is_told_in_plain_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The hub's own reason, without its markup; an encoder that is not here is passed over."""
     monkeypatch.setattr(loading, "_live", WeakValueDictionary())
-    monkeypatch.setattr(lent, "_lender", [])
-    monkeypatch.setattr(lent, "_lent", [])
+    monkeypatch.setattr(zerogpu, "_decorated", [])
+    monkeypatch.setattr(zerogpu, "_sources", [])
     name = f"dir:{save(tmp_path / 'model')}?pooling=avg"
     made = Workspace(tmp_path / "store")
     for listed in (name, "random:16", f"dir:{tmp_path / 'gone'}"):
@@ -31,10 +31,10 @@ def test_a_refusal_is_told_in_plain_words(tmp_path: Path, monkeypatch: pytest.Mo
     def decorated(number: int, sentences: list[str]) -> list[np.ndarray]:
         if gone:
             raise gr.Error("Quota exceeded <a href='x'>Join</a>")
-        return lent.encode(number, sentences)
+        return zerogpu.encode(number, sentences)
 
     started.lend(decorated, tmp_path / "store")
-    assert [one.name for one in lent._lent] == [name]
+    assert [one.name for one in zerogpu._sources] == [name]
     looking = Workspace(tmp_path / "store", demo=True)
     assert looking.load(name).encode(["a cat"]).shape == (1, 32)
     gone = True

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tests.engine.encoders.models import WORDS, edit_config, save, tokenizer
+from theodolite.engine.errors import Code
 
 WIDTH = 32
 LFS_POINTER = f"""version https://git-lfs.github.com/spec/v1
@@ -108,7 +109,7 @@ def _as_bin(f: Folders, name: str) -> Path:
     import torch
     from safetensors.torch import load_file
 
-    folder = f.save(name, f.inner(name), f.m.Pooling(WIDTH, "mean"), f.m.Dense(WIDTH, 8))
+    folder = _with_dense(f, name)
     for part in (folder, folder / "2_Dense"):
         torch.save(load_file(part / "model.safetensors"), part / "pytorch_model.bin")
         (part / "model.safetensors").unlink()
@@ -208,7 +209,7 @@ def _without(f: Folders, name: str, instead: str) -> Path:
 
 
 def _pointer(f: Folders, name: str, file: str) -> Path:
-    folder = f.save(name, f.inner(name), f.m.Pooling(WIDTH, "mean"), f.m.Dense(WIDTH, 8))
+    folder = _with_dense(f, name)
     (folder / file).write_text(LFS_POINTER)
     return folder
 
@@ -238,61 +239,107 @@ def _copied(f: Folders, name: str, **changes: Any) -> Path:
     return edit_config(folder, **changes)
 
 
-REFUSED: dict[str, tuple[Callable[[Folders, str], Path], str]] = {
-    "cross-encoder": (_cross, "is a cross-encoder: it scores two texts"),
+def _cut(f: Folders, name: str) -> Path:
+    folder = f.mean(name)
+    (folder / "model.safetensors").write_bytes(b"\x08")
+    return folder
+
+
+def _with_dense(f: Folders, name: str) -> Path:
+    return f.save(name, f.inner(name), f.m.Pooling(WIDTH, "mean"), f.m.Dense(WIDTH, 8))
+
+
+def _with_lstm(f: Folders, name: str) -> Path:
+    return f.save(name, f.words(), f.m.LSTM(16, 8), f.m.Pooling(16, "max"))
+
+
+REFUSED: dict[str, tuple[Callable[[Folders, str], Path], Code, tuple[object, ...]]] = {
+    "cross-encoder": (_cross, "wrong-kind", ("cross-encoder",)),
     "plain cross-encoder": (
         lambda f, n: f.plain(n, head="ForSequenceClassification", num_labels=1),
-        "is a cross-encoder: it scores two texts",
+        "wrong-kind",
+        ("cross-encoder",),
     ),
-    "sparse": (_sparse, "is a sparse encoder"),
-    "late interaction": (_late, "is a late-interaction model"),
-    "no pooling": (lambda f, n: f.save(n, f.inner(n)), "none for a sentence: no module"),
-    "adapter": (_adapter, "is a PEFT adapter of owner/base"),
-    "onnx": (lambda f, n: _without(f, n, "onnx/model.onnx"), r"ONNX \(onnx/model.onnx\)"),
-    "gguf": (lambda f, n: _without(f, n, "model-q4.gguf"), r"GGUF \(model-q4.gguf\)"),
+    "sparse": (_sparse, "wrong-kind", ("sparse encoder",)),
+    "late interaction": (_late, "wrong-kind", ("late-interaction",)),
+    "no pooling": (
+        lambda f, n: f.save(n, f.inner(n)),
+        "wrong-kind",
+        ("a vector for each token", "?pooling=avg"),
+    ),
+    "adapter": (_adapter, "wrong-kind", ("PEFT", "owner/base")),
+    "onnx": (
+        lambda f, n: _without(f, n, "onnx/model.onnx"),
+        "wrong-kind",
+        ("ONNX (onnx/model.onnx)",),
+    ),
+    "gguf": (lambda f, n: _without(f, n, "model-q4.gguf"), "wrong-kind", ("GGUF (model-q4.gguf)",)),
     "quantised": (
         lambda f, n: edit_config(f.mean(n), quantization_config={"quant_method": "gptq"}),
-        r"are quantised \(gptq\)",
+        "unsupported",
+        ("(gptq)",),
     ),
-    "pointer": (lambda f, n: _pointer(f, n, "model.safetensors"), "Git LFS pointer.*git lfs pull"),
+    "pointer": (
+        lambda f, n: _pointer(f, n, "model.safetensors"),
+        "wrong-kind",
+        ("Git LFS", "git lfs pull"),
+    ),
     "pointer of a module": (
         lambda f, n: _pointer(f, n, "2_Dense/model.safetensors"),
-        "2_Dense.*Git LFS pointer",
+        "wrong-kind",
+        ("2_Dense", "Git LFS"),
     ),
-    "no type": (lambda f, n: _modules(f, n, type=None), "has an entry without a type"),
-    "no name": (lambda f, n: _modules(f, n, name=None), "an entry of its files lacks 'name'"),
+    "no type": (lambda f, n: _modules(f, n, type=None), "damaged", ("without a type",)),
+    "no name": (lambda f, n: _modules(f, n, name=None), "failed", ("lacks 'name'",)),
     "prompts in a list": (
         lambda f, n: edit_config(
             f.mean(n), "config_sentence_transformers.json", prompts=["query: "]
         ),
-        "cannot be loaded by sentence-transformers",
+        "failed",
+        ("sentence-transformers",),
     ),
-    "foreign route": (_foreign_route, "needs code of its own: their_code.Pooling"),
+    "foreign module": (
+        lambda f, n: _modules(f, n, type="evil.Pooling"),
+        "denied",
+        ("evil.Pooling", "never run"),
+    ),
+    "foreign route": (_foreign_route, "denied", ("their_code.Pooling", "never run")),
+    "code": (
+        lambda f, n: edit_config(f.mean(n), auto_map={"AutoModel": "m"}),
+        "denied",
+        ("auto_map", "never run"),
+    ),
+    "cut": (_cut, "damaged", ("model.safetensors",)),
+    "other sizes": (
+        lambda f, n: edit_config(f.mean(n), vocab_size=10**11),
+        "failed",
+        ("sentence-transformers: its weights",),
+    ),
     "many layers": (
         lambda f, n: edit_config(f.mean(n), num_hidden_layers=10**7),
-        "num_hidden_layers is 10,000,000, and the weights hold 55 tensors",
+        "mismatch",
+        ("num_hidden_layers is 10,000,000", "55 tensors"),
     ),
     "many layers, plain": (
         lambda f, n: _copied(f, n, num_hidden_layers=10**7),
-        "num_hidden_layers is 10,000,000",
+        "mismatch",
+        ("num_hidden_layers is 10,000,000",),
     ),
-    "negative size": (lambda f, n: _copied(f, n, hidden_size=-32), "hidden size is -32"),
-    "huge size": (lambda f, n: _copied(f, n, hidden_size=10**12), "no tensor of the weights has"),
+    "negative size": (lambda f, n: _copied(f, n, hidden_size=-32), "mismatch", ("size is -32",)),
+    "huge size": (
+        lambda f, n: _copied(f, n, hidden_size=10**12),
+        "mismatch",
+        ("size is 1,000,000,000,000",),
+    ),
     "huge dense": (
-        lambda f, n: edit_config(
-            f.save(n, f.inner(n), f.m.Pooling(WIDTH, "mean"), f.m.Dense(WIDTH, 8)),
-            "2_Dense/config.json",
-            out_features=10**11,
-        ),
-        "out_features is 100,000,000,000",
+        lambda f, n: edit_config(_with_dense(f, n), "2_Dense/config.json", out_features=10**11),
+        "mismatch",
+        ("out_features is 100,000,000,000",),
     ),
     "many layers of an LSTM": (
-        lambda f, n: edit_config(
-            f.save(n, f.words(), f.m.LSTM(16, 8), f.m.Pooling(16, "max")),
-            "1_LSTM/lstm_config.json",
-            num_layers=10**7,
-        ),
-        "num_layers is 10,000,000",
+        lambda f, n: edit_config(_with_lstm(f, n), "1_LSTM/lstm_config.json", num_layers=10**7),
+        "mismatch",
+        ("num_layers is 10,000,000",),
     ),
 }
-"""Kind -> what writes a folder that cannot encode, and what is said of it."""
+"""Kind -> what writes a folder that cannot encode, the code and what is named."""

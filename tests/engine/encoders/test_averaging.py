@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from sklearn.decomposition import TruncatedSVD
 
+from tests.errors import refused
 from theodolite.engine.encoders import gem, load
 from theodolite.engine.encoders.averaging import hierarchical, power_means
 from theodolite.engine.encoders.random_words import word_vector
 from theodolite.engine.encoders.steps import fit_common
-from theodolite.engine.errors import UserError
 
 RNG = np.random.default_rng(3)
 WORDS = ["the", "cat", "sat", "on", "mat", "dog", "ran", "to", "park", "big"]
@@ -217,5 +217,5 @@ def test_random_projections_can_be_pooled_likewise():
 
 def test_a_data_set_of_one_sentence_is_refused():
     """When the encoder is loaded, not in the middle of a run."""
-    with pytest.raises(UserError, match="1 sentences to learn from"):
+    with refused("too-few", "1 sentences"):
         load("random:8?pooling=gem&data=x", datasets=lambda name: (["one"], "h"))

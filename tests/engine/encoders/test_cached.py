@@ -5,11 +5,11 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pytest
 
+from tests.errors import refused
 from theodolite.engine.encoders import cached
 from theodolite.engine.encoders.base import Encoder, sentence_key
 from theodolite.engine.encoders.cached import CachedEncoder, MemoryCache
 from theodolite.engine.encoders.source import Source, slices
-from theodolite.engine.errors import UserError
 
 
 class Lengths(Source):
@@ -88,10 +88,10 @@ def test_what_was_done_before_a_stop_is_kept():
 def test_a_value_that_is_no_number_names_its_sentence():
     """The index is the one in the list that was given, duplicates counted; nothing is cached."""
     cache = MemoryCache()
-    with pytest.raises(UserError, match=r"lengths .* sentence 4 "):
+    with refused("not-finite", "lengths", "sentence 4 "):
         CachedEncoder(Lengths(), cache).encode(["a", "a", "a", "b", "nan", "c", "nan"])
     assert not cache.get("f", [sentence_key("nan")], 2)[0].any()
-    with pytest.raises(UserError, match="sentence 1 "):
+    with refused("not-finite", "sentence 1 "):
         Lengths().encode(["a", "nan"])
 
 

@@ -1,12 +1,18 @@
-"""The pooling doctor: what it reads from files."""
+"""What a model's files say: the pooling that fits, the settings they contradict, its data."""
+
+import json
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from tests.engine.encoders.models import SENTENCES, edit_config, save, save_sentence_transformer
-from theodolite.engine.encoders import describe, load
-from theodolite.engine.encoders.doctor import diagnose
-from theodolite.engine.errors import UserError
+from tests.errors import refused
+from theodolite.engine.encoders import describe, load, warnings_of
+from theodolite.engine.encoders.facts import diagnose
+
+SIDES = {"query": "the cat ", "document": "a "}
 
 
 @pytest.mark.parametrize(
@@ -24,10 +30,20 @@ def test_files_and_names_tell_the_pooling(tmp_path, name, kind, head, pooling, b
     folder = save(tmp_path / name, kind, head)
     diagnosis = diagnose(f"dir:{folder}")
     assert diagnosis.pooling == pooling and because in diagnosis.reasons[0]
-    assert diagnosis.warnings == ()
+    assert diagnosis.warnings == load(f"dir:{folder}", device="cpu").warnings == ()
     given = load(f"dir:{folder}?pooling={pooling}", device="cpu").fingerprint
     assert load(f"dir:{folder}", device="cpu").fingerprint == given
     assert describe(f"dir:{folder}")["pooling"] == pooling
+
+
+def test_other_evidence_of_the_pooling(tmp_path):
+    """A Pooling module, a name in the configuration of a copy."""
+    for mode, pooling in (("mean", "avg"), ("lasttoken", "last")):
+        folder = save_sentence_transformer(tmp_path / mode, mode)
+        assert diagnose(f"dir:{folder}").pooling == pooling
+    assert diagnose("minilm?pooling=pooler_output").pooling == "avg"
+    copy = edit_config(save(tmp_path / "copy"), _name_or_path="x/unsup-simcse-bert-base")
+    assert diagnose(f"dir:{copy}").pooling == "cls_token"
 
 
 def test_a_checkpoint_that_was_not_converted_is_recognised(tmp_path):
@@ -39,68 +55,124 @@ def test_a_checkpoint_that_was_not_converted_is_recognised(tmp_path):
     tensors |= {"mlp.dense.weight": tensors["bert.pooler.dense.weight"].clone()}
     save_file(tensors, folder / "model.safetensors", {"format": "pt"})
     diagnosis = diagnose(f"dir:{folder}?pooling=pooler_output")
-    assert diagnosis.pooling == "cls_token"
-    assert "mlp" in diagnosis.warnings[0]
+    assert diagnosis.pooling == "cls_token" and "mlp" in diagnosis.warnings[0]
 
 
 @pytest.mark.parametrize(
-    ("name", "kind", "pooling", "words"),
+    ("name", "kind", "head", "pooling", "words"),
     [
-        ("unsup-simcse-x", "bert", "pooler_output", "expects cls_token"),
-        ("sup-simcse-x", "bert", "avg", "expects pooler_output"),
-        ("gpt", "gpt2", "cls_token", "first token of a decoder sees nothing"),
+        ("unsup-simcse-x", "bert", "Model", "pooler_output", "expects cls_token"),
+        ("sup-simcse-x", "bert", "Model", "avg", "expects pooler_output"),
+        ("gpt", "gpt2", "LMHeadModel", "cls_token", "first token of a decoder sees nothing"),
     ],
 )
-def test_a_wrong_pooling_is_warned_of_before_the_run(tmp_path, name, kind, pooling, words):
-    """The encoder carries it."""
-    head = "LMHeadModel" if kind == "gpt2" else "Model"
-    folder = save(tmp_path / name, kind, head)
-    encoder = load(f"dir:{folder}?pooling={pooling}", device="cpu")
+def test_a_wrong_pooling_is_warned_of_before_the_run(tmp_path, name, kind, head, pooling, words):
+    encoder = load(f"dir:{save(tmp_path / name, kind, head)}?pooling={pooling}", device="cpu")
     assert any(words in warning for warning in encoder.warnings)
-    assert load(f"dir:{folder}", device="cpu").warnings == ()
 
 
-def test_a_pooler_that_is_not_there_is_never_made_up(tmp_path):
-    """Transformers would add a random one."""
-    folder = save(tmp_path / "mlm", head="ForMaskedLM")
-    with pytest.raises(UserError, match=r"no pooler weights.*cls_token"):
-        load(f"dir:{folder}?pooling=pooler_output")
-    decoder = save(tmp_path / "gpt", "gpt2")
-    with pytest.raises(UserError, match="no pooler weights"):
-        load(f"dir:{decoder}?pooling=pooler_output")
-
-
-@pytest.mark.parametrize(("mode", "pooling"), [("mean", "avg"), ("lasttoken", "last")])
-def test_a_sentence_transformer_names_its_own(tmp_path, mode, pooling):
-    """Read from its Pooling module."""
-    folder = save_sentence_transformer(tmp_path / "st", mode)
-    assert diagnose(f"dir:{folder}").pooling == pooling
-    assert diagnose("minilm?pooling=pooler_output").pooling == "avg"
-
-
-def test_only_a_transformer_can_be_diagnosed(tmp_path):
-    """One source, and one with a checkpoint."""
+def test_what_has_no_pooling_to_diagnose_is_refused(tmp_path):
+    """A pooler that is not there is never made up, as transformers would."""
+    for kind, head in (("bert", "ForMaskedLM"), ("gpt2", "Model")):
+        with refused("unsupported", "pooler_output", "cls_token"):
+            load(f"dir:{save(tmp_path / kind, kind, head)}?pooling=pooler_output")
     for spec in ("wordllama", "minilm + wordllama", "minilm | normalise"):
-        with pytest.raises(UserError, match="not a transformer"):
+        with refused("wrong-kind", spec):
             diagnose(spec)
-    with pytest.raises(UserError, match=r"config\.json"):
+    with refused("wrong-kind", "config.json"):
         diagnose(f"dir:{tmp_path}")
 
 
 def test_old_models_with_their_transformer_in_a_folder_beneath(tmp_path):
     """sentence-transformers once wrote `0_Transformer/`."""
-    folder = tmp_path / "old"
-    save(folder / "0_Transformer")
-    (folder / "modules.json").write_text(
-        '[{"idx": 0, "name": "0", "path": "0_Transformer",'
-        ' "type": "sentence_transformers.models.Transformer"}]'
+    inner = save(tmp_path / "0_Transformer")
+    part = {"path": "0_Transformer", "type": "sentence_transformers.models.Transformer"}
+    (tmp_path / "modules.json").write_text(json.dumps([{"idx": 0, "name": "0", **part}]))
+    rows, plain = (
+        load(f"dir:{folder}?pooling=avg", device="cpu").encode(SENTENCES)
+        for folder in (tmp_path, inner)
     )
-    rows = load(f"dir:{folder}?pooling=avg", device="cpu").encode(SENTENCES)
-    plain = load(f"dir:{folder / '0_Transformer'}?pooling=avg", device="cpu").encode(SENTENCES)
     np.testing.assert_array_equal(rows, plain)
 
 
-def test_hints_in_the_config_count_as_the_name(tmp_path):
-    """A copy in a folder of another name still says what it was."""
-    folder = edit_config(save(tmp_path / "copy"), _name_or_path="x/unsup-simcse-bert-base")
-    assert diagnose(f"dir:{folder}").pooling == "cls_token"
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A model with prompts for both sides, cut at 20 tokens, whose last module normalises."""
+    made = save_sentence_transformer(tmp_path_factory.mktemp("st") / "model", prompts=SIDES)
+    edit_config(made, "sentence_bert_config.json", max_seq_length=20)
+    modules = json.loads((made / "modules.json").read_text())
+    last = {"path": "3_Normalize", "type": "sentence_transformers.models.Normalize"}
+    (made / "modules.json").write_text(json.dumps([*modules, {"idx": 3, "name": "3", **last}]))
+    (made / "3_Normalize").mkdir()
+    return made
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ("", "query ('the cat '), document ('a '). Add prompt=@task"),
+        ("?prompt=quary", "no prompt named 'quary'; it has query, document"),
+        ("?prompt=document&query_prompt=the cat", "a space at the end is written %20"),
+        ("?prompt=@task&max_length=22", "max_length=22 is more than the 20 tokens"),
+        ("?prompt=@task&pooling=avg", "pooling=avg, but"),
+        ("?prompt=@task&pooling=avg", "Dense, Normalize is left out"),
+        ("?prompt=@task&pooling=cls_token", "Dense, Normalize is left out"),
+        # To ask for no prompt, or for words of one's own, is to have thought of it.
+        ("?prompt=@task", None),
+        ("?prompt=", None),
+        ("?prompt=document&query_prompt=query", None),
+        ("?query_prompt=query", None),
+        ("?prompt=@task&max_length=20", None),
+        ("?prompt=summarise: ", None),
+    ],
+)
+def test_a_setting_that_the_files_deny_is_said_before_a_run(folder, options, said):
+    """By the encoder, in the facts of a list and alone; one that agrees is not spoken of."""
+    spec = f"dir:{folder}{options}"
+    every = (load(spec).warnings, describe(spec)["warnings"], warnings_of(spec))
+    for warnings in every:
+        assert any(said in w for w in warnings) if said else not warnings
+    assert set(every[0]) == set(every[1]) == set(every[2])
+
+
+def test_a_default_prompt_is_that_of_one_side(tmp_path):
+    """The other side is told; what has no sides has nothing to say."""
+    save_with = save_sentence_transformer
+    folder = save_with(tmp_path / "st", prompts=SIDES, default_prompt_name="document")
+    (warning,) = load(f"dir:{folder}").warnings
+    assert "Queries get the default prompt" in warning and "add query_prompt=query" in warning
+    (left_out,) = (w for w in warnings_of(f"dir:{folder}?pooling=cls_token") if "asked for" in w)
+    assert "prompt=@task" in left_out
+    one = {"query": "the cat "}
+    alone = save_with(tmp_path / "alone", prompts=one, default_prompt_name="query")
+    assert load(f"dir:{alone}").warnings == ()
+
+
+def test_a_model_without_prompts(tmp_path):
+    """Only what asks for them is told so."""
+    folder = save(tmp_path / "bert")
+    assert load(f"dir:{folder}").warnings == ()
+    assert "name no prompts" in load(f"dir:{folder}?prompt=@task").warnings[0]
+    assert warnings_of(f"dir:{folder}?prompt=query") == [f"{folder} has no prompt named 'query'."]
+    assert warnings_of("random:8") == warnings_of("dir:/nowhere") == warnings_of("nonsense") == []
+
+
+@pytest.mark.parametrize(
+    ("spec", "named"),
+    [
+        ({"base": "new:layers=2", "train": "nli"}, ["nli"]),
+        ({"base": "dir:/nowhere", "train": "/home/me/own.txt"}, ["own.txt"]),
+        ({"base": "not a spec?", "train": "nli/mnli_sample"}, ["nli/mnli_sample"]),
+        ({"train": 3}, []),
+        ({"base": "minilm", "train": "nli"}, ["snli", "nli"]),  # the card of the base comes first
+    ],
+)
+def test_what_was_trained_here_names_its_data(
+    tmp_path: Path, spec: dict[str, Any], named: list[str]
+) -> None:
+    """By the record that lies beside it; a file by its name alone."""
+    folder = save_sentence_transformer(tmp_path / "trained")
+    (folder / "theodolite.json").write_text(json.dumps({"version": 1, "spec": spec}))
+    trained_on = describe(f"dir:{folder}")["trained_on"]
+    assert trained_on == named or (len(trained_on) > 10 and set(named) <= set(trained_on))
+    assert trained_on[-1:] == named[-1:]

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from tests.errors import refused
 from theodolite.engine import evaluate, load
 from theodolite.engine.encoders.functions import FunctionEncoder, dotdict
 from theodolite.engine.encoders.vectors import save
-from theodolite.engine.errors import UserError
 
 BASE = load("wordllama")
 
@@ -70,7 +70,7 @@ def test_an_error_in_a_function_is_an_error_result():
 
 def test_no_matrix_is_refused():
     """With the shape that came and the one expected."""
-    with pytest.raises(UserError, match=r"shape \(3,\) for 3 sentences"):
+    with refused("mismatch", "(3,)", "3 sentences"):
         FunctionEncoder(None, lambda params, batch: np.ones(len(batch))).encode(["a", "b", "c"])
 
 

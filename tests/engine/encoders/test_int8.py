@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 from torch import nn
-from transformers import GPT2Config, GPT2Model
+from transformers import BertConfig, BertModel, GPT2Config, GPT2Model
 
 from tests.engine.encoders.models import SENTENCES, save, save_sentence_transformer
-from theodolite.engine.encoders import int8, load
-from theodolite.engine.errors import UserError
+from tests.errors import refused
+from theodolite.engine.encoders import int8, load, onednn
 
 pytestmark = pytest.mark.vnni
 needed = pytest.mark.skipif(not int8.available(), reason="there is no AVX-512 VNNI here")
@@ -105,12 +106,41 @@ def cosines(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 def test_where_it_cannot_be_it_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """On a GPU, on another processor, and of a model without such layers."""
-    with pytest.raises(UserError, match="on the CPU only, not on cuda"):
+    with refused("conflict", "cuda"):
         load("minilm?dtype=int8", device="cuda")
     if int8.available():
         gpt = GPT2Model(GPT2Config(n_layer=1, n_embd=8, n_head=1, vocab_size=9, n_positions=9))
-        with pytest.raises(UserError, match="GPT has no linear layers"):
+        with refused("unsupported", "GPT"):
             int8.use_int8(gpt, "GPT")
     monkeypatch.setattr(torch.cpu, "_is_vnni_supported", lambda: False)
-    with pytest.raises(UserError, match="AVX-512 VNNI"):
+    with refused("unsupported", "AVX-512 VNNI"):
         load("minilm?dtype=int8").encode(["a dog"])
+
+
+def small(activation: str) -> BertModel:
+    """A BERT of two layers with random weights."""
+    torch.manual_seed(0)
+    config = BertConfig(
+        vocab_size=50,
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=64,
+        hidden_act=activation,
+    )
+    return BertModel(config).eval()
+
+
+@pytest.mark.parametrize(("activation", "taken"), [("gelu", 2), ("relu", 0), ("gelu_new", 0)])
+def test_the_vectors_stay_and_an_exact_gelu_goes_along(activation: str, taken: int) -> None:
+    """To 1e-5, as the order of sums is another; any other activation is left alone."""
+    plain = small(activation)
+    quick = copy.deepcopy(plain)
+    onednn.use_onednn(quick)
+    linear = [part for part in quick.modules() if isinstance(part, onednn.OneDnnLinear)]
+    assert len(linear) == 13 and not any(type(part) is nn.Linear for part in quick.modules())
+    assert sum(part.then == "gelu" for part in linear) == taken
+    ids = torch.arange(40).reshape(4, 10)
+    with torch.inference_mode():
+        expected, found = (model(input_ids=ids).last_hidden_state for model in (plain, quick))
+    torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)

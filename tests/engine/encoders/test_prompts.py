@@ -5,6 +5,7 @@ import pytest
 from sentence_transformers import SentenceTransformer
 
 from tests.engine.encoders.models import SENTENCES, save, save_sentence_transformer
+from tests.errors import refused
 from theodolite.engine.encoders import (
     MemoryCache,
     PromptTask,
@@ -15,7 +16,6 @@ from theodolite.engine.encoders import (
 )
 from theodolite.engine.encoders.prompts import Prompts
 from theodolite.engine.encoders.spec import parse
-from theodolite.engine.errors import UserError
 
 PROMPTS = {"query": "the cat ", "document": "a ", "STS": "dog ", "CatSearch-query": "mat "}
 RETRIEVAL = PromptTask("DogSearch", "Retrieval")
@@ -166,7 +166,7 @@ def test_one_side_may_be_said_and_the_other_left_to_the_task(folder):
 
 def test_outside_a_task_there_is_no_prompt_of_the_task(folder):
     """The message says what to do."""
-    with pytest.raises(UserError, match="name a prompt instead of @task"):
+    with refused("missing", "@task"):
         load(f"dir:{folder}?prompt=@task").encode(["a"])
 
 

@@ -1,96 +1,233 @@
-"""Models of sentence-transformers, against that library's own `encode`."""
+"""Folders of sentence-transformers of every kind: its own vectors, or a sentence why not."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
 from sentence_transformers import SentenceTransformer
 
-from tests.engine.encoders.models import SENTENCES, edit_config, save_sentence_transformer
+from tests.engine.encoders.folders import LIKE_THEIRS, REFUSED, WIDTH, Folders
+from tests.engine.encoders.models import SENTENCES, edit_config
+from tests.errors import refused
 from tests.fakes.allocation import Allocation
-from theodolite.engine.encoders import load
+from theodolite.engine.encoders import (
+    PromptTask,
+    bind_task,
+    cuts_of,
+    describe,
+    load,
+    prompts_of,
+    query_side,
+    similarity_of,
+)
 from theodolite.engine.encoders.loading import checkpoint_of
 from theodolite.engine.encoders.sentence_transformer import SentenceTransformerSource
-from theodolite.engine.errors import UserError
 
-PROMPTS = {"query": "the cat ", "document": "a "}
+LONG = " ".join(["a cat sat"] * 30)
+TEXTS = [*SENTENCES, "Unknown Cat", "", LONG, "the dog slept"]
+RETRIEVAL = PromptTask("mine", "Retrieval")
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """A transformer, first-token pooling and a dense layer to 8 dimensions, with prompts."""
-    return save_sentence_transformer(
-        tmp_path_factory.mktemp("st") / "model", prompts=PROMPTS, default_prompt_name="document"
+@pytest.fixture
+def folders(tmp_path: Path) -> Folders:
+    """Writes folders."""
+    return Folders(tmp_path)
+
+
+def theirs(folder: Path, **options: object) -> SentenceTransformer:
+    """The model as the library loads it, in float32."""
+    return SentenceTransformer(
+        str(folder),
+        device="cpu",
+        local_files_only=True,
+        model_kwargs={"dtype": "float32"},
+        **options,
     )
 
 
-def test_its_own_modules_and_default_prompt_are_respected(folder):
-    """Without options the vectors are those of the library."""
-    theirs = SentenceTransformer(str(folder), device="cpu")
+@pytest.mark.parametrize("kind", LIKE_THEIRS)
+def test_the_vectors_are_those_of_sentence_transformers(folders, kind):
+    """Whatever the modules, the weights' format and the settings; the dimension too."""
+    folder = LIKE_THEIRS[kind](folders, kind.replace(" ", "-"))
+    model, spec = theirs(folder), f"dir:{folder}"
+    encoder = load(spec, device="cpu")
+    rows = encoder.encode(TEXTS)
+    np.testing.assert_allclose(rows, model.encode(TEXTS), atol=1e-5)
+    assert rows.shape[1] == encoder.dim
+    assert describe(spec)["dim"] in (None, encoder.dim)
+    assert describe(spec, read=True)["dim"] == encoder.dim
+    assert similarity_of(encoder) == model.similarity_fn_name
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "bert"])
+def test_a_tokenizer_without_a_padding_token_gets_one(folders, kind):
+    """As the library's users do by hand; the mask leaves it out."""
+    folder = folders.save("nopad", folders.inner("nopad", kind), folders.m.Pooling(WIDTH, "mean"))
+    file = folder / "tokenizer_config.json"
+    file.write_text(
+        json.dumps({k: v for k, v in json.loads(file.read_text()).items() if k != "pad_token"})
+    )
+    expected = theirs(folder)
+    assert expected.tokenizer.pad_token is None
+    expected.tokenizer.pad_token = expected.tokenizer.convert_ids_to_tokens(0)
     encoder = load(f"dir:{folder}", device="cpu")
-    assert encoder.dim == 8
-    np.testing.assert_allclose(encoder.encode(SENTENCES), theirs.encode(SENTENCES), atol=1e-5)
-    assert not np.allclose(encoder.encode(SENTENCES), theirs.encode(SENTENCES, prompt=""))
+    np.testing.assert_allclose(encoder.encode(TEXTS), expected.encode(TEXTS), atol=1e-5)
+    np.testing.assert_allclose(encoder.encode([""]), encoder.encode(["", "a"])[:1], atol=1e-5)
 
 
-@pytest.mark.parametrize("prompt", ["query", "the%20dog%20"])
-def test_a_prompt_is_a_name_or_a_text(folder, prompt):
-    """A name of the model's own prompts, or the words themselves."""
-    theirs = SentenceTransformer(str(folder), device="cpu")
-    text = PROMPTS.get(prompt, prompt.replace("%20", " "))
-    rows = load(f"dir:{folder}?prompt={prompt}", device="cpu").encode(SENTENCES)
-    np.testing.assert_allclose(rows, theirs.encode(SENTENCES, prompt=text), atol=1e-5)
-
-
-def test_a_pooling_means_the_plain_transformer(folder):
-    """With a warning, since the model was made for another, and its dense layer is left out."""
-    encoder = load(f"dir:{folder}?pooling=avg", device="cpu")
-    assert encoder.dim == 32 and encoder.encode(SENTENCES).shape == (len(SENTENCES), 32)
-    assert any("expects cls_token" in w for w in encoder.warnings)
-    assert any("Dense is left out" in w for w in encoder.warnings)
-
-
-def test_the_fingerprint_follows_every_module(folder, tmp_path):
-    """Another dense layer, pooling or prompt is another encoder."""
-    same = save_sentence_transformer(
-        tmp_path / "same", prompts=PROMPTS, default_prompt_name="document"
+def test_a_text_without_a_vector_is_named(folders):
+    """The largest value of no token is minus infinity, in the library as well."""
+    folder = folders.save(
+        "max", folders.words(), folders.m.LSTM(16, 8), folders.m.Pooling(16, "max")
     )
-    other = save_sentence_transformer(tmp_path / "other", "mean")
-    prints = [load(f"dir:{f}", device="cpu").fingerprint for f in (folder, same, other)]
-    assert prints[0] == prints[1] != prints[2]
-    assert load(f"dir:{folder}?prompt=query", device="cpu").fingerprint != prints[0]
+    assert not np.isfinite(theirs(folder).encode([""])).all()
+    encoder = load(f"dir:{folder}", device="cpu")
+    with refused("not-finite", "''"):
+        encoder.encode(["the cat", ""])
 
 
-def test_a_module_from_elsewhere_is_refused(folder, tmp_path):
-    """It would be imported and run."""
-    copy = save_sentence_transformer(tmp_path / "copy")
-    modules = (copy / "modules.json").read_text().replace("sentence_transformers.", "evil.", 1)
-    (copy / "modules.json").write_text(modules)
-    with pytest.raises(UserError, match="never run"):
-        load(f"dir:{copy}")
-    coded = edit_config(save_sentence_transformer(tmp_path / "coded"), auto_map={"AutoModel": "m"})
-    with pytest.raises(UserError, match="never run"):
-        load(f"dir:{coded}")
+def test_texts_that_will_be_cut_are_counted_before_a_run(folders):
+    """From the files: special tokens and prompts count, and a text of just the maximum is whole."""
+    folder = folders.mean("st", prompts={"query": "the dog "})
+    whole, longer = " ".join(["cat"] * 22), " ".join(["cat"] * 23)
+    texts = [*SENTENCES, whole, longer]
+    spec = f"dir:{folder}"
+    assert cuts_of(spec, texts, "mine") == [
+        f"1 of 9 texts of mine is longer than the 24 tokens that {folder} takes: what is beyond "
+        "is cut."
+    ]
+    assert cuts_of(spec, texts[:-1]) == cuts_of("wordllama", texts) == []
+    assert "2 of 9 texts are longer" in cuts_of(f"{spec}?prompt=query", texts)[0]
+    assert (
+        "9 of 9 texts are longer than the 3 tokens"
+        in cuts_of(f"{spec}?max_length=3", [longer] * 9)[0]
+    )
+    assert "2,000 of 2,000" in cuts_of(spec, [longer] * 2000)[0]
+    encoder = load(spec, device="cpu")
+    encoder.encode(texts)
+    assert "1 text was cut to 24 tokens." in encoder.warnings
 
 
-def test_a_damaged_model_gets_a_sentence(tmp_path):
-    """Rather than the library's traceback."""
-    folder = save_sentence_transformer(tmp_path / "cut")
-    (folder / "model.safetensors").write_bytes(b"\x08")
-    with pytest.raises(UserError, match=r"model\.safetensors is damaged"):
-        load(f"dir:{folder}", device="cpu").encode(["a"])
-    other = edit_config(save_sentence_transformer(tmp_path / "other"), vocab_size=10**11)
-    with pytest.raises(UserError, match="cannot be loaded by sentence-transformers: its weights"):
-        load(f"dir:{other}", device="cpu").encode(["a"])
+def test_queries_and_documents_take_their_own_routes(folders):
+    """In tasks with sides, by encode_query and encode_document, whose prompts come with them."""
+    folder = folders.router("router", prompts={"query": "the cat ", "document": "a "})
+    model, encoder = theirs(folder), load(f"dir:{folder}", device="cpu")
+    np.testing.assert_allclose(encoder.encode(TEXTS), model.encode(TEXTS), atol=1e-5)
+    bound = bind_task(encoder, (), "", RETRIEVAL)
+    documents, queries = bound.encode(TEXTS), query_side(bound).encode(TEXTS)
+    np.testing.assert_allclose(documents, model.encode_document(TEXTS), atol=1e-5)
+    np.testing.assert_allclose(queries, model.encode_query(TEXTS), atol=1e-5)
+    np.testing.assert_allclose(query_side(encoder).encode(TEXTS), queries)
+    assert prompts_of(bound) == {"prompt": "a ", "query_prompt": "the cat "}
+    similar = bind_task(encoder, (), "", PromptTask("mine", "STS"))
+    np.testing.assert_allclose(similar.encode(TEXTS), model.encode(TEXTS), atol=1e-5)
+    prints = [encoder.fingerprint, bound.fingerprint, query_side(bound).fingerprint]
+    assert len(set(prints)) == 3
+    assert describe(f"dir:{folder}")["routed"] and describe(f"dir:{folder}")["max_tokens"] == 24
 
 
-def test_a_batch_that_does_not_fit_the_memory_is_halved(folder):
+def test_a_prompt_of_the_spec_takes_the_place_of_a_route_s_own(folders):
+    """For one side or both, by text or by task."""
+    folder = folders.router("router", prompts={"query": "the cat ", "STS": "a dog "})
+    model = theirs(folder)
+    for options, query in (
+        ("query_prompt=a%20dog%20", "a dog "),
+        ("prompt=a%20dog%20", "a dog "),
+        ("prompt=@task", "the cat "),
+    ):
+        encoder = bind_task(load(f"dir:{folder}?{options}", device="cpu"), (), "", RETRIEVAL)
+        expected = model.encode_query(TEXTS, prompt=query)
+        np.testing.assert_allclose(query_side(encoder).encode(TEXTS), expected, atol=1e-5)
+
+
+def test_a_router_inside_of_a_router_is_followed(folders):
+    """The task reaches the inner one."""
+    documents = [folders.inner("nested"), folders.m.Pooling(WIDTH, "mean")]
+    inner = folders.m.Router.for_query_document([folders.static()], documents)
+    folder = folders.save("nested", folders.m.Router({"text": [inner]}, default_route="text"))
+    bound = bind_task(load(f"dir:{folder}", device="cpu"), (), "", RETRIEVAL)
+    expected = theirs(folder).encode_query(TEXTS)
+    np.testing.assert_allclose(query_side(bound).encode(TEXTS), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_what_cannot_encode_is_said_to_be_what_it_is(folders, kind):
+    """In the facts and when it is loaded; nothing is built that its weights deny."""
+    write, code, named = REFUSED[kind]
+    spec = f"dir:{write(folders, kind.replace(' ', '-'))}"
+    with refused(code, *named) as caught:
+        load(spec, device="cpu").encode(SENTENCES)
+    assert describe(spec, read=True)["problem"] == str(caught.value)
+    if kind == "plain cross-encoder":  # with a pooling, it is a transformer like any other
+        assert load(f"{spec}?pooling=avg", device="cpu").encode(SENTENCES).shape[1] == WIDTH
+
+
+def test_a_text_is_cut_where_the_positions_end(folders):
+    """RoBERTa's begin after the padding: no file states that maximum; a larger one is not used."""
+    folder = folders.mean("roberta", "roberta")
+    plain = folders.root / "roberta-plain?pooling=avg"
+    long = edit_config(folders.mean("long"), "sentence_bert_config.json", max_seq_length=512)
+    for path, peer in ((folder, folder), (plain, folder), (long, long)):
+        expected = theirs(peer)
+        expected.max_seq_length = 24
+        encoder = load(f"dir:{path}", device="cpu")
+        np.testing.assert_allclose(encoder.encode(TEXTS), expected.encode(TEXTS), atol=1e-5)
+        assert "1 text was cut to 24 tokens." in encoder.warnings
+    assert describe(f"dir:{folder}")["max_tokens"] == 24
+    with refused("too-large", "max_length=30", 24):
+        load(f"dir:{long}?max_length=30", device="cpu").encode(TEXTS)
+
+
+def test_texts_that_depend_on_their_neighbours_are_spoken_of(folders):
+    """A convolution sees the padding; the mean of the same tokens does not."""
+    for kind, depends in (("cnn", True), ("static", False)):
+        found = describe(f"dir:{LIKE_THEIRS[kind](folders, kind)}", read=True)["warnings"]
+        assert any("depends on the texts" in one for one in found) == depends
+
+
+def test_the_fingerprint_follows_every_module(folders):
+    """Another pooling, dense layer or prompt is another encoder; another folder is not."""
+    dense = LIKE_THEIRS["dense"](folders, "dense")
+    copy = shutil.copytree(dense, folders.root / "copy")
+    edit_config(shutil.copytree(dense, folders.root / "other"), "2_Dense/config.json", bias=False)
+    specs = (f"{copy}", f"{dense}?prompt=a", f"{folders.root / 'other'}")
+    first, *others = (load(f"dir:{f}", device="cpu").fingerprint for f in (dense, *specs))
+    assert [one == first for one in others] == [True, False, False]
+
+
+def test_a_batch_that_does_not_fit_the_memory_is_halved(folders):
     """Until it does, down to a single text."""
     lines = ["the cat sees a dog"] * 100
-    checkpoint = checkpoint_of(f"dir:{folder}")[1]
-    expected = SentenceTransformer(str(folder), device="cpu").encode(lines)
-    source = SentenceTransformerSource("tiny", checkpoint, device="cpu")
+    folder = folders.mean("tiny")
+    source = SentenceTransformerSource("tiny", checkpoint_of(f"dir:{folder}")[1], device="cpu")
     memory = Allocation(source._loaded.model[0], most=150)
-    np.testing.assert_allclose(np.concatenate(list(source.chunks(lines))), expected, atol=1e-5)
+    rows = np.concatenate(list(source.chunks(lines)))
+    np.testing.assert_allclose(rows, theirs(folder).encode(lines), atol=1e-5)
     assert 1 <= memory.failures <= 3
     memory.most = 1
-    with pytest.raises(UserError, match="A text does not fit the memory of cpu"):
+    with refused("too-large", "cpu"):
         list(source.chunks(lines))
+
+
+def test_routes_that_do_not_fit_get_a_sentence(folders):
+    """No default route is no reason against a search, nor a lacking route against all else."""
+    static, router = folders.static, folders.m.Router
+    two = {"query": [static()], "document": [static()]}
+    folder = folders.save("none", router(two, allow_empty_key=False))
+    encoder = load(f"dir:{folder}", device="cpu")
+    with refused("unsupported", folder):
+        encoder.encode(TEXTS)
+    rows = bind_task(encoder, (), "", RETRIEVAL).encode(TEXTS)
+    np.testing.assert_allclose(rows, theirs(folder).encode_document(TEXTS), atol=1e-5)
+    asym = folders.save("asym", router({"query": [static()], "doc": [static()]}))
+    encoder = load(f"dir:{asym}", device="cpu")
+    np.testing.assert_allclose(encoder.encode(TEXTS), theirs(asym).encode(TEXTS), atol=1e-5)
+    with refused("unsupported", "'document'"):
+        bind_task(encoder, (), "", RETRIEVAL)
+    unequal = folders.router("unequal", dim=16)
+    with refused("mismatch", 16, 32):
+        bind_task(load(f"dir:{unequal}", device="cpu"), (), "", RETRIEVAL)

@@ -1,11 +1,14 @@
 """The spec language: what it reads, what it writes, and what it says when it cannot."""
 
+from __future__ import annotations
+
 from pathlib import Path
 
 import pytest
 
+from tests.errors import refused
 from theodolite.engine.encoders.spec import SourceSpec, StepSpec, parse
-from theodolite.engine.errors import UserError
+from theodolite.engine.encoders.variants import at_size, baseline, ladder
 
 
 def test_the_example_of_the_design():
@@ -65,55 +68,90 @@ def test_knows_whether_it_needs_a_task():
 
 
 @pytest.mark.parametrize(
-    ("written", "names", "suggests"),
+    ("written", "named", "suggests", "code"),
     [
-        ("", "empty", "minilm"),
-        ("minillm", "minillm", "'minilm'"),
-        ("bert-base-uncased", "bert-base-uncased", "hf:bert-base-uncased"),
-        ("minilm + ", "missing", "%2B"),
-        ("minilm:x", "minilm:x", "minilm"),
-        ("hf:", "hf:", "hf:ID"),
-        ("random:many", "many", "whole number"),
-        ("random:0", "'0'", "16384"),
-        ("api:http://x#m", "to x", "https"),
-        ("api:https://x/v1", "https://x/v1", "URL#MODEL"),
-        ("api:https://x/v1#m?pooling=avg", "pooling", "dimensions"),
-        ("api:https://x/v1#m?dimensions=0", "'0'", "whole number"),
-        ("api:https://x/v1#m?prompt=@task", "prompts of its own", "Write them out"),
-        ("hf:a/b?poling=avg", "poling", "'pooling'"),
-        ("hf:a/b?pooling=avg_frist_last", "avg_frist_last", "'avg_first_last'"),
-        ("hf:a/b?pooling=cls", "cls", "cls_token"),
-        ("dir:/x?pooling=cls", "cls", "pooler_output"),
-        ("hf:a/b?layer=first", "first", "whole number"),
-        ("hf:a/b?dtype=int4", "int4", "bfloat16"),
-        ("hf:a/b?layer=1&layer=2", "layer", "twice"),
-        ("wordllama?pooling=cls", "cls", "hier"),
-        ("wordllama?pooling=geem&data=x", "geem", "'gem'"),
-        ("wordllama?dtype=float16", "dtype", "pooling, data, window"),
-        ("wordllama?data=starter", "data", "pooling=sif or gem"),
-        ("random:8?pooling=sif&window=3", "window", "pooling=hier or gem"),
-        ("wordllama?pooling=hier&window=0", "'0'", "whole number"),
-        ("wordllama?pooling=gem&data=@task", "@task", "common:1,@task"),
-        ("borep:8?pooling=sif", "sif", "hier"),
-        ("wordllama?pooling=sif", "needs a data set", "?pooling=sif&data=DATA"),
-        ("words:x?pooling=gem", "needs a data set", "?pooling=gem&data=DATA"),
-        ("hf:a/b?pooling=gem", "gem", "avg_top2"),
-        ("vectors:", "vectors:", "vectors:FILE"),
-        ("vectors:x.npy?pooling=avg", "pooling", "text, vector"),
-        ("minilm | common:1", "common:1", "common:k,DATA"),
-        ("minilm | normalize", "normalize", "'normalise'"),
-        ("minilm | whiten", "whiten", "whiten:DATA[,k]"),
-        ("minilm | dims:8", "dims:8", "dims:k,random,SEED"),
-        ("minilm | quantise:int8", "quantise:int8", "quantise:int8,DATA"),
-        ("minilm | center:", "center", "@task"),
-        ("minilm | drop:two,nli", "two", "whole number"),
-        ("minilm |", "Unknown step ''", "normalise"),
-        ("dir:caf\udce9", "half a character", "UTF-8"),
+        ("", "empty", "minilm", "missing"),
+        ("minillm", "minillm", "'minilm'", "unknown"),
+        ("bert-base-uncased", "bert-base-uncased", "hf:bert-base-uncased", "unknown"),
+        ("minilm + ", "missing", "%2B", "missing"),
+        ("minilm:x", "minilm:x", "minilm", "invalid"),
+        ("hf:", "hf:", "hf:ID", "invalid"),
+        ("random:many", "many", "whole number", "invalid"),
+        ("random:0", "'0'", "16384", "invalid"),
+        ("api:http://x#m", "to x", "https", "denied"),
+        ("api:https://x/v1", "https://x/v1", "URL#MODEL", "invalid"),
+        ("api:https://x/v1#m?pooling=avg", "pooling", "dimensions", "unknown"),
+        ("api:https://x/v1#m?dimensions=0", "'0'", "whole number", "invalid"),
+        ("api:https://x/v1#m?prompt=@task", "prompts of its own", "Write them out", "invalid"),
+        ("hf:a/b?poling=avg", "poling", "'pooling'", "unknown"),
+        ("hf:a/b?pooling=avg_frist_last", "avg_frist_last", "'avg_first_last'", "unknown"),
+        ("hf:a/b?pooling=cls", "cls", "cls_token", "ambiguous"),
+        ("dir:/x?pooling=cls", "cls", "pooler_output", "ambiguous"),
+        ("hf:a/b?layer=first", "first", "whole number", "invalid"),
+        ("hf:a/b?dtype=int4", "int4", "bfloat16", "unknown"),
+        ("hf:a/b?layer=1&layer=2", "layer", "twice", "invalid"),
+        ("wordllama?pooling=cls", "cls", "hier", "unknown"),
+        ("wordllama?pooling=geem&data=x", "geem", "'gem'", "unknown"),
+        ("wordllama?dtype=float16", "dtype", "pooling, data, window", "unknown"),
+        ("wordllama?data=starter", "data", "pooling=sif or gem", "conflict"),
+        ("random:8?pooling=sif&window=3", "window", "pooling=hier or gem", "conflict"),
+        ("wordllama?pooling=hier&window=0", "'0'", "whole number", "invalid"),
+        ("wordllama?pooling=gem&data=@task", "@task", "common:1,@task", "invalid"),
+        ("borep:8?pooling=sif", "sif", "hier", "unknown"),
+        ("wordllama?pooling=sif", "needs a data set", "?pooling=sif&data=DATA", "missing"),
+        ("words:x?pooling=gem", "needs a data set", "?pooling=gem&data=DATA", "missing"),
+        ("hf:a/b?pooling=gem", "gem", "avg_top2", "unknown"),
+        ("vectors:", "vectors:", "vectors:FILE", "invalid"),
+        ("vectors:x.npy?pooling=avg", "pooling", "text, vector", "unknown"),
+        ("minilm | common:1", "common:1", "common:k,DATA", "invalid"),
+        ("minilm | normalize", "normalize", "'normalise'", "unknown"),
+        ("minilm | whiten", "whiten", "whiten:DATA[,k]", "invalid"),
+        ("minilm | dims:8", "dims:8", "dims:k,random,SEED", "invalid"),
+        ("minilm | quantise:int8", "quantise:int8", "quantise:int8,DATA", "invalid"),
+        ("minilm | center:", "center", "@task", "invalid"),
+        ("minilm | drop:two,nli", "two", "whole number", "invalid"),
+        ("minilm |", "Unknown step ''", "normalise", "unknown"),
+        ("dir:caf\udce9", "surrogate", "UTF-8", "invalid"),
     ],
 )
-def test_errors_name_the_piece_and_say_what_to_do(written, names, suggests):
-    """Every mistake is a sentence with a way out."""
-    with pytest.raises(UserError) as caught:
+def test_mistakes_name_the_piece_and_say_what_to_do(written, named, suggests, code):
+    with refused(code, named, suggests):
         parse(written)
-    assert names in caught.value.message
-    assert suggests in str(caught.value)
+
+
+def test_sizes_double_up_to_the_full_one() -> None:
+    """Powers of two from 16, then whatever the encoder has."""
+    assert ladder(300) == [16, 32, 64, 128, 256, 300]
+    assert ladder(256) == [16, 32, 64, 128, 256]
+    assert ladder(16) == [16]
+    assert ladder(10) == [10]
+
+
+def test_an_encoder_at_a_size_is_a_spec() -> None:
+    """That can be read; at its own size it is itself."""
+    assert at_size("wordllama", 256, 64, "pca") == "wordllama | dims:64,pca,@task"
+    assert at_size("wordllama|normalise", 256, 64, "random") == (
+        "wordllama | normalise | dims:64,random,1111"
+    )
+    assert at_size("random:64", 64, 64, "pca") == "random:64"
+    assert parse(at_size("wordllama", 256, 64, "pca")).steps[-1].k == 64
+    with refused("too-large", 64, 128):
+        at_size("random:64", 64, 128, "pca")
+
+
+@pytest.mark.parametrize(
+    ("spec", "kind"),
+    [
+        ("random:256", "random"),
+        ("borep:4096?words=wordllama", "random"),
+        ("wordllama", "bag-of-words"),
+        ("wordllama?pooling=pmean | normalise", "bag-of-words"),
+        ("words:/glove.txt?pooling=sif", "bag-of-words"),
+        ("wordllama?pooling=hier", ""),
+        ("minilm", ""),
+        ("minilm + wordllama", ""),
+    ],
+)
+def test_baselines_are_known_by_their_source(spec: str, kind: str) -> None:
+    """Random vectors, and averages that do not see the order of words."""
+    assert baseline(spec) == kind

@@ -1,10 +1,13 @@
 """Steps after pooling, against scikit-learn and numpy."""
 
+from __future__ import annotations
+
 import numpy as np
 import pytest
 from sklearn.decomposition import PCA
 from sklearn.preprocessing import normalize
 
+from tests.errors import refused
 from theodolite.engine.encoders import MemoryCache, bind_task, load
 from theodolite.engine.encoders.steps import (
     binary,
@@ -14,8 +17,8 @@ from theodolite.engine.encoders.steps import (
     fit_whiten,
     normalise,
     random_projection,
+    smaller,
 )
-from theodolite.engine.errors import UserError
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((200, 6)) @ RNG.standard_normal((6, 6)) + 3
@@ -54,7 +57,7 @@ def test_whitening_a_flat_direction_gives_zero():
 def test_drop_leaves_something():
     """Without its last component a vector is a rounding error, and would still get scores."""
     load("random:4 | drop:3,starter")
-    with pytest.raises(UserError, match="at most 3"):
+    with refused("too-large", "at most 3"):
         load("random:4 | drop:4,starter")
 
 
@@ -132,7 +135,7 @@ def test_the_fingerprint_holds_steps_and_data():
 def test_task_data_must_be_bound():
     """Outside a task there is nothing to fit on; within one it centres the task's sentences."""
     encoder = load("random:16 | center:@task")
-    with pytest.raises(UserError, match="task"):
+    with refused("missing", "@task"):
         encoder.encode(["a"])
     np.testing.assert_allclose(bind_task(encoder, TEXTS, "h").encode(TEXTS).mean(0), 0, atol=1e-6)
     plain = load("random:16")
@@ -140,14 +143,49 @@ def test_task_data_must_be_bound():
 
 
 @pytest.mark.parametrize(
-    ("spec", "words"),
+    ("spec", "named", "code"),
     [
-        ("random:16 | dims:17,pca,one", "17 of 16"),
-        ("random:16 | dims:4,pca,one | whiten:one,5", "5 of 4"),
-        ("random:16 | whiten:tiny", "1 sentences"),
+        ("random:16 | dims:17,pca,one", "17 of 16", "too-large"),
+        ("random:16 | dims:4,pca,one | whiten:one,5", "5 of 4", "too-large"),
+        ("random:16 | whiten:tiny", "1 sentences", "too-few"),
     ],
 )
-def test_impossible_steps_are_refused(spec, words):
+def test_impossible_steps_are_refused(spec, named, code):
     """With the numbers that do not fit."""
-    with pytest.raises(UserError, match=words):
+    with refused(code, named):
         load(spec, datasets=datasets).encode(["a"])
+
+
+def test_every_method_at_every_size() -> None:
+    """PCA is scikit-learn's, but for signs; the first dimensions are the first."""
+    vectors = np.random.default_rng(3).standard_normal((50, 8)).astype(np.float32)
+    made = {(how.method, how.dim): (how, rows) for how, rows in smaller(vectors, [4, 8])}
+    assert set(made) == {
+        ("first", 4),
+        ("pca", 4),
+        ("int8", 4),
+        ("binary", 4),
+        ("first", 8),
+        ("int8", 8),
+        ("binary", 8),
+    }
+    theirs = PCA(4).fit_transform(vectors.astype(np.float64))
+    np.testing.assert_allclose(np.abs(made["pca", 4][1]), np.abs(theirs), atol=1e-5)
+    np.testing.assert_array_equal(made["first", 4][1], vectors[:, :4])
+    assert [made[method, 4][0].bytes for method in ("first", "pca", "int8", "binary")] == [
+        16,
+        16,
+        4,
+        0.5,
+    ]
+
+
+def test_steps_of_a_spec_give_the_same_vectors() -> None:
+    """What was measured is an encoder with a name: the first dimensions in int8 or binary."""
+    texts = [f"word{i} word{i % 7} word{i % 3}" for i in range(40)]
+    vectors = load("random:16").encode(texts)
+    steps = {"first": "", "int8": " | quantise:int8,mine", "binary": " | quantise:binary"}
+    for how, made in smaller(vectors, [4, 16], list(steps)):
+        spec = f"random:16 | dims:{how.dim},first{steps[how.method]}"
+        encoder = load(spec, cache=MemoryCache(), datasets=lambda name: (texts, "hash"))
+        np.testing.assert_array_equal(encoder.encode(texts), made, err_msg=spec)

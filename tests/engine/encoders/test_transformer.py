@@ -1,25 +1,27 @@
 """Transformers: every pooling against transformers' own hidden states, computed plainly."""
 
+from __future__ import annotations
+
+import json
 import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
-from tests.engine.encoders.models import (
-    SENTENCES,
-    edit_config,
-    save,
-    save_sentence_transformer,
-)
+from tests.engine.encoders.models import SENTENCES, edit_config, save, save_sentence_transformer
+from tests.errors import refused
 from tests.fakes.allocation import Allocation
 from theodolite.engine.encoders import describe, load
 from theodolite.engine.encoders.batching import TokenBudget, batches, padded
+from theodolite.engine.encoders.float32 import exact_float32
 from theodolite.engine.encoders.loading import checkpoint_of
 from theodolite.engine.encoders.pooling import States, pool
 from theodolite.engine.encoders.spec import POOLINGS
 from theodolite.engine.encoders.transformer import make
-from theodolite.engine.errors import UserError
 
 
 @pytest.fixture(scope="module")
@@ -94,14 +96,6 @@ def test_pooling_does_not_mind_the_side_of_the_padding():
     assert pool(States([x], None, right), "avg").tolist() == [[3, 4]]
 
 
-def test_a_prompt_is_put_before_the_text(bert):
-    """And decides the fingerprint."""
-    prompted = load(f"dir:{bert}?pooling=avg&prompt=the%20", device="cpu")
-    plain = load(f"dir:{bert}?pooling=avg", device="cpu")
-    np.testing.assert_allclose(prompted.encode(["cat"]), plain.encode(["the cat"]), atol=1e-6)
-    assert prompted.fingerprint != plain.fingerprint
-
-
 @pytest.mark.parametrize(("family", "limit"), [("bert", 24), ("roberta", 24), ("gpt2", 24)])
 def test_texts_are_cut_at_the_models_last_position_and_it_is_said(folders, family, limit):
     """Not before: RoBERTa's table has two places more than it has positions."""
@@ -113,22 +107,6 @@ def test_texts_are_cut_at_the_models_last_position_and_it_is_said(folders, famil
     assert any(f"2 texts were cut to {limit} tokens" in w for w in encoder.warnings)
 
 
-def test_max_length_cuts_earlier_but_never_later(bert):
-    """More than the model takes is refused."""
-    short = load(f"dir:{bert}?pooling=avg&max_length=5", device="cpu").encode(["the cat ran on a"])
-    np.testing.assert_allclose(short[0], plainly(bert, "avg", "the cat ran"), atol=1e-5)
-    with pytest.raises(UserError, match="25 is more than the 24"):
-        load(f"dir:{bert}?pooling=avg&max_length=25", device="cpu").encode(["a"])
-
-
-def test_half_precision_is_another_encoder(bert):
-    """Its vectors are close, its fingerprint is not the same."""
-    full = load(f"dir:{bert}?pooling=avg", device="cpu")
-    half = load(f"dir:{bert}?pooling=avg&dtype=bfloat16", device="cpu")
-    assert full.fingerprint != half.fingerprint
-    np.testing.assert_allclose(half.encode(SENTENCES), full.encode(SENTENCES), atol=0.1)
-
-
 def test_the_fingerprint_follows_the_files(bert, tmp_path):
     """Another folder with the same files has the same one; other weights have not."""
     first = load(f"dir:{bert}?pooling=avg", device="cpu").fingerprint
@@ -136,102 +114,6 @@ def test_the_fingerprint_follows_the_files(bert, tmp_path):
     assert load(f"dir:{bert}?pooling=max", device="cpu").fingerprint != first
     changed = save(tmp_path / "changed", initializer_range=0.5)
     assert load(f"dir:{changed}?pooling=avg", device="cpu").fingerprint != first
-
-
-def test_weights_as_bin_give_the_same_vectors(bert, tmp_path):
-    """Read with tensors only."""
-    from safetensors.torch import load_file
-
-    folder = save(tmp_path / "bin")
-    tensors = load_file(folder / "model.safetensors")
-    torch.save(tensors, folder / "pytorch_model.bin")
-    (folder / "model.safetensors").unlink()
-    rows = load(f"dir:{folder}?pooling=pooler_output", device="cpu").encode(SENTENCES)
-    expected = load(f"dir:{bert}?pooling=pooler_output", device="cpu").encode(SENTENCES)
-    np.testing.assert_allclose(rows, expected, atol=1e-6)
-
-
-class Evil:
-    """Unpickling it would make a file."""
-
-    def __init__(self, path):
-        self.path = path
-
-    def __reduce__(self):
-        return open, (str(self.path), "w")
-
-
-def test_a_pickle_with_code_is_refused_and_not_run(tmp_path):
-    """The message says so."""
-    folder = save(tmp_path / "evil")
-    (folder / "model.safetensors").unlink()
-    torch.save({"x": Evil(tmp_path / "made")}, folder / "pytorch_model.bin")
-    with pytest.raises(UserError, match="pickle"):
-        load(f"dir:{folder}?pooling=avg", device="cpu").encode(["a"])
-    assert not (tmp_path / "made").exists()
-
-
-def test_bad_folders_get_a_sentence(tmp_path):
-    """Missing, empty, without weights, with code, cut short, incomplete."""
-    with pytest.raises(UserError, match="no folder"):
-        load(f"dir:{tmp_path / 'none'}")
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(UserError, match="holds no model"):
-        load(f"dir:{tmp_path / 'empty'}")
-    bare = save(tmp_path / "bare")
-    weights = (bare / "model.safetensors").read_bytes()
-    (bare / "model.safetensors").unlink()
-    with pytest.raises(UserError, match="no weights"):
-        load(f"dir:{bare}")
-    (bare / "model.safetensors").write_bytes(weights[:2000])
-    with pytest.raises(UserError, match=r"damaged|cannot be loaded"):
-        load(f"dir:{bare}?pooling=avg", device="cpu").encode(["a"])
-    coded = edit_config(save(tmp_path / "coded"), auto_map={"AutoModel": "m.M"})
-    with pytest.raises(UserError, match="never run"):
-        load(f"dir:{coded}")
-    (tmp_path / "bad").mkdir()
-    (tmp_path / "bad" / "config.json").write_text("{")
-    with pytest.raises(UserError, match=r"config\.json cannot be read"):
-        load(f"dir:{tmp_path / 'bad'}")
-
-
-@pytest.mark.parametrize(
-    ("file", "content"),
-    [
-        ("config.json", "[1, 2]"),
-        ("modules.json", '{"0": "Transformer"}'),
-        ("modules.json", '["Transformer"]'),
-        ("modules.json", '[{"path": "../elsewhere", "type": "sentence_transformers.models.X"}]'),
-        ("tokenizer_config.json", "7"),
-        ("model.safetensors", "\2\0\0\0\0\0\0\0[]"),
-        ("model.safetensors", '\x07\0\0\0\0\0\0\0{"a":1}'),
-    ],
-)
-def test_files_of_another_shape_get_a_sentence(tmp_path, file, content):
-    """JSON that is no model's, wherever it is looked for, and paths that lead out of the folder."""
-    folder = save(tmp_path / "m")
-    (folder / file).write_bytes(content.encode())
-    with pytest.raises(UserError, match=file.replace(".", r"\.")):
-        load(f"dir:{folder}")
-    assert not describe(f"dir:{folder}")["available"]
-
-
-@pytest.mark.parametrize("options", ["", "?pooling=avg"])
-def test_a_folder_without_a_vocabulary_is_refused(tmp_path, options):
-    """An empty one would be made up, and every word be the unknown one."""
-    make = save if options else save_sentence_transformer
-    folder = make(tmp_path / "m")
-    for file in folder.rglob("token*"):
-        file.unlink()
-    with pytest.raises(UserError, match="no vocabulary"):
-        load(f"dir:{folder}{options}", device="cpu").encode(["a cat", "a dog"])
-
-
-def test_missing_tensors_are_never_random(tmp_path):
-    """A checkpoint with fewer layers than its config says is refused."""
-    folder = edit_config(save(tmp_path / "m"), num_hidden_layers=4)
-    with pytest.raises(UserError, match=r"lacks .* random"):
-        load(f"dir:{folder}?pooling=avg", device="cpu").encode(["a"])
 
 
 def test_a_model_that_gives_nan_is_reported(tmp_path):
@@ -242,35 +124,8 @@ def test_a_model_that_gives_nan_is_reported(tmp_path):
     tensors = load_file(folder / "model.safetensors")
     tensors["embeddings.word_embeddings.weight"][5] = float("nan")  # the word 'cat'
     save_file(tensors, folder / "model.safetensors", {"format": "pt"})
-    with pytest.raises(UserError, match=r"dir:.* sentence 2 .*"):
+    with refused("not-finite", folder, "sentence 2"):
         load(f"dir:{folder}?pooling=avg", device="cpu").encode(["the", "dog", "a cat", "cat"])
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [("pooling=avg&layer=4", "no layer 4"), ("pooling=pooler_output&layer=1", "its own layers")],
-)
-def test_a_layer_that_does_not_fit_is_refused(bert, options, words):
-    """Before anything is loaded."""
-    with pytest.raises(UserError, match=words):
-        load(f"dir:{bert}?{options}")
-
-
-def test_threads_share_a_model(bert):
-    """Eight at once get what one alone gets, and the weights are there once."""
-    encoders = [load(f"dir:{bert}?pooling=avg", device="cpu") for _ in range(8)]
-    assert len({id(e.source) for e in encoders}) == 1
-    rows: dict[int, np.ndarray] = {}
-    threads = [
-        threading.Thread(target=lambda i=i, e=e: rows.update({i: e.encode(SENTENCES)}))
-        for i, e in enumerate(encoders)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    for i in range(8):
-        np.testing.assert_allclose(rows[i], rows[0], atol=1e-6)
 
 
 def test_batches_cover_every_text_once_within_the_budget():
@@ -307,63 +162,218 @@ def test_busy_cores_get_larger_batches(monkeypatch, waiting, chosen):
     assert {len(b) * 16 for b in fixed.batches([16] * 1600)} == {1024}
 
 
-def test_even_batches_need_no_mask():
-    """And uneven ones are padded on the right."""
-    ids, mask = padded([[1, 2], [3, 4]], pad=9)
-    assert ids.tolist() == [[1, 2], [3, 4]] and mask is None
-    ids, mask = padded([[1, 2], [3]], pad=9)
-    assert ids.tolist() == [[1, 2], [3, 9]] and mask.tolist() == [[1, 1], [1, 0]]
-
-
 LINES = [" ".join(["the cat sees a dog"] * (1 + i % 4)) for i in range(200)]
 
 
-def opened(folder):
-    """A source that shares neither its model nor its vectors with others."""
-    return make("tiny", checkpoint_of(f"dir:{folder}")[1], pooling="avg", device="cpu")
+MINILM = "442be9242b6d975e1f20b7fd378dc6ee"
+"""Fingerprint of `minilm` since the decoder that ships was trained."""
+Switches: Any = torch.backends
 
 
-def encoded(source, lines):
-    """The vectors of some lines."""
-    return np.concatenate(list(source.chunks(lines)))
+def test_the_decoders_that_ship_fit_on_every_device() -> None:
+    """On a GPU too, where it was called one for another version."""
+    from theodolite.engine.decoding.shipped import shipped
+
+    for spec, folder in shipped().items():
+        facts = json.loads((folder / "decoder.json").read_text("utf-8"))
+        assert load(spec, device="cuda").fingerprint == facts["fingerprint"]
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda", "mps"])
+def test_a_device_does_not_change_the_fingerprint(bert, device: str) -> None:
+    """Weights are read at the first `encode`, so this needs no such device."""
+    assert load("minilm", device=device).fingerprint == MINILM
+    assert load("minilm?dtype=float32", device=device).fingerprint == MINILM
+    assert load("minilm?dtype=float16", device=device).fingerprint != MINILM
+    spec = f"dir:{bert}?pooling=avg"
+    assert load(spec, device=device).fingerprint == load(spec, device="cpu").fingerprint
+
+
+def new_source(folder):
+    """A source that shares neither its model nor its vectors with others, and its vectors."""
+    source = make("tiny", checkpoint_of(f"dir:{folder}")[1], pooling="avg", device="cpu")
+    return source, lambda lines: np.concatenate(list(source.chunks(lines)))
+
+
+def precisions() -> set[str]:
+    """How exact torch's products of float32 are at present."""
+    backends: Any = torch.backends
+    parts = (backends.cuda.matmul, backends.cudnn.conv, backends.mkldnn.matmul)
+    return {part.fp32_precision for part in parts}
+
+
+@pytest.fixture
+def medium():
+    """A process that allows less than float32."""
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("medium")
+    yield
+    torch.set_float32_matmul_precision(before)
+
+
+def test_a_process_that_allows_tf32_gets_float32_all_the_same(bert, medium) -> None:
+    """While the model runs; what the process had chosen comes back."""
+    (_, exactly), (source, encode), seen = new_source(bert), new_source(bert), []
+    with exact_float32():
+        expected = exactly(SENTENCES)
+    source.transformer.model.register_forward_hook(lambda *_: seen.append(precisions()))
+    np.testing.assert_array_equal(encode(SENTENCES), expected)
+    assert seen and all(one == {"ieee"} for one in seen)
+    assert torch.get_float32_matmul_precision() == "medium"
+
+
+def test_the_last_thread_out_restores_what_was_allowed(medium) -> None:
+    """The first one to leave would otherwise take exactness from the others."""
+    inside, leave = threading.Event(), threading.Event()
+
+    def first() -> None:
+        with exact_float32():
+            inside.set()
+            leave.wait()
+
+    thread = threading.Thread(target=first)
+    thread.start()
+    inside.wait()
+    with exact_float32():
+        leave.set()
+        thread.join()
+        assert precisions() == {"ieee"}
+    assert torch.get_float32_matmul_precision() == "medium"
 
 
 def test_progress_is_told_after_each_batch(bert):
-    """A chunk of a large model takes minutes: its vectors are the same, whoever listens."""
-    source, told = opened(bert), []
-    expected = encoded(source, LINES)
-    np.testing.assert_array_equal(
-        np.concatenate(list(source.watched(LINES, told.append))), expected
-    )
+    """A chunk of a large model takes minutes; its vectors are the same, whoever listens."""
+    source, encode = new_source(bert)
+    expected, told = encode(LINES), []
+    rows = np.concatenate(list(source.watched(LINES, told.append)))
+    np.testing.assert_array_equal(rows, expected)
     assert len(told) > 1
     assert told == sorted(told) and told[-1] == len(LINES)
-
-
-def test_a_listener_can_stop_a_chunk(bert):
-    """The model can be used again at once."""
 
     def stop(done: int) -> None:
         raise InterruptedError(f"after {done}")
 
-    source = opened(bert)
     with pytest.raises(InterruptedError, match="after"):
         list(source.watched(LINES, stop))
-    assert len(encoded(source, LINES)) == len(LINES)
+    np.testing.assert_array_equal(encode(LINES), expected)
 
 
-def test_a_batch_that_does_not_fit_the_memory_is_halved(bert):
+def test_a_batch_that_does_not_fit_the_memory_is_halved(tmp_path):
     """And so are those that follow, before they are tried; the vectors stay the same."""
-    expected, source = encoded(opened(bert), LINES), opened(bert)
+    folder = save(tmp_path, initializer_range=0.03)  # other weights than those of other tests
+    expected, (source, encode) = new_source(folder)[1](LINES), new_source(folder)
     memory = Allocation(source.transformer.model, most=150)
-    np.testing.assert_allclose(encoded(source, LINES), expected, atol=1e-5)
+    np.testing.assert_allclose(encode(LINES), expected, atol=1e-5)
     assert memory.failures == 3  # about 1,000 tokens, then 500 and 250
-    np.testing.assert_allclose(encoded(source, LINES[:100]), expected[:100], atol=1e-5)
+    np.testing.assert_allclose(encode(LINES[:100]), expected[:100], atol=1e-5)
     assert memory.failures == 3
+    memory.most = 10  # there is nothing left to halve
+    with refused("too-large", "A text of 22 tokens", "cpu"):
+        encode(LINES)
 
 
-def test_a_text_that_does_not_fit_the_memory_is_told_with_its_length(bert):
-    """There is nothing left to halve."""
-    source = opened(bert)
-    Allocation(source.transformer.model, most=10)
-    with pytest.raises(UserError, match=r"A text of \d\d tokens does not fit the memory of cpu"):
-        encoded(source, LINES)
+def test_threads_share_a_model(bert):
+    """Eight at once get what one alone gets, and the weights are there once."""
+    encoders = [load(f"dir:{bert}?pooling=avg", device="cpu") for _ in range(8)]
+    assert len({id(e.source) for e in encoders}) == 1
+    with ThreadPoolExecutor(8) as pool_:
+        first, *others = pool_.map(lambda encoder: encoder.encode(SENTENCES), encoders)
+    for rows in others:
+        np.testing.assert_allclose(rows, first, atol=1e-6)
+
+
+def test_even_batches_need_no_mask():
+    """And uneven ones are padded on the right."""
+    for lists, even, expected in (
+        ([[1, 2], [3, 4]], [[1, 2], [3, 4]], None),
+        ([[1, 2], [3]], [[1, 2], [3, 9]], [[1, 1], [1, 0]]),
+    ):
+        ids, mask = padded(lists, pad=9)
+        assert ids.tolist() == even and (mask if mask is None else mask.tolist()) == expected
+
+
+class Evil:
+    """Unpickling it would make a file."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return open, (str(self.path), "w")
+
+
+def test_a_pickle_with_code_is_refused_and_not_run(tmp_path):
+    folder = save(tmp_path / "evil")
+    (folder / "model.safetensors").unlink()
+    torch.save({"x": Evil(tmp_path / "made")}, folder / "pytorch_model.bin")
+    with refused("denied", "pickle"):
+        load(f"dir:{folder}?pooling=avg", device="cpu").encode(["a"])
+    assert not (tmp_path / "made").exists()
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "code"),
+    [
+        ("config.json", b"[1, 2]", "damaged"),
+        ("config.json", b"{", "damaged"),
+        ("config.json", None, "wrong-kind"),
+        ("modules.json", b'{"0": "Transformer"}', "damaged"),
+        ("modules.json", b'["Transformer"]', "damaged"),
+        (
+            "modules.json",
+            b'[{"path": "../elsewhere", "type": "sentence_transformers.models.X"}]',
+            "denied",
+        ),
+        ("tokenizer_config.json", b"7", "damaged"),
+        ("model.safetensors", b"\2\0\0\0\0\0\0\0[]", "damaged"),
+        ("model.safetensors", b'\x07\0\0\0\0\0\0\0{"a":1}', "damaged"),
+        ("model.safetensors", b"\x08", "damaged"),
+        ("model.safetensors", None, "wrong-kind"),
+    ],
+)
+def test_files_that_are_no_models_get_a_sentence(tmp_path, file, content, code):
+    """JSON of another shape, wherever it is looked for, paths that lead out of the folder."""
+    folder = save(tmp_path / "m")
+    (folder / file).unlink(missing_ok=True)
+    if content is not None:
+        (folder / file).write_bytes(content)
+    with refused(code, file):
+        load(f"dir:{folder}")
+    assert not describe(f"dir:{folder}")["available"]
+
+
+def without_vocabulary(folder: Path) -> Path:
+    """A folder whose tokenizer would be made up, with every word the unknown one."""
+    for file in folder.rglob("token*"):
+        file.unlink()
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("make", "options", "code", "named"),
+    [
+        (lambda f: f / "none", "", "no-file", ()),
+        (lambda f: edit_config(f, auto_map={"AutoModel": "m.M"}), "", "denied", ("auto_map",)),
+        (without_vocabulary, "?pooling=avg", "missing", ()),
+        (
+            lambda f: without_vocabulary(save_sentence_transformer(f / "st")),
+            "",
+            "missing",
+            (),
+        ),
+        # A layer more than the weights have would be random.
+        (lambda f: edit_config(f, num_hidden_layers=4), "?pooling=avg", "damaged", ("random",)),
+        (lambda f: f, "?pooling=avg&layer=4", "unknown", ("layer 4",)),
+        (lambda f: f, "?pooling=pooler_output&layer=1", "conflict", ("layer=1",)),
+        (lambda f: f, "?pooling=avg&max_length=25", "too-large", (25, 24)),
+    ],
+)
+def test_what_a_folder_cannot_do_is_refused(tmp_path, make, options, code, named):
+    folder = make(save(tmp_path))
+    with refused(code, *named):
+        load(f"dir:{folder}{options}", device="cpu").encode(["a cat", "a dog"])
+
+
+def test_max_length_cuts_earlier(bert):
+    short = load(f"dir:{bert}?pooling=avg&max_length=5", device="cpu").encode(["the cat ran on a"])
+    np.testing.assert_allclose(short[0], plainly(bert, "avg", "the cat ran"), atol=1e-5)

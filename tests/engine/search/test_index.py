@@ -1,100 +1,104 @@
-"""Nearest neighbours: FAISS and NumPy give what scikit-learn gives."""
-
-from __future__ import annotations
+"""Nearest neighbours, exact and approximate: those of scikit-learn and sentence-transformers."""
 
 import numpy as np
 import pytest
+from sentence_transformers.util import SimilarityFunction
 from sklearn.neighbors import NearestNeighbors
 
+from theodolite.engine.datasets.types import Retrieval
+from theodolite.engine.progress import nobody
 from theodolite.engine.search.index import Index, approximate_index, neighbours_of_each, unit_rows
+from theodolite.engine.search.ranked import first_of_each
+from theodolite.engine.tasks import retrieval
 
 RNG = np.random.default_rng(2)
 VECTORS = RNG.normal(size=(500, 20)).astype(np.float32)
 QUERIES = RNG.normal(size=(30, 20)).astype(np.float32)
-BOTH = pytest.mark.parametrize("use_faiss", [True, False])
 
 
-@BOTH
-def test_neighbours_are_those_of_scikit_learn(use_faiss: bool) -> None:
-    """The same positions in the same order, cosines to 1e-6."""
-    scores, ids = Index(VECTORS, use_faiss=use_faiss).search(QUERIES, 7)
-    peer = NearestNeighbors(n_neighbors=7, metric="cosine").fit(VECTORS)
-    distances, expected = peer.kneighbors(QUERIES)
+def peer(vectors: np.ndarray, k: int) -> NearestNeighbors:
+    """Scikit-learn's neighbours by cosine."""
+    return NearestNeighbors(n_neighbors=k, metric="cosine").fit(vectors)
+
+
+def test_neighbours_are_those_of_scikit_learn() -> None:
+    scores, ids = Index(VECTORS).search(QUERIES, 7)
+    distances, expected = peer(VECTORS, 7).kneighbors(QUERIES)
     np.testing.assert_array_equal(ids, expected)
     np.testing.assert_allclose(scores, 1 - distances, atol=1e-6)
     assert (scores.dtype, ids.dtype) == (np.float32, np.int64)
+    few = Index(VECTORS[:4]).search(QUERIES[:2], 10)[1]  # all, each once
+    assert [sorted(row) for row in few.tolist()] == [[0, 1, 2, 3]] * 2
+    none = Index(np.empty((0, 20))).search(QUERIES, 3)
+    assert none[0].shape == none[1].shape == (30, 0)
 
 
-@BOTH
-def test_more_than_there_are(use_faiss: bool) -> None:
-    """More than n gives n columns, every position once."""
-    _, ids = Index(VECTORS[:4], use_faiss=use_faiss).search(QUERIES[:2], 10)
-    assert [sorted(row) for row in ids.tolist()] == [[0, 1, 2, 3]] * 2
-
-
-@BOTH
-def test_a_row_with_nan_is_never_found(use_faiss: bool) -> None:
-    """The others keep their positions."""
+def test_a_row_with_nan_is_never_found() -> None:
     vectors = VECTORS[:6].copy()
     vectors[2, 0] = np.nan
-    _, ids = Index(vectors, use_faiss=use_faiss).search(vectors[5:], 6)
+    _, ids = Index(vectors).search(vectors[5:], 6)
     assert ids[0, 0] == 5
     assert sorted(ids[0].tolist()) == [0, 1, 3, 4, 5]
 
 
-@BOTH
-def test_ties_are_ordered_by_position(use_faiss: bool) -> None:
-    """Equal vectors come in the order of the collection."""
+def test_ties_are_ordered_by_position() -> None:
     vectors = np.array([[0, 1], [1, 0], [1, 0], [1, 0]], dtype=np.float32)
-    scores, ids = Index(vectors, use_faiss=use_faiss).search(vectors[1:2], 4)
+    scores, ids = Index(vectors).search(vectors[1:2], 4)
     assert ids.tolist() == [[1, 2, 3, 0]]
     np.testing.assert_allclose(scores, [[1, 1, 1, 0]], atol=1e-7)
 
 
-@BOTH
-def test_among_some_positions(use_faiss: bool) -> None:
+def test_among_some_positions() -> None:
     """As scikit-learn over those rows alone, under their own positions; NaN rows are nowhere."""
     vectors, among = VECTORS.copy(), np.arange(3, 500, 4)
     vectors[7] = np.nan
-    _, ids = Index(vectors, use_faiss=use_faiss).search(QUERIES, 6, among)
+    _, ids = Index(vectors).search(QUERIES, 6, among)
     kept = among[among != 7]
-    peer = NearestNeighbors(n_neighbors=6, metric="cosine").fit(vectors[kept])
-    np.testing.assert_array_equal(ids, kept[peer.kneighbors(QUERIES)[1]])
-    assert Index(vectors, use_faiss=use_faiss).search(QUERIES, 6, among[:0])[1].shape == (30, 0)
+    np.testing.assert_array_equal(ids, kept[peer(vectors[kept], 6).kneighbors(QUERIES)[1]])
+    assert Index(vectors).search(QUERIES, 6, among[:0])[1].shape == (30, 0)
 
 
-def test_numpy_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A limit of one query a block gives the same answer."""
-    whole = Index(VECTORS, use_faiss=False).search(QUERIES, 5)
-    monkeypatch.setattr("theodolite.engine.search.index._CELLS", 1)
-    blocked = Index(VECTORS, use_faiss=False).search(QUERIES, 5)
-    np.testing.assert_array_equal(whole[1], blocked[1])
+@pytest.mark.parametrize(
+    ("queries", "k", "named"),
+    [
+        (np.full((1, 20), np.nan), 3, "NaN"),
+        (np.ones((1, 19)), 3, "20 dimensions"),
+        (QUERIES, 0, "k >= 1"),
+        (np.ones(20), 3, "shape"),
+    ],
+)
+def test_bad_queries_are_refused(queries: np.ndarray, k: int, named: str) -> None:
+    with pytest.raises(ValueError, match=named):
+        Index(VECTORS).search(queries, k)
 
 
-def test_bad_queries_are_refused() -> None:
-    """NaN, another dimension, k of 0, a flat array."""
-    index = Index(VECTORS)
-    with pytest.raises(ValueError, match="NaN"):
-        index.search(np.full((1, 20), np.nan), 3)
-    with pytest.raises(ValueError, match="20 dimensions"):
-        index.search(np.ones((1, 19)), 3)
-    with pytest.raises(ValueError, match="k >= 1"):
-        index.search(QUERIES, 0)
-    with pytest.raises(ValueError, match="shape"):
-        index.search(np.ones(20), 3)
+def test_an_index_that_grows_finds_what_one_made_at_once_finds() -> None:
+    """In any order, with gaps; rows with NaN count but are never found."""
+    rng = np.random.default_rng(4)
+    rows, queries = rng.normal(size=(60, 7)), rng.normal(size=(5, 7))
+    rows[11] = np.nan
+    at_once, growing, behind = Index(rows), Index(rows[:0]), Index(rows[:20])
+    assert growing.search(queries, 3)[1].shape == (5, 0)
+    for positions in (np.arange(0, 10), np.arange(40, 60), np.arange(10, 40)):
+        growing.add(rows[positions], positions)
+    behind.add(rows[20:])
+    for grown in (growing, behind):
+        assert grown.size == 60
+        for among in (None, np.arange(3, 50, 2)):
+            expected = at_once.search(queries, 9, among)
+            for mine, theirs in zip(grown.search(queries, 9, among), expected, strict=True):
+                np.testing.assert_allclose(mine, theirs, atol=1e-6)
 
 
-def test_an_empty_collection_finds_nothing() -> None:
-    """Zero columns, no error."""
-    scores, ids = Index(np.empty((0, 20))).search(QUERIES, 3)
-    assert scores.shape == ids.shape == (30, 0)
-
-
-def test_neighbours_of_each_leaves_out_itself() -> None:
-    """As scikit-learn's kneighbors() without a query."""
+def test_neighbours_of_each_leave_out_the_row_itself() -> None:
+    """Also where twenty equal rows push it out of its own first eleven."""
     _, ids = neighbours_of_each(VECTORS, 5)
-    expected = NearestNeighbors(n_neighbors=5, metric="cosine").fit(VECTORS).kneighbors()[1]
-    np.testing.assert_array_equal(ids, expected)
+    np.testing.assert_array_equal(ids, peer(VECTORS, 5).kneighbors()[1])
+    _, ids = neighbours_of_each(np.repeat(VECTORS[:2], 20, axis=0), 10)
+    assert not (ids == np.arange(40)[:, None]).any()
+    assert (ids // 20 == np.arange(40)[:, None] // 20).all()
+    with pytest.raises(ValueError, match="more than 10"):
+        neighbours_of_each(VECTORS[:10], 10)
 
 
 @pytest.mark.parametrize(("steepness", "found"), [(0.5, 0.95), (4.0, 0.999)])
@@ -103,46 +107,42 @@ def test_approximate_neighbours(steepness: float, found: float) -> None:
     strengths = np.arange(1, 257) ** -steepness
     rows = unit_rows(RNG.normal(size=(2000, 256)) * strengths)
     scores, ids = neighbours_of_each(rows, 14, approximate_index(rows))
-    expected = NearestNeighbors(n_neighbors=14, metric="cosine").fit(rows).kneighbors()[1]
+    expected = peer(rows, 14).kneighbors()[1]
     shared = [len(np.intersect1d(a, b)) / 14 for a, b in zip(ids, expected, strict=True)]
     assert np.mean(shared) >= found
     np.testing.assert_allclose(scores, (rows[ids] * rows[:, None]).sum(-1), atol=1e-6)
     assert (np.diff(scores) <= 0).all()
+    few = unit_rows(VECTORS)  # codes would say too little of 20 dimensions
+    exact = Index(few).search(few[:30], 7)[1]
+    np.testing.assert_array_equal(approximate_index(few).search(few[:30], 7)[1], exact)
 
 
-def test_approximate_neighbours_of_few_dimensions_are_exact() -> None:
-    """Codes would say too little of 20 dimensions, and all rows are compared soon enough."""
-    rows = unit_rows(VECTORS)
-    _, ids = approximate_index(rows).search(rows[:30], 7)
-    np.testing.assert_array_equal(ids, Index(rows).search(rows[:30], 7)[1])
+@pytest.mark.parametrize("similarity", ["cosine", "dot", "euclidean", "manhattan"])
+def test_documents_are_ranked_by_the_similarity_of_the_model(similarity):
+    """As sentence-transformers computes it, for vectors of any length."""
+    rng = np.random.default_rng(0)
+    queries, documents = (rng.normal(size=(n, 6)).astype(np.float32) for n in (5, 40))
+    documents *= rng.uniform(0.1, 5, (40, 1)).astype(np.float32)
+    expected = SimilarityFunction.to_similarity_fn(similarity)(queries, documents).numpy()
+    scores, at = first_of_each(queries, documents, 7, similarity=similarity)
+    order = np.argsort(-scores, axis=1)
+    np.testing.assert_array_equal(
+        np.take_along_axis(at, order, 1), np.argsort(-expected, axis=1)[:, :7]
+    )
+    np.testing.assert_allclose(scores, np.take_along_axis(expected, at, 1), rtol=1e-4, atol=1e-4)
 
 
-def test_neighbours_of_each_with_many_duplicates() -> None:
-    """Twenty equal rows push a row out of its own first eleven; it stays out of its neighbours."""
-    vectors = np.repeat(VECTORS[:2], 20, axis=0)
-    _, ids = neighbours_of_each(vectors, 10)
-    assert not (ids == np.arange(40)[:, None]).any()
-    assert (ids // 20 == np.arange(40)[:, None] // 20).all()
-    with pytest.raises(ValueError, match="more than 10"):
-        neighbours_of_each(VECTORS[:10], 10)
-
-
-@BOTH
-def test_an_index_that_grows_finds_what_one_made_at_once_finds(use_faiss: bool) -> None:
-    """In any order, with gaps; rows with NaN count but are never found."""
-    rng = np.random.default_rng(4)
-    rows, queries = rng.normal(size=(60, 7)), rng.normal(size=(5, 7))
-    rows[11] = np.nan
-    at_once = Index(rows, use_faiss=use_faiss)
-    growing = Index(rows[:0], use_faiss=use_faiss)
-    assert growing.search(queries, 3)[1].shape == (5, 0)
-    for positions in (np.arange(0, 10), np.arange(40, 60), np.arange(10, 40)):
-        growing.add(rows[positions], positions)
-    behind = Index(rows[:20], use_faiss=use_faiss)
-    behind.add(rows[20:])
-    for grown in (growing, behind):
-        assert grown.size == 60
-        for among in (None, np.arange(3, 50, 2)):
-            expected = at_once.search(queries, 9, among)
-            for mine, theirs in zip(grown.search(queries, 9, among), expected, strict=True):
-                np.testing.assert_allclose(mine, theirs, atol=1e-6)
+@pytest.mark.parametrize("kind", [retrieval.TYPE, retrieval.RERANKING])
+def test_a_long_document_wins_by_the_dot_product_alone(kind):
+    """By hand: d2 is longer, d1 has the direction of the query, d3 is the nearest point."""
+    documents = {"d1": "a", "d2": "b", "d3": "c"}
+    vectors = np.array([[1, 0], [3, 0], [9, 9], [1, 0.5]], np.float32)
+    first = {"cosine": "d1", "dot": "d2", "euclidean": "d3", "manhattan": "d3"}
+    candidates = {"q": list(documents)} if kind is retrieval.RERANKING else None
+    for given, best in first.items():
+        for judged in documents:
+            judgements = {"test": {"q": {judged: 1}}}
+            data = Retrieval("mine", {"q": "query"}, documents, judgements, candidates=candidates)
+            measured = kind.measure(None, data, vectors, "mteb-v2", 0, nobody, similarity=given)
+            (main,) = (score.score for score in measured.scores if score.main)
+            assert (main == 100) == (judged == best)

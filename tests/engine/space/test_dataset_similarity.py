@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from tests.errors import refused
 from theodolite.engine.datasets.types import (
     DatasetInfo,
     Kind,
@@ -11,7 +12,6 @@ from theodolite.engine.datasets.types import (
     ParallelPart,
     Sentences,
 )
-from theodolite.engine.errors import UserError
 from theodolite.engine.space.dataset_similarity import (
     Collection,
     by_label,
@@ -80,9 +80,9 @@ def test_what_is_drawn() -> None:
     drawn = Collection("m", "m").sample(many, 50)
     assert drawn == sorted(drawn) == Collection("m", "m").sample(many, 50)
     assert len(set(drawn)) == 50 and drawn != Collection("m", "m").sample(many, 50, seed=1)
-    with pytest.raises(UserError, match="no sentence"):
+    with refused("missing", "z"):
         Collection("z", "l", "z").sample(labelled)
-    with pytest.raises(UserError, match="neither languages nor labels"):
+    with refused("wrong-kind", "m"):
         by_label(many)
 
 

@@ -1,96 +1,82 @@
-"""Planes of an embedding space, against scikit-learn, scipy and cases worked by hand."""
-
-from __future__ import annotations
+"""Planes of an embedding space, against scikit-learn, umap-learn, scipy and cases by hand."""
 
 import numpy as np
 import pytest
 import torch
+from scipy.optimize import brentq
 from scipy.spatial import procrustes as scipy_procrustes
 from sklearn.decomposition import PCA
 from sklearn.manifold import TSNE, trustworthiness
 
-from theodolite.engine.space import projection
+from theodolite.engine.search.index import neighbours_of_each, unit_rows
+from theodolite.engine.space import projection, umap
 from theodolite.engine.space.trust import trust
+from theodolite.engine.space.umap import curve, fuzzy_graph
 
 JIT_COMPILED = pytest.param("umap_learn", marks=pytest.mark.long)
 """Half a minute of compiling in a fresh environment, and again for what has a seed."""
 
 
-def _cloud(n: int = 300, dim: int = 12, seed: int = 0) -> np.ndarray:
-    rng = np.random.default_rng(seed)
+def _cloud(n: int = 300, dim: int = 12) -> np.ndarray:
+    rng = np.random.default_rng(0)
     return (rng.normal(size=(n, dim)) * np.linspace(3, 0.2, dim) + 0.5).astype(np.float32)
 
 
-def _groups() -> np.ndarray:
+def _unit(vectors: np.ndarray) -> np.ndarray:
+    """Unit rows, by numpy alone."""
+    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+def _groups(n: int = 40) -> np.ndarray:
     rng = np.random.default_rng(4)
-    return np.repeat(np.eye(3, 12), 100, axis=0) + 0.1 * rng.normal(size=(300, 12))
+    return np.repeat(np.eye(3, 12), n, axis=0) + 0.1 * rng.normal(size=(3 * n, 12))
+
+
+def _neighbours(vectors: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    cosines, ids = neighbours_of_each(unit_rows(vectors), k)
+    return ids, np.clip(1 - cosines, 0, 2)
 
 
 def test_pca_is_that_of_scikit_learn_on_unit_rows() -> None:
-    """Pca is that of scikit learn on unit rows."""
     vectors = _cloud()
-    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-    oracle = PCA(2).fit(unit.astype(np.float64))
-    ours = projection.pca(vectors)
-    theirs = oracle.transform(unit)
+    oracle = PCA(2).fit(_unit(vectors).astype(np.float64))
+    ours, theirs = projection.pca(vectors), oracle.transform(_unit(vectors))
     for axis in range(2):
         sign = np.sign(ours.points[:, axis] @ theirs[:, axis])
         np.testing.assert_allclose(ours.points[:, axis], sign * theirs[:, axis], atol=1e-5)
     assert ours.explained == pytest.approx(oracle.explained_variance_ratio_.sum(), abs=1e-5)
-
-
-def test_pca_of_one_dimension_lies_on_a_line() -> None:
-    """Pca of one dimension lies on a line."""
-    points = projection.pca(np.array([[1.0], [-1.0], [2.0]])).points
-    np.testing.assert_array_equal(points[:, 1], 0)
+    line = projection.pca(np.array([[1.0], [-1.0], [2.0]])).points
+    np.testing.assert_array_equal(line[:, 1], 0)
 
 
 @pytest.mark.parametrize("k", [5, 15])
 def test_trust_is_scikit_learns_trustworthiness_both_ways(k: int) -> None:
-    """Trust is scikit learns trustworthiness both ways."""
+    """Continuity is trustworthiness with the two spaces exchanged."""
     vectors = _cloud()
-    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     plane = projection.pca(vectors).points
-    found = trust(vectors, plane, k)
-    assert found.trustworthiness.mean() == pytest.approx(
-        trustworthiness(unit, plane, n_neighbors=k), abs=1e-6
-    )
-    # Continuity is trustworthiness with the two spaces exchanged.
-    assert found.continuity.mean() == pytest.approx(
-        trustworthiness(plane, unit, n_neighbors=k), abs=1e-6
-    )
+    found, both = trust(vectors, plane, k), (_unit(vectors), plane)
+    for ours, sides in ((found.trustworthiness, both), (found.continuity, both[::-1])):
+        assert ours.mean() == pytest.approx(trustworthiness(*sides, n_neighbors=k), abs=1e-6)
+    some = trust(vectors, plane, k, sample=50)  # these points among all
+    assert len(some.looked_at) == 50
+    np.testing.assert_allclose(some.trustworthiness, found.trustworthiness[some.looked_at])
+    np.testing.assert_allclose(some.recall, found.recall[some.looked_at])
 
 
 def test_a_plane_that_is_the_space_itself_is_trusted_fully() -> None:
-    """A plane that is the space itself is trusted fully."""
     angles = np.random.default_rng(3).uniform(0, np.pi / 2, 40)
     plane = np.column_stack([np.cos(angles), np.sin(angles)])
     found = trust(plane, plane, 3)
     for values in (found.trustworthiness, found.continuity, found.recall):
         np.testing.assert_array_equal(values, 1)
-
-
-def test_a_sample_of_points_has_the_values_these_points_have_among_all() -> None:
-    """A sample of points has the values these points have among all."""
-    vectors = _cloud()
-    plane = projection.pca(vectors).points
-    every = trust(vectors, plane, 10)
-    some = trust(vectors, plane, 10, sample=50)
-    assert len(some.looked_at) == 50
-    np.testing.assert_allclose(some.trustworthiness, every.trustworthiness[some.looked_at])
-    np.testing.assert_allclose(some.recall, every.recall[some.looked_at])
-
-
-def test_trust_needs_fewer_neighbours_than_half_the_points() -> None:
-    """Trust needs fewer neighbours than half the points."""
     with pytest.raises(ValueError, match=r"k < n / 2"):
         trust(np.eye(6), np.eye(6)[:, :2], 3)
 
 
 def test_tsne_is_that_of_scikit_learn_on_unit_rows() -> None:
     """The divergence that is left is that of scikit-learn finding the neighbours itself."""
-    vectors = _groups()
-    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    vectors = _groups(100)
+    unit = _unit(vectors)
     theirs = TSNE(perplexity=15, init=1e-2 * PCA(2).fit_transform(unit), random_state=0)
     ours = projection.tsne(vectors, perplexity=15)
     expected = trustworthiness(unit, theirs.fit_transform(unit), n_neighbors=15)
@@ -102,25 +88,22 @@ def test_tsne_is_that_of_scikit_learn_on_unit_rows() -> None:
 @pytest.mark.parametrize("method", ["umap", JIT_COMPILED, "tsne"])
 def test_groups_stay_apart(method: str) -> None:
     """Three heaps of a hundred: on the plane everybody's nearest is of the own heap."""
-    points = getattr(projection, method)(_groups()).points
+    points = getattr(projection, method)(_groups(100)).points
     away = ((points[:, None] - points[None]) ** 2).sum(-1)
     np.fill_diagonal(away, np.inf)
     np.testing.assert_array_equal(away.argmin(axis=1) // 100, np.arange(300) // 100)
 
 
+@pytest.mark.parametrize("method", [projection.umap, projection.tsne])
 @pytest.mark.parametrize("n", [4, 5, 8])
-def test_tsne_of_a_few_points_and_of_equal_ones(n: int) -> None:
-    """Fewer points than neighbours; points that lie on one another."""
-    for vectors in (_cloud(n), np.ones((n, 3))):
-        points = projection.tsne(vectors).points
+def test_a_few_points_and_equal_ones(method, n: int) -> None:
+    """Fewer points than neighbours; points that lie on one another; three are too few."""
+    for vectors in (_cloud(n, 5), np.ones((n, 3))):
+        points = method(vectors).points
         assert points.shape == (n, 2)
         assert np.isfinite(points).all()
-
-
-def test_tsne_needs_four_points() -> None:
-    """Three have no neighbourhoods."""
     with pytest.raises(ValueError, match="four points"):
-        projection.tsne(np.eye(3))
+        method(np.eye(3))
 
 
 def test_rows_of_one_direction_are_projected_once_where_they_are_many() -> None:
@@ -136,7 +119,6 @@ def test_rows_of_one_direction_are_projected_once_where_they_are_many() -> None:
 
 
 def test_procrustes_is_that_of_scipy() -> None:
-    """Procrustes is that of scipy."""
     rng = np.random.default_rng(1)
     onto = rng.normal(size=(50, 2))
     turned = onto @ np.array([[0.0, -2.0], [2.0, 0.0]]) + 7 + 0.1 * rng.normal(size=(50, 2))
@@ -147,9 +129,7 @@ def test_procrustes_is_that_of_scipy() -> None:
 
 
 def test_a_known_vector_is_placed_where_it_lies() -> None:
-    """A known vector is placed where it lies."""
-    vectors = np.eye(5, dtype=np.float32)
-    plane = np.arange(10, dtype=np.float32).reshape(5, 2)
+    vectors, plane = np.eye(5, dtype=np.float32), np.arange(10, dtype=np.float32).reshape(5, 2)
     np.testing.assert_allclose(projection.placed(vectors, vectors, plane), plane, atol=1e-4)
 
 
@@ -166,3 +146,82 @@ def test_torch_keeps_its_threads(method: str) -> None:
         assert torch.get_num_threads() == 1
     finally:
         torch.set_num_threads(before)
+
+
+def test_memberships_of_a_point_add_up_to_the_logarithm_of_its_neighbours() -> None:
+    """Point by point with SciPy's root, then the probabilistic sum of both ways."""
+    ids, distances = _neighbours(_groups(), 7)
+    one_way = np.zeros((len(ids), len(ids)))
+    for point, away in enumerate(distances.astype(float)):
+        beyond = away - away.min()
+        scale = brentq(lambda s, b=beyond: np.exp(-b / s).sum() - np.log2(8), 1e-9, 1e3)
+        one_way[point, ids[point]] = np.exp(-beyond / scale)
+    expected = one_way + one_way.T - one_way * one_way.T
+    np.testing.assert_allclose(fuzzy_graph(ids, distances).toarray(), expected, atol=1e-4)
+    ids, distances = _neighbours(np.ones((6, 3)), 3)  # nothing is far, so nothing decides a scale
+    np.testing.assert_array_equal(fuzzy_graph(ids, np.zeros_like(distances)).data, 1)
+    # Of a least distance of 0.1, the values that every implementation prints.
+    np.testing.assert_allclose(curve(0.1), (1.577, 0.895), atol=1e-3)
+
+
+def test_the_graph_is_that_of_umap_learn() -> None:
+    from threadpoolctl import threadpool_limits
+    from umap.umap_ import fuzzy_simplicial_set
+
+    vectors = _groups()
+    ids, distances = _neighbours(vectors, 14)
+    own = np.arange(len(ids))[:, None]
+    known = {
+        "knn_indices": np.hstack([own, ids]),
+        "knn_dists": np.hstack([0 * own, distances]).astype(np.float32),
+    }
+    with threadpool_limits(None):  # numba leaves torch with other threads, for all tests to come
+        random = np.random.RandomState(0)
+        graph, _, _ = fuzzy_simplicial_set(vectors, 15, random, "cosine", **known)
+    assert abs(graph - fuzzy_graph(ids, distances)).max() < 1e-4
+
+
+def test_a_seed_gives_one_plane_and_none_gives_others() -> None:
+    first, again, other, any_seed, another = (
+        projection.umap(_groups(), seed=seed).points for seed in (3, 3, 4, None, None)
+    )
+    np.testing.assert_array_equal(first, again)
+    assert not np.array_equal(first, other)
+    assert not np.array_equal(any_seed, another)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_points_moved_block_by_block_move_as_together(threads: int, monkeypatch) -> None:
+    """To the last bit, in as many threads as there are; the last block is a smaller one."""
+    together = projection.umap(_groups()).points
+    monkeypatch.setattr(umap, "_BLOCK", 32)
+    monkeypatch.setattr(umap, "usable_threads", lambda: threads)
+    np.testing.assert_array_equal(projection.umap(_groups()).points, together)
+
+
+def test_a_map_begun_from_another_lies_as_that_one() -> None:
+    """Turned by a right angle, the second comes out turned."""
+    turned = projection.umap(_groups()).points[:, ::-1] * [1, -1]
+    second = projection.umap(_groups(), initial=turned).points
+    assert np.corrcoef(second.ravel(), turned.ravel())[0, 1] > 0.9
+    assert np.abs(projection.procrustes(second, turned) - turned).mean() < np.abs(turned).mean()
+
+
+def test_umap_reports_its_share_and_the_points_that_move(monkeypatch) -> None:
+    """The last picture but one is not the last; a share never falls; what `tick` raises stops."""
+    monkeypatch.setattr(projection, "_WATCHED_EVERY", 0.0)
+    calls, seen = [], []
+    last = projection.umap(_groups(), tick=calls.append, watch=seen.append).points
+    assert calls == sorted(calls)
+    assert calls[-1] == 1
+    assert len(seen) == projection._EPOCHS
+    assert all(points.shape == last.shape for points in seen)
+    np.testing.assert_allclose(seen[-1], last, atol=1e-6)
+    assert np.abs(seen[0] - last).max() > np.abs(seen[-2] - last).max() > 0
+
+    def stop(share: float) -> None:
+        if share > 0.6:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        projection.umap(_groups(), tick=stop)

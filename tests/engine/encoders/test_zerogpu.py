@@ -1,4 +1,4 @@
-"""A GPU that is lent for the time of a call: what goes there, what stays."""
+"""A GPU that is allocated for a call: what goes there, what stays."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from tests.engine.encoders.models import SENTENCES, save
 from theodolite.engine import encoders
-from theodolite.engine.encoders import lent, loading
+from theodolite.engine.encoders import loading, zerogpu
 from theodolite.engine.encoders.cached import CachedEncoder
 
 
@@ -24,27 +24,27 @@ class Elsewhere:
     def __call__(self, number: int, sentences: list[str]) -> list[np.ndarray]:
         """Call it as if in another process."""
         self.asked.append(pickle.loads(pickle.dumps((number, sentences))))  # noqa: S301
-        vectors = lent.encode(*self.asked[-1])
+        vectors = zerogpu.encode(*self.asked[-1])
         return pickle.loads(pickle.dumps(vectors))  # noqa: S301
 
 
 @pytest.fixture
 def elsewhere(monkeypatch: pytest.MonkeyPatch) -> Elsewhere:
-    """A lender, for this test alone."""
+    """A decorated function, for this test alone."""
     monkeypatch.setattr(loading, "_live", WeakValueDictionary())
-    monkeypatch.setattr(lent, "_lender", [])
-    monkeypatch.setattr(lent, "_lent", [])
+    monkeypatch.setattr(zerogpu, "_decorated", [])
+    monkeypatch.setattr(zerogpu, "_sources", [])
     return Elsewhere()
 
 
-def test_a_model_works_where_the_gpu_is_lent(tmp_path: Path, elsewhere: Elsewhere) -> None:
+def test_a_model_runs_in_the_decorated_function(tmp_path: Path, elsewhere: Elsewhere) -> None:
     """To the same vectors; its weights are read before it is asked, once for all of its names."""
     folder = save(tmp_path / "model")
     here = encoders.load(f"dir:{folder}?pooling=avg").encode(SENTENCES)
-    lent.lend(elsewhere)
+    zerogpu.use(elsewhere)
     names = [f"dir:{folder}?pooling=avg", f"dir:{folder}?pooling=avg | normalise"]
     first, second = map(encoders.load, names)
-    (held,) = lent._lent
+    (held,) = zerogpu._sources
     assert held.source._weights.model is not None
     assert elsewhere.asked == []
     assert np.array_equal(first.encode(SENTENCES), here)
@@ -56,9 +56,9 @@ def test_a_model_works_where_the_gpu_is_lent(tmp_path: Path, elsewhere: Elsewher
 
 def test_what_uses_no_gpu_stays(elsewhere: Elsewhere) -> None:
     """Tables of word vectors are quicker looked up than sent."""
-    lent.lend(elsewhere)
+    zerogpu.use(elsewhere)
     encoder = encoders.load("random:16")
     assert isinstance(encoder, CachedEncoder)
     encoder.encode(["rain"])
     assert elsewhere.asked == []
-    assert lent._lent == []
+    assert zerogpu._sources == []

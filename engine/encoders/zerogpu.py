@@ -1,4 +1,4 @@
-"""A GPU that is available for the duration of a call, as on the hub's ZeroGPU.
+"""A GPU that is allocated for the duration of a call, as on the hub's ZeroGPU.
 
 Only a decorated function sees the GPU, in a process of its own: its arguments and results have to
 be plain, so a model is passed by its number. Weights are read at once, in the thread that starts
@@ -14,26 +14,21 @@ import numpy as np
 from theodolite.engine.encoders.source import Source
 
 Encode = Callable[[int, list[str]], list[np.ndarray]]
-_lender: list[Encode] = []
-_lent: list[Lent] = []
+_decorated: list[Encode] = []
+_sources: list[ZeroGpuSource] = []
 """Kept alive, so that no weights are dropped and read again where that is impossible."""
 
 
-class Lent(Source):
-    """A source that runs on a lent GPU.
+class ZeroGpuSource(Source):
+    """A source whose model runs on an allocated GPU, by a decorated function `call`."""
 
-    Args:
-        source: whose model runs on the GPU.
-        ask: the decorated function, given the model's number and sentences.
-    """
-
-    def __init__(self, source: Source, ask: Encode) -> None:
+    def __init__(self, source: Source, call: Encode) -> None:
         self.name, self.dim, self.fingerprint = source.name, source.dim, source.fingerprint
         self.prompt, self.source = source.prompt, source
         self.similarity = getattr(source, "similarity", "cosine")
         source.read()
-        self._ask, self._number = ask, len(_lent)
-        _lent.append(self)
+        self._call, self._number = call, len(_sources)
+        _sources.append(self)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -42,20 +37,20 @@ class Lent(Source):
 
     def chunks(self, sentences: Sequence[str]) -> Iterator[np.ndarray]:
         """See `Source.chunks`."""
-        if sentences:  # every request for a GPU is charged, and waited for
-            yield from self._ask(self._number, list(sentences))
+        if sentences:  # every allocation is charged, and waited for
+            yield from self._call(self._number, list(sentences))
 
 
 def encode(number: int, sentences: list[str]) -> list[np.ndarray]:
     """Encode with a model, float32 (n, dim) in parts: the body of the decorated function."""
-    return list(_lent[number].source.chunks(sentences))
+    return list(_sources[number].source.chunks(sentences))
 
 
-def lend(decorated: Encode) -> None:
+def use(decorated: Encode) -> None:
     """Run every model that can use a GPU in this function from now on."""
-    _lender[:] = [decorated]
+    _decorated[:] = [decorated]
 
 
-def where_lent(source: Source) -> Source:
-    """The source itself, or a `Lent` one where a GPU is lent and the source can use it."""
-    return Lent(source, _lender[0]) if _lender and source.uses_gpu else source
+def on_zero_gpu(source: Source) -> Source:
+    """The source itself, or on ZeroGPU, where that is used and the source can use a GPU."""
+    return ZeroGpuSource(source, _decorated[0]) if _decorated and source.uses_gpu else source

@@ -1,0 +1,571 @@
+"""The setting audit: the effect of each setting of a model on a few examples, in seconds.
+
+Prompts, poolings, truncation, normalisation and precision are measured on the same examples as the
+audited spec, so that a difference has an interval, and noise is not called a loss.
+"""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from theodolite.engine.encoders.base import Encoder, sentence_key
+from theodolite.engine.encoders.cached import CachedEncoder, MemoryCache
+from theodolite.engine.encoders.checkpoint import Checkpoint
+from theodolite.engine.encoders.doctor import examine
+from theodolite.engine.encoders.facts import warnings_of
+from theodolite.engine.encoders.loading import checkpoint_of, load
+from theodolite.engine.encoders.prompts import Prompts, PromptTask
+from theodolite.engine.encoders.sides import bind_task, query_side
+from theodolite.engine.encoders.spec import DTYPES, POOLINGS, SourceSpec
+from theodolite.engine.encoders.steps import normalise
+from theodolite.engine.errors import UserError
+from theodolite.engine.stats.bootstrap import Sample, resample_all
+from theodolite.engine.stats.clusters import sharing
+from theodolite.engine.stats.ranking import at_cutoffs, order
+from theodolite.engine.stats.significance import Difference, differences
+
+if TYPE_CHECKING:
+    from theodolite.engine.datasets.types import Dataset, PairPart, Retrieval, ScoredPairs
+
+PAIRS = 200
+QUERIES = 50
+DOCUMENTS = 400
+"""Some hundreds of texts: a pass of MiniLM through them takes about a second."""
+_NOT_TO_REPORT = ("dev", "validation", "train", "test")
+"""Splits by preference: settings are chosen on one, and reported on another."""
+
+
+@dataclass(frozen=True, eq=False)
+class Examples(ABC):
+    """Texts whose similarities are known.
+
+    Attributes:
+        name: of the data set, and of the split if it has any.
+        task: for models that name prompts by tasks.
+    """
+
+    name: str
+    task: PromptTask
+
+    metric = ""
+
+    @property
+    @abstractmethod
+    def queries(self) -> Sequence[str]:
+        """Texts of the query side."""
+
+    @property
+    @abstractmethod
+    def documents(self) -> Sequence[str]:
+        """Texts of the document side; all texts, where there are no queries."""
+
+    @abstractmethod
+    def sample(self, queries: np.ndarray, documents: np.ndarray) -> Sample:
+        """The values that the score is computed from, one per example.
+
+        Args:
+            queries: (len(queries), d), compared with the documents by dot product.
+            documents: (len(documents), d).
+        """
+
+    @property
+    def n(self) -> int:
+        """Number of pairs or queries."""
+        return len(self.queries) or len(self.documents) // 2
+
+
+@dataclass(frozen=True, eq=False)
+class PairExamples(Examples):
+    """Pairs with a gold score each."""
+
+    part: PairPart
+    metric = "Spearman"
+
+    @property
+    def queries(self) -> Sequence[str]:
+        """See `Examples`: pairs have no query side."""
+        return ()
+
+    @property
+    def documents(self) -> Sequence[str]:
+        """See `Examples`: left, then right."""
+        return [*self.part.left, *self.part.right]
+
+    def sample(self, queries: np.ndarray, documents: np.ndarray) -> Sample:
+        """See `Examples`."""
+        left, right = np.split(documents.astype(np.float64), 2)
+        return Sample((left * right).sum(1), self.part.gold, clusters=self._clusters)
+
+    @cached_property
+    def _clusters(self) -> np.ndarray:
+        return sharing(list(zip(self.part.left, self.part.right, strict=True)))
+
+
+@dataclass(frozen=True, eq=False)
+class QueryExamples(Examples):
+    """Queries with judged documents, among others."""
+
+    data: Retrieval
+    judged: dict[str, dict[str, int]]
+    metric = "nDCG@10"
+
+    @property
+    def queries(self) -> Sequence[str]:
+        """See `Examples`."""
+        return [self.data.queries[key] for key in self.judged]
+
+    @property
+    def documents(self) -> Sequence[str]:
+        """See `Examples`."""
+        return list(self.data.documents.values())
+
+    def sample(self, queries: np.ndarray, documents: np.ndarray) -> Sample:
+        """See `Examples`."""
+        names = np.array(list(self.data.documents), object)
+        place = {name: i for i, name in enumerate(names)}
+        scores = queries.astype(np.float64) @ documents.astype(np.float64).T
+        values = []
+        for row, grades in zip(scores, self.judged.values(), strict=True):
+            rank = np.empty(len(names), np.int64)
+            rank[order(row, names)] = np.arange(1, len(names) + 1)
+            known = np.array(list(grades.values()))
+            ranks = rank[[place[name] for name in grades]]
+            values.append(at_cutoffs(ranks, known, known, (10,))["ndcg"][0])
+        return Sample(np.array(values, np.float64), clusters=self._clusters)
+
+    @cached_property
+    def _clusters(self) -> np.ndarray:
+        best = [max(grades, key=lambda name: grades[name]) for grades in self.judged.values()]
+        return sharing([(self.data.documents.get(name, ""),) for name in best])
+
+
+def some_of(data: Dataset, most: int | None = None) -> Examples:
+    """A few examples of a data set, the same ones at every call.
+
+    Args:
+        data: scored pairs, or queries with documents and judgements.
+        most: pairs or queries; by default few enough for seconds.
+    """
+    match data.kind:
+        case "pairs":
+            return _pairs(data, most or PAIRS)  # type: ignore[arg-type]
+        case "retrieval":
+            return _queries(data, most or QUERIES)  # type: ignore[arg-type]
+    raise UserError(
+        f"{data.name} holds {data.kind}; settings are compared on scored pairs, or on queries "
+        "with documents and judgements.",
+        "Name such a data set; `theodolite data list` shows the kind of each.",
+        code="wrong-kind",
+    )
+
+
+def _pairs(data: ScoredPairs, most: int) -> Examples:
+    from theodolite.engine.datasets.types import PairPart
+
+    parts = data.parts
+    name = data.name
+    if data.parts_are == "splits":
+        split = _preferred(list(parts))
+        parts, name = {split: parts[split]}, f"{name} {split}"
+    left = [s for part in parts.values() for s in part.left]
+    right = [s for part in parts.values() for s in part.right]
+    gold = np.concatenate([part.gold for part in parts.values()])
+    if len(gold) < 2:
+        raise UserError(
+            f"{name} has {len(gold)} pairs.", "Name a data set with more.", code="too-few"
+        )
+    chosen = _some(len(gold), most)
+    part = PairPart(tuple(left[i] for i in chosen), tuple(right[i] for i in chosen), gold[chosen])
+    return PairExamples(name, PromptTask(data.name, "STS"), part)
+
+
+def _queries(data: Retrieval, most: int) -> Examples:
+    judged = {name: rows for name, rows in data.judgements.items() if any(rows.values())}
+    if not judged:
+        raise UserError(
+            f"{data.name} has no judgements.", "Name a data set that has.", code="missing"
+        )
+    split = _preferred(list(judged))
+    keys = [key for key, grades in judged[split].items() if max(grades.values(), default=0) > 0]
+    chosen = {keys[i]: judged[split][keys[i]] for i in _some(len(keys), most)}
+    wanted = {name for grades in chosen.values() for name in grades}
+    others = [name for name in data.documents if name not in wanted]
+    wanted |= {others[i] for i in _some(len(others), max(0, DOCUMENTS - len(wanted)))}
+    few = {name: text for name, text in data.documents.items() if name in wanted}
+    task = PromptTask(data.name, "Reranking" if data.candidates else "Retrieval")
+    return QueryExamples(f"{data.name} {split}", task, replace(data, documents=few), chosen)
+
+
+def _preferred(splits: Sequence[str]) -> str:
+    return next((split for split in _NOT_TO_REPORT if split in splits), splits[0])
+
+
+def _some(n: int, most: int) -> list[int]:
+    """At most `most` positions of n, drawn alike at every call."""
+    drawn = np.random.default_rng(0).permutation(n)[:most]
+    return sorted(drawn.tolist())
+
+
+Group = Literal["prompt", "pooling", "cut", "length", "precision"]
+GROUPS: dict[Group, str] = {
+    "prompt": "Prompt",
+    "pooling": "Pooling",
+    "cut": "Truncation",
+    "length": "Normalisation",
+    "precision": "Precision",
+}
+CUTS = (128, 256, 512)
+MOST_PROMPTS = 6
+"""Number of a model's own prompts that are tried."""
+_QUERY, _DOCUMENT = ("query",), ("document", "passage", "corpus")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One setting; everything else is as in the audited spec.
+
+    Attributes:
+        group: kind of setting.
+        label: value of the setting, for people.
+        spec: the source with that setting.
+        by: how its vectors are compared.
+    """
+
+    group: Group
+    label: str
+    spec: SourceSpec
+    by: Literal["cosine", "dot product"] = "cosine"
+
+
+def prompts(spec: SourceSpec, checkpoint: Checkpoint, two_sided: bool) -> Iterator[Setting]:
+    """No prompt, each of the model's own, and the sides swapped.
+
+    Args:
+        spec: the audited source.
+        checkpoint: its files.
+        two_sided: whether the examples have queries.
+    """
+    known = Prompts.of(checkpoint)
+    given = spec.option("prompt"), spec.option("query_prompt")
+    own = list(known.own)[:MOST_PROMPTS]
+    if any(given) or known.own:
+        yield Setting("prompt", "no prompt", _with(spec, ""))
+    for name in own:
+        yield Setting("prompt", f"prompt {name}", _with(spec, name))
+    query, document = (_named(own, words) for words in (_QUERY, _DOCUMENT))
+    if given[1] is not None and "@task" not in given:
+        yield Setting("prompt", "its two prompts swapped", _with(spec, given[1], given[0] or ""))
+    if two_sided and (query or document):
+        sides = document or "", query or ""
+        label = f"{query or 'none'} for queries, {document or 'none'} for documents"
+        yield Setting("prompt", label, _with(spec, *sides))
+        yield Setting("prompt", "these two swapped", _with(spec, *sides[::-1]))
+
+
+def _with(spec: SourceSpec, prompt: str, query: str | None = None) -> SourceSpec:
+    return spec.with_options(prompt=prompt, query_prompt=query)
+
+
+def _named(names: list[str], words: tuple[str, ...]) -> str | None:
+    """The first name that holds one of the words, as `search_query` does."""
+    return next((name for word in words for name in names if word in name), None)
+
+
+def poolings(spec: SourceSpec, checkpoint: Checkpoint) -> Iterator[Setting]:
+    """Every pooling that the weights allow, without the modules after the model's own pooling."""
+    for pooling in POOLINGS:
+        if pooling != "pooler_output" or checkpoint.has_pooler:
+            changed = spec.with_options(pooling=pooling, layer=None)
+            yield Setting("pooling", pooling, changed)
+
+
+def cuts(spec: SourceSpec, checkpoint: Checkpoint, longest: int) -> Iterator[Setting]:
+    """Other lengths to cut texts at, where they change any text.
+
+    Args:
+        spec: the audited source.
+        checkpoint: its files.
+        longest: tokens of the longest text.
+    """
+    positions = checkpoint.positions or longest
+    limit = int(spec.option("max_length") or checkpoint.max_length or longest)
+    tried = {min(limit, longest)}
+    for length in CUTS:
+        kept = min(length, longest)
+        if kept not in tried and length <= positions:
+            tried.add(kept)
+            yield Setting("cut", f"cut at {length} tokens", _cut(spec, length))
+
+
+def _cut(spec: SourceSpec, length: int) -> SourceSpec:
+    return spec.with_options(max_length=str(length))
+
+
+def raw(spec: SourceSpec, checkpoint: Checkpoint, unit: bool) -> Iterator[Setting]:
+    """Vectors that are not normalised, compared by dot product.
+
+    Args:
+        spec: the audited source.
+        checkpoint: its files.
+        unit: whether the model itself normalises: then the pooled vectors before that are taken.
+    """
+    if unit:
+        pooling = examine(checkpoint).pooling
+        spec = spec.with_options(pooling=spec.option("pooling") or pooling)
+    yield Setting("length", "not normalised, by dot product", spec, "dot product")
+
+
+def precisions(spec: SourceSpec) -> Iterator[Setting]:
+    """The other precisions that this machine has."""
+    from theodolite.engine.encoders.int8 import available
+
+    for dtype in DTYPES:
+        if dtype != (spec.option("dtype") or "float32") and (dtype != "int8" or available()):
+            changed = spec.with_options(dtype=None if dtype == "float32" else dtype)
+            yield Setting("precision", dtype, changed)
+
+
+def token_counts(checkpoint: Checkpoint, texts: list[str]) -> list[int]:
+    """The number of tokens of each text, special ones included, before any is cut."""
+    from theodolite.engine.encoders.source import clean
+    from theodolite.engine.encoders.transformer import quiet, read_tokenizer
+
+    with quiet():
+        tokenizer = read_tokenizer(checkpoint)
+        counted = tokenizer([clean(text) for text in texts], truncation=False)["input_ids"]
+    return [len(row) for row in counted]
+
+
+@dataclass(frozen=True)
+class Audited:
+    """One setting and its score on the examples.
+
+    Attributes:
+        setting: None for the audited spec itself.
+        spec: of the encoder with the setting.
+        score: in points.
+        seconds: time taken; poolings share a pass, which counts for the first of them.
+        change: against the audited spec, above 0 where the setting is better.
+        lost: against the best setting, below 0 for all others.
+        error: reason it could not be measured; score and differences are then None.
+    """
+
+    setting: Setting | None
+    spec: str
+    score: float | None = None
+    seconds: float = 0.0
+    change: Difference | None = None
+    lost: Difference | None = None
+    error: str | None = None
+
+
+@dataclass(frozen=True)
+class Audit:
+    """The audit of a model.
+
+    Attributes:
+        measured_on: data set, and split if it has any.
+        metric: of all scores.
+        n: number of examples.
+        rows: the audited spec, then settings group by group.
+        warnings: settings of the spec that the model's files contradict.
+        notes: what was not tried, and why.
+    """
+
+    measured_on: str
+    metric: str
+    n: int
+    rows: tuple[Audited, ...]
+    warnings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def best(self) -> Audited:
+        """The row with the highest score, the audited spec among equals."""
+        return max(self.rows, key=lambda row: -np.inf if row.score is None else row.score)
+
+
+@dataclass
+class _Tried:
+    """The results of an audit so far."""
+
+    rows: list[Audited] = field(default_factory=list)
+    samples: list[Sample | None] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def audit(
+    source: str,
+    examples: Examples,
+    groups: Sequence[Group] = tuple(GROUPS),
+    device: str | None = None,
+) -> Iterator[tuple[float, str] | Audit]:
+    """Measure a source and its other settings.
+
+    Args:
+        source: one model, as in a spec.
+        examples: from `some_of`.
+        groups: kinds of settings to vary.
+        device: see `load`.
+
+    Yields:
+        (share done, label of the next measurement), and at last the audit.
+    """
+    spec, checkpoint = checkpoint_of(source)
+    checkpoint.check()
+    encode = _Encode(examples, device)
+    yield 0.0, "as asked"
+    tried = _Tried()
+    baseline = _try(tried, encode, None, spec)
+    if baseline is None:
+        raise UserError(str(tried.rows[0].error), "Nothing can be compared with it.", code="failed")
+    chosen, tried.notes = _chosen(spec, checkpoint, examples, groups, baseline.unit)
+    poolings = [s.spec for s in chosen if s.group == "pooling"]
+    for place, setting in enumerate(chosen):
+        yield (place + 1) / (len(chosen) + 1), f"{GROUPS[setting.group].lower()}: {setting.label}"
+        if poolings and setting.group == "pooling":
+            encode.together(poolings)
+            poolings = []
+        _try(tried, encode, setting, setting.spec)
+    yield Audit(
+        examples.name,
+        examples.metric,
+        examples.n,
+        _compared(tried),
+        tuple(warnings_of(source)),
+        tuple(tried.notes),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Vectors:
+    """The vectors of queries and of documents."""
+
+    queries: np.ndarray
+    documents: np.ndarray
+
+    @property
+    def unit(self) -> bool:
+        """Whether all have unit length, up to the noise of half precision."""
+        return bool(np.allclose(np.linalg.norm(self.documents, axis=1), 1.0, atol=1e-2))
+
+
+class _Encode:
+    """Encodes the examples, each text once per model and prompt."""
+
+    def __init__(self, examples: Examples, device: str | None) -> None:
+        self.examples = examples
+        self._cache = MemoryCache()
+        self._load = partial(load, cache=self._cache, device=device)
+        self._asked: Encoder | None = None  # holds the weights for the settings that share them
+
+    def __call__(self, spec: SourceSpec) -> _Vectors:
+        encoder = self._bound(spec)
+        self._asked = self._asked or encoder
+        return _Vectors(
+            query_side(encoder).encode(self.examples.queries),
+            encoder.encode(self.examples.documents),
+        )
+
+    def _bound(self, spec: SourceSpec) -> Encoder:
+        return bind_task(self._load(str(spec)), (), "", self.examples.task)
+
+    def together(self, specs: Sequence[SourceSpec]) -> None:
+        """Encode under several poolings in one pass per side, into the cache of each."""
+        from theodolite.engine.encoders.source import slices
+        from theodolite.engine.encoders.transformer import TransformerSource, ahead
+
+        poolings = [str(spec.option("pooling")) for spec in specs]
+        encoders = [self._bound(spec) for spec in specs]
+        sides = (
+            ([getattr(e, "documents", e) for e in encoders], self.examples.documents),
+            ([query_side(e) for e in encoders], self.examples.queries),
+        )
+        for made, texts in sides:
+            sources = [e.source for e in made if isinstance(e, CachedEncoder)]
+            first = sources[0]
+            if not isinstance(first, TransformerSource):
+                return  # each then encodes for itself
+            model = first.transformer
+            distinct = list(dict.fromkeys(texts))
+            keys = [sentence_key(text) for text in distinct]
+            done = 0
+            for ids in ahead(model.ids, slices([first.prompt + text for text in distinct])):
+                for source, rows in zip(sources, model.pooled(ids, poolings), strict=True):
+                    if np.isfinite(rows).all():  # else its own turn reports the sentence
+                        self._cache.put(source.fingerprint, keys[done : done + len(ids)], rows)
+                done += len(ids)
+
+
+def _try(
+    tried: _Tried, encode: _Encode, setting: Setting | None, spec: SourceSpec
+) -> _Vectors | None:
+    """Measure one setting; a failure is kept as the row's error."""
+    start = time.perf_counter()
+    row, sample, vectors = Audited(setting, str(spec)), None, None
+    try:
+        vectors = encode(spec)
+        sides = vectors.queries, vectors.documents
+        if setting is None or setting.by == "cosine":
+            sides = normalise(sides[0]), normalise(sides[1])
+        sample = encode.examples.sample(*sides)
+        row = replace(row, score=sample.statistic, seconds=time.perf_counter() - start)
+    except UserError as error:
+        row = replace(row, error=error.message)
+    tried.rows.append(row)
+    tried.samples.append(sample)
+    return vectors
+
+
+def _chosen(
+    spec: SourceSpec,
+    checkpoint: Checkpoint,
+    examples: Examples,
+    groups: Sequence[Group],
+    unit: bool,
+) -> tuple[list[Setting], list[str]]:
+    """The settings to try beside the audited spec, and notes on those that are not worth it."""
+    notes: list[str] = []
+    found = list(prompts(spec, checkpoint, bool(examples.queries)))
+    if not found:
+        notes.append("Its files name no prompts.")
+    if not checkpoint.config:
+        notes.append("It is no transformer: it has no poolings, and cuts no texts.")
+    else:
+        found += poolings(spec, checkpoint)
+        texts = [*examples.queries, *examples.documents]
+        longest = max(token_counts(checkpoint, texts), default=0)
+        other_cuts = list(cuts(spec, checkpoint, longest))
+        if not other_cuts:
+            notes.append(f"The longest text has {longest} tokens: no other cut changes anything.")
+        found += [*other_cuts, *raw(spec, checkpoint, unit)]
+    found += precisions(spec)
+    return [s for s in found if s.group in groups and not _as_asked(s, spec)], notes
+
+
+def _as_asked(setting: Setting, spec: SourceSpec) -> bool:
+    return setting.by == "cosine" and setting.spec == spec
+
+
+def _compared(tried: _Tried) -> tuple[Audited, ...]:
+    """The rows with their differences, from the same resamples of the examples."""
+    known = [sample for sample in tried.samples if sample is not None]
+    resampled = [[one] for one in resample_all(known)]
+    best = max(resampled, key=lambda one: one[0].statistic)
+    found = iter(
+        zip(differences(resampled, resampled[0]), differences(resampled, best), strict=True)
+    )
+    rows = []
+    for row in tried.rows:
+        if row.error is None:
+            change, lost = next(found)
+            row = replace(row, change=change, lost=lost)
+        rows.append(row)
+    return tuple(rows)

