@@ -27,26 +27,14 @@ def test_a_whole_store_has_no_findings(full: Store) -> None:
     assert full.check() == []
 
 
-def _only(folder: Path) -> Path:
-    (path,) = folder.glob("*")
+def the_file(store: Store, folder: str) -> Path:
+    (path,) = (store.folder / folder).glob("*")
     return path
 
 
-def _example_gone(store: Store) -> None:
-    _only(store.folder / "examples").unlink()
-
-
-def _example_changed(store: Store) -> None:
-    with _only(store.folder / "examples").open("ab") as file:
-        file.write(b"x")
-
-
-def _upload_changed(store: Store) -> None:
-    _only(store.folder / "uploads").write_bytes(b"A dog.")
-
-
-def _vector_changed(store: Store) -> None:
-    with (store.folder / "vectors/f1/8.f32").open("r+b") as file:
+def overwrite(path: Path) -> None:
+    """Change the first byte."""
+    with path.open("r+b") as file:
         file.write(b"\x7f")
 
 
@@ -75,23 +63,27 @@ def _index_torn(store: Store) -> None:
 
 
 @pytest.mark.parametrize(
-    ("harm", "subject", "words"),
+    ("harm", "subject", "named"),
     [
-        (_example_gone, "examples/", "are missing"),
-        (_example_changed, "examples/", "do not have the hash"),
-        (_upload_changed, "uploads/", "do not have the hash"),
-        (_vector_changed, "vectors/f1/8.f32", "1 of 10 vectors fail"),
-        (_dangling_score, "theodolite.db", "row of results that is not there"),
-        (_old_orphan, "examples/0000.npz", "Nothing refers to these 1000 bytes"),
+        (lambda store: the_file(store, "examples").unlink(), "examples/", "are missing"),
+        (lambda store: overwrite(the_file(store, "examples")), "examples/", "hash"),
+        (lambda store: overwrite(the_file(store, "uploads")), "uploads/", "hash"),
+        (
+            lambda store: overwrite(store.folder / "vectors/f1/8.f32"),
+            "vectors/f1/8.f32",
+            "1 of 10",
+        ),
+        (_dangling_score, "theodolite.db", "results"),
+        (_old_orphan, "examples/0000.npz", "1000 bytes"),
         (_index_torn, "theodolite.db", "damaged"),
     ],
 )
-def test_harm_is_found(full: Store, harm, subject: str, words: str) -> None:
+def test_harm_is_found(full: Store, harm, subject: str, named: str) -> None:
     """Each kind gives one finding that names the thing and what to do."""
     harm(full)
     (finding,) = full.check()
     assert finding.subject.startswith(subject)
-    assert words in finding.message
+    assert named in finding.message
     assert finding.hint
 
 

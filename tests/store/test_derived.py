@@ -73,7 +73,7 @@ def test_damage_is_found_and_cleaned(store: Store) -> None:
     with row["files"]["points"].open("ab") as file:
         file.write(b"x")
     (finding,) = store.check()
-    assert "do not have the hash" in finding.message
+    assert finding.subject == f"projections/{row['files']['points'].name}"
     store.clean()
     assert store.projections.get(KEY) is None
 

@@ -84,7 +84,7 @@ def test_damage_is_found(shared: Database, file: Path, tmp_path: Path) -> None:
     moving.fetch(DIGEST, len(CONTENT), tmp_path / "model")
     assert (tmp_path / "model").read_bytes() == CONTENT
     moving.send("0" * 64, file)
-    with pytest.raises(Damaged, match="as it was sent"):
+    with pytest.raises(Damaged):
         moving.fetch("0" * 64, len(CONTENT), tmp_path / "other")
 
 
