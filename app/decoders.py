@@ -148,13 +148,7 @@ def register(workspace: Workspace, folder: Path) -> DecoderInfo:
 
 @dataclass(frozen=True)
 class Removed:
-    """A decoder removed from the list.
-
-    Attributes:
-        name: its name in the list.
-        folder: its folder.
-        deleted: whether its files were deleted as well.
-    """
+    """A decoder removed from the list."""
 
     name: str
     folder: Path

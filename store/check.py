@@ -57,13 +57,7 @@ GRACE = 3600.0
 
 @dataclass(frozen=True)
 class Finding:
-    """A fault found in a store.
-
-    Attributes:
-        subject: the file or table.
-        message: what is wrong, one sentence.
-        hint: what it means and what to do.
-    """
+    """A fault found in a store."""
 
     subject: str
     message: str
@@ -92,9 +86,7 @@ def clean(store: Store, grace: float = GRACE) -> int:
 
     On a full disk files are removed; the databases are left as they are, since that takes room.
 
-    Args:
-        store: the store.
-        grace: seconds for which an unreferenced file is left alone.
+    Unreferenced files younger than `grace` seconds are left alone.
 
     Returns:
         Bytes reclaimed.

@@ -84,11 +84,7 @@ class NoSuchRun(StoreError):
 
 
 class RunAtWork(StoreError):
-    """A worker or another terminal is executing the same job.
-
-    Args:
-        run_id: of the run.
-    """
+    """A worker or another terminal is executing the same job."""
 
     code = "conflict"
 

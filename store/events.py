@@ -25,14 +25,7 @@ class Events:
         self._database = database
 
     def add(self, run_id: str, kind: str, data: Mapping[str, Any], position: int = 0) -> None:
-        """Append an event: a metric, a sample, a note.
-
-        Args:
-            run_id: of the run.
-            kind: of the event.
-            data: JSON-able.
-            position: of the unit that it belongs to.
-        """
+        """Append an event: a metric, a sample, a note."""
         self._database.change(
             "INSERT INTO events (run, position, time, kind, data) VALUES (?, ?, ?, ?, ?)",
             [run_id, position, time.time(), kind, to_json(data)],
@@ -62,11 +55,7 @@ class Events:
     ) -> dict[str, Any] | None:
         """The data of the newest event of a kind, or None.
 
-        Args:
-            run_id: of the run.
-            kind: of the event.
-            position: of the unit.
-            having: a field of its data that must be true; empty for any event.
+        If `having` is given, only events count in whose data that field is true.
         """
         # Matched as text: SQLite's JSON functions reject an event that holds a NaN.
         row = self._database.row(

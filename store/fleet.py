@@ -203,14 +203,7 @@ class Postgres:
 class Member(TypedDict):
     """A worker of a fleet.
 
-    Attributes:
-        slot: its name.
-        host: name of the machine.
-        pid: of the process there.
-        started: seconds since 1970.
-        silent: seconds since its last heartbeat.
-        has: what its machine has, as it reports, JSON-able; `_HAS` gives the types of its values.
-        doing: its present work, JSON-able; likewise `_DOING`.
+    If `has` is None the last report stays, which costs less.
     """
 
     slot: str
@@ -351,11 +344,7 @@ class Roster:
 class Report(TypedDict):
     """A report about a unit.
 
-    Attributes:
-        id: grows in the order in which a worker reported.
-        unit: its name.
-        kind: of the event, or `LOG`.
-        data: of the event; for `LOG` its `lines`.
+    Ids grow in the order in which a worker reported. The data of a `LOG` are its `lines`.
     """
 
     id: int

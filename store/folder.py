@@ -21,13 +21,7 @@ from theodolite.store.vectors import VectorStore
 
 
 class Store:
-    """All persistent data, in one folder. Safe to share between threads.
-
-    Attributes:
-        folder: of the store.
-        encoders, decoders, uploads, results, published, judgements, runs, logs, events,
-            terminals, visits, workers, vectors, projections, derived, settings: one object a noun.
-    """
+    """All persistent data, in one folder. Safe to share between threads."""
 
     def __init__(self, folder: Path, *, reading: bool = False) -> None:
         self.folder = folder
@@ -53,9 +47,7 @@ class Store:
     def open(cls, folder: Path, *, reading: bool = False) -> Store:
         """Open the store in a folder, creating it or bringing it up to date as needed.
 
-        Args:
-            folder: of the store.
-            reading: whether to refuse writes once it is open.
+        If `reading`, writes are refused once it is open.
         """
         folder = Path(folder).expanduser().resolve()
         if folder.exists() and not folder.is_dir():

@@ -129,9 +129,7 @@ class Judgements:
     def add_second_mark(self, key: str, mark: int | None) -> None:
         """Store a model's answer, None for an unreadable one; the first answer stays.
 
-        Args:
-            key: a hash of the whole question.
-            mark: the answer.
+        The key is a hash of the whole question.
         """
         self._database.change(
             "INSERT OR IGNORE INTO second_marks (key, mark, created) VALUES (?, ?, ?)",

@@ -74,12 +74,7 @@ class Encoders:
         self._database = database
 
     def add(self, name: str, info: Mapping[str, Any] | None = None) -> EncoderRow:
-        """Add an encoder; adding it again replaces its facts and keeps its place.
-
-        Args:
-            name: the canonical spec.
-            info: JSON-able facts for lists.
-        """
+        """Add an encoder; adding it again replaces its facts and keeps its place."""
         self._database.change(
             "INSERT INTO encoders VALUES (?, ?, ?)"
             " ON CONFLICT (name) DO UPDATE SET info = excluded.info",
@@ -134,11 +129,7 @@ class Decoders:
 
         A different folder of the same name gets a numeric suffix.
 
-        Args:
-            folder: of the decoder.
-            encoder: canonical spec of the encoder it belongs to.
-            fingerprint: of that encoder.
-            info: JSON-able facts for lists.
+        `encoder` is the canonical spec of the encoder that it belongs to.
         """
         stored = self._stored(folder)
         with self._database.write() as connection:

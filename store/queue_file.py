@@ -23,9 +23,6 @@ log = logging.getLogger("theodolite.store")
 def prepare(folder: Path) -> int:
     """Make the file if there is none, or it is damaged.
 
-    Args:
-        folder: of the store.
-
     Returns:
         Its inode.
     """

@@ -129,12 +129,8 @@ class Results:
         counts, except that a failure to read the encoder or the data does not hide an earlier
         result.
 
-        Args:
-            encoders: only these; None for all.
-            tasks: only these; None for all.
-            protocols: only these; None for all.
-            seeds: only these; None for all.
-            all_versions: every result instead of the one that counts.
+        Only those of the given values; with `all_versions` every result, not only the one that
+        counts.
         """
         condition, given = where(encoder=encoders, task=tasks, protocol=protocols, seed=seeds)
         sql = f"SELECT {_LISTED} FROM results WHERE {condition} ORDER BY id"
@@ -287,12 +283,7 @@ class Published:
     def table(
         self, *, models: Sequence[str] | None = None, tasks: Sequence[str] | None = None
     ) -> list[dict[str, Any]]:
-        """Main scores and facts, by model, revision and task.
-
-        Args:
-            models: only these; None for all.
-            tasks: only these; None for all.
-        """
+        """Main scores and facts, by model, revision and task."""
         condition, given = where(model=models, task=tasks)
         return self._database.rows(
             f"SELECT id, {', '.join(_PUBLISHED[:-1])} FROM published WHERE {condition}"

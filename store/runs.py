@@ -155,9 +155,7 @@ class Runs:
         The queue cannot reorder its entries, so the run enters it again under its next attempt, and
         the old entry is ignored when its turn comes.
 
-        Args:
-            run_id: of the run.
-            priority: lower runs earlier; None to go before all others that wait.
+        If `priority` is None it goes before all others that wait.
         """
         changed = self._database.change(
             "UPDATE runs SET attempt = attempt + 1, enqueued = 0, updated = ?, priority = coalesce("
@@ -205,12 +203,8 @@ class Runs:
     ) -> bool:
         """Take up a run, or take it up again; False when it was cancelled or retried meanwhile.
 
-        Args:
-            run_id: of the run.
-            attempt: of the queue's entry.
-            worker: its slot.
-            labels: of the units, in the order they are done.
-            weights: relative lengths of the units; None for equal ones.
+        `labels` are of the units, in the order they are done; `weights` are their relative lengths,
+        None for equal ones.
         """
         now = time.time()
         with self._database.write() as connection:
@@ -309,13 +303,7 @@ class Runs:
     ) -> bool:
         """Record the end of a unit; False when it was recorded before.
 
-        Args:
-            run_id: of the run.
-            position: of the unit.
-            seconds: that it took.
-            error: what went wrong; None when it is done.
-            hint: what to do about it.
-            left_out: whether it was not begun, on request, which is no failure; `error` says so.
+        With `left_out` it was not begun, on request, which is no failure; `error` says so.
         """
         state = "left out" if left_out else "done" if error is None else "failed"
         with self._database.write() as connection:

@@ -48,13 +48,6 @@ class Terminals:
         The caller ends it with `Runs.finish`; an interrupt cancels it. A unit that failed waits
         again. A run that fails before it has any events or finished units is forgotten.
 
-        Args:
-            kind: of job.
-            spec: of the job.
-            title: for people.
-            labels: of the units, in the order they are done.
-            weights: of the units, see `Runs.start`.
-
         Raises:
             RunAtWork: a worker or another terminal executes it.
         """

@@ -34,10 +34,6 @@ class Transfers:
     def send(self, digest: str, path: Path) -> None:
         """Upload the chunks of a file that are not in the database yet.
 
-        Args:
-            digest: SHA-256 of its content, hexadecimal.
-            path: of the file.
-
         Raises:
             FleetAway: when the database does not answer.
         """

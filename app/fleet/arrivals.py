@@ -31,13 +31,7 @@ OWN = (".safetensors", ".npy", ".parquet")
 
 
 class Arrivals:
-    """Stores results, folders, events and logs under the runs of this home, each once.
-
-    Args:
-        workspace: of the home.
-        reports: of units in progress.
-        transfers: through which folders arrive.
-    """
+    """Stores results, folders, events and logs under the runs of this home, each once."""
 
     def __init__(self, workspace: Workspace, reports: Reports, transfers: Transfers) -> None:
         self._workspace, self._store = workspace, workspace.store

@@ -43,14 +43,7 @@ class Needs:
     def of(
         cls, catalog: Catalog, data: Sequence[str], encoders: Sequence[str], out: str = ""
     ) -> Needs:
-        """The requirements of encoders and data sets, with those that the encoders are fitted on.
-
-        Args:
-            catalog: of the data at home.
-            data: names of data sets.
-            encoders: specs.
-            out: see above.
-        """
+        """The requirements of encoders and data sets, and of those that encoders are fitted on."""
         specs = [parse(encoder) for encoder in encoders]
         names = [*data, *(name for spec in specs for name in _fitted(spec))]
         kinds = dict.fromkeys(

@@ -131,9 +131,6 @@ def is_news(record: logging.LogRecord) -> bool:
 def plain_errors(name: str) -> Iterator[None]:
     """Turn errors of the queue's library and of the database into `FleetAway`.
 
-    Args:
-        name: of the fleet's database, for people.
-
     Raises:
         FleetAway: it does not answer, or no worker has created the queue's tables yet.
     """

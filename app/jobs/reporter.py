@@ -26,9 +26,6 @@ class Reporter:
     A report that the store cannot take is dropped, so that the work goes on.
 
     Attributes:
-        run: id of the run.
-        position: of the unit.
-        label: of the unit.
         paused: seconds for which it was paused.
     """
 

@@ -36,11 +36,8 @@ def queue(
 ) -> str:
     """Queue a job for the worker, and return the id of its run.
 
-    Args:
-        workspace: stores the results.
-        job: to execute; when it is queued or running already, that run's id is returned.
-        title: for people; None for the job's own.
-        priority: lower runs earlier; None for the default of its kind.
+    `title` is for people, None for the job's own; of a job that is queued or running already, the
+    id of that run is returned; lower priorities run earlier.
     """
     workspace.refuse_visitors()
     job.validate(workspace)
