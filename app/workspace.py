@@ -99,7 +99,7 @@ class Workspace:
             partial(corpora.folders, self.store),
             hub_files=hub_files and not self.read_only,
         )
-        self._encoders: Recent[tuple[str, object], Encoder] = Recent(IN_MEMORY)
+        self._loaded: Recent[tuple[str, object], Encoder] = Recent(IN_MEMORY)
 
     def refuse_visitors(self) -> None:
         """Check that the workspace may be changed; every operation with effects starts with this.
@@ -138,8 +138,8 @@ class Workspace:
         urls = {one.url for one in endpoints.addresses(name)}
         send_texts = frozenset(urls.intersection(endpoints.allowed(self.store) if urls else ()))
         stamp = (encoders.stamp_of(name, self.catalog.stamp), send_texts)
-        self._encoders.forget(lambda key: key[0] == name and key[1] != stamp)
-        return self._encoders.get((name, stamp), partial(self._load, name, send_texts))
+        self._loaded.forget(lambda key: key[0] == name and key[1] != stamp)
+        return self._loaded.get((name, stamp), partial(self._load, name, send_texts))
 
     @cached_property
     def _typed(self) -> MemoryCache:
