@@ -138,7 +138,7 @@ def test_what_cannot_be_read_is_marked(theodolite: Run) -> None:
     assert (printed["text"], printed["place"]) == ("a - 猫 / dog", 9)
     assert theodolite("analogy", "(a", "--let", "a=A.", code=2).stderr.splitlines()[1:3] == [
         "  (a",
-        "    ^",
+        "  ^",
     ]
 
 
