@@ -47,7 +47,9 @@ class Allowed:
         """An available data set: of the starter set, the data folder, or the uploads."""
         if name not in self._workspace.catalog.names():
             raise UserError(
-                f"There is no data set {name!r} here.", "The tool `data` lists those that are."
+                f"There is no data set {name!r} here.",
+                "The tool `data` lists those that are.",
+                code="unknown",
             )
         return name
 
@@ -62,11 +64,13 @@ class Allowed:
                     f"{source.kind} names a file outside the folders that are allowed here.",
                     "The person can name its folder: theodolite mcp --root FOLDER, or add the "
                     "encoder: theodolite encoders add.",
+                    code="denied",
                 )
         if source.kind not in SHIPPED and not paths:
             raise UserError(
                 f"{source} is not among the encoders here, and an agent fetches none.",
                 "The tool `encoders` lists them; the person adds others: theodolite encoders add.",
+                code="denied",
             )
 
     def _steps(self, spec: EncoderSpec) -> None:

@@ -41,7 +41,9 @@ def mcp(
         from theodolite.app.agents.server import server
     except ModuleNotFoundError as error:
         raise UserError(
-            "The package mcp is not installed here.", "Install it: pip install 'theodolite[mcp]'."
+            "The package mcp is not installed here.",
+            "Install it: pip install 'theodolite[mcp]'.",
+            code="unsupported",
         ) from error
     workspace = Workspace(store or default_store(), data or default_data(), hub_files=False)
     server(Tools(workspace, Allowed(workspace, root or ()))).run("stdio")

@@ -15,9 +15,9 @@ from theodolite.app.agents.typed import row
 from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
 
-MOST_ENCODERS, MOST_TASKS, MOST_QUERIES = 8, 20, 10
-MOST_CHARACTERS, MOST_HITS, MOST_ROWS = 2000, 100, 500
-MOST_ENCODED = 10_000
+MAX_ENCODERS, MAX_TASKS, MAX_QUERIES = 8, 20, 10
+MAX_CHARACTERS, MAX_HITS, MAX_ROWS = 2000, 100, 500
+MAX_ENCODED = 10_000
 """Sentences encoded for a search; more are left to a run that the user starts."""
 Row = TypeVar("Row")
 
@@ -53,7 +53,7 @@ class Tools:
             tasks: names with commas, at most 20; all if left out.
         """
         names = None if encoders is None else self._named(encoders)
-        wanted = None if tasks is None else _few(tasks.split(","), MOST_TASKS, "task")
+        wanted = None if tasks is None else _few(tasks.split(","), MAX_TASKS, "task")
         found = self._workspace.store.results.table(encoders=names, tasks=wanted)
         return typed.Results(*_rows(typed.ResultRow, found))
 
@@ -88,7 +88,7 @@ class Tools:
 
         names = self._named(encoders)
         job = EvaluateJob.of(self._workspace, names, tasks, protocol, seed)
-        for task in _few(job.tasks, MOST_TASKS, "task"):
+        for task in _few(job.tasks, MAX_TASKS, "task"):
             self._allowed.data(get(task, self._workspace.catalog).dataset)
         # The list of encoders on the pages is the user's: add nothing to it.
         found = service.evaluate(self._workspace, job, listed=False)
@@ -131,8 +131,10 @@ class Tools:
         from theodolite.app.pages.search.answer import answer
         from theodolite.app.python.answers import found
 
-        if k > MOST_HITS:
-            raise UserError(f"The top {k} are too many.", f"Ask for at most {MOST_HITS}.")
+        if k > MAX_HITS:
+            raise UserError(
+                f"The top {k} are too many.", f"Ask for at most {MAX_HITS}.", code="too-large"
+            )
         texts = _texts(queries)
         names = self._named(encoders or ["minilm"])
         spec = service.spec(texts, self._allowed.data(data), mode=by, k=k, encoders=names)
@@ -159,32 +161,37 @@ class Tools:
         from theodolite.app.pages.search import searchable, service
 
         opened = searchable.so_far(self._workspace, encoder, data)
-        if opened.needs_index or opened.lacking > MOST_ENCODED:
+        if opened.needs_index or opened.lacking > MAX_ENCODED:
             raise UserError(
                 service.undone(opened, data),
                 "The person can have that done once: theodolite search, or the page Search.",
+                code="no-result",
             )
         searchable.open_collection(self._workspace, encoder, data)
 
     def _named(self, encoders: Sequence[str]) -> list[str]:
-        return [self._allowed.encoder(name) for name in _few(encoders, MOST_ENCODERS, "encoder")]
+        return [self._allowed.encoder(name) for name in _few(encoders, MAX_ENCODERS, "encoder")]
 
 
 def _texts(given: Sequence[str]) -> list[str]:
     for text in given:
-        if len(text) > MOST_CHARACTERS:
+        if len(text) > MAX_CHARACTERS:
             raise UserError(
-                f"A text has {len(text):,} characters.", f"Give at most {MOST_CHARACTERS:,}."
+                f"A text has {len(text):,} characters.",
+                f"Give at most {MAX_CHARACTERS:,}.",
+                code="too-large",
             )
-    return _few(given, MOST_QUERIES, "text")
+    return _few(given, MAX_QUERIES, "text")
 
 
 def _few(given: Sequence[str], most: int, what: str) -> list[str]:
     if len(given) > most:
-        raise UserError(f"{len(given)} {what}s are too many at once.", f"Name at most {most}.")
+        raise UserError(
+            f"{len(given)} {what}s are too many at once.", f"Name at most {most}.", code="too-large"
+        )
     return list(given)
 
 
 def _rows(kind: type[Row], found: Sequence[Mapping[str, Any]]) -> tuple[list[Row], int]:
     """The rows up to the limit, and the number left out."""
-    return [row(kind, one) for one in found[:MOST_ROWS]], max(0, len(found) - MOST_ROWS)
+    return [row(kind, one) for one in found[:MAX_ROWS]], max(0, len(found) - MAX_ROWS)

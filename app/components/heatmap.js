@@ -1,7 +1,7 @@
 // The body of a Gradio `js_on_load`: element, props, trigger, server and watch are given.
 // Event for Python: "select". Sorting and published rows live in the address.
 const { el, csv, download, address } = window.theodolite;
-const LEAST_RANGE = 10; // points: smaller differences than this never get the whole scale
+const MIN_RANGE = 10; // points: smaller differences than this never get the whole scale
 const query = new URLSearchParams(location.search);
 const state = {
   sort: query.get("sort") || "",
@@ -56,7 +56,7 @@ function scales(column, shown) {
   const groups = Object.groupBy(scores, (cell) => cell.over);
   return Object.fromEntries(Object.entries(groups).map(([over, cells]) => {
     const low = Math.min(...cells.map((cell) => cell.score));
-    const high = Math.max(...cells.map((cell) => cell.score), low + LEAST_RANGE);
+    const high = Math.max(...cells.map((cell) => cell.score), low + MIN_RANGE);
     return [over, { low, high, alone: column.kind === "average" && cells.length < 2 }];
   }));
 }

@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     import gradio as gr
 
 NAMES = ("view", "colour", "find", "pattern", "size", "names", "draw", "ids", "said")
-MOST_CHOSEN = 1000
-MOST_FILTERS = 300
+MAX_CHOSEN = 1000
+MAX_FILTERS = 300
 
 
 def from_address(request: gr.Request, collection: str) -> dict[str, Any]:
     """Read the state of a map of this collection from the address of the visit."""
     found: dict[str, Any] = {name: address.first(request, name) for name in NAMES}
-    return {**found, "filter": address.every(request, "filter")[:MOST_FILTERS], "in": collection}
+    return {**found, "filter": address.every(request, "filter")[:MAX_FILTERS], "in": collection}
 
 
 def opened(
@@ -38,7 +38,7 @@ def opened(
     if view.get("in") != dataset:
         return {"colour": plain}
     colour = view["colour"]
-    ids = view["ids"].split(",")[:MOST_CHOSEN]
+    ids = view["ids"].split(",")[:MAX_CHOSEN]
     return {
         "colour": None if colour == "none" else colour if colour in has else plain,
         "view": view["view"],

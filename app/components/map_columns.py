@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     import numpy as np
 
-MOST_LABELS = 65_534
+MAX_LABELS = 65_534
 
 
 @dataclass(frozen=True)
@@ -57,9 +57,9 @@ class Facts:
         import numpy as np
 
         kept = list(labels)
-        if len(kept) > MOST_LABELS:
-            kept = [*kept[:MOST_LABELS], "other"]
-            numbers = np.minimum(numbers, MOST_LABELS)
+        if len(kept) > MAX_LABELS:
+            kept = [*kept[:MAX_LABELS], "other"]
+            numbers = np.minimum(numbers, MAX_LABELS)
         self.columns.append(MapColumn(key, name, "label", tuple(kept)))
         self.arrays[key] = np.asarray(numbers, np.uint16)
 

@@ -42,9 +42,6 @@ def mount(name: str) -> str:
 def import_map(name: str) -> dict[str, str]:
     """The `imports` of an import map by which a document that loads nothing imports a module.
 
-    Args:
-        name: of the module, such as `map/map.js`.
-
     Returns:
         The module and all that it imports: name -> its source as a `data:` URL, in which relative
         names, which such a URL has none of, are whole ones.

@@ -36,12 +36,7 @@ _WINDOWS = {
 
 @dataclass(frozen=True)
 class Browser:
-    """A browser that can be started.
-
-    Args:
-        name: display name.
-        command: the program and its fixed options.
-    """
+    """A browser that can be started."""
 
     name: str
     command: tuple[str, ...]
@@ -66,6 +61,7 @@ def get() -> Browser:
         raise UserError(
             "Neither Chrome, Chromium nor Edge was found on this machine.",
             f"Install one of them, or name one like it by {VARIABLE}=/path/to/browser.",
+            code="unsupported",
         )
     return found
 
@@ -77,6 +73,7 @@ def _named(text: str) -> Browser:
         raise UserError(
             f"{VARIABLE} is {text!r}, which is no program here.",
             "Set it to the path of a browser like Chrome, or unset it.",
+            code="no-file",
         )
     return Browser(Path(program).stem, (program, *words[1:]))
 

@@ -90,6 +90,7 @@ def _command(store: Path, data: Path | None) -> list[str]:
         raise UserError(
             f"There is no program {str(program)!r} that a menu could start.",
             "Install the package into this Python: pip install theodolite.",
+            code="no-file",
         )
     named = os.environ.get(browsers.VARIABLE)
     return [
@@ -120,4 +121,5 @@ def _check_system() -> None:
             "A launcher in the menu can be made on Linux only.",
             "Here, open the app in Chrome or Edge and install it from there, "
             "or start it with theodolite --window.",
+            code="unsupported",
         )

@@ -40,13 +40,7 @@ _PATIENCE = 5.0
 
 
 class Window:
-    """An open window.
-
-    Args:
-        browser: the browser which shows it.
-        process: the process that was started.
-        profile: its profile folder.
-    """
+    """An open window."""
 
     def __init__(self, browser: Browser, process: subprocess.Popen[bytes], profile: Path) -> None:
         self._browser = browser
@@ -62,6 +56,7 @@ class Window:
                 f"{self._browser.name} ended with code {code}{f': {text[-1]}' if text else '.'}",
                 "Start the app without --window, or name another browser by "
                 f"{browsers.VARIABLE}=/path/to/browser.",
+                code="failed",
             )
         while self._processes():  # the page was handed to a running browser with this profile
             time.sleep(_LOOK_EVERY)
@@ -96,19 +91,14 @@ def find_browser() -> Browser:
         raise UserError(
             "There is no screen for a window: neither DISPLAY nor WAYLAND_DISPLAY is set.",
             "Start the app without --window and open its address in a browser elsewhere.",
+            code="unsupported",
         )
     return browser
 
 
 @contextlib.contextmanager
 def opened(browser: Browser, address: str, folder: Path | None = None) -> Iterator[Window]:
-    """Show a page in a window, which is closed when the context exits.
-
-    Args:
-        browser: the browser to use.
-        address: address of the page.
-        folder: folder of profiles; None for the user's state folder.
-    """
+    """Show a page in a window, which is closed when the context exits."""
     # Chromium stores the size by host name, and does not find it again for a name with dots.
     address = address.replace("//127.0.0.1:", "//localhost:", 1)
     with _free_profile(folder or _folder(browser)) as profile:

@@ -32,7 +32,7 @@ def read(address: str) -> tuple[str, Query]:
         query = parse_qsl(parts.query, max_num_fields=1000)
     except ValueError as error:
         raise UserError(
-            f"{address[:80]!r} is no address of a page.", "Copy it from the browser."
+            f"{address[:80]!r} is not the address of a page.", "Copy it from the browser."
         ) from error
     name = parts.path.strip("/").rpartition("/")[2]
     parameters = tuple((key, value) for key, value in query if not key.startswith(PRIVATE))
@@ -42,13 +42,7 @@ def read(address: str) -> tuple[str, Query]:
 def of_views(
     workspace: Workspace, views: Sequence[tuple[str, Query]], mask: Mask = "none"
 ) -> Choice:
-    """Choose what of a store is published so that pages can be frozen at their addresses.
-
-    Args:
-        workspace: with the store.
-        views: as `read` returns them.
-        mask: as for `choose`.
-    """
+    """Choose what of a store is published so that pages can be frozen at their addresses."""
     from theodolite.app.publish.site import freezable
 
     pages = freezable()

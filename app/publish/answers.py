@@ -9,7 +9,7 @@ from gradio.blocks import Block
 from theodolite.app.publish.opened import OpenedPage, Props, is_part
 from theodolite.app.web.frozen import Asks, Frozen
 
-MOST_ASKED = 5000
+MAX_ASKED = 5000
 """Maximum number of items of a component that can be pressed; of more, the first."""
 Parts = dict[str, Any]
 """Id of a part of the page -> the value that it shows."""
@@ -57,7 +57,7 @@ def _of_choices(opened: OpenedPage, block: Block) -> dict[str, Parts]:
 def _of_things(opened: OpenedPage, block: Any, asks: Asks) -> dict[str, Any]:
     """The answers for each item of a component, when it is pressed and when it is pointed at."""
     server = getattr(block, asks.server)
-    things = list(dict.fromkeys(asks.things(opened.shown[block._id]["value"])))[:MOST_ASKED]
+    things = list(dict.fromkeys(asks.things(opened.shown[block._id]["value"])))[:MAX_ASKED]
     return {
         "event": asks.event,
         "name": asks.name,

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from theodolite.engine.datasets.types import Dataset, DatasetInfo
     from theodolite.engine.encoders import Encoder
 
-FEW = 3
+MAX_UNNAMED = 3
 """Maximum number of data sets that are all drawn without being named."""
 FACTS = (
     "kind",
@@ -73,7 +73,7 @@ class TextCatalog(Catalog):
     def load(self, name: str) -> Dataset:
         """As `Catalog.load`, by published name."""
         if not self._texts or name not in self._names:
-            raise UserError(f"The texts of {name} are not published.")
+            raise UserError(f"The texts of {name} are not published.", code="denied")
         data = super().load(name)
         self.asked[name] = len(set(data.sentences))
         return data
@@ -124,12 +124,14 @@ def choose(
         raise UserError(
             "There is nothing to publish: no encoder was evaluated on these tasks.",
             "Evaluate one first: theodolite evaluate.",
+            code="no-result",
         )
     missing = [name for name in names if name not in evaluated]
     if encoders and missing:
         raise UserError(
             f"{formats.listed(missing)} was not evaluated on these tasks.",
             "Leave it out, or evaluate it: theodolite evaluate.",
+            code="no-result",
         )
     kept = [name for name in names if name in evaluated]
     alias = Alias(mask)
@@ -161,7 +163,9 @@ def _trainings(
 
     rows = {row.key: row for row in service.table(workspace)}
     if unknown := [key for key in keys if key not in rows]:
-        raise UserError(f"There is no training {unknown[0]!r}.", "`theodolite runs` lists them.")
+        raise UserError(
+            f"There is no training {unknown[0]!r}.", "`theodolite runs` lists them.", code="unknown"
+        )
     return [
         row
         for row in rows.values()
@@ -179,7 +183,7 @@ def _drawn(
     workspace: Workspace, encoders: Collection[str], data: Collection[str]
 ) -> tuple[str, ...]:
     """The data sets to draw: all when they are few, else those drawn before."""
-    if len(data) <= FEW:
+    if len(data) <= MAX_UNNAMED:
         return tuple(data)
     store = workspace.store
     infos = [row["info"] for row in (*store.projections.list(), *store.derived.list("geometry"))]
@@ -191,12 +195,6 @@ class PartWorkspace(Workspace):
     """A read-only workspace of what is published.
 
     Its encoders have their published names, and encode as their originals in the source do.
-
-    Args:
-        folder: of its store.
-        source: the workspace that it is a part of.
-        catalog: of the published data sets.
-        encoders: published name -> name in the source.
     """
 
     def __init__(
@@ -211,19 +209,12 @@ class PartWorkspace(Workspace):
         """As `Workspace.load`, by published name."""
         name = str(parse(spec))
         if name not in self._encoders:
-            raise UserError(f"{name} is not published.")
+            raise UserError(f"{name} is not published.", code="denied")
         return self._source.load(self._encoders[name])
 
 
 def part(workspace: Workspace, choice: Choice, folder: Path, *, texts: bool) -> PartWorkspace:
-    """Make the store that pages are frozen from.
-
-    Args:
-        workspace: to copy from.
-        choice: what to copy.
-        folder: of the new store.
-        texts: whether pages may show texts of data sets.
-    """
+    """Make the store that pages are frozen from."""
     names = {public: real for real, public in choice.texts.items()}
     catalog = TextCatalog(workspace, names, texts=texts)
     made = PartWorkspace(

@@ -123,6 +123,7 @@ def publish(
             f"--{'pages' if pages else 'view'} was given with --target {target}, which has all of "
             "them.",
             "Leave one of the two out.",
+            code="conflict",
         )
     views = [address.read(one) for one in view or ()]
     if views and (encoder or tasks or collection or training or pages):
@@ -130,6 +131,7 @@ def publish(
             "--view was given with what it names itself: encoders, tasks, data sets, "
             "trainings or pages.",
             "Leave one of the two out.",
+            code="conflict",
         )
     chosen = (
         address.of_views(workspace, views, mask)
@@ -198,6 +200,7 @@ def _ask(folder: Path) -> None:
             "Nothing was written: what is listed was not accepted, and there is no "
             "terminal to ask at.",
             "Read the list, and add --yes.",
+            code="denied",
         )
     if not typer.confirm(f"Write these to {folder}?", err=True):
         say("Nothing was written.")

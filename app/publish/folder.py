@@ -15,7 +15,11 @@ LIST = "theodolite/published.json"
 def check(folder: Path) -> list[str]:
     """Check that a folder may be written; return the files that were published there before."""
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
-        raise UserError(f"{folder} is a link or a file.", "Name a folder that is empty or new.")
+        raise UserError(
+            f"{folder} is a link or a file.",
+            "Name a folder that is empty or new.",
+            code="wrong-kind",
+        )
     if not folder.exists():
         return []
     there = [path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir()]
@@ -23,6 +27,7 @@ def check(folder: Path) -> list[str]:
         raise UserError(
             f"{links[0]} is a link: what is written there would land elsewhere.",
             "Remove it, or name a folder that is empty or new.",
+            code="wrong-kind",
         )
     known = _listed(folder / LIST)
     names = [path.relative_to(folder).as_posix() for path in there]
@@ -30,6 +35,7 @@ def check(folder: Path) -> list[str]:
         raise UserError(
             f"{folder} holds {others[0]}, which was not published.",
             "Name a folder that is empty or new.",
+            code="conflict",
         )
     return names
 
@@ -50,7 +56,9 @@ def write(folder: Path, files: Mapping[str, bytes]) -> None:
         _write(folder, LIST, list_of(files))
     except OSError as error:
         raise UserError(
-            f"{folder} cannot be written: {error.strerror or error}.", "Name another folder."
+            f"{folder} cannot be written: {error.strerror or error}.",
+            "Name another folder.",
+            code="no-file",
         ) from error
 
 

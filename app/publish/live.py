@@ -29,14 +29,7 @@ EVERY_PAGE = "All pages, for looking only"
 
 
 def make(workspace: Workspace, choice: Choice, target: Target, *, texts: bool) -> Site:
-    """Make the files.
-
-    Args:
-        workspace: with the results.
-        choice: what is published.
-        target: where the app will run.
-        texts: whether the texts of the data sets are included, with their vectors and maps.
-    """
+    """Make the files."""
     files = targets.files(target, hub_models(choice))
     files |= {f"{targets.SOURCE}/{name}": data for name, data in source.files().items()}
     listed_sets: dict[str, int] = {}
@@ -66,12 +59,7 @@ def hub_models(choice: Choice) -> list[str]:
 
 
 def usable(name: str, datasets: Collection[str]) -> bool:
-    """Whether an encoder can run where the app runs; if not, only its results are shown.
-
-    Args:
-        name: its published name.
-        datasets: whose texts are included.
-    """
+    """Whether an encoder can run where the app runs; if not, only its results are shown."""
     spec = parse(name)
     fitted_on = {step.data for step in spec.steps if step.data} - {TASK_DATA}
     kinds = {one.kind for one in spec.sources}

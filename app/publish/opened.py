@@ -39,12 +39,6 @@ NOTICE = "t-notice-place"
 class OpenedPage:
     """A page that was opened at an address.
 
-    Args:
-        entry: of the rail, with the pages that are published.
-        page: one of them.
-        workspace: that it shows.
-        query: parameters of its address.
-
     Attributes:
         blocks: the layout.
         shown: id of a component -> what it shows now.
@@ -84,6 +78,7 @@ class OpenedPage:
                 raise UserError(
                     f"{self._title} has nothing to publish: {' '.join(words.split())}",
                     "Leave the page out with --pages.",
+                    code="no-result",
                 )
 
     def by_id(self, elem_id: str) -> Block:

@@ -47,12 +47,6 @@ class _Seen(NamedTuple):
 class FrozenPage:
     """A page with its answers, computed in advance.
 
-    Args:
-        opened: the page, at the first of the views.
-        page: its module.
-        workspace: that it shows.
-        views: all at which it can be opened.
-
     Attributes:
         files: address of a file beside it, relative to the first page -> content; deflated where
             our own scripts fetch it later.

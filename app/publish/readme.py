@@ -30,15 +30,7 @@ FOR_LOOKING = (
 
 
 def text(workspace: Workspace, choice: Choice, site: Site, target: Target, title: str) -> str:
-    """The whole text, with the front matter that the hub reads.
-
-    Args:
-        workspace: with the licences.
-        choice: what is published.
-        site: the files.
-        target: where it is shown.
-        title: for people.
-    """
+    """The whole text, with the front matter that the hub reads."""
     many = formats.plural(len(choice.encoders), "sentence encoder")
     about = f"{many} compared on {formats.plural(len(choice.tasks), 'task')}"
     models = live.hub_models(choice) if target.live else []

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from theodolite.app.workspace import Workspace
 
 SECONDS = 600
-MOST_ASKED = 2**16
+MAX_ASKED = 2**16
 NAME = "theodolite-site"
 
 
@@ -52,7 +52,7 @@ def routes(workspace: Workspace) -> list[Route]:
 
     async def freeze(request: Request) -> Response:
         try:
-            body = json.loads((await request.body())[:MOST_ASKED])
+            body = json.loads((await request.body())[:MAX_ASKED])
             arguments = _arguments(body)
         except (ValueError, TypeError, KeyError, AttributeError):
             return PlainTextResponse("This cannot be read", status_code=400)
@@ -118,7 +118,9 @@ def _freeze(workspace: Workspace, last: _Last, arguments: list[str]) -> dict[str
         try:
             code, printed, complained = processes.output("theodolite.app", command, SECONDS)
         except subprocess.TimeoutExpired as error:
-            raise UserError(f"It takes longer than {SECONDS // 60} minutes.") from error
+            raise UserError(
+                f"It takes longer than {SECONDS // 60} minutes.", code="too-large"
+            ) from error
         output = printed.decode()
         if code:
             raise _error(output, complained.decode("utf-8", "replace"))
@@ -131,9 +133,11 @@ def _error(output: str, wrong: str) -> UserError:
     """The error of the verb, from its output, for people."""
     try:
         error = json.loads((output.splitlines() or [""])[-1])
-        return UserError(error["error"], error.get("hint") or "")
+        return UserError(error["error"], error.get("hint") or "", code="failed")
     except (ValueError, KeyError, TypeError):
-        return UserError(" ".join(wrong.split())[-500:] or "This page could not be published.")
+        return UserError(
+            " ".join(wrong.split())[-500:] or "This page could not be published.", code="failed"
+        )
 
 
 def _packed(folder: Path) -> bytes:

@@ -75,7 +75,9 @@ def freeze(
     named = names or [name for name, _ in at]
     if unknown := [name for name in named if name not in known]:
         raise UserError(
-            f"There is no page {unknown[0]!r} to publish.", f"Known: {', '.join(known)}."
+            f"There is no page {unknown[0]!r} to publish.",
+            f"Known: {', '.join(known)}.",
+            code="unknown",
         )
     first = [] if at else ["overview"]
     chosen = [page for name, page in known.items() if name in (*first, *(named or known))]
@@ -127,6 +129,7 @@ def _frozen(
         raise UserError(
             f"{page.TITLE} has nothing to publish of this.",
             "Leave it out, or name data sets with --collection.",
+            code="no-result",
         )
     every = tuple(("encoder", name) for name in published.encoders.values())
     whole = [

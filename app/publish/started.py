@@ -34,7 +34,9 @@ def lend(decorated: Encode, store: Path) -> None:
         except gr.Error as error:  # a quota is used up, no GPU is free: it says which
             text = " ".join(_TAG.sub(" ", str(error.message)).split())
             advice = "Try it again later, or with an encoder that needs none."
-            raise UserError(f"No GPU was lent for this: {text}.", advice) from error
+            raise UserError(
+                f"No GPU was lent for this: {text}.", advice, code="unreachable"
+            ) from error
 
     zerogpu.use(ask)
     workspace = Workspace(store, demo=True)

@@ -26,7 +26,7 @@ takes, but the call waits until the announced time is available."""
 FRAMES = "https://huggingface.co https://*.hf.space"
 PROXIES = "127.0.0.1,10.0.0.0/8,100.64.0.0/10,172.16.0.0/12,192.168.0.0/16"
 """Addresses of the proxies before a container: they alone are trusted to say who a visitor is."""
-LONGEST_DESCRIPTION = 60
+MAX_DESCRIPTION = 60
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ def front_matter(target: Target, title: str, about: str, models: Sequence[str] =
         "fullWidth": True,
         "header": "mini",
         "pinned": False,
-        "short_description": about[:LONGEST_DESCRIPTION],
+        "short_description": about[:MAX_DESCRIPTION],
         "tags": ["sentence-embeddings", "theodolite"],
     }
     if models:
@@ -116,12 +116,7 @@ def front_matter(target: Target, title: str, about: str, models: Sequence[str] =
 
 
 def files(target: Target, models: Sequence[str]) -> dict[str, bytes]:
-    """The script that starts the app, and what installs its requirements; none for a static target.
-
-    Args:
-        target: where it is shown.
-        models: of the hub, to be downloaded before it starts.
-    """
+    """The script that starts the app and what installs its requirements; none if it is static."""
     if not target.live:
         return {}
     lent = target.name == "zerogpu"

@@ -78,6 +78,7 @@ def upload(
             "There is no token for the hub.",
             "Set HF_TOKEN, or log in, and give the same command again. Without it, "
             f"type:\n{by_hand(target, folder, name)}",
+            code="missing",
         )
     api = hub.HfApi(token=token, library_name="theodolite")
     with _plain_errors("Nothing was uploaded."):
@@ -128,6 +129,7 @@ def _create(api: HfApi, target: Target, name: str, *, private: bool) -> bool:
         raise UserError(
             f"There is a Space {name}, and it was not published from here. Nothing was uploaded.",
             "Choose another name.",
+            code="conflict",
         )
     return False
 
@@ -163,19 +165,25 @@ def _plain_errors(left: str, broken: str | None = None) -> Iterator[None]:
         raise UserError(
             f"HF_HUB_OFFLINE is set: the hub is not asked. {left}",
             "Unset it, and give the same command again.",
+            code="unreachable",
         ) from error
     except HfHubHTTPError as error:
         status = error.response.status_code
         words = (error.server_message or "").strip().splitlines()
         reason = f': "{words[0]}"' if words else ""
         raise UserError(
-            f"The hub refused ({status}){reason}. {left}", ADVICE.get(status, "Try it again later.")
+            f"The hub refused ({status}){reason}. {left}",
+            ADVICE.get(status, "Try it again later."),
+            code="unreachable",
         ) from error
     except ValueError as error:  # a front matter that the hub does not take
         reason = " ".join(str(error).split())[:300]
-        raise UserError(f"The hub does not take it: {reason}. {left}") from error
+        raise UserError(
+            f"The hub does not take it: {reason}. {left}", code="unreachable"
+        ) from error
     except (httpx2.HTTPError, OSError, RuntimeError) as error:  # the last by the package hf-xet
         raise UserError(
             f"The connection to the hub broke ({type(error).__name__}). {broken or left}",
             "Give the same command again.",
+            code="unreachable",
         ) from error

@@ -159,7 +159,7 @@ class Map(Answer, maps.StoredMap):
         return self.to_pandas().to_dict("records")
 
     def _parts(self) -> views.Parts:
-        return views.plane(views.thinned(self, views.MOST_POINTS))
+        return views.plane(views.thinned(self, views.MAX_POINTS))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -213,6 +213,7 @@ def search(
         raise UserError(
             "Words, patterns and labels are looked for in data sets that are named.",
             "Name the data set and the encoders, or search by meaning or examples.",
+            code="conflict",
         )
     if collection:
         sentences = own(workspace).catalog.sentences(collection)[0]
@@ -278,7 +279,9 @@ def train(
 
     if not isinstance(spec, TrainSpec):
         raise UserError(
-            f"The training is of type {type(spec).__name__}.", "Give a theodolite.TrainSpec(…)."
+            f"The training is of type {type(spec).__name__}.",
+            "Give a theodolite.TrainSpec(…).",
+            code="wrong-kind",
         )
     place, events = own(workspace), []
     for _, _, event in perform(place, TrainJob.of(place, spec)):

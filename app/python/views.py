@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from theodolite.engine.training.events import Event
 
 Parts = Sequence[str | Piece]
-MOST_ROWS = 500
+MAX_ROWS = 500
 """Rows of a table in a notebook; `to_pandas` has all."""
-MOST_POINTS = 20_000
+MAX_POINTS = 20_000
 """Points of a map in a notebook; the page draws millions."""
 _FIRST_HEIGHT = 320
 """Pixels, until the frame reports its height."""
@@ -65,7 +65,7 @@ def results(found: Sequence[dict[str, Any]]) -> Parts:
             escape(row["protocol"]),
             escape(f"{row['error']} {row['hint']}".strip()) if row["error"] else "",
         ]
-        for row in found[:MOST_ROWS]
+        for row in found[:MAX_ROWS]
     ]
     heads = ["Encoder", "Task", "Score", "Metric", "Examples", "Protocol", "Error"]
     if not any(row[-1] for row in rows):
@@ -174,7 +174,7 @@ def decision(sheet: Sheet) -> Parts:
 
 
 def _more(rows: int) -> str:
-    left = rows - MOST_ROWS
+    left = rows - MAX_ROWS
     if left <= 0:
         return ""
     return f'<p class="t-small t-muted">{formats.plural(left, "more row")} in to_pandas().</p>'

@@ -31,12 +31,12 @@ if TYPE_CHECKING:
     from theodolite.app.pages.trainings.service import TrainingRun
     from theodolite.app.workspace import Workspace
 
-MOST_NAMED = 3
-MOST_ROWS = 200
+MAX_NAMED = 3
+MAX_ROWS = 200
 """Rows of a table in the document; its file has all."""
-MOST_WITH_NEIGHBOURS = 5_000
+MAX_WITH_NEIGHBOURS = 5_000
 """Points of a map that has the true neighbours of each in its document."""
-MOST_TRAININGS = 24
+MAX_TRAININGS = 24
 """Maximum number of overlaid curves: more have no colour and dash of their own."""
 
 
@@ -55,7 +55,7 @@ def comparison(spec: ComparisonSpec) -> Report:
     command += ["--protocol", spec.protocol] if spec.protocol else []
     return Report(
         "comparison",
-        f"Comparison of {formats.listed(found.encoders, MOST_NAMED)}",
+        f"Comparison of {formats.listed(found.encoders, MAX_NAMED)}",
         f"On {formats.listed(found.tasks, 12)}; against {found.encoders[0]}.",
         lambda cap: _compared(found),
         [Table("comparison", columns, rows)],
@@ -81,10 +81,11 @@ def map_of(workspace: Workspace, job: MapJob) -> Report:
     found = job.stored(workspace)
     if found is None:
         raise UserError(
-            f"There is no {job.title} yet.",
+            f"{job.title} has not been computed yet.",
             f"Compute it first: theodolite project {job.encoder!r} {job.dataset}",
+            code="no-result",
         )
-    few = len(found.points) <= MOST_WITH_NEIGHBOURS
+    few = len(found.points) <= MAX_WITH_NEIGHBOURS
     if few and service.drawn_at_once(workspace, job.encoder, job.dataset):
         found = replace(found, nearest=service.nearest(workspace, found))
     return of_map(found)
@@ -130,12 +131,14 @@ def training(workspace: Workspace, keys: Sequence[str]) -> Report:
     known = {row.key for row in rows} | {row.run for row in rows}
     for key in keys:
         if key not in known:
-            raise UserError(f"There is no training {key!r}.", "`theodolite runs` lists them.")
+            raise UserError(
+                f"There is no training {key!r}.", "`theodolite runs` lists them.", code="unknown"
+            )
     chosen = [row for row in rows if row.key in keys or row.run in keys]
-    if not chosen or len(chosen) > MOST_TRAININGS:
+    if not chosen or len(chosen) > MAX_TRAININGS:
         raise UserError(
             f"{len(chosen)} trainings cannot be overlaid.",
-            f"Name from 1 to {MOST_TRAININGS} of `theodolite runs`.",
+            f"Name from 1 to {MAX_TRAININGS} of `theodolite runs`.",
         )
     found = [(row, service.curves(workspace, row.key)) for row in chosen]
     return of_trainings(found, ["theodolite", "report", "training", *keys])
@@ -163,7 +166,7 @@ def of_trainings(
     ended = formats.listed(dict.fromkeys(row.state for row in rows))
     return Report(
         "training",
-        f"Training of {formats.listed(names, MOST_NAMED)}",
+        f"Training of {formats.listed(names, MAX_NAMED)}",
         f"{formats.plural(len(rows), 'training')}, {ended}.",
         lambda cap: _trained(found, cap),
         tables,
@@ -254,7 +257,7 @@ def _judged(board: Mapping[str, Any], tables: Sequence[Table], names: bool, cap:
     shown = [pages.findings({**board, "id": ""}, names=names, visitor=True)]
     for table in tables[1:]:
         shown.append(parts.heading("What was judged", "In the order in which it was asked."))
-        shown.append(_read(table.cut(replace(cap, rows=min(cap.rows, MOST_ROWS)))))
+        shown.append(_read(table.cut(replace(cap, rows=min(cap.rows, MAX_ROWS)))))
     return shown
 
 
@@ -292,6 +295,7 @@ def decision(workspace: Workspace, job: ChooseJob) -> Report:
         raise UserError(
             f"There is no decision on {job.dataset} for these encoders yet.",
             "Decide first: theodolite choose, or the page Choose.",
+            code="no-result",
         )
     words = service.command(job)
     return of_decision(found, [words[0], "report", "decision", *words[2:]])

@@ -25,7 +25,7 @@ def report_button(
 ) -> None:
     """Place the button here. Visitors have it too: a report shows nothing that they do not see.
 
-    Reports are made one at a time across all users, and have at most `file.MOST_BYTES`.
+    Reports are made one at a time across all users, and have at most `file.MAX_BYTES`.
 
     Args:
         inputs: of `make`, as `controls.on` takes them.

@@ -41,11 +41,7 @@ REPORT = "report"
 
 
 class Out:
-    """Where a report goes.
-
-    Args:
-        out: the file, or a folder for Markdown.
-    """
+    """Where a report goes."""
 
     def __init__(
         self,
@@ -64,6 +60,7 @@ class Out:
                 f"{out.name} has no ending of a report format.",
                 "Use a file name that ends in .html or .md, or a folder for Markdown with "
                 "its files.",
+                code="wrong-kind",
             )
         self.markdown = out.suffix.lower() != ".html"
         self.path = out if out.suffix else out / f"{REPORT}.md"

@@ -18,7 +18,7 @@ from theodolite.app.spaced import evenly_spaced
 from theodolite.app.web import parts
 
 Parts = Sequence[str | Piece]
-MOST_BYTES = 5_000_000
+MAX_BYTES = 5_000_000
 """Maximum size of a document: what any e-mail can carry."""
 
 
@@ -112,7 +112,7 @@ def shortened(cell: Any, cap: Cap) -> Any:
     return text if len(text) <= cap.characters else f"{text[: cap.characters - 1]}…"
 
 
-def html(report: Report, most: int = MOST_BYTES) -> str:
+def html(report: Report, most: int = MAX_BYTES) -> str:
     """The report as one self-contained HTML document.
 
     Args:

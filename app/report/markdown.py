@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 
 from theodolite.app.report.file import CAPS, Report, left_out, made
 
-MOST_ROWS = 100
+MAX_ROWS = 100
 """Rows of a table in the text; its file has all."""
 _SPECIAL = re.compile(r"([\\`*_\[\]<>#!|~&])")
 _HEADS = {"h1": "# ", "h2": "## ", "h3": "### "}
@@ -125,7 +125,7 @@ class _Reader(HTMLParser):
 
 def _table(rows: list[list[str]]) -> str:
     heads, *rest = [row for row in rows if row] or [[]]
-    lines = [heads, ["---"] * len(heads), *rest[:MOST_ROWS]]
-    more = len(rest) - MOST_ROWS
+    lines = [heads, ["---"] * len(heads), *rest[:MAX_ROWS]]
+    more = len(rest) - MAX_ROWS
     below = f"\n\n{more:,} more rows in the file." if more > 0 else ""
     return "\n".join(f"| {' | '.join(line)} |" for line in lines) + below

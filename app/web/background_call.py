@@ -29,7 +29,7 @@ VISITORS_PATIENCE_SECONDS = 4.0
 ALIVE_SECONDS = 2.0
 """Interval at which unchanged progress is sent all the same, which notices a closed tab."""
 
-_MOST_TABS = 1000
+_MAX_TABS = 1000
 _latest: dict[str, _Question] = {}
 """The question that each tab waits for."""
 
@@ -47,7 +47,7 @@ class _Question:
         self._session = session
         if session:
             _latest[session] = self
-            while len(_latest) > _MOST_TABS:
+            while len(_latest) > _MAX_TABS:
                 del _latest[next(iter(_latest))]
 
     @property

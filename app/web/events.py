@@ -12,7 +12,7 @@ import gradio as gr
 
 from theodolite.engine.errors import UserError
 
-LONGEST = 5000
+MAX_TEXT = 5000
 
 
 class PageEvent(gr.EventData):
@@ -34,8 +34,8 @@ class PageEvent(gr.EventData):
     def text(self, name: str) -> str:
         """A text field."""
         value = self._value(name)
-        if not isinstance(value, str) or len(value) > LONGEST:
-            raise UserError(f"This page does not say {name!r} like that.", _HINT)
+        if not isinstance(value, str) or len(value) > MAX_TEXT:
+            raise UserError(f"Invalid event field {name!r}.", _HINT)
         return value
 
     def number(self, name: str) -> int:
@@ -43,7 +43,7 @@ class PageEvent(gr.EventData):
         value = self._value(name)
         text = str(value) if isinstance(value, int | str) else ""
         if not (text.isascii() and text.isdecimal() and len(text) <= 15):
-            raise UserError(f"This page does not say {name!r} like that.", _HINT)
+            raise UserError(f"Invalid event field {name!r}.", _HINT)
         return int(text)
 
     def _value(self, name: str) -> Any:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from theodolite.app.workspace import Workspace
     from theodolite.engine.tasks import Task
 
-MOST_RUNS = 200
+MAX_RUNS = 200
 
 
 class Place(TypedDict):
@@ -52,7 +52,7 @@ def places(workspace: Workspace, rail: Sequence[Sequence[Entry]]) -> Iterator[Pl
     for task in _tasks(workspace):
         href = address.link("compare", task=task.name)
         yield Place(kind="task", title=task.name, note=task.type, href=href)
-    for run in workspace.store.runs.list(limit=MOST_RUNS):
+    for run in workspace.store.runs.list(limit=MAX_RUNS):
         href = address.link("jobs", run=run["id"])
         yield Place(kind="run", title=run["title"], note=run["state"], href=href)
 

@@ -213,6 +213,7 @@ def caught(fn: Callable[..., Any], error: Exception) -> str:
         error = UserError(
             "An internal error occurred.",
             "Try again; the log of the app has the details.",
+            code="failed",
         )
     return encodable(problem(error))
 

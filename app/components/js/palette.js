@@ -1,6 +1,6 @@
 // The palette: a few letters lead to any page, encoder, data set, task or run.
 // Every text is set as text.
-const MOST = 40;
+const MAX_PLACES = 40;
 
 // How well letters match a text when they occur in it in this order: higher is better, null when they
 // do not. Letters in a row and at the beginning of words count; of equals the shorter text wins.
@@ -37,7 +37,7 @@ export function ranked(letters, places) {
     .map((place) => ({ ...place, ...match(letters, place.title) }))
     .filter(({ at }) => at)
     .sort((a, b) => b.score + (b.kind === "page") - a.score - (a.kind === "page"))
-    .slice(0, MOST);
+    .slice(0, MAX_PLACES);
 }
 
 // The title with the letters that matched marked.

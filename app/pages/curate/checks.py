@@ -30,6 +30,7 @@ def part(workspace: Workspace, dataset: str, split: str) -> tuple[list[str], np.
             raise UserError(
                 f"{dataset} has {formats.plural(len(whole), 'distinct sentence')}.",
                 "There is nothing to compare.",
+                code="too-few",
             )
         return whole, np.arange(len(whole))
     some = take(workspace.catalog.load(dataset), split, most=None).sentences

@@ -75,14 +75,14 @@ CONTROLS = (
         gr.Number,
         CurateJob.neighbours,
         hint="Neighbours per sentence.",
-        options={"minimum": 1, "maximum": service.MOST_NEIGHBOURS, "precision": 0, **NARROW},
+        options={"minimum": 1, "maximum": service.MAX_NEIGHBOURS, "precision": 0, **NARROW},
     ),
     Control(
         "many",
         "Top k",
         gr.Number,
         CurateJob.many,
-        options={"minimum": 1, "maximum": service.MOST_KEPT // 2, "precision": 0, **NARROW},
+        options={"minimum": 1, "maximum": service.MAX_KEPT // 2, "precision": 0, **NARROW},
     ),
 )
 

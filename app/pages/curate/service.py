@@ -35,9 +35,9 @@ NAMES = {
     "typical": "Typical",
     "leaks": "Leaks",
 }
-MOST_KEPT = 10_000
+MAX_KEPT = 10_000
 """Most rows of an answer; the rest is left out, with a note."""
-MOST_NEIGHBOURS = 100
+MAX_NEIGHBOURS = 100
 EXAMPLE = "curate"
 """Name of the shipped answer."""
 AT_ONCE = 3000
@@ -126,30 +126,32 @@ def spec(
 
     if check not in get_args(Check):
         raise UserError(
-            f"There is no check {check!r}.", f"Choose one of {', '.join(get_args(Check))}."
+            f"There is no check {check!r}.",
+            f"Choose one of {', '.join(get_args(Check))}.",
+            code="unknown",
         )
     if threshold is None or neighbours is None or many is None:
-        raise UserError("A number is missing.", "Fill in the empty field.")
+        raise UserError("A number is missing.", "Fill in the empty field.", code="missing")
     job = CurateJob(
-        check,
+        check,  # type: ignore[arg-type]
         dataset,
         split,
         encoder,
         float(threshold),
         int(neighbours),
-        int(many),  # type: ignore[arg-type]
+        int(many),
         against,
         against_split,
     )
     if job.encoder:
         job = replace(job, encoder=str(parse(job.encoder)))
     elif check != "exact":
-        raise UserError("No encoder chosen.", "Only exact duplicates need none.")
+        raise UserError("No encoder chosen.", "Only exact duplicates need none.", code="missing")
     if not -1 <= job.threshold <= 1:
         raise UserError(f"{job.threshold} is not a cosine.", "Choose from −1 to 1; 0.9 is usual.")
     for number, what, most in (
-        (job.neighbours, "neighbours", MOST_NEIGHBOURS),
-        (job.many, "sentences", MOST_KEPT // 2),
+        (job.neighbours, "neighbours", MAX_NEIGHBOURS),
+        (job.many, "sentences", MAX_KEPT // 2),
     ):
         if not 1 <= number <= most:
             raise UserError(f"{number:,} {what} cannot be asked for.", f"Choose 1 to {most:,}.")
@@ -159,6 +161,7 @@ def spec(
             raise UserError(
                 "A check for leaks needs two different parts.",
                 "Choose another split, or another collection, to compare with.",
+                code="conflict",
             )
     return _plain(job)
 
@@ -278,13 +281,13 @@ def answer(workspace: Workspace, job: CurateJob, progress: Progress | None = Non
         return before
     info, arrays = checks.WORK[job.check](workspace, job, progress)
     total = len(arrays["ids"])
-    arrays = {name: values[:MOST_KEPT] for name, values in arrays.items()}
+    arrays = {name: values[:MAX_KEPT] for name, values in arrays.items()}
     info = {"found": total, "kept": len(arrays["ids"]), **info, "asked": _kept(job)}
     place = key(workspace, job)
     workspace.store.derived.put(place, CurateJob.kind, info, arrays)
     kept = stored(workspace, place)
     if kept is None:
-        raise UserError("The collection has changed in the meantime.", "Try again.")
+        raise UserError("The collection has changed in the meantime.", "Try again.", code="stale")
     return kept
 
 

@@ -12,9 +12,9 @@ from theodolite.app.web import address, parts
 if TYPE_CHECKING:
     from theodolite.app.pages.curate.service import Answer
 
-SHOWN = 200
+MAX_SHOWN = 200
 """Most rows of a table on the page; the CSV has all."""
-MOST_IDS = 500
+MAX_IDS = 500
 """Most sentences in the address of a map: longer addresses are refused."""
 
 
@@ -25,7 +25,7 @@ def html(found: Answer, encoder: str) -> str:
     )
     if not len(found.ids):
         return heading
-    table = frame(found).head(SHOWN)
+    table = frame(found).head(MAX_SHOWN)
     names = ["sentence", *(name for name in table.columns if name not in ("id", "sentence"))]
     rows = [
         [_cell(name, row[name], found, encoder) for name in names]
@@ -47,9 +47,9 @@ def _ways(found: Answer, encoder: str) -> str:
         f'title="An apostrophe before text that a spreadsheet would take for a formula">'
         "CSV for spreadsheets</a>",
     ]
-    ids = ",".join(str(i) for i in dict.fromkeys(found.ids[:MOST_IDS].tolist()))
+    ids = ",".join(str(i) for i in dict.fromkeys(found.ids[:MAX_IDS].tolist()))
     where = {"in": found.job.dataset, "encoder": encoder or found.job.encoder, "ids": ids}
-    shown = min(MOST_IDS, len(found.ids))
+    shown = min(MAX_IDS, len(found.ids))
     links.append(
         f'<a href="{escape(address.link("map", **where))}">'
         f"{'Open' if shown == len(found.ids) else f'Open the first {shown}'} on the map</a>"
@@ -57,8 +57,8 @@ def _ways(found: Answer, encoder: str) -> str:
     more = []
     if found.info["found"] > found.info["kept"]:
         more.append(f"Of {found.info['found']:,} the first {found.info['kept']:,} were kept.")
-    if len(found.ids) > SHOWN:
-        more.append(f"The first {SHOWN} are shown here.")
+    if len(found.ids) > MAX_SHOWN:
+        more.append(f"The first {MAX_SHOWN} are shown here.")
     note = f'<p class="t-muted">{" ".join(more)}</p>' if more else ""
     return f'<p class="t-ways">{"".join(links)}</p>{note}'
 

@@ -16,7 +16,7 @@ from theodolite.engine.errors import UserError
 if TYPE_CHECKING:
     from theodolite.app.workspace import Workspace
 
-MOST = 8
+MAX_ENCODERS = 8
 """Most encoders side by side, unless a page has its own limit: more become unreadable, and a link
 must not make a hundred encoders encode."""
 
@@ -41,7 +41,10 @@ ENCODER = Control("encoder", "Encoder", gr.Dropdown, options={"choices": [], "mi
 
 
 def from_address(
-    workspace: Workspace, request: gr.Request, default: Sequence[str] = STARTERS, most: int = MOST
+    workspace: Workspace,
+    request: gr.Request,
+    default: Sequence[str] = STARTERS,
+    most: int = MAX_ENCODERS,
 ) -> list[str]:
     """The first `most` encoders that the address names, else the default ones that are listed.
 
@@ -89,13 +92,15 @@ def nothing() -> str:
     return parts.empty("No encoders listed yet", hint, ("Encoders", "./encoders"))
 
 
-def need(chosen: Sequence[str], least: int = 1, most: int = MOST) -> list[str]:
+def need(chosen: Sequence[str], least: int = 1, most: int = MAX_ENCODERS) -> list[str]:
     """The chosen encoders, if they are neither too few nor too many."""
     if len(chosen) < least:
         few = "one encoder" if least == 1 else f"{least} encoders"
-        raise UserError(f"Choose at least {few}.", "Select them above.")
+        raise UserError(f"Choose at least {few}.", "Select them above.", code="too-few")
     if len(chosen) > most:
         raise UserError(
-            f"{len(chosen)} encoders are too many to show side by side.", f"Choose at most {most}."
+            f"{len(chosen)} encoders are too many to show side by side.",
+            f"Choose at most {most}.",
+            code="too-large",
         )
     return list(chosen)

@@ -59,22 +59,14 @@ class EncodeCorpusJob(Job):
         form: Mapping[str, Any],
         move: Move,
     ) -> Self:
-        """Cut the files into the folder; existing shards are reused.
-
-        Args:
-            workspace: loads the encoder.
-            files: in the order of the corpus.
-            column: of the sentences in tables.
-            encoder: a spec.
-            out: the folder.
-            form: `format`, `dtype` and `rows` as `engine.corpus.cut.cut` takes them.
-            move: reports how much was read.
-        """
+        """Cut the files into the folder; existing shards are reused."""
         workspace.refuse_visitors()
         for name, known in (("format", ENDINGS), ("dtype", DTYPES)):
             if form[name] not in known:
                 raise UserError(
-                    f"There is no {name} {form[name]!r}.", f"Known: {', '.join(known)}."
+                    f"There is no {name} {form[name]!r}.",
+                    f"Known: {', '.join(known)}.",
+                    code="unknown",
                 )
         model = into_files(workspace, encoder)
         folder = named(str(out)).absolute()
@@ -143,6 +135,8 @@ class EncodeCorpusJob(Job):
         found = Cut.read(Path(self.out))
         if found.hash != self.corpus:
             raise UserError(
-                f"{self.out} now contains another corpus.", "Run the command again for this one."
+                f"{self.out} now contains another corpus.",
+                "Run the command again for this one.",
+                code="stale",
             )
         return found

@@ -19,7 +19,7 @@ from theodolite.app.terminal import (
 )
 from theodolite.app.workspace import Workspace
 
-ROWS, MOST_ROWS = 16_384, 1_000_000
+ROWS, MAX_ROWS = 16_384, 1_000_000
 """Sentences per shard: default, maximum."""
 
 
@@ -43,7 +43,7 @@ def encode_corpus(
     ] = "npy",
     dtype: Annotated[str, typer.Option(help="float32 or float16.")] = "float32",
     shard_rows: Annotated[
-        int, typer.Option(min=1, max=MOST_ROWS, help="Sentences of a shard.")
+        int, typer.Option(min=1, max=MAX_ROWS, help="Sentences of a shard.")
     ] = ROWS,
     queue: QueueOption = False,
     as_json: JsonOption = False,

@@ -93,7 +93,9 @@ def encode(
     if encoder is not None:
         texts = [*([] if given is None else [given]), *(texts or ())]
     elif given is None:
-        raise UserError("No encoder given.", "Write: theodolite encode ENCODER SENTENCE….")
+        raise UserError(
+            "No encoder given.", "Write: theodolite encode ENCODER SENTENCE….", code="missing"
+        )
     _encode(
         workspace,
         encoder or given or "",
@@ -133,7 +135,9 @@ def _encode(
     if out is not None:
         if out.suffix not in ("", *ENDINGS):  # without an ending, as into a pipe: .npy
             raise UserError(
-                f"{str(out)!r} has no known ending.", f"Use one of {', '.join(ENDINGS)}."
+                f"{str(out)!r} has no known ending.",
+                f"Use one of {', '.join(ENDINGS)}.",
+                code="wrong-kind",
             )
         check_writable(out)
     job = EncodeJob(str(parse(encoder)), dataset) if dataset else None
@@ -213,13 +217,16 @@ def _estimate(sending: list[Sending], price: float | None, as_json: bool) -> Non
 def _check(given: object, dataset: str | None, *, queue: bool, kept: bool) -> None:
     """Refuse invalid combinations: vectors of sentences need an output, and cannot be queued."""
     if dataset is not None and given:
-        raise UserError("Both sentences and a data set are given.", "Leave either out.")
+        raise UserError(
+            "Both sentences and a data set are given.", "Leave either out.", code="conflict"
+        )
     if dataset is None and queue:
-        raise UserError("Only a data set can be queued.", "Name one with --in.")
+        raise UserError("Only a data set can be queued.", "Name one with --in.", code="missing")
     if dataset is None and not kept:
         raise UserError(
             "No output given.",
             f"Add --out FILE ({', '.join(ENDINGS)}), or --json to print one object per sentence.",
+            code="missing",
         )
 
 
@@ -249,5 +256,5 @@ def _sentences(texts: list[str] | None, file: Path | None, column: str | None) -
         return list(texts_of(file, column) if table else lines(file))
     except OSError as error:
         raise UserError(
-            f"{str(file)!r} cannot be read: {error.strerror}.", "Check the path."
+            f"{str(file)!r} cannot be read: {error.strerror}.", "Check the path.", code="no-file"
         ) from error

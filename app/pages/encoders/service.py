@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 STARTERS = STARTER_ENCODERS[::-1]
 """Encoders that ship, the best first; a page starts with them, if they are listed."""
-MANY = 10**9
+ALL_PAIRS = 10**9
 """More pairs than any data set has."""
 
 
@@ -56,11 +56,6 @@ def add(workspace: Workspace, spec: str, *, send_texts: bool = False) -> dict[st
 
     A model that is on this machine is read, and encodes, and so are files of vectors and of word
     vectors; a model of the hub is tried when it is first used.
-
-    Args:
-        workspace: stores the list.
-        spec: of the encoder.
-        send_texts: allow the texts that it encodes to be sent to its endpoints, from now on.
     """
     from theodolite.engine.encoders.facts import LATER, describe
 
@@ -110,7 +105,9 @@ def remove(workspace: Workspace, spec: str) -> None:
     workspace.refuse_visitors()
     list_shipped(workspace)
     if not workspace.store.encoders.remove(spec):
-        raise UserError(f"{spec!r} is not in the list.", "`theodolite encoders list` shows it.")
+        raise UserError(
+            f"{spec!r} is not in the list.", "`theodolite encoders list` shows it.", code="unknown"
+        )
     endpoints.forbid_unlisted(workspace.store)
 
 
@@ -148,7 +145,7 @@ def check_poolings(workspace: Workspace, spec: str) -> tuple[str, list[dict[str,
     from theodolite.engine.encoders.audit import Audit, audit, some_of
 
     workspace.refuse_visitors()
-    examples = some_of(_examples(workspace), MANY)
+    examples = some_of(_examples(workspace), ALL_PAIRS)
     made = [step for step in audit(source_of(spec), examples, ("pooling",))][-1]
     assert isinstance(made, Audit)  # noqa: S101 - for the type checker
     seconds = sum(row.seconds for row in made.rows[1:])
@@ -212,11 +209,6 @@ def coverage(
 ) -> Iterator[dict[str, Any]]:
     """Count the sentences of each task that a spec with files of vectors lacks.
 
-    Args:
-        workspace: holds the data.
-        spec: with at least one `vectors:FILE`.
-        tasks: names or suites; None for every task whose data is installed.
-
     Yields:
         `task`, `sentences`, `lacking` (of the distinct sentences), `first` (of the lacking ones)
         and `error` (why the data cannot be read, else None).
@@ -230,6 +222,7 @@ def coverage(
         raise UserError(
             f"{spec} does not read vectors from a file.",
             "It can encode every sentence; nothing is missing.",
+            code="wrong-kind",
         )
     catalog = workspace.catalog
     names = (

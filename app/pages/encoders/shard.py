@@ -118,7 +118,9 @@ class EncodeShardJob(Job):
                 return
             facts = shards.done(folder, self._cut, self._shard)
             if facts is None or facts["rows"] != self._shard.rows:
-                raise UserError(f"{self.title}: not all of it came home.", "Try it again.")
+                raise UserError(
+                    f"{self.title}: its files are not complete.", "Try it again.", code="damaged"
+                )
             for ending in (".keys", ENDINGS[self.format], ".json"):
                 with whole(shard_file(self._corpus, name, ending)) as path:
                     shutil.copyfile(shard_file(folder, name, ending), path)
@@ -155,6 +157,7 @@ def into_files(workspace: Workspace, spec: str) -> Encoder:
             f"{kept.name} needs a task.",
             "Name a data set in place of @task; a model with routes encodes data sets, by "
             "`theodolite encode ENCODER --in DATASET`.",
+            code="missing",
         )
     if endpoints.addresses(kept.name):
         return kept

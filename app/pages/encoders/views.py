@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from theodolite.engine.encoders.audit import Audit
 
 _EXAMPLES = {"Spearman": ("pair", "pairs"), "nDCG@10": ("query", "queries")}
-MOST_PROMPTS = 6
+MAX_PROMPTS = 6
 """Most of a model's own prompts shown."""
 WITH_POOLING = ("hf", "dir", "minilm")
 KINDS = {
@@ -89,8 +89,8 @@ def _own_prompts(info: dict[str, Any]) -> str:
     """The prompts that the model's files name."""
     own = info.get("prompts") or {}
     listed = [f"{escape(name)} <code>{escape(text)}</code>" for name, text in own.items()]
-    if len(listed) > MOST_PROMPTS:
-        listed[MOST_PROMPTS:] = [f"and {len(listed) - MOST_PROMPTS} more"]
+    if len(listed) > MAX_PROMPTS:
+        listed[MAX_PROMPTS:] = [f"and {len(listed) - MAX_PROMPTS} more"]
     return f'<p class="t-small">Its own prompts: {", ".join(listed)}</p>' if listed else ""
 
 

@@ -72,7 +72,9 @@ def pair_tasks(workspace: Workspace) -> list[str]:
 def opening(workspace: Workspace, tasks: Sequence[str]) -> str:
     """The page's default task: STS-B if an encoder was evaluated on it, else StarterSTS."""
     if not tasks:
-        raise UserError("No scored pairs are available.", "Add some on the page Data.")
+        raise UserError(
+            "No scored pairs are available.", "Add some on the page Data.", code="missing"
+        )
     if "STSBenchmark" in tasks and workspace.store.results.table(tasks=["STSBenchmark"]):
         return "STSBenchmark"
     return "StarterSTS" if "StarterSTS" in tasks else tasks[0]

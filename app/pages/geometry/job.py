@@ -40,7 +40,7 @@ class GeometryJob(Job):
 
         names = dict.fromkeys(str(parse(encoder)) for encoder in encoders)
         if not names:
-            raise UserError("No encoder chosen.", "Choose at least one.")
+            raise UserError("No encoder chosen.", "Choose at least one.", code="missing")
         return cls(tuple(names), dataset, split)
 
     @property

@@ -34,7 +34,7 @@ USUAL = ("STSBenchmark", "starter-pairs")
 """Default data sets: the first that is available is used."""
 AT_ONCE = 3000
 """Most sentences that are measured while the page waits, within a second."""
-MOST_SENTENCES = 40_000
+MAX_SENTENCES = 40_000
 """Most sentences measured: all pairs of more would take minutes, so a sample is drawn."""
 HUB_NEIGHBOURS = 10
 NUMBERS = (
@@ -134,7 +134,7 @@ def _splits(data: Dataset) -> list[str]:
     return names if len(names) > 1 else []
 
 
-def take(data: Dataset, split: str = ALL, most: int | None = MOST_SENTENCES) -> Taken:
+def take(data: Dataset, split: str = ALL, most: int | None = MAX_SENTENCES) -> Taken:
     """Take the part of a data set to measure: one split, or everything.
 
     Args:
@@ -150,6 +150,7 @@ def take(data: Dataset, split: str = ALL, most: int | None = MOST_SENTENCES) -> 
         raise UserError(
             f"{data.name} has no split {split!r}.",
             f"Choose {', '.join([ALL, *_splits(data)])}.",
+            code="unknown",
         )
     place: dict[str, int] = {}
 
@@ -182,6 +183,7 @@ def take(data: Dataset, split: str = ALL, most: int | None = MOST_SENTENCES) -> 
         raise UserError(
             f"{data.name} has {formats.plural(len(taken), 'sentence')} here.",
             "At least two are needed.",
+            code="too-few",
         )
     drawn = most is not None and len(taken) > most
     if drawn:
@@ -196,7 +198,7 @@ def key(fingerprint: str, data_hash: str, split: str) -> str:
         "encoder": fingerprint,
         "data": data_hash,
         "split": split,
-        "most": MOST_SENTENCES,
+        "most": MAX_SENTENCES,
         "k": HUB_NEIGHBOURS,
     }
     return hash_of(KIND, to_json(facts))
@@ -282,7 +284,9 @@ def measure(
     workspace.store.derived.put(place, KIND, info, arrays)
     row = workspace.store.derived.get(place)
     if row is None:
-        raise UserError("The measurement is no longer available.", "Measure it again.")
+        raise UserError(
+            "The measurement is no longer available.", "Measure it again.", code="stale"
+        )
     return _read(row, encoder, dataset)
 
 

@@ -31,12 +31,7 @@ def stopping(run: Mapping[str, Any]) -> bool:
 
 
 def possible(run: Mapping[str, Any], others_wait: bool = False) -> list[str]:
-    """The actions possible in a run's current state, by the names of `ACTIONS`.
-
-    Args:
-        run: its row in the store.
-        others_wait: whether other runs are waiting, which it could overtake.
-    """
+    """The actions possible in a run's current state, by the names of `ACTIONS`."""
     state = run["state"]
     if state == "queued":
         return ["next", "cancel"] if others_wait else ["cancel"]
@@ -49,7 +44,9 @@ def possible(run: Mapping[str, Any], others_wait: bool = False) -> list[str]:
 def act(workspace: Workspace, action: str, run_id: str) -> str:
     """Perform the action of a button; return a sentence on what was done."""
     if action not in ACTIONS:
-        raise UserError(f"There is no action {action[:40]!r} here.", "Reload the page.")
+        raise UserError(
+            f"There is no action {action[:40]!r} here.", "Reload the page.", code="unknown"
+        )
     return ACTIONS[action](workspace, run_id)
 
 
@@ -57,7 +54,7 @@ def cancel(workspace: Workspace, run_id: str) -> str:
     """Stop a run within two seconds; finished parts and a training's checkpoint are kept."""
     run = _changeable(workspace, run_id)
     if not workspace.store.runs.cancel(run_id):
-        raise UserError(f"Run {run_id!r} has already ended.", _SEE)
+        raise UserError(f"Run {run_id!r} has already ended.", _SEE, code="stale")
     kept = "Finished parts are kept."
     if run["kind"] in TRAININGS:
         kept = "Its checkpoint is kept; Retry resumes from it."
@@ -74,11 +71,12 @@ def stop(workspace: Workspace, run_id: str) -> str:
         raise UserError(
             f"Run {run_id!r} is not a training, so it has no best weights to keep.",
             "`jobs cancel` stops it.",
+            code="wrong-kind",
         )
     if run["state"] == "queued" and workspace.store.runs.cancel(run_id):
         return f"Cancelled: {run['title']}. It had not started."
     if not workspace.store.runs.ask(run_id, STOP):
-        raise UserError(f"Run {run_id!r} has already ended.", _SEE)
+        raise UserError(f"Run {run_id!r} has already ended.", _SEE, code="stale")
     return f"Stopping: {run['title']}. The best weights so far are kept."
 
 
@@ -86,7 +84,7 @@ def retry(workspace: Workspace, run_id: str) -> str:
     """Queue a failed, partly failed or cancelled run again; finished parts are kept."""
     run = _changeable(workspace, run_id)
     if run["state"] in LIVE:
-        raise UserError(f"Run {run_id!r} has not ended yet.", _SEE)
+        raise UserError(f"Run {run_id!r} has not ended yet.", _SEE, code="conflict")
     workspace.store.runs.retry(run_id)
     kept = "Finished parts are not repeated."
     if run["kind"] in TRAININGS:
@@ -99,7 +97,9 @@ def remove(workspace: Workspace, run_id: str) -> str:
     run, size = _changeable(workspace, run_id), forget.size(workspace.store, run_id)
     if not forget.run(workspace.store, run_id):
         raise UserError(
-            f"Run {run_id!r} has not ended yet.", f"First: theodolite jobs cancel {run_id}"
+            f"Run {run_id!r} has not ended yet.",
+            f"First: theodolite jobs cancel {run_id}",
+            code="conflict",
         )
     return f"Removed: {run['title']}, {formats.size(size)} of events and log. Its results are kept."
 
@@ -109,7 +109,9 @@ def prioritise(workspace: Workspace, run_id: str, priority: int | None = None) -
     run = _changeable(workspace, run_id)
     if not workspace.store.runs.prioritise(run_id, priority):
         raise UserError(
-            f"Run {run_id!r} is no longer waiting: {run['state']}.", "Its position is unchanged."
+            f"Run {run_id!r} is no longer waiting: {run['state']}.",
+            "Its position is unchanged.",
+            code="stale",
         )
     if priority is None:
         return f"Next in the queue: {run['title']}."
@@ -137,7 +139,7 @@ def evaluate_again(workspace: Workspace, run_id: str, position: int) -> tuple[st
 
     part = job_of(_changeable(workspace, run_id)).part(position)
     if part is None:
-        raise UserError(f"This run has no part {position}.", "Reload the page.")
+        raise UserError(f"This run has no part {position}.", "Reload the page.", code="unknown")
     return queue(workspace, part), part.title
 
 

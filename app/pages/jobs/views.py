@@ -227,15 +227,7 @@ def _unit_tag(unit: UnitRow, now: bool) -> str:
 def detail(
     run: Mapping[str, Any], units: Sequence[UnitRow], log: Sequence[str], size: int, close: str
 ) -> str:
-    """One run in full: its error, its units, its log.
-
-    Args:
-        run: its row in the store.
-        units: its units.
-        log: the last lines of its log.
-        size: bytes of its events and log.
-        close: HTML of the button that closes the details.
-    """
+    """One run in full: its error, its units, its log."""
     now = at_work(units) if run["state"] == "running" else set()
     cells = [
         (

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from theodolite.engine.datasets.types import Dataset
 
 ENDINGS = (".csv", ".parquet", ".npy")
-SHOWN = 10
+MAX_SHOWN = 10
 
 
 def map_job(
@@ -88,7 +88,11 @@ def project(
     from theodolite.engine.errors import UserError
 
     if out is not None and out.suffix not in ENDINGS:
-        raise UserError(f"{str(out)!r} has no known ending.", f"Use one of {', '.join(ENDINGS)}.")
+        raise UserError(
+            f"{str(out)!r} has no known ending.",
+            f"Use one of {', '.join(ENDINGS)}.",
+            code="wrong-kind",
+        )
     if queue:
         queued(submit.queue(workspace, job), as_json)
         return
@@ -127,7 +131,9 @@ def _write(
         else:
             table.to_parquet(out, index=False)
     except OSError as error:
-        raise UserError(f"{str(out)!r} cannot be written.", str(error.strerror)) from error
+        raise UserError(
+            f"{str(out)!r} cannot be written.", str(error.strerror), code="no-file"
+        ) from error
 
 
 def _print(found: StoredMap, ids: np.ndarray, as_json: bool) -> None:
@@ -146,7 +152,7 @@ def _print(found: StoredMap, ids: np.ndarray, as_json: bool) -> None:
         if region.level == 0
     ]
     if rows:
-        emit(rows[:SHOWN], ("region", "sentences"), False)
+        emit(rows[:MAX_SHOWN], ("region", "sentences"), False)
     if same := service.equal_vectors(info):
         say(same)
     trust = info["trust"]

@@ -24,12 +24,6 @@ def weighted(points: np.ndarray, x: float, y: float, k: int) -> tuple[np.ndarray
 
     Weights are inverse squared distances (Shepard 1968): a position on a point is that point.
 
-    Args:
-        points: float (n, 2).
-        x: of the position.
-        y: of the position.
-        k: maximum number of points.
-
     Returns:
         int64 (k,) ids, nearest first; float64 (k,) weights that sum to 1.
     """
@@ -46,12 +40,6 @@ def weighted(points: np.ndarray, x: float, y: float, k: int) -> tuple[np.ndarray
 
 def decoded(workspace: Workspace, found: service.StoredMap, x: float, y: float) -> dict[str, Any]:
     """Decode a position as the weighted mean of the full vectors of the nearest points.
-
-    Args:
-        workspace: the workspace.
-        found: a map with at least one point.
-        x: of the position.
-        y: of the position.
 
     Returns:
         `x`, `y`, and `sentence`, `cosine` (of the re-encoded sentence to the mean), `dim`,

@@ -26,7 +26,7 @@ Method = Literal["umap", "umap-learn", "tsne", "pacmap", "pca", "quick"]
 
 FORMATS = dict.fromkeys(get_args(Method), 1) | {"umap": 4, "umap-learn": 3}
 """Increased whenever a method's map of the same question would change."""
-MOST_NEIGHBOURS = 200
+MAX_NEIGHBOURS = 200
 ANY_SEED = "any"
 
 
@@ -66,11 +66,12 @@ class MapJob(Job):
             raise UserError(
                 f"There is no method {job.method!r}.",
                 "Choose one of umap, umap-learn, tsne, pacmap and pca.",
+                code="unknown",
             )
-        if not 2 <= job.neighbours <= MOST_NEIGHBOURS:
+        if not 2 <= job.neighbours <= MAX_NEIGHBOURS:
             raise UserError(
                 f"{job.neighbours} cannot be n_neighbors.",
-                f"Choose from 2 to {MOST_NEIGHBOURS}; 15 is usual.",
+                f"Choose from 2 to {MAX_NEIGHBOURS}; 15 is usual.",
             )
         if not 0 <= job.min_dist < 1:
             raise UserError(
@@ -105,6 +106,7 @@ class MapJob(Job):
                 f"t-SNE was asked for {len(sentences):,} sentences; it takes up to "
                 f"{TSNE_POINTS:,}.",
                 "Choose UMAP, which is much quicker, or a smaller collection.",
+                code="too-large",
             )
 
     def _library(self) -> str:
@@ -115,6 +117,7 @@ class MapJob(Job):
             raise UserError(
                 f"{NAMES[self.method]} needs the package {package}, which is not installed here.",
                 "Install it with `pip install 'theodolite[maps]'`, or choose UMAP.",
+                code="unsupported",
             ) from None
 
     def key(self, workspace: Workspace) -> str:
@@ -157,12 +160,7 @@ class MapJob(Job):
             self.make(workspace, reporter.tick)
 
     def make(self, workspace: Workspace, tick: ProgressCallback = nobody) -> StoredMap:
-        """Return the stored map, or compute and store it.
-
-        Args:
-            workspace: the workspace.
-            tick: progress callback; an exception from it stops the work.
-        """
+        """Return the stored map, or compute and store it."""
         key = self.key(workspace)
         found = service.stored(workspace, key)
         if found is not None:
@@ -172,7 +170,9 @@ class MapJob(Job):
         kept = service.stored(workspace, key)
         if kept is None:
             raise UserError(
-                "The collection changed while its map was computed.", "Compute the map again."
+                "The collection changed while its map was computed.",
+                "Compute the map again.",
+                code="stale",
             )
         return kept
 

@@ -34,14 +34,7 @@ LIBRARIES = {
 
 
 def make(workspace: Workspace, job: MapJob, key: str, tick: ProgressCallback) -> None:
-    """Compute a map and store it under a key.
-
-    Args:
-        workspace: the workspace.
-        job: the specification of the map.
-        key: the store key.
-        tick: progress callback; an exception from it stops the work.
-    """
+    """Compute a map and store it under a key."""
     from theodolite.app.pages.map import facts as map_facts
     from theodolite.engine.space.projection import distinct
 
@@ -156,6 +149,7 @@ def _initial(workspace: Workspace, job: MapJob, n: int, kept: np.ndarray) -> np.
         raise UserError(
             "The map to start from does not exist, or is of another collection.",
             "Compute that map first.",
+            code="no-result",
         )
     return first.points[kept]
 

@@ -17,7 +17,7 @@ from theodolite.app.pages.encoders import choices
 from theodolite.app.pages.jobs import run_panel
 from theodolite.app.pages.jobs.run_panel import Named, RunPanel
 from theodolite.app.pages.map import freezing, service, views
-from theodolite.app.pages.map.job import MOST_NEIGHBOURS, MapJob, quick, seed_of
+from theodolite.app.pages.map.job import MAX_NEIGHBOURS, MapJob, quick, seed_of
 from theodolite.app.report import answers
 from theodolite.app.report.button import report_button
 from theodolite.app.web import parts
@@ -56,7 +56,7 @@ CONTROLS = (
         gr.Number,
         MapJob.neighbours,
         hint="Few show detail, many the overall structure; for t-SNE the perplexity.",
-        options={"minimum": 2, "maximum": MOST_NEIGHBOURS, "precision": 0, "min_width": 110},
+        options={"minimum": 2, "maximum": MAX_NEIGHBOURS, "precision": 0, "min_width": 110},
     ),
     Control(
         "distance",
@@ -122,7 +122,9 @@ def _loaded(workspace: Workspace, values: Values, request: gr.Request) -> dict[s
 def _spec(values: Values) -> MapJob:
     """The map that the controls describe."""
     if not values.encoder:
-        raise UserError("No encoder chosen.", "Choose one above, or add one on Encoders.")
+        raise UserError(
+            "No encoder chosen.", "Choose one above, or add one on Encoders.", code="missing"
+        )
     given = {"neighbours": values.neighbours, "min_dist": values.distance}
     return MapJob.of(
         values.encoder,

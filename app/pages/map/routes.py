@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
     from theodolite.app.workspace import Workspace
 
-MOST_TEXTS = 200
-MOST_ROWS = 2_000_000
-MOST_CHARACTERS = 2000
+MAX_TEXTS = 200
+MAX_ROWS = 2_000_000
+MAX_CHARACTERS = 2000
 
 _BELOW = "/theodolite/map/{key:str}/"
 _BINARY = "application/octet-stream"
@@ -77,10 +77,10 @@ def routes(workspace: Workspace) -> list[Route]:
         at("find", _find),
         at("point", _point),
         at("decode", _decode),
-        given("place", 4 * MOST_CHARACTERS, _place),
-        given("table.csv", 4 * MOST_ROWS, _csv),
-        given("spreadsheet.csv", 4 * MOST_ROWS, partial(_csv, spreadsheet=True)),
-        given("table.parquet", 4 * MOST_ROWS, _parquet),
+        given("place", 4 * MAX_CHARACTERS, _place),
+        given("table.csv", 4 * MAX_ROWS, _csv),
+        given("spreadsheet.csv", 4 * MAX_ROWS, partial(_csv, spreadsheet=True)),
+        given("table.parquet", 4 * MAX_ROWS, _parquet),
     ]
 
 
@@ -117,7 +117,7 @@ def _decode(workspace: Workspace, found: service.StoredMap, request: Request) ->
 
 
 def _place(workspace: Workspace, found: service.StoredMap, body: bytes) -> Response:
-    text = body.decode("utf-8", "replace").strip()[:MOST_CHARACTERS]
+    text = body.decode("utf-8", "replace").strip()[:MAX_CHARACTERS]
     return JSONResponse(service.place(workspace, found, text, service.NEIGHBOURS))
 
 
@@ -136,7 +136,7 @@ def _texts(workspace: Workspace, found: service.StoredMap, request: Request) -> 
     """Texts of the points with the given ids."""
     numbers = _numbers(request.query_params.get("ids", ""), len(found.sentences))
     if not numbers:
-        return PlainTextResponse(f"Name 1 to {MOST_TEXTS} points", status_code=404)
+        return PlainTextResponse(f"Name 1 to {MAX_TEXTS} points", status_code=404)
     return JSONResponse([formats.encodable(found.sentences[i]) for i in numbers])
 
 
@@ -146,7 +146,7 @@ def _find(workspace: Workspace, found: service.StoredMap, request: Request) -> R
 
     from theodolite.app.pages.search import service as retrieval
 
-    wanted = request.query_params.get("text", "")[:MOST_CHARACTERS].strip()
+    wanted = request.query_params.get("text", "")[:MAX_CHARACTERS].strip()
     if request.query_params.get("pattern"):
         try:
             hits = [i for i, *_ in retrieval.matches(wanted, found.sentences)]
@@ -161,7 +161,7 @@ def _find(workspace: Workspace, found: service.StoredMap, request: Request) -> R
 def _numbers(text: str, n: int) -> list[int]:
     """Parse comma-separated ids of points; empty if any is invalid or there are too many."""
     parts = text.split(",")
-    if len(parts) > MOST_TEXTS or not all(p.isascii() and p.isdigit() for p in parts):
+    if len(parts) > MAX_TEXTS or not all(p.isascii() and p.isdigit() for p in parts):
         return []
     numbers = [int(part[:12]) for part in parts]
     return numbers if all(number < n for number in numbers) else []

@@ -39,7 +39,7 @@ NAMES = {
     "pacmap": "PaCMAP",
     **dict.fromkeys(("pca", "quick"), "Principal components"),
 }
-_MAPS_OPEN = 6
+_MAX_OPEN = 6
 
 _open: OrderedDict[tuple[Path, str], tuple[object, StoredMap]] = OrderedDict()
 _lock = threading.Lock()
@@ -93,7 +93,7 @@ def stored(workspace: Workspace, key: str) -> StoredMap | None:
         return None
     with _lock:
         _open[workspace.store.folder, key] = (dataset, found)
-        while len(_open) > _MAPS_OPEN:
+        while len(_open) > _MAX_OPEN:
             _open.popitem(last=False)
     return found
 
@@ -180,7 +180,7 @@ def place(workspace: Workspace, found: StoredMap, text: str, k: int) -> dict[str
     from theodolite.engine.space.projection import placed
 
     if not text.strip():
-        raise UserError("No sentence given.", "Write one.")
+        raise UserError("No sentence given.", "Write one.", code="missing")
     encoder = workspace.bound(found.info["encoder"], found.info["dataset"])
     vector = Typed(encoder).encode([text])
     rows = unit_vectors(workspace, found)
@@ -305,7 +305,9 @@ def files(workspace: Workspace, value: Mapping[str, Any]) -> tuple[dict[str, Any
     """
     found = stored(workspace, value["url"].rpartition("/")[2])
     if found is None:
-        raise UserError("A map to be published no longer exists.", "Compute it again.")
+        raise UserError(
+            "A map to be published no longer exists.", "Compute it again.", code="stale"
+        )
     k = min(NEIGHBOURS, len(found.points) - 1) if value["neighbours"] else 0
     parts, shared = _parts(found, k)
     static = {"parts": parts, "placing": False, "decoding": False, "training": ""}

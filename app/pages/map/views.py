@@ -50,14 +50,7 @@ def drawn(
 def nothing(
     workspace: Workspace, collection: str, alive: bool, left: float | None = None
 ) -> dict[str, Any]:
-    """The views without a map: what to do.
-
-    Args:
-        workspace: the workspace.
-        collection: its name.
-        alive: whether a run is computing the map.
-        left: estimated seconds of encoding.
-    """
+    """The views without a map: what to do."""
     return {"trust": _nothing(workspace, collection, alive, left), "map": None}
 
 

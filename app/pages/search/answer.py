@@ -19,13 +19,7 @@ if TYPE_CHECKING:
 def answer(
     workspace: Workspace, spec: SearchSpec, move: Move | None = None
 ) -> dict[str, list[list[Hit]]]:
-    """Search, and return hits by encoder, one list per query; by mode for words and patterns.
-
-    Args:
-        workspace: the workspace.
-        spec: the search.
-        move: progress callback for encoding a large collection.
-    """
+    """Search, and return hits by encoder, one list per query; by mode for words and patterns."""
     limits = service.limits_of(workspace, spec)
     if not spec.is_near:
         found = [service.hits_of_text(workspace, spec, query, limits)[0] for query in spec.queries]

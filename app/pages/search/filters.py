@@ -63,11 +63,6 @@ def among(workspace: Workspace, collection: str, only: Sequence[str]) -> np.ndar
     """Positions of the sentences that pass the filters; None for all sentences.
 
     Values of one property are alternatives; different properties must all match.
-
-    Args:
-        workspace: the workspace.
-        collection: a data set.
-        only: filters as `offered` returns them.
     """
     import numpy as np
 
@@ -80,6 +75,7 @@ def among(workspace: Workspace, collection: str, only: Sequence[str]) -> np.ndar
             raise UserError(
                 f"No sentence of {collection} has {text[:80]!r}.",
                 f"Available: {'; '.join(offered(workspace, collection)[:10]) or 'no filter'}.",
+                code="unknown",
             )
         wanted.setdefault(name, []).append(held[name][value])
     found: np.ndarray | None = None

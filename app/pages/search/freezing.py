@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from theodolite.app.workspace import Workspace
 
 K = 10
-MOST_SENTENCES = 200_000
-MOST_BYTES = 2**24
-"""Most values of a collection's vectors, a byte each; larger ones are projected to `FEWER`
+MAX_SENTENCES = 200_000
+MAX_BYTES = 2**24
+"""Most values of a collection's vectors, a byte each; larger ones are projected to `MAX_DIMENSIONS`
 dimensions."""
-FEWER = 128
+MAX_DIMENSIONS = 128
 PART = 2**20
 """Approximate bytes of vectors per file."""
 
@@ -38,7 +38,7 @@ def views(published: Published) -> list[View]:
     for name in published.data.values():
         with suppress(UserError):  # its texts are not published
             sentences, _ = published.workspace.catalog.sentences(name)
-            if K < len(sentences) <= MOST_SENTENCES:
+            if K < len(sentences) <= MAX_SENTENCES:
                 found.append(View(name, (("in", name),)))
     return found
 
@@ -142,10 +142,10 @@ def _fewer(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
     from theodolite.engine.search.index import unit_rows
 
     points = unit_rows(rows)
-    if points.size <= MOST_BYTES or points.shape[1] <= FEWER:
+    if points.size <= MAX_BYTES or points.shape[1] <= MAX_DIMENSIONS:
         return points, None
     _, axes = np.linalg.eigh((points.T @ points).astype(np.float64))
-    axes = np.ascontiguousarray(axes[:, ::-1][:, :FEWER], "<f4")
+    axes = np.ascontiguousarray(axes[:, ::-1][:, :MAX_DIMENSIONS], "<f4")
     return points @ axes, axes
 
 

@@ -26,7 +26,7 @@ Described = tuple[dict[str, Any], Held]
 """The value of a page, and the files that it fetches."""
 STEPS = 127
 """Quantisation levels on either side of zero."""
-MOST_BYTES = 2**25
+MAX_BYTES = 2**25
 """Most bytes of a word table; a larger one keeps its first words, which are the most frequent."""
 PART = 65_536
 """Approximate bytes of word vectors per file: the download for one rare word."""
@@ -34,9 +34,6 @@ PART = 65_536
 
 def described(encoder: Encoder) -> Described | None:
     """Describe an encoder for a page, with the files that run it.
-
-    Args:
-        encoder: a loaded encoder.
 
     Returns:
         The value that `encoder.js` reads, and the files that it fetches; None for an encoder that
@@ -83,10 +80,6 @@ def packed(name: str, rows: np.ndarray, part: int = PART) -> Described:
 def in_parts(name: str, parts: Iterable[bytes]) -> Described:
     """Put data into files that a page fetches one by one, in a folder named by its hash.
 
-    Args:
-        name: prefix of the folder's address.
-        parts: the contents of the files.
-
     Returns:
         The description that `js/search/parts.js` reads, and the files: `at`, the start of the
         addresses, which end in a hyphen and a number from 0; `many`, their number; `bytes` in all.
@@ -125,7 +118,7 @@ def _mean(rows: np.ndarray) -> np.ndarray | None:
 
 
 def _of_words(source: WordVectors) -> Described:
-    many = min(len(source.table), MOST_BYTES // source.dim)
+    many = min(len(source.table), MAX_BYTES // source.dim)
     words, listed = one("encoders/vocabulary", _json(source.vocabulary[:many]))
     rows, held = packed("encoders/words", source.table[:many])
     about = {"kind": "words", "words": words, "known": many, "of": len(source.table)}

@@ -93,11 +93,7 @@ def needed(
 ) -> CollectionJob | None:
     """Return the job that must run before the whole collection can be searched; None for none.
 
-    Args:
-        workspace: the workspace.
-        encoder: a spec.
-        dataset: the collection.
-        index: whether to index a large collection even if exact search would do.
+    `index` asks for the index of a large collection even where exact search would do.
     """
     from theodolite.engine import encoders
 
@@ -118,14 +114,9 @@ def runs(workspace: Workspace, collection: str) -> list[RunRow]:
 def readied(
     workspace: Workspace, encoder: str, dataset: str, opened: Searchable, *, start: bool
 ) -> RunRow | None:
-    """Return the last run that prepares a collection for search, queueing one if allowed.
+    """Return the last run that prepares a collection for search.
 
-    Args:
-        workspace: the workspace.
-        encoder: canonical spec.
-        dataset: the collection.
-        opened: the collection as far as it can be searched.
-        start: queue a run if none is live; visitors never do.
+    `start` queues one if none is live; visitors never do.
     """
     job = (IndexJob if opened.needs_index else EncodeJob)(encoder, dataset)
 

@@ -12,7 +12,7 @@ from theodolite.app.components.hits import hits
 from theodolite.app.pages.data import choices as collections
 from theodolite.app.pages.encoders import choices
 from theodolite.app.pages.search import example, filters, freezing, frozen_page, service, views
-from theodolite.app.pages.search.service import MOST_CHARACTERS, MOST_QUERIES, SearchSpec
+from theodolite.app.pages.search.service import MAX_CHARACTERS, MAX_QUERIES, SearchSpec
 from theodolite.app.web import address, parts
 from theodolite.app.web.controls import Answer, Control, Controls, Values, on, on_load, shape
 from theodolite.app.web.frozen import Frozen
@@ -27,7 +27,7 @@ FROZEN = Frozen(
     views=freezing.views, files={frozen_page.SEARCH: freezing.files}, build=frozen_page.build
 )
 POLL_SECONDS = 1
-MOST_SHOWN = 100
+MAX_SHOWN = 100
 TABLE_10 = {
     "boat": "A man riding a small boat in a harbor.",
     "dog": "A dog runs on the green grass near a wooden fence.",
@@ -55,8 +55,8 @@ DESCRIPTION = (
 )
 LINES = {
     "lines": 1,
-    "max_lines": MOST_QUERIES,
-    "max_length": 2 * MOST_CHARACTERS,
+    "max_lines": MAX_QUERIES,
+    "max_length": 2 * MAX_CHARACTERS,
     "elem_classes": ["t-wide"],
 }
 CONTROLS = (
@@ -93,7 +93,7 @@ CONTROLS = (
         "Top k",
         gr.Number,
         SearchSpec.k,
-        options={"minimum": 1, "maximum": MOST_SHOWN, "precision": 0},
+        options={"minimum": 1, "maximum": MAX_SHOWN, "precision": 0},
     ),
     Control(
         "least",
@@ -154,7 +154,7 @@ def build(workspace: Workspace) -> None:
 
     def draw(collection: str) -> Answer:
         sentences, _ = workspace.catalog.sentences(collection)
-        return {controls["query"]: random.choice(sentences)[:MOST_CHARACTERS]}
+        return {controls["query"]: random.choice(sentences)[:MAX_CHARACTERS]}
 
     opened = on_load(load, [*controls.values(), *examples], notice)
     on(opened.then, reopen, controls, outputs, notice, **ALWAYS_LAST)

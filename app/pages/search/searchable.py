@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 IN_MEMORY = 2 * 2**30
 """Bytes of vectors kept for exact search; the least recently used collection goes first."""
 
-MOST_MAPPED = 6
+MAX_MAPPED = 6
 """Most indexes kept open."""
 
 Key = tuple[Path, str, str]
@@ -64,12 +64,7 @@ class Searchable:
 
 
 class Exact:
-    """Exact search over the vectors of a collection in memory, which may be added in parts.
-
-    Args:
-        encoder: bound to the collection.
-        sentences: the collection's distinct sentences.
-    """
+    """Exact search over the vectors of a collection in memory, which may be added in parts."""
 
     def __init__(self, encoder: Encoder, sentences: Sequence[str]) -> None:
         import numpy as np
@@ -186,7 +181,7 @@ def _opened(workspace: Workspace, spec: str, collection: str) -> Searchable:
         if mapped is not None:
             with _lock:
                 _exact.pop(key, None)
-                _keep(_mapped, key, mapped, lambda kept: len(kept) > MOST_MAPPED)
+                _keep(_mapped, key, mapped, lambda kept: len(kept) > MAX_MAPPED)
             return Searchable(mapped, sentences, encoder)
     with _lock:
         exact = _exact.get(key) or Exact(encoder, sentences)

@@ -32,9 +32,9 @@ SENTENCES_A_SECOND = 100_000
 
 Mode = Literal["meaning", "examples", "words", "pattern"]
 DEFAULT = "starter-topics"
-MOST_HITS = 1000
-MOST_QUERIES = 10
-MOST_CHARACTERS = 2000
+MAX_HITS = 1000
+MAX_QUERIES = 10
+MAX_CHARACTERS = 2000
 """Most characters of a query on the page: addresses are limited. The box takes twice as many."""
 
 _few_patterns = threading.Semaphore(2)
@@ -100,21 +100,23 @@ def spec(
     """Validate the arguments and create a `SearchSpec`."""
     if mode not in get_args(Mode):
         raise UserError(
-            f"There is no search mode {mode!r}.", f"Choose one of {', '.join(get_args(Mode))}."
+            f"There is no search mode {mode!r}.",
+            f"Choose one of {', '.join(get_args(Mode))}.",
+            code="unknown",
         )
     if not queries or not all(query.strip() for query in queries):
-        raise UserError("The query is empty.", "Write a sentence or a few words.")
+        raise UserError("The query is empty.", "Write a sentence or a few words.", code="missing")
     many = SearchSpec.k if k is None else int(k)
-    if not 1 <= many <= MOST_HITS:
-        raise UserError(f"The top {many} is not possible.", f"Choose from 1 to {MOST_HITS:,}.")
+    if not 1 <= many <= MAX_HITS:
+        raise UserError(f"The top {many} is not possible.", f"Choose from 1 to {MAX_HITS:,}.")
     if least is not None and not -1 <= least <= 1:
         raise UserError(f"{least} is not a cosine.", "Choose from −1 to 1, or leave it empty.")
     return SearchSpec(
         tuple(dict.fromkeys(queries)),
         collection,
-        mode,
+        mode,  # type: ignore[arg-type]
         many,
-        least,  # type: ignore[arg-type]
+        least,
         tuple(only),
         tuple(unlike) if mode == "examples" else (),
         tuple(encoders),
@@ -140,11 +142,12 @@ def lines(text: str) -> list[str]:
     """Split the text of a box into queries, one per line."""
     found = [line.strip() for line in text.splitlines() if line.strip()]
     longest = max(map(len, found), default=0)
-    if len(found) > MOST_QUERIES or longest > MOST_CHARACTERS:
+    if len(found) > MAX_QUERIES or longest > MAX_CHARACTERS:
         raise UserError(
             f"{formats.plural(len(found), 'query', 'queries')}, the longest of "
             f"{formats.plural(longest, 'character')}, is too much for one page.",
-            f"Ask at most {MOST_QUERIES} of at most {MOST_CHARACTERS:,} characters, one per line.",
+            f"Ask at most {MAX_QUERIES} of at most {MAX_CHARACTERS:,} characters, one per line.",
+            code="too-large",
         )
     return found
 
@@ -181,14 +184,6 @@ def nearest(
     """Return the nearest sentences of the collection for each query, nearest first.
 
     Duplicate sentences are searched once. The vectors stay in memory for the next query.
-
-    Args:
-        workspace: the workspace.
-        spec: an encoder.
-        collection: a data set.
-        queries: texts.
-        limits: limits of the hits, or k.
-        progress: progress callback for encoding the collection.
     """
     return nearest_in(open_collection(workspace, spec, collection, progress), queries, limits)
 
@@ -198,22 +193,14 @@ def nearest_in(opened: Searchable, queries: Sequence[str], limits: int | Limits)
     from theodolite.engine.encoders import query_side
 
     if not queries or not all(query.strip() for query in queries):
-        raise UserError("The query is empty.", "Write a sentence or a few words.")
+        raise UserError("The query is empty.", "Write a sentence or a few words.", code="missing")
     return _found(opened, Typed(query_side(opened.encoder)).encode(list(queries)), limits)
 
 
 def around(
     workspace: Workspace, spec: str, collection: str, points: np.ndarray, limits: int | Limits
 ) -> list[list[Hit]]:
-    """Return the nearest sentences of the collection for points of the space, nearest first.
-
-    Args:
-        workspace: the workspace.
-        spec: an encoder.
-        collection: a data set.
-        points: float (n, dim), in the encoder's own scale.
-        limits: limits of the hits, or k.
-    """
+    """Return the nearest sentences of the collection for points of the space, nearest first."""
     return _found(open_collection(workspace, spec, collection), points, limits)
 
 
@@ -242,7 +229,7 @@ def alike_in(
     from theodolite.engine.search.index import unit_rows
 
     if not any(text.strip() for text in like):
-        raise UserError("No example given.", "Write at least one example sentence.")
+        raise UserError("No example given.", "Write at least one example sentence.", code="missing")
     query = unit_rows(Typed(opened.encoder).encode(list(like))).mean(axis=0)
     if unlike:
         query = query - UNLIKE * unit_rows(Typed(opened.encoder).encode(list(unlike))).mean(axis=0)
@@ -276,7 +263,7 @@ def containing(
     terms = [phrase or word for phrase, word in _TERM.findall(words.casefold())]
     patterns = [_whole_words(term) for term in terms if term.strip()]
     if not patterns:
-        raise UserError("The query is empty.", "Write the words to search for.")
+        raise UserError("The query is empty.", "Write the words to search for.", code="missing")
     found = []
     for i, sentence in _chosen(workspace, collection, limits):
         folded = sentence.casefold()

@@ -14,7 +14,7 @@ from typing import Any
 import gradio as gr
 
 _JS = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
-_LONGEST = 400
+_MAX = 400
 
 
 @dataclass(frozen=True)
@@ -96,4 +96,4 @@ def _column(name: str, near: Sequence[Neighbour], shared: set[int]) -> str:
 
 
 def _cut(text: str) -> str:
-    return escape(text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…")
+    return escape(text if len(text) <= _MAX else f"{text[:_MAX]}…")

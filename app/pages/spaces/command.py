@@ -21,7 +21,7 @@ from theodolite.app.workspace import Workspace
 if TYPE_CHECKING:
     from theodolite.app.pages.spaces.service import SpacesJob
 
-SHOWN = 10
+MAX_SHOWN = 10
 
 
 @verb
@@ -77,7 +77,7 @@ def spaces(
     keys = ("name", "how", "jaccard", "overlap", "cka", "residual")
     emit([_rounded(row) for row in report["rows"]], keys, False)
     say(f"{report['n']} sentences, {report['k']} neighbours. Those that changed most:")
-    emit([_rounded(one) for one in changed[:SHOWN]], ("rank", "overlap", "sentence"), False)
+    emit([_rounded(one) for one in changed[:MAX_SHOWN]], ("rank", "overlap", "sentence"), False)
     say(f"The two maps, in the app: {_address(job)}")
 
 

@@ -13,7 +13,7 @@ from theodolite.app.components.chart import plain
 from theodolite.app.web.figures import Figure, clear_colour, percent
 from theodolite.app.web.theme import SERIES
 
-MOST_LINKS = 120
+MAX_LINKS = 120
 NOISE = "in no group"
 _GREY = SERIES[-1]
 
@@ -44,12 +44,7 @@ def rows(clusters: dict[str, Any]) -> list[list[Any]]:
 
 
 def figure(clusters: dict[str, Any], encoders: Sequence[str]) -> Figure:
-    """A Sankey diagram: flows between matched groups in colour, all others in grey.
-
-    Args:
-        clusters: as `app.pages.spaces.making.measured` reports them.
-        encoders: names of the two sides.
-    """
+    """A Sankey diagram: flows between matched groups in colour, all others in grey."""
     links = _links(clusters)
     used = [sorted({link[side] for link in links}) for side in (0, 1)]
     place = {(side, group): at for at, (side, group) in enumerate(_both(used))}
@@ -119,7 +114,7 @@ def _links(clusters: dict[str, Any]) -> list[tuple[int, int, int]]:
         if count
     ]
     every.sort(key=lambda link: (link[:2] not in matched, -link[2]))
-    return every[: max(MOST_LINKS, len(matched))]
+    return every[: max(MAX_LINKS, len(matched))]
 
 
 def _colour(group: int, count: int) -> str:

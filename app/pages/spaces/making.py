@@ -33,15 +33,7 @@ def make(
     keys: tuple[str, str],
     tick: ProgressCallback,
 ) -> None:
-    """Align two maps, compare their spaces, and store both.
-
-    Args:
-        workspace: the workspace.
-        job: the comparison.
-        planes: the maps before alignment.
-        keys: store keys of the aligned maps.
-        tick: progress callback; an exception from it stops the work.
-    """
+    """Align two maps, compare their spaces, and store both."""
     workspace.store.refuse_writing()
     first, second = planes
     columns: list[MapColumn] = []

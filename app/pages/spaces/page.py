@@ -56,7 +56,7 @@ CONTROLS = (
         hint="Per sentence, by cosine.",
         options={
             "minimum": 1,
-            "maximum": service.MOST_NEIGHBOURS,
+            "maximum": service.MAX_NEIGHBOURS,
             "precision": 0,
             "min_width": 150,
         },
@@ -82,7 +82,7 @@ CONTROLS = (
         "Groups, or smallest group size",
         gr.Number,
         hint="Empty: the default.",
-        options={"minimum": 2, "maximum": service.MOST_GROUPS, "precision": 0, "min_width": 200},
+        options={"minimum": 2, "maximum": service.MAX_GROUPS, "precision": 0, "min_width": 200},
     ),
     Control(
         "show",
@@ -150,7 +150,9 @@ def _loaded(workspace: Workspace, values: Values, request: gr.Request) -> dict[s
 def _spec(values: Values) -> SpacesJob:
     """The comparison that the controls describe."""
     if not values.first or not values.second:
-        raise UserError("Choose two encoders.", "Choose them above, or add one on Encoders.")
+        raise UserError(
+            "Choose two encoders.", "Choose them above, or add one on Encoders.", code="missing"
+        )
     return SpacesJob.of(
         values.first,
         values.second,

@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 """Increased whenever the result of the same comparison would change."""
-MOST_NEIGHBOURS = 100
+MAX_NEIGHBOURS = 100
 CLUSTERINGS = ("k-means", "hdbscan")
 Method = Literal["umap", "pca", "quick"]
-MOST_GROUPS = 500
+MAX_GROUPS = 500
 
 Part = Callable[["Workspace", "Reporter"], object]
 
@@ -86,24 +86,28 @@ class SpacesJob(Job):
             raise UserError(
                 "Both encoders are the same.",
                 "Choose two different ones; each is also compared with itself.",
+                code="conflict",
             )
-        if not 1 <= job.k <= MOST_NEIGHBOURS:
+        if not 1 <= job.k <= MAX_NEIGHBOURS:
             raise UserError(
                 f"{job.k} neighbours cannot be compared.",
-                f"Choose from 1 to {MOST_NEIGHBOURS}; 10 is usual.",
+                f"Choose from 1 to {MAX_NEIGHBOURS}; 10 is usual.",
             )
         if job.clustering not in CLUSTERINGS:
             raise UserError(
                 f"There is no clustering {job.clustering!r}.",
                 f"Choose {' or '.join(CLUSTERINGS)}.",
+                code="unknown",
             )
-        if job.size is not None and not 2 <= job.size <= MOST_GROUPS:
+        if job.size is not None and not 2 <= job.size <= MAX_GROUPS:
             raise UserError(
-                f"{job.size} is no size for {job.clustering}.",
-                f"Choose from 2 to {MOST_GROUPS}, or leave it empty for the default.",
+                f"{job.size} cannot be the size for {job.clustering}.",
+                f"Choose from 2 to {MAX_GROUPS}, or leave it empty for the default.",
             )
         if job.method not in get_args(Method):
-            raise UserError(f"There is no method {job.method!r}.", "Choose umap or pca.")
+            raise UserError(
+                f"There is no method {job.method!r}.", "Choose umap or pca.", code="unknown"
+            )
         return cls(job.first, job.second, dataset, method="quick") if job.is_quick else job
 
     @property
@@ -128,6 +132,7 @@ class SpacesJob(Job):
             raise UserError(
                 f"{self.dataset} has {count}: too few to compare neighbourhoods.",
                 "Choose a collection of at least three.",
+                code="too-few",
             )
         return sentences
 
@@ -216,7 +221,9 @@ class SpacesJob(Job):
         making.make(workspace, self, (first, second), self.keys(workspace), tick)
         kept = self.stored(workspace)
         if kept is None:
-            raise UserError("The collection changed during the comparison.", "Compare again.")
+            raise UserError(
+                "The collection changed during the comparison.", "Compare again.", code="stale"
+            )
         return kept
 
 

@@ -70,14 +70,7 @@ def drawn(
 
 
 def nothing(visitor: bool, count: int, alive: bool, seconds: float | None = None) -> dict[str, Any]:
-    """The views without maps: what to do.
-
-    Args:
-        visitor: whether the reader is a visitor, who cannot start a run.
-        count: number of sentences.
-        alive: whether a run is computing the maps.
-        seconds: estimated time of encoding.
-    """
+    """The views without maps: what to do."""
     rest = "" if seconds is None else formats.time_left(seconds).removesuffix(" left")
     long = f" For one of them this takes {rest}." if rest else ""
     title = f"{count:,} sentences, not compared yet"

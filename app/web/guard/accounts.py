@@ -14,18 +14,13 @@ from pathlib import Path
 
 from theodolite.engine.errors import UserError
 
-LEAST_CHARACTERS = 8
-LONGEST_PASSWORD = 1000
+MIN_PASSWORD = 8
+MAX_PASSWORD = 1000
 """Maximum number of characters that are hashed."""
 
 
 class Accounts:
-    """Logins, by name.
-
-    Args:
-        hashes: name -> function which checks a password.
-        unknown: checks passwords of unknown names, so that they take as long.
-    """
+    """Logins, by name."""
 
     def __init__(
         self, hashes: Mapping[str, Callable[[str], bool]], unknown: Callable[[str], bool]
@@ -58,6 +53,7 @@ class Accounts:
             raise UserError(
                 f"The file of logins {file.name} cannot be read.",
                 "Write one with: theodolite password NAME >> FILE",
+                code="no-file",
             ) from error
         hashes = {}
         for number, line in enumerate(text.splitlines(), 1):
@@ -68,12 +64,14 @@ class Accounts:
                 raise UserError(
                     f"Line {number} of {file.name} is not a login with a hashed password.",
                     "Create the line with: theodolite password NAME",
+                    code="damaged",
                 )
             hashes[name] = _checked_by(hashed)
         if not hashes:
             raise UserError(
                 f"There is no login in {file.name}.",
                 "Add one with: theodolite password NAME >> FILE",
+                code="missing",
             )
         return cls(hashes, _checked_by(hash_of(secrets.token_hex())))
 
@@ -81,18 +79,18 @@ class Accounts:
         """Whether a name has this password; takes as long for an unknown name."""
         known = self._hashes.get(name)
         # Checked for an unknown name too, so that no name is answered sooner than another.
-        right = (known or self._unknown)(password[:LONGEST_PASSWORD])
-        return known is not None and right and len(password) <= LONGEST_PASSWORD
+        right = (known or self._unknown)(password[:MAX_PASSWORD])
+        return known is not None and right and len(password) <= MAX_PASSWORD
 
 
 def hash_of(password: str) -> str:
     """Hash a password for storage."""
     from argon2 import PasswordHasher
 
-    if not LEAST_CHARACTERS <= len(password) <= LONGEST_PASSWORD:
+    if not MIN_PASSWORD <= len(password) <= MAX_PASSWORD:
         raise UserError(
             f"The password has {len(password)} characters.",
-            f"Choose one of {LEAST_CHARACTERS} to {LONGEST_PASSWORD}.",
+            f"Choose one of {MIN_PASSWORD} to {MAX_PASSWORD}.",
         )
     return PasswordHasher().hash(password)
 

@@ -30,11 +30,7 @@ _HALF = len(rb"\ud800")
 
 
 class TooLarge(HTTPException):
-    """A body has more bytes than it may: 413.
-
-    Args:
-        most: bytes that it may have.
-    """
+    """A body has more bytes than it may: 413."""
 
     def __init__(self, most: int) -> None:
         super().__init__(413, f"A request has at most {most:,} bytes here: send less.")

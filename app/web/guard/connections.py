@@ -17,10 +17,10 @@ from uvicorn.server import ServerState
 
 PATIENCE = 30.0
 """Seconds for the head of a request, for each next piece of a body, and for each of a response."""
-MOST_WAITING, MOST_OF_ADDRESS = 256, 100
+MAX_WAITING, MAX_OF_ADDRESS = 256, 100
 """Connections that the server waits for: one more, and that which is waited for longest is closed.
 Systems commonly let a process have 1,024 files and connections."""
-MOST_UNREAD = 2**24
+MAX_UNREAD = 2**24
 """Bytes of a body that still come once the request was refused: a browser first sends them all."""
 
 _of_server: WeakKeyDictionary[ServerState, dict[Connection, None]] = WeakKeyDictionary()
@@ -52,7 +52,7 @@ class Connection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
             self._held_up = self.flow.read_paused
         elif self.cycle is not None and self.cycle.more_body:  # answered before it was sent
             self._unread += len(data)
-            if self._unread > MOST_UNREAD:
+            if self._unread > MAX_UNREAD:
                 self._end()
         self._look()
 
@@ -94,9 +94,9 @@ class Connection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
             self._waiting[self] = None
             self._timer = self.loop.call_later(PATIENCE, self._lose_patience)
             mine = [one for one in self._waiting if one._address() == self._address()]
-            if len(mine) > MOST_OF_ADDRESS:
+            if len(mine) > MAX_OF_ADDRESS:
                 mine[0]._end()
-            elif len(self._waiting) > MOST_WAITING:
+            elif len(self._waiting) > MAX_WAITING:
                 next(iter(self._waiting))._end()
 
     def _leave(self) -> None:

@@ -23,7 +23,7 @@ from theodolite.app.web.guard.requests import API, OPEN, OPEN_BELOW, address_of,
 
 STREAMS = (f"{API}queue/data", f"{API}heartbeat/")
 OURS_STATIC = ("/theodolite/js-", "/theodolite/plotly-", "/theodolite/mark.svg")
-MOST_KEPT = 10_000
+MAX_KEPT = 10_000
 """Visitors that are remembered; the least recent is forgotten first."""
 
 
@@ -74,12 +74,7 @@ class Refused(Exception):
 
 
 class Buckets:
-    """A token bucket for each key.
-
-    Args:
-        rate: rate of each bucket.
-        clock: monotonic time in seconds.
-    """
+    """A token bucket for each key."""
 
     def __init__(self, rate: Rate, clock: Callable[[], float] = time.monotonic) -> None:
         self._rate = rate
@@ -93,18 +88,13 @@ class Buckets:
         tokens = min(self._rate.burst, tokens + (now - then) * self._rate.per_second)
         wait = 0.0 if tokens >= 1 else (1 - tokens) / self._rate.per_second
         self._kept[key] = (tokens if wait else tokens - 1, now)
-        while len(self._kept) > MOST_KEPT:
+        while len(self._kept) > MAX_KEPT:
             self._kept.popitem(last=False)
         return wait
 
 
 class Visitors:
-    """The visitors of a demonstration, with their use of its limits.
-
-    Args:
-        limits: limits of each visitor.
-        clock: monotonic time in seconds.
-    """
+    """The visitors of a demonstration, with their use of its limits."""
 
     def __init__(self, limits: Limits, clock: Callable[[], float] = time.monotonic) -> None:
         self.limits = limits

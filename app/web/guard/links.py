@@ -34,7 +34,7 @@ new page is guarded by default.
 FILES = frozenset({"train"})
 """Query parameters whose values may be file paths as well as names of data sets."""
 HUB = "hub:"
-MOST_SHOWN, LONGEST_SHOWN = 20, 200
+MAX_SHOWN, MAX_LENGTH = 20, 200
 
 
 def question(workspace: Workspace, request: Request, signed_in: bool) -> Response | None:
@@ -95,10 +95,9 @@ def _page(
     """HTML of the confirmation page."""
     names = list(dict.fromkeys(wanted))
     items = "".join(
-        f'<li><code dir="ltr">{escape(name[:LONGEST_SHOWN])}</code></li>'
-        for name in names[:MOST_SHOWN]
+        f'<li><code dir="ltr">{escape(name[:MAX_LENGTH])}</code></li>' for name in names[:MAX_SHOWN]
     )
-    more = f"<li>and {len(names) - MOST_SHOWN} more</li>" if len(names) > MOST_SHOWN else ""
+    more = f"<li>and {len(names) - MAX_SHOWN} more</li>" if len(names) > MAX_SHOWN else ""
     return plain_page(
         "Load what this link names?",
         "<p>It is not among what is listed here. To load it may read files of this machine, or "

@@ -19,9 +19,9 @@ FREE_BY_ADDRESS = 5
 """Failed attempts of an address before it has to wait: people mistype."""
 FREE_BY_NAME = 20
 """The same for a name, from any address: many addresses may guess at one name."""
-LONGEST_WAIT = 900.0
+MAX_WAIT = 900.0
 FORGOTTEN_AFTER = 3600.0
-MOST_KEPT = 10_000
+MAX_KEPT = 10_000
 MESSAGE = (
     "After five wrong tries the next has to wait, each time twice as long, at most a quarter of "
     "an hour. A try made meanwhile is not looked at."
@@ -47,7 +47,7 @@ class _Waits:
         found = self._kept.get(key)
         if found is None or found.count < self._free:
             return 0.0
-        wait = min(LONGEST_WAIT, 2.0 ** min(found.count - self._free, 20))
+        wait = min(MAX_WAIT, 2.0 ** min(found.count - self._free, 20))
         return max(0.0, found.last + wait - self._clock())
 
     def fail(self, key: str) -> None:
@@ -58,7 +58,7 @@ class _Waits:
             found.count = 0
         found.count, found.last = found.count + 1, now
         self._kept.move_to_end(key)
-        while len(self._kept) > MOST_KEPT:
+        while len(self._kept) > MAX_KEPT:
             self._kept.popitem(last=False)
 
     def forget(self, key: str) -> None:
@@ -72,10 +72,6 @@ class Login:
     Attempts are slowed down by address, and by name from any address. An address that has signed in
     before is slowed down by its own failures only, so that strangers who guess cannot lock the
     owner out.
-
-    Args:
-        match: checks the password of a name, in the same time for every name.
-        clock: monotonic time in seconds.
     """
 
     def __init__(
@@ -107,7 +103,7 @@ class Login:
                 return False
             self._by_address.forget(address)
             self._welcome[address] = None
-            while len(self._welcome) > MOST_KEPT:
+            while len(self._welcome) > MAX_KEPT:
                 self._welcome.popitem(last=False)
             return True
 

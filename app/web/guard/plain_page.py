@@ -18,13 +18,7 @@ body.t-plain { background: Canvas; color: CanvasText; }
 
 
 def plain_page(title: str, html: str, css: str = "") -> str:
-    """The whole document.
-
-    Args:
-        title: its heading and its title. Plain text.
-        html: what stands below the heading, escaped.
-        css: a further class of its body.
-    """
+    """The whole document."""
     return (
         '<!doctype html><html lang="en-GB"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'

@@ -50,9 +50,9 @@ UNUSED = (
 )
 """Routes of Gradio that no page of ours requests: some make this machine send requests to another
 host, some write files."""
-LONGEST_NAME, LONGEST_PATH = 255, 2000
+MAX_NAME, MAX_PATH = 255, 2000
 """Limits of file systems."""
-LONGEST_QUERY = 2**15
+MAX_QUERY = 2**15
 _CONTROL = re.compile(rb"[\x00-\x20\x7f]")
 PORTS = {"http": 80, "https": 443}
 
@@ -65,8 +65,8 @@ def path_of(request: Request) -> str:
 def has_file_name(path: str) -> bool:
     """Whether a path is valid for a file: the operating system raises for others."""
     return (
-        len(path.encode("utf-8", "replace")) <= LONGEST_PATH
-        and all(len(part.encode("utf-8", "replace")) <= LONGEST_NAME for part in path.split("/"))
+        len(path.encode("utf-8", "replace")) <= MAX_PATH
+        and all(len(part.encode("utf-8", "replace")) <= MAX_NAME for part in path.split("/"))
         and path.isprintable()
     )
 
@@ -74,7 +74,7 @@ def has_file_name(path: str) -> bool:
 def has_query(request: Request) -> bool:
     """Whether the query string is valid: Gradio fails on one that is not."""
     query = request.scope["query_string"]
-    return len(query) <= LONGEST_QUERY and not _CONTROL.search(query)
+    return len(query) <= MAX_QUERY and not _CONTROL.search(query)
 
 
 def is_used(path: str) -> bool:

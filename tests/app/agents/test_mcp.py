@@ -12,7 +12,7 @@ import pytest
 
 from tests.fakes.results import invent
 from theodolite.app.agents.allowed import Allowed
-from theodolite.app.agents.tools import MOST_ENCODERS, Tools
+from theodolite.app.agents.tools import MAX_ENCODERS, Tools
 from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
 
@@ -112,7 +112,7 @@ def test_what_is_too_much_is_refused(workspace: Workspace) -> None:
     """In a sentence that names the limit."""
     tools = Tools(workspace, Allowed(workspace))
     with pytest.raises(UserError, match="at most 8"):
-        tools.compare([f"random:{n}" for n in range(2, MOST_ENCODERS + 3)])
+        tools.compare([f"random:{n}" for n in range(2, MAX_ENCODERS + 3)])
     with pytest.raises(UserError, match="at most 2,000"):
         tools.search(["x" * 2001])
     with pytest.raises(UserError, match="at most 100"):

@@ -4,11 +4,11 @@ import { mount as mountHits } from "../hits.js";
 import { Collection } from "./collection.js";
 import { fetched } from "./parts.js";
 
-const LONGEST = 2000;
+const MAX_QUERY = 2000;
 
 export function mount({ element, props, watch }) {
   const { el } = window.theodolite;
-  const box = el("input", { type: "search", "aria-label": "Query", maxlength: LONGEST, autocomplete: "off", placeholder: "A sentence" });
+  const box = el("input", { type: "search", "aria-label": "Query", maxlength: MAX_QUERY, autocomplete: "off", placeholder: "A sentence" });
   const form = el("form", { class: "t-ask", role: "search" }, box, el("button", { class: "t-button t-primary" }, "Search"),
     el("button", { type: "button", class: "t-button" }, "Pick one"));
   const about = el("p", { class: "t-muted" }), area = el("div", { "aria-live": "polite" });
@@ -20,7 +20,7 @@ export function mount({ element, props, watch }) {
     ui.collection = new Collection(props.value, fetched);
     about.textContent = props.value.about;
     const query = new URLSearchParams(location.search);
-    const asked = query.get("q")?.slice(0, LONGEST);
+    const asked = query.get("q")?.slice(0, MAX_QUERY);
     if (asked && asked !== props.value.first) ask(ui, asked, number(query.get("id")));
     else first(ui);
   };

@@ -11,7 +11,7 @@ import pytest
 from tests.app.pages.map.conftest import ENCODER
 from tests.fakes.uploads import collection
 from tests.fakes.workers import do_units
-from theodolite.app.components.map_columns import MOST_LABELS, Facts
+from theodolite.app.components.map_columns import MAX_LABELS, Facts
 from theodolite.app.jobs.kinds import job_of
 from theodolite.app.jobs.submit import queue
 from theodolite.app.pages.data.service import keep
@@ -267,8 +267,8 @@ def test_ten_thousand_labels_and_more() -> None:
     facts = Facts()
     facts.label("label", "Label", [str(i) for i in range(70_000)], np.arange(70_000))
     assert facts.columns[0].labels[-1] == "other"
-    assert facts.arrays["label"].max() == MOST_LABELS
-    assert (facts.arrays["label"] == MOST_LABELS).sum() == 70_000 - MOST_LABELS
+    assert facts.arrays["label"].max() == MAX_LABELS
+    assert (facts.arrays["label"] == MAX_LABELS).sum() == 70_000 - MAX_LABELS
 
 
 def test_density_knows_a_crowd() -> None:

@@ -29,7 +29,7 @@ def test_every_data_set_that_can_be_searched_is_a_view(
     }
     views = freezing.views(published(workspace, *sizes))
     assert views == [View(name, (("in", name),)) for name in sizes]
-    monkeypatch.setattr(freezing, "MOST_SENTENCES", min(sizes.values()))
+    monkeypatch.setattr(freezing, "MAX_SENTENCES", min(sizes.values()))
     assert len(freezing.views(published(workspace, *sizes))) == 1
 
     def kept(name: str) -> None:
@@ -78,8 +78,8 @@ def test_too_many_vectors_are_brought_to_fewer_dimensions(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And the page says so."""
-    monkeypatch.setattr(freezing, "MOST_BYTES", 1000)
-    monkeypatch.setattr(freezing, "FEWER", 8)
+    monkeypatch.setattr(freezing, "MAX_BYTES", 1000)
+    monkeypatch.setattr(freezing, "MAX_DIMENSIONS", 8)
     value, folders = freezing.files(
         workspace, {"collection": COLLECTION, "encoders": ["random:16"]}
     )

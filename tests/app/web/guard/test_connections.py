@@ -55,7 +55,7 @@ async def _large(request: Request) -> Response:
 def port(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
     """A server whose patience is short."""
     monkeypatch.setattr(connections, "PATIENCE", 0.8)
-    monkeypatch.setattr(connections, "MOST_OF_ADDRESS", 20)
+    monkeypatch.setattr(connections, "MAX_OF_ADDRESS", 20)
     routes = [
         Route("/echo", _echo, methods=["POST"]),
         Route("/slow", _slow),

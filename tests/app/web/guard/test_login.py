@@ -13,7 +13,7 @@ from theodolite.app.web.guard.accounts import Accounts
 from theodolite.app.web.guard.login import (
     FREE_BY_ADDRESS,
     FREE_BY_NAME,
-    LONGEST_WAIT,
+    MAX_WAIT,
     Login,
     visitor,
 )
@@ -54,7 +54,7 @@ def test_each_wrong_password_makes_the_next_wait_longer() -> None:
             waits.append(await tried(login, LOGIN[1]))
             clock.now += waits[-1]
             assert await tried(login, "wrong") is False
-        clock.now += LONGEST_WAIT
+        clock.now += MAX_WAIT
         assert await tried(login, LOGIN[1]) is True
         assert await tried(login, "wrong") is False  # free ones again
         assert await tried(login, LOGIN[1]) is True
