@@ -31,7 +31,7 @@ from theodolite.app.components import modules
 from theodolite.app.pages.curate import routes as curation_routes
 from theodolite.app.pages.map import routes as map_routes
 from theodolite.app.publish import routes as publish_routes
-from theodolite.app.web import assets, frame, palette, scratch, template, theme
+from theodolite.app.web import frame, palette, scratch, template, theme
 from theodolite.app.web.blocks import Pages, keep_signatures
 from theodolite.app.web.guard import links
 from theodolite.app.web.guard.accounts import Accounts
@@ -116,7 +116,7 @@ def first_painted(demo: gr.Blocks | None = None, *, publish: bool = False) -> st
     early = list(modules.import_map("map/map.js"))
     freezes = [page.PATH or "overview" for page in PAGES if hasattr(page, "FROZEN")]
     kinds = {block.get_block_name() for block in demo.blocks.values()} if demo else set()
-    later = [f"assets/{name}" for name in assets.of_components(kinds)]
+    later = [f"assets/{name}" for name in template.component_files(kinds)]
     later += [PLOTLY_JS, *(f"{modules.BASE}/{name}" for name in early)]
     drawn = {
         "rail": frame.rail(RAIL, publish=publish),

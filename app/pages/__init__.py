@@ -43,7 +43,7 @@ class Line(NamedTuple):
     """One line of the rail.
 
     Attributes:
-        icon: name of an icon in `app.web.icons`.
+        icon: name of an icon in `app.web.frame`.
         tabs: its pages: name of a tab -> module below this package; a single page has no tabs.
         title: its label; if empty, the title of the first page.
     """

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl, urlsplit
 
 from theodolite.app import formats
 from theodolite.app.publish.mask import Alias, Mask
@@ -24,6 +25,7 @@ from theodolite.store.part import copy_results
 
 if TYPE_CHECKING:
     from theodolite.app.pages.trainings.service import TrainingRun
+    from theodolite.app.web.frozen import Query
     from theodolite.engine.datasets.types import Dataset, DatasetInfo
     from theodolite.engine.encoders import Encoder
 
@@ -238,3 +240,25 @@ def _datasets(workspace: Workspace, tasks: Collection[str]) -> list[str]:
         with contextlib.suppress(UserError):
             found.append(get(name, workspace.catalog).dataset)
     return [name for name in dict.fromkeys(found) if name in here]
+
+
+PRIVATE = "__"
+"""Prefix of the query parameters that Gradio itself adds to an address."""
+
+
+def read_address(address: str) -> tuple[str, Query]:
+    """Parse an address into the name of a page and its query parameters.
+
+    Args:
+        address: of a page of the app, whole or from its name on: `compare?encoder=minilm`.
+    """
+    try:
+        parts = urlsplit(address)
+        query = parse_qsl(parts.query, max_num_fields=1000)
+    except ValueError as error:
+        raise UserError(
+            f"{address[:80]!r} is not the address of a page.", "Copy it from the browser."
+        ) from error
+    name = parts.path.strip("/").rpartition("/")[2]
+    parameters = tuple((key, value) for key, value in query if not key.startswith(PRIVATE))
+    return name or "overview", parameters

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from theodolite.app import formats
-from theodolite.app.publish import address, leaving, source, targets
 from theodolite.app.publish import choice as choices
 from theodolite.app.publish import folder as folders
+from theodolite.app.publish import leaving, source, targets
 from theodolite.app.publish import upload as hub
 from theodolite.app.publish.mask import Mask
 from theodolite.app.publish.targets import Target
@@ -125,7 +125,7 @@ def publish(
             "Leave one of the two out.",
             code="conflict",
         )
-    views = [address.read(one) for one in view or ()]
+    views = [choices.read_address(one) for one in view or ()]
     if views and (encoder or tasks or collection or training or pages):
         raise UserError(
             "--view was given with what it names itself: encoders, tasks, data sets, "
@@ -133,11 +133,14 @@ def publish(
             "Leave one of the two out.",
             code="conflict",
         )
-    chosen = (
-        address.of_views(workspace, views, mask)
-        if views
-        else choices.choose(workspace, encoder or [], tasks, mask, collection or [], training or [])
-    )
+    if views:
+        from theodolite.app.publish.site import of_views
+
+        chosen = of_views(workspace, views, mask)
+    else:
+        chosen = choices.choose(
+            workspace, encoder or [], tasks, mask, collection or [], training or []
+        )
     made = _made(workspace, chosen, place, pages, views, texts=texts, title=title)
     emit(leaving.listed(workspace, chosen, made), leaving.COLUMNS, as_json)
     if not yes:

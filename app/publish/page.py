@@ -19,9 +19,8 @@ from gradio.components import Component
 
 from theodolite.app import formats
 from theodolite.app.components.modules import as_module
-from theodolite.app.publish import answers
 from theodolite.app.publish.opened import OpenedPage, Props, is_part
-from theodolite.app.web.frozen import LIVE, View, hashed
+from theodolite.app.web.frozen import LIVE, Asks, Frozen, View, hashed
 
 if TYPE_CHECKING:
     from theodolite.app.workspace import Workspace
@@ -66,7 +65,7 @@ class FrozenPage:
         for place, view in enumerate(views):
             if place:
                 opened.open(view.query)
-            seen.append(_Seen(view, opened.shown, answers.of(opened, page.FROZEN)))
+            seen.append(_Seen(view, opened.shown, answers_of(opened, page.FROZEN)))
         first = opened.shown = seen[0].shown
         self._changing = {
             n
@@ -229,7 +228,7 @@ class FrozenPage:
             options = "".join(
                 f'<option value="{escape(str(value))}"{" selected" * (value == shown["value"])}>'
                 f"{escape(label)}</option>"
-                for label, value in answers.choices(shown)
+                for label, value in choices(shown)
             )
             label = f"<span>{escape(shown['label'] or '')}</span>"
             return (
@@ -239,7 +238,7 @@ class FrozenPage:
         labels = "".join(
             f'<label><input type="radio" name="{name}" value="{escape(str(value))}"'
             f"{' checked' if value == shown['value'] else ''}><span>{escape(label)}</span></label>"
-            for label, value in answers.choices(shown)
+            for label, value in choices(shown)
         )
         return (
             f'<fieldset {_named(block, "block")} aria-label="{escape(shown["label"] or "")}">'
@@ -270,7 +269,7 @@ def _is_named(number: int, seen: Sequence[_Seen]) -> bool:
 def _in_words(shown: Props) -> str:
     """A control as text: its label and the chosen values."""
     value = shown["value"]
-    labels = {str(value): label for label, value in answers.choices(shown)}
+    labels = {str(value): label for label, value in choices(shown)}
     chosen = value if isinstance(value, Sequence) and not isinstance(value, str) else [value]
     words = "".join(
         f'<span class="t-spec">{escape(labels.get(str(one), str(one)))}</span>'
@@ -279,3 +278,70 @@ def _in_words(shown: Props) -> str:
     )
     label = escape(shown["label"] or "")
     return f'<p class="t-chosen"><span>{label}</span>{words}</p>' if words else ""
+
+
+MAX_ASKED = 5000
+"""Maximum number of items of a component that can be pressed; of more, the first."""
+Shown = dict[str, Any]
+"""Id of a part of the page -> the value that it shows."""
+
+
+def answers_of(opened: OpenedPage, frozen: Frozen) -> dict[str, Any]:
+    """All answers, as the script of frozen pages reads them.
+
+    Raises:
+        ValueError: two controls change the same part, whose combinations have no answer.
+    """
+    claimed: dict[int, str] = {}
+    for name in frozen.controls:
+        for number in opened.reached(opened.by_id(name), "input"):
+            if claimed.setdefault(number, name) != name:
+                raise ValueError(f"{claimed[number]} and {name} change the same part")
+    asks = {name: opened.by_id(name) for name in frozen.asks}
+    return {
+        "controls": {n: _of_choices(opened, opened.by_id(n)) for n in frozen.controls},
+        "asks": {str(b._id): _of_things(opened, b, frozen.asks[name]) for name, b in asks.items()},
+    }
+
+
+def choices(shown: Props) -> list[tuple[str, Any]]:
+    """(label, value) of every choice of a control."""
+    return [
+        (str(one[0]), one[1]) if isinstance(one, list | tuple) else (str(one), one)
+        for one in shown["choices"] or []
+    ]
+
+
+def _of_choices(opened: OpenedPage, block: Block) -> dict[str, Shown]:
+    """Value of a control -> the parts that depend on it."""
+    shown = opened.shown[block._id]
+    changes = {
+        str(value): _changed(opened, block, "input", value=value)
+        for _, value in choices(shown)
+        if value != shown["value"]
+    }
+    parts = {number for answer in changes.values() for number in answer}
+    first = {number: opened.shown[int(number)]["value"] for number in parts}
+    return {str(shown["value"]): first} | {value: first | new for value, new in changes.items()}
+
+
+def _of_things(opened: OpenedPage, block: Any, asks: Asks) -> dict[str, Any]:
+    """The answers for each item of a component, when it is pressed and when it is pointed at."""
+    server = getattr(block, asks.server)
+    things = list(dict.fromkeys(asks.things(opened.shown[block._id]["value"])))[:MAX_ASKED]
+    return {
+        "event": asks.event,
+        "name": asks.name,
+        "server": asks.server,
+        "pressed": {str(n): _changed(opened, block, asks.event, {asks.name: n}) for n in things},
+        "served": {str(n): server(n) for n in things},
+    }
+
+
+def _changed(
+    opened: OpenedPage, block: Block, event: str, data: dict[str, Any] | None = None, **props: Any
+) -> Shown:
+    """The parts that an event would change, with their new values."""
+    then = opened.after(block, event, data, **props)
+    every = opened.blocks.blocks
+    return {str(n): held["value"] for n, held in then.items() if is_part(every[n])}

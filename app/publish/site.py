@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 from theodolite.app import formats, ui
 from theodolite.app.components import modules
-from theodolite.app.publish.choice import part
+from theodolite.app.publish.choice import choose, part
+from theodolite.app.publish.mask import Mask
 from theodolite.app.publish.opened import OpenedPage
 from theodolite.app.publish.page import FrozenPage, kept
 from theodolite.app.web import frame, theme
@@ -199,3 +200,40 @@ def _font(name: str, style: str) -> bytes:
         raise FileNotFoundError("the package gradio is not installed")
     fonts = Path(spec.origin).parent / "templates" / "frontend" / "static" / "fonts"
     return (fonts / name / f"{name}-{style}.woff2").read_bytes()
+
+
+DATA_NAMES = ("in", "data", "task")
+"""Query parameters that name a data set in the addresses of pages."""
+
+
+def of_views(
+    workspace: Workspace, views: Sequence[tuple[str, Query]], mask: Mask = "none"
+) -> Choice:
+    """Choose what of a store is published so that pages can be frozen at their addresses."""
+    pages = freezable()
+    here = set(workspace.catalog.names())
+    encoders: list[str] = []
+    data: list[str] = []
+    trainings: list[str] = []
+    for name, query in views:
+        named = [value for key, value in query if key == "encoder"]
+        if not named and name in pages and pages[name].FROZEN.all_encoders:
+            named = workspace.store.encoders.names()
+        encoders += named
+        data += [value for key, value in query if key in DATA_NAMES and value in here]
+        for key, value in query:
+            if key == "session":
+                spec = workspace.store.judgements.get(value)["spec"]
+                encoders += spec["encoders"]
+                data.append(spec["collection"])
+            elif key == "run" and name == "runs":
+                trainings += value.split(",")
+    return choose(
+        workspace,
+        list(dict.fromkeys(encoders)),
+        None,
+        mask,
+        list(dict.fromkeys(data)),
+        list(dict.fromkeys(trainings)),
+        evaluated_only=False,
+    )

@@ -14,6 +14,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,14 +28,13 @@ from theodolite.app.python.answers import (
     Training,
     found,
 )
-from theodolite.app.python.own import own
+from theodolite.app.workspace import Workspace, default_data, default_store
 from theodolite.engine.errors import UserError
 from theodolite.engine.given import text, texts
 
 if TYPE_CHECKING:
     from theodolite.app.jobs.submit import Move
     from theodolite.app.pages.decode.service import DecodeOptions
-    from theodolite.app.workspace import Workspace
     from theodolite.engine.encoders.base import Encoder
     from theodolite.engine.progress import Progress
     from theodolite.engine.results import Result
@@ -380,3 +380,14 @@ def _texts(given: Any, name: str) -> list[str]:
 def _fields(of: Any) -> dict[str, Any]:
     """The fields of a service's frozen answer, to build its notebook version."""
     return {field.name: getattr(of, field.name) for field in fields(of)}
+
+
+def own(workspace: Workspace | None) -> Workspace:
+    """The given workspace, or the user's own: THEODOLITE_HOME with THEODOLITE_DATA."""
+    return workspace or _opened(default_store(), default_data())
+
+
+@lru_cache(maxsize=2)
+def _opened(store: Path, data: Path | None) -> Workspace:
+    """Open a workspace once, so that its encoders stay in memory between calls."""
+    return Workspace(store, data)

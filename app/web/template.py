@@ -6,8 +6,11 @@ Gradio's `head` argument is inserted by those scripts, half a second after the p
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import cache
+from pathlib import Path
 
+import gradio
 from gradio.routes import templates
 from jinja2 import ChoiceLoader, DictLoader
 from starlette.applications import Starlette
@@ -56,3 +59,25 @@ def _prepare() -> None:
 def _first_painted(request: Request) -> str:
     html = getattr(request.app.state, "first_painted", "")
     return _SCRIPT.sub(f'<script nonce="{policy.number()}"', html)
+
+
+ASSETS = Path(gradio.__file__).parent / "templates" / "frontend" / "assets"
+_FILES = re.compile(r"m\.f=\[(.*?)\]")
+_KIND = re.compile(
+    r"(\w+):\{((?:\w+:\(\)=>.{1,120}?mapDeps\(\[[\d,]+\]\),import\.meta\.url\),?)+)\}"
+)
+
+
+def component_files(kinds: Iterable[str]) -> list[str]:
+    """Names of the files for these kinds of components, as listed in Gradio's own script.
+
+    Empty if that list cannot be read: pages then fetch what they need when they are opened.
+    """
+    text = "".join(path.read_text(encoding="utf-8") for path in ASSETS.glob("core-*.js"))
+    listed = _FILES.search(text)
+    files = re.findall(r'"\./([^"]+)"', listed.group(1)) if listed else []
+    needed = {kind: re.findall(r"\[([\d,]+)\]", found) for kind, found in _KIND.findall(text)}
+    numbers = {
+        int(number) for kind in kinds for some in needed.get(kind, ()) for number in some.split(",")
+    }
+    return [files[number] for number in sorted(numbers) if number < len(files)]

@@ -8,8 +8,7 @@ import typer
 
 from theodolite.app import formats
 from theodolite.app.pages.encoders import service
-from theodolite.app.pages.encoders.corpus_command import encode_corpus
-from theodolite.app.pages.encoders.encode_command import encode
+from theodolite.app.pages.encoders.encode_command import encode, encode_corpus
 from theodolite.app.terminal import (
     JsonOption,
     done,

@@ -1,4 +1,4 @@
-"""`theodolite encode`: vectors of sentences or of a data set."""
+"""`theodolite encode` and `encode-corpus`: vectors of sentences, of a data set, or of files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from theodolite.app import endpoints
+from theodolite.app import corpora, endpoints, formats
 from theodolite.app.formats import encodable
 from theodolite.app.terminal import (
     JsonOption,
@@ -18,6 +18,7 @@ from theodolite.app.terminal import (
     QueueOption,
     check_writable,
     do_here,
+    done,
     emit_json,
     progress_bar,
     queued,
@@ -96,69 +97,32 @@ def encode(
         raise UserError(
             "No encoder given.", "Write: theodolite encode ENCODER SENTENCE….", code="missing"
         )
-    _encode(
-        workspace,
-        encoder or given or "",
-        texts,
-        file,
-        column,
-        out,
-        dataset,
-        estimate=estimate,
-        price=price,
-        queue=queue,
-        as_json=as_json,
-    )
-
-
-def _encode(
-    workspace: Workspace,
-    encoder: str,
-    texts: list[str] | None,
-    file: Path | None,
-    column: str | None,
-    out: Path | None,
-    dataset: str | None,
-    *,
-    estimate: bool,
-    price: float | None,
-    queue: bool,
-    as_json: bool,
-) -> None:
-    """Encode sentences or a data set at once."""
+    name = encoder or given or ""
     from theodolite.app.jobs import submit
     from theodolite.app.pages.search.job import EncodeJob
     from theodolite.engine.encoders import parse
 
     kept = out is not None or as_json or estimate
-    _check(texts or file, dataset, queue=queue, kept=kept)
-    if out is not None:
-        if out.suffix not in ("", *ENDINGS):  # without an ending, as into a pipe: .npy
-            raise UserError(
-                f"{str(out)!r} has no known ending.",
-                f"Use one of {', '.join(ENDINGS)}.",
-                code="wrong-kind",
-            )
-        check_writable(out)
-    job = EncodeJob(str(parse(encoder)), dataset) if dataset else None
+    _check(texts or file, dataset, out, queue=queue, kept=kept)
+    job = EncodeJob(str(parse(name)), dataset) if dataset else None
     if job and queue and not estimate:
         queued(submit.queue(workspace, job), as_json)
         return
     sentences = (
         workspace.catalog.sentences(dataset)[0] if dataset else _sentences(texts, file, column)
     )
-    sending = _sending(workspace, encoder, sentences)
+    sending = _sending(workspace, name, sentences)
     if estimate:
         _estimate(sending, price, as_json)
         return
     for line in endpoints.in_words(sending, price):
         say(f"Sending {line}.")
-    _warn(encoder, sentences, dataset or "")
+    _warn(name, sentences, dataset or "")
     if job is None or dataset is None:
-        vectors = _encoded(workspace.load(encoder), sentences, typed=bool(texts))
+        vectors = _encoded(workspace.load(name), sentences, typed=bool(texts))
     else:
         do_here(workspace, job)
-        vectors = workspace.bound(encoder, dataset).encode(sentences)
+        vectors = workspace.bound(name, dataset).encode(sentences)
     if out is not None:
         _write(out, sentences, vectors)
         say(f"{vectors.shape[0]} vectors of {vectors.shape[1]} dimensions written to {out}.")
@@ -214,8 +178,10 @@ def _estimate(sending: list[Sending], price: float | None, as_json: bool) -> Non
         say(f"Would send {line}.")
 
 
-def _check(given: object, dataset: str | None, *, queue: bool, kept: bool) -> None:
-    """Refuse invalid combinations: vectors of sentences need an output, and cannot be queued."""
+def _check(
+    given: object, dataset: str | None, out: Path | None, *, queue: bool, kept: bool
+) -> None:
+    """Refuse invalid combinations, and files that cannot be written, before anything is encoded."""
     if dataset is not None and given:
         raise UserError(
             "Both sentences and a data set are given.", "Leave either out.", code="conflict"
@@ -228,6 +194,14 @@ def _check(given: object, dataset: str | None, *, queue: bool, kept: bool) -> No
             f"Add --out FILE ({', '.join(ENDINGS)}), or --json to print one object per sentence.",
             code="missing",
         )
+    if out is not None:
+        if out.suffix not in ("", *ENDINGS):  # without an ending, as into a pipe: .npy
+            raise UserError(
+                f"{str(out)!r} has no known ending.",
+                f"Use one of {', '.join(ENDINGS)}.",
+                code="wrong-kind",
+            )
+        check_writable(out)
 
 
 def _encoded(model: Encoder, sentences: list[str], *, typed: bool) -> np.ndarray:
@@ -258,3 +232,67 @@ def _sentences(texts: list[str] | None, file: Path | None, column: str | None) -
         raise UserError(
             f"{str(file)!r} cannot be read: {error.strerror}.", "Check the path.", code="no-file"
         ) from error
+
+
+ROWS, MAX_ROWS = 16_384, 1_000_000
+"""Sentences per shard: default, maximum."""
+
+
+@verb
+def encode_corpus(
+    workspace: Workspace,
+    encoder: Annotated[str, typer.Argument(help="A spec string, e.g. minilm | normalise.")],
+    files: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="FILE…",
+            help="Lines of text, csv, tsv, JSON lines or Parquet, all but the last also as .gz.",
+        ),
+    ],
+    out: Annotated[Path, typer.Option("--out", metavar="FOLDER", help="Write the shards here.")],
+    column: Annotated[
+        str | None, typer.Option(help="The column of tables that holds the sentences.")
+    ] = None,
+    shard_format: Annotated[
+        str, typer.Option("--format", help="npy (read in place) or parquet.")
+    ] = "npy",
+    dtype: Annotated[str, typer.Option(help="float32 or float16.")] = "float32",
+    shard_rows: Annotated[
+        int, typer.Option(min=1, max=MAX_ROWS, help="Sentences of a shard.")
+    ] = ROWS,
+    queue: QueueOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Encode files of any size, shard by shard, into a folder.
+
+    theodolite encode-corpus minilm part-*.jsonl.gz --column text --out vectors
+
+    The vectors are kept in the folder alone: interrupted, the same command goes on with the shards
+    that are missing, and `vectors:FOLDER` reads them.
+    """
+    from theodolite.app.jobs import submit
+    from theodolite.app.pages.encoders.corpus import EncodeCorpusJob
+    from theodolite.engine.corpus.reading import EncodedCorpus
+
+    form = {"format": shard_format, "dtype": dtype, "rows": shard_rows}
+    with progress_bar("reading") as move:
+        job = EncodeCorpusJob.of(workspace, files, column, encoder, out, form, move)
+    if queue and not job.is_stored(workspace):
+        queued(submit.queue(workspace, job), as_json)
+        return
+    do_here(workspace, job)
+    made = EncodedCorpus(Path(job.out))  # raises if a shard failed
+    name = corpora.add(workspace.store, Path(job.out))
+    facts = {
+        "out": job.out,
+        "dataset": name,
+        "count": made.size,
+        "dim": made.dim,
+        "bytes": made.file_bytes,
+    }
+    said = (
+        f"{formats.count(made.size)} vectors of {made.dim} dimensions "
+        f"({formats.size(made.file_bytes)}) in {job.out}. "
+        f"Search them: theodolite search QUERY --in {name} --encoder '{made.encoder}'"
+    )
+    done(facts | {"hash": made.hash, "fingerprint": made.fingerprint}, said, as_json)

@@ -5,8 +5,6 @@ A map is found by a hash of everything that determines it, see `app.pages.map.jo
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,12 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 from theodolite.app import formats
 from theodolite.app.components.map_columns import MapColumn, Region
-from theodolite.app.pages.map import example
+from theodolite.app.examples import shipped as examples
+from theodolite.app.recent import Recent
 from theodolite.app.text_files import PER_FILE, texts_of
 from theodolite.app.typed import Typed
 from theodolite.app.vectors import vectors as vectors
 from theodolite.engine.errors import UserError
 from theodolite.store.derived import arrays
+from theodolite.store.hashing import hash_of, to_json
 
 if TYPE_CHECKING:
     import numpy as np
@@ -39,10 +39,6 @@ NAMES = {
     "pacmap": "PaCMAP",
     **dict.fromkeys(("pca", "quick"), "Principal components"),
 }
-_MAX_OPEN = 6
-
-_open: OrderedDict[tuple[Path, str], tuple[object, StoredMap]] = OrderedDict()
-_lock = threading.Lock()
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,31 +79,24 @@ def stored(workspace: Workspace, key: str) -> StoredMap | None:
         dataset = workspace.catalog.load(kept[0]["dataset"])
     except UserError:
         return None
-    with _lock:
-        known = _open.get((workspace.store.folder, key))
-        # The catalog returns the same object until the data set changes.
-        if known is not None and known[0] is dataset:
-            return known[1]
-    found = _opened(workspace, key, *kept)
-    if found is None:
-        return None
-    with _lock:
-        _open[workspace.store.folder, key] = (dataset, found)
-        while len(_open) > _MAX_OPEN:
-            _open.popitem(last=False)
-    return found
+    place = (workspace.store.folder, key, dataset.hash)
+    return _open.get(place, lambda: _opened(workspace, key, *kept))
 
 
 def shipped(workspace: Workspace, question: Mapping[str, Any]) -> StoredMap | None:
     """The shipped map for a `MapJob.question`; None if none ships."""
-    key = example.key_of(question)
+    key = _shipped_key(question)
     return stored(workspace, key) if key else None
 
 
 def _kept(workspace: Workspace, key: str) -> tuple[dict[str, Any], dict[str, np.ndarray]] | None:
     """Facts and arrays of a stored map, else of a shipped one."""
     row = workspace.store.projections.get(key)
-    return example.get(key) if row is None else (dict(row["info"]), arrays(row))
+    return _shipped_map(key) if row is None else (dict(row["info"]), arrays(row))
+
+
+_open: Recent[tuple[Path, str, str], StoredMap | None] = Recent(6)
+"""Maps by store, key and hash of the data set."""
 
 
 def _opened(
@@ -371,3 +360,27 @@ def _nearest_on_map(points: np.ndarray, k: int) -> np.ndarray:
     others[others.all(axis=1), -1] = False  # coincident points displaced the point itself
     near: np.ndarray = ids[others].reshape(-1, k)
     return near
+
+
+SHIPPED = ("map", "spaces")
+"""Shipped examples that contain maps."""
+
+
+def _shipped_key(question: Mapping[str, Any]) -> str | None:
+    """The key of the shipped map for a `MapJob.question`; None if none ships."""
+    digest = hash_of(to_json(question))
+    found = (examples.read(name) for name in SHIPPED)
+    return next((e.facts["keys"][digest] for e in found if e and digest in e.facts["keys"]), None)
+
+
+def _shipped_map(key: str) -> tuple[dict[str, Any], dict[str, np.ndarray]] | None:
+    """Facts and arrays of a shipped map, in the form of the store; None for an unknown key."""
+    for name in SHIPPED:
+        example = examples.read(name)
+        if example is not None and key in example.facts["maps"]:
+            own = f"{key}/"
+            arrays = {
+                k.removeprefix(own): a for k, a in example.arrays.items() if k.startswith(own)
+            }
+            return dict(example.facts["maps"][key]), arrays
+    return None

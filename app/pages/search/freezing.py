@@ -11,16 +11,23 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import gradio as gr
+
 from theodolite.app import formats
+from theodolite.app.components.modules import mount
 from theodolite.app.pages.search import in_browser
 from theodolite.app.text_files import PER_FILE, texts_of
+from theodolite.app.web import address, parts
+from theodolite.app.web.controls import Answer, on_load
 from theodolite.app.web.frozen import Folders, Published, View
+from theodolite.app.web.theme import SERIES
 from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
     import numpy as np
 
     from theodolite.app.workspace import Workspace
+
 
 K = 10
 MAX_SENTENCES = 200_000
@@ -157,3 +164,34 @@ def _neighbours(rows: np.ndarray) -> Iterator[bytes]:
     for start in range(0, len(rows), PER_FILE):
         part = slice(start, start + PER_FILE)
         yield ids[part].astype("<u4").tobytes() + cosines[part].astype("<f4").tobytes()
+
+
+DESCRIPTION = (
+    "One query, and each encoder's nearest sentences by cosine in its own column, computed "
+    "in this page: what you write is not sent anywhere. A letter marks sentences that "
+    "several of them found."
+)
+SEARCH = "search"
+"""Element id of the component."""
+
+
+def build(workspace: Workspace) -> None:
+    """Lay out the page; its component takes the collection and encoders from the address."""
+    with parts.bar("Search", DESCRIPTION):
+        pass
+    notice = parts.notice()
+    search: Any = gr.HTML(
+        "",
+        html_template="",
+        js_on_load=mount("search/page.js"),
+        apply_default_css=False,
+        palette=list(SERIES),
+        elem_id=SEARCH,
+        elem_classes=["t-answer"],
+    )
+
+    def load(request: gr.Request) -> Answer:
+        encoders = address.every(request, "encoder")
+        return {search: {"collection": address.every(request, "in")[0], "encoders": encoders}}
+
+    on_load(load, [search], notice)

@@ -11,7 +11,7 @@ import gradio as gr
 from theodolite.app.components.hits import hits
 from theodolite.app.pages.data import choices as collections
 from theodolite.app.pages.encoders import choices
-from theodolite.app.pages.search import example, filters, freezing, frozen_page, service, views
+from theodolite.app.pages.search import example, filters, freezing, service, views
 from theodolite.app.pages.search.service import MAX_CHARACTERS, MAX_QUERIES, SearchSpec
 from theodolite.app.web import address, parts
 from theodolite.app.web.controls import Answer, Control, Controls, Values, on, on_load, shape
@@ -23,9 +23,7 @@ if TYPE_CHECKING:
 
 TITLE = "Search"
 PATH = "search"
-FROZEN = Frozen(
-    views=freezing.views, files={frozen_page.SEARCH: freezing.files}, build=frozen_page.build
-)
+FROZEN = Frozen(views=freezing.views, files={freezing.SEARCH: freezing.files}, build=freezing.build)
 POLL_SECONDS = 1
 MAX_SHOWN = 100
 TABLE_10 = {

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping, Sequence
+from copy import copy
 from html import escape
 from typing import Any
 
 from fastapi.exception_handlers import http_exception_handler
+from gradio.blocks import Blocks
 from gradio.route_utils import FnIndexInferError
 from gradio.routes import App, ORJSONResponse
+from gradio.state_holder import SessionState, StateHolder
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import Request
@@ -22,7 +25,38 @@ from starlette.types import ASGIApp
 
 from theodolite.app.web.guard.plain_page import plain_page
 from theodolite.app.web.guard.requests import API, is_visit, log, path_of
-from theodolite.app.web.sessions import Sessions
+
+
+class Session(SessionState):
+    """The state of a tab that Python needs: values of `gr.State`, changed choices."""
+
+    def __init__(self, blocks: Blocks) -> None:
+        self.blocks_config = copy(blocks.default_config)
+        self.config_values: dict[int, Any] = {}
+        self.state_data: dict[int, Any] = {}
+        self._state_ttl: dict[int, Any] = {}
+        self.is_closed = False
+        self.STATE_TTL_WHEN_CLOSED = 3600
+
+    def __setitem__(self, key: int, value: Any) -> None:
+        super().__setitem__(key, value)
+        self.config_values.clear()
+
+    def _update_config(self, key: int) -> None:
+        """Do nothing: pages are not restored from it."""
+
+    def _update_value_in_config(self, key: int, value: Any) -> None:
+        """Do nothing: answers are not kept."""
+
+
+class Sessions(StateHolder):
+    """Sessions by id; beyond Gradio's `state_session_capacity` the oldest is dropped."""
+
+    def __getitem__(self, session_id: str) -> SessionState:
+        if session_id not in self.session_data:
+            self.session_data[session_id] = Session(self.blocks)
+        return super().__getitem__(session_id)
+
 
 NONSENSE = (FnIndexInferError, LookupError, ValueError, TypeError, AttributeError, AssertionError)
 """What Gradio raises on a request that names a function or component that it does not have."""

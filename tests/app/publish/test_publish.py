@@ -13,9 +13,9 @@ from tests.fakes.results import invent
 from theodolite.app.pages.compare import ranking_view
 from theodolite.app.pages.compare import service as comparison
 from theodolite.app.pages.evaluate.results import evaluated
-from theodolite.app.publish import answers, choice, folder, mask, site
+from theodolite.app.publish import choice, folder, mask, site
 from theodolite.app.publish.opened import OpenedPage
-from theodolite.app.publish.page import POLICY
+from theodolite.app.publish.page import POLICY, answers_of
 from theodolite.app.web import frame
 from theodolite.app.web.frozen import Frozen
 from theodolite.app.workspace import Workspace
@@ -255,7 +255,7 @@ def test_a_press_leaves_the_page_as_it_is(board: OpenedPage) -> None:
 def test_two_controls_of_one_part_are_refused(board: OpenedPage) -> None:
     """Only one at a time is answered: of both, the page would show what neither says."""
     with pytest.raises(ValueError, match="change the same part"):
-        answers.of(board, Frozen(controls=("columns", "protocol")))
+        answers_of(board, Frozen(controls=("columns", "protocol")))
 
 
 def test_answers_are_those_of_the_live_page(workspace: Workspace) -> None:
@@ -267,7 +267,7 @@ def test_answers_are_those_of_the_live_page(workspace: Workspace) -> None:
     names = ["random:256", "random:64", "wordllama"]
     query = [("encoder", name) for name in names]
     opened = OpenedPage(frame.Entry("Compare", "compare", {"": page}), page, workspace, query)
-    text = answers.of(opened, page.FROZEN)["controls"]["drawn"]
+    text = answers_of(opened, page.FROZEN)["controls"]["drawn"]
     part = str(opened.by_id("ranks")._id)
     report = comparison.compare(workspace, names)
     for drawn in ("within", "over"):

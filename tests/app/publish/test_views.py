@@ -15,7 +15,7 @@ from starlette.testclient import TestClient
 from tests.fakes import reported
 from tests.fakes.command_line import objects, theodolite
 from theodolite.app.pages.judge import service as judging
-from theodolite.app.publish import address, choice, leaving, routes, site
+from theodolite.app.publish import choice, leaving, routes, site
 from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
 from theodolite.store.errors import StoreError
@@ -91,35 +91,35 @@ def test_only_trainings_of_what_is_published_go_along(kept: Workspace) -> None:
 )
 def test_an_address_is_read(given: str, name: str, query: tuple[tuple[str, str], ...]) -> None:
     """Whole or from the page's name on; what Gradio puts there is left out."""
-    assert address.read(given) == (name, query)
+    assert choice.read_address(given) == (name, query)
 
 
 def test_a_view_is_frozen_as_it_is_and_alone(kept: Workspace) -> None:
     """The first page of the folder leads to it; of the store it has what it shows."""
-    views = [address.read("compare?encoder=random:8&encoder=random:4&view=ranks")]
-    made = site.freeze(kept, address.of_views(kept, views), at=views)
+    views = [choice.read_address("compare?encoder=random:8&encoder=random:4&view=ranks")]
+    made = site.freeze(kept, site.of_views(kept, views), at=views)
     assert made.pages == ["Compare"]
     assert b"url=./compare/?encoder=random%3A8" in made.files["index.html"]
     assert b"view=ranks" in made.files["index.html"]
     assert "random:64" not in text_of(made)
     session = kept.store.judgements.list()[0]["id"]
-    views = [address.read(f"judge?session={session}")]
-    assert "10 of at most" in text_of(site.freeze(kept, address.of_views(kept, views), at=views))
+    views = [choice.read_address(f"judge?session={session}")]
+    assert "10 of at most" in text_of(site.freeze(kept, site.of_views(kept, views), at=views))
 
 
 def test_a_view_of_a_page_that_shows_all_has_all(kept: Workspace) -> None:
     """The Board names none in its address."""
-    chosen = address.of_views(kept, [address.read("board")])
+    chosen = site.of_views(kept, [choice.read_address("board")])
     assert set(ENCODERS) <= set(chosen.encoders)
 
 
 def test_a_view_that_names_what_is_not_there_is_refused(kept: Workspace) -> None:
     """A page that is not frozen, a session that is gone."""
-    views = [address.read("jobs?run=1")]
+    views = [choice.read_address("jobs?run=1")]
     with pytest.raises(UserError, match="no page 'jobs'"):
-        site.freeze(kept, address.of_views(kept, views), at=views)
+        site.freeze(kept, site.of_views(kept, views), at=views)
     with pytest.raises(StoreError, match="no session"):
-        address.of_views(kept, [address.read("judge?session=unknown")])
+        site.of_views(kept, [choice.read_address("judge?session=unknown")])
 
 
 def test_what_a_view_names_is_not_named_again(kept: Workspace, tmp_path: Path) -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import gradio as gr
 import pytest
 from starlette.testclient import TestClient
 
+from theodolite.app import ui
 from theodolite.app.web import template
+from theodolite.app.workspace import Workspace
 
 
 @pytest.fixture
@@ -47,3 +50,25 @@ def test_every_script_bears_the_number(launch, monkeypatch):
     scripts = re.findall(r"<script(?! type=.application/json)[^>]*>", page)
     assert scripts
     assert all('nonce="' in script for script in scripts)
+
+
+def test_every_component_of_the_app_is_listed(tmp_path: Path) -> None:
+    """Each with its script, and all files are there; another version may write its list anew."""
+    demo = ui.build(Workspace(tmp_path))
+    kinds = {block.get_block_name() for block in demo.blocks.values()}
+    assert kinds >= {"dropdown", "html", "textbox"}
+    for kind in kinds:
+        assert any(name.endswith(".js") for name in template.component_files([kind])), kind
+    files = template.component_files(kinds)
+    assert len(files) == len(set(files))
+    assert all((template.ASSETS / name).is_file() for name in files)
+
+
+def test_a_list_that_cannot_be_read_is_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No file, or one that says something else."""
+    monkeypatch.setattr(template, "ASSETS", tmp_path)
+    assert template.component_files(["html"]) == []
+    (tmp_path / "core-1.js").write_text("html:{component:()=>v(()=>import(`./x.js`)}")
+    assert template.component_files(["html"]) == []

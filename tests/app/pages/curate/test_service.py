@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from theodolite.app.pages.curate import page as curation_page
 from theodolite.app.pages.curate import service as curations
 from theodolite.app.pages.curate import tables as curation_tables
-from theodolite.app.pages.curate import views as curation_views
 from theodolite.app.pages.data import service as uploads
 from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
@@ -104,12 +104,14 @@ def test_the_csv_has_every_row_and_the_text_as_it_is(workspace: Workspace) -> No
         rows = list(csv.DictReader(io.StringIO(text)))
         assert len(rows) == 6
         assert sentence in {row["sentence"] for row in rows}
-    assert f"{found.key}.csv?spreadsheet=1" in curation_views.html(found, "random:32")
+    assert f"{found.key}.csv?spreadsheet=1" in curation_page.results_html(found, "random:32")
 
 
 def test_markup_in_a_sentence_stays_text(workspace: Workspace) -> None:
     """In the table of the page, and in its links."""
-    html = curation_views.html(ask(workspace, "typical", encoder="random:32", many=3), "random:32")
+    html = curation_page.results_html(
+        ask(workspace, "typical", encoder="random:32", many=3), "random:32"
+    )
     assert "&lt;b&gt;A bird" in html
     assert "<b>A bird" not in html
 

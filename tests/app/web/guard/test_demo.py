@@ -18,7 +18,7 @@ from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.pages.geometry import service as geometry
 from theodolite.app.pages.search import service as retrieval
 from theodolite.app.web.guard.limits import Limits
-from theodolite.app.web.sessions import Session
+from theodolite.app.web.guard.server import Session
 from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
 
