@@ -13,7 +13,7 @@ import typer
 from theodolite.app import formats
 from theodolite.app.publish import choice as choices
 from theodolite.app.publish import folder as folders
-from theodolite.app.publish import leaving, source, targets
+from theodolite.app.publish import manifest, source, targets
 from theodolite.app.publish import upload as hub
 from theodolite.app.publish.mask import Mask
 from theodolite.app.publish.targets import Target
@@ -142,7 +142,7 @@ def publish(
             workspace, encoder or [], tasks, mask, collection or [], training or []
         )
     made = _made(workspace, chosen, place, pages, views, texts=texts, title=title)
-    emit(leaving.listed(workspace, chosen, made), leaving.COLUMNS, as_json)
+    emit(manifest.rows(workspace, chosen, made), manifest.COLUMNS, as_json)
     if not yes:
         _ask(folder)
     folders.write(folder, made.files)

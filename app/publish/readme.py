@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from theodolite.app import formats
 from theodolite.app.publish import live, targets
-from theodolite.app.publish.leaving import OURS, UNSTATED
+from theodolite.app.publish.manifest import OURS, UNSTATED
 
 if TYPE_CHECKING:
     from theodolite.app.publish.site import Site

@@ -138,7 +138,7 @@ def build(workspace: Workspace) -> None:
         shown["table"],
         go,
         notice,
-        load=partial(_loaded, workspace),
+        load=partial(_fill, workspace),
         show=show,
         make=lambda values: service.run_check(workspace, _spec(values)),
         refill={
@@ -148,7 +148,7 @@ def build(workspace: Workspace) -> None:
     )
 
 
-def _loaded(workspace: Workspace, values: Values, request: gr.Request) -> dict[str, Any]:
+def _fill(workspace: Workspace, values: Values, request: gr.Request) -> dict[str, Any]:
     """The values of the controls from the address."""
     place, collection = collections.filled(workspace, values.collection)
     other, against = collections.filled(workspace, values.against, place)

@@ -74,13 +74,13 @@ def build(workspace: Workspace) -> None:
         shown["missing"],
         shown["measure"],
         notice,
-        load=partial(_loaded, workspace),
+        load=partial(_fill, workspace),
         show=show,
         make=lambda values: densities.measure(workspace, choices.need(values.encoder), values.task),
     )
 
 
-def _loaded(workspace: Workspace, values: Values, request: gr.Request) -> dict[str, Any]:
+def _fill(workspace: Workspace, values: Values, request: gr.Request) -> dict[str, Any]:
     """The values of the controls from the address."""
     tasks = densities.pair_tasks(workspace)
     named = values.task or ""

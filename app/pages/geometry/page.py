@@ -123,14 +123,14 @@ def build(workspace: Workspace) -> None:
         shown["missing"],
         shown["measure"],
         notice,
-        load=partial(_loaded, workspace),
+        load=partial(_fill, workspace),
         show=show,
         make=make,
         refill={"dataset": refill},
     )
 
 
-def _loaded(workspace: Workspace, values: Values, request: gr.Request) -> dict[str, Any]:
+def _fill(workspace: Workspace, values: Values, request: gr.Request) -> dict[str, Any]:
     """The values of the controls from the address."""
     dataset, offered = collections.filled(workspace, values.dataset, service.opening(workspace))
     return {

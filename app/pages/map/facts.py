@@ -24,7 +24,7 @@ NEIGHBOURS = 15
 _CELLS = 256
 
 
-def at_once(dataset: Dataset, sentences: Sequence[str], points: np.ndarray) -> Facts:
+def quick_facts(dataset: Dataset, sentences: Sequence[str], points: np.ndarray) -> Facts:
     """The facts that are fast to compute: labels of the data set, length, density."""
     facts = Facts()
     for key, name, values in labels(dataset):
@@ -80,7 +80,7 @@ def density(points: np.ndarray) -> np.ndarray:
     return np.log10(np.maximum(smooth[cells[:, 0], cells[:, 1]], 1e-6)).astype(np.float32)
 
 
-def measured(
+def measure(
     facts: Facts,
     vectors: np.ndarray,
     sentences: Sequence[str],

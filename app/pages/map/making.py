@@ -63,10 +63,10 @@ def make(workspace: Workspace, job: MapJob, key: str, tick: ProgressCallback) ->
         workspace.store.projections.end_unfinished(key)
     points, projected = plane[which], time.perf_counter()
     dataset = workspace.catalog.load(job.dataset)
-    facts = map_facts.at_once(dataset, sentences, points)
+    facts = map_facts.quick_facts(dataset, sentences, points)
     trust: dict[str, Any] = {}
     if job.method != "quick":
-        trust = map_facts.measured(
+        trust = map_facts.measure(
             facts,
             vectors,
             sentences,

@@ -101,14 +101,14 @@ def build(workspace: Workspace) -> None:
         shown["trust"],
         go,
         notice,
-        load=partial(_loaded, workspace),
-        show=partial(_shown, workspace),
+        load=partial(_fill, workspace),
+        show=partial(_show, workspace),
         make=lambda values: queue_unless_stored(workspace, _spec(values)),
     )
     report_button(controls, notice, partial(_report, workspace))
 
 
-def _loaded(workspace: Workspace, values: Values, request: gr.Request) -> dict[str, Any]:
+def _fill(workspace: Workspace, values: Values, request: gr.Request) -> dict[str, Any]:
     """The values of the controls from the address."""
     place, collection = collections.filled(workspace, values.collection)
     encoder = next(iter(choices.from_address(workspace, request)), None)
@@ -144,7 +144,7 @@ def _report(workspace: Workspace, values: Values) -> Report:
     return answers.map_of(workspace, spec)
 
 
-def _shown(workspace: Workspace, values: Values, session: str | None) -> Iterator[Named]:
+def _show(workspace: Workspace, values: Values, session: str | None) -> Iterator[Named]:
     """Yield progress, then the map, or its principal components, or what to do."""
     spec = _spec(values)
     alive = bool(values.run) and workspace.store.runs.get(values.run)["state"] in LIVE
@@ -152,7 +152,7 @@ def _shown(workspace: Workspace, values: Values, session: str | None) -> Iterato
     def drawn(found: service.StoredMap) -> dict[str, Any]:
         meanwhile = found.info["method"] != spec.method != "pca"
         making = spec.key(workspace) if meanwhile and alive else ""
-        return views.drawn(workspace, found, values.seen, meanwhile, making)
+        return views.render(workspace, found, values.seen, meanwhile, making)
 
     for shown in run_panel.awaited(
         workspace,

@@ -72,7 +72,7 @@ def stored(workspace: Workspace, key: str) -> StoredMap | None:
 
     The last few maps stay open: a page requests the same map many times.
     """
-    kept = _kept(workspace, key)
+    kept = _row(workspace, key)
     if kept is None:
         return None
     try:
@@ -80,7 +80,7 @@ def stored(workspace: Workspace, key: str) -> StoredMap | None:
     except UserError:
         return None
     place = (workspace.store.folder, key, dataset.hash)
-    return _open.get(place, lambda: _opened(workspace, key, *kept))
+    return _open.get(place, lambda: _read(workspace, key, *kept))
 
 
 def shipped(workspace: Workspace, question: Mapping[str, Any]) -> StoredMap | None:
@@ -89,7 +89,7 @@ def shipped(workspace: Workspace, question: Mapping[str, Any]) -> StoredMap | No
     return stored(workspace, key) if key else None
 
 
-def _kept(workspace: Workspace, key: str) -> tuple[dict[str, Any], dict[str, np.ndarray]] | None:
+def _row(workspace: Workspace, key: str) -> tuple[dict[str, Any], dict[str, np.ndarray]] | None:
     """Facts and arrays of a stored map, else of a shipped one."""
     row = workspace.store.projections.get(key)
     return _shipped_map(key) if row is None else (dict(row["info"]), arrays(row))
@@ -99,7 +99,7 @@ _open: Recent[tuple[Path, str, str], StoredMap | None] = Recent(6)
 """Maps by store, key and hash of the data set."""
 
 
-def _opened(
+def _read(
     workspace: Workspace, key: str, info: dict[str, Any], values: dict[str, np.ndarray]
 ) -> StoredMap | None:
     sentences, data_hash = workspace.catalog.sentences(info["dataset"])
@@ -151,7 +151,8 @@ def point(workspace: Workspace, found: StoredMap, number: int, k: int) -> dict[s
         hits = _nearest(found, rows, rows[number], k, number)
     neighbours = [hit | {"kept": hit["id"] in near} for hit in hits]
     facts = [
-        (column.name, _shown(column, found.values[column.key][number])) for column in found.columns
+        (column.name, _written(column, found.values[column.key][number]))
+        for column in found.columns
     ]
     return {
         "text": formats.encodable(found.sentences[number]),
@@ -212,7 +213,7 @@ def drawn_at_once(workspace: Workspace, encoder: str, dataset: str) -> bool:
     return few and not missing(workspace, encoder, dataset)
 
 
-def _shown(column: MapColumn, value: Any) -> str:
+def _written(column: MapColumn, value: Any) -> str:
     if column.kind == "label":
         return formats.encodable(column.labels[value])
     return f"{value:.3g}" if value == value else "not measured"
@@ -279,7 +280,7 @@ def contained(found: StoredMap) -> tuple[dict[str, Any], dict[str, bytes]]:
 
     An opened point has neighbours if the map has `nearest`.
     """
-    near = None if found.nearest is None else _marked(found, *found.nearest)
+    near = None if found.nearest is None else _mark(found, *found.nearest)
     parts, shared = _parts(found, 0 if near is None else near[0].shape[1])
     return parts, {**dict(_numbers(found, near)), **shared[parts["texts"]]()}
 
@@ -302,7 +303,7 @@ def files(workspace: Workspace, value: Mapping[str, Any]) -> tuple[dict[str, Any
     static = {"parts": parts, "placing": False, "decoding": False, "training": ""}
 
     def numbers() -> dict[str, bytes]:
-        near = _marked(found, *nearest(workspace, found, k)) if k else None
+        near = _mark(found, *nearest(workspace, found, k)) if k else None
         return dict(_numbers(found, near))
 
     return dict(value) | static, {value["url"]: numbers, **shared}
@@ -317,7 +318,7 @@ def _parts(found: StoredMap, k: int) -> tuple[dict[str, Any], Folders]:
 def _numbers(
     found: StoredMap, near: tuple[np.ndarray, np.ndarray] | None
 ) -> Iterator[tuple[str, bytes]]:
-    """The files of numbers, given what `_marked` returns."""
+    """The files of numbers, given what `_mark` returns."""
     yield "points", found.points.astype("<f4").tobytes()
     for column in found.columns:
         kind = "<u2" if column.kind == "label" else "<f4"
@@ -329,9 +330,7 @@ def _numbers(
         yield f"near-{number}", marked + cosines
 
 
-def _marked(
-    found: StoredMap, ids: np.ndarray, cosines: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+def _mark(found: StoredMap, ids: np.ndarray, cosines: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Mark the nearest neighbours in the full space that are near on the map too.
 
     Returns:

@@ -22,7 +22,7 @@ COLOURS = ("label", "cluster", "topic1", "part", "role", "length")
 """Default colour columns of a map, in order of preference."""
 
 
-def drawn(
+def render(
     workspace: Workspace,
     found: StoredMap,
     view: Mapping[str, Any],

@@ -98,7 +98,7 @@ def _column(
     from theodolite.engine.encoders.variants import baseline
     from theodolite.engine.search.index import Index
 
-    described = in_browser.described(workspace.bound(name, collection))
+    described = in_browser.describe(workspace.bound(name, collection))
     # Encoding with word vectors is fast; with other encoders it could take minutes.
     if not baseline(name) and vectors.missing(workspace, name, collection) > vectors.SMALL:
         return {}, {}, []
@@ -110,7 +110,7 @@ def _column(
         return {"neighbours": {"per": PER_FILE, "parts": neighbours}}, held, nearest
     runs, held = described
     points, axes = _fewer(rows)
-    column, more = in_browser.packed("vectors/rows", points, PART)
+    column, more = in_browser.pack("vectors/rows", points, PART)
     if axes is not None:
         column["axes"], projected = in_browser.one("vectors/axes", axes.tobytes())
         more |= projected

@@ -32,7 +32,7 @@ PART = 65_536
 """Approximate bytes of word vectors per file: the download for one rare word."""
 
 
-def described(encoder: Encoder) -> Described | None:
+def describe(encoder: Encoder) -> Described | None:
     """Describe an encoder for a page, with the files that run it.
 
     Returns:
@@ -54,7 +54,7 @@ def described(encoder: Encoder) -> Described | None:
     return None
 
 
-def packed(name: str, rows: np.ndarray, part: int = PART) -> Described:
+def pack(name: str, rows: np.ndarray, part: int = PART) -> Described:
     """Pack vectors for `js/search/rows.js`, in parts that are fetched one by one.
 
     Args:
@@ -67,7 +67,7 @@ def packed(name: str, rows: np.ndarray, part: int = PART) -> Described:
     """
     many = max(1, part // rows.shape[1])
     mean = _mean(rows)
-    whole, steps = quantised(rows if mean is None else rows - mean)
+    whole, steps = quantise(rows if mean is None else rows - mean)
     steps[~rows.any(axis=1)] = np.nan
     blocks = (slice(start, start + many) for start in range(0, len(rows), many))
     parts, held = in_parts(
@@ -96,7 +96,7 @@ def one(name: str, data: bytes) -> tuple[str, Held]:
     return f"{parts['at']}-0", held
 
 
-def quantised(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def quantise(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Quantise rows to int8.
 
     Args:
@@ -113,14 +113,14 @@ def quantised(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _mean(rows: np.ndarray) -> np.ndarray | None:
     """The mean of the rows, if quantising around it gives smaller steps; else None."""
     mean = rows.mean(axis=0)
-    around = [np.square(quantised(some)[1]).sum() for some in (rows, rows - mean)]
+    around = [np.square(quantise(some)[1]).sum() for some in (rows, rows - mean)]
     return mean if around[1] < around[0] else None
 
 
 def _of_words(source: WordVectors) -> Described:
     many = min(len(source.table), MAX_BYTES // source.dim)
     words, listed = one("encoders/vocabulary", _json(source.vocabulary[:many]))
-    rows, held = packed("encoders/words", source.table[:many])
+    rows, held = pack("encoders/words", source.table[:many])
     about = {"kind": "words", "words": words, "known": many, "of": len(source.table)}
     return rows | about, listed | held
 
@@ -132,7 +132,7 @@ def _of_tokens(source: WordLlama) -> Described:
     pairs = np.array([[numbers[token] for token in pair] for pair in source.bpe["merges"]], "<u2")
     words, listed = one("encoders/vocabulary", _json(vocabulary))
     merges, ranked = one("encoders/merges", pairs.tobytes())
-    rows, held = packed("encoders/words", source.table)
+    rows, held = pack("encoders/words", source.table)
     about = {"kind": "tokens", "words": words, "merges": merges, "special": source.bpe["special"]}
     return rows | about, listed | ranked | held
 

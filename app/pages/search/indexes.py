@@ -37,7 +37,7 @@ def key(fingerprint: str, data_hash: str, format_: int = FORMAT) -> str:
     return hash_of(KIND, str(format_), fingerprint, data_hash)
 
 
-def opened(
+def open_index(
     workspace: Workspace, encoder: Encoder, sentences: Sequence[str], data_hash: str
 ) -> MappedIndex | None:
     """Open the index; None if it was not built. Queries read vectors from the vector cache."""

@@ -111,7 +111,7 @@ def runs(workspace: Workspace, collection: str) -> list[RunRow]:
     return [run for run in every if run["spec"]["dataset"] == collection]
 
 
-def readied(
+def prepare(
     workspace: Workspace, encoder: str, dataset: str, opened: Searchable, *, start: bool
 ) -> RunRow | None:
     """Return the last run that prepares a collection for search.
@@ -130,7 +130,7 @@ def readied(
     return found
 
 
-def searched(workspace: Workspace, encoder: str, dataset: str, opened: Searchable) -> None:
+def count_search(workspace: Workspace, encoder: str, dataset: str, opened: Searchable) -> None:
     """Count a search of a large collection, and queue its index at `OFTEN`; ignores visitors."""
     if workspace.read_only or not opened.is_exact or not indexes.is_large(len(opened.sentences)):
         return

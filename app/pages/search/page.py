@@ -127,7 +127,7 @@ def build(workspace: Workspace) -> None:
     outputs = [*shown.values()]
 
     def load(request: gr.Request) -> Answer:
-        found = _loaded(workspace, controls, request)
+        found = _fill(workspace, controls, request)
         flickr = gr.update(visible=_has(workspace, FLICKR))
         return found | dict.fromkeys(examples, flickr)
 
@@ -189,7 +189,7 @@ def _has(workspace: Workspace, dataset: str) -> bool:
     return any(info.name == dataset for info in workspace.catalog.list())
 
 
-def _loaded(workspace: Workspace, controls: Controls, request: gr.Request) -> dict[Any, Any]:
+def _fill(workspace: Workspace, controls: Controls, request: gr.Request) -> dict[Any, Any]:
     """The values of the controls from the address."""
     values = controls.from_address(request)
     place, collection = collections.filled(workspace, values.collection)

@@ -119,7 +119,7 @@ class Exact:
         """Encode the lacking sentences."""
         total = len(self._there)
         for block in self._blocks():
-            moved = None if progress is None else partial(_moved, progress, self.size, total)
+            moved = None if progress is None else partial(_report, progress, self.size, total)
             rows = self.encoder.encode([self._sentences[i] for i in block.tolist()], moved)
             self._take(block, rows)
 
@@ -139,7 +139,7 @@ class Exact:
             self._there[positions] = True
 
 
-def _moved(progress: Progress, before: int, total: int, done: int, of: int) -> None:
+def _report(progress: Progress, before: int, total: int, done: int, of: int) -> None:
     progress(before + done, total)
 
 
@@ -148,7 +148,7 @@ def so_far(workspace: Workspace, spec: str, collection: str) -> Searchable:
 
     With an encoder that has a fitted step, nothing can be found until all is encoded.
     """
-    opened = _opened(workspace, spec, collection)
+    opened = _open(workspace, spec, collection)
     if not isinstance(opened.index, Exact) or opened.needs_index:
         return opened
     if vectors.is_fitted(opened.encoder):
@@ -162,22 +162,22 @@ def open_collection(
     workspace: Workspace, spec: str, collection: str, progress: Progress | None = None
 ) -> Searchable:
     """Open a whole collection: with its index if it has one, else exact, encoding the rest."""
-    opened = _opened(workspace, spec, collection)
+    opened = _open(workspace, spec, collection)
     if opened.needs_index and progress is not None:  # a command waits; a page queues a run instead
         indexes.make(workspace, spec, collection, progress)
-        opened = _opened(workspace, spec, collection)
+        opened = _open(workspace, spec, collection)
     if isinstance(opened.index, Exact):
         opened.index.complete(progress)
     return replace(opened, lacking=0)
 
 
-def _opened(workspace: Workspace, spec: str, collection: str) -> Searchable:
+def _open(workspace: Workspace, spec: str, collection: str) -> Searchable:
     """Open a collection with its index, else with the vectors loaded before."""
     sentences, data_hash = workspace.catalog.sentences(collection)
     encoder = workspace.bound(spec, collection)
     key = (workspace.store.folder, encoder.fingerprint, data_hash)
     if indexes.is_large(len(sentences)):
-        mapped = _mapped.get(key) or indexes.opened(workspace, encoder, sentences, data_hash)
+        mapped = _mapped.get(key) or indexes.open_index(workspace, encoder, sentences, data_hash)
         if mapped is not None:
             with _lock:
                 _exact.pop(key, None)

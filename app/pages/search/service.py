@@ -194,14 +194,14 @@ def nearest_in(opened: Searchable, queries: Sequence[str], limits: int | Limits)
 
     if not queries or not all(query.strip() for query in queries):
         raise UserError("The query is empty.", "Write a sentence or a few words.", code="missing")
-    return _found(opened, Typed(query_side(opened.encoder)).encode(list(queries)), limits)
+    return _search(opened, Typed(query_side(opened.encoder)).encode(list(queries)), limits)
 
 
 def around(
     workspace: Workspace, spec: str, collection: str, points: np.ndarray, limits: int | Limits
 ) -> list[list[Hit]]:
     """Return the nearest sentences of the collection for points of the space, nearest first."""
-    return _found(open_collection(workspace, spec, collection), points, limits)
+    return _search(open_collection(workspace, spec, collection), points, limits)
 
 
 def alike(
@@ -236,11 +236,11 @@ def alike_in(
     wide = limits if isinstance(limits, Limits) else Limits(limits)
     known = {*like, *unlike}
     more = replace(wide, k=wide.k + len(known))
-    (hits,) = _found(opened, query[None].astype(np.float32), more)
+    (hits,) = _search(opened, query[None].astype(np.float32), more)
     return [hit for hit in hits if hit.sentence not in known][: wide.k]
 
 
-def _found(opened: Searchable, vectors: np.ndarray, limits: int | Limits) -> list[list[Hit]]:
+def _search(opened: Searchable, vectors: np.ndarray, limits: int | Limits) -> list[list[Hit]]:
     wide = limits if isinstance(limits, Limits) else Limits(limits)
     cosines, ids = opened.index.search(vectors, wide.k, wide.among)
     return [
@@ -265,14 +265,14 @@ def containing(
     if not patterns:
         raise UserError("The query is empty.", "Write the words to search for.", code="missing")
     found = []
-    for i, sentence in _chosen(workspace, collection, limits):
+    for i, sentence in _candidates(workspace, collection, limits):
         folded = sentence.casefold()
         matches = [m for pattern in patterns if (m := pattern.search(folded))]
         if len(matches) == len(patterns):
             # ß folds to ss: then the positions differ, and nothing is marked
             spans = sorted(m.span() for m in matches) if len(folded) == len(sentence) else ()
             found.append((i, tuple(spans)))
-    return _spanned(workspace, collection, found, limits)
+    return _first(workspace, collection, found, limits)
 
 
 _TERM = re.compile(r'"([^"]*)"?|([^\s"]+)')
@@ -291,10 +291,10 @@ def matching(
     workspace: Workspace, collection: str, pattern: str, limits: Limits
 ) -> tuple[list[Hit], int]:
     """Return the first sentences in which a regular expression matches, and how many do."""
-    chosen = list(_chosen(workspace, collection, limits))
+    chosen = list(_candidates(workspace, collection, limits))
     found = matches(pattern, [sentence for _, sentence in chosen])
     spans = [(chosen[i][0], ((start, end),)) for i, start, end in found]
-    return _spanned(workspace, collection, spans, limits)
+    return _first(workspace, collection, spans, limits)
 
 
 def matches(pattern: str, sentences: Sequence[str]) -> list[tuple[int, int, int]]:
@@ -306,7 +306,7 @@ def matches(pattern: str, sentences: Sequence[str]) -> list[tuple[int, int, int]
         return regex.matching(pattern, sentences, seconds=seconds)
 
 
-def _chosen(workspace: Workspace, collection: str, limits: Limits) -> Iterator[tuple[int, str]]:
+def _candidates(workspace: Workspace, collection: str, limits: Limits) -> Iterator[tuple[int, str]]:
     sentences, _ = workspace.catalog.sentences(collection)
     if limits.among is None:
         yield from enumerate(sentences)
@@ -314,7 +314,7 @@ def _chosen(workspace: Workspace, collection: str, limits: Limits) -> Iterator[t
         yield from ((int(i), sentences[i]) for i in limits.among)
 
 
-def _spanned(
+def _first(
     workspace: Workspace, collection: str, found: Sequence[tuple[int, Spans]], limits: Limits
 ) -> tuple[list[Hit], int]:
     sentences, _ = workspace.catalog.sentences(collection)

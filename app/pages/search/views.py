@@ -166,7 +166,7 @@ def _column(
         note = f"The best of {n - opened.lacking:,} sentences so far; there are {n:,}."
         return HitsColumn(name, found, took, note=note, above=waiting)
     if start:
-        job.searched(workspace, name, spec.collection, opened)
+        job.count_search(workspace, name, spec.collection, opened)
     instead = "" if any(found) else _none_near(spec)
     return HitsColumn(name, found, took, instead, _note(workspace, spec.collection, opened))
 
@@ -209,7 +209,7 @@ def _waiting(
     workspace: Workspace, name: str, collection: str, opened: searchable.Searchable, start: bool
 ) -> str:
     """The progress of the run that a column waits for, or how to start it."""
-    last = job.readied(workspace, name, collection, opened, start=start)
+    last = job.prepare(workspace, name, collection, opened, start=start)
     if last is not None and last["state"] != "done":
         return card(last)
     hint = parts.next_step(

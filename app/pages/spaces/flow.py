@@ -121,7 +121,7 @@ def _colour(group: int, count: int) -> str:
     return SERIES[group % (len(SERIES) - 1)] if group < count else _GREY
 
 
-def drawn(clusters: dict[str, Any]) -> tuple[int, int, float]:
+def extent(clusters: dict[str, Any]) -> tuple[int, int, float]:
     """Number of flows in the figure, number of all flows, and share of sentences in the figure."""
     shown = _links(clusters)
     total = sum(map(sum, clusters["counts"]))

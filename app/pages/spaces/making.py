@@ -40,7 +40,7 @@ def make(
     arrays: dict[str, np.ndarray] = {}
     report: dict[str, Any] = {}
     if not job.is_quick:
-        report, columns, arrays = measured(workspace, job, tick)
+        report, columns, arrays = measure(workspace, job, tick)
     points, regions = _onto(second, first)
     sides = ((first, first.points, first.regions), (second, points, regions))
     for key, (side, places, named) in zip(keys, sides, strict=True):
@@ -77,7 +77,7 @@ def _onto(second: StoredMap, first: StoredMap) -> tuple[np.ndarray, list[Region]
     return points, regions
 
 
-def measured(
+def measure(
     workspace: Workspace, job: SpacesJob, tick: ProgressCallback = nobody
 ) -> tuple[dict[str, Any], list[MapColumn], dict[str, np.ndarray]]:
     """Compare the two spaces in their full dimensions.

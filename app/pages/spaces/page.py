@@ -127,13 +127,13 @@ def build(workspace: Workspace) -> None:
         shown["words"],
         go,
         notice,
-        load=partial(_loaded, workspace),
-        show=partial(_shown, workspace),
+        load=partial(_fill, workspace),
+        show=partial(_show, workspace),
         make=lambda values: queue_unless_stored(workspace, _spec(values)),
     )
 
 
-def _loaded(workspace: Workspace, values: Values, request: gr.Request) -> dict[str, Any]:
+def _fill(workspace: Workspace, values: Values, request: gr.Request) -> dict[str, Any]:
     """The values of the controls from the address."""
     chosen = choices.from_address(workspace, request)[:2]
     offered = list(dict.fromkeys([*choices.names(workspace), *chosen]))
@@ -164,7 +164,7 @@ def _spec(values: Values) -> SpacesJob:
     )
 
 
-def _shown(workspace: Workspace, values: Values, session: str | None) -> Iterator[Named]:
+def _show(workspace: Workspace, values: Values, session: str | None) -> Iterator[Named]:
     """Yield progress, then the pair, or its principal components, or what to do."""
     spec = _spec(values)
     sentences = spec.sentences(workspace)
@@ -173,7 +173,7 @@ def _shown(workspace: Workspace, values: Values, session: str | None) -> Iterato
         # The position in an address is on the requested maps, not on the placeholders.
         waits = not pair.report and spec.method != "pca"
         view = {**values.seen, "view": ""} if waits else values.seen
-        return views.drawn(
+        return views.render(
             pair, sentences, view, moves=values.show == "move", visitor=workspace.read_only
         )
 

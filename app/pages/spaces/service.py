@@ -43,7 +43,7 @@ class Pair:
 
     Attributes:
         first, second: the maps; the second is aligned with the first.
-        report: measurements, see `app.pages.spaces.making.measured`; empty for a quick pair.
+        report: measurements, see `app.pages.spaces.making.measure`; empty for a quick pair.
     """
 
     first: StoredMap

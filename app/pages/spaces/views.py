@@ -39,7 +39,7 @@ _WHAT = (
 )
 
 
-def drawn(
+def render(
     pair: Pair, sentences: Sequence[str], view: Mapping[str, Any], *, moves: bool, visitor: bool
 ) -> dict[str, Any]:
     """All views below the controls, by name.
@@ -304,7 +304,7 @@ def _agreement(report: dict[str, Any]) -> str:
     """The clustering method, and how well the clusters agree with each other and with labels."""
     clusters, encoders = report["clusters"], report["encoders"]
     between = clusters["between"]
-    shown, every, share = flows.drawn(clusters)
+    shown, every, share = flows.extent(clusters)
     sentences = [
         f"{clusters['how'][0]}. The two divisions agree with V-measure "
         f"{between['v_measure']:.2f}, adjusted mutual information {between['ami']:.2f} and "

@@ -112,9 +112,9 @@ class Visitors:
             return
         if len(request.url.query) > self.limits.query:
             raise Refused(414, f"Addresses here have at most {self.limits.query:,} characters.")
-        _come_again(self._addresses.take(address_of(request)))
+        _raise_if_limited(self._addresses.take(address_of(request)))
 
-    def look_at(self, request: Request, body: bytes) -> None:
+    def check_body(self, request: Request, body: bytes) -> None:
         """Check the body of an event.
 
         Raises:
@@ -129,7 +129,7 @@ class Visitors:
             return  # Gradio answers with the error
         self._measure(payload)
         tab = payload.get("session_hash") if isinstance(payload, dict) else None
-        _come_again(self._tabs.take(f"{address_of(request)} {tab}"))
+        _raise_if_limited(self._tabs.take(f"{address_of(request)} {tab}"))
 
     def stream(self, request: Request) -> Callable[[], None] | None:
         """Count a connection that stays open; return the function to call at its end, else None.
@@ -179,7 +179,7 @@ def is_free(path: str) -> bool:
     return path in OPEN - {"/login", "/login/"} or path.startswith((*OPEN_BELOW, *OURS_STATIC))
 
 
-def _come_again(wait: float) -> None:
+def _raise_if_limited(wait: float) -> None:
     if wait:
         raise Refused(
             429,

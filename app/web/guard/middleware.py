@@ -119,7 +119,7 @@ class Guard:
         if request.method in ("GET", "HEAD"):
             return receive
         if self._visitors:
-            look = partial(self._visitors.look_at, request)
+            look = partial(self._visitors.check_body, request)
             return await bodies.bounded(request, receive, self._visitors.limits.body, look)
         return await bodies.bounded(request, receive)
 

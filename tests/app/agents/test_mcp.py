@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.errors import refused
 from tests.fakes.results import invent
 from theodolite.app.agents.allowed import Allowed
 from theodolite.app.agents.tools import MAX_ENCODERS, Tools
@@ -104,20 +105,20 @@ def test_nothing_is_opened_that_was_not_allowed(workspace: Workspace, tmp_path: 
     workspace.store.encoders.add(f"dir:{beside}", {})
     assert allowed.encoder(f"dir:{beside}") == f"dir:{beside}"
     for name in ("hub:some/data", "upload:none", str(beside)):
-        with pytest.raises(UserError, match="no data set"):
+        with refused("unknown", name):
             allowed.data(name)
 
 
 def test_what_is_too_much_is_refused(workspace: Workspace) -> None:
     """In a sentence that names the limit."""
     tools = Tools(workspace, Allowed(workspace))
-    with pytest.raises(UserError, match="at most 8"):
+    with refused("too-large", 8):
         tools.compare([f"random:{n}" for n in range(2, MAX_ENCODERS + 3)])
-    with pytest.raises(UserError, match="at most 2,000"):
+    with refused("too-large", "2,000"):
         tools.search(["x" * 2001])
-    with pytest.raises(UserError, match="at most 100"):
+    with refused("too-large", 100):
         tools.search(["x"], k=101)
-    with pytest.raises(UserError, match="at most 10"):
+    with refused("too-large", 10):
         tools.decode(["x"] * 11)
     with pytest.raises(UserError, match=r"not fetched|no data set"):
         tools.evaluate(["random:8"], "hub:some/data")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pytest
 
 from theodolite.app.components.heatmap import Cell, HeatmapColumn, HeatmapRow, grid
 
@@ -26,13 +27,8 @@ def test_it_is_one_text() -> None:
     assert row["cells"]["STS13"]["state"] == "waiting"
 
 
-def test_what_is_no_number_is_no_score() -> None:
+@pytest.mark.parametrize(("score", "read"), [(float("nan"), None), (np.float64(1.5), 1.5)])
+def test_scores_are_json(score: float, read: float | None) -> None:
     """JSON knows no NaN: one cell would take the whole table with it."""
-    made = grid([HeatmapColumn("a", "a")], [HeatmapRow("e", {"a": Cell(float("nan"))})])
-    assert json.loads(made)["rows"][0]["cells"]["a"]["score"] is None
-
-
-def test_numbers_of_numpy_are_numbers() -> None:
-    """As a metric may have left them."""
-    made = grid([HeatmapColumn("a", "a")], [HeatmapRow("e", {"a": Cell(np.float64(1.5))})])
-    assert json.loads(made)["rows"][0]["cells"]["a"]["score"] == 1.5
+    made = grid([HeatmapColumn("a", "a")], [HeatmapRow("e", {"a": Cell(score)})])
+    assert json.loads(made)["rows"][0]["cells"]["a"]["score"] == read

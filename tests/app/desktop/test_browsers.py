@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.errors import refused
 from theodolite.app.desktop import browsers
 from theodolite.app.desktop.browsers import Browser
-from theodolite.engine.errors import UserError
 
 
 @pytest.fixture(autouse=True)
@@ -51,14 +51,14 @@ def test_a_variable_names_another_with_its_options(
     monkeypatch.setenv(browsers.VARIABLE, "chromium --no-sandbox")
     assert browsers.get().command == (str(bare / "bin" / "chromium"), "--no-sandbox")
     monkeypatch.setenv(browsers.VARIABLE, "netscape")
-    with pytest.raises(UserError, match="'netscape', which is no program here"):
+    with refused("no-file", "netscape", browsers.VARIABLE):
         browsers.find()
 
 
 def test_without_one_a_sentence_says_what_to_install() -> None:
     """And a caller that can do without is told there is none."""
     assert browsers.find() is None
-    with pytest.raises(UserError, match=r"Neither Chrome, Chromium nor Edge .*Install one"):
+    with refused("unsupported", browsers.VARIABLE):
         browsers.get()
 
 

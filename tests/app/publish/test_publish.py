@@ -58,8 +58,9 @@ def test_without_a_terminal_nothing_is_written(kept: Path) -> None:
     assert kinds == {"page", "encoder", "task", "results", "files", "total"}
 
 
-def test_the_list_is_what_is_written(kept: Path) -> None:
-    """Sizes add up to those on the disk, but for the list of files itself."""
+@pytest.mark.slow
+def test_the_list_is_what_is_written_and_pages_stand_under_a_policy(kept: Path) -> None:
+    """Sizes add up to those on the disk; scripts are files, none in the HTML or an attribute."""
     *rows, done = objects(theodolite("publish", str(kept), "--yes", "--json"))
     sizes = {path: path.stat().st_size for path in kept.rglob("*") if path.is_file()}
     total = sum(sizes.values()) - (kept / folder.LIST).stat().st_size
@@ -74,18 +75,11 @@ def test_the_list_is_what_is_written(kept: Path) -> None:
         "Interpolate",
         "Arithmetic",
     }
-
-
-def test_every_page_stands_under_a_policy_and_runs_no_script_of_its_own(kept: Path) -> None:
-    """Scripts are files of the folder; none stands in the HTML, nor in an attribute."""
-    theodolite("publish", str(kept), "--yes")
     pages = {name: text for name, text in written(kept).items() if name.endswith(".html")}
     assert pages.keys() == {"index.html", *(f"{name}/index.html" for name in PATHS)}
-    assert "'unsafe-eval'" not in POLICY
-    assert "script-src 'self';" in POLICY
+    assert "'unsafe-eval'" not in POLICY and "script-src 'self';" in POLICY
     for text in pages.values():
-        assert f'content="{POLICY}"' in text
-        assert "onclick" not in text
+        assert f'content="{POLICY}"' in text and "onclick" not in text
         inline = text.replace('<script type="application/json"', "").replace("<script src=", "")
         assert "<script" not in inline.replace('<script type="module" src=', "")
 

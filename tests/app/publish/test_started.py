@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from tests.engine.encoders.models import save
+from tests.errors import refused
 from theodolite.app.publish import started
 from theodolite.app.workspace import Workspace
 from theodolite.engine.encoders import loading, zerogpu
-from theodolite.engine.errors import UserError
 
 
 def test_a_refusal_is_told_in_plain_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -38,6 +38,6 @@ def test_a_refusal_is_told_in_plain_words(tmp_path: Path, monkeypatch: pytest.Mo
     looking = Workspace(tmp_path / "store", demo=True)
     assert looking.load(name).encode(["a cat"]).shape == (1, 32)
     gone = True
-    with pytest.raises(UserError, match="No GPU was lent for this: Quota exceeded Join"):
+    with refused("unreachable", "Quota exceeded Join"):
         looking.load(name).encode(["a dog"])
     looking.close()

@@ -25,7 +25,7 @@ from tests.fakes.started import started, steps_of
 from tests.fakes.stores import starter_store
 from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.pages.evaluate.results import evaluated
-from theodolite.app.publish import choice, folder, leaving, live, readme, source, targets
+from theodolite.app.publish import choice, folder, live, manifest, readme, source, targets
 from theodolite.app.publish.site import Site
 from theodolite.app.web.frozen import Choice
 from theodolite.app.workspace import Workspace
@@ -154,7 +154,7 @@ def test_a_masked_name_is_in_no_file(workspace: Workspace) -> None:
         chosen = choice.choose(workspace, [f"dir:{path}", "random:64"], mask=mask)
         site = live.make(workspace, chosen, target, texts=True)
         about = readme.text(workspace, chosen, site, target, "Two encoders")
-        rows = leaving.listed(workspace, chosen, site)
+        rows = manifest.rows(workspace, chosen, site)
         assert [row["name"] for row in rows if row["kind"] == "path"] == listed
     assert "its results only" in about
     ours = tuple(f"{targets.SOURCE}/{name}" for name in source.files())

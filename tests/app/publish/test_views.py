@@ -12,12 +12,12 @@ import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
+from tests.errors import refused
 from tests.fakes import reported
 from tests.fakes.command_line import objects, theodolite
 from theodolite.app.pages.judge import service as judging
-from theodolite.app.publish import choice, leaving, routes, site
+from theodolite.app.publish import choice, manifest, routes, site
 from theodolite.app.workspace import Workspace
-from theodolite.engine.errors import UserError
 from theodolite.store.errors import StoreError
 
 ENCODERS = [*reported.PAIR, "random:64"]
@@ -44,27 +44,21 @@ def test_answers_are_named_before_they_leave(kept: Workspace) -> None:
     """A row each; their pages are there; a judge's name is not."""
     chosen = choice.choose(kept, ENCODERS, data=["starter-topics"])
     made = site.freeze(kept, chosen, ["choose", "judge", "runs"])
-    rows = leaving.listed(kept, chosen, made)
+    rows = manifest.rows(kept, chosen, made)
     assert {"training", "judgement", "decision"} <= {row["kind"] for row in rows}
     assert {"Choose", "Judge", "Trainings"} <= set(made.pages)
     assert "zebulon" not in text_of(made)
 
 
-def test_masked_names_are_in_no_answer(kept: Workspace) -> None:
-    """Of an upload that was decided on, say."""
+def test_answers_are_masked_and_left_out_without_texts(kept: Workspace) -> None:
+    """A sheet has examples, a session its last question; curves stay."""
     chosen = choice.choose(kept, ENCODERS, mask="names", data=["upload:topics"])
     made = site.freeze(kept, chosen, ["choose", "runs"])
-    assert "upload:data-1" in text_of(made)
-    assert "upload:topics" not in text_of(made)
-
-
-def test_without_texts_no_answer_shows_any(kept: Workspace) -> None:
-    """A sheet has examples, a session its last question: both stay; curves go."""
+    assert "upload:data-1" in text_of(made) and "upload:topics" not in text_of(made)
     chosen = choice.choose(kept, ENCODERS, data=["starter-topics"])
     made = site.freeze(kept, chosen, texts=False)
     assert not {"Choose", "Judge"} & set(made.pages)
-    assert "Trainings" in made.pages
-    assert made.texts == {}
+    assert "Trainings" in made.pages and made.texts == {}
 
 
 def test_only_trainings_of_what_is_published_go_along(kept: Workspace) -> None:
@@ -72,7 +66,7 @@ def test_only_trainings_of_what_is_published_go_along(kept: Workspace) -> None:
     (run,) = kept.store.runs.list(kinds=["train"])
     assert choice.choose(kept, list(reported.PAIR)).trainings == ()
     assert choice.choose(kept, list(reported.PAIR), trainings=[run["id"]]).trainings == (run["id"],)
-    with pytest.raises(UserError, match="no training"):
+    with refused("unknown", "unknown"):
         choice.choose(kept, ENCODERS, trainings=["unknown"])
 
 
@@ -102,21 +96,16 @@ def test_a_view_is_frozen_as_it_is_and_alone(kept: Workspace) -> None:
     assert b"url=./compare/?encoder=random%3A8" in made.files["index.html"]
     assert b"view=ranks" in made.files["index.html"]
     assert "random:64" not in text_of(made)
+    assert set(ENCODERS) <= set(site.of_views(kept, [choice.read_address("board")]).encoders)
     session = kept.store.judgements.list()[0]["id"]
     views = [choice.read_address(f"judge?session={session}")]
     assert "10 of at most" in text_of(site.freeze(kept, site.of_views(kept, views), at=views))
 
 
-def test_a_view_of_a_page_that_shows_all_has_all(kept: Workspace) -> None:
-    """The Board names none in its address."""
-    chosen = site.of_views(kept, [choice.read_address("board")])
-    assert set(ENCODERS) <= set(chosen.encoders)
-
-
 def test_a_view_that_names_what_is_not_there_is_refused(kept: Workspace) -> None:
     """A page that is not frozen, a session that is gone."""
     views = [choice.read_address("jobs?run=1")]
-    with pytest.raises(UserError, match="no page 'jobs'"):
+    with refused("unknown", "jobs"):
         site.freeze(kept, site.of_views(kept, views), at=views)
     with pytest.raises(StoreError, match="no session"):
         site.of_views(kept, [choice.read_address("judge?session=unknown")])

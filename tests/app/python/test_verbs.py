@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import theodolite as th
+from tests.errors import refused
 from tests.fakes.results import invent
 from theodolite.app.python.answers import Training
 from theodolite.engine.errors import UserError
@@ -78,7 +79,7 @@ def test_sentences_of_ones_own_are_searched_without_a_store(tmp_path: Path) -> N
     html = found._repr_html_()
     assert HOSTILE not in html and HOSTILE not in seen(html)
     assert "\\u003cimg src=x" in seen(html)
-    with pytest.raises(UserError, match="Words, patterns and labels"):
+    with refused("conflict"):
         th.search("dog", sentences, by="words")
 
 

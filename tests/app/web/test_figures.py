@@ -86,21 +86,16 @@ def test_the_headline_names_the_encoder_with_the_least_overlap() -> None:
 
 
 def test_forest_draws_the_interval_it_was_given() -> None:
-    """The error bars reach from low to high; a tie is a hollow mark."""
+    """From low to high; a tie is a hollow mark; encoders differ in shape and place too."""
     drawn = figures.forest([interval("STS12", 2.0, 0.5), interval("STS13", 0.1, 0.4)], "wordllama")
     (trace,) = go.Figure(drawn).data
     assert list(trace.x) == [2.0, 0.1]
     assert list(trace.error_x.array) == pytest.approx([0.5, 0.4])
     assert list(trace.error_x.arrayminus) == pytest.approx([0.5, 0.4])
     assert list(trace.marker.symbol) == ["circle", "circle-open"]
-
-
-def test_forest_tells_encoders_apart_without_colour() -> None:
-    """Each has its own shape and its own place in the row."""
     drawn = figures.forest([interval("STS12", 2, 1, "a"), interval("STS12", 2, 1, "b")], "c")
     first, second = go.Figure(drawn).data
-    assert first.marker.symbol != second.marker.symbol
-    assert first.y[0] < second.y[0]
+    assert first.marker.symbol != second.marker.symbol and first.y[0] < second.y[0]
 
 
 def test_the_forest_headline_counts_real_differences_and_ties() -> None:

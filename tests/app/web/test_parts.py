@@ -11,18 +11,7 @@ import pytest
 
 from theodolite.app.web import parts
 from theodolite.app.web.controls import with_notice
-from theodolite.engine.errors import PlacedError, UserError
-
-
-def test_what_a_person_got_wrong_becomes_a_notice() -> None:
-    """Message and hint as text; the other components keep what they show."""
-
-    def wrong() -> None:
-        raise UserError("<b>That</b> is no file.", "Choose another.")
-
-    (notice,) = with_notice(wrong, "notice")().values()
-    assert "&lt;b&gt;That&lt;/b&gt; is no file." in notice
-    assert "Choose another." in notice
+from theodolite.engine.errors import PlacedError
 
 
 def test_the_place_of_a_slip_is_marked() -> None:
@@ -37,17 +26,6 @@ def test_rows_for_a_file_are_json_within_an_attribute() -> None:
     html = parts.csv_button("Save", "a.csv", [["name", "score"], ['<"b">', float("nan")]])
     (data,) = re.findall(r'data-rows="([^"]*)"', html)
     assert json.loads(unescape(data)) == [["name", "score"], ['<"b">', None]]
-
-
-def test_our_own_faults_are_not_shown(caplog: pytest.LogCaptureFixture) -> None:
-    """A person reads that it is not theirs; the log has the rest."""
-
-    def broken() -> None:
-        raise KeyError("inner secret")
-
-    (notice,) = with_notice(broken, "notice")().values()
-    assert "inner secret" not in notice
-    assert "inner secret" in caplog.text
 
 
 @pytest.mark.parametrize("follow", [False, True], ids=["at once", "value by value"])

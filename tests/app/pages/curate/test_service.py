@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.errors import refused
 from theodolite.app.pages.curate import page as curation_page
 from theodolite.app.pages.curate import service as curations
 from theodolite.app.pages.curate import tables as curation_tables
@@ -57,7 +58,7 @@ def test_an_answer_is_kept_and_found_by_its_key(workspace: Workspace) -> None:
 
 def test_leaks_between_two_collections(workspace: Workspace) -> None:
     """A collection against itself is refused; against another, twins are named."""
-    with pytest.raises(UserError, match="two different parts"):
+    with refused("conflict"):
         curations.spec("leaks", "upload:lines", encoder="random:8")
     found = ask(workspace, "leaks", encoder="random:32", threshold=1.0, against="starter-pairs")
     assert found.info["exact"] == 0

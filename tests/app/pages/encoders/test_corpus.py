@@ -66,7 +66,7 @@ def assert_whole(file: Path, out: Path) -> None:
 
 
 def test_files_become_a_folder_that_says_what_it_is(home: Path) -> None:
-    """And asked again, it is read and not encoded again."""
+    """Asked again, it is read and not encoded again."""
     more = home / "more.txt"
     more.write_text("one more\n")
     verb = [*arguments(corpus(home, 10), home / "out", rows=4), str(more), "--json"]
@@ -77,14 +77,6 @@ def test_files_become_a_folder_that_says_what_it_is(home: Path) -> None:
     manifest = (home / "out" / "manifest.json").stat().st_mtime_ns
     assert objects(theodolite(*verb)) == [row]
     assert (home / "out" / "manifest.json").stat().st_mtime_ns == manifest
-
-
-def test_vectors_of_a_corpus_stay_out_of_the_store(home: Path) -> None:
-    """They would lie on the disk twice."""
-    theodolite(*arguments(corpus(home, 10), home / "out", rows=4))
-    with_store = Workspace(home / "store")
-    assert with_store.store.vectors.usage() == {}
-    with_store.close()
 
 
 def test_a_queued_corpus_is_a_run_with_a_unit_for_each_shard(home: Path) -> None:
@@ -143,7 +135,7 @@ def test_it_is_a_data_set_whose_vectors_are_read_in_the_folder(home: Path) -> No
     indexes.make(workspace, "random:8", "corpus:out")
     encoder = workspace.load("random:8")
     sentences, data_hash = workspace.catalog.sentences("corpus:out")
-    index = indexes.opened(workspace, encoder, sentences, data_hash)
+    index = indexes.open_index(workspace, encoder, sentences, data_hash)
     assert index is not None
     found = index.search(encoder.encode(["sentence 7 of the corpus"]), 1)[1]
     assert sentences[found[0, 0]] == "sentence 7 of the corpus"

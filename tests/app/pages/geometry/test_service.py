@@ -10,13 +10,15 @@ import numpy as np
 import pytest
 from scipy.spatial import distance
 
+from tests.errors import refused
+from tests.fakes.results import invent
 from tests.fakes.workers import do_units
+from theodolite.app.pages.geometry import densities
 from theodolite.app.pages.geometry import service as geometry
 from theodolite.app.pages.geometry import views as geometry_views
 from theodolite.app.pages.geometry.job import GeometryJob
 from theodolite.app.workspace import Workspace
 from theodolite.engine.datasets.types import LabelledPairs, PairPart, ScoredPairs, Sentences
-from theodolite.engine.errors import UserError
 
 
 @pytest.fixture(scope="module")
@@ -68,11 +70,26 @@ def test_more_than_can_be_paired_are_drawn() -> None:
 
 
 def test_bad_questions_are_refused() -> None:
-    """A split that is not there, a collection of one."""
-    with pytest.raises(UserError, match="no split"):
+    with refused("unknown", "train", "dev"):
         geometry.take(pairs(dev=("a", "b", 1.0), test=("a", "c", 1.0)), "train")
-    with pytest.raises(UserError, match="1 sentence here"):
+    with refused("too-few", "1 sentence"):
         geometry.take(Sentences("mine", ["x"]))
+
+
+def test_pages_begin_with_sts_b_once_it_was_measured(data_root: Path, tmp_path: Path) -> None:
+    """Before, with what ships; Distributions also with the first task there is."""
+    workspace = Workspace(tmp_path / "store", data_root)
+    tasks = ["mine", "StarterSTS", "STSBenchmark"]
+    assert geometry.opening(workspace) == "starter-pairs"
+    assert densities.opening(workspace, tasks) == "StarterSTS"
+    geometry.measure(workspace, "random:8", "STSBenchmark")
+    invent(workspace, "random:8", "STSBenchmark", 0.7)
+    assert geometry.opening(workspace) == densities.opening(workspace, tasks) == "STSBenchmark"
+    assert densities.opening(workspace, ["mine"]) == "mine"
+    workspace.close()
+    without = Workspace(tmp_path / "other")
+    assert geometry.opening(without) == "starter-pairs"
+    without.close()
 
 
 def test_alignment_under_both_rules_is_that_of_scipy(

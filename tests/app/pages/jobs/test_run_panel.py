@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import threading
-import time
+from collections.abc import Callable
+from types import SimpleNamespace
 
 import pytest
 
@@ -11,47 +11,40 @@ from theodolite.app.pages.jobs import run_panel
 from theodolite.app.pages.jobs.run_panel import moved, wait_for_move
 from theodolite.app.workspace import Workspace
 
-LONG = 20.0
-"""Seconds that even a busy machine takes for nothing else."""
+
+@pytest.fixture
+def steps(monkeypatch: pytest.MonkeyPatch) -> list[Callable[[], object]]:
+    """What happens while an answer waits, one at each look; a look too many is an IndexError."""
+    left: list[Callable[[], object]] = []
+    clock = SimpleNamespace(monotonic=lambda: 0.0, sleep=lambda _: left.pop(0)())
+    monkeypatch.setattr(run_panel, "time", clock)
+    return left
 
 
-@pytest.fixture(autouse=True)
-def patient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Answers wait longer than usual, so that the end of a wait says what ended it."""
-    monkeypatch.setattr(run_panel, "WAIT_SECONDS", LONG)
-
-
-def waited(workspace: Workspace, run: str, known: str) -> float:
-    """Seconds that an answer waits for a run."""
-    began = time.monotonic()
-    wait_for_move(workspace, run, known)
-    return time.monotonic() - began
-
-
-def test_an_answer_waits_for_the_end_of_the_run(workspace: Workspace) -> None:
-    """And no longer: a page shows a map in the moment that it is there."""
-    runs = workspace.store.runs
-    run = runs.create("project", {}, "a map")
-    runs.start(run, 1, "local-0", ["a part"])
-    known = moved(runs.get(run))
-    threading.Timer(0.2, lambda: runs.finish(run, 1, "done")).start()
-    assert 0.2 <= waited(workspace, run, known) < LONG
-    assert moved(runs.get(run)) != known
-    assert waited(workspace, run, known) < LONG
-    assert waited(workspace, run, moved(runs.get(run))) < LONG
-
-
-def test_a_unit_that_is_done_is_a_move(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+def test_an_answer_waits_for_a_unit_or_the_end_of_the_run(
+    workspace: Workspace, steps: list[Callable[[], object]]
 ) -> None:
-    """A share of a unit is none: it is shown with the next answer."""
+    """A share of a unit is no move: it is shown with the next answer."""
     runs = workspace.store.runs
     run = runs.create("project", {}, "a map")
     runs.start(run, 1, "local-0", ["the first", "the second"])
     known = moved(runs.get(run))
-    runs.progress(run, 1, 0.5, "half of it")
-    with monkeypatch.context() as hasty:
-        hasty.setattr(run_panel, "WAIT_SECONDS", 0.3)
-        assert waited(workspace, run, known) >= 0.3
-    runs.end_unit(run, 0, 1.0)
-    assert waited(workspace, run, known) < LONG
+    steps += [lambda: runs.progress(run, 1, 0.5, "half"), lambda: runs.end_unit(run, 0, 1.0)]
+    wait_for_move(workspace, run, known)
+    assert steps == []
+    wait_for_move(workspace, run, known)
+    steps += [lambda: None, lambda: runs.finish(run, 1, "done")]
+    wait_for_move(workspace, run, moved(runs.get(run)))
+    assert steps == []
+    wait_for_move(workspace, run, moved(runs.get(run)))
+
+
+def test_an_answer_does_not_wait_for_ever(
+    workspace: Workspace, steps: list[Callable[[], object]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = workspace.store.runs.create("project", {}, "a map")
+    times = iter([0.0, 0.0, run_panel.WAIT_SECONDS])
+    monkeypatch.setattr(run_panel.time, "monotonic", times.__next__)
+    steps.append(lambda: None)
+    wait_for_move(workspace, run, moved(workspace.store.runs.get(run)))
+    assert steps == []

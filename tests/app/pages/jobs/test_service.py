@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.errors import refused
 from theodolite.app.pages.jobs import service, views
 from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
@@ -58,18 +59,18 @@ def test_what_can_be_done_follows_the_state(workspace: Workspace) -> None:
 def test_what_does_not_fit_the_state_is_said(workspace: Workspace) -> None:
     """Somebody else may have been quicker: nothing is claimed that was not done."""
     run = begun(workspace, "evaluate")
-    for action, text in (
-        ("retry", "not ended yet"),
-        ("remove", "not ended yet"),
-        ("stop", "not a training"),
-        ("next", "no longer waiting"),
+    for action, code in (
+        ("retry", "conflict"),
+        ("remove", "conflict"),
+        ("stop", "wrong-kind"),
+        ("next", "stale"),
     ):
-        with pytest.raises(UserError, match=text):
+        with refused(code, run):
             service.act(workspace, action, run)
     workspace.store.runs.cancel(run)
-    with pytest.raises(UserError, match="already ended"):
+    with refused("stale", run):
         service.act(workspace, "cancel", run)
-    with pytest.raises(UserError, match="There is no action"):
+    with refused("unknown", "explode"):
         service.act(workspace, "explode", run)
 
 

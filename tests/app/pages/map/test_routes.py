@@ -60,13 +60,19 @@ def test_strangers_get_nothing(site: str, pca: maps.StoredMap, part: str) -> Non
         assert answer.status_code == 401
 
 
-def test_binaries_are_the_arrays(reader: httpx.Client, pca: maps.StoredMap) -> None:
-    """Little-endian, immutable, for visitors too."""
-    answer = reader.get(f"/theodolite/map/{pca.key}/points").raise_for_status()
+def test_numbers_and_texts_are_those_of_the_map(reader: httpx.Client, pca: maps.StoredMap) -> None:
+    """Little-endian and immutable; texts in the order asked for, words in any case."""
+    base = f"/theodolite/map/{pca.key}"
+    answer = reader.get(f"{base}/points").raise_for_status()
     assert "immutable" in answer.headers["cache-control"]
     np.testing.assert_array_equal(np.frombuffer(answer.content, "<f4").reshape(-1, 2), pca.points)
-    labels = reader.get(f"/theodolite/map/{pca.key}/column/label").content
+    labels = reader.get(f"{base}/column/label").content
     np.testing.assert_array_equal(np.frombuffer(labels, "<u2"), pca.values["label"])
+    texts = reader.get(f"{base}/texts?ids=5,0,5").json()
+    assert texts == [pca.sentences[i] for i in (5, 0, 5)]
+    found = reader.get(f"{base}/find", params={"text": "THE SEA"}).content
+    expected = [i for i, s in enumerate(pca.sentences) if "the sea" in s.lower()]
+    assert np.frombuffer(found, "<u4").tolist() == expected != []
 
 
 @pytest.mark.parametrize(
@@ -92,19 +98,6 @@ def test_what_is_not_there_is_404(reader: httpx.Client, pca: maps.StoredMap, pat
     """Nothing of a request opens a path."""
     answer = reader.get(f"/theodolite/map/{path.replace('KEY', pca.key)}")
     assert answer.status_code == 404
-
-
-def test_texts_by_number(reader: httpx.Client, pca: maps.StoredMap) -> None:
-    """In the order asked for."""
-    found = reader.get(f"/theodolite/map/{pca.key}/texts?ids=5,0,5").json()
-    assert found == [pca.sentences[i] for i in (5, 0, 5)]
-
-
-def test_words_are_found_there(reader: httpx.Client, pca: maps.StoredMap) -> None:
-    """Whatever their case, by number."""
-    body = reader.get(f"/theodolite/map/{pca.key}/find", params={"text": "THE SEA"}).content
-    expected = [i for i, s in enumerate(pca.sentences) if "the sea" in s.lower()]
-    assert np.frombuffer(body, "<u4").tolist() == expected != []
 
 
 def test_patterns_are_found_there_and_stopped(
@@ -155,5 +148,5 @@ def test_a_sentence_is_placed_for_visitors(reader: httpx.Client, hostile: maps.S
     placed = reader.post(base, content="A boat").raise_for_status().json()
     assert placed["neighbours"][0]["text"] == "A boat, at sea"
     empty = reader.post(base, content="  ")
-    assert (empty.status_code, empty.text) == (400, "No sentence given. Write one.")
+    assert empty.status_code == 400 and "Traceback" not in empty.text
     assert reader.post(base, content="x" * 8001).status_code == 413

@@ -80,10 +80,10 @@ def _node() -> None:
 
 def in_page(folder: Path, encoder: Any, texts: Sequence[str], vectors: Any = None) -> Any:
     """What the scripts of a page say of texts: their words, or the 10 nearest of some vectors."""
-    described, held = in_browser.described(encoder) or pytest.fail("it needs Python")
+    described, held = in_browser.describe(encoder) or pytest.fail("it needs Python")
     fields: dict[str, Any] = {"folder": str(folder), "encoder": described, "texts": texts, "k": 10}
     if vectors is not None:
-        fields["vectors"], more = in_browser.packed("vectors", unit_rows(vectors))
+        fields["vectors"], more = in_browser.pack("vectors", unit_rows(vectors))
         held |= more
     for at, files in held.items():
         (folder / at).mkdir(parents=True, exist_ok=True)
@@ -191,4 +191,4 @@ def test_the_nearest_of_many_are_those_of_python(
 def test_an_encoder_that_needs_python_says_so(tmp_path: Path) -> None:
     """Nothing is written for a transformer, for steps, or for another pooling."""
     for spec in ("minilm", "random:16 | dims:4,random,0", "wordllama?pooling=max", "borep:16"):
-        assert in_browser.described(load(spec)) is None
+        assert in_browser.describe(load(spec)) is None

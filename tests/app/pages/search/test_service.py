@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from tests.errors import refused
 from tests.fakes.uploads import collection
 from tests.fakes.workers import do_units
 from theodolite.app import cli
@@ -78,7 +79,7 @@ def test_a_filter_needs_no_space(workspace: Workspace, only: str) -> None:
     """As it is typed in a terminal; another value is refused with those there are."""
     among = filters.among(workspace, TOPICS, [only])
     assert among is not None and 0 < len(among) < len(workspace.catalog.sentences(TOPICS)[0])
-    with pytest.raises(UserError, match="label: cooking"):
+    with refused("unknown", "label: cooking"):
         filters.among(workspace, TOPICS, ["label: none"])
 
 
@@ -111,7 +112,7 @@ def test_by_example_is_rocchio(workspace: Workspace) -> None:
     expected = [i for i in order if i not in (0, 1, 500, 501, 502)][:7]
     found = retrieval.alike(workspace, A, TOPICS, like, unlike, 7)
     assert [hit.index for hit in found] == expected
-    with pytest.raises(UserError, match="No example"):
+    with refused("missing"):
         retrieval.alike(workspace, A, TOPICS, [" "], unlike, 7)
 
 
@@ -132,24 +133,14 @@ def asked(**other: Any) -> SearchSpec:
     return retrieval.spec(**(usual | other))
 
 
-def test_what_no_sentence_has_is_said(workspace: Workspace) -> None:
-    """A label of an old link, or a filter sent by hand."""
-    question = asked(only=("label: no such",))
-    with pytest.raises(UserError, match="no such"):
-        list(search_columns.answer(workspace, question, start=False))
-
-
-def test_a_pattern_that_hangs_is_an_error_of_the_page(
+def test_what_cannot_be_searched_is_an_error_of_the_page(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Within its time, and in words."""
+    """A label that no sentence has, in a link; a pattern that takes too long is stopped."""
     monkeypatch.setattr("theodolite.engine.search.regex.SECONDS", 0.3)
-    with pytest.raises(UserError, match="stopped"):
-        list(
-            search_columns.answer(
-                workspace, asked(mode="pattern", queries=[r"(.*.*.*)*~"]), start=False
-            )
-        )
+    for other in ({"only": ("label: no such",)}, {"mode": "pattern", "queries": [r"(.*.*.*)*~"]}):
+        with pytest.raises(UserError):
+            list(search_columns.answer(workspace, asked(**other), start=False))
 
 
 @pytest.fixture
@@ -253,7 +244,7 @@ def test_a_command_filters_and_searches_by_example_as_the_page_does(workspace: W
     result = CliRunner().invoke(cli.app, arguments)
     found = [json.loads(line)["sentence"] for line in result.stdout.splitlines()]
     assert found == [hit.sentence for hit in expected] and len(found) == 5
-    with pytest.raises(UserError, match="no search mode 'sound'"):
+    with refused("unknown", "sound"):
         retrieval.spec(["rain"], mode="sound")
 
 

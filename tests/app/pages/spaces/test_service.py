@@ -14,6 +14,7 @@ from scipy.spatial import procrustes
 from sklearn.metrics import v_measure_score
 from typer.testing import CliRunner
 
+from tests.errors import refused
 from tests.fakes.workers import do_units
 from theodolite.app import formats
 from theodolite.app.cli import app
@@ -31,7 +32,7 @@ from theodolite.app.pages.spaces.changes import Changed, Neighbour, listed
 from theodolite.app.pages.spaces.service import SpacesJob
 from theodolite.app.workspace import Workspace
 from theodolite.engine.datasets.tables import preview
-from theodolite.engine.errors import UserError
+from theodolite.engine.errors import Code
 from theodolite.engine.space import compare as engine
 
 A, B = "random:32", "random:48?pooling=max"
@@ -77,24 +78,20 @@ def test_a_key_changes_with_everything_that_decides_the_pair(workspace: Workspac
 
 
 @pytest.mark.parametrize(
-    ("how", "said"),
+    ("how", "code", "named"),
     [
-        ({"k": 0}, "0 neighbours"),
-        ({"k": 101}, "101 neighbours"),
-        ({"size": 1}, "no size"),
-        ({"clustering": "dbscan"}, "no clustering"),
-        ({"method": "tsne"}, "no method"),
+        ({"k": 0}, "invalid", "0"),
+        ({"k": 101}, "invalid", "101"),
+        ({"size": 1}, "invalid", "1"),
+        ({"clustering": "dbscan"}, "unknown", "dbscan"),
+        ({"method": "tsne"}, "unknown", "tsne"),
     ],
 )
-def test_what_cannot_be_asked_is_said(how: dict[str, Any], said: str) -> None:
-    """In words, before anything is computed."""
-    with pytest.raises(UserError, match=said):
+def test_what_cannot_be_asked_is_refused(how: dict[str, Any], code: Code, named: str) -> None:
+    """One encoder is no pair, however its spec is written."""
+    with refused(code, named):
         SpacesJob.of(A, B, "starter-topics", **how)
-
-
-def test_one_encoder_is_no_pair() -> None:
-    """However its spec is written."""
-    with pytest.raises(UserError, match="encoders are the same"):
+    with refused("conflict"):
         SpacesJob.of("random:32 | normalise", "random:32|normalise", "starter-topics")
 
 
@@ -132,7 +129,7 @@ def test_an_encoder_with_a_seed_is_held_against_another_seed(
     workspace: Workspace, seeded: str, other: str
 ) -> None:
     """Its floor is the comparison that the two specs would give."""
-    report, _, _ = spaces_making.measured(workspace, SpacesJob.of(seeded, A, "starter-pairs"))
+    report, _, _ = spaces_making.measure(workspace, SpacesJob.of(seeded, A, "starter-pairs"))
     row = report["rows"][1]
     assert row["how"] == "with another seed"
     sentences, _ = workspace.catalog.sentences("starter-pairs")
@@ -192,7 +189,7 @@ def test_the_flow_is_drawn_with_the_counts(pair: spaces.Pair) -> None:
     """Every band is a count of the table; each of its ends exists."""
     clusters = pair.report["clusters"]
     (sankey,) = Figure(flow.figure(clusters, (A, B))).data
-    shown, every, share = flow.drawn(clusters)
+    shown, every, share = flow.extent(clusters)
     assert len(sankey.link.value) == shown <= every
     assert sum(sankey.link.value) / 2040 == pytest.approx(share)
     assert max(sankey.link.target) < len(sankey.node.label)
@@ -255,7 +252,7 @@ def test_umap_of_a_pair_begins_where_the_first_ended(workspace: Workspace) -> No
 def test_too_few_sentences_are_refused(workspace: Workspace, tmp_path: Path) -> None:
     """Two points have no neighbourhoods."""
     name = collection(workspace, tmp_path, "two", ["One.", "Two."])
-    with pytest.raises(UserError, match="too few"):
+    with refused("too-few", name, 2):
         queue(workspace, SpacesJob.of(A, B, name))
 
 

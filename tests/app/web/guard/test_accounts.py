@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 from argon2 import PasswordHasher
 
+from tests.errors import refused
 from theodolite.app.web.guard import accounts
 from theodolite.app.web.guard.accounts import Accounts
 from theodolite.app.web.guard.login import Login, visitor
-from theodolite.engine.errors import UserError
+from theodolite.engine.errors import Code
 
 
 @pytest.fixture(autouse=True)
@@ -44,42 +45,43 @@ def test_the_logins_of_a_file_match_their_passwords_and_no_others(tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "code", "named"),
     [
-        ("", "no login"),
-        ("# nobody\n", "no login"),
-        ("ada:lovelace\n", "Line 1"),
-        ("ada\n", "Line 1"),
-        (":$argon2id$v=19$m=8,t=1,p=1$c2FsdHNhbHQ$aGFzaA\n", "Line 1"),
+        ("", "missing", "logins"),
+        ("# nobody\n", "missing", "logins"),
+        ("ada:lovelace\n", "damaged", "Line 1"),
+        ("ada\n", "damaged", "Line 1"),
+        (":$argon2id$v=19$m=8,t=1,p=1$c2FsdHNhbHQ$aGFzaA\n", "damaged", "Line 1"),
     ],
     ids=repr,
 )
-def test_a_file_without_hashed_passwords_is_refused(tmp_path: Path, text: str, said: str) -> None:
+def test_a_file_without_hashed_passwords_is_refused(
+    tmp_path: Path, text: str, code: Code, named: str
+) -> None:
     """A password that stands there as it is would be taken for one that is safe."""
     (tmp_path / "logins").write_text(text)
-    with pytest.raises(UserError, match=said) as error:
+    with refused(code, named) as error:
         Accounts.read(tmp_path / "logins")
     assert "lovelace" not in str(error.value)
 
 
 def test_a_file_that_is_not_there_is_said(tmp_path: Path) -> None:
     """With what writes one."""
-    with pytest.raises(UserError, match="cannot be read") as error:
+    with refused("no-file", "logins", "theodolite password"):
         Accounts.read(tmp_path / "logins")
-    assert "theodolite password" in error.value.hint
 
 
 @pytest.mark.parametrize("name", ["", " ada", "a:b", "#ada", "a\nb"])
 def test_names_that_the_file_could_not_hold_are_refused(name: str) -> None:
     """Before a password is hashed."""
-    with pytest.raises(UserError, match="name of a login"):
+    with refused("invalid", repr(name)):
         accounts.line(name, "long enough")
 
 
 @pytest.mark.parametrize("password", ["", "short", "x" * 1001])
 def test_a_password_has_a_length(password: str) -> None:
     """Neither one that is guessed at once nor one that takes long to hash."""
-    with pytest.raises(UserError, match="characters"):
+    with refused("invalid", len(password)):
         accounts.line("ada", password)
 
 

@@ -71,10 +71,10 @@ def test_a_tab_that_asks_too_much_leaves_its_neighbour_alone() -> None:
     """A script of one page gone wild is not the classroom's fault."""
     visitors = Visitors(LIMITS, Clock())
     join, one, other = request("/gradio_api/queue/join"), b'{"session_hash":"a"}', b'{"data":[]}'
-    visitors.look_at(join, one)
-    visitors.look_at(join, one)
-    assert refused(visitors.look_at, join, one)[0] == 429
-    visitors.look_at(join, other)
+    visitors.check_body(join, one)
+    visitors.check_body(join, one)
+    assert refused(visitors.check_body, join, one)[0] == 429
+    visitors.check_body(join, other)
 
 
 @pytest.mark.parametrize(
@@ -91,10 +91,10 @@ def test_texts_and_lists_are_bounded_wherever_they_stand(asked: Any, said: str) 
     """In any value of any event."""
     visitors = Visitors(Limits())
     join = request("/gradio_api/queue/join")
-    status, why, _ = refused(visitors.look_at, join, json.dumps(asked).encode())
+    status, why, _ = refused(visitors.check_body, join, json.dumps(asked).encode())
     assert status == 413
     assert said in why
-    visitors.look_at(join, b"[" * 1000)  # no JSON: Gradio's to refuse
+    visitors.check_body(join, b"[" * 1000)  # no JSON: Gradio's to refuse
 
 
 def test_an_address_is_bounded() -> None:

@@ -45,7 +45,7 @@ NAMING = (".html", ".json", ".db", ".md")
 """Suffixes of files that may name encoders, and so paths."""
 
 
-def listed(workspace: Workspace, choice: Choice, site: Site) -> list[dict[str, Any]]:
+def rows(workspace: Workspace, choice: Choice, site: Site) -> list[dict[str, Any]]:
     """Rows for pages, encoders, tasks, results, texts, paths of this machine, and files."""
     return [
         {"kind": kind, "name": name, "about": about, "licence": licence or None, "bytes": size}
