@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 
 KIND = "index"
-FORMAT = 2
-"""Increased whenever the index of the same vectors would change. Format 1 also held the vectors."""
+FORMAT = 1
+"""Increased whenever the index of the same vectors would change."""
 
 
 def is_large(n: int) -> bool:
@@ -32,9 +32,9 @@ def is_large(n: int) -> bool:
     return n > EXACT_BELOW
 
 
-def key(fingerprint: str, data_hash: str, format_: int = FORMAT) -> str:
+def key(fingerprint: str, data_hash: str) -> str:
     """The store key of a collection's index."""
-    return hash_of(KIND, str(format_), fingerprint, data_hash)
+    return hash_of(KIND, str(FORMAT), fingerprint, data_hash)
 
 
 def open_index(
@@ -83,8 +83,6 @@ def make(
         built = ann_index.build(rows, lists, _rows(bound, sentences), progress)
         info = asdict(built) | {"encoder": encoder, "dataset": dataset}
         workspace.store.derived.put(place, KIND, info, files={"lists": lists})
-    for before in range(1, FORMAT):
-        workspace.store.derived.remove(key(bound.fingerprint, data_hash, before))
 
 
 class _Encoded:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections.abc import Iterator
 
 import gradio as gr
@@ -25,101 +24,97 @@ def workspace(starter: Workspace) -> Workspace:
     return starter
 
 
-def test_what_is_quick_has_no_bar() -> None:
-    """The answer alone."""
-    assert list(working.followed(lambda say: [7], "Looking")) == [("", [7])]
-
-
-def test_what_takes_long_is_told_step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    """First what is done, then how far with the time left, last the answer."""
+@pytest.fixture
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Progress is told almost at once."""
     monkeypatch.setattr(working, "SOON_SECONDS", 0.01)
     monkeypatch.setattr(working, "EVERY_SECONDS", 0.01)
+
+
+class Held:
+    """A call that waits until it is let go, says a word, and ends."""
+
+    def __init__(self) -> None:
+        self.go, self.ended = threading.Event(), threading.Event()
+
+    def __call__(self, say: working.Say) -> list[int]:
+        try:
+            self.go.wait(60)
+            say("Still at it", None, None)
+        finally:
+            self.ended.set()
+        return [1]
+
+
+@pytest.mark.usefixtures("hasty")
+def test_what_takes_long_is_told_step_by_step() -> None:
+    """First what is done, then how far with the time left, last the answer."""
     event, halfway = threading.Event(), threading.Event()
 
     def work(say: working.Say) -> list[int]:
-        event.wait(5)
+        event.wait(60)
         say("Encoding <b>", 0.5, 20.0)
-        halfway.wait(5)
+        halfway.wait(60)
         return [7]
 
     steps = working.followed(work, "Loading")
     first, nothing = next(steps)
-    assert "Loading" in first
-    assert "t-unknown" in first
+    assert "Loading" in first and "t-unknown" in first
     assert nothing is None
     event.set()
     second, _ = next(steps)
-    assert 'aria-valuenow="50"' in second
-    assert "about 20 s left" in second
+    assert 'aria-valuenow="50"' in second and "about 20 s left" in second
     assert "Encoding &lt;b&gt;" in second
     halfway.set()
     assert next(steps) == ("", [7])
 
 
 def test_errors_come_through() -> None:
-    """As they were raised."""
+    """As they were raised; what is quick has no bar."""
 
     def work(say: working.Say) -> None:
         raise UserError("No such thing.")
 
     with pytest.raises(UserError, match="No such thing"):
         list(working.followed(work, "Looking"))
+    assert list(working.followed(lambda say: [7], "Looking"))[-1] == ("", [7])
 
 
-def test_a_new_question_of_a_tab_ends_the_old_one(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("hasty")
+def test_a_new_question_of_a_tab_ends_the_old_one() -> None:
     """The old work stops at its next word; another tab's goes on."""
-    monkeypatch.setattr(working, "SOON_SECONDS", 0.01)
-    ended, go = threading.Event(), threading.Event()
-
-    def old(say: working.Say) -> list[int]:
-        try:
-            go.wait(5)
-            say("Still at it", None, None)
-        finally:
-            ended.set()
-        return [1]
-
+    old, elsewhere = Held(), Held()
     before = working.followed(old, "Old", "tab")
-    other = working.followed(lambda say: (time.sleep(0.1), [2])[1], "Other", "another tab")
-    assert next(before)[1] is None
-    assert next(other)[1] is None
-    assert list(working.followed(lambda say: [3], "New", "tab")) == [("", [3])]
+    other = working.followed(elsewhere, "Other", "another tab")
+    assert next(before)[1] is next(other)[1] is None
+    assert list(working.followed(lambda say: [3], "New", "tab"))[-1] == ("", [3])
     assert list(before) == []
-    go.set()
-    assert ended.wait(5)
-    assert list(other)[-1] == ("", [2])
+    old.go.set()
+    assert old.ended.wait(60)
+    elsewhere.go.set()
+    assert list(other)[-1] == ("", [1])
 
 
-def test_a_closed_tab_ends_its_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Gradio closes the generator; the work stops at its next word, without a further one."""
-    monkeypatch.setattr(working, "SOON_SECONDS", 0.01)
-    ended, go = threading.Event(), threading.Event()
-
-    def work(say: working.Say) -> list[int]:
-        try:
-            go.wait(5)
-            say("Still at it", None, None)
-        finally:
-            ended.set()
-        raise AssertionError("nobody stopped it")
-
+@pytest.mark.usefixtures("hasty")
+def test_a_closed_tab_ends_its_work() -> None:
+    """Gradio closes the generator; the work stops at its next word."""
+    work = Held()
     steps = working.followed(work, "Loading", "a closed tab")
     assert next(steps)[1] is None
     steps.close()  # type: ignore[attr-defined]
-    go.set()
-    assert ended.wait(5)
+    work.go.set()
+    assert work.ended.wait(60)
 
 
+@pytest.mark.usefixtures("hasty")
 def test_an_answer_that_waits_says_so_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """With nothing new in it: only what is sent tells the server that a tab was closed."""
-    monkeypatch.setattr(working, "SOON_SECONDS", 0.01)
-    monkeypatch.setattr(working, "EVERY_SECONDS", 0.01)
     monkeypatch.setattr(working, "ALIVE_SECONDS", 0.02)
-    go = threading.Event()
-    steps = working.followed(lambda say: (go.wait(5), [7])[1], "Loading")
+    work = Held()
+    steps = working.followed(work, "Loading")
     assert next(steps) == next(steps) == next(steps)
-    go.set()
-    assert list(steps)[-1] == ("", [7])
+    work.go.set()
+    assert list(steps)[-1] == ("", [1])
 
 
 def test_who_hangs_up_leaves_no_work_behind(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,18 +153,16 @@ def test_who_hangs_up_leaves_no_work_behind(monkeypatch: pytest.MonkeyPatch) -> 
         demo.close()
 
 
-def test_several_works_are_told_of_side_by_side(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("hasty")
+def test_several_works_are_told_of_side_by_side() -> None:
     """One that is there is shown while the other is still at work."""
-    monkeypatch.setattr(working, "SOON_SECONDS", 0.01)
-    monkeypatch.setattr(working, "EVERY_SECONDS", 0.01)
-    go = threading.Event()
-    works = {"quick": lambda say: [1], "slow": lambda say: (go.wait(5), [2])[1]}
+    slow = Held()
+    works = {"quick": lambda say: [2], "slow": slow}
     steps = working.together(works, {"quick": "Quick", "slow": "Slow"})
-    first = next(steps)
-    assert first["quick"] == ("", [1])
-    assert "Slow" in first["slow"][0]
-    go.set()
-    assert list(steps)[-1] == {"quick": ("", [1]), "slow": ("", [2])}
+    first = next(step for step in steps if step["quick"][1])
+    assert first["quick"] == ("", [2]) and "Slow" in first["slow"][0]
+    slow.go.set()
+    assert list(steps)[-1] == {"quick": ("", [2]), "slow": ("", [1])}
 
 
 def test_encoding_goes_part_by_part(workspace: Workspace) -> None:

@@ -30,3 +30,12 @@ def client(workspace: Workspace) -> Iterator[httpx.Client]:
     with httpx.Client(base_url=demo.local_url, timeout=30) as made:
         yield made
     demo.close()
+
+
+class Clock:
+    """A clock that is set by hand."""
+
+    now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now

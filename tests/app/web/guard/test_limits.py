@@ -8,19 +8,10 @@ from typing import Any
 import pytest
 from starlette.requests import Request
 
+from tests.app.web.guard.conftest import Clock
 from theodolite.app.web.guard.limits import Buckets, Limits, Rate, Refused, Visitors, is_free
 
 LIMITS = Limits(address=Rate(3, 0.5), tab=Rate(2, 1), streams=2, all_streams=3)
-
-
-class Clock:
-    """A clock that is set by hand."""
-
-    now = 1000.0
-
-    def __call__(self) -> float:
-        """The time."""
-        return self.now
 
 
 def request(path: str, address: str = "10.0.0.1", query: str = "") -> Request:

@@ -8,6 +8,7 @@ from typing import Any
 
 import httpx
 
+from tests.app.web.guard.conftest import Clock
 from theodolite.app import ui
 from theodolite.app.web.guard.accounts import Accounts
 from theodolite.app.web.guard.login import (
@@ -20,16 +21,6 @@ from theodolite.app.web.guard.login import (
 from theodolite.app.workspace import Workspace
 
 LOGIN = ("ada", "lovelace")
-
-
-class Clock:
-    """A clock that is set by hand."""
-
-    now = 1000.0
-
-    def __call__(self) -> float:
-        """The time."""
-        return self.now
 
 
 async def tried(login: Login, password: str, address: str = "10.0.0.1", name: str = "ada") -> Any:
