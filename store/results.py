@@ -7,6 +7,7 @@ bytes, its numbers in SQLite.
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import io
 import math
@@ -37,6 +38,8 @@ _MAIN = ("split", "aggregation", "metric", "score", "n", "unit")
 _COLUMNS = (*KEY, "dim", *_MAIN, "details", "examples", "seconds", "error", "hint", "created")
 _LISTED = ", ".join(("id", *(c for c in _COLUMNS if c != "details")))
 _INSERT = f"INSERT INTO results ({', '.join(_COLUMNS)}) VALUES ({', '.join('?' * len(_COLUMNS))})"
+_PLAIN = (*KEY, "dim", "details", "seconds", "error", "hint")
+_SCORE = ("split", "aggregation", "metric", "score", "n", "main", "unit")
 _PUBLISHED = (*PUBLISHED_KEY, "metric", "score", "facts", "added", "scores")
 _SAME_QUESTION = "encoder = ? AND task = ? AND protocol = ? AND seed = ?"
 
@@ -159,7 +162,7 @@ class Results:
             given,
         ):
             row["main"] = bool(row["main"])
-            row["score"] = math.nan if row["score"] is None else row["score"]
+            row["score"] = _or_nan(row["score"])
             found[row.pop("result")]["scores"].append(row)
         return found
 
@@ -189,6 +192,38 @@ class Results:
             with contextlib.suppress(Exception):  # as in `examples`
                 arrays = {} if name is None else arrays_of((self.folder / name).read_bytes())
             yield row["id"], row["details"], arrays
+
+    def pack(self, result_id: int) -> dict[str, Any]:
+        """A result as JSON from which another store restores it exactly; see `keep`."""
+        row = self.by_id(result_id)
+        packed = {name: row[name] for name in _PLAIN}
+        scores = self.in_full([result_id])[result_id]["scores"]
+        packed["scores"] = [score | {"score": _number(score["score"])} for score in scores]
+        if row["examples"] is not None:
+            self.examples(result_id)  # raises if damaged, before it is sent
+            file = (self.folder / row["examples"]).read_bytes()
+            packed["examples"] = base64.b64encode(file).decode("ascii")
+        return packed
+
+    def keep(self, packed: Mapping[str, Any]) -> int:
+        """Store a packed result and return its id here; a known result changes nothing."""
+        try:
+            result = {name: packed[name] for name in _PLAIN}
+            result["scores"] = [
+                {name: score[name] for name in _SCORE} | {"score": _or_nan(score["score"])}
+                for score in packed["scores"]
+            ]
+            examples = packed.get("examples")
+            file = None if examples is None else base64.b64decode(examples, validate=True)
+            return self.put(result, {} if file is None else arrays_of(file))
+        except StoreError:
+            raise
+        except Exception as error:  # base64, zipfile, zlib and NumPy each have their own
+            raise StoreError(
+                f"A result from elsewhere cannot be read: {type(error).__name__}, {error}.",
+                "Use the same version of Theodolite on all machines.",
+                code="damaged",
+            ) from error
 
     def is_readable(self, row: Mapping[str, Any]) -> bool:
         """Whether the per-example values of a row are intact; True when it has none."""
@@ -352,6 +387,10 @@ def _main_score(result: Mapping[str, Any]) -> dict[str, Any]:
 
 def _number(score: float) -> float | None:
     return None if math.isnan(score) else float(score)  # SQLite has no NaN
+
+
+def _or_nan(score: float | None) -> float:
+    return math.nan if score is None else float(score)
 
 
 def _read(row: dict[str, Any]) -> dict[str, Any]:

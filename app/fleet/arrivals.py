@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from theodolite.app.fleet import parcels
 from theodolite.engine.errors import UserError
-from theodolite.store import StoreError, portable
+from theodolite.store import StoreError
 from theodolite.store.fleet import LOG, Reports
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ class Arrivals:
             if result["data_hash"] and result["data_hash"] not in needs.data.values():
                 raise UserError("It was evaluated on other data.", "Try again.", code="mismatch")
             try:
-                portable.keep(self._store.results, result)
+                self._store.results.keep(result)
             except StoreError as error:
                 if error.__cause__ is None or isinstance(error.__cause__, OSError):
                     raise  # the disk: it stays in the queue until there is room

@@ -58,7 +58,7 @@ class Answer(TypedDict, total=False):
     Attributes:
         lacking: what the worker lacks, in words.
         outcome: arguments of `Runs.end_unit`.
-        results: packed by `store.portable.pack`.
+        results: packed by `Results.pack`.
         reports: (kind, data) of what was not reported before.
         folder: the parcel of the output folder, if one comes home.
         slot: of the worker.

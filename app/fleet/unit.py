@@ -15,7 +15,7 @@ from theodolite.app.jobs.child_process import Child, ChildCrashed
 from theodolite.app.jobs.kinds import KINDS, job_of
 from theodolite.app.jobs.unit import CRASHES_ALLOWED, given_up
 from theodolite.engine.errors import UserError
-from theodolite.store import Store, StoreError, portable
+from theodolite.store import Store, StoreError
 from theodolite.store.fleet import LOG, Reports
 
 if TYPE_CHECKING:
@@ -185,7 +185,7 @@ def done(
 
 def packed(store: Store, places: Places, made: list[int]) -> list[dict[str, Any]]:
     """Results of these ids, packed for the home."""
-    return [places.result(portable.pack(store.results, number)) for number in made]
+    return [places.result(store.results.pack(number)) for number in made]
 
 
 def clean(store: Store) -> None:

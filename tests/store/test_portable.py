@@ -13,7 +13,6 @@ import pytest
 from tests.errors import refused
 from tests.store.test_results import failed, result
 from theodolite.store import Store, results
-from theodolite.store.portable import keep, pack
 
 THIRD = 100 / 3
 
@@ -26,7 +25,7 @@ def elsewhere(tmp_path: Path) -> Store:
 
 def sent(store: Store, number: int) -> dict[str, Any]:
     """Packed, written as strict JSON and read again."""
-    packed: dict[str, Any] = json.loads(json.dumps(pack(store.results, number), allow_nan=False))
+    packed: dict[str, Any] = json.loads(json.dumps(store.results.pack(number), allow_nan=False))
     return packed
 
 
@@ -37,7 +36,7 @@ def test_a_result_arrives_to_the_digit(store: Store, elsewhere: Store) -> None:
     given["scores"][1]["score"] = math.nan
     given["examples"]["cosine"] = np.random.default_rng(0).normal(size=1000)
     number = store.results.put(given)
-    other = keep(elsewhere.results, sent(store, number))
+    other = elsewhere.results.keep(sent(store, number))
     here, there = store.results.by_id(number), elsewhere.results.by_id(other)
     assert {**here, "id": 0, "created": 0} == {**there, "id": 0, "created": 0}
     np.testing.assert_equal(elsewhere.results.scores(other), store.results.scores(number))
@@ -50,19 +49,19 @@ def test_a_result_arrives_to_the_digit(store: Store, elsewhere: Store) -> None:
 def test_what_arrives_twice_is_kept_once(store: Store, elsewhere: Store) -> None:
     """Under its key, whoever measured it again."""
     packed = sent(store, store.results.put(result()))
-    first = keep(elsewhere.results, packed)
+    first = elsewhere.results.keep(packed)
     again = {**packed, "seconds": 99.0}
-    assert keep(elsewhere.results, again) == first
+    assert elsewhere.results.keep(again) == first
     assert elsewhere.results.by_id(first)["seconds"] == packed["seconds"]
     assert len(elsewhere.results.table(all_versions=True)) == 1
 
 
 def test_a_failure_travels_too(store: Store, elsewhere: Store) -> None:
     """And gives way to a success, as one that happened here."""
-    keep(elsewhere.results, sent(store, store.results.put(failed())))
+    elsewhere.results.keep(sent(store, store.results.put(failed())))
     (row,) = elsewhere.results.table()
     assert (row["error"], row["hint"]) == ("It gave NaN.", "Try float32.")
-    keep(elsewhere.results, sent(store, store.results.put(result())))
+    elsewhere.results.keep(sent(store, store.results.put(result())))
     assert [row["error"] for row in elsewhere.results.table(all_versions=True)] == [None]
 
 
@@ -98,5 +97,5 @@ def test_what_is_no_result_is_refused(
     monkeypatch.setattr(results, "_MAX_BYTES", 2**16)
     packed = sent(store, store.results.put(result()))
     with refused("damaged"):
-        keep(elsewhere.results, packed | changed)
+        elsewhere.results.keep(packed | changed)
     assert elsewhere.results.table() == []
