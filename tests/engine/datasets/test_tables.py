@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
@@ -23,25 +24,20 @@ ROWS = [
 ]
 
 
-def as_bytes(ending: str, tmp_path: Path) -> bytes:
-    """The three pairs in one of the formats, written by pandas."""
-    table = pd.DataFrame(ROWS, columns=["sentence1", "sentence2", "score"])
-    path = tmp_path / f"made{ending}"
-    if ending == ".csv":
-        table.to_csv(path, index=False)
-    elif ending == ".tsv":  # bare: no quotes around anything
-        path.write_text("\n".join("\t".join(map(str, r)) for r in [table.columns, *ROWS]) + "\n")
-    elif ending == ".jsonl":
-        table.to_json(path, orient="records", lines=True)
-    else:
-        table.to_parquet(path)
-    return path.read_bytes()
+BY_PANDAS: dict[str, Callable[[pd.DataFrame], bytes]] = {
+    ".csv": lambda table: table.to_csv(index=False).encode(),
+    ".tsv": lambda table: table.to_csv(index=False, sep="\t").encode(),
+    ".jsonl": lambda table: table.to_json(orient="records", lines=True).encode(),
+    ".json": lambda table: table.to_json().encode(),
+    ".parquet": lambda table: table.to_parquet(),
+}
+TABLE = pd.DataFrame(ROWS, columns=["sentence1", "sentence2", "score"])
 
 
 @pytest.mark.parametrize("ending", [".csv", ".tsv", ".jsonl", ".parquet", ".csv.gz", ".jsonl.gz"])
 def test_every_format_gives_the_same_pairs(tmp_path: Path, ending: str) -> None:
     """Content, hash, preview and guesses do not depend on the format or on path against bytes."""
-    raw = as_bytes(ending.removesuffix(".gz"), tmp_path)
+    raw = BY_PANDAS[ending.removesuffix(".gz")](TABLE)
     raw = gzip.compress(raw) if ending.endswith(".gz") else raw
     path = tmp_path / "0f3a"  # a store keeps bytes under a name of its own
     path.write_bytes(raw)
@@ -57,7 +53,7 @@ def test_every_format_gives_the_same_pairs(tmp_path: Path, ending: str) -> None:
     assert look.mapping.columns == PAIRS.columns
     part = data.parts["all"]
     assert list(zip(part.left, part.right, part.gold.tolist(), strict=True)) == ROWS
-    assert data.hash == read(as_bytes(".csv", tmp_path), "x.csv", PAIRS).hash
+    assert data.hash == read(BY_PANDAS[".csv"](TABLE), "x.csv", PAIRS).hash
 
 
 def test_each_kind_is_read() -> None:
@@ -145,18 +141,13 @@ def test_a_mapping_goes_through_json() -> None:
     assert Mapping.from_dict(json.loads(json.dumps(PAIRS.to_dict()))) == PAIRS
 
 
-def test_bom_semicolons_and_repeated_names() -> None:
-    """A byte order mark is dropped, `;` is noticed, names that come twice are numbered and said."""
-    look = preview("\ufefftext;text;label\na;b;c\nd;e;f\n".encode(), "x.csv")
-
+def test_repeated_names_are_numbered_and_said() -> None:
+    raw = "\ufefftext;text;label\na;b;c\nd;e;f\n".encode()
+    look = preview(raw, "x.csv")
     assert look.columns == ("text", "text (2)", "label")
-    assert any("one name" in problem and "text" in problem for problem in look.problems)
-    data = read(
-        "\ufefftext;text;label\na;b;c\nd;e;f\n".encode(),
-        "x.csv",
-        Mapping("labels", {"text": "text (2)", "label": "label"}),
-    )
-    assert data.sentences == ["b", "e"]
+    assert any("text" in problem for problem in look.problems)
+    mapping = Mapping("labels", {"text": "text (2)", "label": "label"})
+    assert read(raw, "x.csv", mapping).sentences == ["b", "e"]
 
 
 def test_very_long_lines_are_taken_whole() -> None:
@@ -270,38 +261,28 @@ def test_cells_that_are_not_text_are_refused() -> None:
         read(raw, "x.jsonl", Mapping("sentences", {"text": "text"}))
 
 
-def test_a_cell_without_a_value_is_an_empty_sentence_in_every_format(tmp_path: Path) -> None:
-    """As pandas writes it: an empty cell in CSV, a null in JSON, a null in Parquet."""
-    frame = pd.DataFrame({"text": ["a", None, "c"], "label": ["x", "y", "x"]})
-    made = {
-        "x.csv": frame.to_csv(index=False).encode(),
-        "x.tsv": frame.to_csv(index=False, sep="\t").encode(),
-        "x.jsonl": frame.to_json(orient="records", lines=True).encode(),
-        "x.json": frame.to_json().encode(),
-    }
-    frame.to_parquet(tmp_path / "x.parquet")
-    made["x.parquet"] = (tmp_path / "x.parquet").read_bytes()
-    for name, raw in made.items():
-        look = preview(raw, name)
-        assert read(raw, name, look.mapping).sentences == ["a", "", "c"], name
-        assert ["Empty cells" in problem for problem in look.problems] == [True], name
+@pytest.mark.parametrize("ending", BY_PANDAS)
+def test_a_cell_without_a_value_is_an_empty_sentence(ending: str) -> None:
+    """An empty cell in CSV, a null in JSON, a null in Parquet."""
+    raw = BY_PANDAS[ending](pd.DataFrame({"text": ["a", None, "c"], "label": ["x", "y", "x"]}))
+    look = preview(raw, f"x{ending}")
+    assert read(raw, f"x{ending}", look.mapping).sentences == ["a", "", "c"]
+    (problem,) = look.problems
+    assert "Empty cells" in problem
 
 
-@pytest.mark.parametrize("name", ["x.csv", "x.jsonl", "x.parquet"])
-def test_a_class_that_pandas_wrote_as_a_float_is_the_same_class(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("ending", BY_PANDAS)
+@pytest.mark.parametrize(
+    ("numbers", "labels"),
+    [([0.0, 1.0, 1.0], ["0", "1", "1"]), ([0.5, 1.0, 1.5], ["0.5", "1.0", "1.5"])],
+)
+def test_a_class_that_pandas_wrote_as_a_float_is_the_same_class(
+    ending: str, numbers: list[float], labels: list[str]
+) -> None:
     """1 and 1.0, where a missing value elsewhere made floats of whole numbers; 1.5 is another."""
-    written = {".csv": "to_csv", ".jsonl": "to_json", ".parquet": "to_parquet"}
-    options: dict[str, dict[str, object]] = {
-        ".csv": {"index": False},
-        ".jsonl": {"orient": "records", "lines": True},
-        ".parquet": {},
-    }
-    path = tmp_path / name
-    for numbers, labels in (([0.0, 1.0, 1.0], ["0", "1", "1"]), ([0.5, 1.0, 1.5], None)):
-        frame = pd.DataFrame({"text": ["a b.", "c d.", "e f."], "label": numbers})
-        getattr(frame, written[path.suffix])(path, **options[path.suffix])
-        mapping = Mapping("labels", {"text": "text", "label": "label"})
-        assert read(path, name, mapping).labels == (labels or ["0.5", "1.0", "1.5"])
+    raw = BY_PANDAS[ending](pd.DataFrame({"text": ["a b.", "c d.", "e f."], "label": numbers}))
+    mapping = Mapping("labels", {"text": "text", "label": "label"})
+    assert read(raw, f"x{ending}", mapping).labels == labels
 
 
 @pytest.mark.parametrize("missing", ["", "nan", "NaN", "<NA>", "NULL", "#N/A"])
