@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 from theodolite.engine.datasets.types import MtebTask
 from theodolite.engine.encoders.base import Encoder
 from theodolite.engine.errors import UserError
-from theodolite.engine.mteb import conversion, own_tasks, texts
-from theodolite.engine.mteb.examples import NONE, Values, Watch
+from theodolite.engine.mteb import conversion, own_tasks
+from theodolite.engine.mteb.examples import NONE, Values, Watch, with_clusters
 from theodolite.engine.mteb.model import Model, TextProgress
 from theodolite.engine.mteb.package import caution, package
 from theodolite.engine.mteb.results import scores_of
@@ -104,7 +104,7 @@ def measure(
     if own and not made.is_aggregate:
         details["hub_dataset"] = str(made.metadata.dataset["path"])
     measured = Measurement(scores, values, details)
-    return texts.with_clusters(measured, made) if own and values else measured
+    return with_clusters(measured, made) if own and values else measured
 
 
 def _means(values: Values, details: dict[str, Any], main: Score) -> bool:

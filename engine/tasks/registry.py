@@ -53,9 +53,9 @@ def _refuse(task: Task, *_: object) -> Measurement:
 
 
 def _examples_of_mteb(data: Any, protocol: str, seed: int) -> ExampleTexts:
-    from theodolite.engine.mteb import texts
+    from theodolite.engine.mteb.examples import texts_of_task
 
-    return texts.of_task(data.name, seed)
+    return texts_of_task(data.name, seed)
 
 
 _MTEB = TaskType(

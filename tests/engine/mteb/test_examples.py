@@ -1,24 +1,30 @@
-"""The newer types of mteb's, by its own code on a few rows in memory, with values per example."""
+"""Values per example of mteb's newer types, on a few rows in memory, and texts of all types."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.engine.mteb.test_run import measured
-from theodolite.engine import load
+from tests.engine.mteb.test_run import ONE_OF_EACH, measured
+from tests.errors import refused
+from theodolite.engine import load, protocols
+from theodolite.engine.datasets import Catalog
+from theodolite.engine.mteb import conversion, examples
 from theodolite.engine.stats.bootstrap import main_sample
+from theodolite.engine.tasks import get, type_of
 
 pytest.importorskip("mteb")
 
-from datasets import Dataset, DatasetDict
+from datasets import Dataset, DatasetDict, Features, Value
+from datasets.features import ClassLabel
 from mteb._evaluators.retrieval_metrics import evaluate_p_mrr_change
 from mteb.abstasks import AbsTaskMultilabelClassification, AbsTaskRegression, AbsTaskRetrieval
 from mteb.get_tasks import _TASKS_REGISTRY as REGISTRY
 
-from tests.fakes.mteb_tasks import Plain, by_mteb, retrieval_data, task_class
+from tests.fakes.mteb_tasks import Plain, by_mteb, loaded, retrieval_data, task_class
 
 TOPICS = ("trains", "cards", "dogs", "rates")
 
@@ -87,12 +93,10 @@ def test_parts_of_tau_spread_as_tau_does() -> None:
     """Their mean is scipy's tau-b, and their spread that of tau over resamples."""
     from scipy.stats import kendalltau
 
-    from theodolite.engine.mteb.examples import _tau_parts
-
     rng = np.random.default_rng(5)
     gold = rng.integers(0, 6, 150).astype(float)
     guessed = gold + 3.0 * rng.standard_normal(150)
-    parts = _tau_parts(guessed, gold)
+    parts = examples._tau_parts(guessed, gold)
     assert parts.mean() == pytest.approx(kendalltau(guessed, gold).statistic, abs=1e-12)
     drawn = [rng.integers(0, 150, 150) for _ in range(400)]
     spread = np.std([kendalltau(guessed[at], gold[at]).statistic for at in drawn])
@@ -128,3 +132,49 @@ def test_newer_types(made: Any, of_each: bool, monkeypatch: pytest.MonkeyPatch) 
     else:
         assert not result.examples
         assert result.details["notes"]
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("name", ONE_OF_EACH)
+def test_texts_are_those_of_our_own_tasks_on_the_same_data(name: str, data_root: Path) -> None:
+    """MTEB holds our data in its own tables; what is read from these is what we handed over."""
+    catalog = Catalog(data_root)
+    task = get(name, catalog)
+    data = catalog.load(task.dataset)
+    native = type_of(task, protocols.get("mteb-v2")).examples
+    assert native is not None
+    found, wanted = examples.texts_of(conversion.make(task, data, 42)), native(data, "mteb-v2", 42)
+    assert len(found) == len(wanted)
+    assert [of for of, _ in found] == [of for of, _ in wanted]
+
+
+def test_texts_of_newer_types() -> None:
+    """A sentence with all its labels, or its number; a query with its instruction."""
+    first, labels = rows(1, 100)[0]
+    assert examples.texts_of(loaded(labelled("lrap")))[0] == ((first,), ", ".join(map(str, labels)))
+    assert examples.texts_of(loaded(numbers("kendalltau")))[0] == (
+        (first,),
+        str(float(sum(labels))),
+    )
+    value, answer = examples.texts_of(loaded(instructed("InstructionReranking", "p-MRR")))[1]
+    assert value == (f"{TOPICS[0]} not the older ones",)
+    assert answer == rows(12, 50)[0][0]
+
+
+def test_labels_are_named_where_the_table_names_them() -> None:
+    """As the hub's tables do."""
+    task = loaded(labelled("lrap"))
+    kinds = Features({"text": Value("string"), "label": ClassLabel(names=["bad", "good"])})
+    table = Dataset.from_dict({"text": ["no", "yes"], "label": [0, 1]}, features=kinds)
+    task.dataset = DatasetDict({"test": table})
+    assert examples.texts_of(task) == [(("no",), "bad"), (("yes",), "good")]
+
+
+def test_texts_stand_where_the_values_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As many as there are values; without the data on this machine none, and nothing is asked."""
+    monkeypatch.setitem(REGISTRY, "FewOfThem", instructed("InstructionRetrieval", "ndcg_at_10"))
+    with refused("no-file", "mteb:FewOfThem"):
+        examples.texts_of_task("mteb:FewOfThem", 42)
+    monkeypatch.setattr("theodolite.engine.mteb.suites.is_here", lambda name: True)
+    values = measured("mteb:FewOfThem", "mteb").examples["ndcg"]
+    assert len(examples.texts_of_task("mteb:FewOfThem", 42)) == len(values)
