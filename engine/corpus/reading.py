@@ -20,7 +20,7 @@ from theodolite.engine.encoders.source import KnownVectors
 from theodolite.engine.errors import UserError, first_line
 from theodolite.engine.stamps import check_unchanged, stamp
 
-_MAPPED, _UNPACKED = 64, 4
+_MAX_MAPPED, _MAX_DECODED = 64, 4
 """Most shards kept open: arrays are mapped, those of Parquet are decoded into memory."""
 
 
@@ -125,7 +125,7 @@ class EncodedCorpus:
                 raise UserError(
                     f"{name} in {self.folder} has the shape {array.shape}.", _AGAIN, code="damaged"
                 )
-            most = _MAPPED if name.endswith(".npy") else _UNPACKED
+            most = _MAX_MAPPED if name.endswith(".npy") else _MAX_DECODED
             while len(self._opened) >= most:
                 del self._opened[next(iter(self._opened))]
             self._opened[shard] = array

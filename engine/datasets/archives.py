@@ -27,7 +27,7 @@ _ENDINGS = re.compile(r"\.(csv|tsv|txt|jsonl?|ndjson|parquet|xml)(\.gz)?$", re.I
 PART = re.compile(r"[-_.]?\d+-of-\d+")
 """The number of a part, as in train-00000-of-00002.parquet."""
 _ROLES = ("corpus", "queries", "documents", "qrels")
-_MOST = 1000
+_MAX_FILES = 1000
 """Maximum number of files in an archive; a data set has a few."""
 _ENTRY = b"PK\x01\x02"
 _PIECE = 2**20
@@ -128,7 +128,7 @@ def read(
         type: the task type; None for the kind's usual one.
         name: the data set's name.
     """
-    files = unpacked(path, filename)
+    files = unpack(path, filename)
     found, made_for = kind_of(list(files))
     if found != kind:
         raise UserError(
@@ -146,7 +146,7 @@ def read(
         return beir.read(name, files, filename)
     left, right = sorted(files)
     sides = [_lines(files[side], side) for side in (left, right)]
-    part = parallel.aligned(sides[0], sides[1], left, right)
+    part = parallel.align(sides[0], sides[1], left, right)
     return parallel.parallel(name, {"test": part}, (_language(left), _language(right)))
 
 
@@ -167,7 +167,7 @@ def _lines(raw: bytes, name: str) -> list[str]:
     return found
 
 
-def unpacked(source: Path | bytes, filename: str) -> dict[str, bytes]:
+def unpack(source: Path | bytes, filename: str) -> dict[str, bytes]:
     """Return name -> content of an archive's files; names keep at most their last two parts."""
     files: dict[str, bytes] = {}
     for full, content in entries(source, filename):
@@ -180,7 +180,9 @@ def unpacked(source: Path | bytes, filename: str) -> dict[str, bytes]:
     return files
 
 
-def entries(source: Path | bytes, filename: str, most: int = _MOST) -> Iterator[tuple[str, bytes]]:
+def entries(
+    source: Path | bytes, filename: str, most: int = _MAX_FILES
+) -> Iterator[tuple[str, bytes]]:
     """Yield (name, content) of an archive's files, by their full names with `/`.
 
     Files that operating systems add are skipped.

@@ -20,7 +20,7 @@ from theodolite.engine.datasets.dialect import ENDINGS, TREC
 from theodolite.engine.datasets.files import DatasetSource, shorten
 from theodolite.engine.datasets.formats import records
 from theodolite.engine.datasets.languages import codes, is_language
-from theodolite.engine.datasets.retrieval import Judged, assembled
+from theodolite.engine.datasets.retrieval import Judged, assemble
 from theodolite.engine.datasets.types import DatasetInfo, Retrieval
 from theodolite.engine.errors import UserError
 
@@ -234,7 +234,7 @@ def read(name: str, files: Mapping[str, Path | bytes], title: str) -> Retrieval:
                     code="missing",
                 )
             candidates[_value(place, row, _QUERY, 0)] = tuple(str(key) for key in listed)
-    return assembled(
+    return assemble(
         name,
         title,
         _texts(rows(parts.queries)),

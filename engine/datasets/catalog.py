@@ -48,7 +48,7 @@ _UPLOAD = "upload:"
 _CORPUS = "corpus:"
 _READERS = (senteval, coco, folders, beir, parallel, summaries)
 _SHORT = {"starter": "starter-topics"}
-_KEPT = 8
+_MAX_KEPT = 8
 """Data sets kept in memory: a whole STS evaluation (seven) and the collection being searched."""
 
 
@@ -191,7 +191,7 @@ class Catalog:
             known = dataset, distinct, Sentences(name, distinct).hash
             with self._lock:
                 self._distinct[name] = known
-                while len(self._distinct) > _KEPT:
+                while len(self._distinct) > _MAX_KEPT:
                     self._distinct.popitem(last=False)
         return known[1], known[2]
 
@@ -286,7 +286,7 @@ class Catalog:
         data = load()
         with self._lock:
             self._kept[key] = data
-            while len(self._kept) > _KEPT:
+            while len(self._kept) > _MAX_KEPT:
                 self._kept.popitem(last=False)
         return data
 

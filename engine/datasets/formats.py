@@ -302,7 +302,7 @@ def _distinct(names: list[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return tuple(columns), tuple(dict.fromkeys(repeated))
 
 
-_MOST = 2**26
+_MAX_JSON_BYTES = 2**26
 """Bytes: one value is parsed in memory, where it takes up to twenty times as much."""
 _INNER = ("data", "rows", "examples", "records")
 """Keys under which a list of rows is found in an object."""
@@ -327,12 +327,12 @@ def json_table(
     """
     try:
         with open_binary(source, filename.lower().endswith(".gz")) as raw:
-            text = raw.read(_MOST + 1)
+            text = raw.read(_MAX_JSON_BYTES + 1)
     except BROKEN_GZIP as error:
         raise not_whole_gzip(filename, error) from error
-    if len(text) > _MOST:
+    if len(text) > _MAX_JSON_BYTES:
         raise UserError(
-            f"{filename} is one JSON value of more than {_MOST // 2**20} MB.",
+            f"{filename} is one JSON value of more than {_MAX_JSON_BYTES // 2**20} MB.",
             "Save it as JSON lines, in pandas with to_json(orient='records', lines=True).",
             code="too-large",
         )

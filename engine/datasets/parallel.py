@@ -97,11 +97,11 @@ def read(name: str, languages: tuple[str, str], files: _Files) -> Parallel:
         if gold:
             parts[split] = _of_ids(left, right, (first, second), gold[0])
         else:
-            parts[split] = aligned(first, second, where(left), where(right))
+            parts[split] = align(first, second, where(left), where(right))
     return parallel(name, parts, languages)
 
 
-def aligned(left: list[str], right: list[str], left_file: str, right_file: str) -> ParallelPart:
+def align(left: list[str], right: list[str], left_file: str, right_file: str) -> ParallelPart:
     """Pair the lines of two files."""
     if len(left) != len(right):
         raise UserError(

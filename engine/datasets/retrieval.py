@@ -27,7 +27,7 @@ class Judged(NamedTuple):
     grade: str
 
 
-def assembled(
+def assemble(
     name: str,
     title: str,
     queries: Iterable[Text],
@@ -68,7 +68,7 @@ def of_texts(name: str, title: str, judged: Mapping[str, Sequence[Judged]]) -> R
     rows = [row for part in judged.values() for row in part]
     queries = {text: f"q{i}" for i, text in enumerate(dict.fromkeys(r.query for r in rows), 1)}
     documents = {text: f"d{i}" for i, text in enumerate(dict.fromkeys(r.document for r in rows), 1)}
-    return assembled(
+    return assemble(
         name,
         title,
         (("", key, text) for text, key in queries.items()),

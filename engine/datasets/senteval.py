@@ -33,10 +33,10 @@ from theodolite.engine.datasets.languages import ENGLISH, codes
 from theodolite.engine.datasets.types import (
     Dataset,
     DatasetInfo,
-    Extent,
     Kind,
     LabelledPairs,
     LabelledSentences,
+    LineRange,
     PairPart,
     ScoredPairs,
 )
@@ -187,7 +187,7 @@ def _labelled(name: str, parts: Iterable[tuple[Path, list[Labelled]]]) -> Labell
     _check_filled(parts, "sentence")
     rows = [row for _, some in parts for row in some]
     texts, labels, splits = (list(column) for column in zip(*rows, strict=True))
-    files = tuple(Extent(where(path), len(some)) for path, some in parts)
+    files = tuple(LineRange(where(path), len(some)) for path, some in parts)
     return LabelledSentences(name, texts, labels, splits if any(splits) else [], files=files)
 
 
@@ -246,7 +246,7 @@ def _labelled_pairs(
     columns = zip(*(row for _, _, rows in parts for row in rows), strict=True)
     left, right, labels = map(list, columns)
     splits = [split for _, split, rows in parts for _ in rows]
-    files = tuple(Extent(where(path), len(rows), first_line) for path, _, rows in parts)
+    files = tuple(LineRange(where(path), len(rows), first_line) for path, _, rows in parts)
     return LabelledPairs.of(name, left, right, labels, splits, files)
 
 

@@ -30,7 +30,7 @@ Columns = Mapping[str, list[Any]]
 """Role -> the values of its column."""
 
 
-def shaped(
+def build(
     kind: Kind,
     columns: Columns,
     name: str,
@@ -50,7 +50,7 @@ def shaped(
         type: the task type, if the kind has several.
         languages: languages of parallel sentences.
     """
-    data = _shaped(kind, columns, name, title, type, languages)
+    data = _build(kind, columns, name, title, type, languages)
     if "cluster" not in columns or not isinstance(data, Clustered):
         return data
     texts = zip(*(columns[role] for role in _EXAMPLES[kind]), strict=True)
@@ -67,7 +67,7 @@ _EXAMPLES: dict[Kind, tuple[str, ...]] = {
 """Roles of the texts of an example, as tasks have them."""
 
 
-def _shaped(
+def _build(
     kind: Kind,
     columns: Columns,
     name: str,

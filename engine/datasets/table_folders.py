@@ -19,7 +19,7 @@ from theodolite.engine.datasets.archives import PART, rank, split_of
 from theodolite.engine.datasets.columns import ROLES, roles_of
 from theodolite.engine.datasets.files import DatasetSource, open_binary, where
 from theodolite.engine.datasets.languages import ENGLISH, codes, is_language
-from theodolite.engine.datasets.shapes import shaped
+from theodolite.engine.datasets.shapes import build
 from theodolite.engine.datasets.tables import guesses_of, read_columns
 from theodolite.engine.datasets.types import Dataset, DatasetInfo, Kind, TaskType
 from theodolite.engine.errors import UserError
@@ -154,7 +154,7 @@ def read(name: str, kind: Kind, type: TaskType, files: dict[str, list[Path]]) ->
             columns.setdefault(role, []).extend(values)
     if kind == "labelled-pairs" and set(columns["label"]) <= _NLI.keys():
         columns["label"] = [_NLI[label] for label in columns["label"]]
-    return shaped(kind, columns, name, name, type=type)
+    return build(kind, columns, name, name, type=type)
 
 
 class _XmlPairs:

@@ -21,14 +21,14 @@ from theodolite.engine.datasets.files import is_unicode, listed
 from theodolite.engine.datasets.formats import Table, TableRow, open_table
 from theodolite.engine.datasets.languages import is_language
 from theodolite.engine.datasets.parquet import Opaque
-from theodolite.engine.datasets.shapes import shaped
+from theodolite.engine.datasets.shapes import build
 from theodolite.engine.datasets.types import TYPES, Dataset, Kind, TaskType
 from theodolite.engine.errors import UserError
 
-_SHOWN = 20
-_SAMPLE = 200
-_SAMPLE_CHARACTERS = 2**22
-_LONGEST = 1000
+_MAX_SHOWN_ROWS = 20
+_MAX_SAMPLE_ROWS = 200
+_MAX_SAMPLE_CHARACTERS = 2**22
+_MAX_SHOWN_CHARACTERS = 1000
 """Characters of a cell that a preview inspects and shows."""
 _NO_LABEL = ("", "NULL", "#N/A", "nan", "NaN", "<NA>")
 """What a missing value becomes as text, in databases, Excel and pandas."""
@@ -133,10 +133,10 @@ def preview(source: Path | bytes, filename: str, header: bool | None = None) -> 
     """
     _refuse_judgements(filename)
     if archives.is_archive(filename):
-        files = archives.unpacked(source, filename)
+        files = archives.unpack(source, filename)
         if by_split := archives.tables(list(files)):
             return _together(files, by_split, header)
-        rows = [[name, f"{len(raw):,}"] for name, raw in list(files.items())[:_SHOWN]]
+        rows = [[name, f"{len(raw):,}"] for name, raw in list(files.items())[:_MAX_SHOWN_ROWS]]
         kind, type = archives.kind_of(list(files))
         return Preview(("file", "bytes"), rows, len(files), kind, {}, [], True, type)
     table = open_table(source, filename, header)
@@ -147,7 +147,10 @@ def preview(source: Path | bytes, filename: str, header: bool | None = None) -> 
     whole = [cells for _, cells in sample if len(cells) == width]
     kind, guesses = guess(table.columns, _plain(whole))
     count, problems = _problems(table, sample, kind, guesses)
-    shown = [[short(cell, _LONGEST) for cell in cells] for _, cells in sample[:_SHOWN]]
+    shown = [
+        [short(cell, _MAX_SHOWN_CHARACTERS) for cell in cells]
+        for _, cells in sample[:_MAX_SHOWN_ROWS]
+    ]
     return Preview(table.columns, shown, count, kind, guesses, problems, table.header)
 
 
@@ -217,7 +220,7 @@ def _refuse_judgements(filename: str) -> None:
 def guesses_of(source: Path | bytes, filename: str) -> dict[str, str]:
     """Return role -> column, guessed from the first rows of a table."""
     table = open_table(source, filename)
-    sample = _sampled(table, _SHOWN)
+    sample = _sampled(table, _MAX_SHOWN_ROWS)
     rows = [cells for _, cells in sample if len(cells) == len(table.columns)]
     if not rows:
         raise _no_rows(filename, table)
@@ -228,7 +231,7 @@ def _plain(rows: list[list[Any]]) -> list[list[Any]]:
     return [["" if isinstance(cell, Opaque) else cell for cell in cells] for cells in rows]
 
 
-def _sampled(table: Table, most: int = _SAMPLE) -> list[TableRow]:
+def _sampled(table: Table, most: int = _MAX_SAMPLE_ROWS) -> list[TableRow]:
     """Return the first rows, cut: some kilobytes of JSON may hold lists of millions."""
     sample: list[TableRow] = []
     size = 0
@@ -236,7 +239,7 @@ def _sampled(table: Table, most: int = _SAMPLE) -> list[TableRow]:
         cut = [_cut(cell) for cell in cells]
         sample.append((number, cut))
         size += sum(8 + len(str(cell)) for cell in cut)
-        if size > _SAMPLE_CHARACTERS:
+        if size > _MAX_SAMPLE_CHARACTERS:
             break
     return sample
 
@@ -246,7 +249,7 @@ def _cut(cell: Any) -> Any:
         return ""
     if isinstance(cell, int | float | Opaque):
         return cell
-    text = short(cell, _LONGEST)
+    text = short(cell, _MAX_SHOWN_CHARACTERS)
     return Opaque(text) if isinstance(cell, list | dict) else text
 
 
@@ -282,7 +285,7 @@ def read(source: Path | bytes, filename: str, mapping: Mapping, name: str | None
         )
     sides = (mapping.columns.get("left", ""), mapping.columns.get("right", ""))
     languages = sides if all(map(is_language, sides)) else ("", "")
-    return shaped(mapping.kind, columns, name, filename, type=mapping.type, languages=languages)
+    return build(mapping.kind, columns, name, filename, type=mapping.type, languages=languages)
 
 
 def labelled_rows(source: Path | bytes, filename: str, mapping: Mapping) -> tuple[str, int]:
@@ -365,7 +368,7 @@ def _columns_by_split(
     source: Path | bytes, filename: str, columns: MappingABC[str, str], header: bool | None
 ) -> dict[str, list[Any]]:
     """Read some columns of the tables of an archive; several files are splits."""
-    files = archives.unpacked(source, filename)
+    files = archives.unpack(source, filename)
     by_split = archives.tables(list(files))
     if not by_split:
         raise UserError(

@@ -173,7 +173,7 @@ class ScoredPairs(Clustered):
 
 
 @dataclass(frozen=True)
-class Extent:
+class LineRange:
     """Consecutive lines of a file, one per row of a data set.
 
     Attributes:
@@ -191,7 +191,7 @@ class _FromFiles:
     """Rows that were read from files."""
 
     name: str
-    files: tuple[Extent, ...]
+    files: tuple[LineRange, ...]
 
     def place(self, row: int) -> str:
         """Return the place of a row for messages: file and line if known."""
@@ -222,7 +222,7 @@ class LabelledSentences(Clustered, _FromFiles):
     labels: list[str]
     splits: list[str] = field(default_factory=list)
     kind: Kind = field(default="labels", init=False)
-    files: tuple[Extent, ...] = ()
+    files: tuple[LineRange, ...] = ()
 
     @cached_property
     def hash(self) -> str:
@@ -258,7 +258,7 @@ class LabelledPairs(Clustered, _FromFiles):
     labels: list[str]
     splits: list[str]
     kind: Kind = field(default="labelled-pairs", init=False)
-    files: tuple[Extent, ...] = ()
+    files: tuple[LineRange, ...] = ()
 
     @classmethod
     def of(
@@ -268,7 +268,7 @@ class LabelledPairs(Clustered, _FromFiles):
         right: list[str],
         labels: list[str],
         splits: list[str],
-        files: tuple[Extent, ...] = (),
+        files: tuple[LineRange, ...] = (),
     ) -> LabelledPairs:
         """Build from two columns of sentences."""
         place: dict[str, int] = {}

@@ -19,7 +19,7 @@ UNKNOWN_LANGUAGE = "und-Zyyy"
 """The language given for our own data, which may not state one; MTEB drops scores without."""
 
 
-def parsed(name: str) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
+def split_name(name: str) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
     """Split `mteb:NAME/subset+subset@split+split` into its parts; omitted parts are empty."""
     rest, _, splits = name.removeprefix(PREFIX).partition("@")
     task, _, subsets = rest.partition("/")
@@ -30,7 +30,7 @@ def parsed(name: str) -> tuple[str, tuple[str, ...], tuple[str, ...]]:
     return task, several(subsets), several(splits)
 
 
-def named(task: Any) -> str:
+def name_of(task: Any) -> str:
     """Return the name of an MTEB task, with its subsets and splits if not all are used."""
     known = task.metadata
     subsets = "" if list(task.hf_subsets) == list(known.hf_subsets) else "+".join(task.hf_subsets)
@@ -44,14 +44,14 @@ def load(name: str) -> MtebTask:
     source = task.metadata.dataset
     where = [str(source.get(key)) for key in ("path", "name", "revision")]
     digest = content_hash([*where, *task.hf_subsets, *task.eval_splits])
-    texts, _ = counted(task)
-    return MtebTask(named(task), task.metadata.name, task.metadata.type, digest, texts or 0)
+    texts, _ = count_examples(task)
+    return MtebTask(name_of(task), task.metadata.name, task.metadata.type, digest, texts or 0)
 
 
 def make(name: str, seed: int = 42) -> Any:
     """Instantiate one of MTEB's own tasks by name."""
     package()
-    task, subsets, splits = parsed(name)
+    task, subsets, splits = split_name(name)
     known = lazy_import("get_tasks._TASKS_REGISTRY")
     if task not in known:
         close = difflib.get_close_matches(task, known, n=3)
@@ -90,7 +90,7 @@ def _check(task: str, what: str, names: Sequence[str], known: Sequence[str]) -> 
             )
 
 
-def counted(task: Any) -> tuple[int | None, int | None]:
+def count_examples(task: Any) -> tuple[int | None, int | None]:
     """Count examples and characters of the scored subsets and splits; None if unknown."""
     parts = task.metadata.tasks if task.is_aggregate else [task]
     found = [_of_one(one) for one in parts]
@@ -136,7 +136,7 @@ def notes(task: Any) -> list[str]:
     return sentences
 
 
-def explained(error: Exception, task: Any) -> UserError | None:
+def explain(error: Exception, task: Any) -> UserError | None:
     """Explain why a task's data could not be loaded; None for unrelated errors."""
     about = task.metadata
     place = f"{about.dataset['path']} at {about.dataset['revision'][:12]}"
@@ -181,7 +181,7 @@ def read(task: Any) -> None:
     except UserError:
         raise
     except Exception as error:
-        why = explained(error, task)
+        why = explain(error, task)
         raise why or UserError(
             f"mteb could not read the data of {task.metadata.name}: {first_line(error)}",
             "Look whether its page on the hub says more, or take another task.",

@@ -49,11 +49,11 @@ _MAIN = (
 """Usual main metrics first: a file repeats the main score's value without naming its metric."""
 _SPLITS = ("test", "validation", "dev", "train")
 _VERSION = re.compile(r"MTEB v?(\d[\w.]*)")
-_MOST_BYTES = 50_000_000
-_MOST_FILES = 100_000
+_MAX_BYTES = 50_000_000
+_MAX_FILES = 100_000
 """Limit of an archive: some thousand models on some tens of tasks."""
 
-_LONGEST = 200
+_MAX_NAME_LENGTH = 200
 """Maximum length of a name or revision, in characters; longer ones are cut."""
 
 NamedFile = tuple[str, Path]
@@ -149,11 +149,11 @@ def _each(files: Iterable[NamedFile]) -> Iterator[tuple[PurePosixPath, bytes]]:
     for name, file in files:
         path = PurePosixPath(name)
         if archives.is_archive(name):
-            for inner, raw in archives.entries(file, path.name, _MOST_FILES):
+            for inner, raw in archives.entries(file, path.name, _MAX_FILES):
                 if inner.lower().endswith(ENDINGS):
                     yield path.with_suffix("") / inner.replace("\\", "/"), raw
         elif path.suffix.lower() in ENDINGS:
-            yield path, file.read_bytes() if file.stat().st_size <= _MOST_BYTES else b""
+            yield path, file.read_bytes() if file.stat().st_size <= _MAX_BYTES else b""
 
 
 def _about(raw: bytes) -> _About:
@@ -177,7 +177,7 @@ def _model_of(
     if not model:
         return None
     model, revision = (
-        "".join(c for c in text if c.isprintable())[:_LONGEST] for text in (model, revision)
+        "".join(c for c in text if c.isprintable())[:_MAX_NAME_LENGTH] for text in (model, revision)
     )
     return _About(model + experiment, revision, described.facts)
 

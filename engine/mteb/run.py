@@ -81,7 +81,7 @@ def measure(
                 prediction_folder=Path(folder) if watch and watch.writes else None,
             ).task_results
         except Exception as error:
-            why = own_tasks.explained(error, made) if own else None
+            why = own_tasks.explain(error, made) if own else None
             raise why or error from None
         main = made.metadata.main_score
         values, details = watch.values(Path(folder), main) if watch else ({}, {})

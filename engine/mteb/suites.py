@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from theodolite.engine.errors import UserError
-from theodolite.engine.mteb.own_tasks import PREFIX, counted, make, named, read
+from theodolite.engine.mteb.own_tasks import PREFIX, count_examples, make, name_of, read
 from theodolite.engine.mteb.package import lazy_import, package
 
 _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
@@ -101,7 +101,7 @@ def is_suite(name: str) -> bool:
 
 def tasks_of(name: str) -> list[str]:
     """Return the names of a suite's tasks, in its order."""
-    return [named(task) for task in _suite(name).tasks]
+    return [name_of(task) for task in _suite(name).tasks]
 
 
 def suite(name: str) -> list[SuiteTask]:
@@ -166,10 +166,10 @@ def _benchmarks() -> dict[str, Any]:
 
 def _described(task: Any) -> SuiteTask:
     about = task.metadata
-    examples, size = counted(task)
+    examples, size = count_examples(task)
     kinds = list(about.modalities)
     return SuiteTask(
-        task=named(task),
+        task=name_of(task),
         type=about.type,
         languages=tuple(task.languages),
         splits=tuple(task.eval_splits),

@@ -352,7 +352,7 @@ def expand(
         elif suites.is_suite(name):
             wanted += suites.tasks_of(name)
         elif name.startswith(PREFIX):
-            wanted.append(own_tasks.named(own_tasks.make(name)))
+            wanted.append(own_tasks.name_of(own_tasks.make(name)))
         elif name:
             wanted.append(get(name, catalog).name)
     if not wanted:

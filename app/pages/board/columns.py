@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from theodolite.app import suites
 from theodolite.app.pages.board.spec import ALL, PUBLISHED, UPLOADS, TaskColumn
 from theodolite.engine.errors import UserError
-from theodolite.engine.mteb.own_tasks import PREFIX, parsed
+from theodolite.engine.mteb.own_tasks import PREFIX, split_name
 from theodolite.engine.protocols import is_package
 from theodolite.engine.tasks import in_order
 
@@ -96,7 +96,7 @@ def imported(workspace: Workspace, _edition: tuple[int, int]) -> list[Row]:
 
 def bare(task: str) -> str:
     """The name of MTEB's task without subsets and splits, as in published results."""
-    return PREFIX + parsed(task)[0]
+    return PREFIX + split_name(task)[0]
 
 
 def in_suite(workspace: Workspace, suite: str, tasks: Collection[str]) -> list[str]:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from theodolite.app.pages.board.columns import bare, imported
 from theodolite.app.pages.board.spec import PUBLISHED
-from theodolite.engine.mteb.own_tasks import PREFIX, parsed
+from theodolite.engine.mteb.own_tasks import PREFIX, split_name
 from theodolite.engine.protocols import is_package
 from theodolite.engine.stats.agreement import shared
 
@@ -164,7 +164,7 @@ def _score(row: Mapping[str, Any], column: _Column) -> float | None:
     elif not column.task.startswith(PREFIX) or column.task == row["task"]:
         return float(row["score"])
     else:  # the name gives subsets and splits
-        _, subsets, splits = parsed(column.task)
+        _, subsets, splits = split_name(column.task)
         wanted = {
             (split, subset)
             for split, subset in listed

@@ -52,7 +52,7 @@ def test_aggregates_and_private_tasks_say_what_they_are() -> None:
     rteb = suites.suite("mteb:RTEB(eng, beta)")
     fields = {row.task for row in rteb if row.access == "login"}
     private = [t for t in mteb.get_benchmark("RTEB(eng, beta)").tasks if not t.metadata.is_public]
-    assert fields == {own_tasks.named(task) for task in private} != set()
+    assert fields == {own_tasks.name_of(task) for task in private} != set()
 
 
 def test_names_of_suites_are_told_from_names_of_tasks() -> None:
