@@ -22,12 +22,7 @@ def text(given: object, name: str, hint: str = "") -> str:
 
 
 def texts(given: object, name: str = "sentences") -> list[str]:
-    """Return texts as a list: from a list, a NumPy array, a column of pandas, a generator.
-
-    Args:
-        given: what the caller gave.
-        name: of the argument, for the message.
-    """
+    """Return texts as a list: from a list, a NumPy array, a column of pandas, a generator."""
     if isinstance(given, str):
         raise UserError(f"{name} is one text; expected a list of texts.", "Write ['…'].")
     several = isinstance(given, Iterable) and not isinstance(

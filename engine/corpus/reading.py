@@ -187,10 +187,6 @@ class VectorFolder(KnownVectors):
     """The vectors of a folder, looked up in place.
 
     A sentence is looked up as it is, then with each run of white space as one space.
-
-    Args:
-        name: canonical spec.
-        folder: with a manifest.
     """
 
     def __init__(self, name: str, folder: Path) -> None:

@@ -49,12 +49,7 @@ def is_archive(filename: str) -> bool:
 
 
 def pack(files: Mapping[str, Path], target: Path) -> None:
-    """Pack files into an archive, reproducibly.
-
-    Args:
-        files: name in the archive -> file.
-        target: the archive.
-    """
+    """Pack files (name in the archive -> file), reproducibly."""
     if sum(path.stat().st_size for path in files.values()) > limits.MAX_BYTES:
         raise limits.too_large(target.name)
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -119,15 +114,7 @@ def kind_of(names: list[str]) -> tuple[Kind, TaskType]:
 def read(
     path: Path | bytes, filename: str, kind: Kind, type: TaskType | None, name: str
 ) -> Retrieval | Parallel:
-    """Read an archive as a data set.
-
-    Args:
-        path: the archive, or its bytes.
-        filename: its original name.
-        kind: the expected kind of data set.
-        type: the task type; None for the kind's usual one.
-        name: the data set's name.
-    """
+    """Read an archive as a data set."""
     files = unpack(path, filename)
     found, made_for = kind_of(list(files))
     if found != kind:
@@ -186,11 +173,6 @@ def entries(
     """Yield (name, content) of an archive's files, by their full names with `/`.
 
     Files that operating systems add are skipped.
-
-    Args:
-        source: the archive, or its bytes.
-        filename: its original name.
-        most: maximum number of files.
     """
     size = source.stat().st_size if isinstance(source, Path) else len(source)
     if size > limits.MAX_BYTES:

@@ -210,13 +210,7 @@ def _stem(filename: str) -> str:
 
 
 def read(name: str, files: Mapping[str, Path | bytes], title: str) -> Retrieval:
-    """Read the files of a retrieval set.
-
-    Args:
-        name: the data set's name.
-        files: name -> path or bytes.
-        title: the folder's or archive's name for messages.
-    """
+    """Read the files of a retrieval set."""
     parts = layout(files)
 
     def rows(file: str) -> Iterator[tuple[str, dict[str, Any]]]:

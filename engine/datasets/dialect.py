@@ -144,12 +144,7 @@ def check_start(source: Path | bytes, filename: str) -> None:
 
 
 def dialect_of(source: Path | bytes, filename: str) -> Dialect:
-    """Find how a file is written.
-
-    Args:
-        source: the file, or its bytes.
-        filename: its original name.
-    """
+    """Find how a file is written."""
     ending, packed = ending_of(filename)
     check_start(source, filename)
     if ending == ".parquet":

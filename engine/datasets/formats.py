@@ -317,11 +317,6 @@ def json_table(
     them), pandas' orients `index`, `split` and `table`, or an object whose `data` or `rows` are one
     of these.
 
-    Args:
-        source: the file, or its bytes.
-        filename: its original name.
-        encoding: the text's encoding.
-
     Returns:
         The names of the columns, and the rows' cells.
     """

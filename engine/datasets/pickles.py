@@ -110,10 +110,6 @@ def load(path: Path, progress: Progress | None = None) -> Any:
     """Read a pickle that holds nothing but numpy arrays and plain containers.
 
     Text that Python 2 wrote as bytes is read as latin-1.
-
-    Args:
-        path: the pickle.
-        progress: called with (bytes read, bytes of the file).
     """
     with io.BufferedReader(_ProgressFile(path, progress), 1 << 20) as file:
         try:

@@ -35,16 +35,7 @@ def assemble(
     judged: Mapping[str, Iterable[Judged]],
     candidates: Mapping[str, Sequence[str]] | None = None,
 ) -> Retrieval:
-    """Build a data set from its parts.
-
-    Args:
-        name: the data set's name.
-        title: the name of its files for messages.
-        queries: the queries, in order.
-        documents: the documents, in order.
-        judged: split -> judgements.
-        candidates: query id -> documents to rerank.
-    """
+    """Build a data set; `judged` is by split, `candidates` query id -> documents to rerank."""
     notes: dict[str, list[str]] = {}
     texts, corpus = _by_id(queries, notes), _by_id(documents, notes)
     judgements = {split: _grades(rows, texts, corpus, notes) for split, rows in judged.items()}

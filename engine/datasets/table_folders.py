@@ -59,12 +59,7 @@ _NLI = {"e": "entailment", "n": "neutral", "c": "contradiction"}
 
 
 def sources(root: Path, taken: Collection[Path]) -> list[DatasetSource]:
-    """List the folders of tables.
-
-    Args:
-        root: the data folder.
-        taken: folders that other readers cover.
-    """
+    """List the folders of tables, but for those that other readers have taken."""
     found = []
     for place, (kind, type) in FOLDERS.items():
         for folder in sorted((root / place).glob("*/")):

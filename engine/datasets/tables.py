@@ -124,13 +124,7 @@ class Preview:
 
 
 def preview(source: Path | bytes, filename: str, header: bool | None = None) -> Preview:
-    """Preview a table: columns, first rows, guessed roles, and problems.
-
-    Args:
-        source: the file, or its bytes.
-        filename: its original name, whose ending determines the format.
-        header: whether the first line has column names; None to detect.
-    """
+    """Preview a table: columns, first rows, guessed roles, problems; `header` None: to detect."""
     _refuse_judgements(filename)
     if archives.is_archive(filename):
         files = archives.unpack(source, filename)
@@ -254,14 +248,7 @@ def _cut(cell: Any) -> Any:
 
 
 def read(source: Path | bytes, filename: str, mapping: Mapping, name: str | None = None) -> Dataset:
-    """Read a table as a data set.
-
-    Args:
-        source: the file, or its bytes.
-        filename: its original name, whose ending determines the format.
-        mapping: the roles of the columns.
-        name: the data set's name; by default the file's.
-    """
+    """Read a table as a data set."""
     name = name or filename
     _refuse_judgements(filename)
     if archives.is_archive(filename) and not mapping.columns:

@@ -43,13 +43,7 @@ _Made = tuple[str, Any, dict[str, Any]]
 
 
 def make(task: Task, data: Dataset, seed: int) -> Any:
-    """Build an MTEB task on one of our data sets.
-
-    Args:
-        task: one of our tasks, of a type in `TYPES`.
-        data: a data set of the task's kind.
-        seed: the random seed.
-    """
+    """Build an MTEB task on one of our data sets."""
     base, main, fill = TYPES[task.type]
     split, dataset, attributes = fill(data)
     metadata = lazy_import("abstasks.task_metadata.TaskMetadata")(

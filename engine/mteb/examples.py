@@ -306,11 +306,9 @@ _Read = Callable[[Any, Any], ExampleTexts]
 
 
 def texts_of_task(name: str, seed: int) -> ExampleTexts:
-    """Return the texts of each example of a task and the expected answer, without downloads.
+    """Return each example's texts and expected answer, without downloads.
 
-    Args:
-        name: the name of one of MTEB's own tasks.
-        seed: the measurement's seed, which selects the sentences of a clustering.
+    The seed selects the sentences of a clustering.
     """
     task = own_tasks.make(name, seed)
     if task.is_aggregate or not suites.is_here(name):
