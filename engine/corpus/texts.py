@@ -9,7 +9,7 @@ from typing import Any
 
 from theodolite.engine.datasets.dialect import dialect_of
 from theodolite.engine.datasets.files import is_unicode, lines, listed, where
-from theodolite.engine.datasets.formats import open_table
+from theodolite.engine.datasets.formats import open_table, whole_rows
 from theodolite.engine.datasets.parquet import Opaque
 from theodolite.engine.errors import UserError, first_line
 
@@ -42,16 +42,9 @@ def texts_of(file: Path, column: str | None = None) -> Iterator[str]:
 def _of_table(file: Path, column: str | None, name: str) -> Iterator[str]:
     table = open_table(file, name, bounded=False)
     column = _chosen(list(table.columns), column, name)
-    place = table.columns.index(column)
-    for number, row in table.rows:
-        if len(row) != len(table.columns):
-            raise UserError(
-                f"{name}, line {number} has {len(row)} cells, and the file {len(table.columns)} "
-                "columns.",
-                "Correct or remove the row, then try again.",
-                code="damaged",
-            )
-        yield _one_line(row[place], f"{name}, {table.unit} {number}", column)
+    at = table.columns.index(column)
+    for place, cells in whole_rows(table, name):
+        yield _one_line(cells[at], place, column)
 
 
 def _of_parquet(file: Path, column: str | None) -> Iterator[str]:

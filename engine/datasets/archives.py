@@ -15,7 +15,8 @@ from pathlib import Path, PurePosixPath
 
 from theodolite.engine.datasets import beir, limits, parallel
 from theodolite.engine.datasets.dialect import ENDINGS
-from theodolite.engine.datasets.files import decode, listed, open_binary, shorten
+from theodolite.engine.datasets.files import listed, open_binary, shorten
+from theodolite.engine.datasets.formats import counted_lines
 from theodolite.engine.datasets.types import Kind, Parallel, Retrieval, TaskType
 from theodolite.engine.errors import UserError
 
@@ -146,12 +147,7 @@ def _language(name: str) -> str:
 
 def _lines(raw: bytes, name: str) -> list[str]:
     unpacking = limits.Unpacking(name, len(raw), limits.MAX_BYTES)
-    found = []
-    with open_binary(raw, name.endswith(".gz")) as source:
-        for line in decode(source, name):
-            unpacking.add(max(len(line) + 1, 16))
-            found.append(line)
-    return found
+    return list(counted_lines(raw, name, unpacking, name.endswith(".gz")))
 
 
 def unpack(source: Path | bytes, filename: str) -> dict[str, bytes]:

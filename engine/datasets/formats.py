@@ -39,7 +39,7 @@ TableRow = tuple[int, list[Any]]
 
 _MARK = "\ufeff"  # written twice by programs that add one to the text of another
 _MISSING = Opaque("nothing under this name")
-_LINE = 16
+_MIN_LINE = 16
 """Minimum bytes counted for a line: some kilobytes may unpack to millions of empty lines."""
 
 
@@ -97,6 +97,12 @@ def records(source: Path | bytes, filename: str) -> Iterator[tuple[str, dict[str
                 yield f"{filename}, line {number}", row
         return
     table = open_table(source, filename)
+    for place, cells in whole_rows(table, filename):
+        yield place, dict(zip(table.columns, cells, strict=True))
+
+
+def whole_rows(table: Table, filename: str) -> Iterator[tuple[str, list[Any]]]:
+    """Yield each row's place, for messages, and its cells, one for each column."""
     for number, cells in table.rows:
         place = f"{filename}, {table.unit} {number}"
         if len(cells) != len(table.columns):
@@ -105,7 +111,7 @@ def records(source: Path | bytes, filename: str) -> Iterator[tuple[str, dict[str
                 "Correct or remove the row, then try again.",
                 code="damaged",
             )
-        yield place, dict(zip(table.columns, cells, strict=True))
+        yield place, cells
 
 
 def _more(table: Table, filename: str) -> Iterator[TableRow]:
@@ -164,15 +170,26 @@ def _check(source: Path | bytes, filename: str) -> int:
 def _lines(
     source: Path | bytes, filename: str, dialect: Dialect, bounded: bool = True
 ) -> Iterator[str]:
-    """Yield the lines, for CSV with their ends; stop with UserError if they unpack to too much."""
-    packed = ending_of(filename)[1]
+    """Yield the lines, for CSV with their ends."""
     size, most = (_check(source, filename), limits.MAX_BYTES) if bounded else (0, math.inf)
     unpacking = limits.Unpacking(filename, size, most)
+    newline = "" if dialect.ending == ".csv" else None
+    packed = ending_of(filename)[1]
+    return counted_lines(source, filename, unpacking, packed, dialect.encoding, newline)
+
+
+def counted_lines(
+    source: Path | bytes,
+    name: str,
+    unpacking: limits.Unpacking,
+    packed: bool,
+    encoding: str = "utf-8",
+    newline: str | None = None,
+) -> Iterator[str]:
+    """Yield the lines of a text file; stop with UserError if they unpack to too much."""
     with open_binary(source, packed) as raw:
-        for line in decode(
-            raw, filename, dialect.encoding, newline="" if dialect.ending == ".csv" else None
-        ):
-            unpacking.add(max(len(line) + 1, _LINE))
+        for line in decode(raw, name, encoding, newline):
+            unpacking.add(max(len(line) + 1, _MIN_LINE))
             yield line
 
 

@@ -20,7 +20,7 @@ from theodolite.engine.datasets.columns import ROLES, roles_of
 from theodolite.engine.datasets.files import DatasetSource, open_binary, where
 from theodolite.engine.datasets.languages import ENGLISH, codes, is_language
 from theodolite.engine.datasets.shapes import build
-from theodolite.engine.datasets.tables import guesses_of, read_columns
+from theodolite.engine.datasets.tables import guesses_of, join_splits, read_columns
 from theodolite.engine.datasets.types import Dataset, DatasetInfo, Kind, TaskType
 from theodolite.engine.errors import UserError
 from theodolite.engine.stamps import of_file
@@ -136,20 +136,18 @@ def _mapped(path: Path, kind: Kind, stamp: Any) -> dict[str, str]:
 
 def read(name: str, kind: Kind, type: TaskType, files: dict[str, list[Path]]) -> Dataset:
     """Read the splits of a data set, each from one file or its numbered parts."""
-    columns: dict[str, list[Any]] = {}
-    for split, path in ((split, path) for split, paths in files.items() for path in paths):
-        if path.name.endswith(".xml"):
-            found = _xml_columns(path)
-        else:
-            roles = _mapped(path, kind, of_file(path))
-            found = read_columns(path, where(path), roles, placed=True)
-        if split:
-            found["split"] = [split] * len(found["place"])
-        for role, values in found.items():
-            columns.setdefault(role, []).extend(values)
+    columns = join_splits(
+        (split, _columns(path, kind)) for split, paths in files.items() for path in paths
+    )
     if kind == "labelled-pairs" and set(columns["label"]) <= _NLI.keys():
         columns["label"] = [_NLI[label] for label in columns["label"]]
     return build(kind, columns, name, name, type=type)
+
+
+def _columns(path: Path, kind: Kind) -> dict[str, list[Any]]:
+    if path.name.endswith(".xml"):
+        return _xml_columns(path)
+    return read_columns(path, where(path), _mapped(path, kind, of_file(path)), placed=True)
 
 
 class _XmlPairs:

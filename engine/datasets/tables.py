@@ -366,14 +366,22 @@ def _columns_by_split(
     several = len({split for split, _ in by_split}) > 1
     if several:
         columns = {role: column for role, column in columns.items() if role != "split"}
-    found: dict[str, list[Any]] = {}
-    for split, name in by_split:
-        part = read_columns(files[name], name, columns, header, placed=True)
-        if several:
-            part["split"] = [split] * len(part["place"])
-        for role, cells in part.items():
-            found.setdefault(role, []).extend(cells)
-    return found
+    parts = (
+        (split if several else "", read_columns(files[name], name, columns, header, placed=True))
+        for split, name in by_split
+    )
+    return join_splits(parts)
+
+
+def join_splits(parts: Iterable[tuple[str, dict[str, list[Any]]]]) -> dict[str, list[Any]]:
+    """Return the columns of all parts, with the role `split` for those that are of a split."""
+    columns: dict[str, list[Any]] = {}
+    for split, found in parts:
+        if split:
+            found["split"] = [split] * len(found["place"])
+        for role, values in found.items():
+            columns.setdefault(role, []).extend(values)
+    return columns
 
 
 def _check_names(filename: str, table: Table, columns: Iterable[str]) -> None:
