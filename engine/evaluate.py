@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from theodolite.engine.datasets.types import Dataset
     from theodolite.engine.tasks import Measurement, Task, TaskType
 
-_IN_MEMORY = 2**29
+_MAX_BYTES = 2**29
 """Most bytes of vectors kept in memory; more go to a file."""
 _PIECE = 65_536
 """Sentences encoded at a time where the vectors go to a file."""
@@ -289,7 +289,7 @@ def _encode(encoder: Encoder, sentences: list[str], queries: int, progress: Prog
     """
     n, dim = len(sentences), encoder.dim
     pieces = list(_pieces(encoder, n, queries))
-    vectors = np.empty((n, dim), np.float32) if 4 * n * dim <= _IN_MEMORY else _mapped((n, dim))
+    vectors = np.empty((n, dim), np.float32) if 4 * n * dim <= _MAX_BYTES else _mapped((n, dim))
     for side, start, stop in pieces:
         shifted = partial(_shifted, progress, start, n)
         some = np.asarray(side.encode(sentences[start:stop], shifted))
@@ -315,7 +315,7 @@ def _pieces(encoder: Encoder, n: int, queries: int) -> Iterator[tuple[Encoder, i
     sides = [(query_side(encoder), 0, queries), (encoder, queries, n)]
     if sides[0][0] is encoder:
         sides = [(encoder, 0, n)]
-    most = n if 4 * n * encoder.dim <= _IN_MEMORY else _PIECE
+    most = n if 4 * n * encoder.dim <= _MAX_BYTES else _PIECE
     for side, first, last in sides:
         for start in range(first, last, max(most, 1)):
             yield side, start, min(start + most, last)

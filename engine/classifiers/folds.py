@@ -14,7 +14,7 @@ import numpy as np
 from theodolite.engine.progress import ProgressCallback
 from theodolite.engine.threads import one_blas_thread
 
-_CELLS = 4_000_000
+_MAX_CELLS = 4_000_000
 """Rows times folds times classes solved at once, 16 MB an array."""
 _STEPS, _ITERATIONS = 20, 50
 """Most Newton steps, and most iterations for each."""
@@ -50,7 +50,7 @@ def predictions(
             target = target[:, 1:]
         penalty = np.full((x.shape[1], 1), 1 / c, np.float32)
         penalty[-1] = 0.0
-        size = max(1, _CELLS // target.size)
+        size = max(1, _MAX_CELLS // target.size)
         found = np.empty(seen.shape, np.int64)
         for at in range(0, seen.shape[1], size):
             tick(at / seen.shape[1])

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import torch
 
 
-_FEW = 32
+_MAX_INNER = 32
 """Most classes with which columns are the inner dimension."""
 
 
@@ -139,7 +139,7 @@ class ColumnsLinear:
         self, width: int, columns: int, classes: int, generator: torch.Generator, device: str
     ) -> None:
         start = linear_start(width, classes, generator)
-        self._classes, axis = (1, 2) if classes <= _FEW else (2, 1)
+        self._classes, axis = (1, 2) if classes <= _MAX_INNER else (2, 1)
         self.parameters = [_repeated(start, columns, axis, device)]
         self.scaling: Scaling | None = None
 

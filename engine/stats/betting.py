@@ -15,7 +15,7 @@ import numpy as np
 
 STEP = 0.001
 """Spacing of the candidates."""
-_MOST = 0.75
+_MAX_LOSS = 0.75
 """Largest share of the capital that may be lost in one bet."""
 _PRIOR = 2.0
 """Weight of the prior mean and variance, in observations."""
@@ -71,7 +71,9 @@ def log_capital(seen: Observations, candidates: np.ndarray) -> np.ndarray:
     below, above = candidates - seen.low[:, None], seen.high[:, None] - candidates
     with np.errstate(divide="ignore", invalid="ignore"):
         bets = gap / (variances[:, None] + gap**2)
-        bets = np.clip(bets, -_MOST / np.maximum(above, 0.0), _MOST / np.maximum(below, 0.0))
+        bets = np.clip(
+            bets, -_MAX_LOSS / np.maximum(above, 0.0), _MAX_LOSS / np.maximum(below, 0.0)
+        )
         won = np.log1p(np.nan_to_num(bets) * (seen.values[:, None] - candidates))
     won[(below < -1e-12) | (above < -1e-12)] = np.inf
     return np.cumsum(won, axis=0)

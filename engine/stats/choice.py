@@ -17,15 +17,13 @@ from statistics import NormalDist
 import numpy as np
 
 from theodolite.engine.stats.bootstrap import Sample, resample_all
-from theodolite.engine.stats.intervals import LEVEL, interval
+from theodolite.engine.stats.intervals import LEVEL, ROUNDING, interval
 
 RESAMPLES = 2000
 REFIT = 0.5
 """What training on other examples adds to the variance in five folds, as a share of what testing
 on others does. Nadeau and Bengio (2003, "Inference for the generalization error", Machine Learning
 52) have at least 1/4, the examples tested over those trained on; measured, it is more."""
-_SAME = 1e-6
-"""Points: smaller deviations are rounding errors."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +93,7 @@ def choose(samples: Mapping[str, Sample], refit: float = 0.0, seed: int = 0) -> 
     apart = {
         frozenset((names[i], names[j]))
         for (i, j), (delta, error, _) in zip(pairs, differences, strict=True)
-        if abs(delta) > critical * error + _SAME
+        if abs(delta) > critical * error + ROUNDING
     }
     found = dict(zip(pairs, differences, strict=True))
     others = {i: (min(i, best), max(i, best)) for i in order[1:]}
@@ -170,7 +168,7 @@ def _difference(scores: np.ndarray, noise: np.ndarray, least: float, a: int, b: 
     """A minus B."""
     apart = noise[a] - noise[b]
     spread = float(apart.std())
-    studentised = apart / spread if spread > _SAME else np.zeros_like(apart)
+    studentised = apart / spread if spread > ROUNDING else np.zeros_like(apart)
     return float(scores[a] - scores[b]), math.hypot(spread, least), studentised
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-FEWEST = 30
+MIN_CLUSTERS = 30
 """Clusters, counted as if they were of equal size, below which chains of shared texts are cut."""
 
 
@@ -54,7 +54,7 @@ def sharing(rows: Sequence[tuple[str, ...]]) -> np.ndarray:
     graph = coo_array((np.ones(ends.shape[1], bool), (ends[0], ends[1])), (size, size))
     _, found = connected_components(graph, directed=False)
     whole = np.unique(found[:n], return_inverse=True)[1]
-    if effective(whole) < FEWEST and all(len(texts) == 2 for texts in rows):
+    if effective(whole) < MIN_CLUSTERS and all(len(texts) == 2 for texts in rows):
         texts = codes_of([text for side in zip(*rows, strict=True) for text in side])
         pairs = texts.reshape(2, n).T
         if effective(whole) < effective(pairs) / 2.0:

@@ -14,7 +14,7 @@ from statistics import NormalDist
 import numpy as np
 
 LEVEL = 0.95
-_SAME = 1e-6
+ROUNDING = 1e-6
 """Differences up to this many points are rounding errors."""
 
 
@@ -77,7 +77,7 @@ def p_values(
         fewer = whole**2 / (examples**2 / freedom + sum(v**2 / of for of, v in luck))
         freedoms = np.where(whole > 0.0, fewer, freedom)
         p = 2.0 * stdtr(freedoms, -np.abs(apart) / np.sqrt(whole))
-    differ = (np.abs(apart) > _SAME) & ~np.isnan(p)  # false where nan
+    differ = (np.abs(apart) > ROUNDING) & ~np.isnan(p)  # false where nan
     return np.where(differ, np.clip(p, 2.0 ** (1.0 - sum(units)), 1.0), 1.0)
 
 

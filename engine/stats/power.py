@@ -18,7 +18,7 @@ from statistics import NormalDist
 from theodolite.engine.stats.choice import Behind
 
 POWER = 0.8
-LEAST, REACH = 0.1, 20
+MIN_MORE, MAX_MORE = 0.1, 20
 """Fewest and most further examples worth a sentence, as multiples of those available."""
 EQUAL = NormalDist(0.0, 12.0)
 CHEAPER, SMALLER = NormalDist(0.0, 3.0), NormalDist(0.0, 0.5)
@@ -34,7 +34,7 @@ class MoreExamples:
     """The number of further examples that would decide.
 
     Attributes:
-        n: to two significant figures; None if it is below `LEAST` or exceeds `REACH`.
+        n: to two significant figures; None if it is below `MIN_MORE` or exceeds `MAX_MORE`.
         power: probability of the verdict with that many, or with the most considered.
     """
 
@@ -84,7 +84,7 @@ def _more(
         spread = math.sqrt(known * variance + new)
         return power(likely, spread, found.critical * math.sqrt(new + least * part**2))
 
-    low, high = 0, REACH * n
+    low, high = 0, MAX_MORE * n
     if not found.error or share(high) < POWER:
         return MoreExamples(None, share(high) if found.error else 0.0)
     while high - low > 1:
@@ -92,4 +92,4 @@ def _more(
         low, high = (low, middle) if share(middle) >= POWER else (middle, high)
     step = 10 ** max(len(str(high)) - 2, 0)
     shown = -(-high // step) * step
-    return MoreExamples(shown if shown >= LEAST * n else None, share(shown))
+    return MoreExamples(shown if shown >= MIN_MORE * n else None, share(shown))

@@ -183,7 +183,7 @@ def test_what_takes_more_than_memory_goes_through_a_file(
         "theodolite.engine.evaluate"
     )  # by this name there is a function too
     whole, seen = one(HashEncoder(), "STS13", year), []
-    monkeypatch.setattr(module, "_IN_MEMORY", 100)
+    monkeypatch.setattr(module, "_MAX_BYTES", 100)
     monkeypatch.setattr(module, "_PIECE", 10)
     (mapped,) = evaluate(
         HashEncoder(), ["STS13"], data=year, progress=lambda done, total: seen.append((done, total))

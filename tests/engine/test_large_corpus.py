@@ -84,7 +84,7 @@ def test_vectors_beyond_the_limit_are_never_in_memory_together(
         "theodolite.engine.evaluate"
     )  # by this name there is a function too
     for where, name, value in (
-        (module, "_IN_MEMORY", 16 * MIB),
+        (module, "_MAX_BYTES", 16 * MIB),
         (module, "_PIECE", 1024),
         (importlib.import_module("theodolite.engine.search.ranked"), "_DOCUMENTS", 1024),
     ):

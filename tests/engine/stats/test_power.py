@@ -6,7 +6,14 @@ import numpy as np
 
 from theodolite.engine.stats.bootstrap import Sample
 from theodolite.engine.stats.choice import Behind, choose
-from theodolite.engine.stats.power import LEAST, POWER, REACH, MoreExamples, to_show, to_tell_apart
+from theodolite.engine.stats.power import (
+    MAX_MORE,
+    MIN_MORE,
+    POWER,
+    MoreExamples,
+    to_show,
+    to_tell_apart,
+)
 
 CRITICAL = 1.96
 
@@ -20,7 +27,7 @@ def found(delta: float, error: float, n: int = 300, critical: float = CRITICAL) 
 def test_the_wider_the_lead_the_fewer_are_lacking() -> None:
     """And more of them where more pairs are tested at once; whoever is ahead."""
     lacking = [to_tell_apart(found(d, 1.0, 1000)).n or 0 for d in (1.5, 1.7, 1.9)]
-    assert REACH * 1000 > lacking[0] > lacking[1] > lacking[2] > 0
+    assert MAX_MORE * 1000 > lacking[0] > lacking[1] > lacking[2] > 0
     assert (to_tell_apart(found(1.7, 1.0, 1000, 2.9)).n or 0) > lacking[1]
     assert to_tell_apart(found(-1.7, 1.0, 1000)).n == lacking[1]
     # Equals are never told apart, and half a standard error of four points promises nothing.
@@ -34,7 +41,7 @@ def test_a_handful_is_not_worth_a_sentence() -> None:
     more = to_tell_apart(found(9.0, 1.0, 1000))
     assert more.n is None and more.power >= POWER
     named = [to_tell_apart(found(d, 1.0, 1000, 2.9)).n for d in np.arange(1.0, 4.5, 0.25)]
-    assert all(n is None or n >= LEAST * 1000 for n in named) and any(named)
+    assert all(n is None or n >= MIN_MORE * 1000 for n in named) and any(named)
 
 
 def test_the_number_is_as_the_normal_distribution_has_it() -> None:
