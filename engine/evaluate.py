@@ -163,15 +163,7 @@ def vectors_for(
     sentences: list[str],
     progress: Progress,
 ) -> np.ndarray:
-    """Encode sentences for `kind.measure`, its queries as queries.
-
-    Args:
-        kind: how the task is measured.
-        dataset: the task's data set.
-        encoder: from `bind`.
-        sentences: from `needed`.
-        progress: called with (sentences done, sentences in all).
-    """
+    """Encode the sentences from `needed` for `kind.measure`, its queries as queries."""
     queries = kind.queries(dataset) if kind.queries else 0
     return _encode(encoder, sentences, queries, progress)
 

@@ -51,16 +51,7 @@ def solve(
     seed: int,
     tick: ProgressCallback,
 ) -> list[Fitted]:
-    """Train every fit, all in one pass. See `engine.classifiers.setting.Solver`.
-
-    Args:
-        features: of every row.
-        labels: int64 class of every row.
-        fits: what to train.
-        setting: how to train; `solver` is ignored.
-        seed: of weights and shuffles.
-        tick: called before each pass.
-    """
+    """Train every fit, all in one pass. See `engine.classifiers.setting.Solver`."""
     import torch
 
     random = np.random.RandomState(seed)

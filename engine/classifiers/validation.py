@@ -78,12 +78,7 @@ class FoldTrainer:
         self.fits = self.passes = 0
 
     def solve(self, fits: list[Fit], then: int = 0) -> list[Fitted]:
-        """Train fits, and count them.
-
-        Args:
-            fits: what to train.
-            then: number of fits that will follow, for the progress.
-        """
+        """Train fits, and count them; `then` so many will follow, for the progress."""
         solver, before = _SOLVERS[self.setting.solver], self.fits
         expected = before + len(fits) + then
 
@@ -168,14 +163,8 @@ def split(
     """Score a set with three splits: dev selects, and stops each fit (SST, SICK, SNLI, probing).
 
     The reference trains the selected classifier once more, from the same seed on the same rows.
-    That gives the same classifier, so the fast solver tests the first one instead.
-
-    Args:
-        trainer: trains the fits.
-        train: rows to train on.
-        dev: rows for selection and stopping.
-        test: rows to score.
-        penalised: false tries no regulariser (SNLI).
+    That gives the same classifier, so the fast solver tests the first one instead. Not `penalised`,
+    no regulariser is tried (SNLI).
     """
     penalties = _grid(trainer, range(-2, 4), penalised)
     found = trainer.solve([Fit(train, dev, p, test) for p in penalties], then=not trainer.together)

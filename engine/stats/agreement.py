@@ -208,13 +208,9 @@ def overlapping(ranges: Mapping[str, tuple[float, float]]) -> list[tuple[str, st
 
 @dataclass(frozen=True)
 class Relation:
-    """A diagnostic and a score over the encoders that have both.
+    """Spearman of a diagnostic and a task's score over the encoders that have both.
 
-    Attributes:
-        diagnostic: its name.
-        score: name of the task.
-        rho: Spearman; nan where all encoders have the same value.
-        encoders: number of encoders.
+    It is nan where all encoders have the same value.
     """
 
     diagnostic: str
@@ -225,14 +221,7 @@ class Relation:
 
 @dataclass(frozen=True)
 class Summary:
-    """Correlations of all diagnostics with one score.
-
-    Attributes:
-        score: name of the task.
-        lowest: of the correlations.
-        mean: of the correlations.
-        diagnostics: number of correlations; those that are nan are left out.
-    """
+    """Correlations of all diagnostics with one task's score; those that are nan are left out."""
 
     score: str
     lowest: float

@@ -11,14 +11,9 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Spread:
-    """Scores of one encoder on one task under one protocol, over its seeds.
+    """Scores in points of one encoder on one task under one protocol, over at least two seeds.
 
-    Attributes:
-        seeds: number of seeds, at least two.
-        mean: of the scores, in points.
-        deviation: sample standard deviation (n - 1 in the denominator), in points.
-        lowest: lowest score.
-        highest: highest score.
+    The standard deviation is that of a sample, with n - 1 in the denominator.
     """
 
     seeds: int
