@@ -19,7 +19,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from theodolite.engine.progress import Progress
-from theodolite.engine.search.index import Index, checked, unit_rows
+from theodolite.engine.search.index import Index, checked, faiss, unit_rows
 
 EXACT_BELOW = 200_000
 RECALL_AT = 10
@@ -93,9 +93,7 @@ class MappedIndex:
     """
 
     def __init__(self, lists: Path, rows: Rows, probed: int) -> None:
-        import faiss
-
-        self._index = faiss.read_index(str(lists))
+        self._index = faiss().read_index(str(lists))
         self._index.nprobe = probed
         self._rows = rows
         self.size, self.dim = self._index.ntotal, self._index.d
@@ -173,8 +171,7 @@ def build(
     Raises:
         ValueError: too few vectors, or values that are not finite.
     """
-    import faiss
-
+    library = faiss()
     n, dim = vectors.shape
     if n < 100 or dim < 2:
         raise ValueError(f"an index with lists needs 100 vectors, got {n} of {dim} dimensions")
@@ -183,16 +180,16 @@ def build(
         raise ValueError("a vector holds NaN or infinity")
     steps = _Steps(_ROUNDS + 2 * len(blocks) + 2, progress)
     many = min(lists_for(n), n // 2)
-    quantiser = faiss.IndexFlatIP(dim)
+    quantiser = library.IndexFlatIP(dim)
     quantiser.add(_centroids(vectors, many, steps))
     codes = dim // 2 if dim % 2 == 0 else dim
-    index = faiss.IndexIVFPQFastScan(quantiser, dim, many, codes, 4, faiss.METRIC_INNER_PRODUCT)
+    index = library.IndexIVFPQFastScan(quantiser, dim, many, codes, 4, library.METRIC_INNER_PRODUCT)
     index.train(_sample(vectors, max(_CODED_ON, 100)))
     steps.one()
     for start in blocks:
         index.add(unit_rows(vectors[start : start + _BLOCK]))
         steps.one()
-    faiss.write_index(index, str(lists))
+    library.write_index(index, str(lists))
     read = rows or (lambda positions: unit_rows(vectors[positions]))
     return _probe(MappedIndex(lists, read, 1), vectors, many, steps)
 
@@ -230,12 +227,10 @@ def _sample(vectors: Vectors, wanted: int) -> np.ndarray:
 
 def _centroids(vectors: Vectors, lists: int, steps: _Steps) -> np.ndarray:
     """Spherical k-means on a sample, one round at a time, to report progress and be stopped."""
-    import faiss
-
     sample = _sample(vectors, lists * _SAMPLE_A_LIST)
     centroids = None
     for _ in range(_ROUNDS):
-        rounds = faiss.Kmeans(
+        rounds = faiss().Kmeans(
             sample.shape[1],
             lists,
             niter=1,

@@ -37,12 +37,10 @@ class Index:
     """
 
     def __init__(self, vectors: np.ndarray) -> None:
-        import faiss
-
         self.size, self.dim = 0, unit_rows(vectors[:0]).shape[1]
         self._positions: np.ndarray | None = None  # of the searchable rows; None for 0, 1, 2 ...
         self._searchable = 0
-        self._flat: Any = faiss.IndexFlatIP(self.dim)
+        self._flat: Any = faiss().IndexFlatIP(self.dim)
         self.add(vectors)
 
     def add(self, vectors: np.ndarray, positions: np.ndarray | None = None) -> None:
@@ -116,12 +114,11 @@ class CodedIndex:
     """
 
     def __init__(self, rows: np.ndarray) -> None:
-        import faiss
-
+        library = faiss()
         # The components rotated at random, so that all codes have the same share of the variance.
         how = f"PCAR{CODED_DIMS},PQ{CODED_DIMS // 2}x4fs,RFlat"
-        self._index = faiss.index_factory(rows.shape[1], how, faiss.METRIC_L2)
-        codes = faiss.downcast_index(faiss.downcast_index(self._index.base_index).index)
+        self._index = library.index_factory(rows.shape[1], how, library.METRIC_L2)
+        codes = library.downcast_index(library.downcast_index(self._index.base_index).index)
         codes.pq.cp.niter, codes.pq.cp.max_points_per_centroid = _CODING_ROUNDS, _CODED_ON
         self._index.train(rows[:: -(-len(rows) // _CODED_ON)])
         self._index.add(rows)
@@ -207,9 +204,7 @@ def _only(rows: np.ndarray | None) -> Any:
     """FAISS parameters that restrict a search to some rows."""
     if rows is None:
         return None
-    import faiss
-
-    return faiss.SearchParameters(sel=faiss.IDSelectorBatch(rows))
+    return faiss().SearchParameters(sel=faiss().IDSelectorBatch(rows))
 
 
 def unit_rows(vectors: np.ndarray, dtype: type[np.floating[Any]] = np.float32) -> np.ndarray:
@@ -219,3 +214,10 @@ def unit_rows(vectors: np.ndarray, dtype: type[np.floating[Any]] = np.float32) -
         raise ValueError(f"expected vectors of shape (n, dim), got {rows.shape}")
     norms = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.ascontiguousarray(rows / np.where(norms == 0.0, 1.0, norms), dtype)
+
+
+def faiss() -> Any:
+    """FAISS, which is slow to import, and whose types lack what is used of it here."""
+    import faiss
+
+    return faiss

@@ -252,7 +252,7 @@ def test_words_and_expressions_are_found(visit, made):
     expect(said(page)).to_contain_text(f"{n} found")
     box.fill("(")
     box.press("Enter")
-    expect(said(page)).to_contain_text("no regular expression")
+    expect(said(page)).to_contain_text("not a regular expression")
 
 
 def test_a_sentence_is_placed(visit, made):

@@ -109,7 +109,7 @@ def test_patterns_are_found_there_and_stopped(
     expected = [i for i, s in enumerate(pca.sentences) if re.search(fields["text"], s, re.I)]
     assert np.frombuffer(body, "<u4").tolist() == expected != []
     for pattern, seconds, text in (
-        ("(", 30, "no regular expression"),
+        ("(", 30, "not a regular expression"),
         ("(.*.*.*)*~", 1, "stopped"),
     ):
         monkeypatch.setattr("theodolite.engine.search.regex.SECONDS", seconds)
