@@ -41,9 +41,9 @@ def check_store(
 
 
 def _repair(workspace: Workspace, as_json: bool) -> None:
-    from theodolite.app.pages.evaluate import repair
+    from theodolite.app.pages.evaluate.service import repair
 
-    done = repair.queue(workspace)
+    done = repair(workspace)
     if as_json:
         emit_json({"queued": list(done.runs), "left": list(done.left)})
         return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ import gradio as gr
 
 from theodolite.app.components.chart import chart
 from theodolite.app.jobs.submit import queue_unless_stored
-from theodolite.app.pages.choose import freezing, service, views
+from theodolite.app.pages.choose import example, service, sheet, views
 from theodolite.app.pages.choose.job import MARGIN, MIN_BYTES, ChooseJob
 from theodolite.app.pages.encoders import choices
 from theodolite.app.pages.encoders import service as encoders
@@ -20,10 +21,12 @@ from theodolite.app.report import answers
 from theodolite.app.report.button import report_button
 from theodolite.app.web import background_call, parts
 from theodolite.app.web.controls import Answer, Control, Controls, Values, on
-from theodolite.app.web.frozen import LIVE, Frozen
+from theodolite.app.web.frozen import LIVE, Frozen, Published, View
+from theodolite.engine.errors import UserError
 from theodolite.store import run_rows
 
 if TYPE_CHECKING:
+    from theodolite.app.pages.choose.sheet import Sheet
     from theodolite.app.report.file import Report
     from theodolite.app.workspace import Workspace
 
@@ -37,8 +40,6 @@ DESCRIPTION = (
     "Which encoder to use for your data: the best one, those that tie with it, their costs, "
     "how many more examples would separate them, and what limits confidence in the answer."
 )
-FROZEN = Frozen(carry=freezing.carry, views=freezing.views)
-EXAMPLE = "starter-topics"
 CONTROLS = (
     Control(
         "dataset",
@@ -203,7 +204,7 @@ def _data(workspace: Workspace, named: str | None) -> Any:
     uploads = [name for name in names if name.startswith("upload:")]
     if named and named not in names:
         names.append(named)
-    return gr.update(choices=names, value=named or next(iter(uploads[::-1]), EXAMPLE))
+    return gr.update(choices=names, value=named or next(iter(uploads[::-1]), example.DATA))
 
 
 def _job(values: Values) -> ChooseJob:
@@ -228,3 +229,77 @@ def _shown(workspace: Workspace, values: Values) -> dict[str, Any]:
         return {"plan": "Choose an encoder to go on."}
     running = bool(values.run) and workspace.store.runs.get(values.run)["state"] in run_rows.LIVE
     return views.shown(workspace, _job(values), running=running)
+
+
+def _carry(published: Published) -> None:
+    """Publish the sheets of published encoders on data whose texts are published."""
+    for job, found in _sheets(published):
+        public = ChooseJob(**published.renamed(vars(job)))
+        with suppress(UserError):
+            key = sheet.key(published.workspace, _normalised(public))
+            published.workspace.store.derived.put(key, sheet.KIND, published.renamed(found))
+
+
+def _sheets(published: Published) -> Iterator[tuple[ChooseJob, Sheet]]:
+    """Jobs with a stored sheet, the newest first."""
+    for row in published.source.store.derived.list(sheet.KIND):
+        found = row["info"]
+        if found["data"] not in published.texts:
+            continue
+        for job in _questions(found):
+            wanted = set(job.encoders) <= published.encoders.keys()
+            with suppress(UserError):  # the data set was removed
+                if wanted and sheet.key(published.source, job) == row["key"]:
+                    yield job, found
+
+
+def _questions(found: Mapping[str, Any]) -> Iterator[ChooseJob]:
+    """Jobs that may have made a sheet: the baseline is in every sheet, requested or not."""
+    names = [row["encoder"] for row in found["encoders"]]
+    without = [name for name in names if name != found["baseline"]]
+    for chosen in (names, without):
+        if chosen:
+            yield ChooseJob.of(found["data"], chosen, **found["limits"])
+
+
+def _normalised(job: ChooseJob) -> ChooseJob:
+    return ChooseJob.of(
+        job.dataset, job.encoders, job.max_ms, job.max_bytes, job.licences, job.margin
+    )
+
+
+def _published_views(published: Published) -> list[View]:
+    """Every sheet, and the shipped example if its encoders and data are published."""
+    found = [
+        _view_of(_normalised(ChooseJob(**published.renamed(vars(job)))))
+        for job, _ in _sheets(published)
+    ]
+    shipped = example.read(published.workspace)
+    if shipped and not any(dict(view.query)["data"] == example.DATA for view in found):
+        encoders = [row["encoder"] for row in shipped["encoders"]]
+        kept = [name for name in encoders if name in published.encoders.values()]
+        if len(kept) > 1:
+            found.append(_view_of(ChooseJob.of(example.DATA, kept)))
+    return found
+
+
+def _view_of(job: ChooseJob) -> View:
+    margin = None if job.margin == MARGIN else job.margin
+    limits = (
+        ("max_ms", job.max_ms),
+        ("max_bytes", job.max_bytes),
+        ("margin", margin),
+        *(("licence", one) for one in job.licences),
+    )
+    values = tuple(
+        (name, f"{value:g}" if isinstance(value, float) else str(value))
+        for name, value in limits
+        if value is not None
+    )
+    label = " · ".join([job.dataset, *(value for _, value in values)])
+    return View(
+        label, (*(("encoder", one) for one in job.encoders), ("data", job.dataset), *values)
+    )
+
+
+FROZEN = Frozen(carry=_carry, views=_published_views)

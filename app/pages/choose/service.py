@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from theodolite.app import beforehand, endpoints, formats
 from theodolite.app.jobs.submit import perform
 from theodolite.app.pages.board import cost
-from theodolite.app.pages.choose import columns as guess
 from theodolite.app.pages.choose import data as evidence
 from theodolite.app.pages.choose import words
 from theodolite.app.pages.choose.job import MARGIN, ChooseJob
@@ -50,7 +49,7 @@ def bring(workspace: Workspace, files: Sequence[Path], columns: str | None = Non
     workspace.refuse_visitors()
     before = {row["name"] for row in workspace.store.uploads.list()}
     with uploads.together(files) as file, TemporaryDirectory() as folder:
-        guessed = None if columns else guess.mapping(file)
+        guessed = None if columns else evidence.mapping(file)
         mapping = guessed or uploads.mapping_of(file, None, columns)
         used = {"columns": mapping.columns}
         kept, without = tables.labelled_rows(file, file.name, mapping)

@@ -123,7 +123,7 @@ def _best(sheet: Sheet) -> Iterator[str]:
         f"{best['encoder']} scores {formats.score(best['score'])} on {examples(sheet)} "
         f"({metric(sheet)}; 95 % interval {interval(best)})."
     )
-    if sheet.get("highest") is not None:
+    if sheet["highest"] is not None:
         yield (
             f"{formats.score(sheet['highest'])} is the highest possible score here: most labels "
             "have fewer than eleven examples."
@@ -264,7 +264,7 @@ def front(sheet: Sheet) -> str:
 
 def _disturbed(sheet: Sheet) -> set[str]:
     """Encoders that were timed while the machine was busy: their times are in no ratio."""
-    return {row["encoder"] for row in sheet["encoders"] if row.get("timed_disturbed")}
+    return {row["encoder"] for row in sheet["encoders"] if row["timed_disturbed"]}
 
 
 def _agreement(sheet: Sheet) -> Iterator[str]:

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
+from theodolite.app import suites as mteb_suites
 from theodolite.app.components.actions import actions
-from theodolite.app.pages.data import form, service, views
-from theodolite.app.pages.data.suites_section import Section
-from theodolite.app.web import address, parts
-from theodolite.app.web.controls import Answer, Control, Controls, Values, on, on_load
+from theodolite.app.pages.data import form, service, suites, suites_views, views
+from theodolite.app.pages.jobs import run_panel
+from theodolite.app.pages.jobs.run_panel import RunPanel
+from theodolite.app.web import address, background_call, parts
+from theodolite.app.web.controls import (
+    Answer,
+    Control,
+    Controls,
+    Values,
+    on,
+    on_load,
+    opening,
+)
 from theodolite.app.web.events import PageEvent
 from theodolite.app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
 from theodolite.engine.errors import UserError
@@ -37,6 +48,8 @@ NARROW = """(words) => requestAnimationFrame(
   () => theodolite.narrow("#datasets, #suites", words))"""
 DONE = """() => document.querySelector("#more.t-open .t-rest-head button")?.click()"""
 """Closes the panel, which may cover the added data set."""
+FIRST = "Reading what mteb has; the first time this takes some seconds"
+TO_CARD = """() => document.querySelector("#suite section")?.scrollIntoView()"""
 LINE = {"max_lines": 1}
 HUB = (
     Control(
@@ -84,11 +97,11 @@ def build(workspace: Workspace) -> None:
         find = controls.render("find", elem_classes=["t-wide"])
         brought = None if workspace.read_only else _bring(workspace)
     notice = parts.notice()
-    suites = Section(workspace)
+    section = _Suites(workspace)
     card = actions(elem_id="preview")
     listing = actions(elem_id="datasets", elem_classes=["t-answer"])
     opened = controls.add("opened", gr.State(""))
-    suites.listing.render()
+    section.listing.render()
     shown = [listing, card, opened]
 
     def drawn(name: str, asking: bool = False) -> dict[Any, Any]:
@@ -112,10 +125,10 @@ def build(workspace: Workspace) -> None:
         return drawn(event.id, asking=event.act == "ask")
 
     on_load(load, [find, *shown], notice)
-    gr.on([find.change, listing.change, suites.listing.change], fn=None, inputs=find, js=NARROW)
+    gr.on([find.change, listing.change, section.listing.change], fn=None, inputs=find, js=NARROW)
     on(listing.act, act, controls, shown, notice, scroll_to_output=True, **HIDE_PROGRESS)
     on(card.act, act, controls, shown, notice, **HIDE_PROGRESS)
-    suites.connect(controls)
+    section.connect(controls)
     controls.keep()
     if brought is not None:
         kept, read, named, hub = brought
@@ -155,3 +168,70 @@ def _bring(workspace: Workspace) -> tuple[Any, Any, Any, Controls]:
             read = gr.Button("Read it", elem_id="hub-read")
             named = gr.Textbox(visible="hidden", label="Name")
     return kept, read, named, hub
+
+
+class _Suites:
+    """The opened suite and the download's run; the list of all suites is rendered by the page.
+
+    Attributes:
+        listing: the list of all suites, not rendered yet.
+    """
+
+    def __init__(self, workspace: Workspace) -> None:
+        self._workspace = workspace
+        self._panel = RunPanel(workspace)
+        self._notice = parts.notice()  # a separate one: the list of data sets has its own
+        self._card = actions(elem_id="suite")
+        self._opened = gr.State("")
+        self.listing = actions(elem_id="suites", render=False)
+
+    def connect(self, controls: Controls) -> None:
+        """Connect the events; adds the run to the controls of the page."""
+        controls.add("run", self._panel.run)
+        notice = self._notice
+        named, shown = {"suite": self._opened}, [self._card, self.listing, self._opened]
+        on(opening(), self._load, None, [*shown, self._panel.run], notice, **HIDE_PROGRESS)
+        pressed = (self._act, named, [*shown, self._panel.run], notice)
+        on(self._card.act, *pressed, **HIDE_PROGRESS)
+        # The suite clicked last is shown, also if clicked while another is still loading.
+        in_order = {**HIDE_PROGRESS, "trigger_mode": "multiple", "concurrency_limit": 1}
+        on(self.listing.act, *pressed, **in_order).then(None, js=TO_CARD)
+        on(self._panel.moved.change, self._again, named, shown, notice, **ALWAYS_LAST)
+
+    def _drawn(self, name: str, session: str | None) -> Iterator[Answer]:
+        """Yield progress, then the list and a suite; imports mteb."""
+
+        def find(_say: background_call.Say) -> tuple[str, str]:
+            known = mteb_suites.look_up(self._workspace)
+            visitor = self._workspace.read_only
+            card = suites_views.card(suites.suite(name), visitor) if name else ""
+            return suites_views.listing(known, name), card
+
+        for words, found in background_call.followed(find, FIRST, session):
+            if found is None:
+                yield {self._card: words}
+            else:
+                yield {self.listing: found[0], self._card: found[1], self._opened: name}
+
+    def _closed(self) -> dict[Any, Any]:
+        known = mteb_suites.known(self._workspace)
+        return {self.listing: suites_views.listing(known, ""), self._card: "", self._opened: ""}
+
+    def _load(self, request: gr.Request) -> Iterator[Answer]:
+        yield self._closed() | {self._panel.run: run_panel.from_address(self._workspace, request)}
+        if name := address.first(request, "suite"):
+            yield from self._drawn(name, request.session_hash)
+
+    def _act(self, values: Values, event: PageEvent, request: gr.Request) -> Iterator[Answer]:
+        if event.act == "fetch":
+            some = [event.id] if event.id else []
+            yield {self._panel.run: suites.run_fetch(self._workspace, values.suite, some)}
+        elif event.act == "open" and event.id in ("", values.suite):
+            yield self._closed()
+        else:
+            yield from self._drawn(event.id, request.session_hash)
+
+    def _again(self, values: Values, request: gr.Request) -> Iterator[Answer]:
+        """Redraw the opened suite after some data were downloaded."""
+        if values.suite:
+            yield from self._drawn(values.suite, request.session_hash)

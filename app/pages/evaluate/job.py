@@ -7,16 +7,16 @@ from dataclasses import dataclass, replace
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from theodolite.app.fleet import needs as fleet
 from theodolite.app.fleet import parcels
+from theodolite.app.fleet.needs import Needs
 from theodolite.app.jobs.job import Job
 from theodolite.app.jobs.submit import queue
 from theodolite.app.pages.encoders.service import ensure_listed, list_shipped
-from theodolite.app.pages.evaluate import travel
 from theodolite.app.pages.evaluate.results import evaluated, known
 from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
-    from theodolite.app.fleet.needs import Needs
     from theodolite.app.jobs.reporter import Reporter
     from theodolite.app.workspace import Workspace
     from theodolite.engine.datasets import Catalog
@@ -151,12 +151,14 @@ class EvaluateJob(Job):
 
     def stays(self, catalog: Catalog) -> str:
         """The encoder or data set that only this machine may use, as a reason; else empty."""
-        return travel.stays(self.encoders, self.tasks, catalog)
+        reasons = [fleet.encoder_stays(encoder) for encoder in self.encoders]
+        reasons += [fleet.data_stays(_dataset(task, catalog)) for task in self.tasks]
+        return next(filter(None, reasons), "")
 
     def needs(self, catalog: Catalog, position: int) -> Needs:
         """The same data, and the encoder's packages."""
         encoder, task, _ = self.questions()[position]
-        return travel.needs(encoder, task, catalog)
+        return Needs.of(catalog, [_dataset(task, catalog)], [encoder])
 
     def files(self) -> list[str]:
         """Files that its encoders name."""
@@ -213,6 +215,12 @@ class EvaluateJob(Job):
                 return None
             rows.append(row)
         return rows
+
+
+def _dataset(task: str, catalog: Catalog) -> str:
+    from theodolite.engine import tasks
+
+    return tasks.get(task, catalog).dataset
 
 
 def queue_evaluation(

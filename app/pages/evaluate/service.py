@@ -1,11 +1,11 @@
-"""Operations on an evaluation: validation, stored results, and its run."""
+"""Operations on evaluations: validation, stored results, runs, and repair of lost values."""
 
 from __future__ import annotations
 
 import math
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from theodolite.app import beforehand
@@ -31,8 +31,6 @@ def possible(workspace: Workspace, job: EvaluateJob) -> EvaluateJob:
 
 def ready(workspace: Workspace, job: EvaluateJob) -> EvaluateJob:
     """The job with the tasks that its protocol scores."""
-    if not job.encoders:
-        raise UserError("No encoder chosen.", "Choose at least one.")
     if not job.tasks:
         raise UserError("No task chosen.", "Choose a suite or single tasks.", code="missing")
     made = possible(workspace, job)
@@ -150,3 +148,50 @@ def command(job: EvaluateJob, *, listed: bool = True) -> str:
     if not listed:
         words.append("--unlisted")
     return shlex.join(words)
+
+
+@dataclass(frozen=True)
+class Repair:
+    """The repair of results whose per-example values cannot be read.
+
+    Attributes:
+        runs: ids of the runs that compute them again.
+        left: sentences on those that cannot be repaired.
+    """
+
+    runs: tuple[str, ...]
+    left: tuple[str, ...]
+
+
+def repair(workspace: Workspace) -> Repair:
+    """Queue every current result again whose per-example values cannot be read.
+
+    A diagnosis is queued with the settings of its run, or, if the run was removed, by the name of
+    its text.
+
+    Its scores are kept until the new result is stored; superseded results are left alone.
+    """
+    from theodolite.app.pages.diagnose import service as diagnosing
+    from theodolite.engine.protocols.vec2sent import VEC2SENT as DIAGNOSIS
+
+    workspace.refuse_visitors()
+    results = workspace.store.results
+    lost: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for row in results.table():
+        if row["error"] is None and not results.is_readable(row):
+            alone = row["task"] if row["protocol"] == DIAGNOSIS.name else None
+            lost.setdefault((row["encoder"], row["protocol"], row["seed"], alone), []).append(row)
+    runs: list[str] = []
+    left: list[str] = []
+    for (encoder, protocol, seed, alone), found in lost.items():
+        tasks = [row["task"] for row in found]
+        try:
+            if alone is None:
+                run = queue_evaluation(workspace, [encoder], tasks, protocol, seed, listed=False)
+            else:
+                run = diagnosing.queue_again(workspace, found[0])
+        except UserError as error:  # a decoder or a data set that no longer exists
+            left.append(f"{encoder} on {', '.join(tasks)} cannot be queued: {error}")
+        else:
+            runs.append(run)
+    return Repair(tuple(runs), tuple(left))

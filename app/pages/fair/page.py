@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from theodolite.app.components.actions import actions
+from theodolite.app import formats
+from theodolite.app.components.actions import actions, button
 from theodolite.app.components.chart import chart
 from theodolite.app.pages.encoders import choices
 from theodolite.app.pages.encoders import service as encoders
-from theodolite.app.pages.fair import service, views
-from theodolite.app.pages.fair.points import CLASSIFIERS, PROJECTIONS
+from theodolite.app.pages.fair import service
+from theodolite.app.pages.fair.points import CLASSIFIERS, PROJECTIONS, Point
 from theodolite.app.pages.fair.service import Advice
 from theodolite.app.pages.jobs.run_panel import RunPanel
 from theodolite.app.web import address, parts
@@ -71,6 +74,7 @@ CONTROLS = (
 )
 SWITCHES = {"size": ("projection", "curve"), "transfer-probing": ("classifier",)}
 """Point -> the controls shown with its evidence."""
+TAGS = {"fine": "good", "look": "warn", "missing": ""}
 
 
 def build(workspace: Workspace) -> None:
@@ -104,8 +108,8 @@ def build(workspace: Workspace) -> None:
         advice = _advice(workspace, values)
         may = not workspace.read_only
         yield {
-            summary: views.summary(advice),
-            **{cards[p.key]: views.card(i, p, not may) for i, p in enumerate(advice.points, 1)},
+            summary: _summary(advice),
+            **{cards[p.key]: _card(i, p, not may) for i, p in enumerate(advice.points, 1)},
         }
         yield _pictures(advice, charts)
 
@@ -193,3 +197,67 @@ def _pictures(advice: Advice, charts: dict[str, list[Any]]) -> dict[Any, Any]:
         room = charts[point.key]
         drawn |= dict(zip(room, [*shown, *[None] * len(room)], strict=False))
     return drawn
+
+
+def _summary(advice: Advice) -> str:
+    """The verdicts counted in a line, and the results left out of the numbers."""
+    count: Counter[str] = Counter(point.verdict for point in advice.points)
+    words = {
+        "look": ("needs a look", "need a look"),
+        "missing": ("lacks results", "lack results"),
+        "fine": ("is fine", "are fine"),
+    }
+    counts = [f"{count[v]} {few[count[v] > 1]}" for v, few in words.items() if count[v]]
+    whole = f"All {len(advice.points)} points {words[advice.points[0].verdict][1]}."
+    text = whole if len(counts) == 1 else f"Of {len(advice.points)} points {', '.join(counts)}."
+    return (
+        f'<div class="t-section" role="status"><h2>{escape(text)}</h2></div>'
+        f"{parts.warn(advice.cautions)}"
+    )
+
+
+def _card(number: int, point: Point, read_only: bool) -> str:
+    """One point: its verdict and sentences, and buttons for missing results."""
+    words = "".join(f"<p>{escape(sentence)}</p>" for sentence in point.words)
+    press = "" if read_only else _buttons(point)
+    lines = "".join(
+        f'<pre class="t-command" tabindex="0">{escape(run.command)}</pre>'
+        for run in point.missing_runs
+    )
+    commands = (
+        f'<details class="t-twin"><summary>{"" if read_only else "The same "}on the command line'
+        f"</summary>{lines}</details>"
+        if lines
+        else ""
+    )
+    link = ""
+    if point.see:
+        link = f'<p><a href="{escape(address.link("compare"))}">{escape(point.see)}</a></p>'
+    # The controls of sizes also decide what is measured, so they show before any result.
+    shown = point.exhibits or (point.key == "size" and point.missing_runs)
+    head = "t-point-head t-shown" if shown else "t-point-head"
+    return (
+        f'<div class="{head}"><h2><span>{number}</span> {escape(point.title)}</h2>'
+        f"{parts.tag(point.verdict, TAGS[point.verdict])}</div>"
+        f"{words}{link}{press}{commands}"
+    )
+
+
+def _buttons(point: Point) -> str:
+    made = [
+        button(f"Add {spec}", "add", spec, about=f"Add {spec} to the comparison")
+        for spec in point.add
+    ]
+    if point.missing_runs:
+        made.append(
+            button(
+                "Evaluate",
+                "evaluate",
+                point.key,
+                about=f"Evaluate what is missing for {point.title}",
+            )
+        )
+        runs = formats.plural(len(point.missing_runs), "run")
+        count = formats.plural(point.missing, "result")
+        made.append(f'<span class="t-muted t-small">{count} in {runs}</span>')
+    return f'<p class="t-actions">{"".join(made)}</p>' if made else ""

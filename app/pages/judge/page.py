@@ -2,35 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from theodolite.app import endpoints
+from theodolite.app import endpoints, formats
 from theodolite.app.components.actions import actions
 from theodolite.app.jobs.submit import queue
 from theodolite.app.pages.data import choices as collections
 from theodolite.app.pages.encoders import choices
 from theodolite.app.pages.jobs.run_panel import RunPanel
-from theodolite.app.pages.judge import (
-    example,
-    freezing,
-    report,
-    second,
-    service,
-    unjudged_section,
-    views,
-)
+from theodolite.app.pages.judge import example, report, second, service, views
 from theodolite.app.pages.judge.job import JudgeJob, followed, is_begun, preparing
-from theodolite.app.pages.judge.service import JudgeSpec
+from theodolite.app.pages.judge.service import SETTLED, JudgeSpec, Session
 from theodolite.app.report import answers
 from theodolite.app.report.button import report_button
-from theodolite.app.web import address, parts
-from theodolite.app.web.controls import Answer, Control, Controls, Values, on, on_open
+from theodolite.app.web import address, background_call, parts
+from theodolite.app.web.background_call import TooSlow
+from theodolite.app.web.controls import Answer, Control, Controls, Values, on, on_load, on_open
 from theodolite.app.web.events import PageEvent
-from theodolite.app.web.frozen import Frozen
+from theodolite.app.web.frozen import Frozen, Published, View, kept
 from theodolite.app.web.parts import ALWAYS_LAST, ONE_AT_A_TIME
 from theodolite.engine.errors import UserError
 from theodolite.store.run_rows import LIVE
@@ -50,7 +46,15 @@ DESCRIPTION = (
     "encoder returned it. The most informative document comes next, and the interval is "
     "valid no matter how often you look."
 )
-FROZEN = Frozen(carry=freezing.carry, views=freezing.sessions, build=freezing.build)
+KIND = "judgement"
+PUBLISHED_DESCRIPTION = (
+    "Encoders compared by what a person found relevant, without knowing which encoder "
+    "returned it: the difference of each pair after every mark, with an interval that is "
+    "valid even if you look after every mark."
+)
+PUBLISHED_EXAMPLE = (
+    '<p class="t-muted">A session on the starter set, played by a script that knows the labels.</p>'
+)
 SESSIONS = Control(
     "session", "Session", gr.Dropdown, "", options={"choices": [("Example", "")], "min_width": 260}
 )
@@ -109,7 +113,7 @@ CONTROLS = (
         options={"max_lines": 1, "max_length": 80},
     ),
     SESSIONS,
-    unjudged_section.OTHER,
+    Control("other", "Encoder", gr.Dropdown, options={"choices": [], "min_width": 220}),
 )
 
 
@@ -145,7 +149,7 @@ def build(workspace: Workspace) -> None:
     panel = RunPanel(workspace)
     controls.add("run", panel.run)
     place = actions(elem_id="judging", elem_classes=["t-answer"])
-    another = unjudged_section.Section(workspace, controls)
+    another = _Unjudged(workspace, controls)
     names = gr.State(False)
 
     def standing(session: str, judge: str, seen: bool) -> dict[Any, Any]:
@@ -349,12 +353,133 @@ def _report(workspace: Workspace, values: Values) -> Report:
 
 def _sessions(workspace: Workspace, wanted: str, *, newest: bool = True) -> Any:
     """The list of sessions; without the wanted one, the newest or the example is chosen."""
-    kept = [
+    offered = [
         (f"{row['title']} ({row['marks']} marked)", row["id"])
         for row in workspace.store.judgements.list()
     ]
     if run := preparing(workspace, wanted):
-        kept.insert(0, (f"{run['title']} (being prepared)", wanted))
-    known = [name for _, name in kept]
+        offered.insert(0, (f"{run['title']} (being prepared)", wanted))
+    known = [name for _, name in offered]
     value = wanted if wanted in known else next(iter(known), "") if newest else ""
-    return gr.update(choices=[*kept, ("Example", "")], value=value)
+    return gr.update(choices=[*offered, ("Example", "")], value=value)
+
+
+class _Unjudged:
+    """A list of encoders, and the counts for the chosen one.
+
+    Attributes:
+        place: the column that holds the section.
+    """
+
+    def __init__(self, workspace: Workspace, controls: Controls) -> None:
+        self._workspace = workspace
+        with gr.Column(visible=False, elem_id="unjudged") as self.place:
+            parts.section("Another encoder", "How much of what it returns is already judged.")
+            controls.render("other")
+            self._notice = parts.notice()
+            self._said = parts.static("", elem_id="unjudged-said")
+
+    def connect(self, controls: Controls, marked: Sequence[Any]) -> None:
+        """Count when an encoder is chosen, and after each event that may change the marks."""
+        inputs = {name: controls[name] for name in ("other", "session")}
+        for event in (controls["other"].change, *(one.then for one in marked)):
+            on(event, self._count, inputs, [self._said], self._notice, **ALWAYS_LAST)
+
+    def shown(self, session: str) -> dict[Any, Any]:
+        """Show the section if the session has judged documents."""
+        return {self.place: gr.update(visible=_countable(self._workspace, session))}
+
+    def _count(self, values: Values, request: gr.Request) -> Iterator[Answer]:
+        session, encoder = values.session or "", values.other
+        if not encoder or not _countable(self._workspace, session):
+            yield {self._said: ""}
+            return
+        found = service.opened(self._workspace, session)
+
+        def count(say: background_call.Say) -> dict[str, int]:
+            background_call.encode(self._workspace, encoder, found.spec.collection, say)
+            return report.unjudged(found, self._workspace, encoder)
+
+        first = f"Asking {encoder} the queries"
+        try:
+            for progress, counts in background_call.followed(count, first, request.session_hash):
+                yield {
+                    self._said: views.unjudged(found.spec, encoder, counts) if counts else progress
+                }
+        except TooSlow as slow:
+            verb = f"theodolite judge unjudged {session} -e '{encoder}'"
+            raise UserError(
+                f"{encoder} has much left to encode: {formats.time_left(slow.left)}.",
+                f"Encoded vectors are kept; choose it again, or run in a terminal: {verb}",
+                code="too-large",
+            ) from slow
+
+
+def _countable(workspace: Workspace, session: str) -> bool:
+    """Whether a session has marks on documents rather than on lists."""
+    if not is_begun(workspace, session):
+        return False
+    row = workspace.store.judgements.get(session)
+    return bool(row["marks"]) and row["spec"]["mode"] == "relevance"
+
+
+def _carry(published: Published) -> None:
+    """Publish the sessions of published encoders on data whose texts are published."""
+    for row in published.source.store.judgements.list():
+        spec = row["spec"]
+        wanted = set(spec["encoders"]) <= published.encoders.keys()
+        if not (wanted and row["marks"] and spec["collection"] in published.texts):
+            continue
+        with suppress(UserError):  # its texts are not published
+            published.workspace.catalog.load(published.texts[spec["collection"]])
+            board = report.board(_nameless(service.opened(published.source, row["id"])))
+            if board["second"]:  # the address of its server is private
+                board["second"] |= {"model": board["second"]["model"].rpartition("#")[2]}
+            published.keep(KIND, row["id"], board | {"id": "", "title": row["title"]})
+
+
+def _nameless(found: Session) -> Session:
+    """The session with its judges numbered instead of named."""
+    names = sorted({name for at in found.marks.values() for name in at} - {SETTLED})
+    called = {name: f"judge {number}" for number, name in enumerate(names, 1)} | {SETTLED: SETTLED}
+    marks = {
+        position: {called[name]: mark for name, mark in at.items()}
+        for position, at in found.marks.items()
+    }
+    return replace(found, marks=marks)
+
+
+def _published_sessions(published: Published) -> list[View]:
+    """Every published session, the newest first; else the shipped example."""
+    found = []
+    for row in published.source.store.judgements.list():
+        if board := kept(published.workspace, KIND, row["id"]):
+            found.append(View(board["title"], (("session", row["id"]),)))
+    board = example.board()
+    if not found and board and set(board["blind"]) <= set(published.encoders.values()):
+        with suppress(UserError):
+            published.workspace.catalog.load(board["collection"])
+            found.append(View("Example", ()))
+    return found
+
+
+def _build_published(workspace: Workspace) -> None:
+    """Lay out the page: one session, read-only."""
+    with parts.bar(TITLE, PUBLISHED_DESCRIPTION):
+        pass
+    notice = parts.notice()
+    place = parts.static("", elem_id="judging", elem_classes=["t-answer"])
+
+    def load(request: gr.Request) -> Answer:
+        session = address.first(request, "session")
+        board: Any = kept(workspace, KIND, session) if session else example.board()
+        if board is None:
+            raise UserError(f"The session {session[:40]!r} is not published.", code="unknown")
+        left = views.last(board, "The last mark" if session else "The script")
+        found = views.findings(board, names=True, visitor=True)
+        return {place: views.whole(left, found, before="" if session else PUBLISHED_EXAMPLE)}
+
+    on_load(load, [place], notice)
+
+
+FROZEN = Frozen(carry=_carry, views=_published_sessions, build=_build_published)

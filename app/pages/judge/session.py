@@ -203,7 +203,7 @@ def opened(workspace: Workspace, session: str) -> Session:
     workspace.store.judgements.get(session)  # it may have been removed since
     title, spec, pool = _opened(workspace, session)
     draws = [
-        Draw(one["unit"], tuple(one["rates"]), tuple(one["undecided"]), one.get("seen", 0))
+        Draw(one["unit"], tuple(one["rates"]), tuple(one["undecided"]), one["seen"])
         for one in workspace.store.judgements.draws(session)
     ]
     marks = workspace.store.judgements.marks(session)

@@ -148,7 +148,7 @@ def findings(board: Mapping[str, Any], *, names: bool, visitor: bool, marking: b
 
 def _second(board: Mapping[str, Any], visitor: bool, marking: bool) -> str:
     """Progress and agreement of the second judge."""
-    found = board.get("second")  # absent from examples of earlier versions
+    found = board["second"]
     if not found:
         return ""
     asks = button(

@@ -354,10 +354,7 @@ def _protocol(result: dict[str, Any]) -> str:
         *protocol_card.prompts(result["details"].get("prompts") or {}),
         *protocol_card.drawn(result["details"].get("dependent")),
     ]
-    try:
-        card = protocol_card.card(result["protocol"], more)
-    except UserError as error:  # a protocol of a later version
-        return parts.problem(error)
+    card = protocol_card.card(result["protocol"], more)
     return f"<h3>Protocol {escape(result['protocol'])}</h3>{card}"
 
 

@@ -202,6 +202,7 @@ def sheet_of(**other: object) -> service.Sheet:
         "error": None,
         "outside": "",
         "spec": "a",
+        "timed_disturbed": False,
     }
     quick = row | {
         "encoder": "b",
@@ -222,6 +223,7 @@ def sheet_of(**other: object) -> service.Sheet:
         "limits": {"margin": 2.0},
         "nothing_cheaper": None,
         "encoders": [quick, row],
+        "highest": None,
         "optimism": 0.0,
         "more_examples": [],
         "front": ["b", "a"],

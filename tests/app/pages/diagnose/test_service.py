@@ -23,7 +23,7 @@ from theodolite.app.pages.diagnose import service as diagnosing
 from theodolite.app.pages.diagnose.relations import across
 from theodolite.app.pages.diagnose.service import DiagnoseJob
 from theodolite.app.pages.encoders import service as encoders
-from theodolite.app.pages.evaluate import repair
+from theodolite.app.pages.evaluate.service import Repair, repair
 from theodolite.app.pages.train.job import TrainDecoderJob
 from theodolite.app.workspace import Workspace
 from theodolite.engine.datasets.starter import read_topics
@@ -89,12 +89,12 @@ def test_lost_values_are_queued_again(workspace: Workspace, text: Path, named: s
     if named == diagnosing.HELD_OUT:
         assert forget.run(store, run)
     (store.results.folder / row["examples"]).unlink()
-    done = repair.queue(workspace)
+    done = repair(workspace)
     assert (len(done.runs), done.left) == (1, ())
     work(workspace, done.runs[0])
     (again,) = store.results.table(tasks=[f"Vec2Sent-{named}"])
     assert (again["score"], again["n"]) == (row["score"], row["n"])
-    assert repair.queue(workspace) == repair.Repair((), ())
+    assert repair(workspace) == Repair((), ())
     store.runs.cancel(done.runs[0])
 
 
@@ -104,7 +104,7 @@ def test_a_text_that_nobody_knows_any_more_is_said(empty: Workspace) -> None:
     empty.keep_result(to_result(replace(diagnosis(), examples=values), "gone.txt"))
     (row,) = empty.store.results.table()
     (empty.store.results.folder / row["examples"]).unlink()
-    done = repair.queue(empty)
+    done = repair(empty)
     assert done.runs == ()
     assert "no data set named gone.txt" in done.left[0]
 

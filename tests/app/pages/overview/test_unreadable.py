@@ -17,7 +17,8 @@ from theodolite.app.pages.compare import board as compare_board
 from theodolite.app.pages.compare import service as comparison
 from theodolite.app.pages.compare import table as compare_table
 from theodolite.app.pages.encoders import service as encoders
-from theodolite.app.pages.evaluate import repair, results
+from theodolite.app.pages.evaluate import results
+from theodolite.app.pages.evaluate.service import repair
 from theodolite.app.pages.geometry import densities, distributions
 from theodolite.app.pages.overview import service, views
 from theodolite.app.workspace import Workspace
@@ -114,23 +115,23 @@ def test_it_is_queued_again_and_evaluated(evaluated: Workspace, harm) -> None:
     before: dict[str, Any] = evaluated.store.results.table(encoders=[B], tasks=[TASK])[0]
     harm(file_of(evaluated, B))
     comparison.compare(evaluated, [A, B])
-    done = repair.queue(evaluated)
+    done = repair(evaluated)
     assert (len(done.runs), done.left) == (1, ())
-    assert repair.queue(evaluated).runs == done.runs
+    assert repair(evaluated).runs == done.runs
     work_off(evaluated, done.runs[0])
     (after,) = evaluated.store.results.table(encoders=[B], tasks=[TASK], all_versions=True)
     assert after["score"] == before["score"]
     assert after["id"] > before["id"]
     assert comparison.compare(evaluated, [A, B]).unreadable == frozenset()
     assert evaluated.store.check() == []
-    assert repair.queue(evaluated).runs == ()
+    assert repair(evaluated).runs == ()
 
 
 def test_one_that_cannot_be_measured_again_keeps_its_scores(workspace: Workspace, harm) -> None:
     """It is said which, and an error does not take the place of its score."""
     row = invent(workspace, B, "gone-data", 0.8, protocol="senteval")
     harm(file_of(workspace, B, "gone-data"))
-    done = repair.queue(workspace)
+    done = repair(workspace)
     assert done.runs == ()
     assert "gone-data" in done.left[0]
     failed = {**row, "scores": [], "examples": {}, "error": "No data.", "hint": ""}
