@@ -3,85 +3,58 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
-from types import ModuleType
+from importlib import import_module
 from typing import Any
 
 import pytest
 
-from theodolite.app.pages.board import command as board_verbs
-from theodolite.app.pages.board import page as board
-from theodolite.app.pages.compare import command as compare_verbs
-from theodolite.app.pages.compare import page as compare
-from theodolite.app.pages.curate import command as curate_verbs
-from theodolite.app.pages.curate import page as curate
-from theodolite.app.pages.decode import arithmetic, interpolate
-from theodolite.app.pages.decode import command as decode_verbs
-from theodolite.app.pages.decode import page as decode
-from theodolite.app.pages.diagnose import command as diagnose_verbs
-from theodolite.app.pages.diagnose import page as diagnose
-from theodolite.app.pages.evaluate import command as evaluate_verbs
-from theodolite.app.pages.evaluate import page as evaluate
-from theodolite.app.pages.fair import command as fair_verbs
-from theodolite.app.pages.fair import page as fair
-from theodolite.app.pages.geometry import command as geometry_verbs
-from theodolite.app.pages.geometry import page as geometry
-from theodolite.app.pages.judge import command as judge_verbs
-from theodolite.app.pages.judge import page as judge
-from theodolite.app.pages.map import command as map_verbs
-from theodolite.app.pages.map import page as map
-from theodolite.app.pages.search import command as search_verbs
-from theodolite.app.pages.search import page as search
-from theodolite.app.pages.spaces import command as spaces_verbs
-from theodolite.app.pages.spaces import page as spaces
-from theodolite.app.pages.train import command as train_verbs
-from theodolite.app.pages.train import decoder_page as train_decoder
-from theodolite.app.pages.train import page as train
+from theodolite.app.pages.diagnose.page import USUAL
 
-VERBS: dict[ModuleType, Callable[..., Any]] = {
-    evaluate: evaluate_verbs.evaluate,
-    compare: compare_verbs.compare,
-    board: board_verbs.board,
-    fair: fair_verbs.fair,
-    judge: judge_verbs.start_session,
-    search: search_verbs.search,
-    map: map_verbs.project,
-    spaces: spaces_verbs.spaces,
-    geometry: geometry_verbs.geometry,
-    curate: curate_verbs.curate,
-    decode: decode_verbs.decode,
-    interpolate: decode_verbs.interpolate,
-    arithmetic: decode_verbs.analogy,
-    diagnose: diagnose_verbs.diagnose,
-    train: train_verbs.train,
-    train_decoder: train_verbs.train_decoder,
+VERBS = {
+    "evaluate.page": "evaluate.command.evaluate",
+    "compare.page": "compare.command.compare",
+    "board.page": "board.command.board",
+    "fair.page": "fair.command.fair",
+    "judge.page": "judge.command.start_session",
+    "search.page": "search.command.search",
+    "map.page": "map.command.project",
+    "spaces.page": "spaces.command.spaces",
+    "geometry.page": "geometry.command.geometry",
+    "curate.page": "curate.command.curate",
+    "decode.page": "decode.command.decode",
+    "decode.interpolate": "decode.command.interpolate",
+    "decode.arithmetic": "decode.command.analogy",
+    "diagnose.page": "diagnose.command.diagnose",
+    "train.page": "train.command.train",
+    "train.decoder_page": "train.command.train_decoder",
 }
-NOTHING = (None, "", [], (), diagnose.USUAL)
+NOTHING = (None, "", [], (), USUAL)
 """No choice: everything there is, or what the service thinks best."""
 FILLED = {"encoder"}
 """A list that the page fills from the store when it is opened."""
-ONLY_ON_THE_PAGE = {(interpolate, "collection")}
+ONLY_ON_THE_PAGE = {("decode.interpolate", "collection")}
 """The page always shows the nearest real sentences, the verb where it is asked to."""
 OF_EVERY_VERB = {"store", "data", "as_json"}
 
 
 def shared() -> list[Any]:
-    """(page, name, default of the control, default of the option), where names correspond."""
-    return [
-        pytest.param(control.default, options[name].default, id=f"{page.PATH}-{name}")
-        for page, verb in VERBS.items()
-        for options in [inspect.signature(verb).parameters]
-        for control in getattr(page, "CONTROLS", ())
-        for name in [control.name]
-        if name in options.keys() - OF_EVERY_VERB - FILLED
-        and (page, name) not in ONLY_ON_THE_PAGE
-        and options[name].default is not inspect.Parameter.empty
-    ]
-
-
-def test_pages_and_verbs_have_options_in_common() -> None:
-    """Or the next test would test nothing."""
-    assert len(shared()) > 30
+    """(default of the control, default of the option), where a page and its verb have both."""
+    found = []
+    for page, verb in VERBS.items():
+        module, _, name = f"theodolite.app.pages.{verb}".rpartition(".")
+        options = inspect.signature(getattr(import_module(module), name)).parameters
+        names = options.keys() - OF_EVERY_VERB - FILLED
+        found += [
+            pytest.param(
+                control.default, options[control.name].default, id=f"{page}-{control.name}"
+            )
+            for control in getattr(import_module(f"theodolite.app.pages.{page}"), "CONTROLS", ())
+            if control.name in names
+            and (page, control.name) not in ONLY_ON_THE_PAGE
+            and options[control.name].default is not inspect.Parameter.empty
+        ]
+    assert len(found) > 30
+    return found
 
 
 @pytest.mark.parametrize(("on_the_page", "of_the_verb"), shared())

@@ -28,31 +28,23 @@ def test_rows_are_shown_with_what_they_were_judged(home: Path) -> None:
     added(home, "pairs.csv", "satz1;satz2;wertung\nein Schiff;ein Boot;2,8\nrot;blau;0,5\n")
     added(home, "labels.csv", "text,label\na ship,sea\na hill,land\na boat,sea\n")
     added(home, "judged.csv", "query,document,grade\nTea?,Brew it.,1\nTea?,Grind it.,0\n")
-
     pairs, labels, judged = (
         objects(theodolite("data", "show", f"upload:{name}", "--json"))[1:]
         for name in ("pairs", "labels", "judged")
     )
-
     assert pairs[0] == {"part": "all", "left": "ein Schiff", "right": "ein Boot", "score": 2.8}
     assert labels[1] == {"label": "land", "sentence": "a hill"}
     assert judged[0]["judged documents, grade first"] == "1 Brew it.; 0 Grind it."
     assert "2 labels: sea 2, land 1" in said("data", "show", "upload:labels")
 
 
-def test_a_label_of_its_own_for_every_sentence_is_no_task(home: Path) -> None:
-    """It is said when the file is added, and no task is offered."""
-    told = added(home, "own.csv", "text,label\n" + "".join(f"a ship,c{i}\n" for i in range(9)))
+def test_what_is_doubtful_is_said_when_a_file_is_added(home: Path) -> None:
+    """A label of its own for every sentence, which is no task; a first line taken for names."""
+    own = added(home, "own.csv", "text,label\n" + "".join(f"a ship,c{i}\n" for i in range(9)))
     added(home, "two.csv", "text,label\n" + "".join(f"a ship,c{i % 2}\n" for i in range(9)))
     tasks = {info["name"]: info["tasks"] for info in objects(theodolite("data", "list", "--json"))}
-
-    assert "a label of its own" in told
-    assert tasks["upload:own"] == []
+    assert "a label of its own" in own and tasks["upload:own"] == []
     assert "upload:two/few-shot" in tasks["upload:two"]
-
-
-def test_a_first_line_taken_for_names_is_said(home: Path) -> None:
-    """Where nothing but its place shows that it holds names."""
     assert "first line was taken" in added(home, "words.csv", "a,b\ncat,cats\ndog,dogs\n")
 
 
@@ -62,6 +54,5 @@ def test_a_table_is_encoded_by_its_column(home: Path) -> None:
     file.write_text('text,label\n"a boat, red",sea\na hill,land\n')
     command = ("encode", "random:4", "--file", str(file), "--json")
     found = objects(theodolite(*command, "--column", "text"))
-
     assert [row["sentence"] for row in found] == ["a boat, red", "a hill"]
-    assert "has 2 columns" in "".join(theodolite(*command, code=2))
+    assert "2 columns" in theodolite(*command, code=2)[-1]

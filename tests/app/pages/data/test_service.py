@@ -6,52 +6,57 @@ from pathlib import Path
 
 import pytest
 
-from theodolite.app.pages.data.service import mapping_of, together
-from theodolite.engine.errors import UserError
+from tests.errors import refused
+from theodolite.app.pages.data.service import hub_name, mapping_of, together
+
+LABELLED = {"text": "text", "label": "label"}
 
 
-def test_a_kind_alone_that_cannot_be_filled_names_the_columns(tmp_path: Path) -> None:
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    return tmp_path / "x.csv"
+
+
+def test_a_kind_alone_that_cannot_be_filled_names_the_columns(file: Path) -> None:
     """Which role has no column, which columns there are, and how to say it."""
-    file = tmp_path / "x.csv"
     file.write_text("comment,first,second\nA whole sentence of words,a,b\nAnother one here,c,d\n")
-    with pytest.raises(UserError) as caught:
+    columns = "comment, first, second"
+    with refused("unknown", "label of labels", columns, "text=comment,label=COLUMN"):
         mapping_of(file, "labels", None)
-    assert "the label of labels" in caught.value.message
-    assert "comment, first, second" in caught.value.message
-    assert caught.value.hint.endswith("(--columns): text=comment,label=COLUMN")
+    with refused("invalid", "first"):
+        mapping_of(file, "labels", "text=comment,first")
 
 
 def test_a_kind_alone_keeps_the_splits(tmp_path: Path) -> None:
     """Of a file in SentEval's probing layout, which needs no kind."""
     file = tmp_path / "x.txt"
     file.write_text("tr\tNN\tthe dog barks\nva\tNNS\tdogs bark\n")
-    columns = {"text": "text", "label": "label", "split": "split"}
-    assert mapping_of(file, "labels", None).columns == columns
-    assert mapping_of(file, None, None).columns == columns
+    for kind in ("labels", None):
+        assert mapping_of(file, kind, None).columns == LABELLED | {"split": "split"}
 
 
 def test_the_files_of_one_set_are_taken_together(tmp_path: Path) -> None:
     """Several files or a folder are an archive for a while; its kind is told by their names."""
     (tmp_path / "set").mkdir()
-    (tmp_path / "set" / "val.de").write_text("eins\n")
-    (tmp_path / "set" / "val.en").write_text("one\n")
-    for given in ([tmp_path / "set"], sorted((tmp_path / "set").iterdir())):
+    for language, text in (("de", "eins"), ("en", "one")):
+        (tmp_path / "set" / f"val.{language}").write_text(f"{text}\n")
+    files = sorted((tmp_path / "set").iterdir())
+    for given, name in (([tmp_path / "set"], "set.zip"), (files, "val.zip")):
         with together(given) as file:
-            assert mapping_of(file, None, None).kind == "parallel"
-            assert file.name == ("set.zip" if len(given) == 1 else "val.zip")
+            assert (mapping_of(file, None, None).kind, file.name) == ("parallel", name)
         assert not file.exists()
-    with pytest.raises(UserError, match="There is no file"), together([tmp_path / "none"]):
-        pass
+    for given, named in (([tmp_path / "none"], "none"), ([], "")):
+        with refused("no-file", named), together(given):
+            pass
 
 
-def test_a_type_of_task_says_the_kind(tmp_path: Path) -> None:
+def test_a_type_of_task_says_the_kind(file: Path) -> None:
     """As MTEB spells it."""
-    file = tmp_path / "x.csv"
     file.write_text("query,document,grade\nTea?,Brew it.,1\nTea?,Grind it.,0\n")
     mapping = mapping_of(file, None, None, "Reranking")
     assert (mapping.kind, mapping.type) == ("retrieval", "Reranking")
     assert set(mapping.columns) == {"query", "document", "grade"}
-    with pytest.raises(UserError, match="no type of task 'Ranking'"):
+    with refused("unknown", "'Ranking'"):
         mapping_of(file, None, None, "Ranking")
 
 
@@ -60,7 +65,13 @@ def test_a_folder_of_splits_is_mapped_as_a_table(tmp_path: Path) -> None:
     for split in ("train", "test"):
         (tmp_path / f"{split}.csv").write_text("text,label\na b,x\nc d,y\ne f,x\n")
     with together([tmp_path]) as file:
-        assert mapping_of(file, None, None).columns == {"text": "text", "label": "label"}
+        assert mapping_of(file, None, None).columns == LABELLED
         assert mapping_of(file, "sentences", None).kind == "sentences"
         named = mapping_of(file, "labels", "text=label,label=text")
-        assert named.columns == {"text": "label", "label": "text"}
+    assert named.columns == {"text": "label", "label": "text"}
+
+
+def test_a_file_of_the_hub_has_a_name() -> None:
+    assert hub_name(" a/b ", "", " x y.csv", "text=t") == "hub:a/b@main/x%20y.csv?text=t"
+    with refused("missing"):
+        hub_name(" ", "main", "", "")

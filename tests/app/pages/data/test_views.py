@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import get_args
 
 import numpy as np
+import pytest
 
 from theodolite.app.pages.data import samples
 from theodolite.app.pages.data import views as data_views
@@ -22,12 +23,8 @@ def test_labelled_pairs_show_both_sides() -> None:
     data = LabelledPairs.of("mine", ["a <b>", "c"], ["c", "d"], ["yes", "no"], ["train", "test"])
     heads, rows = samples.rows(data)
     assert heads == ("Row", "Label", "Left", "Right")
-    assert [cell.replace('<span dir="auto">', "").replace("</span>", "") for cell in rows[0]] == [
-        "1",
-        "yes",
-        "a &lt;b&gt;",
-        "c",
-    ]
+    cells = [cell.replace('<span dir="auto">', "").replace("</span>", "") for cell in rows[0]]
+    assert cells == ["1", "yes", "a &lt;b&gt;", "c"]
     assert ("pairs", "2") in samples.facts(data, None)
 
 
@@ -38,35 +35,38 @@ def test_captions_count_their_images() -> None:
     assert ("images", "train 1, dev 1") in facts
 
 
-def info(name: str, about: str) -> DatasetInfo:
-    """A set of scored pairs in the data folder."""
-    return DatasetInfo(name, "pairs", "folder", about, task=name)
-
-
 def test_sets_of_one_benchmark_are_one_line() -> None:
     """From three on; their names and what differs stay to be found and chosen."""
-    languages = [info(f"bench/{code}", f"Pairs in {code}, graded.") for code in ("de", "fr", "ja")]
-    others = [info("other/de", "Two."), info("other/fr", "Two."), info("STS12", "Pairs.")]
-    found = data_views._families([*languages, *others])
-    assert list(found) == ["bench", "other/de", "other/fr", "STS12"]
-    splits = [
-        info(name, "Captions.") for name in ("photo-set", "photo-set-dev", "photo-set-de-dev")
+    codes = ("de", "fr", "ja")
+    infos = {
+        name: DatasetInfo(name, "pairs", "folder", f"Pairs in {name}, graded.", task=name)
+        for name in (
+            *(f"bench/{code}" for code in codes),
+            *("other/de", "other/fr", "STS12"),
+            *("photo-set", "photo-set-dev", "photo-set-de-dev"),
+            *("tweets_irony", "tweets_anger", "tweets_joy", "bbc_news", "search_snippets"),
+        )
+    }
+    assert list(data_views._families(list(infos.values()))) == [
+        *("bench", "other/de", "other/fr", "STS12"),
+        *("photo-set", "tweets", "bbc_news", "search_snippets"),
     ]
-    topics = [info(f"tweets_{topic}", "Tweets.") for topic in ("irony", "anger", "joy")]
-    single = [info(name, "Alone.") for name in ("bbc_news", "search_snippets")]
-    found = data_views._families([*splits, *topics, *single])
-    assert list(found) == ["photo-set", "tweets", "bbc_news", "search_snippets"]
+    languages = [infos[f"bench/{code}"] for code in codes]
     line = data_views._folded("bench", languages, {}, "bench/fr")
     assert line.count("<li") == 1 and "3 sets" in line and "Pairs in … graded." in line
     assert 'aria-label="Preview bench/ja"' in line and line.count('class="t-open"') == 1
     assert 'data-text="bench/ja pairs' in line
 
 
-def test_descriptions_are_told_once() -> None:
+@pytest.mark.parametrize(
+    ("texts", "told"),
+    [
+        (["Same.", "Same."], "Same."),
+        (["By voice (probing).", "By the tense (probing)."], "By … (probing)."),
+        (["a b", "a b c"], "a b …"),
+        (["x", "y"], "…"),
+    ],
+)
+def test_descriptions_are_told_once(texts: list[str], told: str) -> None:
     """What is alike at both ends, and an ellipsis between; of one, itself."""
-    assert data_views._alike(["Same.", "Same."]) == "Same."
-    assert (
-        data_views._alike(["By voice (probing).", "By the tense (probing)."]) == "By … (probing)."
-    )
-    assert data_views._alike(["a b", "a b c"]) == "a b …"
-    assert data_views._alike(["x", "y"]) == "…"
+    assert data_views._alike(texts) == told

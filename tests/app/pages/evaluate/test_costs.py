@@ -30,28 +30,17 @@ def made(workspace: Workspace, *given: Any, **more: Any) -> list[Estimate]:
     return [estimate for _, _, estimate in steps if estimate is not None]
 
 
-def cached_bytes(workspace: Workspace) -> int:
-    """What vectors take on disk, locks aside."""
-    return sum(
-        file.stat().st_size
-        for file in (workspace.store.folder / "vectors").rglob("*")
-        if file.suffix in (".f32", ".keys")
-    )
-
-
 def test_disk_is_what_the_store_grows_by(workspace: Workspace) -> None:
     """To the byte, for a model in one piece; the probe itself has kept some of it."""
     tasks = ["SST5", "StarterSTS"]
     (found,) = made(workspace, [A], tasks)
-    distinct = {
-        s
-        for name in ("SST5", "starter-pairs")
-        for s in workspace.catalog.load(name).sentences  # type: ignore[union-attr]
-    }
-    assert found.new == len(distinct)
+    sets = [workspace.catalog.load(name).sentences for name in ("SST5", "starter-pairs")]
+    assert found.new == len({sentence for sentences in sets for sentence in sentences})
     rows = evaluate(workspace, EvaluateJob((A,), tuple(tasks)))
     assert [row["error"] for row in rows] == [None, None]
-    assert cached_bytes(workspace) == found.disk
+    files = (workspace.store.folder / "vectors").rglob("*")  # locks aside
+    sizes = [file.stat().st_size for file in files if file.suffix in (".f32", ".keys")]
+    assert sum(sizes) == found.disk
 
 
 def test_what_is_there_costs_nothing(workspace: Workspace) -> None:
@@ -60,31 +49,29 @@ def test_what_is_there_costs_nothing(workspace: Workspace) -> None:
     (again,) = made(workspace, [A], ["SST5"], seeds=2)
     assert (again.results, again.new, again.disk, again.seconds) == (0, 0, 0, 0.0)
     (more,) = made(workspace, [A], ["SST5"], seeds=5)
-    assert (more.results, more.new) == (3, 0)
-    assert more.training > 0
+    assert (more.results, more.new) == (3, 0) and more.training > 0
 
 
 def test_an_encoder_that_cannot_be_loaded_is_said(workspace: Workspace, tmp_path: Path) -> None:
     """The others are estimated all the same."""
     bad, good = made(workspace, [f"dir:{tmp_path / 'nothing'}", A], ["StarterSTS"])
-    assert bad.error
-    assert (good.error, good.results) == (None, 1)
+    assert bad.error and (good.error, good.results) == (None, 1)
     assert "random:256" in table([bad, good])
 
 
 def test_numbers_are_rounded_as_guesses() -> None:
     """One figure, two for those that begin with a one."""
-    rounded = [roughly(s) for s in (0, 0.2, 1.4, 14.2, 47, 89, 200, 5000, 36_000, 93_600)]
-    assert rounded == [
-        "–",
-        "under 1 s",
-        "about 1 s",
-        "about 14 s",
-        "about 50 s",
-        "about 90 s",
-        "about 3 min",
-        "about 80 min",
-        "about 10 h",
-        "about 30 h",
-    ]
+    rounded = {
+        0: "–",
+        0.2: "under 1 s",
+        1.4: "about 1 s",
+        14.2: "about 14 s",
+        47: "about 50 s",
+        89: "about 90 s",
+        200: "about 3 min",
+        5000: "about 80 min",
+        36_000: "about 10 h",
+        93_600: "about 30 h",
+    }
+    assert {seconds: roughly(seconds) for seconds in rounded} == rounded
     assert rough_size(123_456_789) == "120 MB"

@@ -8,11 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
+from tests.fakes.command_line import theodolite
 from tests.fakes.results import invent
 from tests.fakes.workers import work_off
-from theodolite.app.cli import app
 from theodolite.app.pages.compare import board as compare_board
 from theodolite.app.pages.compare import service as comparison
 from theodolite.app.pages.compare import table as compare_table
@@ -27,17 +26,12 @@ A, B, C = "random:16", "random:24", "random:32"
 TASK, OTHER = "StarterSTS", "StarterTopics"
 
 
-def gone(file: Path) -> None:
-    """Nothing is left."""
-    file.unlink()
-
-
 def torn(file: Path) -> None:
     """Half of it is left."""
     file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
 
 
-@pytest.fixture(params=[gone, torn])
+@pytest.fixture(params=[Path.unlink, torn])
 def harm(request: pytest.FixtureRequest) -> Callable[[Path], None]:
     """Each way in which a file is lost."""
     return request.param
@@ -58,92 +52,77 @@ def file_of(workspace: Workspace, encoder: str, task: str = TASK) -> Path:
     return workspace.store.results.folder / row["examples"]
 
 
-def test_a_comparison_stands_without_it(evaluated: Workspace, harm) -> None:
-    """Its score is shown and said to be unreadable; the other encoder and task are tested."""
-    harm(file_of(evaluated, B))
+@pytest.mark.parametrize(
+    ("lost", "tested"),
+    [(B, {(C, TASK), (B, OTHER), (C, OTHER)}), (A, {(B, OTHER), (C, OTHER)})],
+)
+def test_a_comparison_stands_without_it(
+    evaluated: Workspace, harm: Any, lost: str, tested: set[tuple[str, str]]
+) -> None:
+    """Its score is shown and said to be unreadable; what can be is tested."""
+    harm(file_of(evaluated, lost))
     report = comparison.compare(evaluated, [A, B, C])
-    assert report.unreadable == {(B, TASK)}
-    assert report.cells[B, TASK]["score"] is not None
-    assert set(report.differences) == {(C, TASK), (B, OTHER), (C, OTHER)}
-    assert report.common == (OTHER,)
-    assert set(report.groups[TASK]) == {A, C}
+    assert report.unreadable == {(lost, TASK)} and set(report.differences) == tested
+    assert report.cells[lost, TASK]["score"] is not None and report.common == (OTHER,)
+    assert set(report.groups[TASK]) == {A, B, C} - {lost}
     assert "store check --repair" in report.warnings[0]
-    fields = {(row["encoder"], row["task"]): row["unreadable"] for row in report.rows()}
-    assert [pair for pair, lost in fields.items() if lost] == [(B, TASK)]
+    rows = [(row["encoder"], row["task"]) for row in report.rows() if row.get("unreadable")]
+    assert rows == [(lost, TASK)]
     for table in (compare_table.table, compare_board.table):
-        assert table(report, [], {}).count("unreadable") == 1
-
-
-def test_a_comparison_with_an_unreadable_baseline(evaluated: Workspace, harm) -> None:
-    """Nothing is tested on its task, everything on the others."""
-    harm(file_of(evaluated, A))
-    report = comparison.compare(evaluated, [A, B, C])
-    assert set(report.differences) == {(B, OTHER), (C, OTHER)}
-    assert set(report.groups[TASK]) == {B, C}
+        assert "unreadable" in table(report, [], {})
 
 
 def test_the_overview_stands_without_it(evaluated: Workspace) -> None:
     """The cell says so; its score stands, its interval is not known."""
     file_of(evaluated, B).unlink()
-    _, rows = views.table(evaluated)
-    cells = {row.name: row.cells[TASK] for row in rows}
+    cells = {row.name: row.cells[TASK] for row in views.table(evaluated)[1]}
     assert {name: cell.note for name, cell in cells.items()} == {A: "", B: "unreadable", C: ""}
-    assert cells[B].score is not None
-    assert "--repair" in dict(cells[B].facts)["unreadable"]
-    lost, kept = (cells[name].result for name in (B, C))
-    assert service.interval(evaluated, lost or 0) is None
-    assert service.interval(evaluated, kept or 0) is not None
-    assert "--repair" in views.card(evaluated, lost or 0)
-    assert "--repair" not in views.card(evaluated, kept or 0)
+    assert cells[B].score is not None and "--repair" in dict(cells[B].facts)["unreadable"]
+    for name in (B, C):
+        number = cells[name].result or 0
+        assert (service.interval(evaluated, number) is None) is (name == B)
+        assert ("--repair" in views.card(evaluated, number)) is (name == B)
 
 
 def test_distributions_stand_without_it(evaluated: Workspace, harm) -> None:
     """What cannot be read can be evaluated again there."""
     harm(file_of(evaluated, B))
     found = densities.distributions(evaluated, [A, B], TASK)
-    assert set(found) == {A}
-    assert densities.unreadable(evaluated, [A, B], TASK, found) == [B]
+    assert set(found) == {A} and densities.unreadable(evaluated, [A, B], TASK, found) == [B]
     shown = distributions._shown(evaluated, [A, B], TASK)
-    assert "cannot be read" in shown["missing"]
-    assert "Not measured" not in shown["missing"]
+    assert "cannot be read" in shown["missing"] and shown["picture"]
     assert shown["measure"]["value"] == f"Measure 1 encoder on {TASK}"
-    assert shown["picture"], "the other encoder is drawn"
 
 
-def test_it_is_queued_again_and_evaluated(evaluated: Workspace, harm) -> None:
+def test_it_is_queued_again_and_evaluated(evaluated: Workspace, harm: Any) -> None:
     """Once; its new row takes the place of the old, and what was shown before is whole again."""
-    before: dict[str, Any] = evaluated.store.results.table(encoders=[B], tasks=[TASK])[0]
+    (before,) = evaluated.store.results.table(encoders=[B], tasks=[TASK])
     harm(file_of(evaluated, B))
     comparison.compare(evaluated, [A, B])
     done = repair(evaluated)
-    assert (len(done.runs), done.left) == (1, ())
-    assert repair(evaluated).runs == done.runs
+    assert (len(done.runs), done.left) == (1, ()) and repair(evaluated) == done
+    assert evaluated.store.runs.get(done.runs[0])["spec"]["tasks"] == [TASK]
     work_off(evaluated, done.runs[0])
     (after,) = evaluated.store.results.table(encoders=[B], tasks=[TASK], all_versions=True)
-    assert after["score"] == before["score"]
-    assert after["id"] > before["id"]
+    assert after["score"] == before["score"] and after["id"] > before["id"]
     assert comparison.compare(evaluated, [A, B]).unreadable == frozenset()
-    assert evaluated.store.check() == []
-    assert repair(evaluated).runs == ()
+    assert evaluated.store.check() == [] and repair(evaluated).runs == ()
 
 
-def test_one_that_cannot_be_measured_again_keeps_its_scores(workspace: Workspace, harm) -> None:
+def test_one_that_cannot_be_measured_again_keeps_its_scores(workspace: Workspace) -> None:
     """It is said which, and an error does not take the place of its score."""
     row = invent(workspace, B, "gone-data", 0.8, protocol="senteval")
-    harm(file_of(workspace, B, "gone-data"))
+    torn(file_of(workspace, B, "gone-data"))
     done = repair(workspace)
-    assert done.runs == ()
-    assert "gone-data" in done.left[0]
+    assert done.runs == () and "gone-data" in done.left[0]
     failed = {**row, "scores": [], "examples": {}, "error": "No data.", "hint": ""}
     assert workspace.store.results.put(failed) == row["id"]
 
 
-def test_the_command_repairs(evaluated: Workspace, harm) -> None:
+def test_the_command_repairs(evaluated: Workspace) -> None:
     """It exits with 1, as something was found."""
-    harm(file_of(evaluated, B))
+    torn(file_of(evaluated, B))
     given = ["store", "check", "--repair", "--store", str(evaluated.store.folder)]
-    done = CliRunner().invoke(app, given)
-    assert done.exit_code == 1
+    output = theodolite(*given, code=1)[-1]
     (run,) = evaluated.store.runs.list()
-    assert f"Queued again as {run['id']}" in done.stderr
-    assert run["spec"]["tasks"] == [TASK]
+    assert run["id"] in output
