@@ -10,9 +10,9 @@ their classes in `JOBS` in its `__init__.py`.
 
 A page's module has `TITLE` (shown in the rail), `PATH` (one segment, empty for the first page) and
 `build(workspace)`, which creates its components and attaches its events. `build` is called once,
-when the app starts. It must be fast and import nothing heavy: import torch, scikit-learn, plotly
-and the computing parts of the engine inside the handlers. Read data when the page is opened, with
-`on_load`, never while building.
+when the app starts. It must be fast and import nothing heavy: torch, scikit-learn and plotly are
+imported where they are used. Read data when the page is opened, with `on_load`, never while
+building.
 
 - A page begins with `parts.bar`: its subject and main action, with everything else in `parts.more`.
   The main content follows immediately and has the class `t-answer`.

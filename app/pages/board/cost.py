@@ -6,19 +6,22 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from theodolite.app import endpoints, formats
 from theodolite.app.examples import shipped
 from theodolite.app.jobs.job import Job
+from theodolite.app.jobs.reporter import Reporter
 from theodolite.app.jobs.submit import queue
+from theodolite.app.pages.board.service import Standings
+from theodolite.app.workspace import Workspace
+from theodolite.engine.cost import footprint
+from theodolite.engine.cost.footprint import disturbed, spread
+from theodolite.engine.encoders import describe, parse
 from theodolite.engine.errors import UserError
 from theodolite.store.hashing import hash_of
-
-if TYPE_CHECKING:
-    from theodolite.app.jobs.reporter import Reporter
-    from theodolite.app.pages.board.service import Standings
-    from theodolite.app.workspace import Workspace
 
 KIND, FORMAT = "cost", "1"
 ATTEMPTS = 3
@@ -52,8 +55,6 @@ class CostJob(Job):
     @classmethod
     def of(cls, encoders: Sequence[str]) -> CostJob:
         """Validate the request and normalise it."""
-        from theodolite.engine.encoders import parse
-
         names = tuple(dict.fromkeys(str(parse(encoder)) for encoder in encoders))
         if not names:
             raise UserError("No encoder given.", "Name at least one.", code="missing")
@@ -80,9 +81,6 @@ class CostJob(Job):
 
 def measure(workspace: Workspace, encoder: str, attempts: int = ATTEMPTS) -> None:
     """Measure an encoder, again if that was disturbed, and store the least disturbed."""
-    from theodolite.engine.cost import footprint
-    from theodolite.engine.encoders import describe
-
     facts = {key: describe(encoder).get(key) for key in _FACTS}
     root = workspace.catalog.root
     place = {} if root is None else {"THEODOLITE_DATA": str(root)}
@@ -150,10 +148,6 @@ def row(info: Mapping[str, Any]) -> dict[str, Any]:
 
     Repeated measurements have their lowest and highest values too.
     """
-    import numpy as np
-
-    from theodolite.engine.cost.footprint import disturbed, spread
-
     flat: dict[str, Any] = {"encoder": info["encoder"], "dim": info["dim"]}
     repeated = {f"per_second_{n}": values for n, values in info["per_second"].items()}
     for key, values in (repeated | {"load_seconds": info["load_seconds"]}).items():

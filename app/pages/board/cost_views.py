@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from theodolite.app import formats
 from theodolite.app.components.board import Cell, Head, Line, value
 from theodolite.app.components.chart import drawing, plain
 from theodolite.app.pages.board import cost
+from theodolite.app.pages.board.curves import Scored
 from theodolite.app.web import parts
 from theodolite.app.web.figures import Figure, axis, draw, log_axis, scatter, style
 from theodolite.app.web.theme import SERIES
-
-if TYPE_CHECKING:
-    from theodolite.app.pages.board.curves import Scored
 
 CURVES_LEAD = (
     "A task scored again on vectors with fewer dimensions or fewer bits: the first "

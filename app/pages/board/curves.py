@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
+from theodolite.app.vectors import sources, uncached
+from theodolite.app.workspace import Workspace
+from theodolite.engine import protocols
+from theodolite.engine.encoders.variants import ladder
 from theodolite.engine.errors import UserError
-
-if TYPE_CHECKING:
-    from theodolite.app.workspace import Workspace
-    from theodolite.engine.encoders.steps import Compressed
-    from theodolite.engine.tasks import Measurement
+from theodolite.engine.evaluate import bind, needed, vectors_for
+from theodolite.engine.progress import nobody
+from theodolite.engine.encoders.steps import Compressed, smaller
+from theodolite.engine.tasks import Measurement, available, clusters, get, type_of
 
 MAX_SENTENCES = 40_000
 """Maximum for a task that is scored while the page waits."""
@@ -28,9 +30,6 @@ class Scored:
 
 def tasks(workspace: Workspace, encoder: str) -> list[str]:
     """Tasks without long training, those on which the encoder was evaluated first."""
-    from theodolite.engine import protocols
-    from theodolite.engine.tasks import available, type_of
-
     quick = [
         task.name
         for task in available(workspace.catalog)
@@ -43,8 +42,6 @@ def tasks(workspace: Workspace, encoder: str) -> list[str]:
 
 def curves(workspace: Workspace, encoder: str, task: str) -> tuple[Scored, ...]:
     """Score a task on fewer dimensions and fewer bits; nothing is encoded."""
-    from theodolite.engine.tasks import get
-
     bound = workspace.bound(encoder, get(task, workspace.catalog).dataset)
     return _curves(workspace, encoder, task, bound.fingerprint)
 
@@ -61,14 +58,6 @@ def _smaller_scored(
     workspace: Workspace, encoder: str, task: str
 ) -> Iterator[tuple[Compressed, Measurement]]:
     """Score a task on ever smaller vectors; nothing is encoded."""
-    from theodolite.app.vectors import sources, uncached
-    from theodolite.engine import protocols
-    from theodolite.engine.encoders.steps import smaller
-    from theodolite.engine.encoders.variants import ladder
-    from theodolite.engine.evaluate import bind, needed, vectors_for
-    from theodolite.engine.progress import nobody
-    from theodolite.engine.tasks import clusters, get, type_of
-
     task_info = get(task, workspace.catalog)
     protocol = protocols.get(task_info.protocol)
     kind = type_of(task_info, protocol)

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from theodolite.app.pages.board.service import Row, Standings
+from theodolite.app.workspace import Workspace
+from theodolite.engine import protocols
 from theodolite.engine.errors import UserError
-
-if TYPE_CHECKING:
-    from theodolite.app.pages.board.service import Row, Standings
-    from theodolite.app.workspace import Workspace
-    from theodolite.engine.stats.bootstrap import Sample
+from theodolite.engine.stats.bootstrap import Sample, main_sample, ranks
+from theodolite.engine.tasks import get, type_of
 
 MAX_EXAMPLES = 50
 """Examples that are shown, those furthest apart."""
@@ -100,8 +99,6 @@ def quality(sample: Sample) -> np.ndarray:
     Where the score is a correlation: 1 minus the distance between its rank by the encoder and its
     rank by the grade, over the number of examples.
     """
-    from theodolite.engine.stats.bootstrap import ranks
-
     if sample.gold is None:
         return sample.values
     return 1.0 - np.abs(ranks(sample.values) - ranks(sample.gold)) / len(sample.values)
@@ -142,8 +139,6 @@ def between(workspace: Workspace, task: str, better: str, worse: str, *ids: int)
 
 
 def _sample(workspace: Workspace, number: int) -> Sample:
-    from theodolite.engine.stats.bootstrap import main_sample
-
     row = workspace.store.results.by_id(number)
     try:
         return main_sample(workspace.store.results.examples(number), row["details"])
@@ -157,9 +152,6 @@ def _sample(workspace: Workspace, number: int) -> Sample:
 
 def _texts(workspace: Workspace, row: Row, number: int) -> Sequence[tuple[tuple[str, ...], str]]:
     """Texts and label of every example; empty ones if the data is missing or has changed."""
-    from theodolite.engine import protocols
-    from theodolite.engine.tasks import get, type_of
-
     nothing = [((), "")] * number
     try:
         task = get(row["task"], workspace.catalog)

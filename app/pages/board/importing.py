@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import gradio as gr
 
@@ -12,11 +12,9 @@ from theodolite.app import exchange, formats
 from theodolite.app.components.folder import folder
 from theodolite.app.web import parts
 from theodolite.app.web.controls import Answer, Control, Controls, Values, on
+from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
 from theodolite.engine.mteb.reading import ENDINGS, Reading
-
-if TYPE_CHECKING:
-    from theodolite.app.workspace import Workspace
 
 TITLE = "Published results"
 LEAD = (

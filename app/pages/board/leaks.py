@@ -5,21 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from theodolite.app import formats
 from theodolite.app.examples import shipped
 from theodolite.app.jobs.job import Job
+from theodolite.app.jobs.reporter import Reporter
 from theodolite.app.jobs.submit import queue
 from theodolite.app.pages.board import trained
+from theodolite.app.workspace import Workspace
+from theodolite.engine import protocols
+from theodolite.engine.datasets.types import (
+    LabelledPairs,
+    LabelledSentences,
+    Retrieval,
+    ScoredPairs,
+)
+from theodolite.engine.encoders import describe, parse
 from theodolite.engine.errors import UserError
+from theodolite.engine.search.overlap import overlap
+from theodolite.engine.tasks import SUITES, available, get, in_order, type_of
+from theodolite.engine.tasks.retrieval import judged_queries
 from theodolite.store.hashing import hash_of, to_json
-
-if TYPE_CHECKING:
-    from theodolite.app.jobs.reporter import Reporter
-    from theodolite.app.workspace import Workspace
 
 Content = Callable[[str], str]
 KIND, FORMAT = "leaks", "1"
@@ -73,8 +82,6 @@ class LeakJob(Job):
 
     def validate(self, workspace: Workspace) -> None:
         """Refuse tasks and data sets that are not available."""
-        from theodolite.engine.tasks import get
-
         for task in self.tasks:
             get(task, workspace.catalog)
         for name in self.trained_on:
@@ -151,8 +158,6 @@ class Leak:
 
 def known(workspace: Workspace, encoder: str) -> trained.Names | None:
     """Training sets of an encoder -> their source; None if no source names any."""
-    from theodolite.engine.encoders import describe, parse
-
     name = str(parse(encoder))
     row = workspace.store.encoders.get(name)
     facts = row["info"] if row else {} if workspace.read_only else describe(name)
@@ -190,8 +195,6 @@ def ordered(leaks: Iterable[Leak | None]) -> list[Leak]:
 
 def tasks(workspace: Workspace, encoder: str = "") -> list[str]:
     """Available tasks; only those an encoder was evaluated on, if there are any."""
-    from theodolite.engine.tasks import available, in_order
-
     rows = workspace.store.results.table(encoders=[encoder]) if encoder else []
     evaluated = {row["task"] for row in rows if row["error"] is None}
     names = {task.name for task in available(workspace.catalog)}
@@ -212,8 +215,6 @@ def found(workspace: Workspace, job: LeakJob) -> dict[tuple[str, str], Leak | No
 
 def _parts(workspace: Workspace, task: str) -> tuple[str, ...]:
     """The parts of a task to search for: its examples, and documents of retrieval or reranking."""
-    from theodolite.engine.tasks import get
-
     searches = get(task, workspace.catalog).type in ("document-retrieval", "reranking")
     return ("", DOCUMENTS) if searches else ("",)
 
@@ -234,8 +235,6 @@ def look(workspace: Workspace, task: str, trained_on: str, part: str = "") -> Le
     The texts of the task are the examples of its main score, or its documents; those of the
     training set are its split `train`, if it has one.
     """
-    from theodolite.engine.search.overlap import overlap
-
     before = _kept(workspace, task, trained_on, part)
     if before is not None:
         return before
@@ -267,9 +266,6 @@ def look(workspace: Workspace, task: str, trained_on: str, part: str = "") -> Le
 
 def tested_texts(workspace: Workspace, task: str) -> list[str]:
     """The distinct texts of the examples of a task's main score."""
-    from theodolite.engine import protocols
-    from theodolite.engine.tasks import get, type_of
-
     task_info = get(task, workspace.catalog)
     protocol = protocols.get(task_info.protocol)
     kind = type_of(task_info, protocol)
@@ -283,10 +279,6 @@ def tested_texts(workspace: Workspace, task: str) -> list[str]:
 
 def documents(workspace: Workspace, task: str) -> list[str]:
     """The distinct documents of a retrieval task; of very many, only the relevant ones."""
-    from theodolite.engine.datasets.types import Retrieval
-    from theodolite.engine.tasks import get
-    from theodolite.engine.tasks.retrieval import judged_queries
-
     data = workspace.catalog.load(get(task, workspace.catalog).dataset)
     if not isinstance(data, Retrieval):
         raise UserError(f"{task} has no documents.", "Leave it out.", code="wrong-kind")
@@ -299,8 +291,6 @@ def documents(workspace: Workspace, task: str) -> list[str]:
 
 def training_texts(workspace: Workspace, name: str) -> list[str]:
     """The distinct texts of a training set, of its split `train` if it has one."""
-    from theodolite.engine.datasets.types import LabelledPairs, LabelledSentences, ScoredPairs
-
     data = workspace.catalog.load(name)
     if isinstance(data, ScoredPairs) and TRAIN in data.parts:
         part = data.parts[TRAIN]
@@ -319,8 +309,6 @@ def make_example(workspace: Workspace) -> None:
 
     The texts are left out, since they are not ours.
     """
-    from theodolite.engine.tasks import SUITES
-
     rows = [
         vars(look(workspace, task, EXAMPLE_SET)) | {"examples": ()}
         for task in tasks(workspace)
@@ -351,8 +339,6 @@ def _key(
     workspace: Workspace, task: str, trained_on: str, part: str, content: Content | None = None
 ) -> str:
     """Key of a stored comparison; `content` is a cached `catalog.content`, for many pairs."""
-    from theodolite.engine.tasks import get
-
     names = (get(task, workspace.catalog).dataset, trained_on)
     stamps = [(content or workspace.catalog.content)(name) for name in names]
     return hash_of(KIND, FORMAT, task, trained_on, to_json(stamps), *([part] if part else ()))

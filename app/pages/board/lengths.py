@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from theodolite.app.pages.board.spec import BoardSpec
+from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
 from theodolite.store.hashing import hash_of
-
-if TYPE_CHECKING:
-    from theodolite.app.pages.board.spec import BoardSpec
-    from theodolite.app.workspace import Workspace
 
 KIND, FORMAT = "text-length", "2"
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -27,15 +27,15 @@ from theodolite.app.pages.board.spec import (
     BoardSpec,
     TaskColumn,
 )
+from theodolite.app.pages.compare import service as comparison
+from theodolite.app.pages.compare.service import Ranking
+from theodolite.app.pages.overview import service
 from theodolite.app.recent import Recent
+from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
 from theodolite.engine.protocols.package import version
 from theodolite.engine.stats.agreement import means, shared
 from theodolite.engine.stats.ranks import borda, by_group, rank
-
-if TYPE_CHECKING:
-    from theodolite.app.pages.compare.service import Ranking
-    from theodolite.app.workspace import Workspace
 
 __all__ = [
     "ALL",
@@ -161,8 +161,6 @@ def board(workspace: Workspace, spec: BoardSpec = EVERYTHING) -> Standings:
 
 def waiting(workspace: Workspace) -> frozenset[tuple[str, str]]:
     """(encoder, task) of the results that are still being computed."""
-    from theodolite.app.pages.overview import service
-
     return frozenset(service.waiting(workspace))
 
 
@@ -182,8 +180,6 @@ _RANKED: Recent[Standings, Ranking] = Recent(8)
 
 def ranking(workspace: Workspace, standings: Standings) -> Ranking | None:
     """The uncertainty of ranks by mean; None if fewer than two are ranked."""
-    from theodolite.app.pages.compare import service as comparison
-
     names = standings.ranked[:MAX_RANKED]
     if len(names) < 2:
         return None

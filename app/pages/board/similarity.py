@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from theodolite.app.examples import shipped
 from theodolite.app.finite import finite
 from theodolite.app.jobs.job import Job
+from theodolite.app.jobs.reporter import Reporter
 from theodolite.app.jobs.submit import queue
+from theodolite.app.workspace import STARTER_ENCODERS, Workspace
+from theodolite.engine.encoders import Encoder, parse
 from theodolite.engine.errors import UserError
-from theodolite.engine.space.dataset_similarity import SEED, SENTENCES
+from theodolite.engine.space import dataset_similarity as engine
+from theodolite.engine.space.dataset_similarity import (
+    SEED,
+    SENTENCES,
+    Collection,
+    by_language,
+    families,
+    similarity,
+)
 from theodolite.store.derived import array
 from theodolite.store.hashing import hash_of, to_json
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    import numpy as np
-
-    from theodolite.app.jobs.reporter import Reporter
-    from theodolite.app.workspace import Workspace
-    from theodolite.engine.encoders import Encoder
-    from theodolite.engine.space.dataset_similarity import Collection
 
 KIND, FORMAT = "dataset-similarity", "1"
 ALL = "all"
@@ -54,8 +58,6 @@ class SimilarityJob(Job):
     @classmethod
     def of(cls, encoder: str, compared: str = ALL, sentences: int = SENTENCES) -> SimilarityJob:
         """Validate the request and normalise it."""
-        from theodolite.engine.encoders import parse
-
         if not encoder:
             raise UserError("No encoder chosen.", "Choose one.", code="missing")
         if not MIN_SENTENCES <= sentences <= MAX_SENTENCES:
@@ -137,8 +139,6 @@ class Similarity:
 
 def offered(workspace: Workspace) -> list[str]:
     """Possible comparisons: all, families in several languages, the starter set's topics."""
-    from theodolite.engine.space.dataset_similarity import by_language, families
-
     infos = workspace.catalog.list()
     kept = [
         name
@@ -160,8 +160,6 @@ def opening(workspace: Workspace, encoder: str) -> str:
 
 def collections(workspace: Workspace, compared: str) -> list[Collection]:
     """The collections of a comparison."""
-    from theodolite.engine.space import dataset_similarity as engine
-
     infos = workspace.catalog.list()
     if compared == ALL:
         return engine.everything(infos)
@@ -198,8 +196,6 @@ def queue_similarity(workspace: Workspace, job: SimilarityJob) -> str:
 
 def make_example(workspace: Workspace) -> None:
     """Compute the means of the topics for the shipped encoders, and write them as an example."""
-    from theodolite.app.workspace import STARTER_ENCODERS
-
     facts, arrays = {}, {}
     for job in (SimilarityJob.of(name, EXAMPLE) for name in STARTER_ENCODERS):
         encoder, rows = _encoder(workspace, job), collections(workspace, EXAMPLE)
@@ -236,10 +232,6 @@ def _kept(workspace: Workspace, key: str) -> _Kept | None:
 def _similarity(
     job: SimilarityJob, rows: Sequence[Collection], kept: Sequence[_Kept | None]
 ) -> Similarity:
-    import numpy as np
-
-    from theodolite.engine.space.dataset_similarity import similarity
-
     found = list(zip(rows, kept, strict=True))
     there = [(row, one) for row, one in found if one and one.mean is not None]
     means = [one.mean for _, one in there if one.mean is not None]

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from theodolite.app import formats
 from theodolite.app.components.chart import drawing, plain
-from theodolite.app.pages.board.similarity import ALL, EXAMPLE
+from theodolite.app.pages.board.similarity import ALL, EXAMPLE, Similarity
 from theodolite.app.web import parts
 from theodolite.app.web.figures import Figure, axis, clear_colour, draw, scatter
 from theodolite.app.web.theme import SERIES
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from theodolite.app.pages.board.similarity import Similarity
-    from theodolite.engine.space.dataset_similarity import Collection
+from theodolite.engine.space.dataset_similarity import Collection
 
 COMPARED = {ALL: "All data sets", EXAMPLE: "starter-topics, by topic"}
 MAX_NUMBERS, MAX_HEADS = 12, 24

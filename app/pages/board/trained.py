@@ -9,14 +9,14 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from theodolite.app.jobs import processes
 from theodolite.app.pages.board.spec import TaskColumn
+from theodolite.app.workspace import Workspace
+from theodolite.engine.encoders import parse
+from theodolite.engine.errors import UserError
 from theodolite.store.hashing import hash_of
-
-if TYPE_CHECKING:
-    from theodolite.app.workspace import Workspace
 
 KIND, FORMAT = "trained-on", "1"
 FILES, MTEB = "its files", "MTEB"
@@ -151,9 +151,6 @@ def _bare(name: str) -> str:
 
 def _models(encoder: str) -> list[str]:
     """Names that MTEB may know, `owner/name`, of the models behind an encoder."""
-    from theodolite.engine.encoders import parse
-    from theodolite.engine.errors import UserError
-
     try:
         sources = parse(encoder).sources
     except UserError:

@@ -10,7 +10,12 @@ from theodolite.app import formats
 from theodolite.app.pages.board import cost
 from theodolite.app.pages.choose import data
 from theodolite.app.pages.evaluate.results import evaluated, known
+from theodolite.engine import evaluate
+from theodolite.engine.encoders import describe, variants
+from theodolite.engine.encoders.variants import smaller
 from theodolite.engine.errors import UserError
+from theodolite.engine.stats.bootstrap import main_sample
+from theodolite.engine.tasks import get
 
 if TYPE_CHECKING:
     from theodolite.app.pages.choose.job import ChooseJob
@@ -80,9 +85,6 @@ class Candidate:
 
 def stored(workspace: Workspace, job: ChooseJob, task: str | None, name: str) -> Candidate:
     """A candidate from an encoder's result and costs in the store."""
-    from theodolite.engine.encoders import describe
-    from theodolite.engine.stats.bootstrap import main_sample
-
     facts, costs, sample = describe(name), cost.measured(workspace).get(name), None
     dim = int(facts["dim"] or (costs or {}).get("dim") or 0)
     row, error = _result(workspace, job.dataset, name, task)
@@ -145,8 +147,6 @@ def shrunk(
         dtype: precision of the new vectors.
         dim: number of dimensions kept.
     """
-    from theodolite.engine.encoders.variants import smaller
-
     full = one.row["dim"] if one.row else one.dim
     spec = smaller(one.encoder, dim if dim < full else None, dtype, job.dataset)
     made = replace(one, dtype=dtype, dim=dim, form_spec=spec)
@@ -157,10 +157,6 @@ def shrunk(
 
 def _sample(workspace: Workspace, task: str, spec: str) -> Sample | None:
     """The scores per example of an encoder whose result is not kept; None if it has none."""
-    from theodolite.engine import evaluate
-    from theodolite.engine.stats.bootstrap import main_sample
-    from theodolite.engine.tasks import get
-
     catalog = workspace.catalog
     if len(catalog.load(get(task, catalog).dataset).sentences) > MAX_SENTENCES:
         return None
@@ -171,8 +167,6 @@ def _sample(workspace: Workspace, task: str, spec: str) -> Sample | None:
 
 def in_int8(workspace: Workspace, job: ChooseJob, task: str, one: Candidate) -> Candidate | None:
     """A transformer in int8, measured here; None if that fails, or is not faster."""
-    from theodolite.engine.encoders import variants
-
     name = variants.in_int8(one.encoder)
     if name is None or one.ms is None:
         return None

@@ -17,6 +17,8 @@ from theodolite.engine.datasets.types import (
     Retrieval,
     ScoredPairs,
 )
+from theodolite.engine.encoders import warnings_of
+from theodolite.engine.search.curation import exact_duplicates
 
 if TYPE_CHECKING:
     from theodolite.app.pages.choose.candidates import Candidate
@@ -165,8 +167,6 @@ def _dominant(dataset: Dataset) -> Iterator[Caution]:
 
 
 def _duplicates(dataset: Dataset) -> Iterator[Caution]:
-    from theodolite.engine.search.curation import exact_duplicates
-
     texts, labels = _rows(dataset)
     groups = exact_duplicates(texts)
     if not groups.count:
@@ -211,8 +211,6 @@ def _rows(dataset: Dataset) -> tuple[list[str], list[str]]:
 
 
 def _settings(job: ChooseJob) -> Iterator[Caution]:
-    from theodolite.engine.encoders import warnings_of
-
     for name in job.encoders:
         code = "endpoint" if endpoints.addresses(name) else "settings_contradicted"
         for text in warnings_of(name):

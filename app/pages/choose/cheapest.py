@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from theodolite.app.pages.choose.candidates import DTYPES, Candidate, Dtype
-
-if TYPE_CHECKING:
-    from theodolite.engine.stats.choice import Behind
+from theodolite.engine.encoders.variants import baseline, ladder
+from theodolite.engine.stats.choice import Behind, choose
+from theodolite.engine.stats.power import to_show
 
 
 class _Trials:
@@ -73,8 +73,6 @@ def cheapest(
         What was chosen; and, if that is the best as it is, how many more examples would show that
         something cheaper is within the margin. None if there is nothing cheaper.
     """
-    from theodolite.engine.encoders.variants import baseline, ladder
-
     trials = _Trials(best, scored, refit, margin)
     able = [one for one in trials.tried.values() if baseline(one.encoder) != "random"]
     quickest = min([best, *filter(trials.shown, able)], key=_price)
@@ -105,8 +103,6 @@ def _price(one: Candidate) -> tuple[bool, float, int]:
 
 def _chosen(one: Candidate, behind: Behind | None, refit: float) -> dict[str, Any]:
     """An encoder with its form and score, and its difference from the best; None for the best."""
-    from theodolite.engine.stats.choice import choose
-
     assert one.sample is not None  # noqa: S101 - for the type checker
     score, low, high = choose({one.spec: one.sample}, refit).intervals[one.spec]
     return {
@@ -121,8 +117,6 @@ def _chosen(one: Candidate, behind: Behind | None, refit: float) -> dict[str, An
 
 def _next(trials: _Trials, cheaper: list[Candidate]) -> dict[str, Any] | None:
     """What needs the fewest further examples to be shown within the margin."""
-    from theodolite.engine.stats.power import to_show
-
     best = trials.best
     found = [
         (to_show(trials.found[one.spec], trials.margin, smaller=one.encoder == best.encoder), one)

@@ -10,10 +10,19 @@ from collections import Counter
 from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import numpy as np
 
 from theodolite.app import formats
+from theodolite.app.finite import finite
+from theodolite.app.vectors import sources, uncached
+from theodolite.app.workspace import Workspace
+from theodolite.engine.datasets import tables
+from theodolite.engine.datasets.columns import is_number
+from theodolite.engine.datasets.formats import open_table
+from theodolite.engine.datasets.tables import Mapping
 from theodolite.engine.datasets.types import (
+    Dataset,
     LabelledPairs,
     LabelledSentences,
     Parallel,
@@ -23,13 +32,7 @@ from theodolite.engine.datasets.types import (
 )
 from theodolite.engine.errors import UserError
 from theodolite.engine.progress import Progress
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from theodolite.app.workspace import Workspace
-    from theodolite.engine.datasets.tables import Mapping
-    from theodolite.engine.datasets.types import Dataset
+from theodolite.engine.tasks.classification import REPEATED, frequent, has_own_splits
 
 OTHER_COLUMNS = (
     "Name the column of the labels in Columns (--columns): text=…,label=… or, to go on without "
@@ -129,8 +132,6 @@ def task_of(workspace: Workspace, name: str) -> str | None:
 
 def protocol_of(task: str) -> str | None:
     """The protocol of a sheet: folds are drawn ten times; None for the task's own."""
-    from theodolite.engine.tasks.classification import REPEATED
-
     return REPEATED if task.endswith("/classify") else None
 
 
@@ -144,8 +145,6 @@ def highest(data: Dataset, metric: str) -> float | None:
 
 
 def _many_of_each(data: LabelledSentences) -> bool:
-    from theodolite.engine.tasks.classification import frequent, has_own_splits
-
     kept, counts = frequent(data, "train" if has_own_splits(data) else None)
     return len(kept) > 1 and sum(counts[label] for label in kept) >= 0.9 * counts.total()
 
@@ -154,23 +153,17 @@ def vectors(
     workspace: Workspace, encoder: str, name: str, progress: Progress | None = None
 ) -> np.ndarray:
     """Vectors of a sample of distinct sentences: float32 (at most MAX_COMPARED, dim)."""
-    from theodolite.app.finite import finite
-
     some = _compared(workspace, name)
     return finite(workspace.bound(encoder, name).encode(some, progress), some)
 
 
 def lacking(workspace: Workspace, encoder: str, name: str) -> int:
     """Number of sentences of the sample of `vectors` that are not encoded yet."""
-    from theodolite.app.vectors import sources, uncached
-
     some, models = _compared(workspace, name), sources(workspace.bound(encoder, name))
     return max((len(uncached(model, some)) for model in models), default=0)
 
 
 def _compared(workspace: Workspace, name: str) -> list[str]:
-    import numpy as np
-
     distinct, _ = workspace.catalog.sentences(name)
     drawn = np.random.default_rng(0).permutation(len(distinct))[:MAX_COMPARED]
     return [distinct[i] for i in np.sort(drawn)]
@@ -182,9 +175,6 @@ def mapping(file: Path) -> Mapping | None:
     A column called `text` or `label` is what it says; otherwise every column counts that could be
     one by its values.
     """
-    from theodolite.engine.datasets import tables
-    from theodolite.engine.datasets.formats import open_table
-
     preview = tables.preview(file, file.name)
     if preview.type or preview.kind not in ("labels", "sentences"):
         return None
@@ -230,8 +220,6 @@ def _is_atom(cell: str) -> bool:
 
 def _is_label(cells: Sequence[str]) -> bool:
     """Whether cells repeat as classes do; not dates, and not numbers that measure something."""
-    from theodolite.engine.datasets.columns import is_number
-
     known = [cell.strip() for cell in cells if cell.strip()]
     distinct = set(known)
     if not 2 <= len(distinct) <= len(known) / 2 or any(map(_DATE.fullmatch, distinct)):

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from theodolite.app.examples import shipped
+from theodolite.app.jobs.submit import perform
 from theodolite.app.pages.choose.job import ChooseJob
 from theodolite.app.pages.choose.sheet import Sheet, make
-from theodolite.app.workspace import STARTER_ENCODERS
+from theodolite.app.workspace import STARTER_ENCODERS, Workspace
 from theodolite.engine.progress import nobody
-
-if TYPE_CHECKING:
-    from theodolite.app.workspace import Workspace
 
 NAME = "choose"
 DATA = "starter-topics"
@@ -19,8 +15,6 @@ DATA = "starter-topics"
 
 def make_example(workspace: Workspace) -> None:
     """Make the example sheet and write it."""
-    from theodolite.app.jobs.submit import perform
-
     job = ChooseJob.of(DATA, STARTER_ENCODERS[::-1])
     for _ in perform(workspace, job):
         pass

@@ -5,18 +5,16 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from theodolite.app.jobs.job import Job
+from theodolite.app.jobs.reporter import Reporter
 from theodolite.app.pages.board import cost
 from theodolite.app.pages.choose import data, sheet
 from theodolite.app.pages.choose.sheet import Sheet
 from theodolite.app.pages.evaluate.results import evaluated
+from theodolite.app.workspace import Workspace
+from theodolite.engine.encoders import parse
 from theodolite.engine.errors import UserError
-
-if TYPE_CHECKING:
-    from theodolite.app.jobs.reporter import Reporter
-    from theodolite.app.workspace import Workspace
 
 BASELINE = "random:256"
 """Baseline of every sheet: random word vectors, without learned knowledge."""
@@ -60,8 +58,6 @@ class ChooseJob(Job):
         margin: float | None = None,
     ) -> ChooseJob:
         """A job from validated arguments in canonical form: equal requests are equal jobs."""
-        from theodolite.engine.encoders import parse
-
         names = tuple(dict.fromkeys(str(parse(encoder)) for encoder in encoders))
         if not names:
             raise UserError("No encoder chosen.", "Choose at least one.", code="missing")

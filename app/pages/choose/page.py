@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import gradio as gr
 
@@ -14,21 +14,19 @@ from theodolite.app.components.chart import chart
 from theodolite.app.jobs.submit import queue_unless_stored
 from theodolite.app.pages.choose import example, service, sheet, views
 from theodolite.app.pages.choose.job import MARGIN, MIN_BYTES, ChooseJob
+from theodolite.app.pages.choose.sheet import Sheet
 from theodolite.app.pages.encoders import choices
 from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.pages.jobs.run_panel import RunPanel
 from theodolite.app.report import answers
 from theodolite.app.report.button import report_button
+from theodolite.app.report.file import Report
 from theodolite.app.web import background_call, parts
 from theodolite.app.web.controls import Answer, Control, Controls, Values, on
 from theodolite.app.web.frozen import LIVE, Frozen, Published, View
+from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
 from theodolite.store import run_rows
-
-if TYPE_CHECKING:
-    from theodolite.app.pages.choose.sheet import Sheet
-    from theodolite.app.report.file import Report
-    from theodolite.app.workspace import Workspace
 
 TITLE = "Choose"
 PATH = "choose"

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from theodolite.app import beforehand, endpoints, formats
-from theodolite.app.jobs.submit import perform
+from theodolite.app.jobs.submit import Move, perform
 from theodolite.app.pages.board import cost
 from theodolite.app.pages.choose import data as evidence
 from theodolite.app.pages.choose import words
@@ -19,13 +19,11 @@ from theodolite.app.pages.choose.job import MARGIN, ChooseJob
 from theodolite.app.pages.choose.sheet import Sheet, stored
 from theodolite.app.pages.data import service as uploads
 from theodolite.app.pages.encoders.service import ensure_listed, names
+from theodolite.app.workspace import Workspace
+from theodolite.engine.datasets import tables
+from theodolite.engine.datasets.tables import Mapping
 from theodolite.engine.errors import UserError
 from theodolite.store.errors import StoreError
-
-if TYPE_CHECKING:
-    from theodolite.app.jobs.submit import Move
-    from theodolite.app.workspace import Workspace
-    from theodolite.engine.datasets.tables import Mapping
 
 KINDS = ("labels", "labelled-pairs", "pairs", "retrieval", "parallel", "sentences")
 _MAX_NAMES = 99
@@ -44,8 +42,6 @@ def bring(workspace: Workspace, files: Sequence[Path], columns: str | None = Non
     Returns:
         Its name in the catalog.
     """
-    from theodolite.engine.datasets import tables
-
     workspace.refuse_visitors()
     before = {row["name"] for row in workspace.store.uploads.list()}
     with uploads.together(files) as file, TemporaryDirectory() as folder:

@@ -18,6 +18,9 @@ from theodolite.app.pages.choose.candidates import Candidate
 from theodolite.app.pages.choose.cheapest import cheapest
 from theodolite.engine.errors import UserError
 from theodolite.engine.progress import ProgressCallback, nobody
+from theodolite.engine.space.compare import change
+from theodolite.engine.stats.choice import REFIT, behind, choose
+from theodolite.engine.stats.power import to_tell_apart
 from theodolite.store.hashing import hash_of, to_json
 
 if TYPE_CHECKING:
@@ -127,9 +130,6 @@ def _decided(
     scored: Mapping[str, Candidate],
     tick: ProgressCallback,
 ) -> dict[str, Any]:
-    from theodolite.engine.stats.choice import REFIT, choose
-    from theodolite.engine.stats.power import to_tell_apart
-
     samples = {name: one.sample for name, one in scored.items() if one.sample is not None}
     row = next(one.row for one in scored.values() if one.row)
     refit = REFIT if "repeats" in row["details"] else 0.0
@@ -177,8 +177,6 @@ def _placed(chosen: Choice, one: Candidate) -> dict[str, Any]:
 
 def _against(best: Candidate, baseline: Candidate, refit: float) -> dict[str, Any] | None:
     """Difference of the best to the random baseline; None if that was not measured."""
-    from theodolite.engine.stats.choice import behind
-
     if best.sample is None or baseline.sample is None:
         return None
     less = behind(best.sample, {baseline.encoder: baseline.sample}, refit)[baseline.encoder]
@@ -256,8 +254,6 @@ def _row(one: Candidate, intervals: Mapping[str, tuple[float, float, float]]) ->
 
 def _agreement(workspace: Workspace, job: ChooseJob) -> list[dict[str, Any]]:
     """The share of nearest neighbours in common, for each pair of encoders."""
-    from theodolite.engine.space.compare import change
-
     found = {}
     for name in job.with_baseline():
         with contextlib.suppress(UserError):

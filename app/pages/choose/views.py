@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlencode
 
 from theodolite.app import formats
@@ -16,10 +16,8 @@ from theodolite.app.pages.choose.sheet import Sheet
 from theodolite.app.web import parts
 from theodolite.app.web.figures import axis, draw, scatter
 from theodolite.app.web.theme import SERIES
+from theodolite.app.workspace import Workspace
 from theodolite.store.hashing import to_json
-
-if TYPE_CHECKING:
-    from theodolite.app.workspace import Workspace
 
 
 def shown(workspace: Workspace, job: ChooseJob, *, running: bool = False) -> dict[str, Any]:

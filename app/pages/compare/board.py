@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from html import unescape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from theodolite.app import formats
 from theodolite.app.components.board import Cell, Line, value
+from theodolite.app.pages.compare.published import Reference
+from theodolite.app.pages.compare.service import Comparison
 from theodolite.app.pages.compare.table import Spreads, about, means, untested
 from theodolite.app.pages.compare.tested import tie_note
-
-if TYPE_CHECKING:
-    from theodolite.app.pages.compare.published import Reference
-    from theodolite.app.pages.compare.service import Comparison
-    from theodolite.engine.stats.significance import Difference
+from theodolite.engine.stats.significance import Difference
 
 _CSS = {"a": "t-good t-up", "b": "t-bad t-down", "tie": ""}
 READING = (

@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from theodolite.app.pages.compare.tested import NOTHING_KEPT
+from theodolite.engine.encoders.variants import baseline
 from theodolite.store.results import REPAIR
 
 Row = Mapping[str, Any]
@@ -88,8 +89,6 @@ def _sizes(names: Sequence[str], cells: Cells) -> Iterator[Caution]:
 
 
 def _baselines(names: Sequence[str], tasks: Sequence[str]) -> Iterator[Caution]:
-    from theodolite.engine.encoders.variants import baseline
-
     kinds = {baseline(name) for name in names}
     if "random" not in kinds:
         yield Caution(

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from theodolite.app.components.chart import drawing
 from theodolite.app.pages.compare.board import best_first
+from theodolite.app.pages.compare.service import Comparison
 from theodolite.app.web import figures
-
-if TYPE_CHECKING:
-    from theodolite.app.pages.compare.service import Comparison
 
 MAX_DRAWN = 8
 """Most encoders whose differences are drawn by task; with more, only those of their means."""

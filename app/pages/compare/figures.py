@@ -7,7 +7,7 @@ people read a ranking.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from theodolite.app import formats
 from theodolite.app.components.chart import plain
@@ -23,9 +23,7 @@ from theodolite.app.web.figures import (
     style,
 )
 from theodolite.app.web.theme import SERIES
-
-if TYPE_CHECKING:
-    from theodolite.engine.stats.ranks import RankInterval
+from theodolite.engine.stats.ranks import RankInterval
 
 MAX_IN_LEGEND = 16
 SHAPES = ("circle", "square", "diamond", "triangle-up", "cross", "star", "triangle-down", "x")

@@ -10,16 +10,16 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from theodolite.app.pages.compare import tested
+from theodolite.app.pages.compare.service import Comparison
 from theodolite.app.pages.compare.verdicts import ALPHA, verdicts
+from theodolite.app.workspace import Workspace
+from theodolite.engine import evaluate
+from theodolite.engine.encoders.noisy import Noisy
 from theodolite.engine.errors import UserError
-
-if TYPE_CHECKING:
-    from theodolite.app.pages.compare.service import Comparison
-    from theodolite.app.workspace import Workspace
-    from theodolite.engine.results import Result
+from theodolite.engine.results import Result
 
 PAIRS, NOISE = 100, 0.01
 _SURE = 0.99
@@ -95,9 +95,6 @@ def null_check(
         pairs: pairs of noisy copies for each task; None for `PAIRS`.
         seconds: after which a task is left, with the pairs tested until then.
     """
-    from theodolite.engine import evaluate
-    from theodolite.engine.encoders.noisy import Noisy
-
     if not measured:
         raise UserError(
             "No difference is tested here, so there is no verdict to check.",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import gradio as gr
 
@@ -20,9 +20,7 @@ from theodolite.app.web import address, parts
 from theodolite.app.web.controls import Answer, Control, Controls, Values, on, opening, poll
 from theodolite.app.web.frozen import Frozen
 from theodolite.app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
-
-if TYPE_CHECKING:
-    from theodolite.app.workspace import Workspace
+from theodolite.app.workspace import Workspace
 
 TITLE = "Compare"
 PATH = "compare"

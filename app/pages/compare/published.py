@@ -5,13 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
 
 from theodolite.app.pages.compare.cautions import Caution
-
-if TYPE_CHECKING:
-    from theodolite.app.pages.compare.service import Comparison
-    from theodolite.engine.protocols.published import Published
+from theodolite.app.pages.compare.service import Comparison
+from theodolite.engine.protocols.published import (
+    FURTHER,
+    TABLE_B3,
+    TABLE_E1,
+    TABLE_INFERSENT,
+    TABLE_MAIN,
+    Published,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,14 +50,6 @@ class Reference:
 @cache
 def references() -> dict[str, Reference]:
     """Every published row by its key."""
-    from theodolite.engine.protocols.published import (
-        FURTHER,
-        TABLE_B3,
-        TABLE_E1,
-        TABLE_INFERSENT,
-        TABLE_MAIN,
-    )
-
     tables = (
         ("all", TABLE_MAIN),
         ("wmean", TABLE_B3),

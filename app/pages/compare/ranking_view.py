@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import lru_cache
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from theodolite.app import formats
 from theodolite.app.components.chart import drawing
 from theodolite.app.pages.compare import figures as rank_figures
 from theodolite.app.pages.compare import stability
+from theodolite.app.pages.compare.cautions import Caution
+from theodolite.app.pages.compare.service import Comparison
 from theodolite.app.pages.compare.stability import KINDS
 from theodolite.app.web import address, parts
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from theodolite.app.pages.compare.cautions import Caution
-    from theodolite.app.pages.compare.service import Comparison
-    from theodolite.app.workspace import Workspace
-    from theodolite.engine.stats.ranks import RankInterval
+from theodolite.app.workspace import Workspace
+from theodolite.engine.stats.ranks import RankInterval
 
 FEW_TASKS = 5
 MAX_NAMED = 12

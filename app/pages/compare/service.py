@@ -9,20 +9,21 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from theodolite.app.pages.compare import tested
 from theodolite.app.pages.compare.cautions import Caution, cautions, unreadable_values, untested
 from theodolite.app.pages.compare.verdicts import Verdict, verdicts
+from theodolite.app.workspace import Workspace
+from theodolite.engine import encoders as engine_encoders
+from theodolite.engine import protocols
 from theodolite.engine.errors import UserError
-from theodolite.engine.tasks import in_order
+from theodolite.engine.protocols import PROTOCOLS
+from theodolite.engine.stats.bootstrap import Average, average
+from theodolite.engine.stats.ranks import RankInterval, rank_intervals
+from theodolite.engine.stats.significance import Difference
+from theodolite.engine.tasks import defaults, expand, in_order
 from theodolite.store.run_rows import LIVE
-
-if TYPE_CHECKING:
-    from theodolite.app.workspace import Workspace
-    from theodolite.engine.stats.bootstrap import Average
-    from theodolite.engine.stats.ranks import RankInterval
-    from theodolite.engine.stats.significance import Difference
 
 Row = Mapping[str, Any]
 _KEPT = 16
@@ -196,8 +197,6 @@ def compare(
 
 def evaluated(workspace: Workspace) -> tuple[list[str], list[str]]:
     """Tasks and protocols with a score, both in their registry's order, other tasks last."""
-    from theodolite.engine import protocols
-
     rows = [row for row in workspace.store.results.table() if row["error"] is None]
     under = {row["protocol"] for row in rows}
     tasks = in_order(sorted({row["task"] for row in rows}))
@@ -218,10 +217,6 @@ def ask(
         tasks: names or suites; None for every task that one of them has a score on.
         protocol: for all tasks; None for each task's own, or the one that most encoders have.
     """
-    from theodolite.engine import encoders as engine_encoders
-    from theodolite.engine import protocols
-    from theodolite.engine.tasks import expand
-
     names = tuple(dict.fromkeys(str(engine_encoders.parse(spec)) for spec in encoders))
     if len(names) < 2:
         raise UserError(
@@ -305,8 +300,6 @@ def ranking(
         tasks: names.
         cells: (encoder, task) -> the store's row.
     """
-    from theodolite.engine.stats.ranks import rank_intervals
-
     tests = {
         task: tested.on_task(workspace, task, names[0], {n: cells[n, task] for n in names})
         for task in tasks
@@ -325,8 +318,6 @@ def _answer(
     cells: Mapping[tuple[str, str], Row],
     tests: Mapping[str, tested.TaskTests],
 ) -> Comparison:
-    from theodolite.engine.stats.ranks import rank_intervals
-
     names, ordered = question.encoders, tuple(tests)
     unreadable = frozenset((name, t) for t, found in tests.items() for name in found.unreadable)
     differences = {
@@ -378,9 +369,6 @@ def _cells(rows: Sequence[Row]) -> dict[tuple[str, str], Row]:
     before any other if two encoders answered under it; ties go to the protocol's own seed, as on
     the overview, then to the newest result; a score is preferred to an error.
     """
-    from theodolite.engine.protocols import PROTOCOLS
-    from theodolite.engine.tasks import defaults
-
     answered = Counter(tested.question(row) for row in rows if row["error"] is None)
     seeds = {name: protocol.seed for name, protocol in PROTOCOLS.items()}
 
@@ -393,8 +381,6 @@ def _cells(rows: Sequence[Row]) -> dict[tuple[str, str], Row]:
 
 
 def _averages(suite: Mapping[str, Sequence[Row]], common: Sequence[str]) -> dict[str, Average]:
-    from theodolite.engine.stats.bootstrap import average
-
     return {
         name: average({row["task"]: row["score"] for row in rows}, list(common))
         for name, rows in suite.items()

@@ -11,14 +11,15 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from theodolite.app.formats import listed
 from theodolite.app.pages.compare.cautions import Caution, evaluated_as, is_trained
-
-if TYPE_CHECKING:
-    from theodolite.app.workspace import Workspace
-    from theodolite.engine.stats.agreement import Agreement
+from theodolite.app.workspace import Workspace
+from theodolite.engine.protocols import PROTOCOLS
+from theodolite.engine.stats.agreement import Agreement
+from theodolite.engine.stats.ranks import ranked
+from theodolite.engine.tasks import TASKS, defaults
 
 Row = Mapping[str, Any]
 Scores = dict[str, dict[str, dict[str, float]]]
@@ -115,7 +116,6 @@ def _compared(
     missing: tuple[Caution, ...],
 ) -> Stability:
     from theodolite.engine.stats.agreement import agreement, means
-    from theodolite.engine.stats.ranks import ranked
 
     averages = {condition: means(found, names, tasks) for condition, found in scores.items()}
     pairs = list(combinations(scores, 2))
@@ -172,8 +172,6 @@ def _put(scores: Scores, condition: str, name: str, task: str, score: float) -> 
 
 def _good(rows: Sequence[Row]) -> list[Row]:
     """Rows with a score; those of the protocol's own seed last, so that they take precedence."""
-    from theodolite.engine.protocols import PROTOCOLS
-
     seeds = {name: protocol.seed for name, protocol in PROTOCOLS.items()}
     scored = [row for row in rows if row["error"] is None and row["score"] == row["score"]]
     return sorted(scored, key=lambda row: row["seed"] == seeds.get(row["protocol"]))
@@ -181,8 +179,6 @@ def _good(rows: Sequence[Row]) -> list[Row]:
 
 def _under(row: Row, protocol: str | None) -> bool:
     """Whether a row is of the given protocol, or of its task's own if None."""
-    from theodolite.engine.tasks import defaults
-
     return row["protocol"] in (defaults(row["task"]) if protocol is None else (protocol,))
 
 
@@ -269,8 +265,6 @@ def _missing(
     protocol: str | None,
 ) -> list[Caution]:
     """The measurements needed for all encoders to be compared."""
-    from theodolite.engine.tasks import TASKS
-
     learned = [t for t in tasks if t in TASKS and TASKS[t].type in ("transfer", "probing")]
     if kind == "size":
         return (

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from theodolite.app import formats
 from theodolite.app.pages.compare.cautions import evaluated_as
+from theodolite.app.pages.compare.published import Reference
+from theodolite.app.pages.compare.service import Comparison
 from theodolite.app.pages.compare.tested import tie_note
+from theodolite.app.pages.compare.verdicts import Verdict
 from theodolite.app.pages.overview.service import METRICS
 from theodolite.app.web import parts
-
-if TYPE_CHECKING:
-    from theodolite.app.pages.compare.published import Reference
-    from theodolite.app.pages.compare.service import Comparison
-    from theodolite.app.pages.compare.verdicts import Verdict
-    from theodolite.engine.stats.significance import Difference
+from theodolite.engine.protocols import PROTOCOLS
+from theodolite.engine.stats.significance import Difference
 
 _WORDS = {"a": "better", "b": "worse", "tie": "tie"}
 _CSS = {"a": "t-good", "b": "t-bad", "tie": ""}
@@ -95,8 +94,6 @@ def about(report: Comparison, task: str) -> str:
 
     A trained regressor is named first: a cosine on the same task is another measurement.
     """
-    from theodolite.engine.protocols import PROTOCOLS
-
     rows = [row for name in report.encoders if (row := report.cells.get((name, task)))]
     counts = {row["n"] for row in rows if row["n"]}
     protocols = {row["protocol"] for row in rows}

@@ -16,13 +16,16 @@ from math import comb
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import numpy as np
+
 from theodolite.app.examples import results
+from theodolite.engine.stats import significance
+from theodolite.engine.stats.bootstrap import Sample, main_sample, resample_all
+from theodolite.engine.stats.significance import mcnemar, pairwise, pairwise_mcnemar, tie_groups
 from theodolite.store.errors import StoreError
 from theodolite.store.run_rows import LIVE
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from theodolite.app.pages.compare.service import Comparison
     from theodolite.app.workspace import Workspace
     from theodolite.engine.stats.bootstrap import Resampled
@@ -122,8 +125,6 @@ def of_means(
     Args:
         suite: encoder -> its resampled results, for all the same tasks in the same order.
     """
-    import numpy as np
-
     from theodolite.engine.stats.significance import differences, pairwise
 
     (_, base), *others = suite.items()
@@ -139,11 +140,6 @@ def differences(
     known: Mapping[str, Measured], base: str, names: Sequence[str]
 ) -> dict[str, tuple[Difference, float | None]]:
     """Each encoder's score minus the base's, and McNemar's p-value where there is one."""
-    import numpy as np
-
-    from theodolite.engine.stats import significance
-    from theodolite.engine.stats.significance import mcnemar
-
     found = significance.differences(
         [[known[name].resampled] for name in names], [known[base].resampled]
     )
@@ -157,10 +153,6 @@ def differences(
 
 def groups(known: Mapping[str, Measured], scores: Sequence[float]) -> dict[str, str]:
     """The letter of each encoder's tie group, from its inputs of the tests and its score."""
-    import numpy as np
-
-    from theodolite.engine.stats.significance import pairwise, pairwise_mcnemar
-
     right = [kept.right for kept in known.values() if kept.right is not None]
     if len(right) == len(known):
         p = pairwise_mcnemar(np.stack(right), next(iter(known.values())).clusters)
@@ -170,8 +162,6 @@ def groups(known: Mapping[str, Measured], scores: Sequence[float]) -> dict[str, 
 
 
 def _letters(scores: Sequence[float] | np.ndarray, p: np.ndarray) -> tuple[str, ...]:
-    from theodolite.engine.stats.significance import tie_groups
-
     groups = tie_groups(scores, p)
     found = {place: letter(i) for i, group in enumerate(groups) for place in group}
     return tuple(found[place] for place in range(len(scores)))
@@ -275,8 +265,6 @@ def of_results(
     task: str, results: Mapping[Key, tuple[Mapping[str, Any], Mapping[str, np.ndarray]]]
 ) -> dict[Key, Measured | None]:
     """Inputs of the tests from details and values per example; None without such values."""
-    from theodolite.engine.stats.bootstrap import Sample, main_sample, resample_all
-
     found: dict[Key, Measured | None] = {}
     alike: dict[tuple[int, bytes | None], dict[Key, tuple[Sample, np.ndarray | None]]] = {}
     for one, (details, examples) in results.items():

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-if TYPE_CHECKING:
-    from theodolite.engine.stats.significance import Difference
+from theodolite.engine.stats.significance import Difference, holm
 
 ALPHA = 0.05
 
@@ -40,8 +39,6 @@ def verdicts(
     differences: Mapping[tuple[str, str], tuple[Difference, float | None]],
 ) -> dict[tuple[str, str], Verdict]:
     """Holm's correction over the tasks of each encoder's column."""
-    from theodolite.engine.stats.significance import holm
-
     made = {}
     for name in dict.fromkeys(name for name, _ in differences):
         mine = {pair: found for pair, found in differences.items() if pair[0] == name}

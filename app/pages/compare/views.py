@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from theodolite.app import formats
 from theodolite.app.examples import results
@@ -19,14 +19,12 @@ from theodolite.app.pages.compare import (
     service,
 )
 from theodolite.app.pages.compare import table as compare_table
+from theodolite.app.pages.compare.service import ComparisonSpec
 from theodolite.app.pages.encoders import choices
 from theodolite.app.web import address, parts
+from theodolite.app.web.controls import Values
+from theodolite.app.workspace import Workspace
 from theodolite.engine.stats import spread
-
-if TYPE_CHECKING:
-    from theodolite.app.pages.compare.service import ComparisonSpec
-    from theodolite.app.web.controls import Values
-    from theodolite.app.workspace import Workspace
 
 QUIET_SECONDS = 0.5
 """Before the first progress message, and between two: each costs the browser time."""

@@ -6,7 +6,7 @@ After a wrong mapping the file and all choices stay as they are.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import gradio as gr
 
@@ -14,14 +14,12 @@ from theodolite.app.pages.data import service, views
 from theodolite.app.pages.data.views import KINDS
 from theodolite.app.web import parts
 from theodolite.app.web.controls import Answer, Control, Controls, Values, on, shape
-from theodolite.engine.datasets import archives
+from theodolite.app.workspace import Workspace
+from theodolite.engine.datasets import archives, tables
 from theodolite.engine.datasets.columns import ROLES as NEEDED
 from theodolite.engine.datasets.columns import roles_of
 from theodolite.engine.datasets.types import TYPES as INFO_TYPES
 from theodolite.engine.errors import UserError
-
-if TYPE_CHECKING:
-    from theodolite.app.workspace import Workspace
 
 OFFERED = [(words.capitalize(), kind) for kind, words in KINDS.items() if kind in NEEDED]
 TYPES = {
@@ -117,8 +115,6 @@ def build(workspace: Workspace) -> Any:
 
     def read(values: Values) -> Answer:
         """Read the files and fill the form with guesses."""
-        from theodolite.engine.datasets import tables
-
         if not values.file:
             return None
         with service.together([Path(file) for file in values.file]) as path:
@@ -143,8 +139,6 @@ def build(workspace: Workspace) -> Any:
         }
 
     def take(values: Values) -> Answer:
-        from theodolite.engine.datasets import tables
-
         if not values.file:
             raise UserError("No file to add.", "Choose one above.", code="missing")
         with service.together([Path(file) for file in values.file]) as path:

@@ -6,18 +6,16 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from theodolite.app import formats
 from theodolite.app.jobs.job import Job
+from theodolite.app.jobs.reporter import Reporter
 from theodolite.app.jobs.submit import queue
 from theodolite.app.suites import size_of, text_size
+from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
+from theodolite.engine.mteb import suites
 from theodolite.engine.mteb.suites import SuiteInfo, SuiteTask
-
-if TYPE_CHECKING:
-    from theodolite.app.jobs.reporter import Reporter
-    from theodolite.app.workspace import Workspace
 
 
 @dataclass(frozen=True)
@@ -71,8 +69,6 @@ class FetchJob(Job):
 
     def is_stored(self, workspace: Workspace) -> bool:
         """Whether all of the data are downloaded."""
-        from theodolite.engine.mteb import suites
-
         return all(suites.is_here(task) for task in self.tasks)
 
     def units(self) -> list[str]:
@@ -81,16 +77,12 @@ class FetchJob(Job):
 
     def work(self, workspace: Workspace, position: int, reporter: Reporter) -> None:
         """Fetch the data of one task."""
-        from theodolite.engine.mteb import suites
-
         suites.fetch(self.tasks[position])
 
 
 def suite(name: str) -> Suite:
     """Describe a suite, with the state and size of each task's data."""
     from huggingface_hub import constants
-
-    from theodolite.engine.mteb import suites
 
     tasks = tuple(suites.suite(name))
     folder = Path(constants.HF_HUB_CACHE)

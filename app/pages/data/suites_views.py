@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from html import escape
-from typing import TYPE_CHECKING
 
 from theodolite.app import formats
 from theodolite.app.components.actions import button
 from theodolite.app.pages.data import suites, views
-from theodolite.app.suites import text_size
+from theodolite.app.pages.data.suites import Suite
+from theodolite.app.suites import Suites, text_size
 from theodolite.app.web import address, parts
 from theodolite.engine.mteb.package import INSTALL
+from theodolite.engine.mteb.suites import SuiteInfo, SuiteTask
 from theodolite.engine.protocols.package import version
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from theodolite.app.pages.data.suites import Suite
-    from theodolite.app.suites import Suites
-    from theodolite.engine.mteb.suites import SuiteInfo, SuiteTask
 
 TITLE = "MTEB's suites"
 MAX_LANGUAGES = 3

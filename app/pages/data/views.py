@@ -5,18 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from html import escape
-from typing import TYPE_CHECKING
 
 from theodolite.app import formats
 from theodolite.app.components.actions import button
 from theodolite.app.pages.data import samples
 from theodolite.app.pages.data.samples import cell
 from theodolite.app.web import address, parts
-
-if TYPE_CHECKING:
-    from theodolite.app.workspace import Workspace
-    from theodolite.engine.datasets.tables import Preview
-    from theodolite.engine.datasets.types import Dataset, DatasetInfo
+from theodolite.app.workspace import Workspace
+from theodolite.engine.datasets import starter
+from theodolite.engine.datasets.tables import Preview
+from theodolite.engine.datasets.types import Dataset, DatasetInfo
 
 FAMILY = 3
 """Fewest sets of one benchmark that are folded into one line."""
@@ -310,8 +308,6 @@ def first_rows(filename: str, preview: Preview) -> str:
 
 def _rubric() -> str:
     """The rubric by which the starter pairs were graded."""
-    from theodolite.engine.datasets import starter
-
     return (
         '<details class="t-twin"><summary>The rubric it was written and graded by</summary>'
         '<pre class="t-log t-rubric" tabindex="0" aria-label="Rubric">'

@@ -5,18 +5,21 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from theodolite.app import endpoints, formats
+from theodolite.app.pages.evaluate.job import EvaluateJob
 from theodolite.app.pages.evaluate.results import known
+from theodolite.app.vectors import sources, uncached
+from theodolite.app.workspace import Workspace
+from theodolite.engine import protocols
+from theodolite.engine.cost.classifiers import training_seconds
+from theodolite.engine.cost.speed import Speed, encoding_speed
+from theodolite.engine.encoders.base import Encoder
+from theodolite.engine.encoders.endpoint import EndpointSource, Sending
 from theodolite.engine.errors import UserError
-
-if TYPE_CHECKING:
-    from theodolite.app.pages.evaluate.job import EvaluateJob
-    from theodolite.app.workspace import Workspace
-    from theodolite.engine.encoders.base import Encoder
-    from theodolite.engine.encoders.endpoint import Sending
-    from theodolite.engine.tasks.cost import Work
+from theodolite.engine.tasks import get, seeds_of, type_of
+from theodolite.engine.tasks.cost import Work, disk_bytes, memory_bytes
 
 PROBE_SECONDS = 2.0
 _SAMPLE = 4096
@@ -83,9 +86,6 @@ def estimates(workspace: Workspace, job: EvaluateJob) -> Iterator[Step]:
 
 def _work(workspace: Workspace, job: EvaluateJob, task: str) -> Work | None:
     """The work of a task; None for one that will fail, which costs nothing."""
-    from theodolite.engine import protocols
-    from theodolite.engine.tasks import get, type_of
-
     try:
         found = get(task, workspace.catalog)
         chosen = protocols.get(job.protocol or found.protocol)
@@ -99,9 +99,6 @@ def _work(workspace: Workspace, job: EvaluateJob, task: str) -> Work | None:
 def _estimate(
     workspace: Workspace, job: EvaluateJob, name: str, works: dict[str, Work]
 ) -> Estimate:
-    from theodolite.engine.tasks import seeds_of
-    from theodolite.engine.tasks.cost import memory_bytes
-
     encoder = workspace.load(name)
     lacking = {
         task: sum(
@@ -128,11 +125,6 @@ def _estimate(
 
 def _encoding(encoder: Encoder, sentences: list[str]) -> tuple[int, float, int]:
     """Number of sentences to encode, seconds, and bytes in the cache."""
-    from theodolite.app.vectors import sources, uncached
-    from theodolite.engine.cost.speed import encoding_speed
-    from theodolite.engine.encoders.endpoint import EndpointSource
-    from theodolite.engine.tasks.cost import disk_bytes
-
     most, seconds, disk = 0, 0.0, 0
     for source in sources(encoder):
         new = uncached(source, sentences)
@@ -145,9 +137,6 @@ def _encoding(encoder: Encoder, sentences: list[str]) -> tuple[int, float, int]:
 
 def _training(works: dict[str, Work], times: dict[str, int], dim: int) -> float:
     """Seconds for all tasks; tasks with the same kind of classifier share a timed run."""
-    from theodolite.engine.cost.classifiers import training_seconds
-    from theodolite.engine.cost.speed import Speed
-
     probed: dict[object, Speed] = {}
     return sum(training_seconds(work, dim, probed) * times[task] for task, work in works.items())
 

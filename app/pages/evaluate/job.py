@@ -5,23 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from theodolite.app.fleet import needs as fleet
 from theodolite.app.fleet import parcels
 from theodolite.app.fleet.needs import Needs
 from theodolite.app.jobs.job import Job
+from theodolite.app.jobs.reporter import Reporter
 from theodolite.app.jobs.submit import queue
 from theodolite.app.pages.encoders.service import ensure_listed, list_shipped
 from theodolite.app.pages.evaluate.results import evaluated, known
+from theodolite.app.workspace import STARTER_ENCODERS, Workspace
+from theodolite.engine import protocols
+from theodolite.engine.datasets import Catalog
 from theodolite.engine.errors import UserError
-
-if TYPE_CHECKING:
-    from theodolite.app.jobs.reporter import Reporter
-    from theodolite.app.workspace import Workspace
-    from theodolite.engine.datasets import Catalog
-    from theodolite.engine.protocols.protocol import Protocol
-    from theodolite.store import Store
+from theodolite.engine.protocols.protocol import Protocol
+from theodolite.engine.tasks import defaults, expand, seeds_of
+from theodolite.store import Store
 
 Key = tuple[str, str, int]
 """Encoder, task, seed."""
@@ -69,8 +69,6 @@ class EvaluateJob(Job):
     ) -> EvaluateJob:
         """Validate the request; tasks may be names and suites, as for `engine.tasks.expand`."""
         from theodolite.engine import encoders as engine_encoders
-        from theodolite.engine import protocols
-        from theodolite.engine.tasks import expand
 
         names = dict.fromkeys(str(engine_encoders.parse(encoder)) for encoder in encoders)
         if not names:
@@ -91,8 +89,6 @@ class EvaluateJob(Job):
 
     def questions(self) -> list[tuple[str, str, int | None]]:
         """(encoder, task, seed) of each unit."""
-        from theodolite.engine.tasks import seeds_of
-
         return [
             (encoder, task, seed)
             for encoder in self.encoders
@@ -114,7 +110,6 @@ class EvaluateJob(Job):
             task: name of the task.
             catalog: data sets, by which the task's type is known; without one, only its name.
         """
-        from theodolite.engine import protocols
         from theodolite.engine.tasks import get, named
 
         if self.protocol:
@@ -181,7 +176,6 @@ class EvaluateJob(Job):
         average.
         """
         from theodolite.engine.protocols import get
-        from theodolite.engine.tasks import defaults
 
         there: set[tuple[str, str, int | None]] = set()
         took: dict[tuple[str, ...], list[float]] = {}
@@ -257,7 +251,6 @@ def queue_evaluation(
 
 def welcome(workspace: Workspace) -> list[str]:
     """Queue the first runs of a new store, once per store; return their ids."""
-    from theodolite.app.workspace import STARTER_ENCODERS
     from theodolite.engine import tasks
 
     if workspace.store.settings.get("welcomed"):

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from theodolite.app.workspace import Workspace
+from theodolite.engine import protocols, tasks
+from theodolite.engine.encoders.base import Encoder
 from theodolite.engine.errors import UserError
 from theodolite.engine.progress import Progress
-
-if TYPE_CHECKING:
-    from theodolite.app.workspace import Workspace
-    from theodolite.engine.encoders.base import Encoder
-    from theodolite.engine.results import Result
+from theodolite.engine.results import Result
 
 Row = dict[str, Any]
 """A row of the store's results."""
@@ -56,7 +55,6 @@ def known(
 
     A result whose per-example values cannot be read counts as missing.
     """
-    from theodolite.engine import protocols, tasks
     from theodolite.engine.evaluate import bind
 
     found = tasks.get(task, workspace.catalog)
@@ -88,9 +86,6 @@ def _unloaded(
     seed: int | None,
     error: UserError,
 ) -> Result:
-    from theodolite.engine import protocols, tasks
-    from theodolite.engine.results import Result
-
     chosen = protocols.get(protocol or tasks.get(task, workspace.catalog).protocol)
     return Result(
         encoder=encoder,

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
+from theodolite.app.workspace import Workspace
+from theodolite.engine import protocols
 from theodolite.engine.errors import UserError
-from theodolite.engine.tasks import MTEB_HERE, in_order
-
-if TYPE_CHECKING:
-    from theodolite.app.workspace import Workspace
-    from theodolite.engine.tasks import Task
+from theodolite.engine.tasks import (
+    MTEB_HERE,
+    PROBING,
+    SEVEN,
+    STARTER,
+    SUITES,
+    TASKS,
+    Task,
+    available,
+    get,
+    in_order,
+)
 
 OWN = "own"
 LABELS = {
@@ -55,8 +63,6 @@ def groups(workspace: Workspace, wanted: Sequence[str] = ()) -> dict[str, list[s
         workspace: its catalog has the data.
         wanted: further valid tasks to offer, such as one on a hub file.
     """
-    from theodolite.engine.tasks import TASKS, available, get
-
     here = {task.name: task for task in available(workspace.catalog)}
     for name in wanted:
         if name not in here and name not in TASKS and nameable(workspace, name):
@@ -68,8 +74,6 @@ def groups(workspace: Workspace, wanted: Sequence[str] = ()) -> dict[str, list[s
 
 
 def _group(task: Task) -> str:
-    from theodolite.engine.tasks import PROBING, SEVEN, STARTER, TASKS
-
     kinds = ((STARTER, "starter"), (SEVEN, "sts"), (PROBING, "probing"), (TASKS, "transfer"))
     built_in = next((kind for names, kind in kinds if task.name in names), None)
     own = task.dataset.startswith(("upload:", "hub:"))
@@ -78,8 +82,6 @@ def _group(task: Task) -> str:
 
 def nameable(workspace: Workspace, task: str) -> bool:
     """Whether a name, as from an address, is a valid task."""
-    from theodolite.engine.tasks import get
-
     try:
         get(task, workspace.catalog)
     except UserError:
@@ -89,8 +91,6 @@ def nameable(workspace: Workspace, task: str) -> bool:
 
 def members(suite: str, here: dict[str, list[str]]) -> list[str]:
     """All tasks of a suite, including those without data; empty for `own`."""
-    from theodolite.engine.tasks import SUITES
-
     if suite == "others":
         return here["others"]
     if suite == MTEB_HERE:
@@ -130,9 +130,6 @@ def protocol_for(workspace: Workspace, suite: str, tasks: Sequence[str], now: st
 
 def uncovered(workspace: Workspace, tasks: Sequence[str], protocol: str) -> list[str]:
     """Tasks that a protocol does not score; none when each task uses its own."""
-    from theodolite.engine import protocols
-    from theodolite.engine.tasks import get
-
     if not protocol:
         return []
     types = protocols.get(protocol).types

@@ -6,7 +6,7 @@ import shlex
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from theodolite.app import formats
 from theodolite.app.components import protocol_card
@@ -17,12 +17,11 @@ from theodolite.app.pages.evaluate import costs, service, suites
 from theodolite.app.pages.evaluate.job import EvaluateJob, Key
 from theodolite.app.pages.overview.service import metric
 from theodolite.app.web import address, parts
+from theodolite.app.workspace import Workspace
+from theodolite.engine import encoders, protocols
 from theodolite.engine.errors import UserError
 from theodolite.engine.stats import spread
 from theodolite.engine.tasks import MTEB_HERE, SUITES
-
-if TYPE_CHECKING:
-    from theodolite.app.workspace import Workspace
 
 READ_BYTES = 4_000_000
 """Data that is read to say which texts will be cut, while a person chooses."""
@@ -43,8 +42,6 @@ ABOUT = {
 
 def spec_read(text: str) -> str:
     """The canonical form of a spec, or its error."""
-    from theodolite.engine import encoders
-
     if not text.strip():
         return ""
     try:
@@ -128,8 +125,6 @@ def _left_out(requested: EvaluateJob, job: EvaluateJob) -> str:
 
 def cards(workspace: Workspace, job: EvaluateJob) -> str:
     """The collapsed card of every protocol in use."""
-    from theodolite.engine import protocols
-
     used: dict[str, list[str]] = {}
     for task in service.possible(workspace, job).tasks:
         used.setdefault(job.protocol_of(task, workspace.catalog).name, []).append(task)

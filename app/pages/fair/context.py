@@ -6,7 +6,7 @@ Pitfalls, sections 3.1 and 4 (figure 3); on seeds Reimers and Gurevych 2017, who
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from theodolite.app import formats
 from theodolite.app.pages.fair import size
@@ -36,9 +36,8 @@ from theodolite.engine.stats.agreement import (
     overlapping,
     shared,
 )
-
-if TYPE_CHECKING:
-    from theodolite.engine.stats.spread import Spread
+from theodolite.engine.stats.spread import Spread, spreads
+from theodolite.engine.tasks import PROBING, STARTER, TRANSFER
 
 BASELINES = {"random": "random:256", "bag-of-words": "wordllama"}
 """Kind -> the encoder to add if none of this kind is present."""
@@ -114,8 +113,6 @@ def _beaten(
 
 def relations(evidence: Evidence, protocol: str = LOGISTIC) -> Point:
     """Correlations of probing with transfer tasks, and their stability."""
-    from theodolite.engine.tasks import PROBING, TRANSFER
-
     key, title = "transfer-probing", "Transfer and probing"
     transfer = evidence.of_type("transfer", TRANSFER, (LOGISTIC, MLP))
     probing = evidence.of_type("probing", PROBING, (LOGISTIC, MLP))
@@ -237,8 +234,6 @@ def _grid(protocol: str, table: Mapping[tuple[str, str], LeaveOneOut]) -> Exhibi
 
 def seeds(evidence: Evidence) -> Point:
     """Whether differences exceed the variation between seeds."""
-    from theodolite.engine.stats.spread import spreads
-
     key, title = "seeds", "Seeds and significance"
     groups: dict[tuple[str, str], dict[str, Spread]] = {}
     for (name, task, protocol), spread in spreads(evidence.seeds).items():
@@ -280,8 +275,6 @@ def seeds(evidence: Evidence) -> Point:
 
 def _seed_runs(evidence: Evidence, done: set[str]) -> tuple[MissingRuns, ...]:
     """A run of all encoders with several seeds on tasks with randomness that lack them."""
-    from theodolite.engine.tasks import STARTER, TRANSFER
-
     drawing = ("transfer", "probing", "classification", "relatedness")
     evaluated = {
         t for p, t, n in evidence.rows if n in evidence.encoders and p == evidence.tasks[t].protocol

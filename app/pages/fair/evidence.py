@@ -10,14 +10,13 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from theodolite.app.pages.fair.points import LOGISTIC, MLP
-from theodolite.engine.tasks import in_order
-
-if TYPE_CHECKING:
-    from theodolite.app.workspace import Workspace
-    from theodolite.engine.tasks import Task
+from theodolite.app.workspace import Workspace
+from theodolite.engine.errors import UserError
+from theodolite.engine.protocols import PROTOCOLS
+from theodolite.engine.tasks import Task, in_order
 
 Row = Mapping[str, Any]
 Scores = dict[str, dict[str, float]]
@@ -159,7 +158,6 @@ def _known_tasks(
 ) -> dict[str, Task]:
     """Tasks by name in the registry's order, without those whose data set was removed."""
     from theodolite.engine import tasks
-    from theodolite.engine.errors import UserError
 
     found = dict(available)
     for name in dict.fromkeys(names):
@@ -182,8 +180,6 @@ def _one_question(
 
     Ties go to the protocol's own seed, then to the newest result.
     """
-    from theodolite.engine.protocols import PROTOCOLS
-
     groups: dict[tuple[str, str], list[Row]] = defaultdict(list)
     for row in table:
         if _scored(row):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import gradio as gr
 
@@ -23,9 +23,7 @@ from theodolite.app.web.controls import Answer, Control, Controls, Values, on, o
 from theodolite.app.web.events import PageEvent
 from theodolite.app.web.frozen import Frozen
 from theodolite.app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
-
-if TYPE_CHECKING:
-    from theodolite.app.workspace import Workspace
+from theodolite.app.workspace import Workspace
 
 TITLE = "Fairness"
 PATH = "fair-play"

@@ -26,6 +26,7 @@ from theodolite.app.pages.fair.points import (
     swaps,
 )
 from theodolite.engine.stats.agreement import agreement, means, shared
+from theodolite.engine.tasks import PROBING, SEVEN, STARTER, TRANSFER
 
 SIMILARITIES = {
     "cosine, Pearson": "pearson",
@@ -45,16 +46,12 @@ ALONE = "Logistic regression alone may not be what a user would train."
 
 def trained_tasks(evidence: Evidence) -> list[str]:
     """Tasks that train a classifier: transfer tasks, or probing tasks if there are none."""
-    from theodolite.engine.tasks import PROBING, TRANSFER
-
     transfer = evidence.of_type("transfer", TRANSFER, (LOGISTIC, MLP))
     return transfer or evidence.of_type("probing", PROBING, (LOGISTIC, MLP))
 
 
 def similarity_tasks(evidence: Evidence) -> list[str]:
     """Scored pairs: the available ones of SimCSE's seven, else the starter set's."""
-    from theodolite.engine.tasks import SEVEN, STARTER
-
     found = evidence.of_type("sts", SEVEN, (LOGISTIC,))
     return found or evidence.of_type("sts", STARTER, (LOGISTIC,))
 

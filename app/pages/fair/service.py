@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from theodolite.app import formats
+from theodolite.app.pages.encoders.service import names as listed
 from theodolite.app.pages.evaluate.job import queue_evaluation
 from theodolite.app.pages.fair.points import CLASSIFIERS, LOGISTIC, PROJECTIONS, Point
+from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
-
-if TYPE_CHECKING:
-    from theodolite.app.workspace import Workspace
+from theodolite.engine.tasks import expand
 
 MAX_ENCODERS = 32
 """Most encoders judged together; with more, charts become unreadable."""
@@ -62,10 +62,8 @@ def advise(
         curve: task of the score-against-size curve; empty for a quick one.
         classifier: protocol whose correlations of transfer and probing tasks are shown.
     """
-    from theodolite.app.pages.encoders.service import names as listed
     from theodolite.app.pages.fair import context, evidence, scoring, size
     from theodolite.engine import encoders as engine_encoders
-    from theodolite.engine.tasks import expand
 
     by: Any = _known("projection", projection, PROJECTIONS)
     _known("classifier", classifier, CLASSIFIERS)

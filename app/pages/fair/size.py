@@ -24,6 +24,7 @@ from theodolite.app.pages.fair.points import (
 )
 from theodolite.engine.encoders.variants import at_size, ladder
 from theodolite.engine.stats.agreement import Agreement, agreement, means, shared
+from theodolite.engine.tasks import SEVEN, STARTER
 
 KEY, TITLE = "size", "Size"
 TENDENCY = "larger vectors tend to score higher for their size alone"
@@ -35,8 +36,6 @@ def tasks(evidence: Evidence) -> list[str]:
     The chosen ones; else, except probing, those on which two of the encoders were evaluated under
     the task's own protocol; else one available similarity task.
     """
-    from theodolite.engine.tasks import SEVEN, STARTER
-
     if evidence.chosen:
         return list(evidence.chosen)
     names = [name for name, task in evidence.tasks.items() if task.type != "probing"]

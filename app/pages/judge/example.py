@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from theodolite.app.examples import shipped
 from theodolite.app.pages.judge import report, service
-
-if TYPE_CHECKING:
-    from theodolite.app.pages.judge.service import Question
-    from theodolite.app.workspace import Workspace
+from theodolite.app.pages.judge.service import Question
+from theodolite.app.workspace import Workspace
 
 COLLECTION, ENCODERS, QUERIES = "starter-topics", ("minilm", "wordllama"), 100
 

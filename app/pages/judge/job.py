@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
 
 from theodolite.app import formats
 from theodolite.app.jobs.job import Job
+from theodolite.app.jobs.reporter import Reporter
 from theodolite.app.pages.judge import second, service
 from theodolite.app.pages.judge.session import JudgeSpec
+from theodolite.app.workspace import Workspace
 from theodolite.store.errors import StoreError
 from theodolite.store.judgements import new_id
-from theodolite.store.run_rows import LIVE
-
-if TYPE_CHECKING:
-    from theodolite.app.jobs.reporter import Reporter
-    from theodolite.app.workspace import Workspace
-    from theodolite.store.run_rows import RunRow
+from theodolite.store.run_rows import LIVE, RunRow
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import gradio as gr
 
@@ -22,18 +22,16 @@ from theodolite.app.pages.judge.job import JudgeJob, followed, is_begun, prepari
 from theodolite.app.pages.judge.service import SETTLED, JudgeSpec, Session
 from theodolite.app.report import answers
 from theodolite.app.report.button import report_button
+from theodolite.app.report.file import Report
 from theodolite.app.web import address, background_call, parts
 from theodolite.app.web.background_call import TooSlow
 from theodolite.app.web.controls import Answer, Control, Controls, Values, on, on_load, on_open
 from theodolite.app.web.events import PageEvent
 from theodolite.app.web.frozen import Frozen, Published, View, kept
 from theodolite.app.web.parts import ALWAYS_LAST, ONE_AT_A_TIME
+from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
 from theodolite.store.run_rows import LIVE
-
-if TYPE_CHECKING:
-    from theodolite.app.report.file import Report
-    from theodolite.app.workspace import Workspace
 
 TITLE = "Judge"
 PATH = "judge"

@@ -11,20 +11,21 @@ import threading
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from theodolite.app import endpoints, formats
 from theodolite.app.jobs.job import Job
+from theodolite.app.jobs.reporter import Reporter
 from theodolite.app.jobs.submit import queue_unless_stored
 from theodolite.app.pages.judge.session import JudgeSpec, Session, opened
+from theodolite.app.workspace import Workspace
+from theodolite.engine.encoders.endpoint import Sending
 from theodolite.engine.endpoints import Unacceptable
 from theodolite.engine.errors import UserError
-
-if TYPE_CHECKING:
-    from theodolite.app.jobs.reporter import Reporter
-    from theodolite.app.workspace import Workspace
-    from theodolite.engine.encoders.endpoint import Sending
-    from theodolite.engine.judging.second import SecondJudge
+from theodolite.engine.judging import second as judges
+from theodolite.engine.judging.second import SecondJudge
 
 AT_ONCE = 4
 """Concurrent requests."""
@@ -65,8 +66,6 @@ class SecondJudgeJob(Job):
 
     def work(self, workspace: Workspace, position: int, reporter: Reporter) -> None:
         """Ask for every missing mark."""
-        from theodolite.engine.judging.second import SecondJudge
-
         stop = threading.Event()
 
         def wait(seconds: float) -> None:
@@ -117,8 +116,6 @@ def _mark_all(
 
 def left(found: Session) -> list[int]:
     """Units without an answer of the second judge, those of the largest weight first."""
-    import numpy as np
-
     if found.second is None:
         return []
     size = np.square(found.pool.units.weights).sum(axis=1)
@@ -172,8 +169,6 @@ def sending(found: Session) -> Sending:
 
 def at_most(workspace: Workspace, second: str, plan: JudgeSpec) -> tuple[str, str]:
     """The texts that a planned session would send, in words, and the host that needs permission."""
-    from theodolite.engine.judging import second as judges
-
     spec = judges.canonical(second)
     if not spec:
         return "", ""

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from typing import TYPE_CHECKING, get_args
+from typing import get_args
+
+import numpy as np
 
 from theodolite.app import endpoints, formats
 from theodolite.app.pages.judge.second import check_allowed
@@ -22,11 +24,14 @@ from theodolite.app.pages.judge.session import (
     pool_of,
     shown,
 )
+from theodolite.app.pages.search.service import Limits, nearest
+from theodolite.app.workspace import Workspace
+from theodolite.engine.datasets.types import Retrieval
 from theodolite.engine.errors import UserError
+from theodolite.engine.judging import sampling
+from theodolite.engine.judging import second as judges
+from theodolite.engine.judging.pool import Measure
 from theodolite.engine.progress import Progress
-
-if TYPE_CHECKING:
-    from theodolite.app.workspace import Workspace
 
 __all__ = ["MARKS", "SETTLED", "JudgeSpec", "Question", "Session", "opened", "shown"]
 
@@ -50,8 +55,6 @@ def spec(
 ) -> JudgeSpec:
     """Validate the settings of a session."""
     from theodolite.engine import encoders as known
-    from theodolite.engine.judging import second as judges
-    from theodolite.engine.judging.pool import Measure
 
     names = tuple(dict.fromkeys(str(known.parse(name)) for name in encoders))
     if not 2 <= len(names) <= MAX_ENCODERS:
@@ -137,8 +140,6 @@ def _share(progress: Progress | None, plan: JudgeSpec, at: int) -> Progress | No
 
 def queries_of(workspace: Workspace, plan: JudgeSpec) -> list[str]:
     """The queries of a session, given or drawn."""
-    import numpy as np
-
     documents, offered = _material(workspace, plan.collection)
     rng = np.random.default_rng(plan.seed)
     drawn = rng.permutation(len(offered))[: plan.draw].tolist()
@@ -161,10 +162,6 @@ def returned(
     progress: Progress | None = None,
 ) -> list[list[str]]:
     """The top k documents of each query, without the query itself."""
-    import numpy as np
-
-    from theodolite.app.pages.search.service import Limits, nearest
-
     sentences, _ = workspace.catalog.sentences(plan.collection)
     documents = set(_material(workspace, plan.collection)[0])
     among = np.array([i for i, text in enumerate(sentences) if text in documents])
@@ -178,8 +175,6 @@ def returned(
 
 def _material(workspace: Workspace, collection: str) -> tuple[list[str], list[str]]:
     """Distinct documents of a collection, and the texts that queries are drawn from."""
-    from theodolite.engine.datasets.types import Retrieval
-
     data = workspace.catalog.load(collection)
     if isinstance(data, Retrieval):
         return list(dict.fromkeys(data.documents.values())), list(
@@ -207,10 +202,6 @@ def question(workspace: Workspace, session: str, judge: str = "me") -> Question 
 
 
 def _draw(workspace: Workspace, found: Session) -> None:
-    import numpy as np
-
-    from theodolite.engine.judging import sampling
-
     # A single pair is drawn even once it is decided: there is no other.
     several = len(found.pairs) > 1
     undecided = [not several or not found.verdict(i) for i in range(len(found.pairs))]

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
+
+from theodolite.app.workspace import Workspace
+from theodolite.engine.judging import sampling
+from theodolite.engine.judging.pool import pairs_of
+from theodolite.engine.judging.sampling import Draw, Estimate, SecondMarks, Units
 from theodolite.store.hashing import hash_of, to_json
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from theodolite.app.workspace import Workspace
-    from theodolite.engine.judging.sampling import Draw, Estimate, SecondMarks, Units
 
 MARKS: dict[str, dict[str, float]] = {
     "relevance": {"relevant": 1.0, "not": 0.0},
@@ -106,15 +106,11 @@ class Session:
     @property
     def pairs(self) -> list[tuple[str, str]]:
         """The pairs of encoders compared."""
-        from theodolite.engine.judging.pool import pairs_of
-
         return pairs_of(self.pool.rankings)
 
     @cached_property
     def values(self) -> np.ndarray:
         """Value of each draw up to the first unmarked one: settled, or the mean of the judges."""
-        import numpy as np
-
         found = []
         for position in range(len(self.draws)):
             at = self.marks.get(position)
@@ -134,8 +130,6 @@ class Session:
         return self._estimates(heard=False)
 
     def _estimates(self, *, heard: bool) -> list[Estimate]:
-        from theodolite.engine.judging import sampling
-
         judged = self.draws[: len(self.values)]
         return sampling.estimates(
             self.pool.units, judged, self.values, ALPHA, self.second, heard=heard
@@ -160,8 +154,6 @@ class Session:
 
     def swapped(self, position: int) -> bool:
         """Whether the left list is that of the second encoder."""
-        import numpy as np
-
         return bool(np.random.default_rng([self.spec.seed, position, 1]).integers(2))
 
 
@@ -198,8 +190,6 @@ def _opened(workspace: Workspace, session: str) -> tuple[str, JudgeSpec, Pool]:
 
 def opened(workspace: Workspace, session: str) -> Session:
     """The current state of a session."""
-    from theodolite.engine.judging.sampling import Draw
-
     workspace.store.judgements.get(session)  # it may have been removed since
     title, spec, pool = _opened(workspace, session)
     draws = [
@@ -213,10 +203,6 @@ def opened(workspace: Workspace, session: str) -> Session:
 
 def _second_marks(workspace: Workspace, pool: Pool) -> SecondMarks:
     """The second judge's marks so far."""
-    import numpy as np
-
-    from theodolite.engine.judging.sampling import SecondMarks
-
     kept = workspace.store.judgements.second_marks(pool.second_keys)
     rows = [kept.get(key, (0, 0)) for key in pool.second_keys]
     return SecondMarks(

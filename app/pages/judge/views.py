@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from theodolite.app import formats
 from theodolite.app.components.actions import button
 from theodolite.app.pages.judge import second, service
+from theodolite.app.pages.judge.service import JudgeSpec, Question, Session
 from theodolite.app.web import address, parts
-
-if TYPE_CHECKING:
-    from theodolite.app.pages.judge.service import JudgeSpec, Question, Session
 
 BUTTONS = {
     "relevance": (("relevant", "Relevant", "j 1", "J"), ("not", "Not relevant", "k 0", "K")),

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from theodolite.app.jobs.kinds import spec_of
+from theodolite.app.workspace import Workspace
 from theodolite.engine.decoding.diagnosis import NAMES
 from theodolite.engine.errors import UserError
+from theodolite.engine.stats.bootstrap import main_sample, resample_all
+from theodolite.engine.tasks import defaults
 from theodolite.store import StoreError
-
-if TYPE_CHECKING:
-    from theodolite.app.workspace import Workspace
+from theodolite.store.run_rows import LIVE
 
 _RANKING = {
     f"{name}_at_{k}": f"{label} at {k:,}"
@@ -156,17 +158,11 @@ def chosen(rows: Sequence[dict[str, Any]]) -> dict[tuple[str, str], dict[str, An
 
 def live(workspace: Workspace) -> list[Any]:
     """Queued and running runs."""
-    from theodolite.store.run_rows import LIVE
-
     return list(workspace.store.runs.list(LIVE))
 
 
 def waiting(workspace: Workspace) -> set[tuple[str, str]]:
     """(encoder, task) of the results that queued or running evaluations will produce."""
-    from theodolite.app.jobs.kinds import spec_of
-    from theodolite.engine.tasks import defaults
-    from theodolite.store.run_rows import LIVE
-
     specs = [spec_of(run) for run in workspace.store.runs.list(LIVE, kinds=["evaluate"])]
     return {
         (encoder, task)
@@ -203,7 +199,6 @@ def _is_trained_relatedness(score: dict[str, Any]) -> bool:
 
 @lru_cache(maxsize=4096)
 def _interval(workspace: Workspace, result_id: int) -> tuple[float, float] | None:
-    from theodolite.engine.stats.bootstrap import main_sample, resample_all
     from theodolite.engine.stats.intervals import interval
 
     details = workspace.store.results.by_id(result_id)["details"]

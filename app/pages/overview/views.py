@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from theodolite.app import formats
 from theodolite.app.components import protocol_card
@@ -14,14 +14,20 @@ from theodolite.app.examples import results
 from theodolite.app.pages.overview import service
 from theodolite.app.pages.overview.service import AGGREGATIONS, metric
 from theodolite.app.web import address, parts
+from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
+from theodolite.engine.protocols.published import (
+    TABLE_B3,
+    TABLE_E1,
+    TABLE_INFERSENT,
+    TABLE_MAIN,
+    Published,
+)
 from theodolite.engine.stats import spread
-from theodolite.engine.tasks import in_order
+from theodolite.engine.stats.agreement import shared
+from theodolite.engine.stats.bootstrap import average
+from theodolite.engine.tasks import SUITES, in_order
 from theodolite.store.results import REPAIR
-
-if TYPE_CHECKING:
-    from theodolite.app.workspace import Workspace
-    from theodolite.engine.protocols.published import Published
 
 MAX_NUMBERS = 20
 """Most numbers of a result that are shown unfolded."""
@@ -136,8 +142,6 @@ def _finding(rows: Sequence[HeatmapRow], tasks: Sequence[str]) -> str:
 
     Empty if too many are tied, or no two share a task.
     """
-    from theodolite.engine.stats.agreement import shared
-
     scores = _scores(rows, tasks)
     names, over = shared(scores)
     if len(names) < 2:
@@ -215,10 +219,6 @@ def _scores(rows: Sequence[HeatmapRow], tasks: Sequence[str]) -> dict[str, dict[
 
 def _add_means(rows: Sequence[HeatmapRow], suite: str, tasks: Sequence[str]) -> None:
     """Add the means over the tasks of a suite that the encoders which get one share."""
-    from theodolite.engine.stats.agreement import shared
-    from theodolite.engine.stats.bootstrap import average
-    from theodolite.engine.tasks import SUITES
-
     scores = _scores(rows, tasks)
     names, over = shared(scores)
     for row in rows:
@@ -237,13 +237,6 @@ def _add_means(rows: Sequence[HeatmapRow], suite: str, tasks: Sequence[str]) -> 
 
 def _published(shown: set[str]) -> list[HeatmapRow]:
     """Rows of published tables with a score in one of the shown columns."""
-    from theodolite.engine.protocols.published import (
-        TABLE_B3,
-        TABLE_E1,
-        TABLE_INFERSENT,
-        TABLE_MAIN,
-    )
-
     printed = (*TABLE_MAIN, *TABLE_B3, *TABLE_E1, *TABLE_INFERSENT)
     return [_published_row(row) for row in printed if shown & set(row.scores)]
 
