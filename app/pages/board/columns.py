@@ -7,18 +7,15 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from theodolite.app import suites
 from theodolite.app.pages.board.spec import ALL, PUBLISHED, UPLOADS, TaskColumn
+from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
 from theodolite.engine.mteb.own_tasks import PREFIX, split_name
-from theodolite.engine.protocols import is_package
-from theodolite.engine.tasks import in_order
-
-if TYPE_CHECKING:
-    from theodolite.app.workspace import Workspace
-    from theodolite.engine.tasks import Task
+from theodolite.engine.protocols import PROTOCOLS, is_package
+from theodolite.engine.tasks import SUITES, Task, available, in_order
 
 Row = Mapping[str, Any]
 Edition = tuple[int, int, int, int, bool]
@@ -52,8 +49,6 @@ def edition(workspace: Workspace) -> Edition:
 @lru_cache(maxsize=8)
 def chosen(workspace: Workspace, suite: str, protocol: str, now: Edition) -> Chosen:
     """The columns of a suite under a protocol, and one result for each encoder and task."""
-    from theodolite.engine.tasks import available
-
     rows = scored(workspace, now)
     others = _published(workspace, suite) if protocol == PUBLISHED else {}
     if protocol == PUBLISHED:
@@ -109,8 +104,6 @@ def in_suite(workspace: Workspace, suite: str, tasks: Collection[str]) -> list[s
 
 
 def _members(workspace: Workspace, suite: str) -> Sequence[str]:
-    from theodolite.engine.tasks import SUITES
-
     if suite in SUITES:
         return SUITES[suite]
     if suites.is_suite(suite):
@@ -125,8 +118,6 @@ def _members(workspace: Workspace, suite: str) -> Sequence[str]:
 
 def offered(workspace: Workspace) -> tuple[list[str], list[str]]:
     """Suites with evaluated tasks (of MTEB's, half or more must have scores), and protocols."""
-    from theodolite.engine.tasks import SUITES
-
     rows = scored(workspace, edition(workspace))
     tasks, published = {row["task"] for row in rows}, workspace.store.published.tasks()
     there = tasks | published
@@ -214,8 +205,6 @@ def _task(name: str) -> Any:
 
 def _cells(rows: Sequence[Row], under: Mapping[str, str]) -> dict[tuple[str, str], Row]:
     """One result for each encoder and task, with the protocol's own seed if available."""
-    from theodolite.engine.protocols import PROTOCOLS
-
     seeds = {name: protocol.seed for name, protocol in PROTOCOLS.items()}
     kept: dict[tuple[str, str], Row] = {}
     for row in rows:
@@ -236,8 +225,6 @@ def _column(
     by_mteb: tuple[str, tuple[str, ...]] | None,
 ) -> TaskColumn:
     """The column of a task, from its data, or from its name if the data is missing."""
-    from theodolite.engine.protocols import PROTOCOLS
-
     task = here or _task(name)
     if by_mteb is not None:
         return TaskColumn(name, type_name(by_mteb[0] or UNKNOWN), protocol, by_mteb[1], name)

@@ -9,17 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from theodolite.app.pages.board.columns import bare, imported
+from theodolite.app.pages.board.service import Standings
 from theodolite.app.pages.board.spec import PUBLISHED
+from theodolite.app.workspace import Workspace
 from theodolite.engine.mteb.own_tasks import PREFIX, split_name
 from theodolite.engine.protocols import is_package
 from theodolite.engine.stats.agreement import shared
-
-if TYPE_CHECKING:
-    from theodolite.app.pages.board.service import Standings
-    from theodolite.app.workspace import Workspace
 
 _NATIVE = ("mteb-v1", "mteb-v2")
 

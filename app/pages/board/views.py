@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -14,16 +14,14 @@ from theodolite.app import formats
 from theodolite.app.components.board import Cell, Head, Line, value
 from theodolite.app.pages.board import published as published_results
 from theodolite.app.pages.board import service
+from theodolite.app.pages.board.examples import Disagreement, Example
+from theodolite.app.pages.board.published import Reference
+from theodolite.app.pages.board.service import Standings
+from theodolite.app.pages.compare.service import Ranking
 from theodolite.app.web import parts
+from theodolite.engine.errors import UserError
 from theodolite.engine.mteb.own_tasks import PREFIX
 from theodolite.engine.protocols.published import beside
-
-if TYPE_CHECKING:
-    from theodolite.app.pages.board.examples import Disagreement, Example
-    from theodolite.app.pages.board.published import Reference
-    from theodolite.app.pages.board.service import Standings
-    from theodolite.app.pages.compare.service import Ranking
-    from theodolite.engine.errors import UserError
 
 TASKS, TYPES, LANGUAGES = "tasks", "types", "languages"
 COLUMNS = (("Tasks", TASKS), ("Types", TYPES), ("Languages", LANGUAGES))

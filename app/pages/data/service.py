@@ -9,18 +9,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from theodolite.app import corpora
+from theodolite.app.workspace import Workspace
+from theodolite.engine.datasets import archives, hub, tables
 from theodolite.engine.datasets.columns import OPTIONAL, ROLES
 from theodolite.engine.datasets.files import listed
+from theodolite.engine.datasets.tables import Mapping, Preview
 from theodolite.engine.datasets.types import TYPES
 from theodolite.engine.errors import UserError
-
-if TYPE_CHECKING:
-    from theodolite.app.workspace import Workspace
-    from theodolite.engine.datasets.tables import Mapping, Preview
-    from theodolite.store.uploads import UploadRow
+from theodolite.store.uploads import UploadRow
 
 
 def keep(
@@ -41,8 +40,6 @@ def keep(
         mapping: the roles of the columns.
         facts: JSON-serialisable facts to store with it.
     """
-    from theodolite.engine.datasets import tables
-
     workspace.refuse_visitors()
     if not name:
         raise UserError(
@@ -74,8 +71,6 @@ def together(files: Sequence[Path]) -> Iterator[Path]:
     Args:
         files: files, or folders of files.
     """
-    from theodolite.engine.datasets import archives
-
     missing = next((path for path in files if not path.exists()), None)
     if missing or not files:
         raise UserError(
@@ -136,8 +131,6 @@ def hub_name(repository: str, revision: str, file: str, columns: str) -> str:
     """
     from urllib.parse import quote
 
-    from theodolite.engine.datasets import hub
-
     if not repository.strip():
         raise UserError("No data set given.", "Give owner/name, as on the hub.", code="missing")
     head = f"{hub.PREFIX}{repository.strip()}@{quote(revision.strip() or 'main', safe='')}"
@@ -163,8 +156,6 @@ def mapping_of(
         type: type of task, as MTEB spells it; None for the default of the kind.
         shown: the file's preview, if there is one already.
     """
-    from theodolite.engine.datasets import tables
-
     preview = shown or tables.preview(file, file.name)
     kind = kind or _kind_for(type)
     if preview.type:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import gradio as gr
 
@@ -20,10 +20,9 @@ from theodolite.app.web import address, parts
 from theodolite.app.web.controls import Answer, Control, Controls, Values, on, on_load
 from theodolite.app.web.events import PageEvent
 from theodolite.app.web.parts import ALWAYS_LAST, HIDE_PROGRESS, ONE_AT_A_TIME
+from theodolite.app.workspace import Workspace
 from theodolite.engine.protocols import MAX_SEEDS, OF_TASKS
-
-if TYPE_CHECKING:
-    from theodolite.app.workspace import Workspace
+from theodolite.engine.tasks import STARTER
 
 TITLE = "Evaluate"
 PATH = "evaluate"
@@ -249,8 +248,6 @@ def _ticked(
 
 def _job_of_address(workspace: Workspace, request: gr.Request) -> EvaluateJob:
     """The evaluation in the address, or that of its run if it names nothing else."""
-    from theodolite.engine.tasks import STARTER
-
     wanted = [
         task
         for name in ("task", *GROUPS)

@@ -6,21 +6,20 @@ import math
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from theodolite.app import beforehand
 from theodolite.app.jobs.kinds import job_of
-from theodolite.app.jobs.submit import perform
+from theodolite.app.jobs.submit import Move, perform
 from theodolite.app.pages.encoders.service import ensure_listed
 from theodolite.app.pages.evaluate import suites
 from theodolite.app.pages.evaluate.job import EvaluateJob, queue_evaluation
 from theodolite.app.pages.evaluate.results import Row, evaluated
+from theodolite.app.workspace import Workspace
+from theodolite.engine import tasks as registry
 from theodolite.engine.errors import UserError
 from theodolite.engine.protocols import MAX_SEEDS
-
-if TYPE_CHECKING:
-    from theodolite.app.jobs.submit import Move
-    from theodolite.app.workspace import Workspace
+from theodolite.engine.protocols.vec2sent import VEC2SENT as DIAGNOSIS
 
 
 def possible(workspace: Workspace, job: EvaluateJob) -> EvaluateJob:
@@ -60,8 +59,6 @@ def warnings(
     Returns:
         Settings that contradict a model's files, and texts that it will cut.
     """
-    from theodolite.engine import tasks as registry
-
     names = dict.fromkeys(registry.get(task, workspace.catalog).dataset for task in tasks)
     return [
         f"{spec}: {warning}"
@@ -172,7 +169,6 @@ def repair(workspace: Workspace) -> Repair:
     Its scores are kept until the new result is stored; superseded results are left alone.
     """
     from theodolite.app.pages.diagnose import service as diagnosing
-    from theodolite.engine.protocols.vec2sent import VEC2SENT as DIAGNOSIS
 
     workspace.refuse_visitors()
     results = workspace.store.results

@@ -8,9 +8,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from theodolite.app import formats
+from theodolite.app.pages.data import service as data
 from theodolite.app.pages.judge import second
 from theodolite.app.pages.judge.service import (
     MIN_TO_DOUBT,
@@ -20,10 +23,8 @@ from theodolite.app.pages.judge.service import (
     returned,
     shown,
 )
+from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
-
-if TYPE_CHECKING:
-    from theodolite.app.workspace import Workspace
 
 SECOND = "second-judge.jsonl"
 QRELS = "judgements.qrels"
@@ -73,8 +74,6 @@ def board(found: Session) -> dict[str, Any]:
     `path` of each pair has estimate, low and high in points after each mark; `blind` has the
     encoders in an order shuffled by the session's seed.
     """
-    import numpy as np
-
     order = np.random.default_rng([found.spec.seed, 2]).permutation(len(found.spec.encoders))
     paths = [(100.0 * one.path).round(2).tolist() for one in found.estimates]
     board_row = status(found)
@@ -98,8 +97,6 @@ def judges(found: Session) -> dict[str, int]:
 
 def alpha(found: Session) -> float:
     """Krippendorff's alpha of the judges; nan if no two judged the same document."""
-    import numpy as np
-
     from theodolite.engine.stats import agreement
 
     names, many = judges(found), len(found.draws)
@@ -234,8 +231,6 @@ def keep(workspace: Workspace, session: str, name: str = "") -> str:
 
     The default name has the session's id and number of marks: more marks make another data set.
     """
-    from theodolite.app.pages.data import service as data
-
     workspace.refuse_visitors()
     with TemporaryDirectory() as folder:
         judged_here, found = Path(folder) / "judged", opened(workspace, session)
