@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from huggingface_hub import constants
 
-from tests.engine.mteb.test_bad_input import one_task, pairs
 from tests.errors import refused
 from tests.fakes.command_line import objects, theodolite
+from tests.fakes.mteb_tasks import split, task_class
 from theodolite.app import suites as names
 from theodolite.app.jobs.submit import perform
 from theodolite.app.pages.data import suites, suites_views
@@ -89,16 +89,15 @@ def test_data_are_fetched_by_a_job(
     from mteb.get_tasks import _TASKS_REGISTRY as REGISTRY
 
     monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", True)
-    odd = one_task(AbsTaskSTS, "STS", "cosine_spearman", ["eng-Latn"], pairs(5))
-    fetched: list[Any] = []
-    plain = odd.load_data
+    fetched: list[int] = []
 
-    def load(self: Any, **options: Any) -> None:
-        plain(self, **options)
-        fetched.append(self)
-        (cache / "datasets--none--odd" / "snapshots" / "1").mkdir(parents=True)
+    def fetch() -> Any:
+        """As the hub's client leaves the data of a task."""
+        (cache / "datasets--none--here" / "snapshots" / "1").mkdir(parents=True)
+        fetched.append(1)
+        return split({"sentence1": ["a"], "sentence2": ["b"], "score": [1]})
 
-    monkeypatch.setattr(odd, "load_data", load)
+    odd = task_class(AbsTaskSTS, "STS", "cosine_spearman", fetch)
     monkeypatch.setitem(REGISTRY, "OddTask", odd)
     job = FetchJob((TASK, "mteb:OddTask"), V2)
     assert not job.is_stored(workspace)
