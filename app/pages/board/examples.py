@@ -106,15 +106,7 @@ def quality(sample: Sample) -> np.ndarray:
 
 @lru_cache(maxsize=32)
 def between(workspace: Workspace, task: str, better: str, worse: str, *ids: int) -> Disagreement:
-    """Compare two results on the same examples.
-
-    Args:
-        workspace: its store has the results.
-        task: name of the task.
-        better: an encoder.
-        worse: another encoder.
-        *ids: ids of their results.
-    """
+    """Compare two results on the same examples."""
     samples = [_sample(workspace, number) for number in ids]
     mine, theirs = (quality(sample) for sample in samples)
     row = workspace.store.results.by_id(ids[0])

@@ -105,12 +105,7 @@ class Standings:
         ranking: Ranking | None = None,
         trained: Mapping[str, Mapping[str, str] | None] = MappingProxyType({}),
     ) -> list[dict[str, Any]]:
-        """A flat dictionary per encoder, as `theodolite board --json` prints them.
-
-        Args:
-            ranking: uncertainty of the ranks, if known.
-            trained: the result of `trained_on`.
-        """
+        """A flat dictionary per encoder, as `theodolite board --json` prints them."""
         intervals = {row.name: row for row in ranking.ranks} if ranking else {}
         groups = ranking.groups if ranking else {}
         tasks = [column.task for column in self.columns]

@@ -46,13 +46,7 @@ Names = dict[str, str]
 def known(
     workspace: Workspace, facts: Mapping[str, Mapping[str, Any]], encoders: Iterable[str]
 ) -> dict[str, Names | None]:
-    """The training data of each encoder; None if no source names any.
-
-    Args:
-        workspace: its store caches what MTEB names.
-        facts: encoder -> its facts in the list.
-        encoders: the encoders to look up.
-    """
+    """The training data of each encoder, given its facts in the list; None if nobody names any."""
     version = _version()
     by_model = {
         row["info"]["model"]: row["info"]["names"]

@@ -74,14 +74,7 @@ def protocols(names: Sequence[str]) -> list[tuple[str, str]]:
 def finding(
     board: Standings, ranked: Ranking | None, imported: Sequence[Reference] = (), elsewhere: int = 0
 ) -> str:
-    """The leading encoders by mean and by Borda count, and the ties with them.
-
-    Args:
-        board: the standings.
-        ranked: uncertainty of the ranks, if known.
-        imported: models with published scores on the board.
-        elsewhere: number of models without a score on the board.
-    """
+    """The leading encoders by mean and by Borda count, and the ties with them."""
     if not board.encoders:
         return _finding_of_others(board, imported)
     several = len(board.shared) > 1

@@ -58,13 +58,7 @@ def is_current(workspace: Workspace, found: Sheet) -> bool:
 
 
 def make(workspace: Workspace, job: ChooseJob, tick: ProgressCallback = nobody) -> Sheet:
-    """Make the sheet from the measurements, and store it.
-
-    Args:
-        workspace: its store has the results.
-        job: the job of the sheet.
-        tick: called with the share done; may raise.
-    """
+    """Make the sheet from the measurements, and store it; `tick` gets the share done, may raise."""
     dataset = workspace.catalog.load(job.dataset)
     task = data.task_of(workspace, job.dataset)
     every = [candidates.stored(workspace, job, task, name) for name in job.with_baseline()]

@@ -21,13 +21,7 @@ from theodolite.store.hashing import to_json
 
 
 def shown(workspace: Workspace, job: ChooseJob, *, running: bool = False) -> dict[str, Any]:
-    """Plan, command, sheet, chart and tables of a job, by name.
-
-    Args:
-        workspace: stores the sheet once it is made.
-        job: the job of the sheet.
-        running: whether the sheet is being made.
-    """
+    """Plan, command, sheet, chart and tables of a job, by name."""
     made, answer = found(workspace, job)
     answered = drawn(answer, shipped=made is None) if answer else _waiting(running)
     return {

@@ -292,14 +292,7 @@ def ranking(
     tasks: Sequence[str],
     cells: Mapping[tuple[str, str], Row],
 ) -> Ranking:
-    """Resample the ranks of encoders that all have a result on each task.
-
-    Args:
-        workspace: its store holds the results.
-        names: at least two encoders.
-        tasks: names.
-        cells: (encoder, task) -> the store's row.
-    """
+    """Resample the ranks of encoders that all have a result on each task."""
     tests = {
         task: tested.on_task(workspace, task, names[0], {n: cells[n, task] for n in names})
         for task in tasks

@@ -333,13 +333,7 @@ def _gaps(
 
 
 def sentences(found: Stability, ties: Mapping[str, Mapping[str, str]], most: int = 6) -> list[str]:
-    """The findings of the chart in words.
-
-    Args:
-        found: the numbers of the chart.
-        ties: task -> encoder -> letter of its tie group, where known.
-        most: most pairs listed individually.
-    """
+    """The findings of the chart in words."""
     if not found.ranks:
         return []
     what, lines = KINDS[found.kind].lower(), _mean_swaps(found)

@@ -84,13 +84,9 @@ _MEASURED: dict[tuple[Workspace, int], Measured | None] = {}
 
 
 def on_task(workspace: Workspace, task: str, base: str, rows: Mapping[str, Row]) -> TaskTests:
-    """Test the scores of some encoders on a task.
+    """Test the scores of encoders on a task against those of `base`.
 
-    Args:
-        workspace: its store holds the results.
-        task: its name.
-        base: the encoder that the others are compared with.
-        rows: encoder -> the store's row, for encoders that have one.
+    `rows` has the store's row of each encoder that has one.
     """
     scored = {name: row for name, row in rows.items() if row["error"] is None}
     found = _measured(workspace, task, [row["id"] for row in scored.values()])

@@ -66,11 +66,7 @@ def keep(
 
 @contextmanager
 def together(files: Sequence[Path]) -> Iterator[Path]:
-    """Combine several files into one: a single file as it is, else a temporary archive.
-
-    Args:
-        files: files, or folders of files.
-    """
+    """Combine files, or folders of them, into one: a single one as it is, else an archive."""
     missing = next((path for path in files if not path.exists()), None)
     if missing or not files:
         raise UserError(

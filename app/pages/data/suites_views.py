@@ -68,12 +68,7 @@ def _languages(codes: Sequence[str]) -> str:
 
 
 def card(found: Suite, visitor: bool) -> str:
-    """One suite: the state of its data, and a table of its tasks.
-
-    Args:
-        found: the suite.
-        visitor: whether the reader is a visitor, who can neither fetch nor evaluate.
-    """
+    """One suite: the state of its data, and a table of its tasks."""
     about, lacking = found.about, found.lacking
     kinds = Counter(task.type for task in found.tasks)
     facts = {

@@ -216,13 +216,7 @@ def _sizes(workspace: Workspace) -> dict[str, int]:
 
 
 def preview(workspace: Workspace, name: str, asking: bool = False) -> str:
-    """One data set: facts, first rows, and links to pages that use it.
-
-    Args:
-        workspace: the workspace.
-        name: of the data set.
-        asking: whether to ask for confirmation to remove an upload.
-    """
+    """One data set: facts, first rows, and links to pages that use it."""
     data = workspace.catalog.load(name)
     known = {info.name: info for info in workspace.catalog.list()}
     info = known.get(name)

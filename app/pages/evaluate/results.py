@@ -23,16 +23,7 @@ def evaluated(
     seed: int | None = None,
     progress: Progress | None = None,
 ) -> Row:
-    """The result of one encoder on one task, stored or computed; errors are in the row.
-
-    Args:
-        workspace: its store keeps the result.
-        encoder: canonical spec.
-        task: name of the task.
-        protocol: None for the task's own.
-        seed: None for the protocol's own.
-        progress: called with (done, total).
-    """
+    """The result of one encoder on one task, stored or computed; errors are in the row."""
     from theodolite.engine import evaluate
 
     try:

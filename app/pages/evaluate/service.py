@@ -85,14 +85,7 @@ def start(workspace: Workspace, job: EvaluateJob) -> str:
 def evaluate(
     workspace: Workspace, job: EvaluateJob, move: Move | None = None, *, listed: bool = True
 ) -> Iterator[Row]:
-    """Yield the results in order, each as soon as it is stored; starts no run if all are.
-
-    Args:
-        workspace: its store keeps the results.
-        job: the evaluation.
-        move: progress callback of the whole, for a bar.
-        listed: False to leave the encoders out of the list on the pages.
-    """
+    """Yield the results in order, each as soon as it is stored; starts no run if all are."""
     if listed:
         ensure_listed(workspace, job.encoders)
     stored = job.stored(workspace)

@@ -88,14 +88,7 @@ def last(board: Mapping[str, Any], by: str) -> str:
 
 
 def findings(board: Mapping[str, Any], *, names: bool, visitor: bool, marking: bool = False) -> str:
-    """The estimate of each pair, and whether enough is judged.
-
-    Args:
-        board: by `report.board`.
-        names: whether the encoders are named.
-        visitor: whether the page is read-only.
-        marking: whether the second judge is running.
-    """
+    """The estimate of each pair, and whether enough is judged."""
     labels = {
         name: name if names else f"Encoder {chr(65 + at)}" for at, name in enumerate(board["blind"])
     }
