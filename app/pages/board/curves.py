@@ -9,11 +9,11 @@ from functools import lru_cache
 from theodolite.app.vectors import sources, uncached
 from theodolite.app.workspace import Workspace
 from theodolite.engine import protocols
+from theodolite.engine.encoders.steps import Compressed, smaller
 from theodolite.engine.encoders.variants import ladder
 from theodolite.engine.errors import UserError
 from theodolite.engine.evaluate import bind, needed, vectors_for
 from theodolite.engine.progress import nobody
-from theodolite.engine.encoders.steps import Compressed, smaller
 from theodolite.engine.tasks import Measurement, available, clusters, get, type_of
 
 MAX_SENTENCES = 40_000
