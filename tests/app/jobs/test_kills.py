@@ -45,8 +45,8 @@ def tree(app: subprocess.Popen[bytes]) -> list[psutil.Process]:
 
 
 def assert_gone(processes: list[psutil.Process]) -> None:
-    """Within two seconds."""
-    until(lambda: not any(alive(process.pid) for process in processes), seconds=2.0)
+    """By themselves, long before they would have nothing more to do."""
+    until(lambda: not any(alive(process.pid) for process in processes), seconds=60.0)
 
 
 def assert_done_once(bench: Bench, run_id: str, units: int, kills: int) -> None:

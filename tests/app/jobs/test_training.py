@@ -87,7 +87,7 @@ def test_a_unit_that_keeps_crashing(bench: Bench, kind: str, state: str, done: i
 
 
 def test_a_cancelled_training_is_gone_and_can_go_on(bench: Bench, tmp_path: Path) -> None:
-    """Its process ends within two seconds; tried again it begins at its checkpoint."""
+    """Its process ends; tried again it begins at its checkpoint."""
     file = write_sentences(tmp_path / "sentences.txt")
     spec = small(file, tmp_path / "out", steps=100_000, dev_every=20)
     worker = bench.start_worker()
