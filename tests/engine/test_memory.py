@@ -1,7 +1,5 @@
 """Memory that was freed goes back to the system, though batches of ever other sizes left holes."""
 
-from __future__ import annotations
-
 import sys
 
 import psutil

@@ -1,7 +1,5 @@
 """Small folders of sentence-transformers, of every kind that the library can write."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Tiny random checkpoints, written as the real libraries write them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

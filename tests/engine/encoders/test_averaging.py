@@ -36,23 +36,27 @@ def encode(spec, *texts):
     return load(spec, datasets=datasets).encode(list(texts))
 
 
-def test_avg_is_the_default(file):
-    """Same numbers, same fingerprint: cached vectors are shared."""
-    written, default = load(f"words:{file}?pooling=avg"), load(f"words:{file}")
-    assert written.fingerprint == default.fingerprint
-    np.testing.assert_array_equal(written.encode(["the cat"]), [[0.5, 1.0]])
+THE, CAT, ZIPF = 0.001 / 0.751, 0.001 / 0.251, (0.001 / 0.481, 0.001 / 0.121)
 
 
-def test_max_by_hand(file):
-    """The largest of each column; what is unknown does not count."""
-    vectors = encode(f"words:{file}?pooling=max", "the sat cat unknown", "unknown", "")
-    np.testing.assert_array_equal(vectors, [[1, 2], [0, 0], [0, 0]])
-
-
-def test_hierarchical_by_hand(file):
-    """Windows of two: the cat (0.5, 1), cat sat (-1.5, 1.5), sat mat (1, -3.5)."""
-    vectors = encode(f"words:{file}?pooling=hier&window=2", "the cat sat mat", "mat")
-    np.testing.assert_array_equal(vectors, [[1.0, 1.5], [5, -8]])
+@pytest.mark.parametrize(
+    ("pooling", "texts", "expected"),
+    [
+        ("avg", ["the cat"], [[0.5, 1]]),
+        ("max", ["the sat cat unknown", "unknown", ""], [[1, 2], [0, 0], [0, 0]]),
+        # Windows of two: the cat (0.5, 1), cat sat (-1.5, 1.5), sat mat (1, -3.5).
+        ("hier&window=2", ["the cat sat mat", "mat"], [[1, 1.5], [5, -8]]),
+        # In "the cat", "the the": p(the) = 3/4, p(cat) = 1/4, and sat does not occur.
+        ("sif&data=counted", ["the cat sat"], [[(THE - 3) / 3, (2 * CAT + 1) / 3]]),
+        # Zipf's law of four words: p(the) = 1 / (1 + 1/2 + 1/3 + 1/4) = 12/25, p(mat) = 3/25.
+        ("sif", ["the", "mat"], [[ZIPF[0], 0], [5 * ZIPF[1], -8 * ZIPF[1]]]),
+    ],
+)
+def test_poolings_by_hand(file, pooling, texts, expected):
+    np.testing.assert_allclose(encode(f"words:{file}?pooling={pooling}", *texts), expected, 1e-6)
+    if pooling == "avg":  # the default: cached vectors are shared
+        given, default = load(f"words:{file}?pooling=avg"), load(f"words:{file}")
+        assert given.fingerprint == default.fingerprint
 
 
 def test_hierarchical_depends_on_the_order():
@@ -71,20 +75,6 @@ def test_power_means_by_hand(file):
     np.testing.assert_allclose(vector, expected, rtol=1e-6)
     assert load(f"words:{file}?pooling=pmean").dim == 8
     np.testing.assert_allclose(power_means(np.array([[2.0]])), [2, 2, 2, 2])
-
-
-def test_sif_with_the_words_of_a_data_set(file):
-    """In "the cat", "the the": p(the) = 3/4, p(cat) = 1/4, and sat does not occur."""
-    (vector,) = encode(f"words:{file}?pooling=sif&data=counted", "the cat sat")
-    the, cat = 0.001 / 0.751, 0.001 / 0.251
-    np.testing.assert_allclose(vector, [(the - 3) / 3, (2 * cat + 1) / 3], rtol=1e-6)
-
-
-def test_sif_without_a_data_set_takes_zipfs_law(file):
-    """Four words: p(the) = 1 / (1 + 1/2 + 1/3 + 1/4) = 12/25, p(mat) = 3/25."""
-    vectors = encode(f"words:{file}?pooling=sif", "the", "mat")
-    weights = [0.001 / (0.001 + 0.48), 0.001 / (0.001 + 0.12)]
-    np.testing.assert_allclose(vectors, [[weights[0], 0], np.array([5, -8]) * weights[1]], 1e-6)
 
 
 def test_sif_whole_is_the_paper_written_out():
@@ -153,24 +143,16 @@ def test_gems_principal_directions_are_singular_vectors():
     np.testing.assert_allclose(overlap, 1, atol=1e-6)
 
 
-def test_gems_coarse_vector_by_hand():
-    """Orthogonal words: the cube of each length times its direction, towards the words' sum."""
-    x = np.array([[3.0, 0.0, 0.0], [0.0, -2.0, 0.0]])
-    np.testing.assert_allclose(gem.coarse(x), [27, -8, 0], atol=1e-12)
-
-
-def test_a_word_that_adds_nothing_weighs_two():
-    """e^0 + 0 + e^0, where Gram-Schmidt leaves nothing of a repeated word."""
-    x = np.array([[1.0, 2.0, 0.0], [1.0, 2.0, 0.0]])
-    weights = gem.weights(x, np.eye(3)[:, :1], np.ones(1))
-    np.testing.assert_allclose(weights, [2, 2])
-    np.testing.assert_allclose(gem.weights(np.zeros((1, 3)), np.eye(3)[:, :1], np.ones(1)), [2])
-
-
 def test_gem_of_a_lone_word_by_hand():
     """All of it is new: e + |v| + exp(-2 * 0.6) for v = (3, 4) and the direction (1, 0)."""
     weights = gem.weights(np.array([[3.0, 4.0]]), np.array([[1.0], [0.0]]), np.array([2.0]))
     np.testing.assert_allclose(weights, [math.e + 5 + math.exp(-1.2)])
+    # e^0 + 0 + e^0, where Gram-Schmidt leaves nothing of a repeated word, or there is none.
+    for nothing in (np.array([[1.0, 2.0, 0.0]] * 2), np.zeros((1, 3))):
+        np.testing.assert_allclose(gem.weights(nothing, np.eye(3)[:, :1], np.ones(1)), 2)
+    # Orthogonal words: the cube of each length times its direction, towards the words' sum.
+    x = np.array([[3.0, 0.0, 0.0], [0.0, -2.0, 0.0]])
+    np.testing.assert_allclose(gem.coarse(x), [27, -8, 0], atol=1e-12)
 
 
 def test_methods_side_by_side():
@@ -191,6 +173,8 @@ def test_what_is_learnt_is_part_of_the_fingerprint(pooling):
     one, again = load(spec, datasets=datasets), load(spec, datasets=datasets)
     assert one.fingerprint == again.fingerprint
     assert one.fingerprint != load(spec, datasets=other).fingerprint
+    with refused("too-few", "1 sentences"):  # when it is loaded, not in the middle of a run
+        load(spec, datasets=lambda name: (["one"], "h"))
     assert not np.array_equal(one.encode(TEXTS[:3]), load(spec, datasets=other).encode(TEXTS[:3]))
 
 
@@ -213,9 +197,3 @@ def test_random_projections_can_be_pooled_likewise():
     ours = encoder.encode(["A cat sat on the mat."])
     np.testing.assert_allclose(ours, [means.max(0)], atol=1e-5)
     assert load("borep:6?pooling=pmean").dim == 24
-
-
-def test_a_data_set_of_one_sentence_is_refused():
-    """When the encoder is loaded, not in the middle of a run."""
-    with refused("too-few", "1 sentences"):
-        load("random:8?pooling=gem&data=x", datasets=lambda name: (["one"], "h"))

@@ -30,11 +30,6 @@ class Lengths(Source):
             yield np.array(rows, np.float32)
 
 
-def test_is_an_encoder():
-    """By the protocol that pages and tasks rely on."""
-    assert isinstance(CachedEncoder(Lengths(), MemoryCache()), Encoder)
-
-
 def test_every_sentence_is_encoded_once():
     """Duplicates and a second pass cost nothing, order is kept."""
     source = Lengths()
@@ -44,17 +39,9 @@ def test_every_sentence_is_encoded_once():
     assert encoder.encode(texts).tolist() == expected
     assert encoder.encode(texts[::-1]).tolist() == expected[::-1]
     assert source.asked == ["bb", "a", "", "cccc"]
-
-
-def test_the_model_is_not_read_for_known_sentences():
-    """Their vectors come from the cache alone: torch and the weights take seconds to read."""
-    source = Lengths()
-    encoder = CachedEncoder(source, MemoryCache())
-    encoder.encode(["a", "bb"])
-    assert source.reads == 1
-    assert encoder.encode(["bb", "a", "a"])[:, 0].tolist() == [2, 1, 1]
+    assert source.reads == 1  # torch and the weights take seconds to read
     assert encoder.encode([]).shape == (0, 2)
-    assert source.reads == 1
+    assert isinstance(encoder, Encoder)
 
 
 def test_blocks_make_no_difference(monkeypatch):

@@ -1,7 +1,5 @@
 """Linear layers in 8 bits give what numbers of 8 bits can give, each token by itself."""
 
-from __future__ import annotations
-
 import copy
 from pathlib import Path
 

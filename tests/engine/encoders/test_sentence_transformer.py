@@ -1,7 +1,5 @@
 """Folders of sentence-transformers of every kind: its own vectors, or a sentence why not."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

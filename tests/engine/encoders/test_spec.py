@@ -1,7 +1,5 @@
 """The spec language: what it reads, what it writes, and what it says when it cannot."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Transformers: every pooling against transformers' own hidden states, computed plainly."""
 
-from __future__ import annotations
-
 import json
 import threading
 from concurrent.futures import ThreadPoolExecutor

@@ -9,8 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.errors import refused
-from theodolite.engine import evaluate
-from theodolite.engine.datasets import Catalog, limits
+from theodolite.engine.datasets import limits
 from theodolite.engine.encoders import load
 from theodolite.engine.encoders.vectors import lacking, save
 
@@ -70,6 +69,9 @@ def test_every_shape_gives_its_vectors_back(files, tmp_path):
     rows = encoder.encode(queries)
     np.testing.assert_array_equal(rows, VECTORS[[3, 0, 2, 0]])
     assert (encoder.dim, rows.dtype, encoder.encode([]).shape) == (3, np.float32, (0, 3))
+    save(tmp_path / "twice.parquet", ["a", "a"], VECTORS[:2])  # the first vector counts
+    twice = load(f"vectors:{tmp_path / 'twice.parquet'}").encode(["a"])
+    np.testing.assert_array_equal(twice, VECTORS[:1])
     both = load(f"vectors:{file} + random:2 | normalise")
     assert both.dim == 5
     np.testing.assert_allclose(np.linalg.norm(both.encode(["A cat."]), axis=1), 1, rtol=1e-6)
@@ -83,27 +85,6 @@ def test_says_how_many_it_lacks_and_names_the_first(tmp_path):
         load(spec).encode(["A cat.", "A bird.", "No.", "A bird."])
     assert lacking(f"{spec} + random:8 | normalise", ["A cat.", "A bird."]) == ["A bird."]
     assert lacking("random:8", ["A bird."]) == []
-
-
-def test_evaluation_shows_what_is_lacking(tmp_path):
-    """An error result for the task that is not covered, a score for the one that is."""
-    catalog, words = Catalog(), load("wordllama")
-    pairs, file = catalog.load("starter-pairs").sentences, tmp_path / "v.parquet"
-    save(file, pairs, words.encode(pairs))
-    spec = f"vectors:{file}"
-    covered, not_covered = evaluate(load(spec), ["StarterSTS", "StarterTopics"], data=catalog)
-    (original,) = evaluate(words, ["StarterSTS"], data=catalog)
-    assert covered.main.score == original.main.score
-    topics = catalog.load("starter-topics").sentences
-    missing = lacking(spec, topics)
-    assert not_covered.error.startswith(f"v.parquet lacks {len(missing):,} of {len(topics):,} ")
-
-
-def test_the_first_of_two_vectors_counts(tmp_path):
-    """Batches written one after the other repeat sentences."""
-    file = tmp_path / "x.parquet"
-    save(file, ["a", "a"], VECTORS[:2])
-    np.testing.assert_array_equal(load(f"vectors:{file}").encode(["a"]), VECTORS[:1])
 
 
 def test_columns_can_be_chosen(tmp_path):

@@ -1,7 +1,5 @@
 """Encoders without a network: files of word vectors, random words, BOREP, packages."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import hashlib

@@ -1,7 +1,5 @@
 """A GPU that is allocated for a call: what goes there, what stays."""
 
-from __future__ import annotations
-
 import pickle
 from pathlib import Path
 from weakref import WeakValueDictionary

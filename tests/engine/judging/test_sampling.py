@@ -1,7 +1,5 @@
 """The choice of what is judged next, and what follows from the marks."""
 
-from __future__ import annotations
-
 import itertools
 import json
 from pathlib import Path

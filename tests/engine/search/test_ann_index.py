@@ -1,7 +1,5 @@
 """The index with lists: what it finds and what it says of itself."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -63,13 +61,12 @@ def test_among_some_positions_it_is_exact(built: tuple[Path, ann_index.Built]) -
     np.testing.assert_allclose(scores, expected, atol=1e-6)
 
 
-def test_recall_by_hand() -> None:
-    """One of two, then both."""
-    assert ann_index.recall(np.array([[1, 9], [3, 4]]), np.array([[1, 2], [4, 3]])) == 0.75
-
-
 def test_progress_and_refusals(tmp_path: Path) -> None:
     """Steps are counted to the end; too few vectors and NaN are refused."""
+    assert ann_index.recall(np.array([[1, 9], [3, 4]]), np.array([[1, 2], [4, 3]])) == 0.75
+    rows = ann_index.mapped_rows(VECTORS, tmp_path / "rows.npy")
+    np.testing.assert_array_equal(rows, unit_rows(VECTORS))
+    assert isinstance(rows, np.memmap)
     lists = tmp_path / "lists"
     progress: list[tuple[int, int]] = []
     ann_index.build(VECTORS[:300], lists, progress=lambda done, n: progress.append((done, n)))
@@ -80,10 +77,3 @@ def test_progress_and_refusals(tmp_path: Path) -> None:
     faulty[5, 5] = np.nan
     with pytest.raises(ValueError, match="NaN"):
         ann_index.build(faulty, lists)
-
-
-def test_rows_in_a_file_are_those_at_length_one(tmp_path: Path) -> None:
-    """What is searched out of memory is the same as in it."""
-    rows = ann_index.mapped_rows(VECTORS, tmp_path / "rows.npy")
-    np.testing.assert_array_equal(rows, unit_rows(VECTORS))
-    assert isinstance(rows, np.memmap)

@@ -1,7 +1,5 @@
 """Duplicates, outliers, leaks and typical sentences, by brute force and by hand."""
 
-from __future__ import annotations
-
 import networkx
 import numpy as np
 import pytest
@@ -19,14 +17,10 @@ def test_exact_duplicates_by_hand() -> None:
     assert found.ids.tolist() == [0, 2, 3, 1, 4]
     assert found.group.tolist() == [0, 0, 0, 1, 1]
     assert found.count == 2
-
-
-def test_no_duplicates() -> None:
-    """Neither in an empty collection."""
-    assert curation.exact_duplicates(["a", "b"]).count == 0
-    assert curation.exact_duplicates([]).count == 0
-    assert curation.near_duplicates(np.empty((0, 3)), 0.9).count == 0
-    assert curation.near_duplicates(np.ones((1, 3)), 0.9).count == 0
+    for none in (["a", "b"], []):
+        assert curation.exact_duplicates(none).count == 0
+    for few in (np.empty((0, 3)), np.ones((1, 3))):
+        assert curation.near_duplicates(few, 0.9).count == 0
 
 
 @pytest.mark.parametrize("threshold", [0.5, 0.8, 0.95])
@@ -43,14 +37,10 @@ def test_near_duplicates_are_the_components_of_all_pairs(threshold: float) -> No
     groups = {frozenset(found.ids[found.group == g].tolist()) for g in range(found.count)}
     assert groups == expected
     np.testing.assert_allclose(found.closest, cosines.max(axis=1)[found.ids], atol=1e-5)
-
-
-def test_equal_vectors_are_near_at_a_threshold_of_one() -> None:
-    """Also a hundred of them, more than the neighbours that are looked at."""
-    vectors = np.repeat(RNG.normal(size=(2, 50)), 100, axis=0).astype(np.float32)
-    found = curation.near_duplicates(vectors, 1.0)
-    assert len(found.ids) == 200
-    assert (found.closest > 0.999).all()
+    # Equal vectors, a hundred of each: more than the neighbours that are looked at.
+    equal = np.repeat(RNG.normal(size=(2, 50)), 100, axis=0).astype(np.float32)
+    found = curation.near_duplicates(equal, 1.0)
+    assert len(found.ids) == 200 and (found.closest > 0.999).all()
 
 
 def test_outliers_are_those_far_from_their_nearest() -> None:
@@ -58,7 +48,9 @@ def test_outliers_are_those_far_from_their_nearest() -> None:
     vectors = RNG.normal(size=(200, 10)) + 1.0
     distances, _ = NearestNeighbors(n_neighbors=5, metric="cosine").fit(vectors).kneighbors()
     expected = distances.mean(axis=1)
-    found = curation.outliers(vectors, 5)
+    progress = []
+    found = curation.outliers(vectors, 5, progress=lambda *at: progress.append(at))
+    assert progress[-1] == (200, 200)
     np.testing.assert_allclose(found.scores, 1 - np.sort(-expected) * -1, atol=1e-5)
     assert found.ids[0] == expected.argmax()
     assert sorted(found.ids.tolist()) == list(range(200))
@@ -82,10 +74,3 @@ def test_leaks_by_hand() -> None:
     assert found.twins.tolist() == [0, 2, 1]
     assert found.exact.tolist() == [True, True, False]
     np.testing.assert_allclose(found.cosines, [1 / 1.01**0.5, 0, 1 / 1.01**0.5], atol=1e-6)
-
-
-def test_progress_reaches_the_end() -> None:
-    """Of what takes long."""
-    progress: list[tuple[int, int]] = []
-    curation.outliers(RNG.normal(size=(50, 4)), progress=lambda done, n: progress.append((done, n)))
-    assert progress[-1] == (50, 50)

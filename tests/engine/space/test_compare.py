@@ -1,7 +1,5 @@
 """Two spaces compared: against scipy, Gram matrices, sets counted one by one, numbers by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.linalg import orthogonal_procrustes
@@ -23,32 +21,30 @@ def _turn(dim: int, seed: int = 1) -> np.ndarray:
 
 def test_neighbours_are_those_of_scikit_learn_by_cosine() -> None:
     """Each point's own row is left out."""
-    first, second = _cloud(), _cloud(dim=7, seed=5)
-    found = spaces.change(first, second, 6)
+    first, second, progress = _cloud(), _cloud(dim=7, seed=5), []
+    found = spaces.change(first, second, 6, tick=progress.append)
+    assert progress == sorted(progress) and progress[-1] == 1
+    for row, (a, b) in enumerate(zip(found.first.tolist(), found.second.tolist(), strict=True)):
+        assert found.jaccard[row] == pytest.approx(len({*a} & {*b}) / len({*a} | {*b}))
+    for k in (0, 120):  # neighbours are others
+        with pytest.raises(ValueError, match="k < n"):
+            spaces.change(first, second, k)
     for vectors, ours in ((first, found.first), (second, found.second)):
         oracle = NearestNeighbors(n_neighbors=6, metric="cosine").fit(vectors)
         np.testing.assert_array_equal(ours, oracle.kneighbors(return_distance=False))
 
 
-def test_jaccard_is_that_of_sets() -> None:
-    """Shared over all named, point by point."""
-    found = spaces.change(_cloud(), _cloud(seed=5), 8)
-    for row, (a, b) in enumerate(zip(found.first.tolist(), found.second.tolist(), strict=True)):
-        assert found.jaccard[row] == pytest.approx(len({*a} & {*b}) / len({*a} | {*b}))
-
-
-def test_rank_biased_overlap_worked_by_hand() -> None:
-    """(a, b, c) against (b, a, d), p = 1/2.
-
-    Shared at depths 1, 2, 3: 0, 2, 2, so agreement 0, 1, 2/3. The sum 1/2 (0 + 1/2 + 2/3 / 4) is
-    1/3, the tail 2/3 / 8 is 1/12.
-    """
-    value = spaces.rank_biased_overlap(np.array([[1, 2, 3]]), np.array([[2, 1, 4]]), 0.5)
-    assert value == pytest.approx([1 / 3 + 1 / 12])
-
-
 def test_rank_biased_overlap_is_the_endless_sum_with_the_last_agreement_going_on() -> None:
-    """Its definition over infinitely many depths, summed until nothing is added."""
+    """Its definition over infinitely many depths, summed until nothing is added.
+
+    By hand, (a, b, c) against (b, a, d) with p = 1/2: shared at depths 1, 2, 3 are 0, 2, 2, so
+    agreement is 0, 1, 2/3. The sum 1/2 (0 + 1/2 + 2/3 / 4) is 1/3, the tail 2/3 / 8 is 1/12.
+    """
+    same, backwards, other = (np.array([ids]) for ids in ([1, 2, 3], [3, 2, 1], [2, 1, 4]))
+    assert spaces.rank_biased_overlap(same, other, 0.5) == pytest.approx([1 / 3 + 1 / 12])
+    assert spaces.jaccard(same, backwards) == spaces.rank_biased_overlap(same, same) == 1
+    assert spaces.jaccard(same, 9 + same) == spaces.rank_biased_overlap(same, 9 + same) == 0
+    assert spaces.rank_biased_overlap(same, backwards) < 1
     rng = np.random.default_rng(0)
     first, second = (np.array([rng.permutation(14)[:9] for _ in range(20)]) for _ in range(2))
     ours = spaces.rank_biased_overlap(first, second, 0.8)
@@ -60,15 +56,6 @@ def test_rank_biased_overlap_is_the_endless_sum_with_the_last_agreement_going_on
                 agreement = len(a & b) / depth
             total += 0.2 * 0.8 ** (depth - 1) * agreement
         assert ours[row] == pytest.approx(total)
-
-
-def test_the_same_neighbours_are_one_and_others_are_nought() -> None:
-    """Order counts for rank-biased overlap alone."""
-    same, backwards, other = (np.array([ids]) for ids in ([1, 2, 3], [3, 2, 1], [4, 5, 6]))
-    assert spaces.jaccard(same, same) == spaces.rank_biased_overlap(same, same) == 1
-    assert spaces.jaccard(same, other) == spaces.rank_biased_overlap(same, other) == 0
-    assert spaces.jaccard(same, backwards) == 1
-    assert spaces.rank_biased_overlap(same, backwards) < 1
 
 
 def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,13 +102,6 @@ def test_identical_points_and_zero_rows_have_neighbours_too() -> None:
     assert not (found.first == found.looked_at[:, None]).any()
 
 
-@pytest.mark.parametrize("k", [0, 120])
-def test_k_must_leave_a_point_to_itself(k: int) -> None:
-    """Neighbours are others."""
-    with pytest.raises(ValueError, match="k < n"):
-        spaces.change(_cloud(), _cloud(), k)
-
-
 def test_cka_is_that_of_gram_matrices() -> None:
     """The n x n form with centred kernels (Kornblith et al. 2019, equations 1 to 3)."""
     first, second = _cloud(), _cloud(dim=7, seed=5)
@@ -130,6 +110,9 @@ def test_cka_is_that_of_gram_matrices() -> None:
     k, m = (centring @ (v.astype(float) @ v.astype(float).T) @ centring for v in (first, second))
     oracle = np.trace(k @ m) / np.sqrt(np.trace(k @ k) * np.trace(m @ m))
     assert spaces.linear_cka(*spaces.products(first, second)) == pytest.approx(oracle)
+    same = np.ones((10, 3))  # nothing varies, so nothing can vary together
+    assert np.isnan(spaces.linear_cka(*spaces.products(same, _cloud(10))))
+    assert np.isnan(spaces.procrustes_residual(*spaces.products(_cloud(10), same)))
 
 
 def test_residual_is_that_of_scipy_with_padding() -> None:
@@ -155,13 +138,6 @@ def test_a_turn_and_a_scale_change_nothing() -> None:
     assert numbers.overlap == pytest.approx(1, abs=0.01)
     assert numbers.cka == pytest.approx(1)
     assert numbers.residual == pytest.approx(0, abs=1e-5)
-
-
-def test_a_space_of_one_point_has_no_alignment() -> None:
-    """Nothing varies, so nothing can vary together."""
-    same = np.ones((10, 3))
-    assert np.isnan(spaces.linear_cka(*spaces.products(same, _cloud(10))))
-    assert np.isnan(spaces.procrustes_residual(*spaces.products(_cloud(10), same)))
 
 
 def test_twins_are_the_projections_that_specs_name() -> None:
@@ -209,11 +185,3 @@ def test_shuffled_rows_share_what_chance_shares() -> None:
         found = spaces.change(vectors, spaces.shuffled(vectors, seed), 20)
         shares.append((2 * found.jaccard / (1 + found.jaccard)).mean())  # of a list of k
     assert np.mean(shares) == pytest.approx(20 / 999, rel=0.1)
-
-
-def test_progress_rises_to_one() -> None:
-    """Whoever waits is told."""
-    progress: list[float] = []
-    spaces.change(_cloud(), _cloud(), 5, tick=progress.append)
-    assert progress == sorted(progress)
-    assert progress[-1] == 1

@@ -1,7 +1,5 @@
 """Cosines, alignment, uniformity, random pairs, groups and densities against other code."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

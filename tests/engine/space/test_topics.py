@@ -1,7 +1,5 @@
 """Names of groups: class-based TF-IDF against numbers worked by hand, stop words by counting."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -66,10 +64,6 @@ def test_sentences_without_words_have_names_all_the_same(sentences: list[str]) -
     """By their number."""
     assert RegionWords(sentences).names(np.array([0, 1]), 2) == ["", ""]
     assert distinct(["", ""]) == ["region 1", "region 2"]
-
-
-def test_no_two_names_are_alike() -> None:
-    """What would be called the same gets a number."""
     assert distinct(["a", "b", "a"]) == ["a (1)", "b", "a (2)"]
 
 
@@ -79,11 +73,7 @@ def test_groups_are_numbered_by_size() -> None:
     truth = np.repeat([0, 1, 2], [60, 30, 10])
     rows = np.array([[0, 0], [20, 0], [0, 20]])[truth] + rng.normal(size=(100, 2))
     np.testing.assert_array_equal(groups(rows.astype(np.float32), 3), truth)
-
-
-def test_identical_points_are_one_group() -> None:
-    """However many were asked for."""
-    assert groups(np.ones((20, 2), np.float32), 5).max() == 0
+    assert groups(np.ones((20, 2), np.float32), 5).max() == 0  # identical points are one
 
 
 def test_regions_of_a_plane_at_levels() -> None:
