@@ -1,14 +1,16 @@
 """The tables of the database, and how a later version of Theodolite will change them.
 
-`PRAGMA user_version` of the file is the number of `STEPS` that were applied to it. A released step
-is never edited: add a new one.
+A released migration is never edited: add a new one.
 """
 
 from __future__ import annotations
 
 import contextlib
+import re
 import sqlite3
 from pathlib import Path
+
+import sqlite_utils
 
 from theodolite.store.errors import StoreError
 
@@ -230,13 +232,18 @@ CREATE TABLE second_marks (
 );
 """
 
-STEPS: tuple[str, ...] = (TABLES,)
-"""Statements that bring a database from one version to the next, each ending with `;`. The first
-makes the tables."""
+migrations = sqlite_utils.Migrations("theodolite")
+
+
+@migrations()
+def tables(database: sqlite_utils.Database) -> None:
+    """Make the tables."""
+    for statement in re.split(r";\n", TABLES):
+        database.execute(statement)
 
 
 def bring_up_to_date(connection: sqlite3.Connection, folder: Path) -> None:
-    """Apply the steps that a database lacks, all or none.
+    """Apply the migrations that a database lacks, all or none.
 
     The database as it was before is copied to a file beside it first, unless it is new.
 
@@ -247,30 +254,25 @@ def bring_up_to_date(connection: sqlite3.Connection, folder: Path) -> None:
     Raises:
         StoreError: the database is of a newer version, or not one of ours.
     """
-    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
-    if version > len(STEPS):
+    database = sqlite_utils.Database(connection)
+    applied = {one.name for one in migrations.applied(database)}
+    if applied - {one.name for one in migrations.pending(sqlite_utils.Database(memory=True))}:
         raise StoreError(
             f"The store at {folder} was written by a newer version of Theodolite.",
             "Update this one, or choose another folder with --store.",
             code="unsupported",
         )
-    if version == len(STEPS):
+    if not migrations.pending(database):
         return
-    if version:
+    if applied:
         file = connection.execute("PRAGMA database_list").fetchone()[2]
-        with contextlib.closing(sqlite3.connect(f"{file}.version-{version}")) as backup:
+        with contextlib.closing(sqlite3.connect(f"{file}.version-{len(applied)}")) as backup:
             connection.backup(backup)
-    elif connection.execute("SELECT 1 FROM sqlite_master").fetchone():
+    elif database.table_names():
         raise StoreError(
             f"The database in {folder} was not written by Theodolite.",
             "Choose another folder with --store.",
             code="wrong-kind",
         )
-    todo = "".join(STEPS[version:])
-    try:  # one transaction, the version included: a process killed here leaves what was there
-        connection.executescript(
-            f"BEGIN IMMEDIATE; {todo} PRAGMA user_version = {len(STEPS)}; COMMIT"
-        )
-    except BaseException:
-        connection.rollback()
-        raise
+    with database.atomic():  # a process killed here leaves what was there
+        migrations.apply(database)
