@@ -1,6 +1,9 @@
-"""Facts about a checkpoint folder, read from its files without loading the model.
+"""What a model folder holds, by its files alone: a transformer, modules, or something else.
 
-Refuses what could only be loaded by running code from the folder.
+Refuses what could only be loaded by running code from the folder, what gives no vector for a
+sentence, and a configuration that the weights deny, since building such a model could take minutes
+or all of the memory. Where the files do not tell something in a form known here, it is None, and
+only the loaded model can tell (`engine.encoders.probe`).
 """
 
 from __future__ import annotations

@@ -1,4 +1,8 @@
-"""The pooling that fits a checkpoint, according to its files. Loads no model."""
+"""The pooling that fits a model, and settings of a spec that its files contradict.
+
+A wrong pooling is the commonest cause of SimCSE numbers that cannot be reproduced. This reads the
+files only; `engine.encoders.audit` measures.
+"""
 
 from __future__ import annotations
 
@@ -144,7 +148,7 @@ def _prompts(checkpoint: Checkpoint, spec: SourceSpec) -> Iterator[str]:
     prompts = Prompts.of(checkpoint)
     given = [spec.option(name) for name in PROMPTS]
     if given == [None, None]:
-        yield from _unsaid(checkpoint, spec, prompts)
+        yield from _unspecified(checkpoint, spec, prompts)
     if TASK_DATA in given and not prompts.own:
         yield f"The files of {checkpoint.label} name no prompts: @task puts none before sentences."
     for text in dict.fromkeys(given):
@@ -152,7 +156,7 @@ def _prompts(checkpoint: Checkpoint, spec: SourceSpec) -> Iterator[str]:
             yield from _unknown(checkpoint, text, prompts)
 
 
-def _unsaid(checkpoint: Checkpoint, spec: SourceSpec, prompts: Prompts) -> Iterator[str]:
+def _unspecified(checkpoint: Checkpoint, spec: SourceSpec, prompts: Prompts) -> Iterator[str]:
     """Warn where the model was trained with prompts, and the spec gives none."""
     # Only sentence-transformers itself applies a default prompt unasked.
     own = runs_modules(checkpoint, spec)

@@ -1,4 +1,4 @@
-"""Measures of an embedding space: cosines, alignment, uniformity, anisotropy, densities.
+"""Measures of an embedding space: cosines, alignment, uniformity, isotropy, hubness, densities.
 
 Pure functions from arrays to numbers and small arrays. Knows no encoders, data sets or charts.
 """
