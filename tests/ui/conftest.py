@@ -29,7 +29,8 @@ from theodolite.app.pages.evaluate.results import evaluated
 from theodolite.app.workspace import Workspace
 
 # A busy machine may take its time; what is there is seen at once all the same.
-expect.set_options(timeout=30_000)
+PATIENCE = 120_000
+expect.set_options(timeout=PATIENCE)
 
 STICKING_OUT = """() => [...document.querySelectorAll("body *")]
   .map((node) => [node, node.getBoundingClientRect().right])
@@ -50,15 +51,6 @@ FLAGS = (
 # Gradio says so when a page is left while its stream of events is open.
 LEAVING = ("signal is aborted", "Connection errored out", "BodyStreamBuffer was aborted")
 WIDE, NARROW = (1440, 900), (390, 844)
-LOOKS = (
-    pytest.param(WIDE, False, id="wide-light"),
-    pytest.param(NARROW, True, id="narrow-dark"),
-    pytest.param(WIDE, True, id="wide-dark", marks=pytest.mark.long),
-    pytest.param(NARROW, False, id="narrow-light", marks=pytest.mark.long),
-)
-"""(size, dark) of a window."""
-PHONES = (True, pytest.param(False, marks=pytest.mark.long))
-"""Whether a phone is dark."""
 MEASURED = (
     ("random:256", "StarterSTS"),
     ("random:256", "StarterSearch"),
@@ -209,10 +201,19 @@ class Visit:
         """
         fits = "() => document.documentElement.scrollWidth <= innerWidth"
         with contextlib.suppress(PlaywrightTimeout):
-            self.page.wait_for_function(fits, timeout=15_000)
+            self.page.wait_for_function(fits)
             return False
         print(self.page.evaluate(STICKING_OUT))  # noqa: T201
         return True
+
+    def fits(self, name: str) -> None:
+        """See the page as it is now on a dark phone and on a wide screen again."""
+        self.page.evaluate("theodolite.toggleTheme()")
+        for size in (NARROW, WIDE):
+            self.page.set_viewport_size({"width": size[0], "height": size[1]})
+            self.picture(f"{name}-{size[0]}")
+            assert not self.scrolls_sideways(), f"{size[0]} pixels are too few"
+        self.page.evaluate("theodolite.toggleTheme()")
 
     def listen(self, event: Any, heard: Callable[..., None]) -> None:
         """Hear of something until the visit ends."""
@@ -270,7 +271,7 @@ def visitor(browser: Browser, tabs: list[Page]) -> Iterator[Callable[..., Visit]
         if len(visits) == len(tabs):
             tabs.append(browser.new_context().new_page())
         page = tabs[len(visits)]
-        page.set_default_timeout(30_000)
+        page.set_default_timeout(PATIENCE)
         page.set_viewport_size({"width": size[0], "height": size[1]})
         page.emulate_media(color_scheme="dark" if dark else "light")
         visits.append(Visit(page, site))

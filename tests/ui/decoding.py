@@ -7,7 +7,6 @@ from theodolite.app import decoders
 from theodolite.app.pages.encoders import service as encoders
 
 ENCODER, WITHOUT = "random:64", "random:100"
-HOSTILE = "<img src=x onerror=window.pwned=1> a {{window.pwned=2}} boat"
 FIRST, SECOND = known_sentences()[0], known_sentences()[3]
 
 
@@ -15,8 +14,3 @@ def registered(workspace, folder):
     """The decoder of random:64 among those of the store, and an encoder that has none."""
     encoders.add(workspace, WITHOUT)
     return decoders.register(workspace, folder)
-
-
-def obeyed(page):
-    """Whether hostile text was taken for more than text."""
-    return page.locator("img[src=x]").count() > 0 or page.evaluate("window.pwned") is not None

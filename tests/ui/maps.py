@@ -15,7 +15,7 @@ QUERY = f"map?encoder={ENCODER}&method=pca"
 def drawn(visit, query=QUERY, points="2,040"):
     """Open the page and wait until its map is there."""
     page = visit.open(query)
-    expect(said(page)).to_contain_text(f"{points} points", timeout=30_000)
+    expect(said(page)).to_contain_text(f"{points} points")
     over(page).scroll_into_view_if_needed()
     return page
 

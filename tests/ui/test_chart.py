@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import gradio as gr
 import numpy as np
 import pytest
 from playwright.sync_api import expect
 
+from tests.ui.steps import saved
 from theodolite.app import ui
 from theodolite.app.components import modules
 from theodolite.app.components.chart import chart, drawing, plain
@@ -57,52 +57,30 @@ def alone(workspace: Workspace) -> Iterator[str]:
     demo.close()
 
 
-@pytest.fixture
-def page(visitor, alone):
-    """The page once the figure is drawn."""
+def test_a_chart_is_seen_read_taken_away_and_pressed(visitor, alone):
+    """Its names stay text, its colours are the page's, its events reach Python."""
     page = visitor(alone).open()
-    page.wait_for_selector(".t-plot .points path")
-    return page
-
-
-def test_a_point_that_is_clicked_reaches_python(page):
-    """The event carries the index and the values."""
-    page.locator(".t-plot .points path").nth(2).click(force=True)
+    plot, twin = page.locator(".t-plot"), page.locator(".t-twin")
+    expect(plot.locator(".legendtext")).to_have_text(HOSTILE)
+    plot.locator(".points path").nth(2).click(force=True)
     expect(page.get_by_label("Heard")).to_have_value("2 at 4")
 
-
-def test_text_of_others_stays_text(page):
-    """Markup in a name is shown as it is written, in the legend and in the table."""
-    expect(page.locator(".t-plot .legendtext")).to_have_text(HOSTILE)
     page.get_by_text("Numbers as a table").click()
-    expect(page.locator(".t-twin td").first).to_have_text(HOSTILE)
-    assert page.locator(".t-plot img, .t-twin img").count() == 0
-
-
-def test_the_numbers_are_beside_the_figure_and_in_a_csv(page):
-    """As many rows as points, in full precision."""
-    page.get_by_text("Numbers as a table").click()
-    expect(page.locator(".t-twin tbody tr")).to_have_count(4)
-    with page.expect_download() as download:
-        page.get_by_role("button", name="Download CSV").click()
-    lines = Path(download.value.path()).read_text(encoding="utf-8").splitlines()
+    expect(twin.locator("tbody tr")).to_have_count(4)
+    expect(twin.locator("td").first).to_have_text(HOSTILE)
+    expect(page.locator(".t-plot img, .t-twin img")).to_have_count(0)
+    button = page.get_by_role("button", name="Download CSV")
+    lines = saved(page, button).read_text(encoding="utf-8").splitlines()
     assert lines[0] == "series,cosine,density"
     assert lines[4].endswith(",1.5,9")
 
-
-def test_the_figure_follows_light_and_dark(page):
-    """Its text takes the ink of the page."""
-    text = page.locator(".t-plot .xtitle")
+    text = plot.locator(".xtitle")
     light = text.evaluate("node => getComputedStyle(node).fill")
     page.evaluate("theodolite.toggleTheme()")
     page.wait_for_function(
         "before => getComputedStyle(document.querySelector('.t-plot .xtitle')).fill !== before",
         arg=light,
     )
-
-
-def test_the_bar_of_the_figure_has_no_way_out(page):
-    """No button shares, edits or sends the figure anywhere."""
-    titles = [b.get_attribute("data-title") for b in page.locator(".modebar-btn").all()]
+    titles = [one.get_attribute("data-title") for one in page.locator(".modebar-btn").all()]
     assert titles == ["Zoom", "Pan", "Reset axes", "Download plot as a PNG"]
     expect(page.get_by_role("group", name="Four points on a parabola.")).to_be_visible()

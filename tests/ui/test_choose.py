@@ -15,15 +15,14 @@ from tests.app.pages.choose.test_service import topics, written
 from tests.fakes.costs import keep
 from tests.fakes.stores import starter_store
 from tests.fakes.workers import work_off
-from tests.ui.addresses import address_of
-from tests.ui.conftest import LOOKS, NARROW, served
+from tests.ui.conftest import NARROW, served
+from tests.ui.steps import address_of, run_in_address, saved, says, write
 from tests.ui.test_first_look import HIGHEST_ON_A_PHONE
 from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.workspace import Workspace
 from theodolite.engine.datasets import Catalog
 
 COSTS = {"minilm": 9.0, "wordllama": 0.2, "random:256": 0.1, "random:16": 0.1}
-SLOW = 120_000
 
 
 @pytest.fixture(scope="module")
@@ -56,47 +55,29 @@ def asked_and_done(page, bench: Workspace) -> None:
     """Press Choose, have the run done as a worker would, and see the sheet."""
     page.locator("#choose").click()
     expect(page.locator("#following")).to_contain_text("queued")
-    run = address_of(page, "run=").split("run=")[1].split("&")[0]
-    assert work_off(bench, run)["state"] == "done"
+    assert work_off(bench, run_in_address(page))["state"] == "done"
 
 
-@pytest.mark.parametrize(("size", "dark"), LOOKS)
-def test_a_sheet_that_ships_shows_what_one_will_get(visitor, address, size, dark):
-    """Before anything was asked: who is best, the front, the numbers; in every window."""
+def test_a_sheet_that_ships_shows_what_one_will_get(visitor, address):
+    """Before anything was asked: who is best, the front, the numbers; on a phone at the top."""
     visit = visitor(address)
-    visit.page.set_viewport_size({"width": size[0], "height": size[1]})
-    page = visit.open(f"choose{'?__theme=dark' if dark else ''}")
-    expect(page.locator("#sheet h2")).to_contain_text("minilm is best")
-    expect(page.locator("#sheet")).to_contain_text("An example")
+    page = visit.open("choose")
+    says(page.locator("#sheet h2"), "minilm is best")
+    says(page.locator("#sheet"), "An example")
     expect(page.locator("#front .main-svg").first).to_be_visible()
-    expect(page.locator("#front-finding h2")).to_contain_text("minilm scores 25.38 points more")
-    expect(page.locator("#numbers table").first).to_contain_text("wordllama")
-    expect(page.locator("#command pre")).to_contain_text("theodolite choose starter-topics")
-    visit.picture(f"choose-{size[0]}-{'dark' if dark else 'light'}")
-    assert not visit.scrolls_sideways()
+    says(page.locator("#front-finding h2"), "minilm scores 25.38 points more")
+    says(page.locator("#numbers table").first, "wordllama")
+    says(page.locator("#command pre"), "theodolite choose starter-topics")
+    visit.fits("choose")
+    page = visitor(address, size=NARROW).open("choose")
+    expect(page.locator("#sheet h2").first).to_be_visible()
+    places = ("#encoders", "#choose", "#sheet h2")
+    tops = [page.locator(place).first.bounding_box()["y"] for place in places]
+    assert tops == sorted(tops) and tops[-1] < HIGHEST_ON_A_PHONE
 
 
 def test_a_file_becomes_a_decision(visitor, address, bench, tmp_path):
-    """Brought, planned, queued, done, read, saved; at the same address it is there again."""
-    visit = visitor(address)
-    page = visit.open("choose?encoder=wordllama&encoder=random:16")
-    file = written(tmp_path / "mine.csv", topics(30))
-    bring(page, file)
-    expect(page.locator("#plan")).to_contain_text("120 examples, 4 labels", timeout=SLOW)
-    asked_and_done(page, bench)
-    expect(page.locator("#sheet h2")).to_contain_text("wordllama is best", timeout=SLOW)
-    expect(page.locator("#sheet")).to_contain_text("Decision sheet for upload:mine")
-    expect(page.locator("#numbers")).to_contain_text("differ most")
-    visit.picture("choose-sheet")
-    with page.expect_download() as saved:
-        page.get_by_role("button", name="Markdown").click()
-    assert "wordllama is best" in Path(saved.value.path()).read_text("utf-8")
-    again = visitor(address).open(address_of(page, "data="))
-    expect(again.locator("#sheet h2")).to_contain_text("wordllama is best", timeout=SLOW)
-
-
-def test_columns_are_asked_for_and_may_be_typed_afterwards(visitor, address, bench, tmp_path):
-    """Several could be the text: what they are, and what to type; the file is still there."""
+    """Brought, its columns asked for, queued, done, read, saved; and there again at its address."""
     visit = visitor(address)
     page = visit.open("choose?encoder=wordllama&encoder=random:16")
     rows = [
@@ -104,90 +85,43 @@ def test_columns_are_asked_for_and_may_be_typed_afterwards(visitor, address, ben
     ]
     file = written(tmp_path / "products.csv", rows, ("product", "title", "body", "label"))
     bring(page, file)
-    alert = page.get_by_role("alert")
-    expect(alert).to_contain_text("body and title could each be the text", timeout=SLOW)
-    visit.picture("choose-columns")
+    alert, plan, sheet = page.get_by_role("alert"), page.locator("#plan"), page.locator("#sheet")
+    says(alert, "body and title could each be the text")
     page.get_by_role("button", name="Limits and columns").click()
     columns = page.locator("#own-columns").get_by_role("textbox")
     columns.fill("text=heading,label=label")
     columns.press("Enter")
-    expect(alert).to_contain_text("has no column 'heading'", timeout=SLOW)
+    says(alert, "has no column 'heading'")
     columns.fill("text=title,label=label")
     columns.press("Enter")
-    plan = page.locator("#plan")
-    expect(plan).to_contain_text("Columns used: text = title and label = label.", timeout=SLOW)
-    page.locator("#margin input").fill("15")
-    page.locator("#margin input").press("Enter")
-    expect(page.locator("#command pre")).to_contain_text("--margin 15", timeout=SLOW)
+    says(plan, "120 examples, 4 labels", "Columns used: text = title and label = label.")
+    write(page, "margin", "15")
+    says(page.locator("#command pre"), "--margin 15")
     asked_and_done(page, bench)
-    sheet = page.locator("#sheet")
-    expect(sheet).to_contain_text("shown to lose less than 15 points", timeout=SLOW)
-    expect(sheet).to_contain_text("Columns used: text = title and label = label.")
-    visit.picture("choose-margin")
+    says(sheet.locator("h2"), "wordllama is best")
+    says(sheet, "Decision sheet for upload:products", "shown to lose less than 15 points")
+    says(page.locator("#numbers"), "differ most")
+    visit.fits("choose-sheet")
+    markdown = saved(page, page.get_by_role("button", name="Markdown")).read_text("utf-8")
+    assert "wordllama is best" in markdown
+    again = visitor(address).open(address_of(page, "data="))
+    says(again.locator("#sheet h2"), "wordllama is best")
 
 
 def test_without_labels_the_way_leads_to_judging(visitor, address, bench, tmp_path):
-    """Nothing is called best; what can be said is said."""
+    """Nothing is called best; what can be said is said. A file that says nothing is refused."""
     page = visitor(address).open("choose?encoder=wordllama&encoder=random:16")
+    bring(page, written(tmp_path / "same.csv", [(line, "same") for line, _ in topics(10)]))
+    says(page.get_by_role("alert"), "nothing to tell apart")
     file = written(tmp_path / "plain.csv", [(line,) for line, _ in topics(20)], ("text",))
     bring(page, file)
-    expect(page.locator("#plan")).to_contain_text("No labels", timeout=SLOW)
+    says(page.locator("#plan"), "No labels")
     asked_and_done(page, bench)
-    expect(page.locator("#sheet h2")).to_contain_text("Undecided", timeout=SLOW)
-    expect(page.locator("#sheet")).to_contain_text("nearest neighbours")
+    says(page.locator("#sheet h2"), "Undecided")
+    says(page.locator("#sheet"), "nearest neighbours")
     expect(page.locator("#sheet a", has_text="Judge")).to_have_attribute(
         "href", re.compile(r"^\./judge\?in=upload%3Aplain&encoder=wordllama")
     )
-
-
-def test_a_bad_file_is_said_calmly(visitor, address, tmp_path):
-    """Labels that are all the same: the page stays, the sentence says what to do."""
-    page = visitor(address).open("choose?encoder=random:16")
-    file = written(tmp_path / "same.csv", [(line, "same") for line, _ in topics(10)])
-    bring(page, file)
-    expect(page.get_by_role("alert")).to_contain_text("nothing to tell apart", timeout=SLOW)
-
-
-@pytest.mark.data
-@pytest.mark.long
-def test_a_newcomer_without_judgements(visitor, address, bench, data_root, tmp_path):
-    """Cranfield's documents in, no labels, so on to Judge, where a script knows its judgements."""
-    data = Catalog(data_root).load("cranfield")
-    documents = {key: " ".join(text.split()) for key, text in data.documents.items()}
-    queries = {key: " ".join(text.split()) for key, text in data.queries.items()}
-    (judged,) = data.judgements.values()
-    relevant = {
-        (queries[key], documents[document])
-        for key, grades in judged.items()
-        for document, grade in grades.items()
-        if grade > 0
-    }
-    file = written(tmp_path / "cranfield.csv", [(text,) for text in documents.values()], ("text",))
-    page = visitor(address).open("choose?encoder=wordllama&encoder=random:256")
-    bring(page, file)
-    expect(page.locator("#command pre")).to_contain_text("upload:cranfield", timeout=SLOW)
-    expect(page.locator("#plan")).to_contain_text("No labels", timeout=SLOW)
-    asked_and_done(page, bench)
-    page.locator("#sheet a", has_text="Judge by hand").click()
-    expect(page.locator(".t-judging")).to_contain_text("The script:", timeout=SLOW)
-    page.get_by_role("button", name="More controls").click()
-    page.locator("#queries textarea").fill("\n".join(queries.values()))
-    page.locator("#start").click()
-    expect(page.locator("#following")).to_contain_text("queued", timeout=SLOW)
-    run = address_of(page, "run=").split("run=")[1].split("&")[0]
-    assert work_off(bench, run)["state"] == "done"
-    question, enough = page.locator(".t-judge"), page.locator(".t-judge-enough")
-    for number in range(1, 600):
-        expect(question).to_have_attribute("aria-label", f"Question {number}", timeout=SLOW)
-        if enough.count():
-            break
-        output = [
-            " ".join(question.locator(part).inner_text().split())
-            for part in ("h2", ".t-judge-text")
-        ]
-        page.keyboard.press("j" if tuple(output) in relevant else "k")
-    page.get_by_role("button", name="Show which encoder is which").click()
-    expect(page.locator(".t-judge-pair")).to_contain_text("wordllama is better than random:256")
 
 
 @pytest.mark.data
@@ -213,22 +147,11 @@ def test_a_newcomer_with_banking77(visitor, address, bench, data_root, tmp_path,
     visit = visitor(address)
     page = visit.open("choose?" + "&".join(f"encoder={name}" for name in names))
     bring(page, file)
-    expect(page.locator("#plan")).to_contain_text("300 examples", timeout=SLOW)
+    expect(page.locator("#plan")).to_contain_text("300 examples")
     expect(page.locator("#plan")).to_contain_text("2,780 rows without a label are left out")
     expect(page.locator("#sheet")).to_contain_text("No decision yet")
     asked_and_done(page, bench)
-    expect(page.locator("#sheet")).to_contain_text(
-        "Decision sheet for upload:banking", timeout=SLOW
-    )
+    expect(page.locator("#sheet")).to_contain_text("Decision sheet for upload:banking")
     expect(page.locator("#sheet h2")).to_contain_text(f"{names[0]} is best")
     expect(page.locator("#sheet")).to_contain_text("Random words (random:256) score")
     visit.picture(f"choose-banking-{len(names)}")
-
-
-def test_on_a_phone_the_sheet_begins_in_the_first_half(visitor, address):
-    """What is asked, its button, and the answer right below."""
-    page = visitor(address, size=NARROW).open("choose")
-    expect(page.locator("#sheet h2").first).to_be_visible()
-    places = ("#encoders", "#choose", "#sheet h2")
-    tops = [page.locator(place).first.bounding_box()["y"] for place in places]
-    assert tops == sorted(tops) and tops[-1] < HIGHEST_ON_A_PHONE

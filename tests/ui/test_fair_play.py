@@ -9,8 +9,8 @@ from playwright.sync_api import expect
 
 from tests.fakes.measured import put, put_trained
 from tests.fakes.stores import starter_store
-from tests.ui.addresses import address_of
-from tests.ui.conftest import LOOKS, served
+from tests.ui.conftest import served
+from tests.ui.steps import address_of, saved, says
 from theodolite.app.workspace import Workspace
 
 BIG, SMALL, BAG = "minilm", "random:64", "wordllama"
@@ -42,115 +42,57 @@ def place(evaluated: Workspace) -> Iterator[str]:
         yield address
 
 
-def opened(visit, query: str = ""):
-    """The page with its seven points; the first visit to an app also waits for its imports."""
-    page = visit.open(f"fair-play{query}")
-    page.locator("#seeds .t-point-head").wait_for()
-    return page
-
-
-def test_with_nothing_evaluated_it_says_what_to_do(visit):
+def test_with_nothing_evaluated_it_says_what_to_do_and_does_it(visit, workspace):
     """Seven points, each with words; what can be evaluated here has a button and a command."""
-    page = opened(visit, "?encoder=random:256&encoder=random:64")
-    heads = page.locator(".t-point-head")
-    expect(heads).to_have_count(7)
+    page = visit.open("fair-play?encoder=random:256&encoder=random:64")
+    expect(page.locator(".t-point-head")).to_have_count(7)
     size = page.locator("#size")
-    expect(size).to_contain_text("64 to 256 dimensions")
-    expect(size.get_by_role("button", name="Evaluate")).to_be_visible()
+    says(size, "64 to 256 dimensions")
     size.get_by_text("The same on the command line").click()
-    command = "theodolite evaluate 'random:256 | dims:64,pca,@task'"
-    expect(size.locator(".t-command").first).to_contain_text(command)
-    expect(page.locator("#baselines")).to_contain_text("There is no bag-of-words encoder")
+    says(size.locator(".t-command").first, "theodolite evaluate 'random:256 | dims:64,pca,@task'")
+    says(page.locator("#baselines"), "There is no bag-of-words encoder")
+    page.get_by_role("button", name="Add wordllama").click()
+    expect(page.get_by_role("button", name="Add wordllama")).to_have_count(0)
+    assert workspace.store.encoders.get("wordllama") is not None
+    size.get_by_role("button", name="Evaluate").click()
+    says(page.locator("#following"), "Fairness, size")
+    address_of(page, "run=")
+    runs = [run for run in workspace.store.runs.list() if run["kind"] == "evaluate"]
+    variant = "random:256 | dims:64,pca,@task"
+    assert variant in {spec for run in runs for spec in run["spec"]["encoders"]}
+    assert workspace.store.encoders.get(variant) is None
 
 
 def test_the_advice_is_that_of_the_numbers(visitor, place):
-    """Two swap at 64 dimensions; one encoder turns the correlation."""
-    page = opened(visitor(place))
-    size = page.locator("#size")
+    """Two swap at 64 dimensions; one encoder turns the correlation; the choices are kept."""
+    visit = visitor(place)
+    page = visit.open("fair-play")
+    size, relations = page.locator("#size"), page.locator("#transfer-probing")
     expect(size.locator(".t-tag")).to_have_text("look")
-    expect(size).to_contain_text(f"{BAG} overtakes {BIG}")
-    expect(page.locator("#transfer-probing")).to_contain_text("2 of 2 correlations change sign")
+    says(size, f"{BAG} overtakes {BIG}")
+    says(relations, "2 of 2 correlations change sign", "0.09")
     expect(page.locator("#normalisation .t-tag")).to_have_text("fine")
 
-
-def test_below_six_encoders_no_correlation_is_shown(visitor, place):
-    """Unticking one takes the number away."""
-    page = opened(visitor(place))
-    relations = page.locator("#transfer-probing")
-    expect(relations).to_contain_text("0.09")
-    page.locator("#encoders .token-remove:not(.remove-all)").last.click()
-    expect(relations).to_contain_text("over 5 encoders means nothing")
-    expect(relations).not_to_contain_text("0.09")
-    expect(relations.locator(".t-evidence")).to_be_hidden()
-
-
-def test_the_keyboard_opens_the_evidence(visitor, place):
-    """Enter on its line; the picture has its numbers as a table and as CSV."""
-    page = opened(visitor(place))
-    point = page.locator("#size")
-    summary = point.locator(".t-evidence summary")
-    expect(summary).to_be_visible()
-    expect(point.locator(".t-chart").first).to_be_hidden()
-    summary.focus()
-    page.keyboard.press("Enter")
-    point.locator(".main-svg").first.wait_for()
-    point.locator(".t-chart .t-twin summary").first.click()
-    row = point.locator(".t-chart tr", has_text=BIG).first
-    expect(row).to_contain_text("384")
-    with page.expect_download() as saved:
-        point.get_by_role("button", name="Download CSV").first.click()
-    text = saved.value.path().read_text(encoding="utf-8")
-    assert text.startswith("task,encoder,dimensions,score,brought to")
-
-
-def test_a_picture_opened_late_has_the_width_of_its_card(visitor, place):
-    """It is drawn when it is seen, or its legend would lie in the picture."""
-    page = opened(visitor(place))
-    page.locator("#classifier .t-evidence summary").click()
+    expect(size.locator(".t-chart").first).to_be_hidden()
+    size.locator(".t-evidence summary").press("Enter")
+    size.locator(".main-svg").first.wait_for()
+    size.locator(".t-chart .t-twin summary").first.click()
+    says(size.locator(".t-chart tr", has_text=BIG).first, "384")
+    file = saved(page, size.get_by_role("button", name="Download CSV").first)
+    assert file.read_text("utf-8").startswith("task,encoder,dimensions,score,brought to")
+    page.locator("#classifier .t-evidence summary").click()  # drawn late, as wide as its card
     plot = page.locator("#classifier .t-plot").first
     plot.locator(".main-svg").first.wait_for()
     widths = plot.evaluate("(p) => [p._fullLayout.width, p.clientWidth]")
     assert abs(widths[0] - widths[1]) < 2
-
-
-def test_the_choices_are_in_the_address(visitor, place):
-    """A copied link shows the other projection, which was not evaluated."""
-    page = opened(visitor(place), "?projection=random")
-    expect(page.locator("#size .t-tag")).to_have_text("missing")
-    expect(page.locator("#projection input").nth(1)).to_be_checked()
-
-
-def test_the_button_queues_what_is_missing(visit, workspace):
-    """The variants of one size, not listed; the run is followed on the page."""
-    page = opened(visit, "?encoder=random:256&encoder=random:64")
-    page.locator("#size").get_by_role("button", name="Evaluate").click()
-    expect(page.locator("#following")).to_contain_text("Fairness, size")
-    address_of(page, "run=")
-    runs = [run for run in workspace.store.runs.list() if run["kind"] == "evaluate"]
-    specs = {spec for run in runs for spec in run["spec"]["encoders"]}
-    assert "random:256 | dims:64,pca,@task" in specs
-    assert workspace.store.encoders.get("random:256 | dims:64,pca,@task") is None
-
-
-def test_a_baseline_is_added_with_one_press(visit, workspace):
-    """It is ticked, and the point no longer asks for it."""
-    page = opened(visit, "?encoder=random:256&encoder=random:64")
-    page.get_by_role("button", name="Add wordllama").click()
-    expect(page.locator("#baselines")).to_contain_text("wordllama")
-    expect(page.get_by_role("button", name="Add wordllama")).to_have_count(0)
-    assert workspace.store.encoders.get("wordllama") is not None
-    workspace.store.encoders.remove("wordllama")
-
-
-@pytest.mark.parametrize(("size", "dark"), LOOKS)
-def test_it_fits_with_everything_open(visitor, place, size, dark):
-    """Nothing scrolls sideways, and every point's head is one line."""
-    visit = visitor(place, dark=dark, size=size)
-    page = opened(visit)
-    for summary in page.locator(".t-evidence:visible summary").all():
-        summary.click()
-    page.locator("#transfer-probing .main-svg").first.wait_for()
-    visit.picture(f"fair-play-{size[0]}-{'dark' if dark else 'light'}")
-    assert not visit.scrolls_sideways()
+    visit.fits("fair-play")
     heights = page.locator(".t-point-head").evaluate_all("all => all.map(e => e.offsetHeight)")
     assert max(heights) < 34
+
+    page.locator("#encoders .token-remove:not(.remove-all)").last.click()
+    says(relations, "over 5 encoders means nothing")
+    expect(relations).not_to_contain_text("0.09")
+    expect(relations.locator(".t-evidence")).to_be_hidden()
+    page = visit.open("fair-play?projection=random")
+    expect(size.locator(".t-tag")).to_have_text("missing")
+    expect(page.locator("#projection input").nth(1)).to_be_checked()

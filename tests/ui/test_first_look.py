@@ -1,15 +1,12 @@
 """Every page: the thing first, in the same frame, without a complaint, for everybody.
 
-A page is opened once and seen at three sizes. What people came for has the class `t-answer`. The
-table of where it begins and how much of the first screen it has is printed (`pytest -s`) and kept
-among the pictures.
+A page is opened once and seen at three sizes. What people came for has the class `t-answer`.
 """
 
 from __future__ import annotations
 
 import importlib.util
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +14,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.ui.conftest import ARTIFACTS, NARROW, WIDE
+from tests.ui.conftest import NARROW, WIDE
 from theodolite.app.ui import PAGES, RAIL
 
 MIDDLE = (1024, 768)
@@ -63,23 +60,6 @@ Seen = dict[tuple[int, int], Answer | None]
 
 
 @pytest.fixture(scope="module")
-def table() -> Iterator[dict[str, Seen]]:
-    """What was measured, printed at the end."""
-    found: dict[str, Seen] = {}
-    yield found
-    sizes = (WIDE, MIDDLE, NARROW)
-    lines = [f"{'page':16}" + "".join(f"{f'{w} x {h}':>20}" for w, h in sizes)]
-    for path, seen in found.items():
-        cells = (seen.get(size) for size in sizes)
-        words = (f"{a.top:.0f} px, {a.share:.0%}" if a else "none" for a in cells)
-        lines.append(f"{path or 'overview':16}" + "".join(f"{text:>20}" for text in words))
-    text = "\n".join(lines)
-    print(f"\nWhere the answer begins, and its share of the first screen\n{text}")  # noqa: T201
-    ARTIFACTS.mkdir(parents=True, exist_ok=True)
-    (ARTIFACTS / "first-look.txt").write_text(text + "\n", encoding="utf-8")
-
-
-@pytest.fixture(scope="module")
 def axe() -> str | None:
     """The script of axe-core; CI must have it."""
     spec = importlib.util.find_spec("axe_playwright_python")
@@ -90,7 +70,7 @@ def axe() -> str | None:
 
 
 @pytest.mark.parametrize("module", PAGES, ids=[page.PATH or "overview" for page in PAGES])
-def test_a_page_answers_first_and_fits(visitor, site, module, table, axe):
+def test_a_page_answers_first_and_fits(visitor, site, module, axe):
     """Its answer is in the first screen; it fits every window; nothing is wrong with it for axe.
 
     No error, no request elsewhere, no sideways scrolling, its line of the rail marked, one heading.
@@ -103,7 +83,7 @@ def test_a_page_answers_first_and_fits(visitor, site, module, table, axe):
     expect(page.locator("h1")).to_have_count(1)
     page.wait_for_function(f"({MEASURE})()?.height > {LEAST}")
     page.wait_for_function("document.fonts.status === 'loaded'")
-    seen = table.setdefault(path, {})
+    seen: Seen = {}
     for size in (WIDE, MIDDLE, NARROW):
         page.set_viewport_size({"width": size[0], "height": size[1]})
         found = page.evaluate(MEASURE)

@@ -1,7 +1,7 @@
 """A newcomer's whole path, in a browser, on real data: launch, add, evaluate, compare, look.
 
 The first walk is on a few pairs of each set, so that it takes no minutes; the second, a long one,
-is on all of them, and on the clock: beside other tests no second means anything.
+is on all of them.
 The app is the command that the README names, in a process of its own with its worker; the second
 walk kills all of them with SIGKILL, several times, while they work.
 """
@@ -13,7 +13,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -22,8 +21,9 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.fakes.terminals import heed_interrupts
-from tests.ui.addresses import address_of
 from tests.ui.conftest import Visit
+from tests.ui.steps import address_of, says
+from tests.waiting import wait_until
 from theodolite.engine.datasets.senteval import PLACES, downstream
 from theodolite.store import Store
 
@@ -31,8 +31,6 @@ pytestmark = pytest.mark.data
 TASKS = {"STSBenchmark": 0, "SICKRelatedness": 1}
 """What is evaluated, and how many lines of heads its files have."""
 FEW = 100
-FIRST_RESULTS = 30.0  # seconds from the first page to the first number on it
-ALL_RESULTS = 600_000  # milliseconds; the cores of a test machine are few and busy
 
 
 class App:
@@ -83,7 +81,7 @@ class App:
         """End it as Ctrl+C does."""
         if self.process is not None and self.process.poll() is None:
             self.process.send_signal(signal.SIGINT)
-            self.process.wait(timeout=60)
+            self.process.wait()
 
 
 @pytest.fixture
@@ -109,16 +107,11 @@ def small_app(tmp_path: Path, data_root: Path) -> Iterator[App]:
     made.stop()
 
 
-def ready(page: Page, *texts: str) -> None:
-    """Wait until the page says each of these."""
-    for text in texts:
-        expect(page.locator("body")).to_contain_text(text, timeout=ALL_RESULTS)
-
-
-def first_number(page: Page, patience: float) -> None:
-    """Wait, so many milliseconds at most, until the overview tells what random words are worth."""
+def first_number(store: Store, page: Page) -> None:
+    """Wait until the overview tells what random words are worth."""
+    wait_until(lambda: store.results.table(encoders=["random:256"]))
     cell = page.locator(".t-heat-table tbody tr", has_text="random:256").locator("td.t-more").first
-    expect(cell).to_have_text("26.18", timeout=patience)  # on StarterSTS
+    expect(cell).to_have_text("26.18")  # on StarterSTS
 
 
 def pick_tasks(page: Page) -> None:
@@ -135,15 +128,16 @@ def pick_tasks(page: Page) -> None:
 def test_from_the_first_page_to_the_last(small_app: App, visitor: Callable[..., Visit]) -> None:
     """Everything the first hour holds, each step as a person would take it."""
     visit = visitor(small_app.start())
+    store = Store.open(small_app.store)
 
     # The overview fills by itself.
-    first_number(visit.open(), ALL_RESULTS)
+    first_number(store, visit.open())
 
     # They add an encoder of their own.
     page = visit.open("encoders")
     page.get_by_label("Spec", exact=True).fill("wordllama | center:starter | normalise")
     page.get_by_role("button", name="Add encoder").click()
-    ready(page, "wordllama | center:starter | normalise")
+    says(page.locator("body"), "wordllama | center:starter | normalise")
 
     # They evaluate it, and close the tab while it runs.
     page = visit.open("evaluate?encoder=wordllama+%7C+center%3Astarter+%7C+normalise")
@@ -155,22 +149,21 @@ def test_from_the_first_page_to_the_last(small_app: App, visitor: Callable[..., 
     # They come back to the same address and find it done.
     visit = visitor(small_app.url)
     page = visit.open(address)
-    ready(page, "Results", "Compare them")
-    expect(page.locator("table", has_text="SICKRelatedness")).to_be_visible(timeout=ALL_RESULTS)
+    wait_until(lambda: not store.runs.list(["queued", "running"]))
+    says(page.locator("body"), "Results", "Compare them")
+    expect(page.locator("table", has_text="SICKRelatedness")).to_be_visible()
 
     # They see which differences are real.
-    ready(visit.open(), "minilm")
-    store = Store.open(small_app.store)
-    wait_until(lambda: not store.runs.list(["queued", "running"]))
+    says(visit.open().locator("body"), "minilm")
     page = visit.open("compare?encoder=wordllama&encoder=random%3A256&encoder=minilm")
-    ready(page, "STSBenchmark", "SICKRelatedness", "better", str(FEW))
+    says(page.locator("body"), "STSBenchmark", "SICKRelatedness", "better", str(FEW))
 
     # They search with both, and look at the cosines.
     page = visit.open("search?q=A+telescope+shows+the+moons&encoder=minilm&encoder=wordllama")
-    expect(page.locator("#hits")).to_contain_text("moon", timeout=60_000)
+    says(page.locator("#hits"), "moon")
     page = visit.open("distributions?encoder=minilm&encoder=wordllama")
-    page.wait_for_selector(".main-svg >> nth=0", timeout=60_000)
-    ready(page, "Two random sentences have cosine")
+    page.wait_for_selector(".main-svg >> nth=0")
+    says(page.locator("body"), "Two random sentences have cosine")
     assert [run["state"] for run in store.runs.list()] == ["done"] * 7
     assert store.check() == []
 
@@ -179,9 +172,9 @@ def test_from_the_first_page_to_the_last(small_app: App, visitor: Callable[..., 
 def test_nothing_is_lost_when_everything_is_killed(app: App, visitor: Callable[..., Visit]) -> None:
     """Child, worker and app get SIGKILL while they work; each result is there, once."""
     page = visitor(app.start()).open()
-    first_number(page, 1000 * FIRST_RESULTS)
-    page.goto("about:blank")  # what a page says of an app that was killed is no fault
     store = Store.open(app.store)
+    first_number(store, page)
+    page.goto("about:blank")  # what a page says of an app that was killed is no fault
     wait_until(lambda: len(store.results.table()) >= 2)
     for module in (
         "theodolite.app.jobs.child",
@@ -205,11 +198,3 @@ def test_nothing_is_lost_when_everything_is_killed(app: App, visitor: Callable[.
     assert store.check() == []
     page = visitor(app.url).open()
     expect(page.locator(".t-heat-table")).not_to_contain_text("waiting")
-
-
-def wait_until(condition: Callable[[], bool], seconds: float = ALL_RESULTS / 1000) -> None:
-    """Look again and again until it holds."""
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.2)

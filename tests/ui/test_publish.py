@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import io
 import re
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote
 
-import pandas as pd
 import pytest
 from playwright.sync_api import expect
 
 from tests.fakes import folder as data_folder
 from tests.fakes.results import invent
 from tests.fakes.stores import starter_store
-from tests.ui.conftest import LOOKS, served
+from tests.ui.conftest import NARROW, served
+from tests.ui.maps import table
+from tests.ui.steps import saved, says, stays_text
 from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.pages.evaluate.results import evaluated
 from theodolite.app.pages.map import service as maps
@@ -25,6 +26,7 @@ from theodolite.app.workspace import Workspace
 
 NAMES = ("random:256", "random:64", "wordllama")
 QUERY = "&".join(f"encoder={name}" for name in NAMES)
+RAIL = ["Overview", "Compare", "Board", "Search", "Map", "Two spaces", "Geometry", "Decode"]
 PROBE = "<xss-probe><img src=x onerror=window.pwned=1></script><script>window.pwned=2</script>"
 READY = {
     "": "#scores tbody tr",
@@ -76,99 +78,80 @@ def frozen(evaluated_here: Workspace, web: tuple[Path, str]) -> str:
 
 @pytest.mark.parametrize("path", READY)
 def test_a_frozen_page_says_what_the_live_one_says(visitor, live, frozen, path):
-    """Finding, table, verdicts, intervals and notes, letter by letter."""
-    pages = [visitor(address).open(f"{path}?{QUERY}" if path else "") for address in (live, frozen)]
+    """Finding, table, verdicts, intervals and notes, letter by letter; in its own style sheet.
+
+    Its links lead to what is there.
+    """
+    visits = [visitor(address) for address in (live, frozen)]
     seen = []
-    for page in pages:
+    for visit in visits:
+        page = visit.open(f"{path}?{QUERY}" if path else "")
         page.wait_for_selector(READY[path])
         if path in ("compare", "board"):  # the ranks come last
             expect(page.locator("#ranks, #apart").first).not_to_be_empty()
-        seen.append([text for text in page.evaluate(SHOWN) if text])
-    ours, theirs = (set(texts) for texts in seen)
+        seen.append({text for text in page.evaluate(SHOWN) if text})
+    ours, theirs = seen
     # Where a run would help, the live page has a link to where it is begun, or says what it lacks.
     help_wanted = re.compile("Measure|Evaluate|Compare at one size|has its data here")
-    missing = {text for text in ours - theirs if not help_wanted.search(text)}
     assert len(theirs) > 3
-    assert missing == set()
-
-
-@pytest.mark.parametrize(("size", "dark"), LOOKS)
-@pytest.mark.parametrize("path", READY)
-def test_a_frozen_page_fits_its_window(visitor, frozen, path, size, dark):
-    """In its own style sheet, light and dark; nothing sticks out."""
-    visit = visitor(frozen, dark=dark, size=size)
-    page = visit.open(path)
-    page.wait_for_selector(READY[path])
-    visit.picture(f"frozen-{path or 'overview'}-{size[0]}-{'dark' if dark else 'light'}")
-    assert not visit.scrolls_sideways()
-    assert page.evaluate("document.body.classList.contains('dark')") == dark
+    assert {text for text in ours - theirs if not help_wanted.search(text)} == set()
+    visits[1].fits(f"frozen-{path or 'overview'}")
     assert page.evaluate("document.fonts.check('16px \"IBM Plex Sans\"')")
+    for url in page.locator("a[href]").evaluate_all("links => links.map((a) => a.href)"):
+        assert page.request.get(url.partition("#")[0]).ok, url
 
 
-@pytest.mark.parametrize(
-    ("live", "left"),
-    [
-        (
-            '<p>To see. <a href="./data">Add one</a>, or <a href="./encoders">bring data</a>.</p>',
-            "To see.",
-        ),
-        (
-            '<p>Seen. <a href="./data">Add <b>one</b></a> to have <b>this</b> now. More.</p>',
-            "Seen. More.",
-        ),
-        (
-            '<p>See <a href="./data">Data</a>, or <a href="./encoders">Encoders</a>.</p>',
-            "See Data, or Encoders.",
-        ),
-        ('<p>None yet. <a href="./data">Add one</a></p>', "None yet."),
-        ('<p><a href="./data">Add</a><span>one</span></p>', "one"),
-        ('<ul class="t-tour"><li><a href="./data">Data</a><small>yours</small></li></ul>', ""),
-    ],
-    ids=range(6),
-)
-def test_a_sentence_that_begins_with_a_link_to_nowhere_goes_whole(visitor, frozen, live, left):
+def test_a_sentence_that_begins_with_a_link_to_nowhere_goes_whole(visitor, frozen):
     """What cannot be done here is not said by half; a link within a sentence leaves its words."""
     page = visitor(frozen).open()
-    said = """html => {
-      const place = document.body.appendChild(document.createElement("div"));
-      place.innerHTML = html;
-      return new Promise((resolve) => setTimeout(() => resolve(place.innerText), 50));
-    }"""
-    assert " ".join(page.evaluate(said, live).split()) == left
+    data, encoders = '<a href="./data">Add', '<a href="./encoders">'
+    for html, left in (
+        (f"<p>To see. {data} one</a>, or {encoders}bring data</a>.</p>", "To see."),
+        (f"<p>Seen. {data} <b>one</b></a> to have <b>this</b> now. More.</p>", "Seen. More."),
+        (f"<p>See {data}</a>, or {encoders}Encoders</a>.</p>", "See Add, or Encoders."),
+        (f"<p>None yet. {data} one</a></p>", "None yet."),
+        (f"<p>{data}</a><span>one</span></p>", "one"),
+        (f'<ul class="t-tour"><li>{data}</a><small>yours</small></li></ul>', ""),
+    ):
+        page.evaluate(
+            "(html) => { document.querySelector('#probe')?.remove(); const place = "
+            "document.body.appendChild(document.createElement('div')); place.id = 'probe'; "
+            "place.innerHTML = html; }",
+            html,
+        )
+        expect(page.locator("#probe")).to_have_text(left, use_inner_text=True)
 
 
-def test_a_score_opens_its_numbers_and_says_its_interval(visitor, frozen):
-    """As on the live page, out of a file; the address opens it again."""
+def test_scores_and_tabs_live_on(visitor, frozen):
+    """A score opens its numbers; ranks with the tasks drawn too; a chart with its numbers."""
     page = visitor(frozen).open()
     cell = page.locator("#scores tbody tr", has_text="random:256").locator("td").first
     cell.hover()
-    expect(page.locator("#t-heat-tip")).to_contain_text(
-        re.compile(r"95 % interval\s*[\d.]+ to [\d.]+")
-    )
+    says(page.locator("#t-heat-tip"), re.compile(r"95 % interval\s*[\d.]+ to [\d.]+"))
     cell.click()
-    card = page.locator("#result section")
-    expect(card).to_contain_text("Protocol")
-    assert page.get_by_role("button", name="Remove").count() == 0
-    title = card.locator("h2").inner_text()
+    title = page.locator("#result section h2")
+    says(page.locator("#result section"), "Protocol")
+    opened = title.inner_text()
     page.reload()
-    expect(page.locator("#result h2").first).to_have_text(title)
-
-
-def test_tabs_and_choices_of_compare_live_on(visitor, frozen):
-    """Ranks with the tasks drawn too: another interval, and the address keeps it."""
-    page = visitor(frozen).open("compare")
+    expect(title).to_have_text(opened)
+    page.locator("#headline").get_by_role("link", name="Compare").click()
+    page.wait_for_selector("#forest .main-svg")
+    page.locator("#forest summary").click()
+    button = page.locator("#forest .t-twin").get_by_role("button", name="Download CSV")
+    assert "random:64" in saved(page, button).read_text()
     page.get_by_role("link", name="Ranks").click()
-    ranks = page.locator("#ranks")
-    expect(ranks).to_be_visible()
     expect(page.locator("#comparison")).to_be_hidden()
-    first = ranks.inner_text()
     page.get_by_text("Resample examples and tasks").click()
-    expect(ranks).not_to_have_text(first)
-    expect(ranks).to_contain_text("3 tasks are few to resample")
+    says(page.locator("#ranks"), "3 tasks are few to resample")
     page.reload()
-    expect(page.locator("#ranks")).to_contain_text("3 tasks are few to resample")
+    says(page.locator("#ranks"), "3 tasks are few to resample")
     page.get_by_role("link", name="Stability").click()
-    expect(page.locator("#stability")).to_contain_text("leads")
+    says(page.locator("#stability"), "leads")
+    page = visitor(frozen).open("board")
+    expect(page.locator("#board tbody tr").first).to_be_visible()
+    expect(page.locator("#board tbody button")).to_have_count(0)  # what opens nothing is none
+    page.get_by_text("Types", exact=True).click()
+    says(page.locator("#board thead"), "Transfer")
 
 
 @pytest.mark.parametrize(
@@ -206,16 +189,6 @@ def test_a_choice_made_while_the_page_loads_is_answered(
     assert query in page.url
 
 
-def test_a_chart_is_drawn_and_its_numbers_saved(visitor, frozen):
-    """By the same script, under a policy that lets nothing be evaluated."""
-    page = visitor(frozen).open("compare")
-    page.wait_for_selector("#forest .main-svg")
-    page.locator("#forest summary").click()
-    with page.expect_download() as saved:
-        page.locator("#forest .t-twin").get_by_role("button", name="Download CSV").click()
-    assert "random:64" in Path(saved.value.path()).read_text()
-
-
 def test_a_map_answers_out_of_its_files(visitor, frozen, evaluated_here):
     """Its neighbours are those of the live page; words are found, points taken away as a table."""
     name = "random:64"
@@ -225,7 +198,7 @@ def test_a_map_answers_out_of_its_files(visitor, frozen, evaluated_here):
     expect(page.locator(".t-map-said")).to_contain_text("960 points, 1 found")
     assert page.locator(".t-views select option:checked").inner_text().startswith(name)
     page.get_by_role("button", name="Select what was found").click()
-    assert pd.read_csv(io.BytesIO(table_of(page)))["sentence"].tolist() == [first["text"]]
+    assert table(page)["sentence"].tolist() == [first["text"]]
     page.get_by_label("Selected", exact=True).get_by_role("button", name=first["text"]).click()
     card = page.get_by_label("The open point")
     rows = card.locator("tbody tr")
@@ -241,13 +214,6 @@ def test_a_map_answers_out_of_its_files(visitor, frozen, evaluated_here):
     expect(page.locator(".t-map-said")).to_contain_text("960 points")
 
 
-def table_of(page) -> bytes:
-    """What is selected on a map, as it is saved."""
-    with page.expect_download() as waiting:
-        page.get_by_label("Save", exact=True).select_option("CSV")
-    return Path(waiting.value.path()).read_bytes()
-
-
 def test_two_spaces_and_geometry_are_drawn(visitor, frozen):
     """Side by side or as one map that moves; charts of what was evaluated."""
     page = visitor(frozen).open("spaces")
@@ -258,42 +224,7 @@ def test_two_spaces_and_geometry_are_drawn(visitor, frozen):
     page.goto(f"{frozen}/geometry")
     expect(page.locator("#numbers tbody")).to_contain_text("random:64")
     page.wait_for_selector("#spectrum .main-svg")
-
-
-def test_links_lead_to_what_is_there(visitor, frozen):
-    """Rail and text; what would lead to a page that stayed at home is gone, sentences are whole."""
-    page = visitor(frozen).open()
-    assert page.locator("#t-rail nav a").all_inner_texts() == [
-        "Overview",
-        "Compare",
-        "Board",
-        "Search",
-        "Map",
-        "Two spaces",
-        "Geometry",
-        "Decode",
-    ]
-    page.locator("#headline").get_by_role("link", name="Compare").click()
-    expect(page.locator("#headline h2")).to_contain_text("Against")
-    for path, ready in READY.items():
-        page.goto(f"{frozen}/{path}")
-        page.wait_for_selector(ready)
-        for url in page.locator("a[href]").evaluate_all("links => links.map((a) => a.href)"):
-            assert page.request.get(url.partition("#")[0]).ok, url
-    page.goto(f"{frozen}/compare")
-    warnings = page.locator("#cautions li")
-    expect(warnings.first.get_by_role("link")).to_have_text("Compare at one size")
-    expect(warnings.last.get_by_role("link")).to_have_count(0)
-
-
-def test_a_cell_that_opens_nothing_is_no_button(visitor, frozen):
-    """Examples behind a score of the board are worked out live."""
-    page = visitor(frozen).open("board")
-    expect(page.locator("#board tbody tr").first).to_be_visible()
-    expect(page.locator("#board tbody button")).to_have_count(0)
-    assert "Click a score" not in page.locator("#board").inner_text()
-    page.get_by_text("Types", exact=True).click()
-    expect(page.locator("#board thead")).to_contain_text("Transfer")
+    assert page.locator("#t-rail nav a").all_inner_texts() == RAIL
 
 
 def test_hostile_texts_and_names_are_shown_as_text(visitor, web, tmp_path):
@@ -319,6 +250,45 @@ def test_hostile_texts_and_names_are_shown_as_text(visitor, web, tmp_path):
     for path in ("", "compare", "board", "fair-play"):
         page = visitor(f"{address}/hostile").open(path)
         page.wait_for_selector(READY[path])
-        expect(page.locator("#t-main")).to_contain_text("<xss-probe>")
-        assert page.locator("xss-probe, img[src=x]").count() == 0
-        assert page.evaluate("window.pwned") is None
+        says(page.locator("#t-main"), "<xss-probe>")
+        stays_text(page)
+
+
+# The panel Publish: what would leave with a page, listed and accepted, then a ZIP that opens.
+
+
+def test_a_page_is_published_as_it_is_seen(visitor, site, web):
+    """By keyboard; the list comes before the file, and what is unpacked shows the same page."""
+    root, address = web
+    page = visitor(site).open("compare?encoder=random:256&encoder=random:64&view=ranks")
+    expect(page.locator("#ranks")).to_contain_text("random:256")
+    page.get_by_role("button", name="Publish").press("Enter")
+    panel = page.get_by_role("dialog", name="Publish")
+    expect(panel.get_by_label("This page, as it is now")).to_be_checked()
+    expect(panel.get_by_role("link", name="download")).to_have_count(0)
+    panel.get_by_role("button", name="List what would leave").press("Enter")
+    rows = panel.locator("tbody tr")
+    expect(rows.last).to_contain_text("total")
+    expect(rows.filter(has_text="encoder")).to_have_count(2)
+    expect(panel.locator("pre")).to_contain_text("theodolite publish FOLDER '--view=compare?")
+    with page.expect_download() as saved:
+        panel.get_by_role("link", name="Accept, and download the ZIP").click()
+    with zipfile.ZipFile(saved.value.path()) as packed:
+        packed.extractall(root / "unpacked")
+    page.keyboard.press("Escape")
+    expect(panel).to_have_count(0)
+    frozen = visitor(f"{address}/unpacked/theodolite-site").open()
+    expect(frozen.locator("#ranks")).to_contain_text("random:256")
+    assert "/compare/?" in frozen.url
+
+
+def test_the_panel_fits_a_phone(visitor, site):
+    """A page with nothing of its own to freeze offers all the others."""
+    page = visitor(site, size=NARROW, dark=True).open("jobs")
+    page.get_by_role("button", name="Pages").click()
+    page.get_by_role("button", name="Publish").click()
+    panel = page.get_by_role("dialog", name="Publish")
+    expect(panel.get_by_label("This page, as it is now")).to_be_disabled()
+    expect(panel.get_by_label("All pages")).to_be_checked()
+    box = panel.bounding_box()
+    assert 0 <= box["x"] and box["x"] + box["width"] <= NARROW[0]

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser as Chromium
 from playwright.sync_api import Page, Playwright
 
 from tests.fakes.browser import wait_for
-from tests.ui.conftest import FLAGS
+from tests.ui.conftest import FLAGS, PATIENCE
 from theodolite.app import ui
 from theodolite.app.desktop import window
 from theodolite.app.desktop.browsers import Browser
@@ -54,7 +54,7 @@ def test_the_window_has_no_bars_and_keeps_its_size(
     for _ in range(2):
         with window.opened(browser, f"{site}/", tmp_path) as shown:
             chromium, page = shown_by(playwright, tmp_path / "1")
-            page.wait_for_selector(".t-header", timeout=60_000)
+            page.wait_for_selector(".t-header")
             assert page.evaluate("matchMedia('(display-mode: standalone)').matches")
             sizes.append(size_of(page))
             devtools = page.context.new_cdp_session(page)
@@ -78,7 +78,7 @@ def test_it_can_be_installed_behind_a_login(
         tmp_path / "profile", executable_path=path, args=list(FLAGS)
     )
     page = context.pages[0]
-    page.set_default_timeout(60_000)
+    page.set_default_timeout(PATIENCE)
     page.goto(demo.local_url)
     page.get_by_label("username").wait_for()
     assert faults(page) == []

@@ -1,0 +1,17 @@
+"""Waiting for what other processes do: for a state, however long a busy machine takes."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+PATIENCE = 600.0
+"""Seconds after which something is taken to have gone wrong."""
+
+
+def wait_until(condition: Callable[[], object]) -> None:
+    """Look again and again until it holds."""
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end, "waited in vain"
+        time.sleep(0.05)
