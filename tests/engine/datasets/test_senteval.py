@@ -172,7 +172,12 @@ PAIRS, GOLD = "STS.input.images.txt", "STS.gs.images.txt"
         (PAIRS, "a\tb\ncaf\u00e9\td\ne\tf\n".encode("latin-1"), "damaged", "line 2, byte 4"),
         (PAIRS, b"a\tb\nc\ne\tf\n", "damaged", f"{PAIRS}, line 2: 1 tab"),
         (PAIRS, b"a\tb\nc\0\td\ne\tf\n", "damaged", f"{PAIRS}, line 2"),
-        (f"{PAIRS}.gz", gzip.compress(b"a\tb\nc\td\ne\tf\n", mtime=0)[:-12], "damaged", f"{PAIRS}.gz"),
+        (
+            f"{PAIRS}.gz",
+            gzip.compress(b"a\tb\nc\td\ne\tf\n", mtime=0)[:-12],
+            "damaged",
+            f"{PAIRS}.gz",
+        ),
         (GOLD, b"1\n2\nhigh\n", "damaged", f"{GOLD}, line 3: the score 'high'"),
         (GOLD, b"1\ninf\n3\n", "damaged", f"{GOLD}, line 2: the score 'inf'"),
         (GOLD, b"1\n2\n", "mismatch", f"{PAIRS} has 3 lines"),
