@@ -74,10 +74,10 @@ def test_uploads_stay_text_and_large_ones_are_encoded_in_the_background(visit, w
     many = bring(workspace, tmp_path, "many", [f"number {i} of many" for i in range(600)])
     page = visit.open(f"search?encoder=random:256&in={many}&q=number+7")
     says(column, "600 sentences")
-    assert not [r for r in workspace.store.runs.list() if r["kind"] == "encode"]
+    assert not [r for r in workspace.store.runs.list() if r["spec"].get("dataset") == many]
     page.locator("#search-button").click()
     says(column, "waiting for its turn")
-    run = next(r for r in workspace.store.runs.list() if r["kind"] == "encode")
+    (run,) = [r for r in workspace.store.runs.list() if r["spec"].get("dataset") == many]
     workspace.store.runs.start(run["id"], 1, "local-0", ["many"])
     workspace.load("random:256").encode(workspace.catalog.sentences(many)[0])
     workspace.store.runs.finish(run["id"], 1, "done")
