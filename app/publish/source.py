@@ -18,7 +18,12 @@ import theodolite
 
 DATA = {
     "app": ("**/*.js", "**/*.css", "**/*.svg", "**/*.png", "examples/*.json", "examples/*.npz"),
-    "engine": ("datasets/starter/**/*", "decoding/shipped/**/*", "protocols/*.csv"),
+    "engine": (
+        "datasets/starter/**/*",
+        "decoding/shipped/**/*",
+        "protocols/*.csv",
+        "training/*.toml",
+    ),
     "store": (),
 }
 """Data files of our packages, as in pyproject.toml."""

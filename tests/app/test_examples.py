@@ -14,7 +14,6 @@ from theodolite.app import decoders
 from theodolite.app.examples import results, shipped
 from theodolite.app.pages.board import leaks, similarity
 from theodolite.app.pages.choose import example as choose
-from theodolite.app.pages.choose import page as choosing
 from theodolite.app.pages.compare import views as compare_views
 from theodolite.app.pages.curate import service as curation
 from theodolite.app.pages.curate.page import CONTROLS as CURATED
@@ -158,7 +157,7 @@ def test_the_session_the_sheet_and_the_leaks_are_of_these_encoders(fresh):
     (pair,) = kept.answer["pairs"]
     assert pair["verdict"] == "minilm" and len(pair["path"]) == kept.answer["marks"] + 1
     sheet = choose.read(fresh)
-    assert sheet is not None and sheet["data"] == choosing.EXAMPLE
+    assert sheet is not None and sheet["data"] == choose.DATA
     assert [row["encoder"] for row in sheet["encoders"]] == list(STARTER_ENCODERS[::-1])
     assert sheet["best"]["encoder"] == "minilm" and sheet["cheapest"]["dtype"] == "int8"
     assert sheet["machine"] == "the machine it was made on"

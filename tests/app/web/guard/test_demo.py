@@ -12,6 +12,7 @@ from gradio.state_holder import SessionState
 from gradio.utils import get_upload_folder
 
 from tests.app.web.guard.test_nonsense import config, handlers, sent
+from tests.errors import refused
 from tests.store.test_reading import files
 from theodolite.app import ui
 from theodolite.app.pages.encoders import service as encoders
@@ -114,7 +115,7 @@ def test_no_encoder_is_loaded_that_is_not_listed(demo: Workspace, spec: str) -> 
         demo.load(spec)
     with pytest.raises(UserError, match="would be sent"):
         demo.load("api:http://127.0.0.1:9/v1#model")
-    with pytest.raises(UserError, match="not fetched here"):
+    with refused("denied"):
         demo.catalog.load("hub:owner/name@main/file.csv")
 
 

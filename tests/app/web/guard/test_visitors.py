@@ -17,6 +17,7 @@ from typing import Any
 import httpx
 import pytest
 
+from tests.errors import refused
 from theodolite.app import ui
 from theodolite.app.pages.data import service as data
 from theodolite.app.pages.encoders import service as encoders
@@ -120,7 +121,7 @@ def test_only_listed_encoders_are_loaded(looking: Workspace, spec: str) -> None:
 
 def test_nothing_is_fetched_from_the_hub(looking: Workspace) -> None:
     """A data set of the hub is refused before anyone is asked for it."""
-    with pytest.raises(UserError, match="not fetched here"):
+    with refused("denied"):
         looking.catalog.load("hub:owner/name@main/file.csv")
 
 
