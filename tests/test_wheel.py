@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -41,7 +42,13 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return site
 
 
-@pytest.mark.slow
+def test_mypy_looks_where_an_editable_installation_links() -> None:
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    tree = f"build/__editable__.theodolite-{settings['project']['version']}-py3-none-any"
+    assert settings["tool"]["mypy"]["mypy_path"] == tree
+    assert f"links={tree}/theodolite" in (ROOT / ".ci" / "run").read_text()
+
+
 def test_the_wheel_has_one_top_level_name(site: Path) -> None:
     assert {path.name for path in site.iterdir() if not path.name.endswith(".dist-info")} == {
         "theodolite"
@@ -56,7 +63,6 @@ def test_the_wheel_has_one_top_level_name(site: Path) -> None:
         assert (site / path).is_file(), name
 
 
-@pytest.mark.slow
 def test_it_starts_beside_files_that_are_called_as_its_parts_are(
     site: Path, tmp_path: Path
 ) -> None:
