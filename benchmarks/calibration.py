@@ -49,6 +49,9 @@ TASKS = (
     "tatoeba/tam-eng",
     "summeval",
     "MRPC@senteval-sklearn",
+    "TREC@senteval-mlp",
+    "SICKRelatedness-finetune",
+    "ImageCaptionRetrieval",
 )
 """Of every type of task, the smallest of the data folder, and those whose verdicts were wrong."""
 ENCODERS, SUITES = (5, 11, 30), (1, 51, 100)
