@@ -222,8 +222,6 @@ def plain_errors(command: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
-        from theodolite.app.workspace import default_store
-        from theodolite.engine.errors import UserError
         from theodolite.store.errors import StoreError
 
         store = kwargs.get("store")
@@ -341,8 +339,6 @@ EncodersArgument = Annotated[
 
 def check_writable(file: Path) -> None:
     """Check that a file can be written, before anything is computed for it."""
-    from theodolite.engine.errors import UserError
-
     if file.is_dir() or not os.access(file if file.exists() else file.absolute().parent, os.W_OK):
         raise UserError(
             f"{str(file)!r} cannot be written.",

@@ -19,7 +19,7 @@ let data = null;
 let order = []; // places of the rows as they are shown
 let sorted = null; // [column, from the best down]
 let seen = ""; // the part that is drawn
-let noted = []; // columns of which a cell has something small beside its number: all keep its place
+let hasNote = []; // columns of which a cell has something small beside its number: all keep its place
 
 const number = (text) => Number.parseFloat(text.replace("−", "-").replaceAll(",", ""));
 const name = (place) => data.rows[place][0];
@@ -52,7 +52,7 @@ function cell([text, css, title, bold, small], column, row) {
     shown = el("button", { type: "button", tabindex: "-1" }, shown);
     shown.addEventListener("click", () => trigger("select", { row, column: data.heads[column][4] ?? data.heads[column][0] }));
   }
-  return el("td", { class: css || null, title: title || null, "aria-colindex": column + 1 }, shown, noted[column] ? el("small", {}, small ?? "") : null);
+  return el("td", { class: css || null, title: title || null, "aria-colindex": column + 1 }, shown, hasNote[column] ? el("small", {}, small ?? "") : null);
 }
 
 // The place of what has the focus among rows and columns, to be found again once they are drawn anew.
@@ -102,7 +102,7 @@ function fill() {
   region.hidden = reading.hidden = pressing.hidden = !data;
   save.hidden = !data?.file;
   if (!data) return;
-  noted = data.heads.map((_, column) => column > 0 && data.rows.some(([, , cells]) => cells[column - 1][4]));
+  hasNote = data.heads.map((_, column) => column > 0 && data.rows.some(([, , cells]) => cells[column - 1][4]));
   region.setAttribute("aria-label", data.label);
   said.textContent = data.reading;
   pressing.textContent = data.pressing;
@@ -117,7 +117,7 @@ function fill() {
 // A column a head, and beside those whose cells say over how much they are, what they say.
 save.addEventListener("click", () => {
   const columns = data.heads.map((_, column) => column).slice(1);
-  const line = (first, second, at, more) => [first, second, ...columns.flatMap((column) => (noted[column] ? [at(column), more(column)] : [at(column)]))];
+  const line = (first, second, at, more) => [first, second, ...columns.flatMap((column) => (hasNote[column] ? [at(column), more(column)] : [at(column)]))];
   const plain = (text) => text.replace("−", "-").replace(/^–$/, "");
   download(data.file, csv([
     line(data.heads[0][0], "about", (column) => data.heads[column][0], (column) => `${data.heads[column][0]}: over`),

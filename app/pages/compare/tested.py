@@ -121,7 +121,7 @@ def of_means(
     Args:
         suite: encoder -> its resampled results, for all the same tasks in the same order.
     """
-    from theodolite.engine.stats.significance import differences, pairwise
+    from theodolite.engine.stats.significance import differences
 
     (_, base), *others = suite.items()
     found = differences([mine for _, mine in others], base)

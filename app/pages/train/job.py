@@ -34,7 +34,6 @@ from theodolite.store.run_rows import STOP
 if TYPE_CHECKING:
     from theodolite.app.jobs.reporter import Reporter
     from theodolite.app.workspace import Workspace
-    from theodolite.engine.datasets import Catalog
     from theodolite.store import Store
 
 Spec = TypeVar("Spec", bound=BaseSpec)
