@@ -1,7 +1,8 @@
-"""A small data folder in SentEval's layout, with invented sentences."""
+"""Data folders: of files that a test names, or a small one in SentEval's layout."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 _THINGS = ("harbour", "kettle", "orchard", "lantern", "violin", "glacier", "saddle", "teapot")
@@ -17,23 +18,30 @@ def _said(pattern: str, i: int) -> str:
 
 def write(root: Path) -> Path:
     """Write MR (nested folds), TREC (folds) and SST5 (splits); return the root."""
-    base = root / "downstream"
-    for folder in ("MR", "TREC", "SST/fine"):
-        (base / folder).mkdir(parents=True)
+    base, made = root / "downstream", {}
     for sign, pattern in (("pos", "We loved the {}"), ("neg", "Nobody needs the {}")):
-        (base / f"MR/rt-polarity.{sign}").write_text(_lines(pattern, 40))
+        made[f"MR/rt-polarity.{sign}"] = _lines(pattern, 40)
     for name, n in (("train_5500", 60), ("TREC_10", 21)):
         expected = [
             f"{label}:any {_said(pattern, i)} ?"
             for i in range(n // 3)
             for label, pattern in _QUESTIONS.items()
         ]
-        (base / f"TREC/{name}.label").write_text("\n".join(expected) + "\n")
+        made[f"TREC/{name}.label"] = "\n".join(expected) + "\n"
     for split, n in (("train", 60), ("dev", 20), ("test", 20)):
         rated = [f"{i % 5} {_said(f'Rated {i % 5} was the {{}}', i)}" for i in range(n)]
-        (base / f"SST/fine/sentiment-{split}").write_text("\n".join(rated) + "\n")
+        made[f"SST/fine/sentiment-{split}"] = "\n".join(rated) + "\n"
+    files(base, made)
     return root
 
 
 def _lines(pattern: str, n: int) -> str:
     return "".join(_said(pattern, i) + "\n" for i in range(n))
+
+
+def files(root: Path, contents: Mapping[str, str | bytes]) -> Path:
+    """Write files and the folders above them; return the root."""
+    for name, content in contents.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    return root

@@ -15,8 +15,7 @@ def test_as_trec_eval() -> None:
 
     rng = np.random.default_rng(1)
     names = np.array([f"d{i}" for i in range(60)])
-    number = {name: i for i, name in enumerate(sorted(names))}
-    keys = np.array([number[name] for name in names])
+    keys = names.argsort().argsort()
     judged, run = {}, {}
     for query in range(40):
         of = rng.choice(60, 12, replace=False)
@@ -58,10 +57,9 @@ def test_by_hand() -> None:
     np.testing.assert_allclose(found["mrr"], [0, 1 / 2, 1 / 2])
     np.testing.assert_allclose(found["hit_rate"], [0, 1, 1])
     # All judged 0, or none of the answers found: zeros, no warning.
-    nothing = np.empty(0, np.int64)
-    judged = (np.array([1]), np.array([0]), np.array([0])), (nothing, nothing, np.array([1, 2]))
-    for given in judged:
-        assert not any(values.any() for values in at_cutoffs(*given, CUTOFFS).values())
+    for given in ([1], [0], [0]), ([], [], [1, 2]):
+        nothing = at_cutoffs(*(np.array(of, np.int64) for of in given), CUTOFFS)
+        assert not any(values.any() for values in nothing.values())
     # Of equal scores the later id is first, as trec_eval sorts them.
     names = np.array(["a", "c", "b", "d"])
     placed = names[order(np.array([1.0, 1.0, 1.0, 2.0]), np.array([0, 2, 1, 3]))]

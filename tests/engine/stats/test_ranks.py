@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
@@ -10,7 +12,7 @@ from theodolite.engine.stats.bootstrap import Resampled, Sample
 from theodolite.engine.stats.ranks import borda, by_group, rank, rank_intervals, ranked
 
 
-def suite(*tasks: list[int], resamples: int = 200) -> list[Resampled]:
+def suite(*tasks: Sequence[int] | np.ndarray, resamples: int = 200) -> list[Resampled]:
     """One encoder: for each task which examples it has right; each task has its own seed."""
     return [
         resample(Sample(np.array(right, dtype=np.float64)), resamples, seed)
@@ -56,10 +58,7 @@ def test_intervals_are_those_of_a_plain_loop(over_tasks: bool) -> None:
         name: [(rng.random(30) < p).astype(float) for _ in range(4)]
         for name, p in (("a", 0.70), ("b", 0.66), ("c", 0.5))
     }
-    scores = {
-        name: [resample(Sample(task), 300, seed) for seed, task in enumerate(tasks)]
-        for name, tasks in answers.items()
-    }
+    scores = {name: suite(*tasks, resamples=300) for name, tasks in answers.items()}
     picks = np.random.default_rng(9).integers(0, 4, size=(300, 4))
     examples = [np.random.default_rng(seed).integers(0, 30, size=(300, 30)) for seed in range(4)]
     places: dict[str, list[int]] = {name: [] for name in answers}
@@ -73,8 +72,8 @@ def test_intervals_are_those_of_a_plain_loop(over_tasks: bool) -> None:
             places[name].append(1 + sum(other > mean for other in means.values()))
     found = {row.name: row for row in rank_intervals(scores, over_tasks=over_tasks, seed=9)}
     for name, got in places.items():
-        ordered = sorted(got)
-        assert (found[name].low, found[name].high) == (ordered[7], ordered[292])  # 2.5 %, 97.5 %
+        ends = np.sort(got)[[7, 292]]  # 2.5 %, 97.5 %
+        assert [found[name].low, found[name].high] == ends.tolist()
 
 
 def test_a_draw_of_tasks_widens_the_intervals() -> None:

@@ -31,17 +31,21 @@ def test_the_deviation_is_that_of_a_sample() -> None:
     assert words(found) == "± 2.08 over 3 seeds"
 
 
-def test_one_seed_has_no_spread() -> None:
-    """Neither have a failed second one, or one that gave no number."""
-    assert spreads([row(1, 80.0)]) == {}
-    assert spreads([row(1, 80.0), row(2, None, error="Memory ran out.")]) == {}
-    assert spreads([row(1, 80.0), row(2, math.nan)]) == {}
-
-
-@pytest.mark.parametrize("change", ["encoder", "task", "protocol", "fingerprint", "data_hash"])
-def test_other_questions_are_not_mixed(change: str) -> None:
-    """Another encoder, task, protocol, other weights or other data are no second seed."""
-    assert spreads([row(1, 80.0), row(2, 90.0, **{change: "other"})]) == {}
+@pytest.mark.parametrize(
+    "other",
+    [
+        [],
+        [row(2, None, error="Memory ran out.")],
+        [row(2, math.nan)],
+        *(
+            [row(2, 90.0, **{question: "other"})]
+            for question in ("encoder", "task", "protocol", "fingerprint", "data_hash")
+        ),
+    ],
+)
+def test_one_seed_has_no_spread(other: list[dict[str, object]]) -> None:
+    """A failed one, one that gave no number and one of another question are no second."""
+    assert spreads([row(1, 80.0), *other]) == {}
 
 
 def test_of_two_versions_the_one_measured_last_counts() -> None:

@@ -97,19 +97,17 @@ def test_examples_that_share_a_text_are_one_cluster(
 
 def test_a_column_of_that_name_is_found() -> None:
     """It is offered, and never needed."""
-    raw = b"text,label,cluster\none,a,1\ntwo,b,1\nthree,a,\n"
-    mapping = tables.preview(raw, "mine.csv").mapping
-    assert mapping.columns == {"text": "text", "label": "label", "cluster": "cluster"}
-    data = tables.read(raw, "mine.csv", mapping)
-    assert list(data.clusters.values()) == ["1", "1", ""]  # type: ignore[union-attr]
-    other = tables.preview(
-        b"review,stars,cluster\nA fine thing it is.,4,9\nA poor one.,2,9\n", "x.csv"
-    )
-    assert other.mapping.columns == {"text": "review", "label": "stars", "cluster": "cluster"}
     row = '{"text": "%s", "label": "a", "cluster": %s}\n'
-    rows = (row % ("one", 1) + row % ("two", "null")).encode()
-    again = tables.read(rows, "mine.jsonl", tables.preview(rows, "mine.jsonl").mapping)
-    assert list(again.clusters.values()) == ["1", ""]  # type: ignore[union-attr]
+    for name, raw, expected in (
+        ("mine.csv", b"text,label,cluster\none,a,1\ntwo,b,1\nthree,a,\n", ["1", "1", ""]),
+        ("mine.jsonl", (row % ("one", 1) + row % ("two", "null")).encode(), ["1", ""]),
+    ):
+        mapping = tables.preview(raw, name).mapping
+        assert mapping.columns == {"text": "text", "label": "label", "cluster": "cluster"}
+        assert list(tables.read(raw, name, mapping).clusters.values()) == expected
+    raw = b"review,stars,cluster\nA fine thing it is.,4,9\nA poor one.,2,9\n"
+    found = tables.preview(raw, "x.csv").mapping.columns
+    assert found == {"text": "review", "label": "stars", "cluster": "cluster"}
 
 
 @pytest.mark.parametrize(
@@ -125,11 +123,10 @@ def test_sets_that_are_known_to_repeat_themselves(
     kind = type_of(wanted, protocols.get(wanted.protocol))
     data = catalog.load(wanted.dataset)
     examples = kind.examples(data, wanted.protocol, 0)  # type: ignore[misc]
-    values = {"values": np.arange(n)}
     measured = clusters.of_examples(
-        clusters.Measurement((), values, {"mean_of": "values"}),
+        clusters.Measurement((), {"values": np.arange(n)}, {"mean_of": "values"}),
         examples,
         documents=data.kind == "retrieval",
     )
-    assert measured.details["dependent"]["by"] == by
-    assert measured.details["dependent"]["n"] == many
+    dependent = measured.details["dependent"]
+    assert (dependent["by"], dependent["n"]) == (by, many)

@@ -11,7 +11,7 @@ from sklearn.model_selection import (
     cross_val_predict,
 )
 from sklearn.neighbors import NearestNeighbors
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from tests.errors import refused
@@ -33,13 +33,17 @@ def topics(each: int, labels: int, spread: float) -> tuple[LabelledSentences, np
     return LabelledSentences("clouds", sentences, names), vectors.astype(np.float32)
 
 
+def scikit_learn() -> Pipeline:
+    """The classifier in scikit-learn's own terms."""
+    return make_pipeline(StandardScaler(), LogisticRegression(C=0.01, max_iter=500))
+
+
 def test_accuracy_is_that_of_cross_val_predict() -> None:
-    """The same folds and classifier, written in scikit-learn's own terms."""
+    """The same folds and classifier."""
     data, vectors = topics(30, 4, 2.0)
     measured = classification.measure(data, vectors, seed=1111)
-    model = make_pipeline(StandardScaler(), LogisticRegression(C=0.01, max_iter=500))
     folds = StratifiedKFold(5, shuffle=True, random_state=1111)
-    expected = cross_val_predict(model, vectors.astype(np.float64), data.labels, cv=folds)
+    expected = cross_val_predict(scikit_learn(), vectors.astype(float), data.labels, cv=folds)
     correct = expected == np.array(data.labels)
     np.testing.assert_array_equal(measured.examples["correct"], correct)
     main = measured.scores[0]
@@ -54,19 +58,16 @@ def test_the_own_split_is_fitted_on_train_and_scored_on_test() -> None:
     splits = np.array(["train", "dev", "test"])[np.random.default_rng(2).integers(0, 3, 180)]
     data = LabelledSentences("split", data.sentences, data.labels, list(splits))
     measured = classification.measure(data, vectors, seed=1111, own_splits=True)
-    model = make_pipeline(StandardScaler(), LogisticRegression(C=0.01, max_iter=500))
     labels, train, test = np.array(data.labels), splits == "train", splits == "test"
-    model.fit(vectors[train].astype(np.float64), labels[train])
-    correct = model.predict(vectors[test].astype(np.float64)) == labels[test]
+    model = scikit_learn().fit(vectors[train].astype(float), labels[train])
+    correct = model.predict(vectors[test].astype(float)) == labels[test]
     np.testing.assert_array_equal(measured.examples["correct"], correct)
     main = measured.scores[0]
     assert (main.split, main.n) == ("test", test.sum())
     assert main.score == pytest.approx(100 * correct.mean())
-    found, expected = (
-        classification.TYPE.measure(TASK, data, vectors, name, 1111, nobody)
-        for name in ("starter-3", "starter-2")
-    )
-    assert found.scores == expected.scores == measured.scores, "own splits are not drawn again"
+    for name in ("starter-3", "starter-2"):  # own splits are not drawn again
+        found = classification.TYPE.measure(TASK, data, vectors, name, 1111, nobody)
+        assert found.scores == measured.scores
     folds = classification.measure(data, vectors, seed=1111)
     assert (folds.scores[0].split, folds.scores[0].n) == ("all", 180)
 
@@ -114,11 +115,9 @@ def test_rare_labels_are_left_out_and_counted() -> None:
 
 
 def test_too_few_labels_and_sentences() -> None:
-    data, vectors = topics(20, 1, 1.0)
-    with refused("too-few", "clouds", "1 labels"):
-        classification.measure(data, vectors, seed=1)
-    with refused("too-few", "clouds", "1 labels"):
-        search.measure(data, vectors)
+    for measure in (lambda *of: classification.measure(*of, seed=1), search.measure):
+        with refused("too-few", "clouds", "1 labels"):
+            measure(*topics(20, 1, 1.0))
     with refused("too-few", "clouds", "10 sentences"):  # ten others are needed
         search.measure(*topics(5, 2, 1.0))
 
@@ -131,8 +130,8 @@ def test_precision_is_that_of_scikit_learn_neighbours() -> None:
     labels = np.array(data.labels)
     expected = (labels[ids] == labels[:, None]).mean(axis=1)
     np.testing.assert_allclose(measured.examples["precision"], expected)
-    assert measured.scores[0].score == pytest.approx(100 * expected.mean())
-    assert measured.scores[0].main
+    main = measured.scores[0]
+    assert (main.score, main.main) == (pytest.approx(100 * expected.mean()), True)
 
 
 def test_precision_by_hand() -> None:
@@ -159,9 +158,8 @@ def test_the_interval_of_precision_counts_neighbours() -> None:
             "part", [data.sentences[i] for i in rows], [data.labels[i] for i in rows]
         )
         sample = main_sample(search.measure(part, vectors[rows]).examples, {})
-        error = 100 * sample.plain.std() / np.sqrt(len(rows))
-        found.append((sample.statistic, error, 100 * sample.values.std() / np.sqrt(len(rows))))
-    scores, errors, by_queries = np.array(found).T
-    apart = np.abs(scores - scores.mean())
-    assert (apart < 1.96 * errors).mean() >= 0.95
+        found.append((sample.statistic, sample.plain.std(), sample.values.std()))
+    scores, by_neighbours, by_queries = np.array(found).T
+    apart = np.abs(scores - scores.mean()) / 100 * np.sqrt(150)
+    assert (apart < 1.96 * by_neighbours).mean() >= 0.95
     assert (apart < 1.96 * by_queries).mean() < 0.9

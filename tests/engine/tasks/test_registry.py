@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.errors import refused
+from tests.fakes import folder
 from theodolite.engine import protocols, tasks
 from theodolite.engine.datasets import Catalog
 
@@ -17,25 +18,13 @@ def no_data(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> 
         monkeypatch.delenv("THEODOLITE_DATA", raising=False)
 
 
-def write(root: Path, files: dict[str, str]) -> Path:
-    for file, text in files.items():
-        (root / file).parent.mkdir(parents=True, exist_ok=True)
-        (root / file).write_text(text)
-    return root
-
-
-def mteb_folder(root: Path) -> Path:
-    """Write a data folder with a set for retrieval and one to classify."""
-    return write(
-        root / "mteb",
-        {
-            "retrieval/mine/queries.jsonl": '{"_id": "q", "text": "a question"}\n',
-            "retrieval/mine/corpus.jsonl": '{"_id": "d", "title": "", "text": "an answer"}\n',
-            "retrieval/mine/qrels/test.tsv": "query-id\tcorpus-id\tscore\nq\td\t1\n",
-            "classification/banking77/train.csv": "text,category\nmy card,card\nmy cash,cash\n",
-            "classification/banking77/test.csv": "text,category\nmy card,card\n",
-        },
-    ).parent
+RETRIEVAL_AND_LABELS = {
+    "mteb/retrieval/mine/queries.jsonl": '{"_id": "q", "text": "a question"}\n',
+    "mteb/retrieval/mine/corpus.jsonl": '{"_id": "d", "title": "", "text": "an answer"}\n',
+    "mteb/retrieval/mine/qrels/test.tsv": "query-id\tcorpus-id\tscore\nq\td\t1\n",
+    "mteb/classification/banking77/train.csv": "text,category\nmy card,card\nmy cash,cash\n",
+    "mteb/classification/banking77/test.csv": "text,category\nmy card,card\n",
+}
 
 
 def test_every_task_and_type_can_be_measured_under_its_protocols() -> None:
@@ -50,13 +39,12 @@ def test_every_task_and_type_can_be_measured_under_its_protocols() -> None:
 
 def test_suites_and_commas(tmp_path: Path) -> None:
     """A suite is what is here of it, in its order, or whole if nothing is; repeats are dropped."""
-    files = {
-        f"STS.{kind}.{subset}.txt": text
+    year = {
+        f"downstream/STS/STS13-en-test/STS.{kind}.{subset}.txt": text
         for subset in ("FNWN", "headlines", "OnWN")
         for kind, text in (("input", "a b\tc d\ne f\tg h\n"), ("gs", "1.0\n4.5\n"))
     }
-    write(tmp_path / "downstream" / "STS" / "STS13-en-test", files)
-    catalog = Catalog(tmp_path)
+    catalog = Catalog(folder.files(tmp_path, year))
     assert [t.name for t in tasks.available(catalog)] == [*tasks.STARTER, "STS13"]
     assert tasks.expand("sts, StarterSTS,STS13", catalog) == ["STS13", "StarterSTS"]
     assert tasks.expand(["STS16"], catalog) == ["STS16"], "named outright it is kept, to be told"
@@ -72,28 +60,31 @@ def test_no_task_at_all_is_refused(nothing: str | list[str]) -> None:
 
 def test_a_data_set_is_a_task_by_its_kind(tmp_path: Path) -> None:
     """Under its own name, or by an ending; and all together as a suite."""
-    assert tasks.get("upload:reviews").type == "sts"
-    assert tasks.get("upload:reviews/classify").type == "classification"
-    search = tasks.get("upload:reviews/search")
-    assert (search.type, search.dataset) == ("search", "upload:reviews")
-    assert tasks.get("starter-topics/search", Catalog()).dataset == "starter-topics"
-    catalog = Catalog(mteb_folder(tmp_path))
-    found = {task.name: task.type for task in tasks.available(catalog)}
-    assert found["banking77/few-shot"] == "few-shot"
-    assert tasks.get("mine", catalog).type == "document-retrieval"
-    assert tasks.get("banking77/cluster", catalog).type == "clustering"
+    catalog = Catalog(folder.files(tmp_path, RETRIEVAL_AND_LABELS))
+    for name, kind, dataset in (
+        ("upload:reviews", "sts", "upload:reviews"),
+        ("upload:reviews/classify", "classification", "upload:reviews"),
+        ("upload:reviews/search", "search", "upload:reviews"),
+        ("starter-topics/search", "search", "starter-topics"),
+        ("mine", "document-retrieval", "mine"),
+        ("banking77/cluster", "clustering", "banking77"),
+    ):
+        task = tasks.get(name, catalog)
+        assert (task.type, task.dataset) == (kind, dataset)
+    assert {t.name: t.type for t in tasks.available(catalog)}["banking77/few-shot"] == "few-shot"
     assert set(tasks.expand(tasks.MTEB_HERE, catalog)) == {"mine", "banking77/few-shot"}
 
 
 def test_an_unknown_name_says_close_ones(tmp_path: Path) -> None:
     """Case is no obstacle; the ways to measure a labelled set are all named."""
-    catalog = Catalog(mteb_folder(tmp_path))
-    with refused("unknown", "STSBenchmark"):
-        tasks.get("stsbenchmrk")
-    with refused("unknown", "banking77/few-shot"):
-        tasks.get("banking7/few-shot", catalog)
-    with refused("unknown", "starter-pairs/classify"):
-        tasks.get("starter-pairs/classify", Catalog())
+    catalog = Catalog(folder.files(tmp_path, RETRIEVAL_AND_LABELS))
+    for name, close in (
+        ("stsbenchmrk", "STSBenchmark"),
+        ("banking7/few-shot", "banking77/few-shot"),
+        ("starter-pairs/classify", "starter-pairs/classify"),
+    ):
+        with refused("unknown", close):
+            tasks.get(name, catalog)
     for name in ("banking77", "starter-topics"):
         endings = ("classify", "probe", "few-shot", "cluster", "search")
         with refused("ambiguous", *(f"{name}/{ending}" for ending in endings)):

@@ -41,23 +41,17 @@ def drawn(kind: Any, sizes: dict[str, int], scale: Scale = (0.0, 5.0)) -> tuple[
     return pairs(kind, gold, scale), (vectors + np.arange(8)).astype(np.float32)
 
 
-def find(measured: Measurement, split: str, aggregation: str | None, metric: str) -> Score:
-    (found,) = (
-        s
-        for s in measured.scores
-        if (s.split, s.aggregation, s.metric) == (split, aggregation, metric)
-    )
+def find(measured: Measurement, *which: str | None) -> Score:
+    """The score of a split, an aggregation and a metric."""
+    (found,) = (s for s in measured.scores if (s.split, s.aggregation, s.metric) == which)
     return found
 
 
 def sides(data: ScoredPairs, vectors: np.ndarray) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """The vectors of each part's first and second sentences."""
-    ends = np.cumsum([2 * len(part.gold) for part in data.parts.values()])
-    return {
-        name: (vectors[end - 2 * n : end - n], vectors[end - n : end])
-        for end, (name, part) in zip(ends, data.parts.items(), strict=True)
-        for n in [len(part.gold)]
-    }
+    sizes = np.repeat([len(part.gold) for part in data.parts.values()], 2)
+    both = np.split(vectors, np.cumsum(sizes)[:-1])
+    return dict(zip(data.parts, zip(both[::2], both[1::2], strict=True), strict=True))
 
 
 def by_scipy(data: ScoredPairs, vectors: np.ndarray) -> dict[str, tuple[list[float], float]]:

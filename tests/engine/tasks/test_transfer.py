@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests.errors import refused
+from tests.fakes import folder
 from tests.fakes.encoders import HashEncoder, NaNEncoder
 from theodolite.engine import evaluate
 from theodolite.engine.classifiers import validation
@@ -71,9 +72,8 @@ def test_pairs_are_judged_by_their_difference_and_product() -> None:
     left, right = np.arange(0, 90), random.permutation(90)
     same = ["yes" if a @ b > 0 else "no" for a, b in zip(vectors, vectors[right], strict=True)]
     splits = ["train"] * 50 + ["dev"] * 20 + ["test"] * 20
-    names = [f"s{i}" for i in range(90)]
-    data = LabelledPairs("pairs", names, left, right, same, splits)
-    swapped = LabelledPairs("pairs", names, right, left, same, splits)
+    data = LabelledPairs("pairs", [f"s{i}" for i in range(90)], left, right, same, splits)
+    swapped = replace(data, left=right, right=left)
     one, other = (transfer.measure(d, vectors, QUICK, 1, nobody) for d in (data, swapped))
     assert one.scores == other.scores
     assert one.scores[0].score > 60
@@ -153,35 +153,27 @@ def test_relatedness_needs_splits_and_different_vectors() -> None:
     whole = ScoredPairs("mine", dict.fromkeys(("train", "dev", "test"), part), "splits")
     with refused("failed", "mine"):
         relatedness.measure(whole, np.ones((18, 4), np.float32), "pearson", 1, nobody)
+    subsets = replace(whole, parts_are="subsets")
     with refused("missing", "mine", "splits"):
-        parts = replace(whole, parts_are="subsets")
-        relatedness.measure(parts, np.ones((18, 4), np.float32), "pearson", 1, nobody)
+        relatedness.measure(subsets, np.ones((18, 4), np.float32), "pearson", 1, nobody)
     counted = relatedness.work(whole, "", 1)
     assert (counted.rows, counted.fit_rows, counted.fits, counted.width) == (9, 3, 1, 2)
 
 
-def write_folder(root: Path) -> Path:
-    """A SentEval folder with one good task and several bad ones."""
-    binary, probing = root / "downstream" / "MR", root / "probing"
-    small = root / "downstream" / "CR"
-    for folder in (binary, probing, small):
-        folder.mkdir(parents=True)
-    for sign in ("pos", "neg"):
-        (binary / f"rt-polarity.{sign}").write_text(
-            "".join(f"{sign} sentence {i}\n" for i in range(30))
-        )
-        (small / f"custrev.{sign}").write_text(f"{sign} one\n{sign} two\n")
-    (probing / "past_present.txt").write_text("tr\tPAST\ta b\nva\tPAST\tc\nxx\tPRES\td\n")
-    (probing / "tree_depth.txt").write_text("tr\t5\ta b\ntr\t6\tb\nva\t5\tc\nte\t9\td\n")
-    return root
+BAD = {
+    "downstream/CR/custrev.pos": "pos one\npos two\n",
+    "downstream/CR/custrev.neg": "neg one\nneg two\n",
+    "probing/past_present.txt": "tr\tPAST\ta b\nva\tPAST\tc\nxx\tPRES\td\n",
+    "probing/tree_depth.txt": "tr\t5\ta b\ntr\t6\tb\nva\t5\tc\nte\t9\td\n",
+}
 
 
 def test_a_bad_task_is_a_result_and_the_others_go_on(tmp_path: Path) -> None:
     """Each says what is wrong, where; the good task between them is measured."""
     names = ["CR", "Tense", "MR", "Depth", "STS12", "STSBenchmark"]
+    root = folder.files(folder.write(tmp_path), BAD)
     results: dict[str, Result] = {
-        r.task: r
-        for r in evaluate(HashEncoder(), names, protocol="senteval", data=write_folder(tmp_path))
+        r.task: r for r in evaluate(HashEncoder(), names, protocol="senteval", data=root)
     }
     assert list(results) == names
     errors = {name: r.error for name, r in results.items() if r.error}
@@ -190,7 +182,7 @@ def test_a_bad_task_is_a_result_and_the_others_go_on(tmp_path: Path) -> None:
     assert "probing/past_present.txt, line 3 begins with 'xx'" in errors["Tense"]
     assert "the label '9'" in errors["Depth"]
     assert "senteval" in errors["STS12"]
-    assert (results["MR"].main.n, results["MR"].protocol) == (60, "senteval")
+    assert (results["MR"].main.n, results["MR"].protocol) == (80, "senteval")
     (nan,) = evaluate(NaNEncoder(), ["MR"], protocol="senteval", data=tmp_path)
     assert "NaN" in str(nan.error)
 
@@ -203,7 +195,7 @@ def test_progress_goes_on_while_classifiers_are_trained(tmp_path: Path, protocol
         HashEncoder(),
         "MR",
         protocol=protocol,
-        data=write_folder(tmp_path),
+        data=folder.write(tmp_path),
         progress=lambda *at: progress.append(at),
     )
     assert result.error is None
@@ -220,7 +212,7 @@ def test_progress_goes_on_while_classifiers_are_trained(tmp_path: Path, protocol
     for split in ("all", "dev"):
         assert scores[split, None].score == scores[split, chosen].score
     assert len(scores) == 6 and [s for s in result.scores if s.main] == [scores["all", None]]
-    assert scores["dev", "plain"].n < scores["all", "plain"].n == 60
+    assert scores["dev", "plain"].n < scores["all", "plain"].n == 80
 
 
 def test_the_seed_moves_the_folds_of_train_and_not_the_nested_ones(
