@@ -6,7 +6,6 @@ import json
 import shutil
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
@@ -30,7 +29,6 @@ from theodolite.engine.decoding.spec import DecoderSpec
 from theodolite.engine.decoding.train import train_decoder
 from theodolite.engine.decoding.vocabulary import BEGIN, END, PAD
 from theodolite.engine.encoders import load
-from theodolite.engine.errors import UserError
 
 DIM = 6
 
@@ -39,17 +37,16 @@ DIM = 6
 def gpt2(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder as the hub has it: two layers of 32, byte-level pieces, one special piece."""
     folder = tmp_path_factory.mktemp("gpt2")
-    tokenizer = Tokenizer(models.BPE())
+    tokenizer, end = Tokenizer(models.BPE()), "<|endoftext|>"
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
         vocab_size=400,
-        special_tokens=["<|endoftext|>"],
+        special_tokens=[end],
         show_progress=False,
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
     )
     tokenizer.train_from_iterator(known_sentences(), trainer)
-    end = "<|endoftext|>"
     PreTrainedTokenizerFast(
         tokenizer_object=tokenizer, eos_token=end, bos_token=end
     ).save_pretrained(folder)
@@ -89,8 +86,7 @@ IDS = torch.tensor([[BEGIN, 9, 40, END, PAD], [BEGIN, 20, 300, 35, END]])
 @torch.no_grad()
 def test_a_step_at_a_time_is_the_whole_at_once(model: CausalDecoder, vectors: torch.Tensor) -> None:
     """The memory that is carried along loses nothing against all positions at once."""
-    stepped = []
-    state = model.begin(vectors)
+    stepped, state = [], model.begin(vectors)
     for place in range(4):
         logits, state = model.step(state, IDS[:, place])
         stepped.append(logits.log_softmax(-1))
@@ -102,13 +98,11 @@ def test_a_step_at_a_time_is_the_whole_at_once(model: CausalDecoder, vectors: to
 @torch.no_grad()
 def test_its_loss_is_transformers_own(model: CausalDecoder, vectors: torch.Tensor) -> None:
     """The model called by hand: prefix, <|endoftext|>, and its own numbers of the pieces."""
-    own = IDS[1, 1:4] - SHIFT
-    given = torch.cat([torch.tensor([0]), own])
+    own, end = IDS[1, 1:4] - SHIFT, torch.tensor([0])
     prefix = model.read(vectors[1]).view(model.prefix, -1)
-    table = model.base.get_input_embeddings().weight
-    logits = model.base(inputs_embeds=torch.cat([prefix, table[given]])[None]).logits[0]
-    wanted = torch.cat([own, torch.tensor([0])])
-    expected = F.cross_entropy(logits[model.prefix :], wanted)
+    given = model.base.get_input_embeddings().weight[torch.cat([end, own])]
+    logits = model.base(inputs_embeds=torch.cat([prefix, given])[None]).logits[0]
+    expected = F.cross_entropy(logits[model.prefix :], torch.cat([own, end]))
     assert torch.allclose(model.loss(vectors[1:], IDS[1:]), expected, atol=1e-5)
 
 
@@ -126,15 +120,13 @@ def test_a_state_can_be_gone_on_from_twice(model: CausalDecoder, vectors: torch.
 @torch.no_grad()
 def test_a_beam_ranks_by_its_probabilities(model: CausalDecoder, vectors: torch.Tensor) -> None:
     """Each score is the log-probability of the whole sentence, and no mark of an end is written."""
-    for vector, candidates in zip(
-        vectors, beam(model, vectors, 6, width=4, penalty=0.0), strict=True
-    ):
+    found = beam(model, vectors, 6, width=4, penalty=0.0)
+    for vector, candidates in zip(vectors, found, strict=True):
         assert len({c.ids for c in candidates}) == 4
         for candidate in candidates:
             ids = torch.tensor([[BEGIN, *candidate.ids, END]])
-            assert candidate.score == pytest.approx(
-                -(len(candidate.ids) + 1) * float(model.loss(vector[None], ids)), abs=1e-3
-            )
+            score = -(len(candidate.ids) + 1) * float(model.loss(vector[None], ids))
+            assert candidate.score == pytest.approx(score, abs=1e-3)
             assert SHIFT not in candidate.ids
     assert all(SHIFT not in c.ids for c in greedy(model, vectors, 6))
 
@@ -168,21 +160,18 @@ def test_it_is_trained_written_and_read_like_any_other(gpt2: Path, tmp_path: Pat
     )
     losses = [e.loss for e in train_decoder(spec) if e.kind == "looked"]
     assert min(losses) < 0.9 * losses[0]
-    decoder = open_decoder(spec.out_folder)
     vectors = load("random:32").encode(known_sentences()[:3])
-    assert len(decoder.decode(vectors, method="beam", beams=2)) == 3
+    assert len(open_decoder(spec.out_folder).decode(vectors, method="beam", beams=2)) == 3
     model, vocabulary, facts = folders.read(spec.out_folder)
-    assert isinstance(model, CausalDecoder)
-    assert facts["sizes"]["config"]["n_layer"] == 2
+    assert (type(model), facts["sizes"]["config"]["n_layer"]) == (CausalDecoder, 2)
     for file in spec.out_folder.iterdir():
         for folder in (gpt2.parent, tmp_path):
             assert str(folder).encode() not in file.read_bytes(), file.name
     folders.write(tmp_path / "small", model, vocabulary, facts, small=True)
     again, _, _ = folders.read(tmp_path / "small")
-    point = torch.from_numpy(np.ones((1, 32), np.float32))
-    with torch.no_grad():
-        losses = [float(each.loss(point, IDS[1:])) for each in (model, again)]
-    assert losses[0] == pytest.approx(losses[1], abs=0.02)
+    point = torch.ones(1, 32)
+    loss, other = (float(each.loss(point, IDS[1:]).detach()) for each in (model, again))
+    assert loss == pytest.approx(other, abs=0.02)
 
 
 def test_what_is_no_causal_model_is_refused(gpt2: Path, tmp_path: Path) -> None:
@@ -197,23 +186,19 @@ def test_what_is_no_causal_model_is_refused(gpt2: Path, tmp_path: Path) -> None:
             architectures=["BertForMaskedLM"],
         )
     ).bert.save_pretrained(tmp_path / "bert")
+    coded = Path(shutil.copytree(gpt2, tmp_path / "coded"))
+    config = json.loads((gpt2 / "config.json").read_text())
+    config["auto_map"] = {"AutoModelForCausalLM": "evil.Model"}
+    (coded / "config.json").write_text(json.dumps(config))
+    pickled = Path(shutil.copytree(gpt2, tmp_path / "pickled"))
+    torch.save(load_file(pickled / "model.safetensors"), pickled / "pytorch_model.bin")
+    (pickled / "model.safetensors").unlink()
     for source, positions, code, named in (
         (f"dir:{tmp_path / 'bert'}", 8, "wrong-kind", "bert"),
         (f"dir:{gpt2}", 100, "unsupported", "64 positions, and 104"),
+        ("random:32", 8, "wrong-kind", "random:32"),
+        (f"dir:{coded}", 8, "denied", "code"),
+        (f"dir:{pickled}", 8, "wrong-kind", "safetensors"),
     ):
         with refused(code, named):  # type: ignore[arg-type]
             CausalDecoder.of(source, DIM, positions)
-    with pytest.raises(UserError, match="'random:32' is not a transformer"):
-        CausalDecoder.of("random:32", DIM, 8)
-    coded = Path(shutil.copytree(gpt2, tmp_path / "coded"))
-    config = json.loads((gpt2 / "config.json").read_text())
-    (coded / "config.json").write_text(
-        json.dumps(config | {"auto_map": {"AutoModelForCausalLM": "evil.Model"}})
-    )
-    with pytest.raises(UserError, match="code"):
-        CausalDecoder.of(f"dir:{coded}", DIM, 8)
-    (coded / "config.json").write_text(json.dumps(config))
-    torch.save(load_file(coded / "model.safetensors"), coded / "pytorch_model.bin")
-    (coded / "model.safetensors").unlink()
-    with refused("wrong-kind", "safetensors"):
-        CausalDecoder.of(f"dir:{coded}", DIM, 8)

@@ -39,8 +39,7 @@ def test_what_it_learned_comes_back(decoder: Decoder, encoder: Encoder, method: 
     sentences = known_sentences()[:20]
     found = decoder.decode(encoder.encode(sentences), method=method, temperature=0.5)
     assert sum(a.sentence == b for a, b in zip(found, sentences, strict=True)) >= 14
-    assert not any(one.cut for one in found)
-    assert all(one.cosine is None for one in found)
+    assert {(one.cut, one.cosine) for one in found} == {(False, None)}
     for one in found:  # without an encoder the likeliest is first
         scores = [candidate.score for candidate in (one, *one.others)]
         assert scores == sorted(scores, reverse=True)
@@ -55,13 +54,11 @@ def test_candidates_are_ranked_by_cosine(
     found = decoder.decode(points, encoder=encoder, method=method, beams=6, temperature=1.5)
     assert any(one.others for one in found)
     for point, one in zip(points, found, strict=True):
-        ranked = [one, *one.others]
-        cosines = [each.cosine for each in ranked]
-        assert cosines == sorted(cosines, reverse=True)
-        assert cosines == pytest.approx(
-            [near(encoder, c.sentence, point) for c in ranked], abs=1e-6
-        )
-        assert len({c.sentence for c in ranked}) == len(ranked) <= 6
+        ranked = {each.sentence: each.cosine for each in (one, *one.others)}
+        assert len(ranked) == 1 + len(one.others) <= 6
+        assert list(ranked.values()) == sorted(ranked.values(), reverse=True)
+        by_scipy = {sentence: near(encoder, sentence, point) for sentence in ranked}
+        assert ranked == pytest.approx(by_scipy, abs=1e-6)
 
 
 def test_a_seed_decides_what_is_drawn(decoder: Decoder, points: np.ndarray) -> None:
@@ -82,75 +79,67 @@ def test_correction_keeps_the_best_by_cosine(
     before = [one.cosine for one in decoder.decode(points, encoder=encoder, method="greedy")]
     for rounds in (1, 4):
         found = decoder.correct(points, encoder, rounds=rounds, step=step, method="greedy")
-        after = [one.cosine for one in found]
-        assert all(new >= old for new, old in zip(after, before, strict=True))
-        assert after == pytest.approx(
-            [near(encoder, d.sentence, p) for d, p in zip(found, points, strict=True)], abs=1e-6
-        )
+        after = [near(encoder, d.sentence, p) for d, p in zip(found, points, strict=True)]
+        assert [one.cosine for one in found] == pytest.approx(after, abs=1e-6)
+        assert all(new >= old - 1e-6 for new, old in zip(after, before, strict=True))
         before = after
 
 
-def test_correction_goes_where_it_must(decoder: Decoder, encoder: Encoder) -> None:
+@pytest.fixture
+def asked(decoder: Decoder, monkeypatch: pytest.MonkeyPatch) -> list[np.ndarray]:
+    """The vectors of each call of `decode`."""
+    calls, decode = [], decoder.decode
+    monkeypatch.setattr(
+        decoder, "decode", lambda vectors, **how: calls.append(vectors) or decode(vectors, **how)
+    )
+    return calls
+
+
+def test_correction_goes_where_it_must(
+    decoder: Decoder, encoder: Encoder, asked: list[np.ndarray]
+) -> None:
     """By hand: each query is the one before and half of what the last decoding missed."""
-    seen: list[np.ndarray] = []
-
-    class Watched(Decoder):
-        def decode(self, vectors: np.ndarray, **how: object) -> list:
-            seen.append(vectors)
-            return super().decode(vectors, **how)
-
-    watched = Watched(decoder.model, decoder.vocabulary, decoder.facts)
     target = encoder.encode([known_sentences()[0]]) + 0.4
-    found = watched.correct(target, encoder, rounds=2, step=0.5, method="greedy")
-    first = encoder.encode([decoder.decode(seen[0], method="greedy")[0].sentence])
-    second = encoder.encode([decoder.decode(seen[1], method="greedy")[0].sentence])
-    assert np.allclose(seen[0], target)
-    assert np.allclose(seen[1], target + 0.5 * (target - first), atol=1e-5)
-    assert np.allclose(seen[2], seen[1] + 0.5 * (target - second), atol=1e-5)
-    tried = [decoder.decode(a, method="greedy")[0].sentence for a in seen]
+    found = decoder.correct(target, encoder, rounds=2, step=0.5, method="greedy")
+    queries = asked[:3]
+    tried = [decoder.decode(query, method="greedy")[0].sentence for query in queries]
+    first, second, _ = (encoder.encode([sentence]) for sentence in tried)
+    assert np.allclose(queries[0], target)
+    assert np.allclose(queries[1], target + 0.5 * (target - first), atol=1e-5)
+    assert np.allclose(queries[2], queries[1] + 0.5 * (target - second), atol=1e-5)
     assert found[0].cosine == pytest.approx(max(near(encoder, s, target[0]) for s in tried))
 
 
-def test_what_came_back_whole_is_not_corrected(decoder: Decoder, encoder: Encoder) -> None:
+def test_what_came_back_whole_is_not_corrected(
+    decoder: Decoder, encoder: Encoder, asked: list[np.ndarray]
+) -> None:
     """Beside another vector, which alone is decoded again."""
-    asked: list[int] = []
-
-    class Counted(Decoder):
-        def decode(self, vectors: np.ndarray, **how: object) -> list:
-            asked.append(len(vectors))
-            return super().decode(vectors, **how)
-
-    vectors = encoder.encode(known_sentences()[:20])
+    sentences = known_sentences()[:20]
+    vectors = encoder.encode(sentences)
     found = decoder.decode(vectors, encoder=encoder)
-    whole = next(row for row, one in enumerate(found) if one.sentence == known_sentences()[row])
+    whole = next(row for row, one in enumerate(found) if one.sentence == sentences[row])
     given = np.stack([vectors[whole], vectors[whole] + 0.4])
-    counted = Counted(decoder.model, decoder.vocabulary, decoder.facts)
-    corrected = counted.correct(given, encoder, rounds=2)
-    assert asked == [2, 1, 1]
-    assert corrected[0].sentence == known_sentences()[whole]
+    corrected = decoder.correct(given, encoder, rounds=2)
+    assert [len(each) for each in asked] == [20, 2, 1, 1]
+    assert corrected[0].sentence == sentences[whole]
 
 
 def test_no_correction_is_a_decoding(
     decoder: Decoder, encoder: Encoder, points: np.ndarray
 ) -> None:
     """Candidates and all; the search of the reference code has none at all."""
-    assert decoder.correct(points, encoder, rounds=0) == decoder.decode(points, encoder=encoder)
-    reference = {"method": "vec2sent-ref"}
-    plain = decoder.decode(points, encoder=encoder, **reference)
-    assert decoder.correct(points, encoder, rounds=3, **reference) == plain
-
-
-def test_a_sentence_longer_than_the_decoder_knows_is_flagged(decoder: Decoder) -> None:
-    """It was trained on seven words at most: what it says of more is cut, though it ends."""
-    assert decoder.too_long("and " * LONGEST + "then some")
-    assert not decoder.too_long("one " * LONGEST)
+    for rounds, how in ((0, {}), (3, {"method": "vec2sent-ref"})):
+        plain = decoder.decode(points, encoder=encoder, **how)
+        assert decoder.correct(points, encoder, rounds=rounds, **how) == plain
 
 
 @pytest.mark.parametrize("method", ["greedy", "beam"])
 def test_what_goes_on_at_the_greatest_length_is_flagged(
     decoder: Decoder, encoder: Encoder, method: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A decoder with room for three pieces."""
+    """A decoder with room for three pieces; it was trained on seven words at most."""
+    assert decoder.too_long("and " * LONGEST + "then some")
+    assert not decoder.too_long("one " * LONGEST)
     monkeypatch.setattr(decoder.model, "positions", 4)
     vectors = encoder.encode(known_sentences()[:5])
     assert all(one.cut for one in decoder.decode(vectors, method=method))
@@ -190,9 +179,9 @@ def test_a_fingerprint_is_of_all_that_decides(decoder: Decoder, decoder_folder: 
     again = open_decoder(decoder_folder)
     assert again.fingerprint == decoder.fingerprint
     scaled = Decoder(again.model, again.vocabulary, again.facts | {"scale": 2.0})
-    assert scaled.fingerprint != decoder.fingerprint
     next(iter(again.model.parameters())).data.add_(1.0)
-    assert Decoder(again.model, again.vocabulary, again.facts).fingerprint != decoder.fingerprint
+    moved = Decoder(again.model, again.vocabulary, again.facts)
+    assert decoder.fingerprint not in (scaled.fingerprint, moved.fingerprint)
 
 
 def test_the_great_circle_is_scipys() -> None:
@@ -206,20 +195,20 @@ def test_the_great_circle_is_scipys() -> None:
     assert np.allclose(found[[0, -1]], [a, b], atol=1e-6)
 
 
-def test_the_line_is_numpys() -> None:
-    """Evenly spaced."""
-    a, b = np.array([1.0, 2.0]), np.array([3.0, -2.0])
-    assert np.allclose(interpolate(a, b, 5), np.linspace(a, b, 5))
-    assert interpolate(a, b, 5).dtype == np.float32
-
-
 @pytest.mark.parametrize(
-    ("a", "b"), [([1.0, 0.0], [2.0, 0.0]), ([1.0, 0.0], [-1.0, 0.0]), ([0.0, 0.0], [1.0, 1.0])]
+    ("a", "b", "spherical"),
+    [
+        ([1.0, 2.0], [3.0, -2.0], False),
+        # There is no great circle: one direction, opposite ones, and no direction at all.
+        ([1.0, 0.0], [2.0, 0.0], True),
+        ([1.0, 0.0], [-1.0, 0.0], True),
+        ([0.0, 0.0], [1.0, 1.0], True),
+    ],
 )
-def test_where_there_is_no_great_circle_the_line_is_taken(a: list[float], b: list[float]) -> None:
-    """One direction, opposite ones, and no direction at all."""
-    left, right = np.array(a), np.array(b)
-    assert np.allclose(interpolate(left, right, 4, spherical=True), np.linspace(left, right, 4))
+def test_the_line_is_numpys(a: list[float], b: list[float], spherical: bool) -> None:
+    line = interpolate(np.array(a), np.array(b), 5, spherical=spherical)
+    assert np.allclose(line, np.linspace(a, b, 5))
+    assert line.dtype == np.float32
 
 
 def test_ways_that_are_none() -> None:

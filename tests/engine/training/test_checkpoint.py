@@ -11,42 +11,28 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch.testing import assert_close
 
 from tests.errors import refused
 from theodolite.engine.training import checkpoint
 
 
-class Net(nn.Module):
-    """Two layers that share a weight, and a buffer."""
-
-    def __init__(self, seed: int, width: int = 4) -> None:
-        super().__init__()
-        torch.manual_seed(seed)
-        self.first = nn.Linear(width, width)
-        self.second = nn.Linear(width, width, bias=False)
-        self.second.weight = self.first.weight
-        self.register_buffer("seen", torch.zeros(()))
-
-    def forward(self, x):
-        """Count, and multiply twice."""
-        self.seen += 1
-        return self.second(nn.functional.dropout(self.first(x)))
+def begun(seed=0, width=4):
+    """A model whose layers share a weight and that has buffers, its optimiser and a generator."""
+    torch.manual_seed(seed)
+    last = nn.Linear(width, width, bias=False)
+    net = nn.Sequential(nn.Linear(width, width), nn.BatchNorm1d(width), nn.Dropout(), last)
+    last.weight = net[0].weight
+    return net, torch.optim.AdamW(net.parameters(), lr=0.1, fused=True), np.random.default_rng(seed)
 
 
-def updated(net, optimiser, rng, times=3):
-    """Updates that draw from all generators."""
-    for _ in range(times):
+def updated(net, optimiser, rng):
+    """Three updates that draw from all generators."""
+    for _ in range(3):
         noise = torch.tensor(rng.standard_normal((5, 4)), dtype=torch.float32) + random.random()
         net(noise).square().sum().backward()
         optimiser.step()
         optimiser.zero_grad()
-
-
-def begun(seed=0):
-    """A model, its optimiser and a generator."""
-    net = Net(seed)
-    optimiser = torch.optim.AdamW(net.parameters(), lr=0.1, fused=True)
-    return net, optimiser, np.random.default_rng(seed)
 
 
 @contextmanager
@@ -63,67 +49,64 @@ def full_disk(limit: int):
 
 
 def files(folder):
-    """Names of all files in a folder."""
-    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+    """Contents of all files of a folder by their names."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
 
 
 def test_after_loading_everything_goes_on_as_before(tmp_path):
-    net, optimiser, rng = begun()
-    updated(net, optimiser, rng)
-    checkpoint.save(tmp_path, net, optimiser, rng, {"step": 3})
-    updated(net, optimiser, rng)
-
-    other, other_optimiser, other_rng = begun(seed=1)
+    run, other = begun(), begun(seed=1)
+    updated(*run)
+    checkpoint.save(tmp_path, *run, {"step": 3})
+    updated(*run)
     random.seed(9)
-    state, best = checkpoint.load(tmp_path, other, other_optimiser, other_rng)
-    updated(other, other_optimiser, other_rng)
-
-    assert state["step"] == 3
-    assert best is None
-    for name, tensor in net.state_dict().items():
-        assert torch.equal(tensor, other.state_dict()[name]), name
+    state, best = checkpoint.load(tmp_path, *other)
+    updated(*other)
+    assert (state["step"], best) == (3, None)
+    assert_close(run[0].state_dict(), other[0].state_dict(), rtol=0, atol=0)
 
 
 def test_every_process_has_its_own_random_numbers(tmp_path):
     """The second process finds its own; the third was not there, and keeps what it has."""
-    net, optimiser, rng = begun()
     second = np.random.default_rng(7)
     torch.manual_seed(7)
     own = checkpoint.generators_of(second, torch.device("cpu"))
     following = second.random(), torch.rand(()).item(), random.random()
     torch.manual_seed(8)
-    checkpoint.save(tmp_path, net, optimiser, rng, {"step": 3}, None, [own])
-    checkpoint.load(tmp_path, *begun(seed=1)[:2], other := np.random.default_rng(), rank=1)
+    checkpoint.save(tmp_path, *begun(), {"step": 3}, None, [own])
+    net, optimiser, third = begun(seed=9)
+    checkpoint.load(tmp_path, net, optimiser, other := np.random.default_rng(), rank=1)
     assert (other.random(), torch.rand(()).item(), random.random()) == following
-    third = np.random.default_rng(9)
-    checkpoint.load(tmp_path, *begun(seed=1)[:2], third, rank=2)
+    checkpoint.load(tmp_path, net, optimiser, third, rank=2)
     assert third.random() == np.random.default_rng(9).random()
 
 
 def test_it_keeps_the_best_weights_too(tmp_path):
-    net, optimiser, rng = begun()
-    best = checkpoint.weights_of(net)
-    updated(net, optimiser, rng)
-    checkpoint.save(tmp_path, net, optimiser, rng, {"step": 3}, best)
+    run = begun()
+    best = checkpoint.weights_of(run[0])
+    updated(*run)
+    checkpoint.save(tmp_path, *run, {"step": 3}, best)
     _, kept = checkpoint.load(tmp_path, *begun(seed=1))
-    assert not torch.equal(kept["first.weight"], net.first.weight)
-    checkpoint.put_back(net, kept)
-    assert torch.equal(net.first.weight, Net(0).first.weight)
+    assert not torch.equal(kept["0.weight"], run[0][0].weight)
+    checkpoint.put_back(run[0], kept)
+    assert torch.equal(run[0][0].weight, begun()[0][0].weight)
 
 
 def test_only_the_newest_whole_one_stays_and_none_of_it_is_a_pickle(tmp_path):
-    for folder in (tmp_path, tmp_path / "nowhere"):
-        assert checkpoint.peek(folder) is None
-    net, optimiser, rng = begun()
+    assert checkpoint.peek(tmp_path) is checkpoint.peek(tmp_path / "nowhere") is None
+    run = begun()
     with pytest.raises(FileNotFoundError):
-        checkpoint.load(tmp_path, net, optimiser, rng)
-    updated(net, optimiser, rng)
-    checkpoint.save(tmp_path, net, optimiser, rng, {"step": 3})
+        checkpoint.load(tmp_path, *run)
+    updated(*run)
+    checkpoint.save(tmp_path, *run, {"step": 3})
     (tmp_path / "step-00000020.part").mkdir()
     (tmp_path / "step-00000020.part" / "model.safetensors").write_bytes(b"half of it")
     assert checkpoint.peek(tmp_path)["step"] == 3
-    checkpoint.save(tmp_path, net, optimiser, rng, {"step": 20})
-    assert files(tmp_path) == [
+    checkpoint.save(tmp_path, *run, {"step": 20})
+    assert list(files(tmp_path)) == [
         "step-00000020/model.safetensors",
         "step-00000020/optimiser.safetensors",
         "step-00000020/random.safetensors",
@@ -133,25 +116,19 @@ def test_only_the_newest_whole_one_stays_and_none_of_it_is_a_pickle(tmp_path):
 
 
 def test_a_full_disk_leaves_the_one_before_and_says_so(tmp_path):
-    net, optimiser, rng = begun()
-    updated(net, optimiser, rng)
-    checkpoint.save(tmp_path, net, optimiser, rng, {"step": 3})
-    before = {name: (tmp_path / name).read_bytes() for name in files(tmp_path)}
-    updated(net, optimiser, rng)
-
+    run = begun()
+    updated(*run)
+    checkpoint.save(tmp_path, *run, {"step": 3})
+    before = files(tmp_path)
     with full_disk(300), refused("no-file", "step 6", "File too large", "step 3 is whole"):
-        checkpoint.save(tmp_path, net, optimiser, rng, {"step": 6})
-    assert {name: (tmp_path / name).read_bytes() for name in files(tmp_path)} == before
-    checkpoint.load(tmp_path, *begun(seed=1))
+        checkpoint.save(tmp_path, *run, {"step": 6})
+    assert files(tmp_path) == before
 
 
-def test_a_folder_that_refuses_is_named(tmp_path):
+def test_a_folder_that_refuses_and_another_model_are_refused(tmp_path):
     (tmp_path / "taken").write_text("a file")
     with refused("no-file", tmp_path / "taken", "Not a directory"):
         checkpoint.save(tmp_path / "taken", *begun(), {"step": 3})
-
-
-def test_another_models_is_refused(tmp_path):
     checkpoint.save(tmp_path, *begun(), {"step": 3})
     with refused("mismatch"):
-        checkpoint.load(tmp_path, Net(0, width=8), *begun()[1:])
+        checkpoint.load(tmp_path, *begun(width=8))

@@ -22,21 +22,26 @@ from theodolite.engine.training.distributed import Ranks, all_gather, sum_gradie
 ROOT = Path(__file__).parents[3]
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What two processes with gloo wrote; five examples, so that the first has one more."""
-    made = tmp_path_factory.mktemp("ranks")
-    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+def launched(*command: object) -> list[str]:
+    """What two processes with gloo printed."""
+    torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "--no-python"]
     done = subprocess.run(
-        [*launch, "-m", "tests.fakes.ranks", str(made)],
+        [sys.executable, *torchrun, sys.executable, *map(str, command)],
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=120,
-        check=False,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
     )
-    assert done.returncode == 0, done.stderr[-2000:]
-    return made
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What both wrote; five examples, so that the first has one more."""
+    path = tmp_path_factory.mktemp("ranks")
+    launched("-m", "tests.fakes.ranks", path)
+    return path
 
 
 @pytest.mark.parametrize("name", [*fake.CASES, "mlm"])
@@ -44,28 +49,20 @@ def test_gradients_and_loss_are_those_of_one_process(folder: Path, name: str) ->
     """Summed over both, in float64; also where one has nothing to predict, or no example at all."""
     model, loss = fake.masked_case(Ranks()) if name == "mlm" else fake.case(name, Ranks())
     expected = {k: p.grad for k, p in model.named_parameters() if p.grad is not None}
-    usual = 6 if "dual" in name else 5 if "mlm" in name else 3
-    assert len(expected) == usual
+    assert len(expected) == (6 if "dual" in name else 5 if "mlm" in name else 3)
     assert any(gradient.any() for gradient in expected.values())
     for rank in (0, 1):
-        found = load_file(folder / f"{name} {rank}.safetensors")
-        assert float(found.pop("loss")) == pytest.approx(float(loss.detach()), abs=1e-10)
-        assert found.keys() == expected.keys()
-        for key, gradient in expected.items():
-            torch.testing.assert_close(found[key], gradient, rtol=1e-6, atol=1e-10, msg=key)
+        gradients = load_file(folder / f"{name} {rank}.safetensors")
+        assert float(gradients.pop("loss")) == pytest.approx(float(loss.detach()), abs=1e-10)
+        torch.testing.assert_close(gradients, expected, rtol=1e-6, atol=1e-10)
 
 
-def test_gathered_rows_stand_in_order_of_rank_whatever_their_number(folder: Path) -> None:
-    """One row of rank 0, two of rank 1."""
+def test_rows_are_gathered_in_order_of_rank_and_weights_are_those_of_the_first(folder: Path):
+    """One row of rank 0, two of rank 1; rank 0 had weights of five, rank 1 of six."""
     for rank in (0, 1):
-        found = load_file(folder / f"tools {rank}.safetensors")
-        assert found["rows"].tolist() == [[0.0, 0.0], [1.0, 1.0], [1.0, 1.0]]
-
-
-def test_every_rank_starts_from_the_weights_of_the_first(folder: Path) -> None:
-    """Rank 0 had fives, rank 1 sixes."""
-    for rank in (0, 1):
-        assert load_file(folder / f"tools {rank}.safetensors")["weight"].eq(5).all()
+        tensors = load_file(folder / f"tools {rank}.safetensors")
+        assert tensors["rows"].tolist() == [[0.0, 0.0], [1.0, 1.0], [1.0, 1.0]]
+        assert tensors["weight"].eq(5).all()
 
 
 def test_the_launcher_says_who_this_is(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -79,12 +76,13 @@ def test_the_launcher_says_who_this_is(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_batch_is_sharded_without_loss() -> None:
     """The first ranks take one more where it does not divide; with too few, one stands in."""
     batch = np.arange(10, 17)
-    parts = [Ranks(rank, 3).shard(batch).tolist() for rank in range(3)]
-    assert parts == [[10, 11, 12], [13, 14], [15, 16]]
-    assert Ranks(0, 3).counts(7) == [3, 2, 2]
-    few = [Ranks(rank, 3).shard(batch[:2]).tolist() for rank in range(3)]
-    assert few == [[10], [11], [10]]
-    assert Ranks(0, 3).counts(2) == [1, 1, 0]
+    ranks = [Ranks(rank, 3) for rank in range(3)]
+    for size, parts, counts in (
+        (7, [[10, 11, 12], [13, 14], [15, 16]], [3, 2, 2]),
+        (2, [[10], [11], [10]], [1, 1, 0]),
+    ):
+        assert [rank.shard(batch[:size]).tolist() for rank in ranks] == parts
+        assert ranks[0].counts(size) == counts
 
 
 def test_alone_nothing_is_exchanged() -> None:
@@ -98,9 +96,7 @@ def test_alone_nothing_is_exchanged() -> None:
     assert float(summed(torch.tensor(4.0))) == 4.0
 
 
-LAUNCH = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
-
-# Lines in one piece: torchrun runs Python unbuffered, where `print` writes their ends apart.
+# Written in one piece: `print` would write the ends of lines apart.
 # Three runs: an unbroken one, and one that is broken off after ten updates and then goes on.
 RESUMED = """
 import json, sys, torch
@@ -149,51 +145,31 @@ end()
 """
 
 
-def launched(folder: Path, script: str, *specs: object) -> list[str]:
-    """What two processes printed."""
-    file = folder / "child.py"
-    file.write_text(script)
-    made = subprocess.run(
-        [*LAUNCH, str(file), *(json.dumps(spec.to_dict()) for spec in specs)],
-        capture_output=True,
-        text=True,
-        env=os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)},
-    )
-    assert made.returncode == 0, made.stderr
-    return made.stdout.splitlines()
-
-
-def assert_alike(left: Path, right: Path, within: float) -> None:
-    """The weights of two encoders."""
-    one, other = (load_file(folder / "model.safetensors") for folder in (left, right))
-    for name in one:
-        torch.testing.assert_close(one[name], other[name], atol=within, rtol=0)
-
-
 @pytest.mark.long
 def test_two_processes_go_on_each_with_its_own_random_numbers(tmp_path):
     """And end with the very weights of a run that was not broken off."""
     # All that draws at random: dropout, crops, hidden tokens.
     settings = {"augmentation": "crop", "mlm_weight": 0.1, "steps": 16}
-    whole = tiny_spec(tmp_path, **settings, out=str(tmp_path / "unbroken"))
-    broken = tiny_spec(tmp_path, **settings)
-    found = sorted(json.loads(line) for line in launched(tmp_path, RESUMED, whole, broken))
-    assert [rank for rank, *_ in found] == [0, 1]
-    assert found[0][1] == found[1][1] > 0
-    for own, others in zip(found[0][2:], found[1][2:], strict=True):
-        assert own != others
-    assert_alike(tmp_path / "encoder", tmp_path / "unbroken", within=0.0)
+    specs = [
+        tiny_spec(tmp_path, **settings, out=str(tmp_path / out)) for out in ("unbroken", "encoder")
+    ]
+    lines = launched("-c", RESUMED, *(json.dumps(spec.to_dict()) for spec in specs))
+    first, second = sorted(map(json.loads, lines))
+    assert (first[0], second[0]) == (0, 1)
+    assert first[1] == second[1] > 0
+    assert not set(first[2:]) & set(second[2:])
+    whole, resumed = (load_file(Path(spec.out, "model.safetensors")) for spec in specs)
+    torch.testing.assert_close(resumed, whole, atol=0, rtol=0)
 
 
 @pytest.mark.long
 def test_processes_that_see_different_checkpoints_are_told(tmp_path):
     """Rather than one waiting for the other for ever."""
-    shared = tiny_spec(tmp_path)
+    shared, other = tiny_spec(tmp_path), tiny_spec(tmp_path, out=str(tmp_path / "elsewhere"))
     run = tiny_run(shared)
     run.state.step = 3
     run.save()
-    other = tiny_spec(tmp_path, out=str(tmp_path / "elsewhere"))
-    output = launched(tmp_path, APART, shared, other)
+    output = launched("-c", APART, *(json.dumps(spec.to_dict()) for spec in (shared, other)))
     assert len(output) == 2
     assert all("different checkpoints" in line and "steps 0, 3" in line for line in output)
 
@@ -205,11 +181,8 @@ def test_another_number_of_processes_goes_on_and_is_told(tmp_path, before, told)
     first.state.step, first.state.processes = 3, before
     first.save()
     following = first.rng.random()
-    kept = checkpoint.peek(first.spec.working_folder)
-    assert kept["processes"] == before
-    run = tiny_run(first.spec)
-    assert run.rng.random() == following
+    assert checkpoint.peek(first.spec.working_folder)["processes"] == before
+    assert tiny_run(first.spec).rng.random() == following
     notes = [e.message for e in train(first.spec, TinyCatalog()) if e.kind == "noted"]
-    assert [note[:20] for note in notes] == ([] if told is None else [told])
-    if told:
-        assert told in (tmp_path / "encoder" / "README.md").read_text("utf-8")
+    assert [note[:20] for note in notes] == ([told] if told else [])
+    assert (told or "") in (tmp_path / "encoder" / "README.md").read_text("utf-8")

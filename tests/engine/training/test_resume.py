@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,6 @@ from tests.errors import refused
 from tests.fakes.kills import killed_at
 from tests.fakes.runs import TinyCatalog, tiny_run, tiny_spec
 from theodolite.engine.train import train
-from theodolite.engine.training import Finished
 from theodolite.engine.training.lock import lock
 
 # Before the eleventh update it waits to be killed, which may happen anywhere from the eighth on.
@@ -42,16 +42,10 @@ def one_thread():
     torch.set_num_threads(before)
 
 
-def weights(folder):
-    """The tensors of an encoder folder."""
-    return load_file(folder / "model.safetensors")
-
-
-def assert_same(left, right):
-    """All tensors are the same, bit by bit."""
-    assert left.keys() == right.keys()
-    for name in left:
-        assert torch.equal(left[name], right[name]), name
+def assert_same_weights(folder):
+    """The encoder and the unbroken one are equal, bit by bit."""
+    tensors = [load_file(folder / out / "model.safetensors") for out in ("encoder", "unbroken")]
+    torch.testing.assert_close(*tensors, rtol=0, atol=0)
 
 
 def test_a_killed_run_ends_with_the_weights_of_an_unbroken_one(tmp_path):
@@ -62,14 +56,10 @@ def test_a_killed_run_ends_with_the_weights_of_an_unbroken_one(tmp_path):
     resumed = list(train(spec, TinyCatalog()))
     assert resumed[0].step in (4, 8)
     assert not (tmp_path / "encoder.training").exists()
-    unbroken = tiny_spec(tmp_path, **EVERYTHING, out=str(tmp_path / "unbroken"))
-    whole = list(train(unbroken, TinyCatalog()))
-
-    assert_same(weights(tmp_path / "encoder"), weights(tmp_path / "unbroken"))
-    looks = [e for e in whole if e.kind == "looked"]
-    assert [e for e in resumed if e.kind == "looked"] == [
-        e for e in looks if e.step > resumed[0].step
-    ]
+    whole = list(train(replace(spec, out=str(tmp_path / "unbroken")), TinyCatalog()))
+    assert_same_weights(tmp_path)
+    first, second = ([e for e in events if e.kind == "looked"] for events in (whole, resumed))
+    assert second == [e for e in first if e.step > resumed[0].step]
     assert resumed[-1].best_step == whole[-1].best_step
     record = json.loads((tmp_path / "encoder" / "theodolite.json").read_text())
     assert [e["step"] for e in record["curve"] if e["kind"] == "looked"] == [4, 8, 12, 16, 20, 24]
@@ -91,9 +81,9 @@ def test_it_goes_on_in_the_middle_of_an_epoch(tmp_path, objective, changes):
             break  # and never came back
     resumed = list(train(first.spec, TinyCatalog()))
     assert resumed[0].step == 1
-    unbroken = tiny_spec(tmp_path, objective, **changes, out=str(tmp_path / "unbroken"))
+    unbroken = replace(first.spec, out=str(tmp_path / "unbroken"))
     whole = list(train(unbroken, TinyCatalog()))
-    assert_same(weights(tmp_path / "encoder"), weights(tmp_path / "unbroken"))
+    assert_same_weights(tmp_path)
     assert resumed[-1].best_score == whole[-1].best_score
 
 
@@ -111,20 +101,9 @@ def test_other_settings_and_other_data_do_not_go_on_with_it(tmp_path):
     tiny_run(spec).save()
     with refused("mismatch", spec.working_folder, "seed was 42 and is 7"):
         list(train(tiny_spec(tmp_path, seed=7), TinyCatalog()))
-    with (tmp_path / "sentences.txt").open("a") as file:
-        file.write("\none more sentence")
+    (tmp_path / "sentences.txt").write_text("other sentences\nthan before")
     with refused("mismatch", spec.working_folder, "data have changed"):
         list(train(spec, TinyCatalog()))
-
-
-def test_two_do_not_train_into_one_folder(tmp_path):
-    """The second is told; the first goes on."""
-    spec = tiny_spec(tmp_path)
-    first = train(spec, TinyCatalog())
-    next(first)
-    with refused("conflict", spec.working_folder):
-        list(train(spec, TinyCatalog()))
-    assert isinstance(list(first)[-1], Finished)
 
 
 HOLDER = """
@@ -137,34 +116,31 @@ with lock(Path(sys.argv[1])):
 """
 
 
-def test_a_second_process_is_refused_until_the_first_is_gone(tmp_path: Path) -> None:
+def test_one_trains_in_a_folder_until_it_is_gone(tmp_path: Path) -> None:
     """Killed without a chance to tidy up, it holds nothing any more; its file is no hindrance."""
-    folder = tmp_path / "encoder.training"
+    spec = tiny_spec(tmp_path)
     holder = subprocess.Popen(
-        [sys.executable, "-c", HOLDER, str(folder)],
+        [sys.executable, "-c", HOLDER, str(spec.working_folder)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
     )
     assert holder.stdout is not None and holder.stdout.readline() == "held\n"
-    with refused("conflict", folder), lock(folder):
-        pass
+    with refused("conflict", spec.working_folder):
+        next(train(spec, TinyCatalog()))
     holder.kill()
     holder.communicate(timeout=30)
-    with lock(folder):
-        assert folder.is_dir()
+    first = train(spec, TinyCatalog())
+    next(first)
+    with refused("conflict", spec.working_folder):
+        next(train(spec, TinyCatalog()))
+    assert [event.kind for event in first][-1] == "finished"
 
 
-def test_what_is_in_it_stays_and_an_empty_one_goes(tmp_path: Path) -> None:
+def test_what_is_in_a_folder_stays_and_an_empty_one_goes(tmp_path: Path) -> None:
     """No litter beside a training that was stopped before it had anything to keep."""
-    with lock(tmp_path / "empty"):
-        pass
-    with lock(tmp_path / "kept"):
-        (tmp_path / "kept" / "step-4").mkdir()
-    assert [found.name for found in tmp_path.iterdir()] == ["kept"]
-
-
-def test_a_place_that_cannot_be_written_is_told(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("in the way")
-    with refused("no-file", tmp_path / "file"), lock(tmp_path / "file"):
+    with lock(tmp_path / "empty"), lock(tmp_path / "kept"):
+        (tmp_path / "kept" / "file").write_text("to keep")
+    assert [path.name for path in tmp_path.iterdir()] == ["kept"]
+    with refused("no-file", tmp_path / "kept/file"), lock(tmp_path / "kept/file"):
         pass
