@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from tests.engine.datasets.test_catalog import Uploads
+from tests.fakes import folder as folders
 from tests.fakes.encoders import BrokenEncoder, HashEncoder, NaNEncoder, ShrinkingEncoder
 from theodolite.engine import evaluate
 from theodolite.engine.datasets import Catalog, Upload
@@ -21,7 +22,7 @@ from theodolite.engine.progress import Progress
 from theodolite.engine.results import Result
 
 GOOD = "SubjNumber"
-Files = dict[str, list[str]]
+Files = dict[str, list[str] | bytes]
 """File -> its lines."""
 
 
@@ -34,10 +35,8 @@ def folder(tmp_path: Path) -> Path:
 
 
 def put(root: Path, files: Files) -> Path:
-    for name, lines in files.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text("".join(f"{line}\n" for line in lines), "utf-8")
-    return root
+    texts = {k: v if isinstance(v, bytes) else "\n".join([*v, ""]) for k, v in files.items()}
+    return folders.files(root, texts)
 
 
 def mrpc(**splits: Sequence[str]) -> Files:
@@ -66,10 +65,8 @@ def marked(*marks: str) -> list[str]:
 
 def assert_told(result: Result, *says: str) -> None:
     """One sentence with all of it, something to do about it, and no word of a programmer."""
-    assert result.error is not None
-    for piece in says:
-        assert piece in result.error
-    assert result.hint
+    assert result.error is not None and result.hint
+    assert [piece for piece in says if piece not in result.error] == []
     assert not any(word in result.error for word in ("Error", "Traceback", "None", "array("))
 
 
@@ -126,6 +123,11 @@ UNKNOWN_MARK = ["tr\tx\ta", "va\tx\tb", "dev\ty\tc"]
             (f"{TRAIN}, line 2",),
         ),
         (mrpc(train=["1", "0"] * 12), "MRPC", (f"{TEST} is missing",)),
+        (
+            {TENSE: b"tr\tx\ta\nva\ty\tcaf\xe9\n"},
+            "Tense",
+            (f"{TENSE} is not UTF-8: line 2, byte 9",),
+        ),
     ],
 )
 def test_files(folder: Path, files: Files, task: str, says: tuple[str, ...]) -> None:
@@ -146,13 +148,6 @@ def test_no_file_at_all(folder: Path) -> None:
     for result in evaluate(HashEncoder(), names, data=Catalog(folder)):
         assert_told(result, "There is no data set named")
         assert "downstream/" in result.hint, result.task
-
-
-def test_bytes_that_are_no_text(folder: Path) -> None:
-    """File, line, byte."""
-    (folder / TENSE).write_bytes(b"tr\tx\ta\nva\ty\tcaf\xe9\n")
-    (result,) = evaluate(HashEncoder(), "Tense", data=Catalog(folder))
-    assert f"{TENSE} is not UTF-8: line 2, byte 9" in str(result.error)
 
 
 @pytest.mark.parametrize(
@@ -220,13 +215,10 @@ def test_vectors_that_nothing_can_be_computed_from(
 
 def test_some_zero_vectors_are_measured_and_noted(folder: Path) -> None:
     """A sentence of unknown words is no fault of the run, but worth knowing."""
-    (result,) = evaluate(Zeros(every=False), GOOD, data=Catalog(folder))
-    assert result.error is None
-    assert result.details["notes"] == [
-        "16 of 32 sentences have a zero vector, the first being 'sentence 0'."
-    ]
-    (clean,) = evaluate(HashEncoder(), GOOD, data=Catalog(folder))
-    assert clean.details["notes"] == []
+    note = "16 of 32 sentences have a zero vector, the first being 'sentence 0'."
+    for encoder, notes in ((Zeros(every=False), [note]), (HashEncoder(), [])):
+        (result,) = evaluate(encoder, GOOD, data=Catalog(folder))
+        assert (result.error, result.details["notes"]) == (None, notes)
 
 
 def test_a_dimension_that_changes_between_calls(folder: Path) -> None:
@@ -244,7 +236,6 @@ def test_a_dimension_that_changes_between_calls(folder: Path) -> None:
     again = FunctionEncoder(None, growing, "grown")
     seen.clear()
     assert again.dim == 4
-    (result,) = evaluate(again, GOOD, data=Catalog(folder))
     seen += [1, 1]
     (result,) = evaluate(again, GOOD, data=Catalog(folder))
     assert_told(result, "(32, 5) for 32 sentences; expected (32, 4)")
@@ -252,8 +243,8 @@ def test_a_dimension_that_changes_between_calls(folder: Path) -> None:
 
 def test_an_encoder_that_fails_fails_its_task_alone(folder: Path) -> None:
     """Another encoder measures the same tasks after it."""
-    bad = list(evaluate(BrokenEncoder(), [GOOD, "StarterSTS"], data=Catalog(folder)))
-    assert [r.error is None for r in bad] == [False, False]
-    assert str(bad[0].error).startswith("RuntimeError: CUDA error")
+    for result in evaluate(BrokenEncoder(), [GOOD, "StarterSTS"], data=Catalog(folder)):
+        assert result.error == "RuntimeError: CUDA error: device-side assert triggered"
+        assert (bool(result.hint), result.scores) == (True, ())
     good = list(evaluate(HashEncoder(), [GOOD, "StarterSTS"], data=Catalog(folder)))
     assert [r.error for r in good] == [None, None]

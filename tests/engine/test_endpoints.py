@@ -39,9 +39,8 @@ def asking(server, waits=None, **options):
 )
 def test_an_address_has_one_form(given, url):
     """However it is pasted."""
-    found = Address.parse(given)
-    assert str(found) == f"{url}#m"
-    assert Address.parse(str(found)) == found
+    assert str(Address.parse(given)) == f"{url}#m"
+    assert Address.parse(f"{url}#m") == Address.parse(given)
 
 
 @pytest.mark.parametrize(
@@ -80,12 +79,10 @@ def test_nothing_is_sent_elsewhere_unasked():
 
 def test_the_key_comes_from_the_environment(server, monkeypatch):
     """A host's own comes first; without one none is sent."""
-    endpoint = asking(server)
-    endpoint.post("embeddings", BODY)
-    monkeypatch.setenv(KEY, "one-for-all")
-    endpoint.post("embeddings", BODY)
-    monkeypatch.setenv(f"{KEY}_127_0_0_1", "its-own\n")
-    endpoint.post("embeddings", BODY)
+    for variables in ({}, {KEY: "one-for-all"}, {f"{KEY}_127_0_0_1": "its-own\n"}):
+        for variable, key in variables.items():
+            monkeypatch.setenv(variable, key)
+        asking(server).post("embeddings", BODY)
     sent = [headers.get("Authorization") for headers, _ in server.requests]
     assert sent == [None, "Bearer one-for-all", "Bearer its-own"]
 

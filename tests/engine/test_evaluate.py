@@ -8,35 +8,35 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from tests.errors import refused
-from tests.fakes.encoders import (
-    BrokenEncoder,
-    ConstantEncoder,
-    HashEncoder,
-    NaNEncoder,
-    ShrinkingEncoder,
-)
+from tests.fakes import folder
+from tests.fakes.encoders import HashEncoder
 from theodolite import engine
 from theodolite.engine import evaluate
 from theodolite.engine.datasets import Catalog
+from theodolite.engine.errors import Code
 from theodolite.engine.progress import Progress
 from theodolite.engine.results import Result
 from theodolite.store.errors import StoreError
+
+MODULE = importlib.import_module("theodolite.engine.evaluate")
+"""By this name there is a function, too."""
 
 
 @pytest.fixture
 def year(tmp_path: Path) -> Path:
     """A SentEval folder with a small STS13."""
-    folder = tmp_path / "downstream" / "STS" / "STS13-en-test"
-    folder.mkdir(parents=True)
+    files = {}
     for subset in ("FNWN", "headlines", "OnWN"):
         lines = [f"{subset} left {i}\t{subset} right {i}\n" for i in range(12)]
-        (folder / f"STS.input.{subset}.txt").write_text("".join(lines))
-        (folder / f"STS.gs.{subset}.txt").write_text("".join(f"{i % 6}\n" for i in range(12)))
+        files[f"STS.input.{subset}.txt"] = "".join(lines)
+        files[f"STS.gs.{subset}.txt"] = "".join(f"{i % 6}\n" for i in range(12))
+    folder.files(tmp_path / "downstream" / "STS" / "STS13-en-test", files)
     return tmp_path
 
 
@@ -49,11 +49,10 @@ def one(encoder: HashEncoder, task: str, data: Path | None = None) -> Result:
 def test_three_lines_of_python() -> None:
     """As the README shows; the starter set needs no data folder."""
     results = list(evaluate(HashEncoder(), "starter"))
-    assert [r.task for r in results] == ["StarterSTS", "StarterTopics", "StarterSearch"]
-    assert [r.error for r in results] == [None] * 3
+    names = ["StarterSTS", "StarterTopics", "StarterSearch"]
+    assert [(r.task, r.error) for r in results] == [(name, None) for name in names]
     assert abs(results[0].main.score) < 20, "random directions know nothing of meaning"
     # `engine.evaluate` is the function although a module has the same name.
-    importlib.import_module("theodolite.engine.evaluate")
     assert callable(engine.evaluate) and engine.load.__name__ == "load"
     with pytest.raises(AttributeError):
         engine.nothing  # noqa: B018
@@ -79,45 +78,31 @@ def test_a_result_says_all_it_depends_on(year: Path) -> None:
     assert (given.seed, given.details["protocol_choice"]) == (7, "asked for")
 
 
-def test_names_and_seeds_are_checked_before_anything_runs() -> None:
-    with refused("unknown", "nonsense"):
-        evaluate(HashEncoder(), ["StarterSTS", "nonsense"])
-    with refused("unknown", "nonsense"):
-        evaluate(HashEncoder(), ["StarterSTS"], protocol="nonsense")
-    for seed in (-1, 2**32):
-        with refused("invalid", seed):
-            evaluate(HashEncoder(), "starter", seed=seed)
+@pytest.mark.parametrize(
+    ("tasks", "options", "code", "named"),
+    [
+        ("StarterSTS,nonsense", {}, "unknown", "nonsense"),
+        ("StarterSTS", {"protocol": "nonsense"}, "unknown", "nonsense"),
+        ("starter", {"seed": -1}, "invalid", -1),
+        ("starter", {"seed": 2**32}, "invalid", 2**32),
+    ],
+)
+def test_names_and_seeds_are_checked_before_anything_runs(
+    tasks: str, options: dict[str, Any], code: Code, named: object
+) -> None:
+    with refused(code, named):
+        evaluate(HashEncoder(), tasks, **options)
 
 
 def test_missing_data_is_an_error_of_that_task_only(year: Path) -> None:
     """STS16 is a task whose files are not there: the next task still runs."""
     missing, present = evaluate(HashEncoder(), ["STS16", "STS13"], data=year)
-    assert "STS16" in (missing.error or "")
-    assert missing.hint
-    assert missing.scores == ()
-    assert present.error is None
+    assert "STS16" in (missing.error or "") and missing.hint
+    assert (missing.scores, present.error) == ((), None)
     (other,) = evaluate(HashEncoder(), "StarterTopics", protocol="simcse-2021")
     assert "simcse-2021" in (other.error or "") and "starter-1" in other.hint
     with pytest.raises(ValueError, match="no score"):
         _ = missing.main
-
-
-@pytest.mark.parametrize(
-    ("encoder", "said"),
-    [
-        (NaNEncoder(), "8 of 72"),
-        (ShrinkingEncoder(), "expected (72, 16)"),
-        (ConstantEncoder(), "STS13"),
-        (BrokenEncoder(), "RuntimeError: CUDA error: device-side assert triggered"),
-    ],
-)
-def test_an_encoder_that_fails_is_told(encoder: HashEncoder, said: str, year: Path) -> None:
-    """A sentence and a hint, one line, no traceback; no score."""
-    result = one(encoder, "STS13", year)
-    assert said in (result.error or "")
-    assert "\n" not in (result.error or "")
-    assert result.hint
-    assert result.scores == ()
 
 
 def test_a_failing_task_prints_nothing() -> None:
@@ -146,10 +131,9 @@ def test_progress_counts_sentences_and_can_stop(
     year: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A pause in the callback is no part of the time, and what it raises reaches the caller."""
-    module = importlib.import_module("theodolite.engine.evaluate")  # beside it is the function
     seen: list[tuple[int, int]] = []
     clock = [0.0]
-    monkeypatch.setattr(module.time, "perf_counter", lambda: clock[0])
+    monkeypatch.setattr(MODULE.time, "perf_counter", lambda: clock[0])
 
     def pause(*at: int) -> None:
         seen.append(at)  # type: ignore[arg-type]
@@ -167,9 +151,7 @@ def test_progress_counts_sentences_and_can_stop(
 
 def test_steps_fitted_on_the_task(year: Path) -> None:
     """`center:@task` is completed with the task's hash: another fingerprint on each task."""
-    from theodolite.engine import load
-
-    encoder = load("random:32 | center:@task")
+    encoder = engine.load("random:32 | center:@task")
     years = list(evaluate(encoder, "STS13,StarterSTS", data=year))
     assert [result.error for result in years] == [None, None]
     assert len({encoder.fingerprint, *(result.fingerprint for result in years)}) == 3
@@ -179,27 +161,22 @@ def test_what_takes_more_than_memory_goes_through_a_file(
     monkeypatch: pytest.MonkeyPatch, year: Path
 ) -> None:
     """In pieces, with the same scores, and progress over the whole."""
-    module = importlib.import_module(
-        "theodolite.engine.evaluate"
-    )  # by this name there is a function too
     whole, seen = one(HashEncoder(), "STS13", year), []
-    monkeypatch.setattr(module, "_MAX_BYTES", 100)
-    monkeypatch.setattr(module, "_PIECE", 10)
-    (mapped,) = evaluate(
-        HashEncoder(), ["STS13"], data=year, progress=lambda done, total: seen.append((done, total))
-    )
-    assert mapped.error is None
-    assert mapped.scores == whole.scores
+    monkeypatch.setattr(MODULE, "_MAX_BYTES", 100)
+    monkeypatch.setattr(MODULE, "_PIECE", 10)
+    (mapped,) = evaluate(HashEncoder(), "STS13", data=year, progress=lambda *at: seen.append(at))
+    assert (mapped.error, mapped.scores) == (None, whole.scores)
     assert seen == sorted(seen) and seen[-1][0] == seen[-1][1]
 
 
 def test_only_what_is_needed_is_encoded(tmp_path: Path) -> None:
     """Of labelled sentences those drawn from train and the test split; of a bitext one split."""
-    folder = tmp_path / "mteb" / "classification" / "banking77"
-    folder.mkdir(parents=True)
     rows = "".join(f"sentence {i},label {i % 2}\n" for i in range(600))
-    (folder / "train.csv").write_text("text,category\n" + rows)
-    (folder / "test.csv").write_text("text,category\nsentence x,label 0\nsentence y,label 1\n")
+    files = {
+        "train.csv": "text,category\n" + rows,
+        "test.csv": "text,category\nsentence x,label 0\nsentence y,label 1\n",
+    }
+    folder.files(tmp_path / "mteb" / "classification" / "banking77", files)
     encoder = HashEncoder()
     assert one(encoder, "banking77/few-shot", tmp_path).error is None
     assert 2 + 16 <= sum(encoder.calls) <= 2 + 10 * 16

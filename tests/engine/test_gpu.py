@@ -11,7 +11,9 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,6 +21,7 @@ import torch
 from safetensors.torch import load_file
 
 from tests.engine.encoders.models import save, save_sentence_transformer
+from tests.fakes import decoder_training
 from tests.fakes.allocation import Allocation
 from tests.fakes.runs import TinyCatalog, tiny_run, tiny_spec
 from theodolite.engine.classifiers import columns
@@ -112,9 +115,9 @@ def test_encoders_are_trained(
 ) -> None:
     """Whole runs, with looks and checkpoints; the weights are kept in float32."""
     spec = tiny_spec(tmp_path, objective, device="cuda", precision=precision, **changes)
-    events = list(train(spec, TinyCatalog()))
-    assert (events[0].device, events[0].precision) == ("cuda", precision)
-    assert (events[-1].kind, events[-1].why) == ("finished", "done")
+    first, *_, last = train(spec, TinyCatalog())
+    assert (first.device, first.precision) == ("cuda", precision)
+    assert (last.kind, last.why) == ("finished", "done")
     weights = load_file(tmp_path / "encoder" / "model.safetensors").values()
     assert all(w.dtype == torch.float32 and bool(w.isfinite().all()) for w in weights)
 
@@ -166,34 +169,15 @@ def test_an_update_does_not_wait_for_the_gpu(tmp_path: Path, objective: str) -> 
     assert run.meter.read() is not None
 
 
-def decoder_spec(folder: Path, **changes: object) -> DecoderSpec:
+def decoder_spec(folder: Path, architecture: Any) -> DecoderSpec:
     """A decoder for vectors of random words, which need no model."""
-    rng = np.random.default_rng(4)
-    words = "cat dog man woman child bird sees likes finds hears the a old red big".split()
-    sentences = {" ".join(rng.choice(words, size=5)) for _ in range(400)}
-    file = folder / "sentences.txt"
-    file.write_text("\n".join(sorted(sentences)) + "\n", "utf-8")
-    settings: dict[str, object] = {
-        "words": 6,
-        "held_out": 30,
-        "vocabulary": 300,
-        "width": 32,
-        "layers": 1,
-        "epochs": 4.0,
-        "batch_tokens": 400,
-        "learning_rate": 1e-2,
-        "warmup": 5,
-        "noise": 0.1,
-        "device": "cuda",
-    }
-    return DecoderSpec("random:32", (str(file),), str(folder / "out"), **(settings | changes))  # type: ignore[arg-type]
+    return replace(decoder_training.small(folder), architecture=architecture, device="cuda")
 
 
 @pytest.mark.parametrize("architecture", ["prefix", "lstm", "lstm-mos"])
 def test_decoders_are_trained(tmp_path: Path, architecture: str) -> None:
     """In half precision; what is written decodes on the processor."""
-    spec = decoder_spec(tmp_path, architecture=architecture)
-    events = list(train_decoder(spec))
+    events = list(train_decoder(decoder_spec(tmp_path, architecture)))
     looks = [event.loss for event in events if event.kind == "looked"]
     assert looks[-1] < looks[0]
     assert events[-1].why == "done"
@@ -207,12 +191,11 @@ def test_an_update_of_a_decoder_does_not_wait_for_the_gpu(
     tmp_path: Path, architecture: str
 ) -> None:
     """Which pieces are padding is known before they are on the GPU."""
-    spec = decoder_spec(tmp_path, architecture=architecture)
+    spec = decoder_spec(tmp_path, architecture)
     sentences = sentences_of(spec, TinyCatalog(), spec.working_folder)
     vocabulary = folders.vocabulary_of(spec, sentences.texts)
     encoder = load(spec.encoder)
-    vectors = encoder.encode(sentences.texts)
-    dataset = with_vectors(spec, sentences.texts, vectors, vocabulary)
+    dataset = with_vectors(spec, sentences.texts, encoder.encode(sentences.texts), vocabulary)
     run = DecoderTrainer(spec, dataset, vocabulary, encoder.fingerprint, sentences.hash)
     assert run.precision.name in ("bf16", "fp16")
     order = run.batches(0)
@@ -235,23 +218,29 @@ def test_transfer_classifiers_are_those_of_the_processor() -> None:
     vectors[np.arange(600), labels] += 3
     train_rows, stop, test = np.split(rng.permutation(600), [400, 500])
     fits = [Fit(train_rows, stop, penalty, test) for penalty in (1e-5, 1e-3)]
-    found = {}
-    for device in ("cpu", "cuda"):
-        features = Features(vectors, np.arange(600), device=device)
-        found[device] = columns.solve(
-            features, labels, fits, SolverSetting(), 1111, lambda share: None
+    found = [
+        columns.solve(
+            Features(vectors, np.arange(600), device=device),
+            labels,
+            fits,
+            SolverSetting(),
+            1111,
+            lambda share: None,
         )
-    for cpu, gpu in zip(found["cpu"], found["cuda"], strict=True):
+        for device in ("cpu", "cuda")
+    ]
+    for cpu, gpu in zip(*found, strict=True):
         assert np.mean(cpu.predicted == labels[test]) > 0.9
         assert np.mean(cpu.predicted == gpu.predicted) > 0.98
 
 
 def test_an_estimate_returns_the_memory(tmp_path: Path) -> None:
     """What torch keeps for later as well."""
-    estimate(tiny_spec(tmp_path, device="cuda"), TinyCatalog(), seconds=0.1)
-    before = torch.cuda.memory_reserved()
-    estimate(tiny_spec(tmp_path, device="cuda"), TinyCatalog(), seconds=0.1)
-    assert torch.cuda.memory_reserved() <= before
+    reserved = []
+    for _ in range(2):
+        estimate(tiny_spec(tmp_path, device="cuda"), TinyCatalog(), seconds=0.1)
+        reserved.append(torch.cuda.memory_reserved())
+    assert reserved[1] <= reserved[0]
 
 
 def test_a_run_begun_by_torchrun_trains(tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ What counts is memory that only this process has: pages of a file that is mapped
 
 from __future__ import annotations
 
-import importlib
 import json
 import random
 import subprocess
@@ -18,9 +17,12 @@ import numpy as np
 import psutil
 import pytest
 
+from tests.engine.test_evaluate import MODULE
+from tests.fakes import folder
 from tests.fakes.encoders import HashEncoder
 from theodolite.engine import evaluate
 from theodolite.engine.progress import Progress
+from theodolite.engine.search import ranked
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="asks the kernel for its count")
 MIB = 2**20
@@ -31,22 +33,16 @@ WORDS = (
 
 def write_corpus(root: Path, documents: int, queries: int) -> None:
     """Passages of a few words, each with its number; a query is the text of one of them."""
-    folder = root / "mteb" / "retrieval" / "large"
-    (folder / "qrels").mkdir(parents=True)
     rng = random.Random(0)
-    wanted = {rng.randrange(documents) for _ in range(queries)}
-    with (
-        (folder / "corpus.jsonl").open("w") as corpus,
-        (folder / "queries.jsonl").open("w") as file,
-        (folder / "qrels" / "test.tsv").open("w") as judged,
-    ):
-        judged.write("query-id\tcorpus-id\tscore\n")
-        for i in range(documents):
-            text = f"{' '.join(rng.choices(WORDS, k=8))} {i}"
-            corpus.write(json.dumps({"_id": f"d{i}", "text": text}) + "\n")
-            if i in wanted:
-                file.write(json.dumps({"_id": f"q{i}", "text": text}) + "\n")
-                judged.write(f"q{i}\td{i}\t1\n")
+    texts = [f"{' '.join(rng.choices(WORDS, k=8))} {i}" for i in range(documents)]
+    wanted = rng.sample(range(documents), queries)
+    lines = {
+        "corpus.jsonl": [json.dumps({"_id": f"d{i}", "text": t}) for i, t in enumerate(texts)],
+        "queries.jsonl": [json.dumps({"_id": f"q{i}", "text": texts[i]}) for i in wanted],
+        "qrels/test.tsv": ["query-id\tcorpus-id\tscore", *(f"q{i}\td{i}\t1" for i in wanted)],
+    }
+    files = {name: "\n".join(some) for name, some in lines.items()}
+    folder.files(root / "mteb" / "retrieval" / "large", files)
 
 
 def own_memory(*processes: psutil.Process) -> int:
@@ -80,15 +76,9 @@ def test_vectors_beyond_the_limit_are_never_in_memory_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With a limit of 16 MiB, 117 MiB of vectors are encoded and searched in a third of that."""
-    module = importlib.import_module(
-        "theodolite.engine.evaluate"
-    )  # by this name there is a function too
-    for where, name, value in (
-        (module, "_MAX_BYTES", 16 * MIB),
-        (module, "_PIECE", 1024),
-        (importlib.import_module("theodolite.engine.search.ranked"), "_DOCUMENTS", 1024),
-    ):
-        monkeypatch.setattr(where, name, value)
+    monkeypatch.setattr(MODULE, "_MAX_BYTES", 16 * MIB)
+    monkeypatch.setattr(MODULE, "_PIECE", 1024)
+    monkeypatch.setattr(ranked, "_DOCUMENTS", 1024)
     write_corpus(tmp_path, 30_000, 20)
     encoder, process = WideEncoder(), psutil.Process()
     (warm,) = evaluate(encoder, ["large"], data=tmp_path)  # imports and the texts

@@ -19,7 +19,6 @@ from theodolite.engine.corpus.reading import EncodedCorpus
 from theodolite.engine.corpus.texts import texts_of
 from theodolite.engine.encoders import load
 from theodolite.engine.encoders.vectors import lacking
-from theodolite.engine.errors import UserError
 
 SENTENCES = ["A cat.", "", "Ein Hund läuft.", "two  spaces", "中文", "A cat."]
 
@@ -92,15 +91,13 @@ def test_what_cannot_be_read_is_named(name, content, column, code, named, tmp_pa
 @pytest.mark.parametrize("form", [{}, {"format": "parquet"}, {"dtype": "float16"}])
 def test_every_row_has_the_vector_of_its_sentence(form, tmp_path):
     """In order, whatever the form of the shards."""
-    made = encoded(tmp_path / "out", text(tmp_path), **form)
+    encoded(tmp_path / "out", text(tmp_path), **form)
     corpus = EncodedCorpus(tmp_path / "out")
     assert (corpus.size, corpus.dim, corpus.encoder) == (6, 8, "random:8")
     assert list(corpus.sentences()) == SENTENCES
-    assert [(shard.start, shard.stop) for shard in made.shards] == [(0, 4), (4, 6)]
-    precise = 1e-3 if form.get("dtype") == "float16" else 0.0
-    expected = load("random:8").encode(SENTENCES)
-    found = corpus.vectors(np.array([5, 0, 3, 4, 1, 2]))
-    np.testing.assert_allclose(found, expected[[5, 0, 3, 4, 1, 2]], atol=precise, rtol=0)
+    precise, rows = 1e-3 if form.get("dtype") == "float16" else 0.0, np.array([5, 0, 3, 4, 1, 2])
+    expected, found = load("random:8").encode(SENTENCES)[rows], corpus.vectors(rows)
+    np.testing.assert_allclose(found, expected, atol=precise, rtol=0)
     assert found.dtype == np.float32
 
 
@@ -113,13 +110,11 @@ def test_the_manifest_says_what_is_there(tmp_path):
     assert [shard["rows"] for shard in manifest["shards"]] == [[0, 4], [4, 6]]
     for shard in manifest["shards"]:
         file = tmp_path / "out" / shard["file"]
-        assert hashlib.sha256(file.read_bytes()).hexdigest() == shard["sha256"]
         lines = file.with_suffix(".txt").read_bytes()
-        assert hashlib.sha256(lines).hexdigest() == shard["sentences"]
-        rows = np.load(file)
-        np.testing.assert_array_equal(
-            rows, load("random:8").encode(lines.decode().split("\n")[:-1])
-        )
+        hashes = [hashlib.sha256(raw).hexdigest() for raw in (file.read_bytes(), lines)]
+        assert hashes == [shard["sha256"], shard["sentences"]]
+        expected = load("random:8").encode(lines.decode().split("\n")[:-1])
+        np.testing.assert_array_equal(np.load(file), expected)
 
 
 def test_what_a_killed_process_was_writing_is_removed(tmp_path):
@@ -140,11 +135,10 @@ def test_a_shard_that_says_the_same_is_not_encoded_again(tmp_path):
     (tmp_path / "a.txt").write_text("one\ntwo\n" * 4)
     (tmp_path / "b.txt").write_text("three\n")
     encoded(tmp_path / "out", tmp_path / "a.txt")
-    shards = sorted((tmp_path / "out" / "shards").glob("*.npy"))
-    assert len(shards) == 1
-    before = shards[0].stat().st_mtime_ns
+    (shard,) = (tmp_path / "out" / "shards").glob("*.npy")
+    before = shard.stat().st_mtime_ns
     encoded(tmp_path / "out", tmp_path / "b.txt", tmp_path / "a.txt")
-    assert shards[0].stat().st_mtime_ns == before
+    assert shard.stat().st_mtime_ns == before
     assert list(EncodedCorpus(tmp_path / "out").sentences()) == ["three", *["one", "two"] * 4]
 
 
@@ -166,12 +160,13 @@ def test_an_unfinished_corpus_says_how_far_it_is(tmp_path):
 
 def test_another_encoder_or_another_folder_is_refused(tmp_path):
     """Nothing of theirs is written over."""
-    file = text(tmp_path)
-    encoded(tmp_path / "out", file)
-    with refused("conflict", "random:8"):
-        cut([file], None, tmp_path / "out", load("random:16"))
-    with refused("conflict", tmp_path):
-        cut([file], None, tmp_path, load("random:8"))
+    encoded(tmp_path / "out", text(tmp_path))
+    for folder, spec, named in (
+        (tmp_path / "out", "random:16", "random:8"),
+        (tmp_path, "random:8", tmp_path),
+    ):
+        with refused("conflict", named):
+            cut([tmp_path / "c.txt"], None, folder, load(spec))
 
 
 def test_damaged_sentences_are_not_encoded(tmp_path):
@@ -194,12 +189,12 @@ def test_the_folder_is_an_encoder_for_its_sentences(form, tmp_path):
     out = tmp_path / "out"
     encoded(out, text(tmp_path), **form)
     encoder = load(f"vectors:{out}")
-    queries = ["中文", "A cat.", " A   cat. ", ""]
-    plain = ["中文", "A cat.", "A cat.", ""]
-    np.testing.assert_array_equal(encoder.encode(queries), load("random:8").encode(plain))
+    rows = encoder.encode(["中文", "A cat.", " A   cat. ", ""])
+    expected = load("random:8").encode(["中文", "A cat.", "A cat.", ""])
+    np.testing.assert_array_equal(rows, expected)
     assert encoder.encode([]).shape == (0, 8)
     assert lacking(f"vectors:{out}", ["A cat.", "A bird."]) == ["A bird."]
-    with pytest.raises(UserError, match="1 of 2 sentences"):
+    with refused("missing", "1 of 2 sentences"):
         encoder.encode(["A cat.", "A bird."])
     with refused("invalid", out.name):
         load(f"vectors:{out}?text=s")

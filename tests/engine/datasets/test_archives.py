@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from tests.errors import refused
+from tests.fakes import folder
 from theodolite.engine.datasets import Catalog, archives
 from theodolite.engine.datasets.tables import Mapping, preview, read
 from theodolite.engine.errors import Code
@@ -26,8 +27,7 @@ TEST = b"text,label\nsmall tree,neg\nhouse sleeps,pos\n"
 
 
 def zipped(files: dict[str, bytes]) -> bytes:
-    made = io.BytesIO()
-    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(made := io.BytesIO(), "w", zipfile.ZIP_DEFLATED) as archive:
         for name, raw in files.items():
             archive.writestr(name, raw)
     return made.getvalue()
@@ -45,19 +45,18 @@ def test_a_folder_of_beir_comes_as_an_archive() -> None:
 
 
 def test_the_third_file_holds_the_judgements_whatever_it_is_called() -> None:
-    files = {Path(name).name: raw for name, raw in BEIR.items()}
-    files["dev.tsv"] = files.pop("test.tsv")
-    assert read(zipped(files), "x.zip", RETRIEVAL).judgements == JUDGED
-    files["test.tsv"] = files["dev.tsv"]
-    assert list(read(zipped(files), "x.zip", RETRIEVAL).judgements) == ["dev", "test"]
+    texts = {name: raw for name, raw in BEIR.items() if "qrels" not in name}
+    for names, judged in ((["dev.tsv"], ["test"]), (["dev.tsv", "test.tsv"], ["dev", "test"])):
+        raw = zipped(texts | dict.fromkeys(names, BEIR["qrels/test.tsv"]))
+        found = read(raw, "x.zip", RETRIEVAL).judgements
+        assert found == dict.fromkeys(judged, JUDGED["test"])
 
 
 def test_two_files_of_lines_are_parallel() -> None:
     """Their endings name the languages; an empty sentence is kept and counted."""
     raw = zipped({"a.en": b"one\n\n", "a.de": b"eins\nzwei\n"})
     data = read(raw, "a.zip", preview(raw, "a.zip").mapping)
-    assert data.languages == ("de", "en")
-    assert data.parts["test"].right == ("one", "")
+    assert (data.languages, data.parts["test"].right) == (("de", "en"), ("one", ""))
     assert data.notes == ("Empty sentences, kept: 1.",)
 
 
@@ -76,18 +75,17 @@ def test_tables_named_by_their_splits_are_one_data_set(more: bytes) -> None:
 
 def test_a_clone_of_the_hub_is_one_data_set(tmp_path: Path) -> None:
     """Splits in numbered parts, beside what describes them; in an archive and in a data folder."""
-    folder = tmp_path / "mteb" / "classification" / "mine"
-    folder.mkdir(parents=True)
-    files = {"README.md": b"# Mine\n", "dataset_infos.json": b"{}", "LICENSE.txt": b"Free.\n"}
-    for name, rows in {
-        "test-00000-of-00001": ["e", "f"],
-        "train-00000-of-00002": ["a", "b"],
-        "train-00001-of-00002": ["c", "d"],
-    }.items():
-        path = folder / f"{name}.parquet"
-        pd.DataFrame({"text": rows, "label": ["x", "y"]}).to_parquet(path)
-        files[f"data/{path.name}"] = path.read_bytes()
-    packed = zipped(files)
+    about = {"README.md": b"# Mine\n", "dataset_infos.json": b"{}", "LICENSE.txt": b"Free.\n"}
+    parts = {
+        f"{name}.parquet": pd.DataFrame({"text": list(rows), "label": ["x", "y"]}).to_parquet()
+        for name, rows in (
+            ("test-00000-of-00001", "ef"),
+            ("train-00000-of-00002", "ab"),
+            ("train-00001-of-00002", "cd"),
+        )
+    }
+    packed = zipped(about | {f"data/{name}": raw for name, raw in parts.items()})
+    folder.files(tmp_path / "mteb" / "classification" / "mine", parts)
     for data in (
         read(packed, "x.zip", preview(packed, "x.zip").mapping),
         Catalog(tmp_path).load("mine"),
@@ -106,15 +104,14 @@ def test_a_table_alone_in_an_archive_is_that_table() -> None:
 @pytest.mark.parametrize("between", [" ", "\t", "   "])
 def test_judgements_as_trec_writes_them(name: str, between: str) -> None:
     """Four columns, the second unused, separated by spaces or tabs, without a header."""
-    count = 12
     lines = {
-        "corpus.jsonl": [f'{{"_id": "d{i}", "text": "document {i}"}}' for i in range(count)],
-        "queries.jsonl": [f'{{"_id": "q{i}", "text": "query {i}"}}' for i in range(count)],
-        name: [between.join((f"q{i}", "0", f"d{i}", "1")) for i in range(count)],
+        "corpus.jsonl": [f'{{"_id": "d{i}", "text": "document {i}"}}' for i in range(12)],
+        "queries.jsonl": [f'{{"_id": "q{i}", "text": "query {i}"}}' for i in range(12)],
+        name: [between.join((f"q{i}", "0", f"d{i}", "1")) for i in range(12)],
     }
     packed = zipped({file: "\n".join(some).encode() for file, some in lines.items()})
     data = read(packed, "x.zip", preview(packed, "x.zip").mapping)
-    assert data.judgements == {"test": {f"q{i}": {f"d{i}": 1} for i in range(count)}}
+    assert data.judgements == {"test": {f"q{i}": {f"d{i}": 1} for i in range(12)}}
 
 
 @pytest.mark.parametrize(
@@ -134,10 +131,9 @@ def test_names_of_columns_may_be_written_otherwise(rows: str) -> None:
 def test_files_are_packed_alike_each_time(tmp_path: Path) -> None:
     """The store knows an upload by its bytes."""
     (tmp_path / "x.de").write_text("eins\n")
-    made = [tmp_path / name for name in ("a.zip", "b.zip")]
-    for target in made:
-        archives.pack({"x.de": tmp_path / "x.de"}, target)
-    assert made[0].read_bytes() == made[1].read_bytes()
+    for name in ("a.zip", "b.zip"):
+        archives.pack({"x.de": tmp_path / "x.de"}, tmp_path / name)
+    assert (tmp_path / "a.zip").read_bytes() == (tmp_path / "b.zip").read_bytes()
 
 
 @pytest.mark.parametrize(

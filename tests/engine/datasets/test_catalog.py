@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.errors import refused
+from tests.fakes.folder import files
 from theodolite.engine.datasets import Catalog, Upload
 
 
@@ -26,10 +27,7 @@ def labels(path: Path, text: str, column: str = "label") -> Upload:
 
 
 def unlabelled(root: Path, **texts: str) -> Catalog:
-    (root / "unlabelled").mkdir(parents=True)
-    for name, text in texts.items():
-        (root / "unlabelled" / f"{name}.txt").write_text(text)
-    return Catalog(root)
+    return Catalog(files(root, {f"unlabelled/{name}.txt": text for name, text in texts.items()}))
 
 
 @pytest.fixture
@@ -41,7 +39,7 @@ def no_folder(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_environment_names_the_folder(tmp_path: Path, monkeypatch) -> None:
     """THEODOLITE_DATA is the folder when none is given; a given one wins."""
     unlabelled(tmp_path / "a", x="One.\n")
-    other = unlabelled(tmp_path / "b")
+    other = unlabelled(tmp_path / "b", y="Two.\n")
     monkeypatch.setenv("THEODOLITE_DATA", str(tmp_path / "a"))
     assert Catalog().load("unlabelled/x").sentences == ["One."]
     assert "unlabelled/x" not in other.names()
@@ -101,20 +99,18 @@ def test_only_the_last_few_stay_in_memory(tmp_path: Path) -> None:
     assert catalog.load("unlabelled/0") is first
     for i in range(1, 20):
         catalog.load(f"unlabelled/{i}")
-    assert catalog.load("unlabelled/0") is not first
-    assert catalog.load("unlabelled/0").hash == first.hash
+    again = catalog.load("unlabelled/0")
+    assert again is not first and again.hash == first.hash
 
 
 def test_distinct_sentences_and_all_of_them(tmp_path: Path) -> None:
     """In order; the hash is of these sentences and of nothing that goes with them."""
     catalog = unlabelled(tmp_path, a="One.\nTwo.\nOne.\n", b="One.\nTwo.\n", c="Two.\nOne.\n")
     a, b, c = (catalog.sentences(f"unlabelled/{name}") for name in "abc")
-    assert a[0] == ["One.", "Two."]
-    assert a[1] == b[1] != c[1]
+    assert a == b == (["One.", "Two."], a[1])
     every_a, every_b = (catalog.every_sentence(f"unlabelled/{name}") for name in "ab")
-    assert every_a[0] == ["One.", "Two.", "One."]
-    assert every_a[1] not in (a[1], every_b[1])
-    assert every_b == b
+    assert (every_a[0], every_b) == (["One.", "Two.", "One."], b)
+    assert len({a[1], c[1], every_a[1]}) == 3
     assert catalog.sentences("starter")[1] == catalog.sentences("starter-topics")[1]
 
 

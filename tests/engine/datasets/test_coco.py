@@ -17,6 +17,8 @@ import pytest
 from typer.testing import CliRunner
 
 from tests.errors import refused
+from tests.fakes.folder import files
+from tests.fakes.pickles import Calls
 from theodolite.app.cli import app
 from theodolite.engine.datasets import Catalog, coco, pickles
 from theodolite.engine.errors import Code
@@ -36,12 +38,9 @@ def layout(n: int, seed: int = 0, width: int = 6) -> dict[str, Any]:
 
 def write(folder: Path, protocol: int = 2, **splits: dict[str, Any]) -> Path:
     """Write `downstream/COCO` with three pickles."""
-    base = folder / "downstream" / "COCO"
-    base.mkdir(parents=True, exist_ok=True)
-    for n, stem in enumerate(("train", "valid", "test"), start=2):
-        data = splits.get(stem, layout(n, n))
-        (base / f"{stem}.pkl").write_bytes(pickle.dumps(data, protocol))
-    return base
+    stems = enumerate(("train", "valid", "test"), start=2)
+    made = {f"{s}.pkl": pickle.dumps(splits.get(s, layout(n, n)), protocol) for n, s in stems}
+    return files(folder / "downstream" / "COCO", made)
 
 
 @pytest.mark.parametrize("protocol", range(6))
@@ -53,9 +52,8 @@ def test_the_layout_of_every_protocol_of_pickle(tmp_path: Path, protocol: int) -
     assert list(data.parts) == ["train", "dev", "test"]
     for part, n in zip(data.parts.values(), (2, 3, 4), strict=True):
         np.testing.assert_array_equal(part.images, layout(n, n)["features"])
-        assert part.captions[5] == "photograph 1 seen 0 times ."
-        assert len(part.captions) == 5 * n
-    assert data.sentences[:5] == [f"photograph 0 seen {k} times ." for k in range(5)]
+        expected = [f"photograph {i} seen {k} times ." for i in range(n) for k in range(5)]
+        assert list(part.captions) == expected
 
 
 def python_2(text: bytes, array: np.ndarray) -> bytes:
@@ -137,15 +135,14 @@ def test_converting_again_does_nothing_until_a_pickle_changes(tmp_path: Path) ->
     """Known by size and time; a pickle that was removed afterwards is not missed."""
     base = write(tmp_path)
     coco.convert(base)
-    before = {p.name: p.stat().st_mtime_ns for p in base.iterdir()}
+    times, before = {p: p.stat().st_mtime_ns for p in base.iterdir()}, coco.read(base).hash
     assert [fresh for _, _, fresh in coco.convert(base)] == [False] * 3
-    assert {p.name: p.stat().st_mtime_ns for p in base.iterdir()} == before
-    hash_before = coco.read(base).hash
+    assert {p: p.stat().st_mtime_ns for p in base.iterdir()} == times
     (base / "valid.pkl").write_bytes(pickle.dumps(layout(5, 9)))
     (base / "test.pkl").unlink()
     assert [fresh for _, _, fresh in coco.convert(base)] == [False, True, False]
-    assert len(coco.read(base).parts["dev"].images) == 5
-    assert coco.read(base).hash != hash_before
+    data = coco.read(base)
+    assert len(data.parts["dev"].images) == 5 and data.hash != before
 
 
 def test_what_stops_halfway_leaves_nothing_to_be_read(tmp_path: Path) -> None:
@@ -185,10 +182,9 @@ def test_what_is_missing_is_named(tmp_path: Path) -> None:
     """No folder, a pickle too few, features without captions and the reverse."""
     with refused("no-file", "train.pkl", "valid.pkl", "test.pkl"):
         coco.convert(tmp_path)
-    base = write(tmp_path)
-    (base / "valid.pkl").unlink()
+    (write(tmp_path) / "valid.pkl").unlink()
     with refused("no-file", "valid.pkl"):
-        coco.convert(base)
+        coco.convert(tmp_path / "downstream" / "COCO")
     base = write(tmp_path)
     coco.convert(base)
     (base / "test.npy").unlink()
@@ -230,16 +226,6 @@ def test_another_layout_is_refused_with_its_place(
 
 
 # --- hostile pickles -------------------------------------------------------------------------
-
-
-class Calls:
-    """Pickles as a call of any function."""
-
-    def __init__(self, function: Any, *arguments: Any) -> None:
-        self.call = (function, arguments)
-
-    def __reduce__(self) -> Any:
-        return self.call
 
 
 def by_name(module: str, name: str, argument: bytes) -> bytes:
@@ -294,8 +280,7 @@ def test_a_hostile_pickle_is_refused_and_does_nothing(
     (base / "train.pkl").write_bytes(content)
     with refused("denied", "COCO/train.pkl", refusal):
         coco.convert(base)
-    assert not trace.exists()
-    assert not (base / "train.npy").exists()
+    assert not trace.exists() and not (base / "train.npy").exists()
 
 
 @pytest.mark.parametrize("name", ["os.system", "by STACK_GLOBAL", "builtins.eval", "INST", "OBJ"])
@@ -309,11 +294,10 @@ def test_the_attacks_are_real(tmp_path: Path, name: str) -> None:
 def test_an_admitted_function_cannot_be_changed(tmp_path: Path) -> None:
     """BUILD would set attributes of the function that makes arrays, for the whole process."""
     state = pickle.dumps((None, {"__defaults__": (1,)}), 2)[2:-1]
-    path = tmp_path / "x.pkl"
     for function in (b"_codecs\nencode", b"numpy.core.numeric\n_frombuffer"):
-        path.write_bytes(b"\x80\x02c" + function + b"\n" + state + b"b.")
+        content = b"\x80\x02c" + function + b"\n" + state + b"b."
         with refused("denied", "x.pkl", "a change of a function"):
-            pickles.load(path)
+            pickles.load(files(tmp_path, {"x.pkl": content}) / "x.pkl")
 
 
 @pytest.mark.parametrize(
@@ -330,7 +314,5 @@ def test_an_admitted_function_cannot_be_changed(tmp_path: Path) -> None:
     ],
 )
 def test_a_broken_pickle_is_a_sentence(tmp_path: Path, content: bytes) -> None:
-    path = tmp_path / "x.pkl"
-    path.write_bytes(content)
     with refused("damaged", "x.pkl"):
-        pickles.load(path)
+        pickles.load(files(tmp_path, {"x.pkl": content}) / "x.pkl")

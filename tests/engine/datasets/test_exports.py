@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -33,6 +32,7 @@ PAIRS = pd.DataFrame(
     }
 )
 LABELS = pd.DataFrame({"text": TEXTS, "label": ["pos", "neg"] * 3})
+CATEGORIES = LABELS.astype({"label": "category"})
 
 Written = tuple[str, bytes]
 
@@ -161,6 +161,9 @@ AS_LABELS: dict[str, Callable[[], Written]] = {
     "json columns": lambda: values(LABELS, "columns"),
     "json split": lambda: values(LABELS, "split"),
     "json index of names": lambda: values(LABELS.set_axis(list("abcdef")), "index"),
+    # Categories are the texts they stand for.
+    "parquet": lambda: ("x.parquet", CATEGORIES.to_parquet(index=False)),
+    "parquet, index, shuffled": lambda: ("x.parquet", shuffled(CATEGORIES).to_parquet(index=True)),
 }
 
 
@@ -175,18 +178,6 @@ def test_labels_come_out_as_they_went_in(made: Callable[[], Written], tmp_path: 
 
     assert (data.sentences, data.labels) == (TEXTS, list(LABELS.label))
     assert list(encoded) == TEXTS
-
-
-@pytest.mark.parametrize("index", [True, False])
-def test_parquet_of_pandas(index: bool) -> None:
-    """With its index as a column, and categories as the texts they stand for."""
-    table = shuffled(LABELS) if index else LABELS
-    made = io.BytesIO()
-    table.astype({"label": "category"}).to_parquet(made, index=index)
-    look = preview(made.getvalue(), "x.parquet")
-    data = read(made.getvalue(), "x.parquet", look.mapping)
-
-    assert (data.sentences, data.labels) == (TEXTS, list(LABELS.label))
 
 
 def test_quotes_in_tsv_stay_where_no_program_put_them() -> None:
@@ -212,17 +203,13 @@ def test_pairs_without_a_header_lose_no_line(ending: str) -> None:
     left = [" ".join(words[i:] + words[:i]) for i in range(9)]
     raw = "".join(f"{a}\t{b}\n" for a, b in zip(left, left[1:] + left[:1], strict=True)).encode()
     look = preview(raw, f"x{ending}")
-
-    assert (look.header, look.n_rows) == (False, 9)
+    assert (look.header, look.n_rows, look.kind) == (False, 9, "parallel")
     assert look.mapping.columns == {"left": "column 1", "right": "column 2"}
-    assert look.kind == "parallel"
 
 
 def test_a_first_line_that_may_be_either_is_said() -> None:
     """Two words above pairs of words may be names or words."""
-    raw = b"singular,plural\ncat,cats\ndog,dogs\nmouse,mice\n"
-    look = preview(raw, "x.csv")
-
+    look = preview(b"singular,plural\ncat,cats\ndog,dogs\nmouse,mice\n", "x.csv")
     assert look.columns == ("singular", "plural")
     assert any("first line" in problem for problem in look.problems)
 
@@ -271,7 +258,6 @@ def test_what_is_no_table_is_named(filename: str, raw: bytes, code: Code, named:
 @pytest.mark.parametrize("name", ["x.txt", "x.csv", "x.tsv", "x.jsonl"])
 def test_a_pointer_is_no_corpus_and_no_training_data(name: str, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(LFS)
-    with refused("wrong-kind", name, "Git LFS"):
-        list(texts_of(tmp_path / name))
-    with refused("wrong-kind", name, "Git LFS"):
-        RowFile(tmp_path / name, tmp_path)
+    for read_rows in (lambda file: list(texts_of(file)), lambda file: RowFile(file, tmp_path)):
+        with refused("wrong-kind", name, "Git LFS"):
+            read_rows(tmp_path / name)

@@ -7,10 +7,13 @@ import tracemalloc
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.errors import refused
-from theodolite.engine.datasets import Catalog, ScoredPairs, folders
+from tests.fakes import folder
+from theodolite.engine.datasets import Catalog, folders
+from theodolite.engine.datasets.senteval import STS_SUBSETS
 from theodolite.engine.errors import Code
 
 # name -> (sentences, classes, splits), as the data folder's README states them.
@@ -35,7 +38,43 @@ LABELLED = {
     "search_snippets": (12340, 8, {}),
     "tweet": (2472, 89, {}),
     "googlenews": (11108, 152, {}),
+    # Pairs, of distinct sentences.
+    "MRPC": (10944, 2, {"train": 4076, "test": 1725}),
+    "SICKEntailment": (6077, 3, {"train": 4500, "dev": 500, "test": 4927}),
+    "SNLI": (28991, 3, {"train": 1666, "dev": 9842, "test": 9824}),
 }
+SCORED = {
+    # As the papers count them (STS13 without SMT), in the reference's order of parts.
+    "STS12": {
+        "MSRpar": 750,
+        "MSRvid": 750,
+        "SMTeuroparl": 459,
+        "surprise.OnWN": 750,
+        "surprise.SMTnews": 399,
+    },
+    "STS13": {"FNWN": 189, "headlines": 750, "OnWN": 561},
+    "STS14": {
+        "deft-forum": 450,
+        "deft-news": 300,
+        "headlines": 750,
+        "images": 750,
+        "OnWN": 750,
+        "tweet-news": 750,
+    },
+    "STS15": {
+        "answers-forums": 375,
+        "answers-students": 750,
+        "belief": 375,
+        "headlines": 750,
+        "images": 750,
+    },
+    "STSBenchmark": {"train": 5749, "dev": 1500, "test": 1379},
+    "SICKRelatedness": {"train": 4500, "dev": 500, "test": 4927},
+    "biosses": {"test": 100},
+    "stsb_multi_mt/de": {"train": 5749, "dev": 1500, "test": 1379},
+    "stsb_multi_mt/zh": {"dev": 1500, "test": 1379},
+}
+SCALES = {"SICKRelatedness": (1, 5), "biosses": (0, 4)}
 COLLECTIONS = {
     "flickr30k": 155070,
     "flickr30k-val": 5070,
@@ -53,11 +92,10 @@ COLLECTIONS = {
 @pytest.mark.data
 @pytest.mark.parametrize("name", LABELLED)
 def test_labelled_sets_have_their_counts(data_root: Path, name: str) -> None:
-    """Sentences, classes and splits are those of the source."""
+    """Sentences, classes and splits are those of the source: no line is lost or split."""
     data = Catalog(data_root).load(name)
     counts = (len(data.sentences), len(set(data.labels)), dict(Counter(data.splits)))
     assert counts == LABELLED[name]
-    assert len(data.labels) == len(data.sentences)
 
 
 @pytest.mark.data
@@ -68,22 +106,16 @@ def test_collections_have_their_counts(data_root: Path, name: str) -> None:
 
 
 @pytest.mark.data
-@pytest.mark.parametrize(
-    ("name", "parts", "scale"),
-    [
-        ("biosses", {"test": 100}, (0, 4)),
-        ("stsb_multi_mt/de", {"train": 5749, "dev": 1500, "test": 1379}, (0, 5)),
-        ("stsb_multi_mt/zh", {"dev": 1500, "test": 1379}, (0, 5)),
-    ],
-)
-def test_scored_pairs_have_their_counts(
-    data_root: Path, name: str, parts: dict[str, int], scale: tuple[int, int]
-) -> None:
-    """Splits and scales are those of the source; languages of STS-B are aligned by row."""
+@pytest.mark.parametrize("name", SCORED)
+def test_scored_pairs_have_their_counts(data_root: Path, name: str) -> None:
+    """Parts and scales are those of the source; languages of STS-B are aligned by row."""
     data = Catalog(data_root).load(name)
-    assert isinstance(data, ScoredPairs)
-    assert {split: len(part.gold) for split, part in data.parts.items()} == parts
-    assert data.scale == scale
+    assert [(k, len(part.gold)) for k, part in data.parts.items()] == [*SCORED[name].items()]
+    assert data.parts_are == ("subsets" if name in STS_SUBSETS else "splits")
+    gold = np.concatenate([part.gold for part in data.parts.values()])
+    assert data.scale == SCALES.get(name, (0, 5))
+    assert gold.dtype == np.float64
+    assert data.scale[0] <= gold.min() < gold.max() <= data.scale[1]
     if name.startswith("stsb"):
         english = Catalog(data_root).load("stsb_multi_mt/en")
         assert data.parts["test"].gold.tolist() == english.parts["test"].gold.tolist()
@@ -95,42 +127,43 @@ def test_every_set_listed_can_be_loaded(data_root: Path) -> None:
     catalog = Catalog(data_root)
     for info in catalog.list():
         data = catalog.load(info.name)
-        assert data.kind == info.kind
-        assert data.name == info.name
-        assert data.sentences
-        assert info.description.endswith(".")
-
-
-def write(path: Path, text: str, encoding: str = "utf-8") -> None:
-    """Write a file and the folders above it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(text.encode(encoding))
+        assert (data.kind, data.name) == (info.kind, info.name)
+        assert data.sentences and info.description.endswith("."), info.name
 
 
 def test_latin1_where_the_reference_says_so(tmp_path: Path) -> None:
     """MR and TREC are decoded as latin-1: a UTF-8 accent becomes two characters, as published."""
-    base = tmp_path / "downstream"
-    write(base / "MR" / "rt-polarity.pos", "a caf\u00e9 .\n")
-    write(base / "MR" / "rt-polarity.neg", "bad \n")
-    write(base / "TREC" / "train_5500.label", "LOC:city Where is Orl\u00e9ans ?\n", "latin-1")
-    write(base / "TREC" / "TREC_10.label", "NUM:date When ?\n")
-    catalog = Catalog(tmp_path)
-
-    assert catalog.load("MR").sentences == ["a caf\u00c3\u00a9 .", "bad"]
-    assert catalog.load("MR").labels == ["positive", "negative"]
-    assert catalog.load("TREC").sentences == ["Where is Orl\u00e9ans ?", "When ?"]
-    assert catalog.load("TREC").labels == ["LOC", "NUM"]
+    files = {
+        "downstream/MR/rt-polarity.pos": "a caf\u00e9 .\n",
+        "downstream/MR/rt-polarity.neg": "bad \n",
+        "downstream/TREC/train_5500.label": b"LOC:city Where is Orl\xe9ans ?\n",
+        "downstream/TREC/TREC_10.label": "NUM:date When ?\n",
+    }
+    catalog = Catalog(folder.files(tmp_path, files))
+    found = {
+        name: (of.sentences, of.labels) for name in ("MR", "TREC") for of in [catalog.load(name)]
+    }
+    assert found == {
+        "MR": (["a caf\u00c3\u00a9 .", "bad"], ["positive", "negative"]),
+        "TREC": (["Where is Orl\u00e9ans ?", "When ?"], ["LOC", "NUM"]),
+    }
 
 
 def test_what_is_fitted_on_nli_saw_no_test_sentence(tmp_path: Path) -> None:
     """`nli` is the training triplets; files made of dev or test pairs stand alone and say so."""
-    write(tmp_path / "nli" / "nli_for_simcse.csv", 'sent0,sent1,hard_neg\n"a, b",c,d\n')
-    write(tmp_path / "nli" / "triplets" / "more_devtest.csv", "sent0,sent1,hard_neg\nx,y,z\n")
-    catalog = Catalog(tmp_path)
+    files = {
+        "nli/nli_for_simcse.csv": 'sent0,sent1,hard_neg\n"a, b",c,d\n',
+        "nli/triplets/more_devtest.csv": "sent0,sent1,hard_neg\nx,y,z\n",
+    }
+    catalog = Catalog(folder.files(tmp_path, files))
     infos = {info.name: info.description for info in catalog.list()}
 
     assert catalog.load("nli").sentences == ["a, b", "c", "d"]
     assert "test" in infos["nli/more_devtest"]
+
+
+MRPC = "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String\n1\t2\t3\ta b\tc\n0\t4\t5\n"
+DEPTH = "probing/tree_depth.txt"
 
 
 @pytest.mark.parametrize(
@@ -145,12 +178,37 @@ def test_what_is_fitted_on_nli_saw_no_test_sentence(tmp_path: Path) -> None:
         ),
         ("downstream/SST/fine/sentiment-train", "2 fine\n3\n", "SST5", "damaged", "line 2"),
         (
+            "downstream/MRPC/msr_paraphrase_train.txt",
+            MRPC,
+            "MRPC",
+            "damaged",
+            "MRPC/msr_paraphrase_train.txt, line 3",
+        ),
+        (
+            "downstream/SICK/SICK_train.txt",
+            "id\ta\tb\tscore\tjudgment\n1\tx\ty\n",
+            "SICKRelatedness",
+            "damaged",
+            "SICK/SICK_train.txt, line 2: 3 tab",
+        ),
+        (
             "probing/subj_number.txt",
             "tr\tNN\tA .\nxx\tNN\tB .\n",
             "SubjNumber",
             "damaged",
             "line 2",
         ),
+        (
+            DEPTH,
+            "tr\ta\tx\ntest\ta\ty\n",
+            "Depth",
+            "damaged",
+            f"{DEPTH}, line 2 begins with 'test'",
+        ),
+        (DEPTH, "tr\ta\tx\n\n", "Depth", "damaged", "line 2 begins with ''"),
+        (DEPTH, "tr\ta x\n", "Depth", "damaged", "line 1"),
+        (DEPTH, "tr\ta\tx\nva\t \ty\n", "Depth", "missing", "line 2"),
+        (DEPTH, "", "Depth", "missing", "tree_depth.txt"),
         (
             "mteb/clustering/tweet/tweet-original-order.tsv",
             "1\ta\nb\n",
@@ -172,36 +230,33 @@ def test_what_is_fitted_on_nli_saw_no_test_sentence(tmp_path: Path) -> None:
 def test_bad_files_are_named_with_their_line(
     tmp_path: Path, file: str, text: str, name: str, code: Code, named: str
 ) -> None:
-    write(tmp_path / file, text, "latin-1")
+    folder.files(tmp_path, {file: text.encode("latin-1")})
     with refused(code, named):
         Catalog(tmp_path).load(name)
 
 
 def test_reading_costs_no_more_than_the_sentences(tmp_path: Path) -> None:
     """A packed file is streamed: the peak while reading is the result and a buffer."""
-    path = tmp_path / "unlabelled" / "big.txt.gz"
-    path.parent.mkdir()
     text = "".join(f"This is sentence number {i} of very many.\n" for i in range(100_000))
-    path.write_bytes(gzip.compress(text.encode(), 1))
-    size = len(text)
-    catalog = Catalog(tmp_path)
-
+    packed = gzip.compress(text.encode(), 1)
+    catalog = Catalog(folder.files(tmp_path, {"unlabelled/big.txt.gz": packed}))
     tracemalloc.start()
     data = catalog.load("unlabelled/big")
     kept, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-
     assert len(data.sentences) == 100_000
-    assert peak - kept < size / 2  # holding the whole text once would be `size`
+    assert peak - kept < len(text) / 2  # it would be all of it with the whole text in memory
 
 
 def test_sizes_are_those_of_the_files(tmp_path: Path) -> None:
     """A file's, or all of a folder's, also where sets of SentEval lie side by side."""
-    write(tmp_path / "unlabelled" / "words.txt", "twelve bytes")
-    write(tmp_path / "mteb" / "classification" / "emotion" / "train.txt", "seven b")
-    for file in ("MR/rt-polarity.pos", "SUBJ/subj.objective"):
-        write(tmp_path / "senteval" / "downstream" / file, "Lines.\n")
-    catalog = Catalog(tmp_path)
+    files = {
+        "unlabelled/words.txt": "twelve bytes",
+        "mteb/classification/emotion/train.txt": "seven b",
+        "senteval/downstream/MR/rt-polarity.pos": "Lines.\n",
+        "senteval/downstream/SUBJ/subj.objective": "Lines.\n",
+    }
+    catalog = Catalog(folder.files(tmp_path, files))
     sizes = {info.name: info.bytes for info in catalog.with_sizes(catalog.list())}
     assert sizes["starter-pairs"]
     assert sizes == sizes | {"unlabelled/words": 12, "emotion": 7, "MR": 7, "SUBJ": 7}
@@ -209,7 +264,6 @@ def test_sizes_are_those_of_the_files(tmp_path: Path) -> None:
 
 def test_biosses_keeps_its_spaces(tmp_path: Path) -> None:
     """As mteb scores its sentences, which it does not strip."""
-    (tmp_path / "sentence_pairs.txt").write_text(" one \ntwo\n")
-    (tmp_path / "annotation_scores.txt").write_text("3.5\n")
-    part = folders.read_biosses(tmp_path).parts["test"]
+    files = {"sentence_pairs.txt": " one \ntwo\n", "annotation_scores.txt": "3.5\n"}
+    part = folders.read_biosses(folder.files(tmp_path, files)).parts["test"]
     assert (part.left, part.right, part.gold.tolist()) == ((" one ",), ("two",), [3.5])

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.errors import refused
+from tests.fakes import folder
 from tests.fakes.hub import FakeHub, commit
 from theodolite.engine.datasets.hub import parse
 
@@ -50,15 +51,13 @@ def ask(names: list[str], environment: dict[str, str]) -> list[dict[str, Any]]:
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
     """`owner/sts` with two files at `main`, one of them changed at `v2`."""
-    main = tmp_path / "hub" / "datasets" / "owner" / "sts"
-    (main / "data").mkdir(parents=True)
-    (main / "data" / "test.csv").write_text(PAIRS)
-    (main / "texts.jsonl").write_text('{"body": "One."}\n{"body": "Two."}\n')
-    (main / "broken.csv").write_bytes(b"text\ncaf\xe9\n")
-    later = main.with_name("sts@v2")
-    (later / "data").mkdir(parents=True)
-    (later / "data" / "test.csv").write_text(PAIRS.replace("cap", "cup"))
-    return main
+    files = {
+        "sts/data/test.csv": PAIRS,
+        "sts/texts.jsonl": '{"body": "One."}\n{"body": "Two."}\n',
+        "sts/broken.csv": b"text\ncaf\xe9\n",
+        "sts@v2/data/test.csv": PAIRS.replace("cap", "cup"),
+    }
+    return folder.files(tmp_path / "hub" / "datasets" / "owner", files) / "sts"
 
 
 def test_a_file_is_fetched_pinned_and_kept(tmp_path: Path, repository: Path) -> None:
@@ -70,31 +69,25 @@ def test_a_file_is_fetched_pinned_and_kept(tmp_path: Path, repository: Path) -> 
         pinned = data["name"]
 
         assert f"@{commit(repository)}/data/test.csv" in pinned
-        assert parse(pinned).columns == {
-            "left": "sentence1",
-            "right": "sentence2",
-            "score": "score",
-        }
+        columns = {"left": "sentence1", "right": "sentence2", "score": "score"}
+        assert parse(pinned).columns == columns
         assert data["kind"] == "pairs"
         assert data["sentences"] == ["A cat.", "A hat.", "A dog.", "A cap."]
         assert later["sentences"][-1] == "A cup."
 
         requests = len(hub.requests)
-        offline = {**environment, "HF_HUB_OFFLINE": "1"}
         names = [pinned, "hub:owner/sts/data/test.csv", "hub:owner/sts/texts.jsonl"]
-        again, branch, absent = ask(names, offline)
-
+        again, branch, absent = ask(names, {**environment, "HF_HUB_OFFLINE": "1"})
         assert again == branch == data
-        assert absent["code"] == "unreachable"
-        assert len(hub.requests) == requests
+        assert (absent["code"], len(hub.requests)) == ("unreachable", requests)
 
 
 def test_columns_can_be_named(tmp_path: Path, repository: Path) -> None:
     """Roles in the query choose the columns and with them the kind."""
+    names = ["texts.jsonl?text=body", "data/test.csv?text=sentence2", "data/test.csv?text=nope"]
+    specs = [f"hub:owner/sts/{name}" for name in names]
     with FakeHub(tmp_path / "hub") as hub:
-        names = ["texts.jsonl?text=body", "data/test.csv?text=sentence2", "data/test.csv?text=nope"]
-        environment = hub.environment(tmp_path / "cache")
-        texts, column, wrong = ask([f"hub:owner/sts/{name}" for name in names], environment)
+        texts, column, wrong = ask(specs, hub.environment(tmp_path / "cache"))
     assert (texts["kind"], texts["sentences"]) == ("sentences", ["One.", "Two."])
     assert column["sentences"] == ["A dog.", "A cap."]
     assert wrong["code"] == "unknown" and "'nope'" in wrong["message"]

@@ -40,15 +40,10 @@ def test_names_of_columns_cost_what_they_are_long() -> None:
     raw = (",".join(["a"] * 2000) + "\n" + ",".join(["x"] * 2000) + "\n").encode()
     before = time.process_time()
     columns = formats.open_table(raw, "x.csv", header=True).columns
-
-    assert columns[:3] == ("a", "a (2)", "a (3)")
-    assert len(set(columns)) == 2000
     assert time.process_time() - before < 2
+    assert (columns[:3], len(set(columns))) == (("a", "a (2)", "a (3)"), 2000)
     assert preview(raw, "x.csv", header=True).n_rows == 1
-
-
-def test_names_that_look_numbered_stay_distinct() -> None:
-    """A name that a file gives may be one that we would make."""
+    # A name that a file gives may be one that we would make.
     columns = formats.open_table(b"a,a (2),a,a,a (2)\n1,2,3,4,5\n", "x.csv", header=True).columns
     assert columns == ("a", "a (2)", "a (3)", "a (4)", "a (2) (2)")
 
@@ -137,7 +132,9 @@ def test_ordinary_files_are_not_in_the_way(tmp_path: Path) -> None:
     repeated = b"the same line over and over\n" * 200_000
     assert len(read(gzip.compress(repeated), "x.txt.gz", SENTENCES).sentences) == 200_000
     document = "word " * 200_000
-    assert read(f"{document}\n".encode(), "x.txt", SENTENCES).sentences == [document]
+    for name, raw in (("x.txt", f"{document}\nshort\n"), ("x.csv", f'text\n"{document}"\nshort\n')):
+        assert read(raw.encode(), name, SENTENCES).sentences == [document, "short"]
+        assert len(preview(raw.encode(), name).rows[0][0]) == 1000
     wide = pa.table({"text": ["A sentence."], **{f"d{i}": [0.5] for i in range(1536)}})
     assert read(parquet(wide), "x.parquet", SENTENCES).sentences == ["A sentence."]
 
@@ -146,9 +143,7 @@ def test_lists_in_lists_are_cut_as_they_are_looked_at() -> None:
     """A megabyte of brackets stands for millions of lists, and a preview keeps 200 rows."""
     raw = ('{"a": [' + "[]," * 300_000 + "[]]}\n").encode() * 6
     look = preview(gzip.compress(raw), "x.jsonl.gz")
-    assert look.n_rows == 6
-    assert len(look.rows[0][0]) == 1000
-    assert look.guesses == {}
+    assert (look.n_rows, len(look.rows[0][0]), look.guesses) == (6, 1000, {})
 
 
 def test_a_bad_byte_is_found_in_a_line_without_end() -> None:

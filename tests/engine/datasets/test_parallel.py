@@ -7,25 +7,24 @@ from pathlib import Path
 import pytest
 
 from tests.errors import refused
+from tests.fakes import folder
 from theodolite.engine.datasets import Catalog
 
 
 def write(root: Path, files: dict[str, str]) -> Catalog:
     """A data folder of these files below `mteb/`."""
-    for name, text in files.items():
-        (root / "mteb" / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / "mteb" / name).write_text(text)
-    return Catalog(root)
+    return Catalog(folder.files(root / "mteb", files).parent)
 
 
 def test_a_file_a_language_and_split(tmp_path: Path) -> None:
     """Every language is paired with English."""
     names = [f"{split}.{code}" for split in ("dev", "test") for code in ("de", "en", "fr")]
     catalog = write(tmp_path, {f"bitext/mine/{name}": "a\nb\n" for name in names})
-    infos = {info.name: info for info in catalog.list() if info.origin == "folder"}
-    assert set(infos) == {"mine/de-en", "mine/fr-en"}
-    assert infos["mine/de-en"].languages == ("deu", "eng")
-    assert infos["mine/de-en"].splits == ("dev", "test")
+    infos = [i for i in catalog.list() if i.origin == "folder"]
+    assert {i.name: (i.languages, i.splits) for i in infos} == {
+        "mine/de-en": (("deu", "eng"), ("dev", "test")),
+        "mine/fr-en": (("fra", "eng"), ("dev", "test")),
+    }
     assert catalog.load("mine/fr-en").parts["dev"].gold.tolist() == [[0, 0], [1, 1]]
 
 
@@ -65,20 +64,13 @@ def test_files_of_different_length_are_refused(tmp_path: Path, text: str) -> Non
 
 def test_tables_of_pairs_are_told_by_split_and_language(tmp_path: Path) -> None:
     """Without a line of names the label is the column that is no sentence."""
-    row = "This is a sentence.\tThis is another one.\tneutral\n"
-    catalog = write(
-        tmp_path,
-        {
-            f"pair_classification/mine/{name}.tsv": row * 2
-            for name in ("dev-de", "test-de", "test-en")
-        },
-    )
-    write(tmp_path, {"pair_classification/mine/test-fr.tsv": ""})
+    rows = "This is a sentence.\tThis is another one.\tneutral\n" * 2
+    files = dict.fromkeys(("dev-de", "test-de", "test-en"), rows) | {"test-fr": ""}
+    catalog = write(tmp_path, {f"pair_classification/mine/{n}.tsv": t for n, t in files.items()})
     data = catalog.load("mine/de")
     assert (data.splits, data.labels) == (["dev"] * 2 + ["test"] * 2, ["neutral"] * 4)
     (info,) = catalog.unread()
-    assert info.name == "mine/fr"
-    assert "mine/test-fr.tsv is empty" in (info.problem or "")
+    assert info.name == "mine/fr" and "mine/test-fr.tsv is empty" in (info.problem or "")
 
 
 RTE = '<?xml version="1.0"?>{}<c><pair entailment="YES"><t>A &amp; b.</t><h>B.</h></pair></c>'
@@ -86,16 +78,15 @@ RTE = '<?xml version="1.0"?>{}<c><pair entailment="YES"><t>A &amp; b.</t><h>B.</
 
 def test_entailment_in_xml(tmp_path: Path) -> None:
     """Read without entities of its own: a few lines of them would fill the memory."""
-    catalog = write(tmp_path, {"pair_classification/rte/rte_dev.xml": RTE.format("")})
-    data = catalog.load("rte")
+    data = write(tmp_path, {"pair_classification/rte/rte_dev.xml": RTE.format("")}).load("rte")
     assert (data.sentences, data.labels) == (["A & b.", "B."], ["YES"])
     bomb = '<!DOCTYPE c [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]>'
-    write(tmp_path, {"pair_classification/rte/rte_dev.xml": RTE.format(bomb)})
-    with refused("denied", "rte_dev.xml", "DOCTYPE"):
-        catalog.load("rte")
-    write(tmp_path, {"pair_classification/rte/rte_dev.xml": RTE.format("")[:60]})
-    with refused("damaged", "rte_dev.xml, line 1"):
-        catalog.load("rte")
+    for text, code, named in (
+        (RTE.format(bomb), "denied", "DOCTYPE"),
+        (RTE.format("")[:60], "damaged", "rte_dev.xml, line 1"),
+    ):
+        with refused(code, "rte_dev.xml", named):
+            write(tmp_path, {"pair_classification/rte/rte_dev.xml": text}).load("rte")
 
 
 @pytest.mark.data

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.errors import refused
-from theodolite.engine.datasets import Catalog, Retrieval
-from theodolite.engine.datasets.tables import Mapping, preview
+from tests.fakes.folder import files
+from theodolite.engine.datasets import Catalog, tables
+from theodolite.engine.datasets.tables import preview
 from theodolite.engine.datasets.tables import read as read_table
 from theodolite.engine.errors import Code
 
@@ -23,31 +26,30 @@ QUERIES = '{"_id": "q1", "text": "How is tea made?"}\n{"_id": "q2", "text": "Who
 QRELS = "query-id\tcorpus-id\tscore\nq1\td1\t2\nq1\td2\t0\n"
 
 
-def folder(root: Path, *, corpus: str = CORPUS, queries: str = QUERIES, qrels: str = QRELS) -> Path:
-    """A small set in BEIR's layout, below a data folder."""
-    base = root / "mteb" / "retrieval" / "drinks"
-    (base / "qrels").mkdir(parents=True)
-    (base / "corpus.jsonl.gz").write_bytes(gzip.compress(corpus.encode()))
-    (base / "queries.jsonl").write_text(queries)
-    (base / "qrels" / "test.tsv").write_text(qrels)
-    return base
-
-
-def load(root: Path, name: str = "drinks") -> Retrieval:
-    """Read it."""
-    data = Catalog(root).load(name)
-    assert isinstance(data, Retrieval)
-    return data
+def folder(
+    root: Path,
+    name: str = "drinks",
+    *,
+    corpus: str = CORPUS,
+    queries: str = QUERIES,
+    qrels: str = QRELS,
+    more: Mapping[str, str] | None = None,
+) -> Catalog:
+    """A data folder with a small set in BEIR's layout."""
+    packed = {"corpus.jsonl.gz": gzip.compress(corpus.encode()), "queries.jsonl": queries}
+    judged = {"qrels/test.tsv": qrels} if qrels else {}
+    return Catalog(
+        files(root / "mteb" / "retrieval" / name, packed | judged | (more or {})).parents[2]
+    )
 
 
 def test_a_folder_of_beir_is_read_without_a_line_of_code(tmp_path: Path) -> None:
     """Title and text are joined as MTEB joins them; unjudged queries go, empty documents stay."""
-    folder(tmp_path)
-    (info,) = [info for info in Catalog(tmp_path).list() if info.origin == "folder"]
-    data = load(tmp_path)
-
+    catalog = folder(tmp_path)
+    (info,) = [info for info in catalog.list() if info.origin == "folder"]
     assert (info.name, info.kind, info.type) == ("drinks", "retrieval", "Retrieval")
     assert (info.tasks, info.splits) == (("drinks",), ("test",))
+    data = catalog.load("drinks")
     assert data.documents == {"d1": "Tea It is brewed.", "d2": "Coffee is ground.", "3": ""}
     assert data.queries == {"q1": "How is tea made?"}
     assert data.judgements == {"test": {"q1": {"d1": 2, "d2": 0}}}
@@ -62,8 +64,8 @@ def test_a_folder_of_beir_is_read_without_a_line_of_code(tmp_path: Path) -> None
 def test_languages_of_one_set_are_its_parts(tmp_path: Path) -> None:
     """`quad_de` and `quad_en` are `quad/de` and `quad/en`; a lone `over_it` keeps its name."""
     for name in ("quad_de", "quad_en", "over_it"):
-        folder(tmp_path).rename(tmp_path / "mteb" / "retrieval" / name)
-    infos = {info.name: info.languages for info in Catalog(tmp_path).list()}
+        catalog = folder(tmp_path, name)
+    infos = {info.name: info.languages for info in catalog.list()}
     assert infos == infos | {"quad/de": ("deu",), "quad/en": ("eng",), "over_it": ()}
 
 
@@ -71,22 +73,19 @@ def test_one_language_asks_documents_of_another(tmp_path: Path) -> None:
     """`quad/de-en`, where both are judged alike: only then are ids known to mean the same."""
     for language, qrels in (("de", QRELS), ("en", QRELS), ("fr", QRELS.replace("2", "1"))):
         corpus, queries = CORPUS.replace("Tea", language), QUERIES.replace("How", language)
-        made = folder(tmp_path, corpus=corpus, queries=queries, qrels=qrels)
-        made.rename(tmp_path / "mteb" / "retrieval" / f"quad_{language}")
-    catalog = Catalog(tmp_path)
+        catalog = folder(tmp_path, f"quad_{language}", corpus=corpus, queries=queries, qrels=qrels)
     infos = {info.name: info.languages for info in catalog.list()}
-    assert infos == infos | {"quad/de-en": ("deu", "eng")}
+    assert infos["quad/de-en"] == ("deu", "eng")
     assert "quad/fr-en" not in infos
     across, english, german = (catalog.load(f"quad/{of}") for of in ("de-en", "en", "de"))
-    assert across.documents == english.documents
-    assert across.queries == german.queries
+    assert (across.documents, across.queries) == (english.documents, german.queries)
     assert across.judgements == english.judgements != {}
 
 
 @pytest.mark.parametrize(
     ("file", "text"),
     [
-        ("qrels/test.tsv", "q1 0 d1 1\n"),  # the columns of TREC, separated by spaces
+        ("qrels/test.txt", "q1 0 d1 1\n"),  # the columns of TREC, separated by spaces
         ("qrels/test.tsv", "q1\t0\td1\t1\n"),
         ("qrels/test.tsv", "q1\td1\t1\n"),
         ("qrels/test.jsonl", '{"query-id": "q1", "corpus-id": "d1", "score": 1}\n'),
@@ -95,29 +94,21 @@ def test_one_language_asks_documents_of_another(tmp_path: Path) -> None:
 )
 def test_judgements_come_in_several_layouts(tmp_path: Path, file: str, text: str) -> None:
     """BEIR's, TREC's and the hub's say the same."""
-    base = folder(tmp_path)
-    (base / "qrels" / "test.tsv").unlink()
-    if " " in text and file.endswith(".tsv"):
-        file = file.replace(".tsv", ".txt")
-    (base / file).write_text(text)
-    assert load(tmp_path).judgements == {"test": {"q1": {"d1": 1}}}
+    data = folder(tmp_path, qrels="", more={file: text}).load("drinks")
+    assert data.judgements == {"test": {"q1": {"d1": 1}}}
 
 
 def test_listed_candidates_make_it_a_reranking(tmp_path: Path) -> None:
     """`top_ranked/`, as MTEB keeps it on the hub."""
-    base = folder(tmp_path)
-    (base / "top_ranked").mkdir()
     listed = {"query-id": "q1", "corpus-ids": ["d2", "d1"]}
-    (base / "top_ranked" / "test.jsonl").write_text(json.dumps(listed))
-    (info,) = [info for info in Catalog(tmp_path).list() if info.origin == "folder"]
-    assert info.type == "Reranking"
-    assert load(tmp_path).candidates == {"q1": ("d2", "d1")}
+    catalog = folder(tmp_path, more={"top_ranked/test.jsonl": json.dumps(listed)})
+    assert [i.type for i in catalog.list() if i.origin == "folder"] == ["Reranking"]
+    assert catalog.load("drinks").candidates == {"q1": ("d2", "d1")}
 
 
 def test_unknown_ids_are_counted(tmp_path: Path) -> None:
     """An unknown query is left out; an unknown document counts as one that was not found."""
-    folder(tmp_path, qrels=QRELS + "q9\td1\t1\nq1\td9\t1\n")
-    data = load(tmp_path)
+    data = folder(tmp_path, qrels=QRELS + "q9\td1\t1\nq1\td9\t1\n").load("drinks")
     assert data.judgements == {"test": {"q1": {"d1": 2, "d2": 0, "d9": 1}}}
     assert "(qrels/test.tsv, line 4" in data.notes[0]
     assert "(qrels/test.tsv, line 5" in data.notes[1]
@@ -148,30 +139,28 @@ def test_bad_files_are_named_with_their_line(
     tmp_path: Path, part: str, text: str, code: Code, named: str
 ) -> None:
     """What contradicts itself or cannot be read."""
-    folder(tmp_path, **{part: text})
     with refused(code, named):
-        load(tmp_path)
+        folder(tmp_path, **{part: text}).load("drinks")
 
 
 def test_a_row_given_twice_is_taken_once(tmp_path: Path) -> None:
     """The same id with the same text contradicts nothing; it is counted."""
-    folder(tmp_path, queries=QUERIES + '{"_id": "q1", "text": "How is tea made?"}\n')
-    data = load(tmp_path)
+    queries = QUERIES + '{"_id": "q1", "text": "How is tea made?"}\n'
+    data = folder(tmp_path, queries=queries).load("drinks")
     assert list(data.queries) == ["q1"]
     assert "queries.jsonl, line 3" in data.notes[0]
 
 
 def test_a_folder_that_lacks_a_file_is_listed_with_its_problem(tmp_path: Path) -> None:
     """It stands among what cannot be read, and the same sentence answers who loads it."""
-    base = folder(tmp_path)
-    (base / "queries.jsonl").unlink()
-    catalog = Catalog(tmp_path)
+    catalog = folder(tmp_path)
+    (tmp_path / "mteb/retrieval/drinks/queries.jsonl").unlink()
     (info,) = catalog.unread()
     assert info.name == "drinks" not in catalog.names()
     with refused("no-file", "queries") as caught:
         catalog.load("drinks")
     assert caught.value.message in (info.problem or "")
-    (base / "queries.jsonl").write_text(QUERIES)
+    folder(tmp_path)
     assert not catalog.unread()
 
 
@@ -187,8 +176,7 @@ def test_a_table_of_texts_is_a_retrieval_or_a_reranking() -> None:
     assert data.documents == {"d1": "Brew it.", "d2": "Grind it."}
     assert data.judgements == {"test": {"q1": {"d1": 1, "d2": 0}, "q2": {"d2": 2}}}
 
-    reranking = Mapping("retrieval", look.mapping.columns, type="Reranking")
-    again = read_table(TABLE, "mine.csv", reranking, "mine")
+    again = read_table(TABLE, "mine.csv", replace(look.mapping, type="Reranking"), "mine")
     assert again.queries == {"test_query0": "Tea?"}
     assert again.candidates == {
         "test_query0": ("apositive_test_query0_00000", "negative_test_query0_00000")
@@ -198,8 +186,8 @@ def test_a_table_of_texts_is_a_retrieval_or_a_reranking() -> None:
 
 def test_a_table_without_grades_lists_what_answers() -> None:
     """Questions and their answers are a retrieval among all answers."""
-    columns = {"query": "ask", "document": "say"}
-    data = read_table(b"ask,say\nTea?,Yes.\nMilk?,No.\n", "x.csv", Mapping("retrieval", columns))
+    mapping = tables.Mapping("retrieval", {"query": "ask", "document": "say"})
+    data = read_table(b"ask,say\nTea?,Yes.\nMilk?,No.\n", "x.csv", mapping)
     assert data.judgements == {"test": {"q1": {"d1": 1}, "q2": {"d2": 1}}}
 
 
@@ -207,9 +195,8 @@ def test_a_table_without_grades_lists_what_answers() -> None:
     ("row", "code"), [("Tea?,Brew it.,0\n", "conflict"), ("Tea?,Wait.,soon\n", "damaged")]
 )
 def test_bad_rows_of_a_table_are_named(row: str, code: Code) -> None:
-    mapping = preview(TABLE, "x.csv").mapping
     with refused(code, "x.csv, line 5"):
-        read_table(TABLE + row.encode(), "x.csv", mapping)
+        read_table(TABLE + row.encode(), "x.csv", preview(TABLE, "x.csv").mapping)
 
 
 @pytest.mark.data
@@ -226,5 +213,4 @@ def test_the_sets_of_the_data_folder_are_read_whole(data_root: Path) -> None:
     across = catalog.load("xquad/de-en")
     assert (across.queries, across.documents) == (german.queries, english.documents)
     assert set(question.judgements) == {"train", "dev", "test"}
-    assert question.candidates is not None
-    assert set(question.candidates) == set(question.queries)
+    assert set(question.candidates or ()) == set(question.queries)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +11,7 @@ import pandas as pd
 import pytest
 
 from tests.errors import refused
+from tests.fakes import folder
 from theodolite.engine.datasets import formats, limits
 from theodolite.engine.datasets.tables import Mapping, preview, read
 from theodolite.engine.errors import Code
@@ -39,18 +39,14 @@ def test_every_format_gives_the_same_pairs(tmp_path: Path, ending: str) -> None:
     """Content, hash, preview and guesses do not depend on the format or on path against bytes."""
     raw = BY_PANDAS[ending.removesuffix(".gz")](TABLE)
     raw = gzip.compress(raw) if ending.endswith(".gz") else raw
-    path = tmp_path / "0f3a"  # a store keeps bytes under a name of its own
-    path.write_bytes(raw)
-
     look = preview(raw, f"mine{ending}")
-    data = read(path, f"Mine{ending.upper()}", look.mapping, "mine")
-
     assert look.columns == ("sentence1", "sentence2", "score")
-    assert (look.n_rows, look.kind) == (3, "pairs")
+    assert (look.n_rows, look.kind, look.mapping.columns) == (3, "pairs", PAIRS.columns)
     (problem,) = look.problems
     assert problem.startswith("Empty cells, which count as empty sentences")
     assert look.rows[1][:2] == ['She said "yes", twice.', "Naïve 日本 🙂"]
-    assert look.mapping.columns == PAIRS.columns
+    folder.files(tmp_path, {"0f3a": raw})  # a store keeps bytes under a name of its own
+    data = read(tmp_path / "0f3a", f"Mine{ending.upper()}", look.mapping, "mine")
     part = data.parts["all"]
     assert list(zip(part.left, part.right, part.gold.tolist(), strict=True)) == ROWS
     assert data.hash == read(BY_PANDAS[".csv"](TABLE), "x.csv", PAIRS).hash
@@ -108,6 +104,12 @@ def test_each_kind_is_read() -> None:
             "pairs",
             ["links", "rechts", "note"],
         ),
+        (  # whole numbers may be classes
+            "premise,hypothesis,label",
+            "A b.,C d.,0",
+            "labelled-pairs",
+            ["premise", "hypothesis", "label"],
+        ),
         ("text,category", "A b.,x", "labels", ["text", "category"]),
         ("id,review,sentiment", "7,A b.,pos", "labels", ["review", "sentiment"]),
         ("text,label", "A b.,1", "labels", ["text", "label"]),
@@ -119,26 +121,17 @@ def test_each_kind_is_read() -> None:
 def test_columns_are_guessed(header: str, row: str, kind: str, guesses: list[str]) -> None:
     """From names as data sets have them, else from values."""
     mapping = preview(f"{header}\n{row}\n{row}\n".encode(), "x.csv").mapping
-
-    assert mapping.kind == kind
-    assert list(mapping.columns.values()) == guesses
+    assert (mapping.kind, list(mapping.columns.values())) == (kind, guesses)
 
 
 def test_a_file_without_header() -> None:
     """A first line with a number or a sentence in it is data; a person can overrule the guess."""
     raw = b"A cat.,A dog.,2.5\nA hat.,A cap.,4\n"
     look = preview(raw, "x.csv")
-
-    assert not look.header
+    assert (look.header, look.kind, look.n_rows) == (False, "pairs", 2)
     assert look.columns == ("column 1", "column 2", "column 3")
-    assert (look.kind, look.n_rows) == ("pairs", 2)
     assert read(raw, "x.csv", look.mapping).parts["all"].gold.tolist() == [2.5, 4.0]
     assert preview(raw, "x.csv", header=True).n_rows == 1
-
-
-def test_a_mapping_goes_through_json() -> None:
-    """A store keeps it as JSON."""
-    assert Mapping.from_dict(json.loads(json.dumps(PAIRS.to_dict()))) == PAIRS
 
 
 def test_repeated_names_are_numbered_and_said() -> None:
@@ -148,23 +141,6 @@ def test_repeated_names_are_numbered_and_said() -> None:
     assert any("text" in problem for problem in look.problems)
     mapping = Mapping("labels", {"text": "text (2)", "label": "label"})
     assert read(raw, "x.csv", mapping).sentences == ["b", "e"]
-
-
-def test_very_long_lines_are_taken_whole() -> None:
-    """100,000 characters and more in a cell; a preview shows the start."""
-    long = "word " * 40_000
-    raw = f'text\n"{long}"\nshort\n'.encode()
-
-    assert read(raw, "x.csv", Mapping("sentences", {"text": "text"})).sentences[0] == long
-    assert len(preview(raw, "x.csv").rows[0][0]) == 1000
-
-
-def test_line_ends_inside_quotes_keep_the_count_of_lines() -> None:
-    """A row is named by the line on which it begins."""
-    raw = b'sentence1,sentence2,score\n"a\nb",c,1\nd,e,many\n'
-
-    with refused("damaged", "line 4 (many)"):
-        read(raw, "x.csv", PAIRS)
 
 
 BAD_PAIRS = "sentence1,sentence2,score\n" + "a,b,1\n" * 3
@@ -210,6 +186,20 @@ BAD_PAIRS = "sentence1,sentence2,score\n" + "a,b,1\n" * 3
             ["2 bad", "line 5 ()", "line 6 (nan)"],
         ),
         ("x.csv", BAD_PAIRS.encode() + b'a,"b,1\nc,d,2\n', "damaged", ["begins on line 5"]),
+        # Line ends inside quotes are counted: a row is named by the line on which it begins.
+        (
+            "x.csv",
+            b'sentence1,sentence2,score\n"a\nb",c,1\nd,e,many\n',
+            "damaged",
+            ["line 4 (many)"],
+        ),
+        # Cut short and not UTF-8: looking for the bad byte must not fail on the cut.
+        (
+            "x.txt.gz",
+            gzip.compress(b"one line of latin-1, caf\xe9 " * 1_000, mtime=0)[:-9],
+            "damaged",
+            [],
+        ),
         ("x.csv", b"text,score\na,1\nb,2\n", "unknown", ["no column 'sentence1'"]),
         ("x.csv", b"PAR1....PAR1", "wrong-kind", ["Parquet"]),
         ("x.csv", b"PK\3\4....", "wrong-kind", ["Excel"]),
@@ -243,13 +233,6 @@ def test_bad_files_are_named_with_their_place(
     with refused(code, filename, *named) as caught:
         read(raw, filename, PAIRS)
     assert caught.value.hint
-
-
-def test_a_file_that_is_bad_in_two_ways() -> None:
-    """Cut short and not UTF-8: looking for the bad byte must not fail on the cut."""
-    packed = gzip.compress(b"one line of latin-1, caf\xe9 " * 1_000)  # no line end before the cut
-    with refused("damaged", "x.txt.gz"):
-        read(packed[:-9], "x.txt.gz", Mapping("sentences", {"text": "text"}))
 
 
 def test_cells_that_are_not_text_are_refused() -> None:
@@ -296,10 +279,8 @@ def test_a_missing_label_is_no_class(missing: str) -> None:
 def test_a_preview_tells_problems_without_failing() -> None:
     """Ragged rows, bad scores and a single row are said before anything is taken in."""
     look = preview(BAD_PAIRS.encode() + b"a,b\nc,d,n/a\n", "x.csv")
-
-    assert look.n_rows == 5
-    assert "line 5 (2)" in look.problems[0]
-    assert "line 6 (n/a)" in look.problems[1]
+    ragged, bad = look.problems
+    assert (look.n_rows, "line 5 (2)" in ragged, "line 6 (n/a)" in bad) == (5, True, True)
     assert preview(b"text\nOnly.\n", "x.csv").problems == ["There is only one row."]
     assert len(preview(BAD_PAIRS.encode() * 20, "x.csv", header=True).rows) == 20
 
@@ -329,14 +310,6 @@ def test_a_mapping_must_be_complete(
     """A missing or unknown role is said at once."""
     with refused(code, named):
         Mapping(kind, columns)
-
-
-def test_whole_numbers_may_be_classes() -> None:
-    """The label of an NLI file is not taken for a score."""
-    look = preview(b"premise,hypothesis,label\nA b.,C d.,0\nE f.,G h.,2\n", "x.csv")
-
-    assert look.kind == "labelled-pairs"
-    assert "score" not in look.guesses
 
 
 def test_nothing_here_runs_what_a_file_holds() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from tests.engine.encoders.models import WORDS, edit_config, save, tokenizer
+from tests.fakes.folder import files as write_files
 from theodolite.engine.errors import Code
 
 WIDTH = 32
@@ -95,11 +96,9 @@ def _in_half(f: Folders, name: str) -> Path:
 def _in_shards(f: Folders, name: str) -> Path:
     import transformers
 
-    folder = f.mean(name)
-    (folder / "model.safetensors").unlink()
-    transformers.BertModel.from_pretrained(f.root / f"{name}-plain").save_pretrained(
-        folder, max_shard_size="20KB"
-    )
+    folder = _put(f.mean(name), {}, "model.safetensors")
+    model = transformers.BertModel.from_pretrained(f.root / f"{name}-plain")
+    model.save_pretrained(folder, max_shard_size="20KB")
     return folder
 
 
@@ -167,10 +166,9 @@ def _sparse(f: Folders, name: str) -> Path:
     from sentence_transformers import SparseEncoder
     from sentence_transformers.sparse_encoder.modules import MLMTransformer, SpladePooling
 
-    inner = MLMTransformer(str(f.plain(name, head="ForMaskedLM")))
-    folder = f.root / name
-    SparseEncoder(modules=[inner, SpladePooling()], device="cpu").save_pretrained(str(folder))
-    return folder
+    modules = [MLMTransformer(str(f.plain(name, head="ForMaskedLM"))), SpladePooling()]
+    SparseEncoder(modules=modules, device="cpu").save_pretrained(str(f.root / name))
+    return f.root / name
 
 
 def _cross(f: Folders, name: str) -> Path:
@@ -184,63 +182,38 @@ def _cross(f: Folders, name: str) -> Path:
 def _late(f: Folders, name: str) -> Path:
     from sentence_transformers import MultiVectorEncoder
 
-    folder = f.root / name
-    MultiVectorEncoder(str(f.plain(name)), device="cpu").save_pretrained(str(folder))
-    return folder
+    MultiVectorEncoder(str(f.plain(name)), device="cpu").save_pretrained(str(f.root / name))
+    return f.root / name
 
 
-def _adapter(f: Folders, name: str) -> Path:
-    folder = f.mean(name)
-    (folder / "model.safetensors").unlink()
-    (folder / "config.json").unlink()
-    adapter = {"peft_type": "LORA", "base_model_name_or_path": "owner/base"}
-    (folder / "adapter_config.json").write_text(json.dumps(adapter))
-    return folder
+def _put(folder: Path, files: dict[str, str | bytes], *removed: str) -> Path:
+    """A folder with other files."""
+    for name in removed:
+        (folder / name).unlink()
+    return write_files(folder, files)
 
 
-def _without(f: Folders, name: str, instead: str) -> Path:
-    folder = f.mean(name)
-    (folder / "model.safetensors").unlink()
-    (folder / instead).parent.mkdir(exist_ok=True)
-    (folder / instead).write_bytes(b"\x08\x07")
-    return folder
-
-
-def _pointer(f: Folders, name: str, file: str) -> Path:
-    folder = _with_dense(f, name)
-    (folder / file).write_text(LFS_POINTER)
-    return folder
+ADAPTER = json.dumps({"peft_type": "LORA", "base_model_name_or_path": "owner/base"})
 
 
 def _modules(f: Folders, folder_name: str, /, **changes: str | None) -> Path:
     """A folder whose `modules.json` says something else of its pooling."""
     folder = f.mean(folder_name)
-    file = folder / "modules.json"
-    first, pooling = json.loads(file.read_text())
+    first, pooling = json.loads((folder / "modules.json").read_text())
     changed = {k: v for k, v in (pooling | changes).items() if v is not None}
-    file.write_text(json.dumps([first, changed]))
-    return folder
+    return _put(folder, {"modules.json": json.dumps([first, changed])})
 
 
 def _foreign_route(f: Folders, name: str) -> Path:
     folder = f.router(name)
-    file = folder / "router_config.json"
     own = "sentence_transformers.sentence_transformer.modules.pooling.Pooling"
-    file.write_text(file.read_text().replace(own, "their_code.Pooling"))
-    return folder
+    text = (folder / "router_config.json").read_text()
+    return _put(folder, {"router_config.json": text.replace(own, "their_code.Pooling")})
 
 
 def _copied(f: Folders, name: str, **changes: Any) -> Path:
     """A plain folder with other entries in its configuration."""
-    folder = f.root / name
-    shutil.copytree(f.plain(name), folder)
-    return edit_config(folder, **changes)
-
-
-def _cut(f: Folders, name: str) -> Path:
-    folder = f.mean(name)
-    (folder / "model.safetensors").write_bytes(b"\x08")
-    return folder
+    return edit_config(Path(shutil.copytree(f.plain(name), f.root / name)), **changes)
 
 
 def _with_dense(f: Folders, name: str) -> Path:
@@ -265,25 +238,35 @@ REFUSED: dict[str, tuple[Callable[[Folders, str], Path], Code, tuple[object, ...
         "wrong-kind",
         ("a vector for each token", "?pooling=avg"),
     ),
-    "adapter": (_adapter, "wrong-kind", ("PEFT", "owner/base")),
+    "adapter": (
+        lambda f, n: _put(
+            f.mean(n), {"adapter_config.json": ADAPTER}, "model.safetensors", "config.json"
+        ),
+        "wrong-kind",
+        ("PEFT", "owner/base"),
+    ),
     "onnx": (
-        lambda f, n: _without(f, n, "onnx/model.onnx"),
+        lambda f, n: _put(f.mean(n), {"onnx/model.onnx": b"\x08\x07"}, "model.safetensors"),
         "wrong-kind",
         ("ONNX (onnx/model.onnx)",),
     ),
-    "gguf": (lambda f, n: _without(f, n, "model-q4.gguf"), "wrong-kind", ("GGUF (model-q4.gguf)",)),
+    "gguf": (
+        lambda f, n: _put(f.mean(n), {"model-q4.gguf": b"\x08\x07"}, "model.safetensors"),
+        "wrong-kind",
+        ("GGUF (model-q4.gguf)",),
+    ),
     "quantised": (
         lambda f, n: edit_config(f.mean(n), quantization_config={"quant_method": "gptq"}),
         "unsupported",
         ("(gptq)",),
     ),
     "pointer": (
-        lambda f, n: _pointer(f, n, "model.safetensors"),
+        lambda f, n: _put(f.mean(n), {"model.safetensors": LFS_POINTER}),
         "wrong-kind",
         ("Git LFS", "git lfs pull"),
     ),
     "pointer of a module": (
-        lambda f, n: _pointer(f, n, "2_Dense/model.safetensors"),
+        lambda f, n: _put(_with_dense(f, n), {"2_Dense/model.safetensors": LFS_POINTER}),
         "wrong-kind",
         ("2_Dense", "Git LFS"),
     ),
@@ -307,7 +290,11 @@ REFUSED: dict[str, tuple[Callable[[Folders, str], Path], Code, tuple[object, ...
         "denied",
         ("auto_map", "never run"),
     ),
-    "cut": (_cut, "damaged", ("model.safetensors",)),
+    "cut": (
+        lambda f, n: _put(f.mean(n), {"model.safetensors": b"\x08"}),
+        "damaged",
+        ("model.safetensors",),
+    ),
     "other sizes": (
         lambda f, n: edit_config(f.mean(n), vocab_size=10**11),
         "failed",

@@ -74,17 +74,8 @@ def save_sentence_transformer(folder: Path, pooling: str = "cls", **options: Any
 
     torch.manual_seed(1)
     inner = modules.Transformer(str(save(folder.parent / f"{folder.name}-inner")))
-    width = 32
-    model = SentenceTransformer(
-        modules=[
-            inner,
-            modules.Pooling(width, pooling_mode=pooling),
-            modules.Dense(width, 8),
-        ],
-        device="cpu",
-        **options,
-    )
-    model.save(str(folder))
+    parts = [inner, modules.Pooling(32, pooling_mode=pooling), modules.Dense(32, 8)]
+    SentenceTransformer(modules=parts, device="cpu", **options).save(str(folder))
     return folder
 
 

@@ -12,8 +12,10 @@ from tests.engine.encoders.models import WORDS, save, save_sentence_transformer
 from tests.errors import refused
 from tests.fakes.resampled import resample
 from theodolite.engine.datasets.types import PairPart, Retrieval, ScoredPairs, Sentences
-from theodolite.engine.encoders import int8, load
+from theodolite.engine.encoders import int8, load, transformer
 from theodolite.engine.encoders.audit import Audit, audit, some_of
+from theodolite.engine.encoders.pooling import pool
+from theodolite.engine.encoders.probe import Probe
 from theodolite.engine.encoders.spec import POOLINGS
 from theodolite.engine.stats.bootstrap import Sample
 from theodolite.engine.stats.significance import difference
@@ -78,7 +80,7 @@ def test_prompts_are_the_model_s_own_and_none(folder):
     for label, prompt in (("as asked", "a "), ("no prompt", ""), ("prompt query", "the cat ")):
         left, right = (vectors(folder, side, prompt) for side in (PART.left, PART.right))
         assert rows[label].score == pytest.approx(spearman(left, right), abs=1e-6)
-    assert made.measured_on == "mine dev" and made.metric == "Spearman" and made.n == 30
+    assert (made.measured_on, made.metric, made.n) == ("mine dev", "Spearman", 30)
     assert load(rows["prompt query"].spec, device="cpu").name == f"dir:{folder}?prompt=query"
 
 
@@ -86,7 +88,6 @@ def test_both_sides_and_the_sides_swapped_on_queries(folder):
     """NDCG at 10 as trec_eval computes it."""
     rows = by_label(audited(f"dir:{folder}", SEARCH, groups=("prompt",)))
     judge = pytrec_eval.RelevanceEvaluator(JUDGED, {"ndcg_cut.10"})
-    documents, queries = list(DOCUMENTS.values()), list(QUERIES.values())
     for label, of_queries, of_documents in (
         ("as asked", "", ""),
         ("query for queries, document for documents", "the cat ", "a "),
@@ -94,19 +95,16 @@ def test_both_sides_and_the_sides_swapped_on_queries(folder):
         ("prompt query", "the cat ", "the cat "),
     ):
         scores = cosine_similarity(
-            vectors(folder, queries, of_queries), vectors(folder, documents, of_documents)
+            vectors(folder, [*QUERIES.values()], of_queries),
+            vectors(folder, [*DOCUMENTS.values()], of_documents),
         )
         run = {
             q: dict(zip(DOCUMENTS, rankdata(row), strict=True))
             for q, row in zip(QUERIES, scores, strict=True)
         }
-        found = judge.evaluate(run)
-        expected = 100 * np.mean([found[q]["ndcg_cut_10"] for q in QUERIES])
-        assert rows[label].score == pytest.approx(expected, abs=1e-6), label
-
-
-def test_two_prompts_of_ones_own_are_swapped_too(folder):
-    """As texts."""
+        found = [of["ndcg_cut_10"] for of in judge.evaluate(run).values()]
+        assert rows[label].score == pytest.approx(100 * np.mean(found), abs=1e-6), label
+    # Two prompts of one's own, as texts, are swapped too.
     spec = f"dir:{folder}?prompt=the%20&query_prompt=dog%20"
     row = by_label(audited(spec, SEARCH, groups=("prompt",)))["its two prompts swapped"]
     assert row.spec == f"dir:{folder}?prompt=dog%20&query_prompt=the%20"
@@ -124,10 +122,6 @@ def test_what_the_task_decides_is_audited_as_on_that_task(folder):
 @pytest.mark.parametrize("data", [PAIRS, SEARCH])
 def test_every_pooling_is_measured_in_one_pass(folder, data):
     """With the prompts as asked; each is what an encoder with that pooling gives."""
-    from theodolite.engine.encoders import transformer
-    from theodolite.engine.encoders.pooling import pool
-    from theodolite.engine.encoders.probe import Probe
-
     spec = f"dir:{folder}?prompt=document&query_prompt=query"
     seen = []
 
@@ -154,11 +148,9 @@ def test_without_a_pooler_none_is_made_up(tmp_path):
 
 def test_a_cut_is_tried_where_it_changes_a_text(folder, monkeypatch):
     """Otherwise the audit says how long the longest is."""
-    from theodolite.engine.encoders import audit as settings
-
     made = audited(f"dir:{folder}", groups=("cut",))
     assert len(made.rows) == 1 and "no other cut changes anything" in " ".join(made.notes)
-    monkeypatch.setattr(settings, "CUTS", (8, 16, 512))
+    monkeypatch.setattr("theodolite.engine.encoders.audit.CUTS", (8, 16, 512))
     rows = by_label(audited(f"dir:{folder}", groups=("cut",)))
     assert list(rows) == ["as asked", "cut at 8 tokens", "cut at 16 tokens"]
     words = [[" ".join(text.split()[:6]) for text in side] for side in (PART.left, PART.right)]
@@ -182,14 +174,12 @@ def test_length_and_precision(folder):
 def test_intervals_are_those_of_the_paired_bootstrap(folder):
     """Against the spec as asked and against the best; nothing is lost against oneself."""
     made = audited(f"dir:{folder}", groups=("prompt", "pooling"))
-    rows = by_label(made)
-    sample = {}
-    for label in ("as asked", "max"):
+    rows, drawn = by_label(made), []
+    for label in ("max", "as asked"):
         encoder = load(rows[label].spec, device="cpu")
         left, right = (encoder.encode(side).astype(float) for side in (PART.left, PART.right))
-        sample[label] = resample(Sample(np.diag(cosine_similarity(left, right)), PART.gold))
-    expected = difference([sample["max"]], [sample["as asked"]])
-    ours = rows["max"].change
+        drawn.append([resample(Sample(np.diag(cosine_similarity(left, right)), PART.gold))])
+    expected, ours = difference(*drawn), rows["max"].change
     assert (ours.low, ours.high) == pytest.approx((expected.low, expected.high), abs=0.5)
     assert ours.verdict == expected.verdict
     assert rows["as asked"].change.delta == 0.0 and made.best.lost.delta == 0.0
@@ -198,12 +188,11 @@ def test_intervals_are_those_of_the_paired_bootstrap(folder):
 
 def test_a_setting_that_fails_leaves_the_others(folder, monkeypatch):
     """Its row says why; the spec as asked has to work."""
-    from theodolite.engine.encoders.transformer import Transformer
 
     def overflows(self, ids, poolings, layer=-1, tick=None):
         return [np.full((len(ids), self.dim), np.nan, np.float32) for _ in poolings]
 
-    monkeypatch.setattr(Transformer, "pooled", overflows)
+    monkeypatch.setattr(transformer.Transformer, "pooled", overflows)
     rows = by_label(audited(f"dir:{folder}", groups=("pooling", "precision")))
     assert "NaN" in rows["max"].error and rows["max"].score is None
     assert rows["bfloat16"].error is None
@@ -221,11 +210,13 @@ def test_the_examples_are_few_and_always_the_same():
     left, gold = some.documents[:200], some.sample(np.empty((0, 1)), np.ones((400, 1))).gold
     assert [many.gold[place[text]] for text in left] == list(gold)
     few = some_of(SEARCH, 5)
-    assert few.n == 5 and few.metric == "nDCG@10" and len(few.documents) == 60
-    with refused("wrong-kind", "sentences"):
-        some_of(Sentences("plain", ["a"]))
-    with refused("missing", "none"):
-        some_of(Retrieval("none", QUERIES, DOCUMENTS, {"test": {}}))
+    assert (few.n, few.metric, len(few.documents)) == (5, "nDCG@10", 60)
+    for data, code, named in (
+        (Sentences("plain", ["a"]), "wrong-kind", "sentences"),
+        (Retrieval("none", QUERIES, DOCUMENTS, {"test": {}}), "missing", "none"),
+    ):
+        with refused(code, named):
+            some_of(data)
 
 
 def test_only_a_model_has_settings():

@@ -8,6 +8,7 @@ import pytest
 from sklearn.decomposition import TruncatedSVD
 
 from tests.errors import refused
+from tests.fakes.folder import files
 from theodolite.engine.encoders import gem, load
 from theodolite.engine.encoders.averaging import hierarchical, power_means
 from theodolite.engine.encoders.random_words import word_vector
@@ -21,9 +22,7 @@ TEXTS = [" ".join(RNG.choice(WORDS, RNG.integers(3, 20))) for _ in range(80)]
 @pytest.fixture
 def file(tmp_path):
     """Vectors of four words in two dimensions, the most frequent first."""
-    path = tmp_path / "v.txt"
-    path.write_text("the 1 0\ncat 0 2\nsat -3 1\nmat 5 -8\n")
-    return path
+    return files(tmp_path, {"v.txt": "the 1 0\ncat 0 2\nsat -3 1\nmat 5 -8\n"}) / "v.txt"
 
 
 def datasets(name):
@@ -80,14 +79,11 @@ def test_power_means_by_hand(file):
 def test_sif_whole_is_the_paper_written_out():
     """Weights, then the first singular vector away: Arora et al., algorithm 1."""
     counts = Counter(word for text in TEXTS for word in text.split())
-    total = sum(counts.values())
-    rows = []
-    for text in TEXTS:
-        row = np.zeros(16)
-        for word in text.split():
-            row += 1e-3 / (1e-3 + counts[word] / total) * word_vector(word, 16)
-        rows.append(row / len(text.split()))
-    x = np.array(rows)
+    weighted = {
+        word: 1e-3 / (1e-3 + count / counts.total()) * word_vector(word, 16)
+        for word, count in counts.items()
+    }
+    x = np.array([np.mean([weighted[word] for word in text.split()], 0) for text in TEXTS])
     u = TruncatedSVD(1, algorithm="arpack").fit(x).components_
     ours = encode("random:16?pooling=sif&data=one | common:1,one", *TEXTS)
     np.testing.assert_allclose(ours, x - x @ u.T @ u, atol=1e-6)
@@ -155,44 +151,33 @@ def test_gem_of_a_lone_word_by_hand():
     np.testing.assert_allclose(gem.coarse(x), [27, -8, 0], atol=1e-12)
 
 
-def test_methods_side_by_side():
-    """Concatenation of avg + max + hier by `+`."""
-    whole = encode("random:8 + random:8?pooling=max + random:8?pooling=hier", *TEXTS[:5])
-    parts = [encode(f"random:8?pooling={p}", *TEXTS[:5]) for p in ("avg", "max", "hier")]
-    np.testing.assert_array_equal(whole, np.hstack(parts))
-
-
 @pytest.mark.parametrize("pooling", ["sif", "gem"])
 def test_what_is_learnt_is_part_of_the_fingerprint(pooling):
     """Another data set or other content under its name: other vectors, another name for them."""
-
-    def other(name):
-        return TEXTS[:40], "hash-two"
-
     spec = f"random:8?pooling={pooling}&data=one"
     one, again = load(spec, datasets=datasets), load(spec, datasets=datasets)
-    assert one.fingerprint == again.fingerprint
-    assert one.fingerprint != load(spec, datasets=other).fingerprint
+    other = load(spec, datasets=lambda name: (TEXTS[:40], "hash-two"))
+    assert one.fingerprint == again.fingerprint != other.fingerprint
+    assert not np.array_equal(one.encode(TEXTS[:3]), other.encode(TEXTS[:3]))
     with refused("too-few", "1 sentences"):  # when it is loaded, not in the middle of a run
         load(spec, datasets=lambda name: (["one"], "h"))
-    assert not np.array_equal(one.encode(TEXTS[:3]), load(spec, datasets=other).encode(TEXTS[:3]))
 
 
 def test_every_option_is_part_of_the_fingerprint():
     """Nine encoders of one set of vectors, nine names."""
-    specs = ["", "?pooling=max", "?pooling=pmean", "?pooling=hier", "?pooling=hier&window=3"]
-    specs += ["?pooling=sif&data=one", "?pooling=sif&data=counted", "?pooling=gem&data=one"]
-    specs += ["?pooling=gem&data=one&window=3"]
-    prints = {load(f"random:8{spec}", datasets=datasets).fingerprint for spec in specs}
-    assert len(prints) == 9
+    options = (
+        *("avg", "max", "pmean", "hier", "hier&window=3", "sif&data=one", "sif&data=counted"),
+        *("gem&data=one", "gem&data=one&window=3"),
+    )
+    specs = [f"random:8?pooling={some}" for some in options]
+    assert len({load(spec, datasets=datasets).fingerprint for spec in specs}) == 9
 
 
 def test_random_projections_can_be_pooled_likewise():
     """The projected words of a sentence under `hier`."""
-    encoder = load("borep:6?pooling=hier&window=2").source
-    source, matrix = load("wordllama").source, encoder.matrix
+    encoder, source = load("borep:6?pooling=hier&window=2").source, load("wordllama").source
     (rows,) = source.words(["A cat sat on the mat."])
-    projected = source.vectors(rows) @ matrix
+    projected = source.vectors(rows) @ encoder.matrix
     means = (projected[1:] + projected[:-1]) / 2
     ours = encoder.encode(["A cat sat on the mat."])
     np.testing.assert_allclose(ours, [means.max(0)], atol=1e-5)

@@ -38,8 +38,8 @@ def test_every_sentence_is_encoded_once():
     expected = [[2, 98], [1, 97], [2, 98], [0, 0], [4, 99], [1, 97]]
     assert encoder.encode(texts).tolist() == expected
     assert encoder.encode(texts[::-1]).tolist() == expected[::-1]
-    assert source.asked == ["bb", "a", "", "cccc"]
-    assert source.reads == 1  # torch and the weights take seconds to read
+    # Once: torch and the weights take seconds to read.
+    assert (source.asked, source.reads) == (["bb", "a", "", "cccc"], 1)
     assert encoder.encode([]).shape == (0, 2)
     assert isinstance(encoder, Encoder)
 
@@ -47,9 +47,8 @@ def test_every_sentence_is_encoded_once():
 def test_blocks_make_no_difference(monkeypatch):
     """A long input is worked on in blocks and gives the same rows."""
     monkeypatch.setattr(cached, "BLOCK", 4)
-    source = Lengths()
+    source, seen = Lengths(), []
     texts = [("x" * (i % 7)) for i in range(23)]
-    seen: list[tuple[int, int]] = []
     rows = CachedEncoder(source, MemoryCache()).encode(texts, lambda *at: seen.append(at))
     assert rows[:, 0].tolist() == [i % 7 for i in range(23)]
     assert len(source.asked) == 7
@@ -64,12 +63,10 @@ def test_what_was_done_before_a_stop_is_kept():
     def stop(done: int, total: int) -> None:
         raise KeyboardInterrupt
 
-    texts = ["a", "b", "c", "d", "e"]
     with pytest.raises(KeyboardInterrupt):
-        encoder.encode(texts, stop)
-    source.asked.clear()
-    encoder.encode(texts)
-    assert source.asked == ["d", "e"]
+        encoder.encode([*"abcde"], stop)
+    encoder.encode([*"abcde"])
+    assert source.asked == [*"abc", *"de"]
 
 
 def test_a_value_that_is_no_number_names_its_sentence():

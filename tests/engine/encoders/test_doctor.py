@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.engine.encoders.folders import WIDTH, Folders
 from tests.engine.encoders.models import SENTENCES, edit_config, save, save_sentence_transformer
 from tests.errors import refused
 from theodolite.engine.encoders import describe, load, warnings_of
@@ -76,11 +77,10 @@ def test_what_has_no_pooling_to_diagnose_is_refused(tmp_path):
     for kind, head in (("bert", "ForMaskedLM"), ("gpt2", "Model")):
         with refused("unsupported", "pooler_output", "cls_token"):
             load(f"dir:{save(tmp_path / kind, kind, head)}?pooling=pooler_output")
-    for spec in ("wordllama", "minilm + wordllama", "minilm | normalise"):
-        with refused("wrong-kind", spec):
+    several = {spec: spec for spec in ("wordllama", "minilm + wordllama", "minilm | normalise")}
+    for spec, named in (several | {f"dir:{tmp_path}": "config.json"}).items():
+        with refused("wrong-kind", named):
             diagnose(spec)
-    with refused("wrong-kind", "config.json"):
-        diagnose(f"dir:{tmp_path}")
 
 
 def test_old_models_with_their_transformer_in_a_folder_beneath(tmp_path):
@@ -88,23 +88,17 @@ def test_old_models_with_their_transformer_in_a_folder_beneath(tmp_path):
     inner = save(tmp_path / "0_Transformer")
     part = {"path": "0_Transformer", "type": "sentence_transformers.models.Transformer"}
     (tmp_path / "modules.json").write_text(json.dumps([{"idx": 0, "name": "0", **part}]))
-    rows, plain = (
-        load(f"dir:{folder}?pooling=avg", device="cpu").encode(SENTENCES)
-        for folder in (tmp_path, inner)
-    )
-    np.testing.assert_array_equal(rows, plain)
+    loaded = [load(f"dir:{folder}?pooling=avg", device="cpu") for folder in (tmp_path, inner)]
+    np.testing.assert_array_equal(*(encoder.encode(SENTENCES) for encoder in loaded))
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """A model with prompts for both sides, cut at 20 tokens, whose last module normalises."""
-    made = save_sentence_transformer(tmp_path_factory.mktemp("st") / "model", prompts=SIDES)
-    edit_config(made, "sentence_bert_config.json", max_seq_length=20)
-    modules = json.loads((made / "modules.json").read_text())
-    last = {"path": "3_Normalize", "type": "sentence_transformers.models.Normalize"}
-    (made / "modules.json").write_text(json.dumps([*modules, {"idx": 3, "name": "3", **last}]))
-    (made / "3_Normalize").mkdir()
-    return made
+    folders = Folders(tmp_path_factory.mktemp("st"))
+    parts = (folders.inner("model"), folders.m.Pooling(WIDTH, "cls"), folders.m.Dense(WIDTH, 8))
+    made = folders.save("model", *parts, folders.m.Normalize(), prompts=SIDES)
+    return edit_config(made, "sentence_bert_config.json", max_seq_length=20)
 
 
 @pytest.mark.parametrize(
@@ -137,24 +131,23 @@ def test_a_setting_that_the_files_deny_is_said_before_a_run(folder, options, sai
 
 def test_a_default_prompt_is_that_of_one_side(tmp_path):
     """The other side is told; what has no sides has nothing to say."""
-    save_with = save_sentence_transformer
-    folder = save_with(tmp_path / "st", prompts=SIDES, default_prompt_name="document")
-    (warning,) = load(f"dir:{folder}").warnings
+    for name, prompts in (("document", SIDES), ("query", {"query": "the cat "})):
+        save_sentence_transformer(tmp_path / name, prompts=prompts, default_prompt_name=name)
+    spec = f"dir:{tmp_path / 'document'}"
+    (warning,) = load(spec).warnings
     assert "Queries get the default prompt" in warning and "add query_prompt=query" in warning
-    (left_out,) = (w for w in warnings_of(f"dir:{folder}?pooling=cls_token") if "asked for" in w)
+    (left_out,) = (w for w in warnings_of(f"{spec}?pooling=cls_token") if "asked for" in w)
     assert "prompt=@task" in left_out
-    one = {"query": "the cat "}
-    alone = save_with(tmp_path / "alone", prompts=one, default_prompt_name="query")
-    assert load(f"dir:{alone}").warnings == ()
+    assert load(f"dir:{tmp_path / 'query'}").warnings == ()
 
 
 def test_a_model_without_prompts(tmp_path):
     """Only what asks for them is told so."""
     folder = save(tmp_path / "bert")
-    assert load(f"dir:{folder}").warnings == ()
     assert "name no prompts" in load(f"dir:{folder}?prompt=@task").warnings[0]
     assert warnings_of(f"dir:{folder}?prompt=query") == [f"{folder} has no prompt named 'query'."]
-    assert warnings_of("random:8") == warnings_of("dir:/nowhere") == warnings_of("nonsense") == []
+    for spec in (f"dir:{folder}", "random:8", "dir:/nowhere", "nonsense"):
+        assert warnings_of(spec) == []
 
 
 @pytest.mark.parametrize(

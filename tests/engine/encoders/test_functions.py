@@ -17,32 +17,30 @@ def batcher(params, batch):
 
 def test_another_function_is_another_encoder():
     """Even under one name."""
-    one = FunctionEncoder(None, batcher, "mine")
-    other = FunctionEncoder(None, lambda params, batch: batcher(params, batch) * 2, "mine")
-    assert one.fingerprint == FunctionEncoder(None, batcher, "mine").fingerprint
-    assert len({one.fingerprint, other.fingerprint}) == 2
-    assert one.fingerprint != FunctionEncoder(None, batcher, "yours").fingerprint
+
+    def doubled(params, batch):
+        return batcher(params, batch) * 2
+
+    kinds = ((batcher, "mine"), (batcher, "mine"), (doubled, "mine"), (batcher, "yours"))
+    one, same, *others = (FunctionEncoder(None, *of).fingerprint for of in kinds)
+    assert one == same and len({one, *others}) == 3
 
 
 def test_distinct_sentences_are_sent_once_and_sorted_by_length():
     """In batches of `batch_size`; rows come back in the order asked, with prepared params."""
-    sent, prepared = [], []
-
-    def prepare(params, samples):
-        prepared.extend(samples)
+    sent, prepared, done = [], [], []
 
     def lengths(params, batch):
         sent.append(batch)
         return [[len(tokens)] for tokens in batch]
 
-    encoder = FunctionEncoder(prepare, lengths, params=dotdict(batch_size=2))
-    done = []
+    prepare, params = (lambda params, samples: prepared.extend(samples)), dotdict(batch_size=2)
+    encoder = FunctionEncoder(prepare, lengths, params=params)
     vectors = encoder.encode(["a b c", "a", "a b", "a"], lambda *args: done.append(args))
     np.testing.assert_array_equal(vectors, [[3], [1], [2], [1]])
     assert vectors.dtype == np.float32
     assert sent == [[["a"], ["a", "b"]], [["a", "b", "c"]]]
-    assert len(prepared) == 4
-    assert done[-1] == (4, 4)
+    assert (len(prepared), done[-1]) == (4, (4, 4))
     assert encoder.encode([]).shape == (0, 1)
 
 

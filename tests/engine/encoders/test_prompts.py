@@ -1,5 +1,7 @@
 """Prompts of queries, documents and tasks, against sentence-transformers' own and mteb's choice."""
 
+from itertools import compress, product
+
 import numpy as np
 import pytest
 from sentence_transformers import SentenceTransformer
@@ -38,32 +40,32 @@ def close(ours, expected):
     np.testing.assert_allclose(ours, expected, atol=1e-5)
 
 
-def test_each_side_has_its_prompt_by_name_or_by_text(folder, theirs):
+BOTH = "prompt=document&query_prompt=query"
+
+
+@pytest.mark.parametrize("options", [BOTH, "prompt=a%20&query_prompt=the cat%20"])
+def test_each_side_has_its_prompt_by_name_or_by_text(folder, theirs, options):
     """`encode` is the side of documents; a name of the model's own and its words are the same."""
-    for options in ("prompt=document&query_prompt=query", "prompt=a%20&query_prompt=the cat%20"):
-        encoder = load(f"dir:{folder}?{options}", device="cpu")
-        close(encoder.encode(SENTENCES), theirs.encode_document(SENTENCES))
-        close(query_side(encoder).encode(SENTENCES), theirs.encode_query(SENTENCES))
-        assert prompts_of(encoder) == {"prompt": "a ", "query_prompt": "the cat "}
+    encoder = load(f"dir:{folder}?{options}", device="cpu")
+    close(encoder.encode(SENTENCES), theirs.encode_document(SENTENCES))
+    close(query_side(encoder).encode(SENTENCES), theirs.encode_query(SENTENCES))
+    assert prompts_of(encoder) == {"prompt": "a ", "query_prompt": "the cat "}
 
 
 def test_with_a_pooling_both_sides_are_those_of_the_plain_transformer(folder):
     """A prompt's name means its text there too."""
-    spec = f"dir:{folder}?pooling=avg"
-    encoder = load(f"{spec}&prompt=document&query_prompt=query", device="cpu")
-    plain = load(spec, device="cpu")
-    close(encoder.encode(SENTENCES), plain.encode(["a " + s for s in SENTENCES]))
-    queries = plain.encode(["the cat " + s for s in SENTENCES])
-    close(query_side(encoder).encode(SENTENCES), queries)
+    encoder = load(f"dir:{folder}?pooling=avg&{BOTH}", device="cpu")
+    plain = load(f"dir:{folder}?pooling=avg", device="cpu")
+    for side, prompt in ((encoder, "a "), (query_side(encoder), "the cat ")):
+        close(side.encode(SENTENCES), plain.encode([prompt + s for s in SENTENCES]))
 
 
 def test_an_encoder_without_a_query_prompt_is_its_own_query_side(folder):
     """As every encoder was; also where both prompts are one."""
-    for spec in ("random:8", f"dir:{folder}", "random:8 + random:4 | normalise"):
+    own = (f"dir:{folder}", f"dir:{folder}?prompt=query&query_prompt=query")
+    for spec in ("random:8", "random:8 + random:4 | normalise", *own):
         encoder = load(spec)
         assert query_side(encoder) is encoder
-    same = load(f"dir:{folder}?prompt=query&query_prompt=query")
-    assert query_side(same) is same
 
 
 def test_documents_share_their_vectors_with_the_plain_spec(folder):
@@ -71,48 +73,36 @@ def test_documents_share_their_vectors_with_the_plain_spec(folder):
     cache = MemoryCache()
     for options in ("?prompt=document", "?prompt=query"):
         load(f"dir:{folder}{options}", cache=cache, device="cpu").encode(SENTENCES)
-    puts = []
-    cache.put = lambda *row: puts.append(row)
-    spec = f"dir:{folder}?prompt=document&query_prompt=query"
-    encoder = load(spec, cache=cache, device="cpu")
-    encoder.encode(SENTENCES)
-    query_side(encoder).encode(SENTENCES)
-    assert puts == []
+    cache.put = None  # nothing is kept, or it fails
+    encoder = load(f"dir:{folder}?{BOTH}", cache=cache, device="cpu")
+    for side in (encoder, query_side(encoder)):
+        side.encode(SENTENCES)
 
 
-def test_the_weights_are_in_memory_once_for_both_sides(folder):
+@pytest.mark.parametrize("pooling", ["", "pooling=avg&"])
+def test_the_weights_are_in_memory_once_for_both_sides(folder, pooling):
     """However the model is run."""
-    for pooling in ("", "pooling=avg&"):
-        spec = f"dir:{folder}?{pooling}prompt=document&query_prompt=query"
-        encoder = load(spec, device="cpu")
-        sides = [encoder.documents.source, encoder.queries.source]
-        for side in sides:
-            side.encode(["a"])
-        assert sides[0]._weights is sides[1]._weights
-        assert sides[0]._weights.model is not None
-
-
-def test_the_fingerprint_is_over_both_sides(folder):
-    """What is not said is not hashed."""
-    options = ("", "?prompt=query", "?query_prompt=query", "?prompt=document&query_prompt=query")
-    prints = [load(f"dir:{folder}{text}").fingerprint for text in options]
-    assert len(set(prints)) == 4
-    assert load(f"dir:{folder}?query_prompt=query").fingerprint == prints[2]
+    encoder = load(f"dir:{folder}?{pooling}{BOTH}", device="cpu")
+    sides = [encoder.documents.source, encoder.queries.source]
+    for side in sides:
+        side.encode(["a"])
+    assert sides[0]._weights is sides[1]._weights
+    assert sides[0]._weights.model is not None
 
 
 def test_steps_are_fitted_on_documents_and_applied_to_both_sides(folder):
     """The mean that is taken off queries is that of documents."""
-    spec = f"dir:{folder}?prompt=document&query_prompt=query | center:mine"
-    encoder = load(spec, datasets=lambda _: (SENTENCES, "h"), device="cpu")
-    sides = load(f"dir:{folder}?prompt=document&query_prompt=query", device="cpu")
-    mean = sides.encode(SENTENCES).mean(0)
-    close(encoder.encode(SENTENCES), sides.encode(SENTENCES) - mean)
-    close(query_side(encoder).encode(SENTENCES), query_side(sides).encode(SENTENCES) - mean)
-    assert query_side(encoder).fingerprint != encoder.fingerprint
+    spec = f"dir:{folder}?{BOTH}"
+    plain = load(spec, device="cpu")
+    steps = load(f"{spec} | center:mine", datasets=lambda _: (SENTENCES, "h"), device="cpu")
+    mean = plain.encode(SENTENCES).mean(0)
+    for ours, side in ((steps, plain), (query_side(steps), query_side(plain))):
+        close(ours.encode(SENTENCES), side.encode(SENTENCES) - mean)
+    assert query_side(steps).fingerprint != steps.fingerprint
 
 
 def test_one_of_several_parts_may_have_sides(folder):
-    """The other one is the same on both."""
+    """The vectors lie side by side; the other part is the same on both."""
     encoder = load(f"dir:{folder}?query_prompt=query + random:4", device="cpu")
     queries = query_side(encoder).encode(SENTENCES)
     np.testing.assert_array_equal(queries[:, 8:], encoder.encode(SENTENCES)[:, 8:])
@@ -140,15 +130,17 @@ def test_a_task_takes_the_prompts_that_the_model_has_for_it(
 
 
 def test_what_the_task_decides_completes_the_fingerprint(folder):
-    """Bound alike it is alike; and never that of a spec which says a prompt itself."""
-    spec = f"dir:{folder}?prompt=@task"
-    loaded = load(spec)
-    other = bind_task(loaded, (), "", PromptTask("Other", "Retrieval"))
-    bound = bind_task(loaded, (), "", RETRIEVAL)
-    encoder = load(f"dir:{folder}?prompt=document&query_prompt=query")
+    """Bound alike it is alike; and never that of a spec which says a prompt itself, or another."""
+    loaded = load(f"dir:{folder}?prompt=@task")
+    bound, other = (
+        bind_task(loaded, (), "", task) for task in (RETRIEVAL, PromptTask("Other", "Retrieval"))
+    )
     assert bound.fingerprint == other.fingerprint
-    assert len({loaded.fingerprint, bound.fingerprint, encoder.fingerprint}) == 3
-    assert bound.name == loaded.name == spec
+    assert bound.name == loaded.name == f"dir:{folder}?prompt=@task"
+    options = ("", "?prompt=query", "?query_prompt=query", f"?{BOTH}")
+    said = [load(f"dir:{folder}{text}").fingerprint for text in options]
+    assert len({loaded.fingerprint, bound.fingerprint, *said}) == 6
+    assert load(f"dir:{folder}?query_prompt=query").fingerprint == said[2]
 
 
 def test_one_side_may_be_said_and_the_other_left_to_the_task(folder):
@@ -164,55 +156,40 @@ def test_one_side_may_be_said_and_the_other_left_to_the_task(folder):
     assert prompts_of(bind_task(joined, (), "", RETRIEVAL))["prompt"] == "a  + "
 
 
-def test_outside_a_task_there_is_no_prompt_of_the_task(folder):
-    """The message says what to do."""
-    with refused("missing", "@task"):
-        load(f"dir:{folder}?prompt=@task").encode(["a"])
-
-
 def test_no_prompt_can_be_asked_for(tmp_path):
-    """Where a model would take one by default."""
+    """Where a model would take one by default, or by the task."""
+    assert str(parse("hf:a/b?query_prompt=&prompt=")) == "hf:a/b?prompt=&query_prompt="
+    prompts = {"query": "the cat "}
     folder = save_sentence_transformer(
-        tmp_path / "st", prompts=PROMPTS, default_prompt_name="query"
+        tmp_path / "st", prompts=prompts, default_prompt_name="query"
     )
     theirs = SentenceTransformer(str(folder), device="cpu")
-    assert str(parse("hf:a/b?query_prompt=&prompt=")) == "hf:a/b?prompt=&query_prompt="
     for options, text in (("", "the cat "), ("?prompt=", "")):
         rows = load(f"dir:{folder}{options}", device="cpu").encode(SENTENCES)
         close(rows, theirs.encode(SENTENCES, prompt=text))
     # A side without a prompt of its own takes none, not the default, as in that library.
-    bare = save_sentence_transformer(
-        tmp_path / "bare", prompts={"query": "the cat "}, default_prompt_name="query"
-    )
-    encoder = bind_task(load(f"dir:{bare}?prompt=@task", device="cpu"), (), "", RETRIEVAL)
-    rows = SentenceTransformer(str(bare), device="cpu").encode_document(SENTENCES)
-    close(encoder.encode(SENTENCES), rows)
+    loaded = load(f"dir:{folder}?prompt=@task", device="cpu")
+    bound = bind_task(loaded, (), "", RETRIEVAL)
+    close(bound.encode(SENTENCES), theirs.encode_document(SENTENCES))
+    with refused("missing", "@task"):  # outside a task
+        loaded.encode(["a"])
+    # A model without prompts is the plain transformer.
+    plain = save(tmp_path / "bert")
+    bound = bind_task(load(f"dir:{plain}?prompt=@task", device="cpu"), (), "", RETRIEVAL)
+    assert bound.documents.fingerprint == load(f"dir:{plain}", device="cpu").fingerprint
+    assert query_side(bound) is bound and prompts_of(bound) == {}
 
 
-def test_a_model_without_prompts_takes_none_from_a_task(tmp_path):
-    """A plain transformer: its vectors are those of the plain spec."""
-    folder = save(tmp_path / "bert")
-    encoder = bind_task(load(f"dir:{folder}?prompt=@task", device="cpu"), (), "", RETRIEVAL)
-    plain = load(f"dir:{folder}", device="cpu")
-    assert encoder.documents.fingerprint == plain.fingerprint
-    assert query_side(encoder) is encoder and prompts_of(encoder) == {}
-
-
-def test_names_are_chosen_as_mteb_chooses_them():
-    """Every combination of names that a model may have, each side, against mteb's own function."""
-    from itertools import combinations
-
+@pytest.mark.parametrize("side", [None, "query", "document"])
+def test_names_are_chosen_as_mteb_chooses_them(side):
+    """Every combination of names that a model may have, against mteb's own function."""
     import mteb
     from mteb.models.abs_encoder import get_prompt_name
     from mteb.types import PromptType
 
     metadata = mteb.get_task("NFCorpus").metadata
-    task = PromptTask(metadata.name, metadata.type)
-    names = ["NFCorpus-query", "NFCorpus", "Retrieval-document", "Retrieval"]
-    for count in range(len(names) + 1):
-        for chosen in combinations(names, count):
-            named = {"query": "", "document": "", **dict.fromkeys(chosen, "x ")}
-            for side in (None, "query", "document"):
-                kind = None if side is None else PromptType(side)
-                ours = Prompts(named).of_task(task, side)
-                assert ours == get_prompt_name(named, metadata, kind)
+    task, kind = PromptTask(metadata.name, metadata.type), side and PromptType(side)
+    names = ("NFCorpus-query", "NFCorpus", "Retrieval-document", "Retrieval")
+    for there in product((True, False), repeat=len(names)):
+        named = {"query": "", "document": "", **dict.fromkeys(compress(names, there), "x ")}
+        assert Prompts(named).of_task(task, side) == get_prompt_name(named, metadata, kind)

@@ -64,11 +64,10 @@ def test_the_vectors_are_those_of_sentence_transformers(folders, kind):
 @pytest.mark.parametrize("kind", ["gpt2", "bert"])
 def test_a_tokenizer_without_a_padding_token_gets_one(folders, kind):
     """As the library's users do by hand; the mask leaves it out."""
-    folder = folders.save("nopad", folders.inner("nopad", kind), folders.m.Pooling(WIDTH, "mean"))
+    folder = folders.mean("nopad", kind)
     file = folder / "tokenizer_config.json"
-    file.write_text(
-        json.dumps({k: v for k, v in json.loads(file.read_text()).items() if k != "pad_token"})
-    )
+    settings = json.loads(file.read_text())
+    file.write_text(json.dumps({k: v for k, v in settings.items() if k != "pad_token"}))
     expected = theirs(folder)
     assert expected.tokenizer.pad_token is None
     expected.tokenizer.pad_token = expected.tokenizer.convert_ids_to_tokens(0)
@@ -90,21 +89,18 @@ def test_a_text_without_a_vector_is_named(folders):
 
 def test_texts_that_will_be_cut_are_counted_before_a_run(folders):
     """From the files: special tokens and prompts count, and a text of just the maximum is whole."""
-    folder = folders.mean("st", prompts={"query": "the dog "})
+    spec = f"dir:{folders.mean('st', prompts={'query': 'the dog '})}"
     whole, longer = " ".join(["cat"] * 22), " ".join(["cat"] * 23)
     texts = [*SENTENCES, whole, longer]
-    spec = f"dir:{folder}"
-    assert cuts_of(spec, texts, "mine") == [
-        f"1 of 9 texts of mine is longer than the 24 tokens that {folder} takes: what is beyond "
-        "is cut."
-    ]
+    for options, some, said in (
+        ("", texts, "1 of 9 texts of mine is longer than the 24 tokens"),
+        ("?prompt=query", texts, "2 of 9 texts of mine are longer"),
+        ("?max_length=3", [longer] * 9, "9 of 9 texts of mine are longer than the 3 tokens"),
+        ("", [longer] * 2000, "2,000 of 2,000"),
+    ):
+        (cut,) = cuts_of(f"{spec}{options}", some, "mine")
+        assert said in cut
     assert cuts_of(spec, texts[:-1]) == cuts_of("wordllama", texts) == []
-    assert "2 of 9 texts are longer" in cuts_of(f"{spec}?prompt=query", texts)[0]
-    assert (
-        "9 of 9 texts are longer than the 3 tokens"
-        in cuts_of(f"{spec}?max_length=3", [longer] * 9)[0]
-    )
-    assert "2,000 of 2,000" in cuts_of(spec, [longer] * 2000)[0]
     encoder = load(spec, device="cpu")
     encoder.encode(texts)
     assert "1 text was cut to 24 tokens." in encoder.warnings
@@ -116,16 +112,16 @@ def test_queries_and_documents_take_their_own_routes(folders):
     model, encoder = theirs(folder), load(f"dir:{folder}", device="cpu")
     np.testing.assert_allclose(encoder.encode(TEXTS), model.encode(TEXTS), atol=1e-5)
     bound = bind_task(encoder, (), "", RETRIEVAL)
-    documents, queries = bound.encode(TEXTS), query_side(bound).encode(TEXTS)
-    np.testing.assert_allclose(documents, model.encode_document(TEXTS), atol=1e-5)
-    np.testing.assert_allclose(queries, model.encode_query(TEXTS), atol=1e-5)
-    np.testing.assert_allclose(query_side(encoder).encode(TEXTS), queries)
+    np.testing.assert_allclose(bound.encode(TEXTS), model.encode_document(TEXTS), atol=1e-5)
+    for one in (bound, encoder):
+        queries = query_side(one).encode(TEXTS)
+        np.testing.assert_allclose(queries, model.encode_query(TEXTS), atol=1e-5)
     assert prompts_of(bound) == {"prompt": "a ", "query_prompt": "the cat "}
     similar = bind_task(encoder, (), "", PromptTask("mine", "STS"))
     np.testing.assert_allclose(similar.encode(TEXTS), model.encode(TEXTS), atol=1e-5)
-    prints = [encoder.fingerprint, bound.fingerprint, query_side(bound).fingerprint]
-    assert len(set(prints)) == 3
-    assert describe(f"dir:{folder}")["routed"] and describe(f"dir:{folder}")["max_tokens"] == 24
+    assert len({one.fingerprint for one in (encoder, bound, query_side(bound))}) == 3
+    facts = describe(f"dir:{folder}")
+    assert (facts["routed"], facts["max_tokens"]) == (True, 24)
 
 
 def test_a_prompt_of_the_spec_takes_the_place_of_a_route_s_own(folders):
@@ -199,8 +195,7 @@ def test_the_fingerprint_follows_every_module(folders):
 
 def test_a_batch_that_does_not_fit_the_memory_is_halved(folders):
     """Until it does, down to a single text."""
-    lines = ["the cat sees a dog"] * 100
-    folder = folders.mean("tiny")
+    lines, folder = ["the cat sees a dog"] * 100, folders.mean("tiny")
     source = SentenceTransformerSource("tiny", checkpoint_of(f"dir:{folder}")[1], device="cpu")
     memory = Allocation(source._loaded.model[0], most=150)
     rows = np.concatenate(list(source.chunks(lines)))

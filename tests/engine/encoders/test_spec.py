@@ -5,17 +5,8 @@ from pathlib import Path
 import pytest
 
 from tests.errors import refused
-from theodolite.engine.encoders.spec import SourceSpec, StepSpec, parse
+from theodolite.engine.encoders.spec import parse
 from theodolite.engine.encoders.variants import at_size, baseline, ladder
-
-
-def test_the_example_of_the_design():
-    """Source, option and steps end up in their places."""
-    spec = parse("hf:bert-base-uncased?pooling=avg_first_last | whiten:nli,256 | normalise")
-    assert spec.sources == (
-        SourceSpec("hf", "bert-base-uncased", (("pooling", "avg_first_last"),)),
-    )
-    assert spec.steps == (StepSpec("whiten", 256, "nli"), StepSpec("normalise"))
 
 
 @pytest.mark.parametrize(
@@ -48,21 +39,15 @@ def test_the_example_of_the_design():
     ],
 )
 def test_one_encoder_has_one_name(written, canonical):
-    """The canonical form reads back as itself."""
-    assert str(parse(written)) == canonical
+    """The canonical form reads back as itself, and alone it needs a task if it says so."""
+    assert str(parse(written)) == str(parse(canonical)) == canonical
     assert parse(canonical) == parse(written)
-    assert str(parse(canonical)) == canonical
+    assert parse(written).needs_task == ("@task" in canonical)
 
 
 def test_a_relative_path_becomes_absolute():
     """So that a worker started elsewhere finds the same folder."""
     assert parse("dir:models/x").sources[0].value == str(Path.cwd() / "models" / "x")
-
-
-def test_knows_whether_it_needs_a_task():
-    """Only `@task` does."""
-    assert parse("minilm | whiten:@task").needs_task
-    assert not parse("minilm | whiten:nli").needs_task
 
 
 @pytest.mark.parametrize(
@@ -117,12 +102,10 @@ def test_mistakes_name_the_piece_and_say_what_to_do(written, named, suggests, co
         parse(written)
 
 
-def test_sizes_double_up_to_the_full_one() -> None:
+@pytest.mark.parametrize("sizes", [[16, 32, 64, 128, 256, 300], [16, 32, 64, 128, 256], [16], [10]])
+def test_sizes_double_up_to_the_full_one(sizes: list[int]) -> None:
     """Powers of two from 16, then whatever the encoder has."""
-    assert ladder(300) == [16, 32, 64, 128, 256, 300]
-    assert ladder(256) == [16, 32, 64, 128, 256]
-    assert ladder(16) == [16]
-    assert ladder(10) == [10]
+    assert ladder(sizes[-1]) == sizes
 
 
 def test_an_encoder_at_a_size_is_a_spec() -> None:

@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.errors import refused
+from tests.fakes.folder import files as write_files
 from theodolite.engine.datasets import limits
 from theodolite.engine.encoders import load
 from theodolite.engine.encoders.vectors import lacking, save
@@ -43,9 +44,7 @@ def parquet(*tables, compression="snappy", **columns) -> bytes:
 
 def write(folder, files):
     """Write files by name; the path of the first."""
-    for name, content in files.items():
-        (folder / name).write_bytes(content)
-    return folder / next(iter(files))
+    return write_files(folder, files) / next(iter(files))
 
 
 @pytest.mark.parametrize(
@@ -53,25 +52,20 @@ def write(folder, files):
     [
         {"x.npy": npy(VECTORS), "x.txt": TEXT},
         {"x.npz": npz(sentences=np.array(SENTENCES), vectors=VECTORS.astype(np.float64))},
-        None,  # as `save` writes it
+        {},  # as `save` writes it
         {"x.parquet": parquet(s=SENTENCES, v=VECTORS.tolist())},  # as pandas writes lists
+        # The first vector of a sentence counts.
+        {"x.parquet": parquet(s=[*SENTENCES, "A cat."], v=[*VECTORS.tolist(), [9.0] * 3])},
     ],
 )
 def test_every_shape_gives_its_vectors_back(files, tmp_path):
     """In any order, as often as asked, white space aside; also in sums and under steps."""
-    file = tmp_path / "x.parquet"
-    if files is None:
-        save(file, SENTENCES, VECTORS)
-    else:
-        file = write(tmp_path, files)
+    save(tmp_path / "x.parquet", SENTENCES, VECTORS)
+    file = write(tmp_path, files) if files else tmp_path / "x.parquet"
     encoder = load(f"vectors:{file}")
-    queries = ["中文", "A cat.", "two spaces", "A cat."]
-    rows = encoder.encode(queries)
+    rows = encoder.encode(["中文", "A cat.", "two spaces", "A cat."])
     np.testing.assert_array_equal(rows, VECTORS[[3, 0, 2, 0]])
     assert (encoder.dim, rows.dtype, encoder.encode([]).shape) == (3, np.float32, (0, 3))
-    save(tmp_path / "twice.parquet", ["a", "a"], VECTORS[:2])  # the first vector counts
-    twice = load(f"vectors:{tmp_path / 'twice.parquet'}").encode(["a"])
-    np.testing.assert_array_equal(twice, VECTORS[:1])
     both = load(f"vectors:{file} + random:2 | normalise")
     assert both.dim == 5
     np.testing.assert_allclose(np.linalg.norm(both.encode(["A cat."]), axis=1), 1, rtol=1e-6)
@@ -89,8 +83,7 @@ def test_says_how_many_it_lacks_and_names_the_first(tmp_path):
 
 def test_columns_can_be_chosen(tmp_path):
     """And have to be when there are several."""
-    numbers = VECTORS.tolist()
-    columns = {"s": SENTENCES, "t": SENTENCES[::-1], "v": numbers, "w": numbers}
+    columns = {"s": SENTENCES, "t": SENTENCES[::-1], **dict.fromkeys("vw", VECTORS.tolist())}
     spec = f"vectors:{write(tmp_path, {'x.parquet': parquet(**columns)})}"
     with refused("ambiguous", "2 columns of text", "text=COLUMN", "s, t"):
         load(spec)
@@ -176,9 +169,7 @@ def test_a_file_that_cannot_be_read_is_refused(files, code, named, tmp_path, mon
 
 def test_a_vector_with_nan_is_refused(tmp_path):
     """Only if it is asked for."""
-    vectors = VECTORS.copy()
-    vectors[1, 0] = np.nan
-    save(tmp_path / "x.parquet", SENTENCES, vectors)
+    save(tmp_path / "x.parquet", SENTENCES, np.where(VECTORS == 3, np.nan, VECTORS))
     encoder = load(f"vectors:{tmp_path / 'x.parquet'}")
     encoder.encode(["A cat."])
     with refused("not-finite", "Vector 2 of x.parquet", "'Ein Hund.'"):

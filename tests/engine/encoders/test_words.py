@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 from tests.errors import refused
+from tests.fakes.folder import files
 from theodolite.engine.encoders import describe, load, packaged
 from theodolite.engine.encoders.packaged import (
     WordLlama,
@@ -37,8 +38,7 @@ BOM = b"\xef\xbb\xbf"
 
 def written(folder, raw) -> Path:
     """A file of word vectors."""
-    (folder / "v").write_bytes(raw)
-    return folder / "v"
+    return files(folder, {"v": raw}) / "v"
 
 
 @pytest.mark.parametrize("pack", [bytes, lambda raw: gzip.compress(raw, mtime=0)])
@@ -178,21 +178,19 @@ def test_borep_is_the_largest_random_projection_of_the_words(tmp_path):
 
 def test_a_changed_file_of_a_package_is_refused(tmp_path, monkeypatch):
     """One byte is enough; the message names the file and what to do."""
-    package, weights = tmp_path / "fake-1.dist-info", tmp_path / "fake" / "weights" / "w.bin"
-    for folder in (package, weights.parent):
-        folder.mkdir(parents=True)
-    weights.write_bytes(b"good")
-    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: fake\nVersion: 1\n")
-    (package / "RECORD").write_text("fake/weights/w.bin,,\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    files = {"weights/w.bin": hashlib.sha256(b"good").hexdigest()}
-    assert verified_folder("fake", files) == tmp_path / "fake"
-    weights.write_bytes(b"evil")
-    with refused("damaged", "weights/w.bin", "fake", "--force-reinstall"):
-        verified_folder("fake", files)
-    weights.unlink()
-    with refused("damaged", "weights/w.bin"):
-        verified_folder("fake", files)
+    package = {
+        "fake/weights/w.bin": b"good",
+        "fake-1.dist-info/METADATA": "Metadata-Version: 2.1\nName: fake\nVersion: 1\n",
+        "fake-1.dist-info/RECORD": "fake/weights/w.bin,,\n",
+    }
+    monkeypatch.syspath_prepend(files(tmp_path, package))
+    hashes = {"weights/w.bin": hashlib.sha256(b"good").hexdigest()}
+    assert verified_folder("fake", hashes) == tmp_path / "fake"
+    weights = tmp_path / "fake" / "weights" / "w.bin"
+    for change in (lambda: weights.write_bytes(b"evil"), weights.unlink):
+        change()
+        with refused("damaged", "weights/w.bin", "fake", "--force-reinstall"):
+            verified_folder("fake", hashes)
     with refused("unsupported", "no-such-package", "pip install"):
         verified_folder("no-such-package", {"a": "b"})
 
@@ -254,7 +252,7 @@ def test_wordllama_gives_the_golden_vectors():
     source = WordLlama("wordllama")
     for sentence, ids, first, norm in check:
         assert source.words([sentence]) == [ids]
-        vector = source.encode([sentence])[0]
+        (vector,) = source.encode([sentence])
         np.testing.assert_allclose(vector[:2], first, atol=1e-7)
         assert np.linalg.norm(vector.astype(np.float64)) == pytest.approx(norm, abs=1e-7)
 
@@ -306,7 +304,5 @@ def test_means_of_rows_are_those_of_a_loop():
     table = rng.standard_normal((50, 17)).astype(np.float32)
     ids = [rng.integers(0, 50, n).tolist() for n in (1, 3, 0, 40, 7, 0)]
     expected = [table[rows].mean(0) if rows else np.zeros(17, np.float32) for rows in ids]
-    found = mean_rows(table, ids)
-    assert found.dtype == np.float32
-    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(mean_rows(table, ids), np.array(expected), strict=True)
     assert mean_rows(table, []).shape == (0, 17)
