@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -13,9 +14,10 @@ from theodolite.app import serve
 from theodolite.app import store_command as store
 from theodolite.app.agents import command as agents
 from theodolite.app.desktop import command as desktop
-from theodolite.app.pages import FOLDERS
+from theodolite.app.pages import FOLDERS, load, named
 from theodolite.app.publish import command as publishing
 from theodolite.app.report import command as reporting
+from theodolite.app.terminal import command
 
 app = typer.Typer(
     name="theodolite",
@@ -31,11 +33,16 @@ app = typer.Typer(
 )
 
 
+PAGES = Path(__file__).parent / "pages"
+
+
 def _add_verbs() -> None:
     """Register the commands of the app and of the pages; `jobs add` goes into the group `jobs`."""
     listed: dict[str, Any] = {"serve": serve.serve}
     for folder in FOLDERS:
-        listed |= import_module(f"theodolite.app.pages.{folder}.command").VERBS
+        if (PAGES / folder / "command.py").exists():
+            listed |= import_module(f"theodolite.app.pages.{folder}.command").VERBS
+    listed |= {name: command(load(place)) for name, place in named("QUESTIONS").items()}
     listed |= publishing.VERBS | reporting.VERBS | agents.VERBS | desktop.VERBS
     listed |= {"store": store.store_verbs, "worker": serve.worker, "password": serve.password}
     for name, verb in listed.items():

@@ -33,11 +33,13 @@ from rich.table import Table
 from rich.text import Text
 
 from theodolite.app import formats
+from theodolite.app.spec import Parameter, parameters
 from theodolite.app.workspace import Workspace, default_data, default_store
 from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
     from theodolite.app.jobs.job import Job
+    from theodolite.app.question import Question
     from theodolite.store.errors import StoreError
 
 P = ParamSpec("P")
@@ -253,6 +255,83 @@ def verb(command: Callable[..., R]) -> Callable[..., R]:
     ordered = sorted(given, key=lambda one: one.name in ("store", "data", "as_json"))
     opened.__signature__ = inspect.Signature(ordered)  # type: ignore[attr-defined]
     return plain_errors(opened)
+
+
+_GIVEN = "given_"
+"""Before the names of a question's values, which may be those of other options."""
+
+
+def command(question: Question[Any, Any]) -> Callable[..., None]:
+    """Make the command of a question: an argument or an option for each value of its spec."""
+
+    def run(workspace: Workspace, as_json: bool = False, queue: bool = False, **given: Any) -> None:
+        def do(job: Job) -> bool:
+            if queue:
+                from theodolite.app.jobs import submit
+
+                queued(submit.queue(workspace, job), as_json)
+            else:
+                do_here(workspace, job)
+            return not queue
+
+        values = {name.removeprefix(_GIVEN): value for name, value in given.items()}
+        *_, answer = question.answer(workspace, question.spec(**values), do)
+        rows = answer.complete().rows()
+        if queue and not rows:
+            return
+        emit(rows, [name for name in answer.columns if _says_something(name, rows)], as_json)
+        for text in answer.notes():
+            say(text)
+
+    own = [_option(parameter) for parameter in parameters(question.spec)]
+    run.__name__ = question.name
+    run.__doc__ = "\n\n".join(
+        [question.about, *(f"theodolite {line}" for line in question.examples)]
+    )
+    kind = inspect.Parameter.KEYWORD_ONLY
+    run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+        [
+            inspect.Parameter("workspace", kind, annotation=Workspace),
+            *own,
+            inspect.Parameter("queue", kind, default=False, annotation=QueueOption),
+            inspect.Parameter("as_json", kind, default=False, annotation=JsonOption),
+        ]
+    )
+    return verb(run)
+
+
+def _says_something(name: str, rows: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether a column has values, and not the same text in all of several rows."""
+    values = {row.get(name) for row in rows}
+    same = len(rows) > 1 and len(values) == 1 and isinstance(next(iter(values)), str)
+    return values != {None} and not same
+
+
+def _option(parameter: Parameter) -> inspect.Parameter:
+    """The argument or option of a command for a value of a spec."""
+    field = parameter.field
+    kind: Any = list[parameter.type] if parameter.many else parameter.type  # type: ignore[name-defined]
+    text = parameter.meaning
+    bounds = {"min": field.ge, "max": field.le}
+    info: Any
+    default: Any = inspect.Parameter.empty
+    if parameter.required:
+        info = typer.Argument(help=text, metavar=field.label.upper(), **bounds)
+    else:
+        flags = field.flags or (f"--{parameter.name.replace('_', '-')}",)
+        shown = parameter.default or None
+        text += " May be repeated." if parameter.many else ""
+        info = typer.Option(*flags, help=text, **bounds)
+        default = list(shown) if parameter.many and shown else shown
+        kind = kind | None if default is None else kind
+        if parameter.type is bool:
+            default, kind = False, bool
+    return inspect.Parameter(
+        _GIVEN + parameter.name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=default,
+        annotation=Annotated[kind, info],
+    )
 
 
 def takes(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypedDict
 
 State = Literal["queued", "running", "done", "partly failed", "failed", "cancelled"]
@@ -41,6 +41,11 @@ class RunRow(TypedDict):
     error: str | None
     hint: str
     asked: str
+
+
+def is_stopping(run: Mapping[str, Any]) -> bool:
+    """Whether a training was asked to stop and keep its best, and is still running."""
+    return bool(run["state"] == "running" and run["asked"] == STOP)
 
 
 class UnitRow(TypedDict):

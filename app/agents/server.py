@@ -12,11 +12,12 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import ToolAnnotations
 
 from theodolite.app.agents.tools import Tools
+from theodolite.app.pages import load, named
 from theodolite.engine.errors import UserError
 from theodolite.store.errors import StoreError
 
 CHANGES = ("evaluate",)
-NAMES = ("encoders", "data", "results", "board", "compare", "search", "decode", *CHANGES)
+NAMES = ("encoders", "data", "results", "board", "compare", "decode", *CHANGES)
 ABOUT = (
     "Theodolite evaluates and compares sentence encoders. Scores are points of 100 unless their "
     "metric says otherwise. Differences are real only where a verdict says so."
@@ -28,14 +29,17 @@ def server(tools: Tools) -> MCPServer[Any]:
     made: MCPServer[Any] = MCPServer(
         "theodolite", instructions=ABOUT, version=version("theodolite"), log_level="WARNING"
     )
-    for name in NAMES:
+    asked = {name: load(place) for name, place in named("QUESTIONS").items()}
+    every = {name: (getattr(tools, name), name in CHANGES) for name in NAMES}
+    every |= {name: (tools.ask(one), one.changes) for name, one in asked.items()}
+    for name, (tool, changes) in every.items():
         hints = ToolAnnotations(
-            read_only_hint=name not in CHANGES,
+            read_only_hint=not changes,
             destructive_hint=False,
             idempotent_hint=True,
             open_world_hint=False,
         )
-        made.add_tool(_in_sentences(getattr(tools, name)), name=name, annotations=hints)
+        made.add_tool(_in_sentences(tool), name=name, annotations=hints)
     return made
 
 

@@ -6,20 +6,29 @@ the descriptions that an agent sees, so they state the limits.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import make_dataclass
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+from pydantic import Field as PydanticField
 
 from theodolite.app.agents import typed
 from theodolite.app.agents.allowed import Allowed
 from theodolite.app.agents.typed import row
+from theodolite.app.question import Answer, Question
+from theodolite.app.spec import Parameter, parameters
+from theodolite.app.surfaces.notebook import performed
 from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
 
+if TYPE_CHECKING:
+    from theodolite.app.jobs.job import Job
+
 MAX_ENCODERS, MAX_TASKS, MAX_QUERIES = 8, 20, 10
-MAX_CHARACTERS, MAX_HITS, MAX_ROWS = 2000, 100, 500
-MAX_ENCODED = 10_000
-"""Sentences encoded for a search; more are left to a run that the user starts."""
+MAX_CHARACTERS, MAX_ROWS = 2000, 500
 Row = TypeVar("Row")
+A = TypeVar("A", bound=Answer)
 
 
 class Tools:
@@ -110,39 +119,6 @@ class Tools:
         rows, left_out = _rows(typed.ComparedRow, report.rows())
         return typed.Compared(rows, list(report.warnings), left_out)
 
-    def search(
-        self,
-        queries: list[str],
-        data: str = "starter-topics",
-        encoders: list[str] | None = None,
-        k: int = 10,
-        by: str = "meaning",
-    ) -> typed.Hits:
-        """Find sentences of a data set: the nearest of each query, or matches of words or pattern.
-
-        Args:
-            queries: at most 10 texts of at most 2,000 characters each.
-            data: name of an available data set.
-            encoders: at most 8 spec strings; minilm if left out.
-            k: maximum number of hits for each query and encoder, 1 to 100.
-            by: meaning, examples (all queries together), words or pattern.
-        """
-        from theodolite.app.pages.search import service
-        from theodolite.app.pages.search.answer import answer
-        from theodolite.app.python.answers import found
-
-        if k > MAX_HITS:
-            raise UserError(
-                f"The top {k} are too many.", f"Ask for at most {MAX_HITS}.", code="too-large"
-            )
-        texts = _texts(queries)
-        names = self._named(encoders or ["minilm"])
-        spec = service.spec(texts, self._allowed.data(data), mode=by, k=k, encoders=names)
-        for name in names if spec.is_near else ():
-            self._encode(name, data)
-        hits = found(spec, answer(self._workspace, spec))
-        return typed.Hits([row(typed.HitRow, one) for one in hits.rows()])
-
     def decode(self, sentences: list[str], encoders: list[str] | None = None) -> typed.Decoded:
         """Encode sentences and decode their vectors, to show what each encoder preserves.
 
@@ -156,21 +132,68 @@ class Tools:
         made = verbs.decode(_texts(sentences), names, workspace=self._workspace)
         return typed.Decoded([row(typed.DecodedRow, one) for one in made.rows()])
 
-    def _encode(self, encoder: str, data: str) -> None:
-        """Encode the missing sentences if they are few; longer runs are left to the user."""
-        from theodolite.app.pages.search import searchable, service
+    def ask(self, question: Question[Any, A]) -> Callable[..., Any]:
+        """The tool that asks a question: its schema comes from the spec, its rows from the answer.
 
-        opened = searchable.so_far(self._workspace, encoder, data)
-        if opened.needs_index or opened.lacking > MAX_ENCODED:
-            raise UserError(
-                service.undone(opened, data),
-                "The person can have that done once: theodolite search, or the page Search.",
-                code="no-result",
-            )
-        searchable.open_collection(self._workspace, encoder, data)
+        What takes long is left to a run that the user starts.
+        """
+        fields = [(name, kind) for name, kind in question.answer_type.columns.items()]
+        line = make_dataclass(f"{question.name.capitalize()}Row", fields, frozen=True)
+        rows = make_dataclass(
+            question.name.capitalize(), [("rows", list[line]), ("left_out", int)], frozen=True
+        )
+
+        def do(job: Job) -> bool:
+            if not job.is_short(self._workspace):
+                raise UserError(
+                    f"{job.title} takes long.",
+                    f"The person can have that done once: theodolite {question.name} --queue.",
+                    code="no-result",
+                )
+            return performed(self._workspace)(job)
+
+        def tool(**values: Any) -> Any:
+            checked = {
+                parameter.name: self._checked(parameter, values[parameter.name])
+                for parameter in parameters(question.spec)
+                if values.get(parameter.name) is not None
+            }
+            answer = question.last(self._workspace, question.spec(**checked), do)
+            return rows(*_rows(line, answer.rows()))
+
+        tool.__name__, tool.__doc__ = question.name, question.about
+        tool.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+            [_keyword(parameter) for parameter in parameters(question.spec)],
+            return_annotation=rows,
+        )
+        return tool
+
+    def _checked(self, parameter: Parameter, value: Any) -> Any:
+        """A value within the limits of an agent."""
+        if parameter.field.names == "encoder":
+            return self._named(value) if parameter.many else self._allowed.encoder(value)
+        if parameter.field.names == "dataset":
+            return self._allowed.data(value)
+        return _texts(value) if parameter.many else value
 
     def _named(self, encoders: Sequence[str]) -> list[str]:
         return [self._allowed.encoder(name) for name in _few(encoders, MAX_ENCODERS, "encoder")]
+
+
+def _keyword(parameter: Parameter) -> inspect.Parameter:
+    """A keyword whose annotation is the schema of a value."""
+    field = parameter.field
+    kind: Any = list[parameter.type] if parameter.many else parameter.type  # type: ignore[name-defined]
+    described = PydanticField(description=parameter.meaning, ge=field.ge, le=field.le)
+    default = inspect.Parameter.empty if parameter.required else parameter.default
+    if parameter.many and not parameter.required:
+        default = list(parameter.default)
+    return inspect.Parameter(
+        parameter.name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=default,
+        annotation=Annotated[kind | None if parameter.optional else kind, described],
+    )
 
 
 def _texts(given: Sequence[str]) -> list[str]:

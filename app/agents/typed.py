@@ -77,17 +77,6 @@ class ComparedRow:
 
 
 @dataclass(frozen=True)
-class HitRow:
-    """A sentence found by a search."""
-
-    query: str
-    encoder: str
-    rank: int
-    cosine: float | None
-    sentence: str
-
-
-@dataclass(frozen=True)
 class DecodedRow:
     """The sentence which an encoder's decoder generated from a sentence's vector."""
 
@@ -141,13 +130,6 @@ class Compared:
     rows: list[ComparedRow]
     warnings: list[str]
     left_out: int
-
-
-@dataclass(frozen=True)
-class Hits:
-    """Hits by encoder and query, nearest first."""
-
-    rows: list[HitRow]
 
 
 @dataclass(frozen=True)

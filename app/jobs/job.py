@@ -131,6 +131,10 @@ class Job:
         """Whether the answer is in the store, so that there is nothing to do."""
         return False
 
+    def is_short(self, workspace: Workspace) -> bool:
+        """Whether it takes a minute at most, so that an agent may have it done."""
+        return False
+
     def happened(self, kind: str, data: Mapping[str, Any]) -> object:
         """The object that `work` yielded when it reported an event; None for other events."""
         return None

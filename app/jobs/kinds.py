@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from theodolite.app.pages import FOLDERS
+from theodolite.app.pages import load, named
 from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
     from theodolite.app.jobs.job import Job, Spec
 
-KINDS: dict[str, str] = {
-    kind: f"theodolite.app.pages.{folder}.{where}"
-    for folder in FOLDERS
-    for kind, where in getattr(import_module(f"theodolite.app.pages.{folder}"), "JOBS", {}).items()
-}
+KINDS = named("JOBS")
 
 
 def kind_of(name: str, kinds: Mapping[str, str] = KINDS) -> type[Job]:
@@ -27,9 +22,8 @@ def kind_of(name: str, kinds: Mapping[str, str] = KINDS) -> type[Job]:
             "Update Theodolite: a newer version may know it.",
             code="unknown",
         )
-    module, _, attribute = kinds[name].partition(":")
-    found: type[Job] = getattr(import_module(module), attribute)
-    return found
+    kind: type[Job] = load(kinds[name])
+    return kind
 
 
 def spec_of(run: Mapping[str, Any], kinds: Mapping[str, str] = KINDS) -> Spec:

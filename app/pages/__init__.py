@@ -36,7 +36,8 @@ building.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from importlib import import_module
+from typing import Any, NamedTuple
 
 
 class Line(NamedTuple):
@@ -105,3 +106,22 @@ RAIL = (
 _MODULES = [module for group in RAIL for line in group for module in line.tabs.values()]
 FOLDERS = tuple(dict.fromkeys(module.partition(".")[0] for module in _MODULES))
 """The distinct folders of the pages."""
+
+
+def named(what: str) -> dict[str, str]:
+    """The names that the packages of the pages declare in `QUESTIONS` or `JOBS`.
+
+    Returns:
+        Name -> `module:attribute`; the modules are not imported.
+    """
+    return {
+        name: f"{__name__}.{folder}.{where}"
+        for folder in FOLDERS
+        for name, where in getattr(import_module(f"{__name__}.{folder}"), what, {}).items()
+    }
+
+
+def load(place: str) -> Any:
+    """Import what `module:attribute` names."""
+    module, _, attribute = place.partition(":")
+    return getattr(import_module(module), attribute)

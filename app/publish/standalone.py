@@ -56,11 +56,6 @@ def chart(value: Any, height: int = CHART_HEIGHT) -> Piece:
     return Piece("chart", value, {"height": height, "series": list(theme.SERIES)})
 
 
-def hits(value: str) -> Piece:
-    """Sentences that were found, from a value made by `components.hits.columns`."""
-    return Piece("js/hits", value, {"palette": list(theme.SERIES)})
-
-
 def point_map(value: dict[str, Any]) -> Piece:
     """A map, from a value made by `app.pages.map.views.contained`."""
     return Piece(MAP, value, {"height": MAP_HEIGHT, "palette": list(theme.SERIES)})

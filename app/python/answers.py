@@ -6,53 +6,22 @@ tables and charts of the page, by `app.python.views`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from theodolite.app.pages.compare import service as comparing
 from theodolite.app.pages.map import service as maps
 from theodolite.app.python import views
+from theodolite.app.question import Answer
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from theodolite.app.components.hit import Hit
     from theodolite.app.pages.choose.sheet import Sheet
     from theodolite.app.pages.decode.service import DecodeResult
-    from theodolite.app.pages.search.service import SearchSpec
     from theodolite.engine.results import Result
     from theodolite.engine.training.events import Event, Finished
-
-_PRINTED = 20
-"""Rows of a table printed in a terminal."""
-
-
-class Answer:
-    """A result with a table and a notebook representation."""
-
-    if TYPE_CHECKING:  # some subclasses inherit it from a service's class
-
-        def rows(self) -> list[dict[str, Any]]:
-            """One flat dictionary per row."""
-
-    def _parts(self) -> views.Parts:
-        """The parts that a notebook shows, from top to bottom."""
-        raise NotImplementedError
-
-    def to_pandas(self) -> pd.DataFrame:
-        """The rows as a pandas DataFrame."""
-        import pandas as pd
-
-        return pd.DataFrame(self.rows())
-
-    def _repr_html_(self) -> str:
-        return views.framed(self._parts())
-
-    def __repr__(self) -> str:
-        table = self.to_pandas()
-        shown = table.to_string(max_rows=_PRINTED, max_cols=9, max_colwidth=60)
-        return f"{type(self).__name__}\n{shown}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -78,7 +47,7 @@ class Results(Answer):
         """A row per result: its main score, or its error."""
         return [_result_row(result) for result in self.results]
 
-    def _parts(self) -> views.Parts:
+    def _pieces(self) -> views.Parts:
         return views.results(self.rows())
 
 
@@ -101,47 +70,8 @@ def _result_row(result: Result) -> dict[str, Any]:
 class Comparison(Answer, comparing.Comparison):
     """Several encoders side by side, and which differences are real."""
 
-    def _parts(self) -> views.Parts:
+    def _pieces(self) -> views.Parts:
         return views.comparison(self)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Found(Answer):
-    """The hits of a search.
-
-    Attributes:
-        queries: the queries.
-        hits: encoder -> a list for each query, nearest first; for words and patterns one entry
-            under `words` or `pattern`.
-    """
-
-    queries: tuple[str, ...]
-    hits: Mapping[str, Sequence[Sequence[Hit]]]
-
-    def rows(self) -> list[dict[str, Any]]:
-        """A row per hit."""
-        return [
-            {
-                "query": query,
-                "encoder": encoder,
-                "rank": rank,
-                "cosine": hit.cosine,
-                "id": hit.index,
-                "sentence": hit.sentence,
-            }
-            for encoder, lists in self.hits.items()
-            for query, found in zip(self.queries, lists, strict=True)
-            for rank, hit in enumerate(found, 1)
-        ]
-
-    def _parts(self) -> views.Parts:
-        return views.hits(self.queries, self.hits)
-
-
-def found(spec: SearchSpec, hits: Mapping[str, Sequence[Sequence[Hit]]]) -> Found:
-    """Make the result of a search; examples together count as one query."""
-    together = spec.mode == "examples"
-    return Found((" · ".join(spec.queries),) if together else spec.queries, hits)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -158,7 +88,7 @@ class Map(Answer, maps.StoredMap):
         """A row per sentence, as in `to_pandas`."""
         return self.to_pandas().to_dict("records")
 
-    def _parts(self) -> views.Parts:
+    def _pieces(self) -> views.Parts:
         return views.plane(views.thinned(self, views.MAX_POINTS))
 
 
@@ -183,7 +113,7 @@ class Training(Answer):
         """A row per event: its `kind`, and its fields."""
         return [{"kind": event.kind, **asdict(event)} for event in self.events]
 
-    def _parts(self) -> views.Parts:
+    def _pieces(self) -> views.Parts:
         return views.training(self.events)
 
 
@@ -212,7 +142,7 @@ class Decodings(Answer):
             for one in results
         ]
 
-    def _parts(self) -> views.Parts:
+    def _pieces(self) -> views.Parts:
         return views.decodings(self.found)
 
 
@@ -233,5 +163,5 @@ class Decision(Answer):
         """A row per encoder."""
         return [dict(row) for row in self.sheet["encoders"]]
 
-    def _parts(self) -> views.Parts:
+    def _pieces(self) -> views.Parts:
         return views.decision(self.sheet)

@@ -14,21 +14,20 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from theodolite.app.pages.search.answer import SEARCH, SearchAnswer, SearchSpec, among
 from theodolite.app.python.answers import (
     Comparison,
     Decision,
     Decodings,
-    Found,
     Map,
     Results,
     Training,
-    found,
 )
-from theodolite.app.workspace import Workspace, default_data, default_store
+from theodolite.app.surfaces.notebook import asks, own, performed
+from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
 from theodolite.engine.given import text, texts
 
@@ -158,67 +157,38 @@ def compare(
     return Comparison(**_fields(report))
 
 
+@asks(SEARCH)
 def search(
     queries: str | Sequence[str],
     data: str | Sequence[str] = "starter-topics",
     encoders: str | Encoder | Sequence[str | Encoder] = "minilm",
     *,
-    k: int = 10,
-    by: str = "meaning",
-    unlike: Sequence[str] = (),
-    least: float | None = None,
-    only: Sequence[str] = (),
     workspace: Workspace | None = None,
     move: Move | None = None,
-) -> Found:
-    """Find sentences: the nearest of each query by each encoder, or matches of words.
+    **options: Any,
+) -> SearchAnswer:
+    """The sentences and the encoders may also be given as objects.
 
-        theodolite.search("a dog runs", "flickr30k", ["minilm", "random:256"], k=5)
-        theodolite.search("a dog runs", ["cats sleep", "dogs run"], theodolite.load("wordllama"))
-
-    Args:
-        queries: texts, examples, words or a pattern, depending on `by`.
-        data: name of a data set, or the sentences themselves.
-        encoders: one or several spec strings or objects.
-        k: maximum number of hits for each query and encoder.
-        by: `meaning`, `examples` (all queries together), `words` or `pattern`.
-        unlike: with `examples`, negative examples.
-        least: minimum cosine.
-        only: filters `property: value` on the sentences of a data set.
-        workspace: data and vectors; None for your own.
-        move: progress callback of the encoding, for a bar.
+    theodolite.search("a dog runs", "flickr30k", ["minilm", "random:256"], k=5)
+    theodolite.search("a dog runs", ["cats sleep", "dogs run"], theodolite.load("wordllama"))
     """
-    from theodolite.app.pages.search import service
-    from theodolite.app.pages.search.answer import among, answer
     from theodolite.engine.encoders import is_encoder, load
 
     models = _several(encoders)
-    names = [text(model, "encoder") for model in models if not is_encoder(model)]
-    collection = data if isinstance(data, str) else ""
-    sentences = [] if collection else texts(data, "data")
-    only = _texts(only, "only")
-    spec = service.spec(
-        _texts(queries, "queries"),
-        collection,
-        mode=by,
-        k=k,
-        least=least,
-        only=only,
-        unlike=_texts(unlike, "unlike"),
-        encoders=names,
-    )
-    if collection and len(names) == len(models):
-        return found(spec, answer(own(workspace), spec, move))
-    if not spec.is_near or only:
+    names = [model.name if is_encoder(model) else text(model, "encoder") for model in models]
+    named = isinstance(data, str)
+    spec = SearchSpec(_texts(queries, "queries"), data if named else "", names, **options)
+    if named and not any(is_encoder(model) for model in models):
+        return SEARCH.last(own(workspace), spec, performed(own(workspace), move))
+    if not spec.is_near or spec.only:
         raise UserError(
             "Words, patterns and labels are looked for in data sets that are named.",
             "Name the data set and the encoders, or search by meaning or examples.",
             code="conflict",
         )
-    if collection:
-        sentences = own(workspace).catalog.sentences(collection)[0]
+    sentences = own(workspace).catalog.sentences(data)[0] if named else texts(data, "data")
     opened = [model if is_encoder(model) else load(model) for model in models]
-    return found(spec, {model.name: among(model, sentences, spec) for model in opened})
+    return SearchAnswer(spec, [among(model, sentences, spec) for model in opened])
 
 
 def map(
@@ -380,14 +350,3 @@ def _texts(given: Any, name: str) -> list[str]:
 def _fields(of: Any) -> dict[str, Any]:
     """The fields of a service's frozen answer, to build its notebook version."""
     return {field.name: getattr(of, field.name) for field in fields(of)}
-
-
-def own(workspace: Workspace | None) -> Workspace:
-    """The given workspace, or the user's own: THEODOLITE_HOME with THEODOLITE_DATA."""
-    return workspace or _opened(default_store(), default_data())
-
-
-@lru_cache(maxsize=2)
-def _opened(store: Path, data: Path | None) -> Workspace:
-    """Open a workspace once, so that its encoders stay in memory between calls."""
-    return Workspace(store, data)

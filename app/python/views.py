@@ -1,27 +1,20 @@
-"""Results in a notebook: the tables and charts of the pages, in a frame of their own.
-
-The frame's scripts have no access to the notebook around it, and send no requests.
-"""
+"""Results in a notebook: the tables and charts of the pages."""
 
 from __future__ import annotations
 
-import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 from theodolite.app import formats
-from theodolite.app.components.hits import HitsColumn, columns
 from theodolite.app.pages.overview.service import metric
-from theodolite.app.publish.standalone import Piece, chart, document, point_map
-from theodolite.app.publish.standalone import hits as hits_piece
+from theodolite.app.publish.standalone import Piece, chart, point_map
 from theodolite.app.spaced import evenly_spaced
 from theodolite.app.web import parts
 from theodolite.app.web.figures import percent
 
 if TYPE_CHECKING:
-    from theodolite.app.components.hit import Hit
     from theodolite.app.pages.choose.sheet import Sheet
     from theodolite.app.pages.compare.service import Comparison
     from theodolite.app.pages.decode.service import DecodeResult
@@ -33,24 +26,6 @@ MAX_ROWS = 500
 """Rows of a table in a notebook; `to_pandas` has all."""
 MAX_POINTS = 20_000
 """Points of a map in a notebook; the page draws millions."""
-_FIRST_HEIGHT = 320
-"""Pixels, until the frame reports its height."""
-_LARGEST = 4000
-
-
-def framed(shown: Parts) -> str:
-    """A document as HTML for a notebook, in a frame that takes the document's height."""
-    name = f"theodolite-{secrets.token_hex(8)}"
-    return (
-        f'<iframe id="{name}" title="Theodolite" sandbox="allow-scripts allow-downloads" '
-        f'style="width:100%;height:{_FIRST_HEIGHT}px;border:0" '
-        f'srcdoc="{escape(document(shown))}"></iframe>'
-        f'<script>(() => {{ const frame = document.getElementById("{name}"); '
-        'addEventListener("message", (event) => { '
-        "if (frame && event.source === frame.contentWindow && event.data?.height > 0) "
-        f"frame.style.height = `${{Math.min(event.data.height, {_LARGEST})}}px`; }}); }})();"
-        "</script>"
-    )
 
 
 def results(found: Sequence[dict[str, Any]]) -> Parts:
@@ -86,15 +61,6 @@ def comparison(answer: Comparison) -> Parts:
     intervals, title = of(answer)
     picture = chart(differences.picture(answer, intervals, title)) if intervals else ""
     return [parts.heading(title) if title else "", picture, *shown, panel(answer.cautions)]
-
-
-def hits(queries: Sequence[str], found: Mapping[str, Sequence[Sequence[Hit]]]) -> Parts:
-    """A block per query, with a column per encoder."""
-    lists = [
-        HitsColumn(encoder, own, by_encoder=any(h.cosine is not None for one in own for h in one))
-        for encoder, own in found.items()
-    ]
-    return [hits_piece(columns(queries, lists))]
 
 
 def plane(answer: StoredMap) -> Parts:

@@ -8,6 +8,7 @@ from typing import Any
 
 from theodolite.app import formats
 from theodolite.app.web import address, parts
+from theodolite.store.run_rows import LIVE, is_stopping
 
 KINDS = {
     "queued": "",
@@ -77,4 +78,33 @@ def strip(runs: Sequence[Mapping[str, Any]]) -> str:
         f'<ul class="t-strip" role="status" aria-label="Work in progress">{lines}</ul>'
         if lines
         else ""
+    )
+
+
+def tag(run: Mapping[str, Any]) -> str:
+    """A tag with the state of a run."""
+    if is_stopping(run):
+        return parts.tag("stopping", "live")
+    return parts.tag(run["state"], KINDS[run["state"]])
+
+
+def card(run: Mapping[str, Any], verbs: str = "") -> str:
+    """One run: its title, state, progress, time left and error."""
+    live = run["state"] in LIVE
+    what = "" if live or not run["message"] else f". {run['message']}"
+    present = ""
+    if run["state"] == "running" and run["message"]:
+        alone = run["total"] < 2
+        bar = "" if alone else parts.progress_bar(run["unit_fraction"], run["message"])
+        present = f'<div class="t-present"><span>{escape(run["message"])}</span>{bar}</div>'
+    if run["state"] == "queued":
+        what = ". You can close this page meanwhile"
+    error = parts.failure(run["error"], run["hint"])
+    log = address.link("jobs", run=run["id"])
+    below = f'<div class="t-verbs">{verbs}</div>' if verbs else ""
+    return (
+        f'<div class="t-run" role="status"><p><strong>{escape(run["title"])}</strong> '
+        f'{tag(run)}<a href="{escape(log)}">Log</a></p>{gauge(run) if live else ""}'
+        f'<p class="t-muted">{escape(how_far(run) + what)}</p>{present}{error}'
+        f"{below}</div>"
     )

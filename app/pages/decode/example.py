@@ -10,7 +10,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from theodolite.app import decoders
-from theodolite.app.components.hit import Hit
+from theodolite.app.blocks import Hit
 from theodolite.app.examples import shipped
 from theodolite.app.pages.decode import service
 from theodolite.app.pages.decode.analogies import PRESETS, named

@@ -8,7 +8,7 @@ from contextlib import suppress
 from theodolite.app import decoders
 from theodolite.app.pages.decode import example
 from theodolite.app.pages.decode.analogies import PRESETS
-from theodolite.app.pages.search import service as search
+from theodolite.app.pages.search import job as search
 from theodolite.app.web.frozen import Published, View
 from theodolite.engine.errors import UserError
 

@@ -14,7 +14,7 @@ from theodolite.app.pages.data import choices as collections
 from theodolite.app.pages.decode import example, form, freezing, service, views
 from theodolite.app.pages.decode.service import NEAR, STEPS, NoDecoder
 from theodolite.app.pages.encoders import choices
-from theodolite.app.pages.search import service as search
+from theodolite.app.pages.search import job as search
 from theodolite.app.web import address, background_call, parts
 from theodolite.app.web.controls import Answer, Control, Controls, Values, on, on_load
 from theodolite.app.web.figures import scatter

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from theodolite.app.batches import Waiting
-    from theodolite.app.components.hit import Hit
+    from theodolite.app.blocks import Hit
     from theodolite.app.decoders import DecoderInfo
     from theodolite.app.workspace import Workspace
     from theodolite.engine.decode import Decoded, Decoder

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from theodolite.app import formats
 from theodolite.app.components import word_diff
-from theodolite.app.components.hits import change
 from theodolite.app.pages.decode.service import DecodeResult, NoDecoder, Other, training_time
 from theodolite.app.web import address, parts
 from theodolite.app.web.parts import cosine
@@ -182,4 +181,12 @@ def no_decoder(workspace: Workspace, encoder: str) -> str:
         f'<div class="t-notice t-lacking" role="status"><p><strong>No decoder for '
         f'<span class="t-spec">{escape(encoder)}</span> yet.</strong></p>'
         f"<p>{escape(more)}</p>{link}</div>"
+    )
+
+
+def change(encoder: str) -> str:
+    """The name of an encoder above its sentence, a button which opens the panel of all encoders."""
+    return (
+        '<button type="button" class="t-spec t-change" data-of="more" title="Change the encoders" '
+        f'data-press="more">{escape(encoder)}</button>'
     )

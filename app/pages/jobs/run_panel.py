@@ -21,6 +21,7 @@ from theodolite.app.web import address, background_call, parts
 from theodolite.app.web.controls import Answer, Controls, Values, on, on_open
 from theodolite.app.web.events import PageEvent
 from theodolite.app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
+from theodolite.app.web.progress import card
 from theodolite.store.errors import StoreClosed
 from theodolite.store.run_rows import LIVE, RunRow
 
@@ -166,7 +167,7 @@ class RunPanel:
         now = moved(run)
         verbs = views.buttons(self._workspace, run, without=("next", "remove"))
         shown = {
-            self._view: views.card(run, verbs),
+            self._view: card(run, verbs),
             self._timer: gr.update(active=run["state"] in LIVE),
             self.moved: now,
         }

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from theodolite.app import formats
 from theodolite.engine.errors import UserError
 from theodolite.store import forget
-from theodolite.store.run_rows import LIVE, STOP
+from theodolite.store.run_rows import LIVE, STOP, is_stopping
 
 if TYPE_CHECKING:
     from theodolite.app.workspace import Workspace
@@ -25,18 +25,13 @@ UNFINISHED = ("failed", "partly failed", "cancelled")
 _SEE = "See `theodolite jobs list`."
 
 
-def stopping(run: Mapping[str, Any]) -> bool:
-    """Whether a training was asked to stop and keep its best, and is still running."""
-    return bool(run["state"] == "running" and run["asked"] == STOP)
-
-
 def possible(run: Mapping[str, Any], others_wait: bool = False) -> list[str]:
     """The actions possible in a run's current state, by the names of `ACTIONS`."""
     state = run["state"]
     if state == "queued":
         return ["next", "cancel"] if others_wait else ["cancel"]
     if state == "running":
-        stops = run["kind"] in TRAININGS and not stopping(run)
+        stops = run["kind"] in TRAININGS and not is_stopping(run)
         return ["stop", "cancel"] if stops else ["cancel"]
     return ["retry", "remove"] if state in UNFINISHED else ["remove"]
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from theodolite.app import formats
 from theodolite.app.components.actions import button
 from theodolite.app.pages.jobs import service
-from theodolite.app.web import address, parts, progress
-from theodolite.store.run_rows import LIVE, UnitRow, at_work
+from theodolite.app.web import parts, progress
+from theodolite.store.run_rows import UnitRow, at_work
 
 if TYPE_CHECKING:
     from theodolite.app.workspace import Workspace
@@ -104,19 +104,12 @@ def item(
     """
     gauge = progress.gauge(run) if run["state"] == "running" else ""
     return (
-        f'<li class="{"t-open" if opened else ""}"><div>{tag(run)}</div>'
+        f'<li class="{"t-open" if opened else ""}"><div>{progress.tag(run)}</div>'
         f"<div>{name}<p>{escape(about)}</p>{below}{gauge}"
         f"{parts.failure(run['error'], run['hint'])}</div>"
         f'<div class="t-muted t-small">{formats.ago(run["created"])}</div>'
         f'<div class="t-verbs">{verbs}</div>{inside}</li>'
     )
-
-
-def tag(run: Mapping[str, Any]) -> str:
-    """A tag with the state of a run."""
-    if service.stopping(run):
-        return parts.tag("stopping", "live")
-    return parts.tag(run["state"], progress.KINDS[run["state"]])
 
 
 def about(run: Mapping[str, Any]) -> str:
@@ -153,28 +146,6 @@ def buttons(
         for action in service.possible(run, others_wait)
         if action not in without
         for label, whole in [_LABELS[action]]
-    )
-
-
-def card(run: Mapping[str, Any], verbs: str = "") -> str:
-    """One run: its title, state, progress, time left and error."""
-    live = run["state"] in LIVE
-    what = "" if live or not run["message"] else f". {run['message']}"
-    present = ""
-    if run["state"] == "running" and run["message"]:
-        alone = run["total"] < 2
-        bar = "" if alone else parts.progress_bar(run["unit_fraction"], run["message"])
-        present = f'<div class="t-present"><span>{escape(run["message"])}</span>{bar}</div>'
-    if run["state"] == "queued":
-        what = ". You can close this page meanwhile"
-    error = parts.failure(run["error"], run["hint"])
-    log = address.link("jobs", run=run["id"])
-    below = f'<div class="t-verbs">{verbs}</div>' if verbs else ""
-    return (
-        f'<div class="t-run" role="status"><p><strong>{escape(run["title"])}</strong> '
-        f'{tag(run)}<a href="{escape(log)}">Log</a></p>{progress.gauge(run) if live else ""}'
-        f'<p class="t-muted">{escape(progress.how_far(run) + what)}</p>{present}{error}'
-        f"{below}</div>"
     )
 
 

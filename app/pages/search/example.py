@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from theodolite.app.components.hit import Hit
+from theodolite.app.blocks import Hit
 from theodolite.app.examples import shipped
-from theodolite.app.pages.search import service
+from theodolite.app.pages.search.answer import SearchSpec, answer
 from theodolite.app.workspace import STARTER_ENCODERS
 
 if TYPE_CHECKING:
-    from theodolite.app.pages.search.service import SearchSpec
     from theodolite.app.workspace import Workspace
 
 QUERY = "The storm cut the power to our street."
@@ -18,24 +17,22 @@ QUERY = "The storm cut the power to our street."
 
 def make(workspace: Workspace) -> None:
     """Search with every shipped encoder, and write the hits."""
-    spec = service.spec([QUERY])
-    found = {
-        encoder: [
-            [hit.index, hit.cosine]
-            for hit in service.nearest(workspace, encoder, spec.collection, [QUERY], spec.k)[0]
-        ]
-        for encoder in STARTER_ENCODERS
+    spec = SearchSpec((QUERY,), encoders=STARTER_ENCODERS)
+    *_, last = answer(workspace, spec, lambda job: True)
+    hits = {
+        encoder: [[hit.index, hit.cosine] for hit in lists[0]]
+        for encoder, lists in last.complete().hits.items()
     }
-    shipped.write_answer(workspace, "search", found, STARTER_ENCODERS, [spec.collection])
+    shipped.write_answer(workspace, "search", hits, STARTER_ENCODERS, [spec.data])
 
 
 def known(workspace: Workspace, spec: SearchSpec) -> dict[str, list[list[Hit]]]:
     """Encoder -> its shipped hits for exactly this search; empty if none ship."""
     example = shipped.read("search")
-    if example is None or spec != service.spec([QUERY], encoders=spec.encoders):
+    if example is None or spec != SearchSpec((QUERY,), encoders=spec.encoders):
         return {}
     mine = [name for name in spec.encoders if example.is_of(workspace, name)]
-    sentences = workspace.catalog.sentences(spec.collection)[0] if mine else []
+    sentences = workspace.catalog.sentences(spec.data)[0] if mine else []
     return {
         name: [[Hit(index, sentences[index], cosine) for index, cosine in example.answer[name]]]
         for name in mine

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from theodolite.app import formats
 from theodolite.app.jobs.job import Job
 from theodolite.app.jobs.kinds import job_of
 from theodolite.app.jobs.submit import queue
 from theodolite.app.pages.search import indexes, searchable
 from theodolite.app.vectors import SMALL, encode, missing
+from theodolite.engine.encoders.spec import parse
 from theodolite.store.run_rows import LIVE
 
 if TYPE_CHECKING:
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from theodolite.store.run_rows import RunRow
 
 
+MAX_SHORT = 10_000
+"""Sentences that are encoded for an agent."""
 OFTEN = 3
 """A large collection gets an index at this number of searches."""
 _searches: Counter[tuple[Path, str, str]] = Counter()
@@ -58,6 +62,10 @@ class EncodeJob(CollectionJob):
         """Whether all vectors are cached."""
         return not missing(workspace, self.encoder, self.dataset)
 
+    def is_short(self, workspace: Workspace) -> bool:
+        """Whether few sentences are left."""
+        return missing(workspace, self.encoder, self.dataset) <= MAX_SHORT
+
     def units(self) -> list[str]:
         """One unit: a restarted run continues from the cache."""
         return [f"{self.dataset} · {self.encoder}"]
@@ -89,20 +97,32 @@ class IndexJob(CollectionJob):
 
 
 def needed(
-    workspace: Workspace, encoder: str, dataset: str, *, index: bool = False
+    encoder: str, dataset: str, opened: Searchable, *, index: bool = False
 ) -> CollectionJob | None:
     """Return the job that must run before the whole collection can be searched; None for none.
 
     `index` asks for the index of a large collection even where exact search would do.
     """
-    from theodolite.engine import encoders
-
-    name = str(encoders.parse(encoder))
-    opened = searchable.so_far(workspace, name, dataset)
+    name = str(parse(encoder))
     wished = index and opened.is_exact and indexes.is_large(len(opened.sentences))
     if wished or opened.needs_index:
         return IndexJob(name, dataset)
     return EncodeJob(name, dataset) if opened.lacking > SMALL else None
+
+
+def lacking(workspace: Workspace, encoder: str, collection: str) -> str:
+    """Why a collection cannot be searched completely yet, in words; empty if it can."""
+    opened = searchable.so_far(workspace, encoder, collection)
+    return "" if needed(encoder, collection, opened) is None else undone(opened, collection)
+
+
+def undone(opened: Searchable, collection: str) -> str:
+    """What is left to do before an opened collection can be searched completely, in words."""
+    if opened.needs_index:
+        n = len(opened.sentences)
+        return f"{collection} has {n:,} sentences, and no index for this encoder yet."
+    sentences = formats.plural(opened.lacking, "sentence")
+    return f"{sentences} of {collection} are not yet encoded by it."
 
 
 def runs(workspace: Workspace, collection: str) -> list[RunRow]:
@@ -111,27 +131,21 @@ def runs(workspace: Workspace, collection: str) -> list[RunRow]:
     return [run for run in every if run["spec"]["dataset"] == collection]
 
 
-def prepare(
-    workspace: Workspace, encoder: str, dataset: str, opened: Searchable, *, start: bool
-) -> RunRow | None:
-    """Return the last run that prepares a collection for search.
+def last_run(workspace: Workspace, job: CollectionJob) -> RunRow | None:
+    """The last run that prepares a collection for search."""
+    return next((run for run in runs(workspace, job.dataset) if job_of(run) == job), None)
 
-    `start` queues one if none is live; visitors never do.
-    """
-    job = (IndexJob if opened.needs_index else EncodeJob)(encoder, dataset)
 
-    def last() -> RunRow | None:
-        return next((run for run in runs(workspace, dataset) if job_of(run) == job), None)
-
-    found = last()
-    if start and not workspace.read_only and (found is None or found["state"] not in LIVE):
+def start(workspace: Workspace, job: CollectionJob) -> None:
+    """Queue the job unless it is live; visitors start nothing."""
+    last = last_run(workspace, job)
+    if not workspace.read_only and (last is None or last["state"] not in LIVE):
         queue(workspace, job)
-        found = last()
-    return found
 
 
-def count_search(workspace: Workspace, encoder: str, dataset: str, opened: Searchable) -> None:
+def count_search(workspace: Workspace, encoder: str, dataset: str) -> None:
     """Count a search of a large collection, and queue its index at `OFTEN`; ignores visitors."""
+    opened = searchable.so_far(workspace, encoder, dataset)
     if workspace.read_only or not opened.is_exact or not indexes.is_large(len(opened.sentences)):
         return
     key = (workspace.store.folder, encoder, dataset)

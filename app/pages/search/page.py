@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from theodolite.app.components.hits import hits
+from theodolite.app.blocks import Nothing
 from theodolite.app.pages.data import choices as collections
 from theodolite.app.pages.encoders import choices
-from theodolite.app.pages.search import example, filters, freezing, service, views
-from theodolite.app.pages.search.service import MAX_CHARACTERS, MAX_QUERIES, SearchSpec
+from theodolite.app.pages.search import example, filters, freezing, job, service
+from theodolite.app.pages.search.answer import SearchSpec, answer
+from theodolite.app.pages.search.service import MAX_CHARACTERS, MAX_QUERIES
+from theodolite.app.spec import parameters
+from theodolite.app.surfaces import web
 from theodolite.app.web import address, parts
-from theodolite.app.web.controls import Answer, Control, Controls, Values, on, on_load, shape
+from theodolite.app.web.controls import Answer, Controls, Values, on, on_load, shape
 from theodolite.app.web.frozen import Frozen
 from theodolite.app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
+from theodolite.app.web.progress import signature
+from theodolite.store.run_rows import LIVE
 
 if TYPE_CHECKING:
     from theodolite.app.workspace import Workspace
@@ -32,12 +38,6 @@ TABLE_10 = {
 }
 """The queries of SimCSE's table 10, which searches Flickr30k's captions."""
 FLICKR = "flickr30k"
-MODES = [
-    ("Meaning", "meaning"),
-    ("Examples", "examples"),
-    ("Words", "words"),
-    ("Pattern", "pattern"),
-]
 LABELS = {
     "meaning": ("Query", 'A sentence, "exact words", or a /pattern/'),
     "examples": (
@@ -57,49 +57,29 @@ LINES = {
     "max_length": 2 * MAX_CHARACTERS,
     "elem_classes": ["t-wide"],
 }
-CONTROLS = (
-    Control("mode", "Search by", gr.Radio, SearchSpec.mode, choices=MODES),
-    collections.COLLECTION,
-    Control(
-        "query",
-        LABELS["meaning"][0],
-        gr.Textbox,
-        example.QUERY,
-        key="q",
-        options={
-            "placeholder": LABELS["meaning"][1],
-            **LINES,
-            "elem_classes": ["t-wide", "t-bare"],
-        },
+_FIELDS = {parameter.name: parameter for parameter in parameters(SearchSpec)}
+CONTROLS = web.controls(
+    SearchSpec,
+    without=["index"],
+    queries=replace(
+        web.control(
+            _FIELDS["queries"],
+            placeholder=LABELS["meaning"][1],
+            elem_id="query",
+            **LINES | {"elem_classes": ["t-wide", "t-bare"]},
+        ),
+        default=example.QUERY,
     ),
-    Control(
-        "unlike",
-        "Unlike these, one per line",
-        gr.Textbox,
-        "",
-        options={"placeholder": "Optional", "visible": False, **LINES},
+    data=replace(collections.COLLECTION, name="data"),
+    encoders=replace(choices.ENCODERS, name="encoders", key="encoder"),
+    k=web.control(_FIELDS["k"], maximum=MAX_SHOWN),
+    least=web.control(_FIELDS["least"], step=0.05, placeholder="any"),
+    unlike=web.control(_FIELDS["unlike"], placeholder="Optional", visible=False, **LINES),
+    only=replace(
+        web.control(_FIELDS["only"], choices=[], value=[], multiselect=True),
+        box=gr.Dropdown,
+        default=(),
     ),
-    Control(
-        "only",
-        "Filter by label",
-        gr.Dropdown,
-        (),
-        options={"choices": [], "value": [], "multiselect": True},
-    ),
-    Control(
-        "k",
-        "Top k",
-        gr.Number,
-        SearchSpec.k,
-        options={"minimum": 1, "maximum": MAX_SHOWN, "precision": 0},
-    ),
-    Control(
-        "least",
-        "Minimum cosine",
-        gr.Number,
-        options={"minimum": -1, "maximum": 1, "step": 0.05, "placeholder": "any"},
-    ),
-    choices.ENCODERS,
 )
 
 
@@ -107,44 +87,39 @@ def build(workspace: Workspace) -> None:
     """Lay out the page."""
     controls = Controls(*CONTROLS)
     with parts.bar(TITLE, DESCRIPTION):
-        controls.render("query", "unlike")
+        controls.render("queries", "unlike")
         go = gr.Button("Search", variant="primary", elem_id="search-button")
-        controls.render("collection")
+        controls.render("data")
         with parts.more():
-            controls.render("encoder", "mode", "k", "least", "only")
+            controls.render("encoders", "by", "k", "least", "only")
             pick = gr.Button("Pick one from the collection", size="md", elem_id="pick")
             examples = {
                 gr.Button(f"SimCSE table 10: {word}", size="md", visible=False): text
                 for word, text in TABLE_10.items()
             }
     notice = parts.notice()
-    shown = {
-        "nothing": parts.static(""),
-        "hits": hits(elem_id="hits", elem_classes=["t-answer"]),
-        "timer": gr.Timer(POLL_SECONDS, active=False),
-    }
-    shown["seen"] = controls.add("seen", gr.State([]))
-    outputs = [*shown.values()]
+    hits = web.answer(elem_id="hits", elem_classes=["t-answer"])
+    timer = gr.Timer(POLL_SECONDS, active=False)
+    seen = controls.add("seen", gr.State([]))
+    outputs = [hits, timer, seen]
 
     def load(request: gr.Request) -> Answer:
-        found = _fill(workspace, controls, request)
         flickr = gr.update(visible=_has(workspace, FLICKR))
-        return found | dict.fromkeys(examples, flickr)
+        return _fill(workspace, controls, request) | dict.fromkeys(examples, flickr)
 
-    def changed(named: Mapping[str, Any]) -> Answer:
-        return {shown[name]: value for name, value in named.items()}
+    def changed(parts_of_answer: Sequence[Any]) -> Answer:
+        return dict(zip(outputs, parts_of_answer, strict=True))
 
     def search(values: Values) -> Iterator[Answer]:
-        answers = views.answer(workspace, _spec(values), start=True)
-        yield from map(changed, answers)
+        yield from map(changed, _answers(workspace, values, start=True))
 
     def reopen(values: Values) -> Iterator[Answer]:
         yield from map(changed, _reopened(workspace, values))
 
     def poll(values: Values) -> Answer:
-        if views.marks(workspace, values.collection) == values.seen:
+        if signature(job.runs(workspace, values.data)) == values.seen:
             return None
-        *_, last = views.answer(workspace, _spec(values), start=False)
+        *_, last = _answers(workspace, values, start=False)
         return changed(last)
 
     def filter_of(collection: str) -> Answer:
@@ -152,14 +127,14 @@ def build(workspace: Workspace) -> None:
 
     def draw(collection: str) -> Answer:
         sentences, _ = workspace.catalog.sentences(collection)
-        return {controls["query"]: random.choice(sentences)[:MAX_CHARACTERS]}
+        return {controls["queries"]: random.choice(sentences)[:MAX_CHARACTERS]}
 
     opened = on_load(load, [*controls.values(), *examples], notice)
     on(opened.then, reopen, controls, outputs, notice, **ALWAYS_LAST)
-    place, query = controls["collection"], controls["query"]
+    place, query = controls["data"], controls["queries"]
     other = on(place.input, filter_of, [place], [controls["only"]], notice, **ALWAYS_LAST)
     drawn = on(pick.click, draw, [place], [query], notice, **HIDE_PROGRESS)
-    named = {place: FLICKR, controls["mode"]: "meaning", controls["only"]: []}
+    named = {place: FLICKR, controls["by"]: "meaning", controls["only"]: []}
     tried = [
         on(
             button.click,
@@ -176,12 +151,12 @@ def build(workspace: Workspace) -> None:
         go.click,
         *(box.submit for box in boxes),
         controls["only"].input,
-        controls["encoder"].input,
+        controls["encoders"].input,
     ]
     for event in (asks, *(before.then for before in (other, drawn, *tried))):
         on(event, search, controls, outputs, notice, **ALWAYS_LAST)
-    on(shown["timer"].tick, poll, controls, outputs, notice, **HIDE_PROGRESS)
-    shape(lambda mode: _shaped(controls, pick, mode), {controls["mode"]: LABELS})
+    on(timer.tick, poll, controls, outputs, notice, **HIDE_PROGRESS)
+    shape(lambda by: _shaped(controls, pick, by), {controls["by"]: LABELS})
     controls.keep()
 
 
@@ -192,65 +167,83 @@ def _has(workspace: Workspace, dataset: str) -> bool:
 def _fill(workspace: Workspace, controls: Controls, request: gr.Request) -> dict[Any, Any]:
     """The values of the controls from the address."""
     values = controls.from_address(request)
-    place, collection = collections.filled(workspace, values.collection)
-    found = vars(values) | {
-        "query": "\n".join(address.every(request, "q")) or _usual(values.mode),
+    place, collection = collections.filled(workspace, values.data)
+    near = values.by in ("meaning", "examples")
+    filled = vars(values) | {
+        "queries": "\n".join(address.every(request, "q")) or (example.QUERY if near else ""),
         "unlike": "\n".join(address.every(request, "unlike")),
-        "collection": collection,
+        "data": collection,
         "only": _only(workspace, place, values.only),
-        "encoder": choices.filled(workspace, choices.from_address(workspace, request)),
+        "encoders": choices.filled(workspace, choices.from_address(workspace, request)),
     }
-    return {controls[name]: value for name, value in found.items()}
-
-
-def _usual(mode: str) -> str:
-    """The default query; empty for words and patterns."""
-    return example.QUERY if mode in ("meaning", "examples") else ""
+    return {controls[name]: value for name, value in filled.items()}
 
 
 def _only(workspace: Workspace, collection: str, wanted: Any = ()) -> dict[str, Any]:
     """The update of the label filter for a collection."""
     offered = filters.offered(workspace, collection)
-    kept = [text for text in wanted if text in offered]
-    return gr.update(choices=offered, value=kept, visible=bool(offered))
+    valid = [text for text in wanted if text in offered]
+    return gr.update(choices=offered, value=valid, visible=bool(offered))
 
 
-def _shaped(controls: Controls, pick: gr.Button, mode: str) -> dict[Any, Any]:
+def _shaped(controls: Controls, pick: gr.Button, by: str) -> dict[Any, Any]:
     """Updates that show only the controls a search mode uses."""
-    label, placeholder = LABELS[mode]
-    near = gr.update(visible=mode in ("meaning", "examples"))
+    label, placeholder = LABELS[by]
+    near = gr.update(visible=by in ("meaning", "examples"))
     return {
-        controls["query"]: gr.update(label=label, placeholder=placeholder),
-        controls["unlike"]: gr.update(visible=mode == "examples"),
-        **dict.fromkeys((controls["least"], controls["encoder"], pick), near),
+        controls["queries"]: gr.update(label=label, placeholder=placeholder),
+        controls["unlike"]: gr.update(visible=by == "examples"),
+        **dict.fromkeys((controls["least"], controls["encoders"], pick), near),
     }
 
 
 def _spec(values: Values) -> SearchSpec:
     """The search that the controls describe."""
-    query, mode = service.mode_of(values.query, values.mode)
-    return service.spec(
+    query, by = service.mode_of(values.queries, values.by)
+    near = by in ("meaning", "examples")
+    return SearchSpec(
         service.lines(query),
-        values.collection,
-        mode=mode,
-        k=values.k,
-        least=values.least,
-        only=values.only or (),
-        unlike=service.lines(values.unlike or ""),
-        encoders=values.encoder or (),
+        values.data,
+        choices.need(values.encoders or ()) if near else (),
+        values.k,
+        by,
+        service.lines(values.unlike or "") if by == "examples" else (),
+        values.least,
+        values.only or (),
     )
 
 
-def _reopened(workspace: Workspace, values: Values) -> Iterator[dict[str, Any]]:
+def _answers(
+    workspace: Workspace, values: Values, *, start: bool, opening: bool = False
+) -> Iterator[tuple[str, Any, list[Any]]]:
+    """Yield the hits as they become ready, an update of the timer, and the marks of the runs.
+
+    Args:
+        workspace: the workspace.
+        values: of the controls.
+        start: whether encoding and indexing runs may be started.
+        opening: whether hits that ship are shown.
+    """
+    spec = _spec(values)
+
+    def do(needed: Any) -> bool:
+        if start:
+            job.start(workspace, needed)
+        return False
+
+    known = example.known(workspace, spec) if opening else {}
+    for one in answer(workspace, spec, do, shipped=known):
+        runs = job.runs(workspace, spec.data)
+        waits = one.waits and any(run["state"] in LIVE for run in runs)
+        yield web.value(one.blocks()), gr.update(active=waits), signature(runs)
+    if start:
+        for name in spec.encoders:
+            job.count_search(workspace, name, spec.data)
+
+
+def _reopened(workspace: Workspace, values: Values) -> Iterator[tuple[str, Any, list[Any]]]:
     """Answer on page load: an empty query is no error, and no run is started."""
-    if values.query.strip():
-        spec = _spec(values)
-        known = example.known(workspace, spec)
-        yield from views.answer(workspace, spec, start=False, known=known)
-        return
-    yield {
-        "nothing": parts.empty("No query", "Write one above."),
-        "hits": "",
-        "timer": gr.update(active=False),
-        "seen": [],
-    }
+    if values.queries.strip():
+        yield from _answers(workspace, values, start=False, opening=True)
+    else:
+        yield web.value([Nothing("No query", "Write one above.")]), gr.update(active=False), []

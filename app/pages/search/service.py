@@ -1,7 +1,4 @@
-"""Search a collection by meaning, example, words or pattern, for the page and the command.
-
-A `SearchSpec` describes a search; `hits_in` and `hits_of_text` answer it.
-"""
+"""Sentences of a collection by vectors, words or pattern; used by other pages too."""
 
 from __future__ import annotations
 
@@ -9,14 +6,12 @@ import re
 import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING
 
 from theodolite.app import formats
-from theodolite.app.components.hit import Hit, Spans
-from theodolite.app.pages.search import filters
-from theodolite.app.pages.search.searchable import Searchable, open_collection, so_far
+from theodolite.app.blocks import Hit, Spans
+from theodolite.app.pages.search.searchable import Searchable, open_collection
 from theodolite.app.typed import Typed
-from theodolite.app.vectors import SMALL
 from theodolite.engine.errors import UserError
 from theodolite.engine.progress import Progress
 
@@ -30,45 +25,12 @@ UNLIKE = 0.5
 SENTENCES_A_SECOND = 100_000
 """Sentences per second that an ordinary pattern searches on a slow machine."""
 
-Mode = Literal["meaning", "examples", "words", "pattern"]
-DEFAULT = "starter-topics"
-MAX_HITS = 1000
 MAX_QUERIES = 10
 MAX_CHARACTERS = 2000
 """Most characters of a query on the page: addresses are limited. The box takes twice as many."""
 
 _few_patterns = threading.Semaphore(2)
 """Limits simultaneous patterns: each may occupy a processor until its timeout."""
-
-
-@dataclass(frozen=True)
-class SearchSpec:
-    """A search; create it with `spec`.
-
-    Attributes:
-        queries: texts, examples, words or patterns, according to `mode`.
-        collection: a data set.
-        mode: how the queries are interpreted.
-        k: most hits per query and encoder.
-        least: minimum cosine; None for any.
-        only: filters `property: value`; values of one property are alternatives.
-        unlike: negative examples, for `examples`.
-        encoders: specs, for `meaning` and `examples`.
-    """
-
-    queries: tuple[str, ...]
-    collection: str = DEFAULT
-    mode: Mode = "meaning"
-    k: int = 10
-    least: float | None = None
-    only: tuple[str, ...] = ()
-    unlike: tuple[str, ...] = ()
-    encoders: tuple[str, ...] = ()
-
-    @property
-    def is_near(self) -> bool:
-        """Whether the search compares vectors; words and patterns need no encoder."""
-        return self.mode in ("meaning", "examples")
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,43 +46,6 @@ class Limits:
     k: int
     least: float | None = None
     among: np.ndarray | None = None
-
-
-def spec(
-    queries: Sequence[str],
-    collection: str = SearchSpec.collection,
-    *,
-    mode: str = SearchSpec.mode,
-    k: float | None = SearchSpec.k,
-    least: float | None = None,
-    only: Sequence[str] = (),
-    unlike: Sequence[str] = (),
-    encoders: Sequence[str] = (),
-) -> SearchSpec:
-    """Validate the arguments and create a `SearchSpec`."""
-    if mode not in get_args(Mode):
-        raise UserError(
-            f"There is no search mode {mode!r}.",
-            f"Choose one of {', '.join(get_args(Mode))}.",
-            code="unknown",
-        )
-    if not queries or not all(query.strip() for query in queries):
-        raise UserError("The query is empty.", "Write a sentence or a few words.", code="missing")
-    many = SearchSpec.k if k is None else int(k)
-    if not 1 <= many <= MAX_HITS:
-        raise UserError(f"The top {many} is not possible.", f"Choose from 1 to {MAX_HITS:,}.")
-    if least is not None and not -1 <= least <= 1:
-        raise UserError(f"{least} is not a cosine.", "Choose from −1 to 1, or leave it empty.")
-    return SearchSpec(
-        tuple(dict.fromkeys(queries)),
-        collection,
-        mode,  # type: ignore[arg-type]
-        many,
-        least,
-        tuple(only),
-        tuple(unlike) if mode == "examples" else (),
-        tuple(encoders),
-    )
 
 
 def mode_of(text: str, mode: str) -> tuple[str, str]:
@@ -150,27 +75,6 @@ def lines(text: str) -> list[str]:
             code="too-large",
         )
     return found
-
-
-def limits_of(workspace: Workspace, query_spec: SearchSpec) -> Limits:
-    """Return the limits of a search, with its filters resolved to positions."""
-    among = filters.among(workspace, query_spec.collection, query_spec.only)
-    return Limits(query_spec.k, query_spec.least, among)
-
-
-def hits_in(opened: Searchable, query_spec: SearchSpec, limits: Limits) -> list[list[Hit]]:
-    """Search an opened collection by vectors: one list per query, or one for all examples."""
-    if query_spec.mode == "examples":
-        return [alike_in(opened, query_spec.queries, query_spec.unlike, limits)]
-    return nearest_in(opened, query_spec.queries, limits)
-
-
-def hits_of_text(
-    workspace: Workspace, query_spec: SearchSpec, query: str, limits: Limits
-) -> tuple[list[Hit], int]:
-    """Search by words or pattern; return the first hits, and their total number."""
-    find = containing if query_spec.mode == "words" else matching
-    return find(workspace, query_spec.collection, query, limits)
 
 
 def nearest(
@@ -319,19 +223,3 @@ def _first(
 ) -> tuple[list[Hit], int]:
     sentences, _ = workspace.catalog.sentences(collection)
     return [Hit(i, sentences[i], None, spans) for i, spans in found[: limits.k]], len(found)
-
-
-def lacking(workspace: Workspace, encoder: str, collection: str) -> str:
-    """Why a collection cannot be searched completely yet, in words; empty if it can."""
-    return undone(so_far(workspace, encoder, collection), collection)
-
-
-def undone(opened: Searchable, collection: str) -> str:
-    """As `lacking`, of an opened collection."""
-    if opened.needs_index:
-        n = len(opened.sentences)
-        return f"{collection} has {n:,} sentences, and no index for this encoder yet."
-    if opened.lacking <= SMALL:
-        return ""
-    lacking = formats.plural(opened.lacking, "sentence")
-    return f"{lacking} of {collection} are not yet encoded by it."

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from theodolite.app.examples import shipped
 from theodolite.app.jobs.kinds import spec_of
-from theodolite.app.pages.jobs.service import stopping
 from theodolite.app.pages.trainings.curves import Curves, base_score, best_eval, cursor, curves
-from theodolite.store.run_rows import at_work
+from theodolite.store.run_rows import at_work, is_stopping
 
 if TYPE_CHECKING:
     from theodolite.app.workspace import Workspace
@@ -156,7 +155,7 @@ def _row(
         title=run["title"],
         label=label,
         state=state,
-        stopping=state == "running" and stopping(run),
+        stopping=state == "running" and is_stopping(run),
         settings={name: value for name, value in spec.items() if name not in ASIDE},
         out=spec["out"],
         encoder=(spec if decoder else over or {}).get("encoder"),

@@ -1,0 +1,154 @@
+"""What an answer consists of, as data: no HTML, no Gradio, no codes of a terminal.
+
+`app.surfaces` has a renderer of every block for each place where answers are read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from theodolite.engine.errors import UserError
+from theodolite.store.run_rows import RunRow
+
+Spans = tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
+class Link:
+    """A way to another question.
+
+    Attributes:
+        label: its words.
+        page: address of the page that answers it.
+        query: its values by their names in the address.
+    """
+
+    label: str
+    page: str
+    query: Mapping[str, str | Sequence[str] | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The conclusion in a sentence, with what it is based on."""
+
+    text: str
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class Text:
+    """A heading with a paragraph below it; either may be empty."""
+
+    heading: str = ""
+    paragraph: str = ""
+
+
+@dataclass(frozen=True)
+class Nothing:
+    """Why there is nothing to see, and what to do about it."""
+
+    title: str
+    hint: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of text, numbers, or None.
+
+    Attributes:
+        name: of its file. Plain text.
+        columns: their names.
+        rows: a cell for each column.
+    """
+
+    name: str
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Any]]
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A figure of Plotly, as `app.components.chart.drawing` makes it."""
+
+    drawing: Any
+
+
+@dataclass(frozen=True)
+class Progress:
+    """What the answer waits for.
+
+    Attributes:
+        text: what it is. Plain text.
+        run: in the store, if it is a run.
+    """
+
+    text: str
+    run: RunRow | None = None
+
+
+@dataclass(frozen=True)
+class Problem:
+    """The error for which a part of the answer is missing."""
+
+    error: UserError
+
+
+@dataclass(frozen=True)
+class Hit:
+    """One sentence of a search.
+
+    Attributes:
+        index: its index among the collection's distinct sentences.
+        sentence: its text.
+        cosine: cosine to the query; None in a search by words.
+        spans: (start, end) of each match in it, in order.
+    """
+
+    index: int
+    sentence: str
+    cosine: float | None
+    spans: Spans = ()
+
+
+@dataclass(frozen=True)
+class HitsColumn:
+    """The hits of one encoder, or of one search by words.
+
+    Attributes:
+        name: the encoder, or what the sentences have in common.
+        hits: one list for each query, nearest first.
+        status: what is to be known before them, or in their place.
+        seconds: time of the search; None where it was not measured.
+        note: how they were found, in a sentence.
+        is_encoder: whether `name` is an encoder.
+        shipped: whether the hits ship with Theodolite.
+    """
+
+    name: str
+    hits: Sequence[Sequence[Hit]] = ()
+    status: Nothing | Progress | Problem | None = None
+    seconds: float | None = None
+    note: str = ""
+    is_encoder: bool = True
+    shipped: bool = False
+
+
+@dataclass(frozen=True)
+class Hits:
+    """Sentences that were found for queries, in a column for each encoder.
+
+    Attributes:
+        queries: as titles.
+        columns: with a list of hits for each query, or none.
+        links: what to search for next, for the text of a hit.
+    """
+
+    queries: Sequence[str]
+    columns: Sequence[HitsColumn]
+    links: Callable[[str], Sequence[Link]] = lambda sentence: ()
+
+
+Block = Finding | Text | Nothing | Table | Chart | Progress | Problem | Hits

@@ -1,0 +1,38 @@
+// An answer: its blocks one under another. `value` is what `app/surfaces/web.py` writes: a block is HTML of the page's own
+// parts, or a component with its module and its props. A component stays where it is while its block does, and is given
+// the new value, so that it keeps the focus and what was scrolled.
+
+export function mount({ element, props, trigger, watch }) {
+  let places = [];
+  const redraw = () => {
+    const pieces = props.value ? JSON.parse(props.value) : [];
+    places = pieces.map((piece, i) => (places[i]?.module && places[i].module === piece.module
+      ? update(places[i], piece) : make(piece, trigger)));
+    const nodes = places.map(({ node }) => node);
+    if (nodes.length !== element.children.length || nodes.some((node, i) => node !== element.children[i])) {
+      element.replaceChildren(...nodes);
+    }
+  };
+  watch("value", redraw);
+  redraw();
+}
+
+function make({ html, module, props = {} }, trigger) {
+  const node = document.createElement("div");
+  const place = { node, module, props: { ...props }, watchers: [] };
+  if (module) {
+    const watch = (_, changed) => place.watchers.push(changed);
+    import(new URL(module, import.meta.url).href).then((code) => code.mount({ element: node, props: place.props, trigger, watch }));
+  } else {
+    node.innerHTML = html;
+  }
+  return place;
+}
+
+function update(place, { props }) {
+  if (place.props.value !== props.value) {
+    Object.assign(place.props, props);
+    place.watchers.forEach((changed) => changed());
+  }
+  return place;
+}

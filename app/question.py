@@ -1,0 +1,115 @@
+"""A question: its spec, and the function that answers it. Every surface is derived from it.
+
+    SEARCH = Question("search", SearchSpec, answer)
+
+A page's module that has a `QUESTION` is a command, a function of `import theodolite` and a tool of
+agents without a further line. An answer is a typed result with `rows()` and `blocks()`, from which
+the surfaces draw it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from inspect import cleandoc
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+
+from theodolite.app.blocks import Block, Finding, Problem
+from theodolite.app.jobs.job import Job
+from theodolite.app.spec import Spec
+from theodolite.app.surfaces import document
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from theodolite.app.workspace import Workspace
+
+S = TypeVar("S", bound=Spec)
+A = TypeVar("A", bound="Answer")
+Do = Callable[[Job], bool]
+"""Does a job that an answer needs, or has it done later; returns whether it is done."""
+_PRINTED = 20
+"""Rows of a table printed in a terminal."""
+
+
+class Answer:
+    """An immutable result with a table and blocks; a notebook shows the blocks.
+
+    Attributes:
+        columns: name of a column of `rows` -> type of its values.
+    """
+
+    columns: ClassVar[Mapping[str, Any]] = {}
+
+    if TYPE_CHECKING:  # some subclasses inherit it from a service's class
+
+        def rows(self) -> list[dict[str, Any]]:
+            """One flat dictionary per row."""
+
+    def blocks(self) -> Sequence[Block]:
+        """What it consists of, from top to bottom."""
+        raise NotImplementedError
+
+    def notes(self) -> list[str]:
+        """What a terminal says below the table."""
+        return [block.text for block in self.blocks() if isinstance(block, Finding)]
+
+    def problems(self) -> list[Problem]:
+        """Why parts of it are missing."""
+        return [block for block in self.blocks() if isinstance(block, Problem)]
+
+    def complete(self: A) -> A:
+        """The answer itself; raises the first of its problems."""
+        for problem in self.problems():
+            raise problem.error
+        return self
+
+    def _pieces(self) -> document.Pieces:
+        """Its blocks as HTML and components."""
+        return document.pieces(self.blocks())
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The rows as a pandas DataFrame."""
+        import pandas as pd
+
+        return pd.DataFrame(self.rows())
+
+    def _repr_html_(self) -> str:
+        return document.framed(self._pieces())
+
+    def __repr__(self) -> str:
+        table = self.to_pandas()
+        text = table.to_string(max_rows=_PRINTED, max_cols=9, max_colwidth=60)
+        return f"{type(self).__name__}\n{text}"
+
+
+@dataclass(frozen=True)
+class Question(Generic[S, A]):
+    """What can be asked.
+
+    Attributes:
+        name: of the command, the function and the tool.
+        spec: its values; the docstring is the help of all of them.
+        answer: yields the answer as it grows; the last one is all there is.
+        answer_type: class of the answers.
+        examples: command lines without `theodolite`.
+        changes: whether it stores more than what was asked for.
+    """
+
+    name: str
+    spec: type[S]
+    answer: Callable[[Workspace, S, Do], Iterator[A]]
+    answer_type: type[A]
+    examples: Sequence[str] = ()
+    changes: bool = False
+
+    @property
+    def about(self) -> str:
+        """What it does, in paragraphs of a line each; the first is its summary."""
+        paragraphs = cleandoc(self.spec.__doc__ or "").split("\n\n")
+        return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
+
+    def last(self, workspace: Workspace, spec: S, do: Do) -> A:
+        """The whole answer; raises the first problem of it."""
+        *_, answer = self.answer(workspace, spec, do)
+        return answer.complete()

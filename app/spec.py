@@ -1,0 +1,165 @@
+"""A question as data: a frozen dataclass whose annotations say what each value means and may be.
+
+    @dataclass(frozen=True)
+    class SearchSpec(Spec):
+        queries: Annotated[tuple[str, ...], Field("Query", "What to look for.")]
+        k: Annotated[int, Field("Top k", "Hits of each query.", ge=1, le=1000)] = 10
+
+Controls and addresses of a page, options of a command, keywords of a Python function and the schema
+that an agent sees are derived from the fields, in `app.surfaces`. Values are checked and brought
+to their types when a spec is made, wherever they come from.
+"""
+
+from __future__ import annotations
+
+import math
+import types
+from collections.abc import Iterable, Mapping
+from dataclasses import MISSING, dataclass, fields
+from functools import lru_cache
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from theodolite.engine.errors import UserError
+
+Names = Literal["", "encoder", "dataset", "task"]
+"""What a text names, if anything: surfaces offer the names that there are, and check them."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """What a value of a spec is called, means and may be.
+
+    Attributes:
+        label: above its control, and in messages. Capitalised.
+        help: one sentence.
+        names: what its texts name.
+        key: its name in an address; empty for the field's own.
+        flags: its spelling on the command line; empty for `--name`.
+        ge, le: lowest and highest value of a number.
+        choices: value -> label of a value that is one of few.
+    """
+
+    label: str
+    help: str = ""
+    names: Names = ""
+    key: str = ""
+    flags: tuple[str, ...] = ()
+    ge: float | None = None
+    le: float | None = None
+    choices: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A field of a spec, with its type taken apart.
+
+    Attributes:
+        name: of the field.
+        type: `str`, `int`, `float` or `bool`.
+        many: whether its value is a tuple of these.
+        optional: whether it may be None.
+        default: `dataclasses.MISSING` if it must be given.
+        field: what it means.
+    """
+
+    name: str
+    type: type
+    many: bool
+    optional: bool
+    default: Any
+    field: Field
+
+    @property
+    def required(self) -> bool:
+        """Whether it has no default."""
+        return self.default is MISSING
+
+    @property
+    def key(self) -> str:
+        """Its name in an address."""
+        return self.field.key or self.name
+
+    @property
+    def meaning(self) -> str:
+        """What it means and may be, in a sentence or two."""
+        choices = self.field.choices
+        words = [self.field.help or f"{self.field.label}."]
+        words += [f"One of {', '.join(choices)}."] if choices is not None else []
+        return " ".join(words)
+
+    def read(self, value: Any) -> Any:
+        """The value in the field's type, if it is one that the field may have."""
+        if value is None or (value == "" and self.type is not str):
+            if not (self.optional or self.required):
+                return self.default
+            if self.optional:
+                return None
+        if self.many:
+            given = [value] if isinstance(value, str) or not isinstance(value, Iterable) else value
+            return tuple(dict.fromkeys(self._one(item) for item in given))
+        return self._one(value)
+
+    def _one(self, value: Any) -> Any:
+        label, field = self.field.label, self.field
+        if field.choices is not None and value not in field.choices:
+            raise UserError(
+                f"{label} cannot be {value!r}.",
+                f"Choose one of {', '.join(field.choices)}.",
+                code="unknown",
+            )
+        if self.type is str:
+            if not isinstance(value, str):
+                raise UserError(
+                    f"{label} is of type {type(value).__name__}.", "Give a text.", code="wrong-kind"
+                )
+            return value
+        if self.type is bool:
+            return bool(value)
+        return self._number(value)
+
+    def _number(self, value: Any) -> Any:
+        low = -math.inf if self.field.ge is None else self.field.ge
+        high = math.inf if self.field.le is None else self.field.le
+        try:
+            number = self.type(value)
+            fits = low <= number <= high and number == float(value)
+        except (TypeError, ValueError, OverflowError):
+            fits = False
+        if not fits:
+            what = "a whole number" if self.type is int else "a number"
+            bounds = f" from {low:,g} to {high:,g}" if math.isfinite(high) else ""
+            raise UserError(f"{self.field.label} cannot be {value!r}.", f"Give {what}{bounds}.")
+        return number
+
+
+class Spec:
+    """The base of a question's dataclass."""
+
+    def __post_init__(self) -> None:
+        for parameter in parameters(type(self)):
+            value = parameter.read(getattr(self, parameter.name))
+            object.__setattr__(self, parameter.name, value)
+        self.check()
+
+    def check(self) -> None:
+        """Raise a UserError for values that do not go together."""
+
+
+@lru_cache(maxsize=128)
+def parameters(spec: type) -> tuple[Parameter, ...]:
+    """The fields of a spec, in order."""
+    hints = get_type_hints(spec, include_extras=True)
+    return tuple(_parameter(field.name, hints[field.name], field) for field in fields(spec))
+
+
+def _parameter(name: str, hint: Any, field: Any) -> Parameter:
+    kind, meaning = get_args(hint)[:2] if get_origin(hint) is Annotated else (hint, Field(name))
+    default = field.default if field.default_factory is MISSING else field.default_factory()
+    members = get_args(kind) if get_origin(kind) in (Union, types.UnionType) else (kind,)
+    (kind,) = (member for member in members if member is not type(None))
+    many = get_origin(kind) is tuple
+    if many:
+        kind = get_args(kind)[0]
+    if get_origin(kind) is Literal:
+        kind = str
+    return Parameter(name, kind, many, type(None) in members, default, meaning)

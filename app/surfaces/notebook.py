@@ -1,0 +1,90 @@
+"""Questions as functions of `import theodolite`, whose answers a notebook shows."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from theodolite.app.question import Answer, Do, Question
+from theodolite.app.spec import Parameter, parameters
+from theodolite.app.workspace import Workspace, default_data, default_store
+
+if TYPE_CHECKING:
+    from theodolite.app.jobs.job import Job
+    from theodolite.app.jobs.submit import Move
+
+A = TypeVar("A", bound=Answer)
+_COMMON = {
+    "workspace": "store and data; None for your own.",
+    "move": "progress callback of what has to be computed, for a bar.",
+}
+
+
+def function(question: Question[Any, A]) -> Callable[..., A]:
+    """The function that asks a question, with a keyword for each value of its spec."""
+
+    @asks(question)
+    def ask(
+        *args: Any, workspace: Workspace | None = None, move: Move | None = None, **values: Any
+    ) -> A:
+        place = own(workspace)
+        return question.last(place, question.spec(*args, **values), performed(place, move))
+
+    return ask
+
+
+def asks(question: Question[Any, A]) -> Callable[[Callable[..., A]], Callable[..., A]]:
+    """Give a function the name, the signature and the documentation of a question."""
+
+    def wrap(ask: Callable[..., A]) -> Callable[..., A]:
+        every = parameters(question.spec)
+        lines = [f"    {one.name}: {one.meaning}" for one in every]
+        lines += [f"    {name}: {text}" for name, text in _COMMON.items()]
+        own_words = inspect.cleandoc(ask.__doc__ or "")
+        ask.__name__ = ask.__qualname__ = question.name
+        ask.__doc__ = "\n\n".join(
+            text for text in (question.about, own_words, "Args:\n" + "\n".join(lines)) if text
+        )
+        kind = inspect.Parameter.KEYWORD_ONLY
+        common = [inspect.Parameter(name, kind, default=None) for name in _COMMON]
+        ask.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+            [*map(_keyword, every), *common], return_annotation=question.answer_type
+        )
+        return ask
+
+    return wrap
+
+
+def _keyword(parameter: Parameter) -> inspect.Parameter:
+    default = inspect.Parameter.empty if parameter.required else parameter.default
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    type_: Any = Sequence[parameter.type] if parameter.many else parameter.type  # type: ignore[name-defined]
+    annotation = type_ | None if parameter.optional else type_
+    return inspect.Parameter(parameter.name, kind, default=default, annotation=annotation)
+
+
+def performed(workspace: Workspace, move: Move | None = None) -> Do:
+    """A function which does a job at once, in the foreground."""
+
+    def do(job: Job) -> bool:
+        from theodolite.app.jobs.submit import perform
+
+        for _ in perform(workspace, job, move=move):
+            pass
+        return True
+
+    return do
+
+
+def own(workspace: Workspace | None) -> Workspace:
+    """The given workspace, or the user's own: THEODOLITE_HOME with THEODOLITE_DATA."""
+    return workspace or _opened(default_store(), default_data())
+
+
+@lru_cache(maxsize=2)
+def _opened(store: Path, data: Path | None) -> Workspace:
+    """Open a workspace once, so that its encoders stay in memory between calls."""
+    return Workspace(store, data)
