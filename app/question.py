@@ -46,6 +46,11 @@ class Answer:
         def rows(self) -> list[dict[str, Any]]:
             """One flat dictionary per row."""
 
+    def table_columns(self) -> list[str]:
+        """The columns that a terminal shows: those that are not empty."""
+        rows = self.rows()
+        return [name for name in self.columns if any(row[name] is not None for row in rows)]
+
     def blocks(self) -> Sequence[Block]:
         """What it consists of, from top to bottom."""
         raise NotImplementedError

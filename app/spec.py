@@ -2,7 +2,7 @@
 
     @dataclass(frozen=True)
     class SearchSpec(Spec):
-        queries: Annotated[tuple[str, ...], Field("Query", "What to look for.")]
+        queries: Annotated[Sequence[str], Field("Query", "What to look for.")]
         k: Annotated[int, Field("Top k", "Hits of each query.", ge=1, le=1000)] = 10
 
 Controls and addresses of a page, options of a command, keywords of a Python function and the schema
@@ -14,9 +14,8 @@ from __future__ import annotations
 
 import math
 import types
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
-from functools import lru_cache
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from theodolite.engine.errors import UserError
@@ -56,7 +55,7 @@ class Parameter:
     Attributes:
         name: of the field.
         type: `str`, `int`, `float` or `bool`.
-        many: whether its value is a tuple of these.
+        many: whether its value is a tuple of these, declared as `Sequence`.
         optional: whether it may be None.
         default: `dataclasses.MISSING` if it must be given.
         field: what it means.
@@ -145,11 +144,16 @@ class Spec:
         """Raise a UserError for values that do not go together."""
 
 
-@lru_cache(maxsize=128)
-def parameters(spec: type) -> tuple[Parameter, ...]:
+_KNOWN: dict[type, tuple[Parameter, ...]] = {}
+
+
+def parameters(spec: type[Spec]) -> tuple[Parameter, ...]:
     """The fields of a spec, in order."""
-    hints = get_type_hints(spec, include_extras=True)
-    return tuple(_parameter(field.name, hints[field.name], field) for field in fields(spec))
+    if spec not in _KNOWN:
+        hints = get_type_hints(spec, include_extras=True)
+        every: Any = fields(spec)  # type: ignore[arg-type]
+        _KNOWN[spec] = tuple(_parameter(field.name, hints[field.name], field) for field in every)
+    return _KNOWN[spec]
 
 
 def _parameter(name: str, hint: Any, field: Any) -> Parameter:
@@ -157,7 +161,7 @@ def _parameter(name: str, hint: Any, field: Any) -> Parameter:
     default = field.default if field.default_factory is MISSING else field.default_factory()
     members = get_args(kind) if get_origin(kind) in (Union, types.UnionType) else (kind,)
     (kind,) = (member for member in members if member is not type(None))
-    many = get_origin(kind) is tuple
+    many = get_origin(kind) is Sequence
     if many:
         kind = get_args(kind)[0]
     if get_origin(kind) is Literal:

@@ -279,7 +279,7 @@ def command(question: Question[Any, Any]) -> Callable[..., None]:
         rows = answer.complete().rows()
         if queue and not rows:
             return
-        emit(rows, [name for name in answer.columns if _says_something(name, rows)], as_json)
+        emit(rows, answer.table_columns(), as_json)
         for text in answer.notes():
             say(text)
 
@@ -300,19 +300,12 @@ def command(question: Question[Any, Any]) -> Callable[..., None]:
     return verb(run)
 
 
-def _says_something(name: str, rows: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether a column has values, and not the same text in all of several rows."""
-    values = {row.get(name) for row in rows}
-    same = len(rows) > 1 and len(values) == 1 and isinstance(next(iter(values)), str)
-    return values != {None} and not same
-
-
 def _option(parameter: Parameter) -> inspect.Parameter:
     """The argument or option of a command for a value of a spec."""
     field = parameter.field
     kind: Any = list[parameter.type] if parameter.many else parameter.type  # type: ignore[name-defined]
     text = parameter.meaning
-    bounds = {"min": field.ge, "max": field.le}
+    bounds: Any = {"min": field.ge, "max": field.le}
     info: Any
     default: Any = inspect.Parameter.empty
     if parameter.required:

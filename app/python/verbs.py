@@ -176,8 +176,8 @@ def search(
 
     models = _several(encoders)
     names = [model.name if is_encoder(model) else text(model, "encoder") for model in models]
-    named = isinstance(data, str)
-    spec = SearchSpec(_texts(queries, "queries"), data if named else "", names, **options)
+    named = data if isinstance(data, str) else ""
+    spec = SearchSpec(_texts(queries, "queries"), named, names, **options)
     if named and not any(is_encoder(model) for model in models):
         return SEARCH.last(own(workspace), spec, performed(own(workspace), move))
     if not spec.is_near or spec.only:
@@ -186,7 +186,7 @@ def search(
             "Name the data set and the encoders, or search by meaning or examples.",
             code="conflict",
         )
-    sentences = own(workspace).catalog.sentences(data)[0] if named else texts(data, "data")
+    sentences = own(workspace).catalog.sentences(named)[0] if named else texts(data, "data")
     opened = [model if is_encoder(model) else load(model) for model in models]
     return SearchAnswer(spec, [among(model, sentences, spec) for model in opened])
 

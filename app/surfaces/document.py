@@ -101,12 +101,12 @@ def _status(block: Nothing | Progress | Problem | None) -> str:
     match block:
         case Problem():
             return parts.problem(block.error)
-        case Progress(run=None):
+        case Progress() if block.run is not None:
+            return progress.card(block.run)
+        case Progress():
             bar = parts.progress_bar(None, block.text)
             text = str(Markup('<p class="t-muted">{}</p>').format(block.text))
             return f'<div class="t-run">{text}{bar}</div>'
-        case Progress():
-            return progress.card(block.run)
         case Nothing():
             return Markup('<div class="t-notice"><p><strong>{}</strong></p><p>{}</p></div>').format(
                 block.title, block.hint

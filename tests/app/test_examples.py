@@ -31,6 +31,7 @@ from theodolite.app.pages.map.job import MapJob
 from theodolite.app.pages.overview import views as overview
 from theodolite.app.pages.search import example as search
 from theodolite.app.pages.search import service as searching
+from theodolite.app.pages.search.answer import SearchSpec
 from theodolite.app.pages.spaces.service import SpacesJob
 from theodolite.app.pages.trainings import service as trainings
 from theodolite.app.workspace import STARTER_ENCODERS, Workspace
@@ -106,15 +107,15 @@ def test_a_geometry_that_ships_is_the_one_measured_here(fresh):
 
 def test_the_query_of_search_is_answered_by_each_encoder_that_ships(fresh):
     """As the search itself answers it; nothing for another question, encoder or collection."""
-    usual = searching.spec([search.QUERY], encoders=STARTER_ENCODERS)
+    usual = SearchSpec((search.QUERY,), encoders=STARTER_ENCODERS)
     found = search.known(fresh, usual)
     assert list(found) == list(STARTER_ENCODERS)
-    hits = searching.nearest(fresh, "random:256", usual.collection, [search.QUERY], usual.k)
+    hits = searching.nearest(fresh, "random:256", usual.data, [search.QUERY], usual.k)
     assert [hit.sentence for hit in found["random:256"][0]] == [hit.sentence for hit in hits[0]]
     for other in (
         replace(usual, k=3),
         replace(usual, queries=("rain",)),
-        replace(usual, collection="starter-pairs"),
+        replace(usual, data="starter-pairs"),
         replace(usual, encoders=("random:64",)),
     ):
         assert search.known(fresh, other) == {}

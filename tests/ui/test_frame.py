@@ -214,7 +214,7 @@ def test_arrow_keys_move_the_choice(visit):
 
     The first is one that the address alone has chosen: it stands there when the page is filled.
     """
-    page, group = visit.open("search?mode=pattern"), visit.page.locator("#mode")
+    page, group = visit.open("search?by=pattern"), visit.page.locator("#by")
     page.locator("[aria-controls=more]").click()
     expect(group.locator("[value=pattern]")).to_be_checked()
     expect(group).to_have_attribute("role", "radiogroup")
@@ -225,7 +225,7 @@ def test_arrow_keys_move_the_choice(visit):
         expect(group.locator(f"[value='{value}']")).to_be_checked()
         expect(group.locator(f"[value='{value}']")).to_be_focused()
     expect(page.locator("#encoders")).to_be_hidden()
-    address_of(page, "mode=words")
+    address_of(page, "by=words")
     page.keyboard.press("ArrowLeft")
     expect(group.locator("[value=examples]")).to_be_checked()
     page.keyboard.press("Tab")

@@ -88,7 +88,7 @@ def test_uploads_stay_text_and_large_ones_are_encoded_in_the_background(visit, w
 
 def test_words_patterns_and_marks_in_the_box(visit):
     """Words are marked where they stand; signs in the box say how it is meant."""
-    page = visit.open("search?mode=words&q=%22on the%22&k=2")
+    page = visit.open("search?by=words&q=%22on the%22&k=2")
     mark = page.locator("#hits mark").first
     expect(mark).to_have_text("on the", ignore_case=True)
     expect(page.locator("#encoders")).to_be_hidden()
@@ -100,11 +100,11 @@ def test_words_patterns_and_marks_in_the_box(visit):
 
 
 def test_by_example_and_above_a_cosine(visit):
-    """`more like this` asks by example; what no sentence reaches is said."""
+    """`similar to this` asks by example; what no sentence reaches is said."""
     page = visit.open("search?encoder=random:256&in=starter-pairs&q=The train is late&k=4")
     hits = page.locator("#hits li")
     text = hits.first.locator("p").inner_text()
-    hits.first.get_by_role("link", name="more like this").click()
+    hits.first.get_by_role("link", name="similar to this").click()
     expect(page.locator("#hits h2")).to_have_text("Like 1 example")
     expect(hits).to_have_count(4)
     assert text not in page.locator("#hits li p").all_inner_texts()

@@ -32,7 +32,7 @@ class SearchSpec(Spec):
     """
 
     queries: Annotated[
-        tuple[str, ...],
+        Sequence[str],
         Field("Query", "What to look for: texts, examples, words or patterns.", key="q"),
     ]
     data: Annotated[
@@ -46,7 +46,7 @@ class SearchSpec(Spec):
         ),
     ] = "starter-topics"
     encoders: Annotated[
-        tuple[str, ...],
+        Sequence[str],
         Field(
             "Encoders",
             "Spec string of an encoder.",
@@ -60,11 +60,11 @@ class SearchSpec(Spec):
     ] = 10
     by: Annotated[str, Field("Search by", "How queries are read.", choices=MODES)] = "meaning"
     unlike: Annotated[
-        tuple[str, ...],
+        Sequence[str],
         Field("Unlike these", "A sentence to be unlike; the queries become examples."),
     ] = ()
     least: Annotated[float | None, Field("Minimum cosine", ge=-1, le=1)] = None
-    only: Annotated[tuple[str, ...], Field("Filter by label", "As in 'label: sport'.")] = ()
+    only: Annotated[Sequence[str], Field("Filter by label", "As in 'label: sport'.")] = ()
     index: Annotated[
         bool,
         Field("Index", "First build an index of a large collection, for this and later searches."),
@@ -127,7 +127,7 @@ class SearchAnswer(Answer):
     is_empty: bool = False
 
     @property
-    def queries(self) -> tuple[str, ...]:
+    def queries(self) -> Sequence[str]:
         """The queries that have a list of hits each; examples have one together."""
         together = self.spec.by == "examples"
         return (" · ".join(self.spec.queries),) if together else self.spec.queries
@@ -152,6 +152,10 @@ class SearchAnswer(Answer):
             for query, hits in zip(self.queries, lists, strict=False)
             for rank, hit in enumerate(hits, 1)
         ]
+
+    def table_columns(self) -> list[str]:
+        """Without the query if there is only one."""
+        return super().table_columns()[len(self.queries) == 1 :]
 
     def blocks(self) -> list[Block]:
         """The hits, side by side."""
@@ -182,9 +186,9 @@ class SearchAnswer(Answer):
     def _links(self, sentence: str) -> list[Link]:
         like, unlike = self.spec.queries, self.spec.unlike
         if self.spec.by != "examples":
-            return [self.spec.link("more like this", [sentence], ())]
+            return [self.spec.link("similar to this", [sentence], ())]
         return [
-            self.spec.link("more like this", [*like, sentence], unlike),
+            self.spec.link("similar to this", [*like, sentence], unlike),
             self.spec.link("less like this", like, [*unlike, sentence]),
         ]
 

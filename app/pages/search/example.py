@@ -29,7 +29,7 @@ def make(workspace: Workspace) -> None:
 def known(workspace: Workspace, spec: SearchSpec) -> dict[str, list[list[Hit]]]:
     """Encoder -> its shipped hits for exactly this search; empty if none ship."""
     example = shipped.read("search")
-    if example is None or spec != SearchSpec((QUERY,), encoders=spec.encoders):
+    if not spec.is_near or example is None or spec != SearchSpec((QUERY,), encoders=spec.encoders):
         return {}
     mine = [name for name in spec.encoders if example.is_of(workspace, name)]
     sentences = workspace.catalog.sentences(spec.data)[0] if mine else []

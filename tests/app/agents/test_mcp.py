@@ -14,6 +14,7 @@ from tests.errors import refused
 from tests.fakes.results import invent
 from theodolite.app.agents.allowed import Allowed
 from theodolite.app.agents.tools import MAX_ENCODERS, Tools
+from theodolite.app.pages.search.answer import SEARCH
 from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
 
@@ -114,10 +115,11 @@ def test_what_is_too_much_is_refused(workspace: Workspace) -> None:
     tools = Tools(workspace, Allowed(workspace))
     with refused("too-large", 8):
         tools.compare([f"random:{n}" for n in range(2, MAX_ENCODERS + 3)])
+    search = tools.ask(SEARCH)
     with refused("too-large", "2,000"):
-        tools.search(["x" * 2001])
-    with refused("too-large", 100):
-        tools.search(["x"], k=101)
+        search(queries=["x" * 2001])
+    with refused("too-large", 8):
+        search(queries=["x"], encoders=["minilm"] * 9)
     with refused("too-large", 10):
         tools.decode(["x"] * 11)
     with pytest.raises(UserError, match=r"not fetched|no data set"):

@@ -13,7 +13,7 @@ export function mount({ element, props, watch }) {
     el("button", { type: "button", class: "t-button" }, "Pick one"));
   const about = el("p", { class: "t-muted" }), area = el("div", { "aria-live": "polite" });
   element.replaceChildren(form, about, area);
-  const ui = { box, area, turn: 0, collection: null, links: (index, sentence) => [["more like this", linkTo(ui, index, sentence)]] };
+  const ui = { box, area, turn: 0, collection: null, links: (index, sentence) => [["similar to this", linkTo(ui, index, sentence)]] };
   ui.hits = hitsIn(area, props.palette);
   const opened = () => {
     if (!props.value) return;

@@ -19,9 +19,10 @@ from theodolite.app import cli
 from theodolite.app.pages.search import filters, indexes, searchable
 from theodolite.app.pages.search import job as search_job
 from theodolite.app.pages.search import service as retrieval
-from theodolite.app.pages.search import views as search_columns
+from theodolite.app.pages.search.answer import SEARCH, SearchAnswer, SearchSpec, answer
 from theodolite.app.pages.search.job import IndexJob
-from theodolite.app.pages.search.service import Limits, SearchSpec
+from theodolite.app.pages.search.service import Limits
+from theodolite.app.surfaces import web
 from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
 from theodolite.engine.search import ann_index
@@ -129,8 +130,20 @@ def test_properties_are_labels_splits_and_parts(workspace: Workspace) -> None:
 
 def asked(**other: Any) -> SearchSpec:
     """A question on the starter topics."""
-    usual = {"queries": ["rain"], "collection": TOPICS, "k": 5, "encoders": [A]}
-    return retrieval.spec(**(usual | other))
+    usual = {"queries": ["rain"], "data": TOPICS, "k": 5, "encoders": [A]}
+    return SearchSpec(**(usual | other))
+
+
+def last(workspace: Workspace, *, start: bool = False, **other: Any) -> SearchAnswer:
+    """The whole answer; what has to be encoded is left, or queued."""
+
+    def do(job: Any) -> bool:
+        if start:
+            search_job.start(workspace, job)
+        return False
+
+    *_, whole = answer(workspace, asked(**other), do)
+    return whole
 
 
 def test_what_cannot_be_searched_is_an_error_of_the_page(
@@ -138,9 +151,9 @@ def test_what_cannot_be_searched_is_an_error_of_the_page(
 ) -> None:
     """A label that no sentence has, in a link; a pattern that takes too long is stopped."""
     monkeypatch.setattr("theodolite.engine.search.regex.SECONDS", 0.3)
-    for other in ({"only": ("label: no such",)}, {"mode": "pattern", "queries": [r"(.*.*.*)*~"]}):
+    for other in ({"only": ("label: no such",)}, {"by": "pattern", "queries": [r"(.*.*.*)*~"]}):
         with pytest.raises(UserError):
-            list(search_columns.answer(workspace, asked(**other), start=False))
+            last(workspace, **other)
 
 
 @pytest.fixture
@@ -155,8 +168,8 @@ def large(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Workspace:
 
 def shown(workspace: Workspace, *, start: bool = False, **other: Any) -> str:
     """The columns as they stand in the end."""
-    *_, last = search_columns.answer(workspace, asked(**other), start=start)
-    return str(last["hits"])
+    (piece,) = json.loads(web.value(last(workspace, start=start, **other).blocks()))
+    return str(piece["props"]["value"])
 
 
 def runs_of(workspace: Workspace, encoder: str) -> list[str]:
@@ -202,9 +215,11 @@ def test_an_index_is_made_behind_a_large_collection_that_is_asked_often(large: W
     name = "random:41"
     large.load(name).encode(topics(large))
     for n in range(5):
-        assert '"index":' in shown(large, start=n > 1, encoders=(name,))
+        assert '"index":' in shown(large, encoders=(name,))
+        if n > 1:
+            search_job.count_search(large, name, TOPICS)
         assert runs_of(large, name) == (["index"] if n > 3 else [])
-    assert '"index":' in shown(large, start=True, encoders=(name,))
+    search_job.count_search(large, name, TOPICS)
     assert runs_of(large, name) == ["index"]
 
 
@@ -223,9 +238,8 @@ def test_a_command_filters_and_searches_by_example_as_the_page_does(workspace: W
     """One spec for both: the same sentences, and the same words for what cannot be."""
     data = workspace.catalog.load(TOPICS)
     only = f"label: {data.labels[0]}"  # type: ignore[union-attr]
-    spec = asked(mode="examples", only=[only], unlike=["sun"])
-    opened = searchable.open_collection(workspace, A, TOPICS)
-    (expected,) = retrieval.hits_in(opened, spec, retrieval.limits_of(workspace, spec))
+    spec = asked(by="examples", only=[only], unlike=["sun"])
+    (expected,) = SEARCH.last(workspace, spec, lambda job: False).hits[A]
     arguments = [
         "search",
         "rain",
@@ -245,7 +259,7 @@ def test_a_command_filters_and_searches_by_example_as_the_page_does(workspace: W
     found = [json.loads(line)["sentence"] for line in result.stdout.splitlines()]
     assert found == [hit.sentence for hit in expected] and len(found) == 5
     with refused("unknown", "sound"):
-        retrieval.spec(["rain"], mode="sound")
+        SearchSpec(["rain"], by="sound")
 
 
 @pytest.mark.parametrize("spec", ["random:42", "random:43 | normalise", "random:44 + random:45"])

@@ -91,9 +91,9 @@ def test_nothing_is_kept_of_what_is_typed(stranger: httpx.Client, store: Path) -
         "a-tab",
         "search-button",
         query=TYPED,
-        collection="starter-pairs",
+        data="starter-pairs",
         encoders=[LISTED],
-        mode="meaning",
+        by="meaning",
         k=3,
     )
     assert "t-notice" not in stream
