@@ -16,7 +16,6 @@ VERBS = {
     "board.page": "board.command.board",
     "fair.page": "fair.command.fair",
     "judge.page": "judge.command.start_session",
-    "search.page": "search.command.search",
     "map.page": "map.command.project",
     "spaces.page": "spaces.command.spaces",
     "geometry.page": "geometry.command.geometry",
