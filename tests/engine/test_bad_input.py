@@ -183,8 +183,7 @@ class Zeros(HashEncoder):
     def encode(self, sentences: Sequence[str], progress: Progress | None = None) -> np.ndarray:
         """Return float32 (n, dim) with rows of zeros."""
         vectors = super().encode(sentences, progress)
-        zero = [self._every or s[-1] in "02468" for s in sentences]
-        vectors[np.array(zero)] = 0.0
+        vectors[np.array([self._every or s[-1] in "02468" for s in sentences])] = 0.0
         return vectors
 
 
@@ -243,8 +242,14 @@ def test_a_dimension_that_changes_between_calls(folder: Path) -> None:
 
 def test_an_encoder_that_fails_fails_its_task_alone(folder: Path) -> None:
     """Another encoder measures the same tasks after it."""
-    for result in evaluate(BrokenEncoder(), [GOOD, "StarterSTS"], data=Catalog(folder)):
-        assert result.error == "RuntimeError: CUDA error: device-side assert triggered"
-        assert (bool(result.hint), result.scores) == (True, ())
+    broken = BrokenEncoder()
+
+    def batcher(params: object, batch: list[list[str]]) -> np.ndarray:
+        return broken.encode(batch) if len(batch) > 3 else np.ones((len(batch), 2))
+
+    for encoder in (broken, FunctionEncoder(None, batcher)):
+        for result in evaluate(encoder, [GOOD, "StarterSTS"], data=Catalog(folder)):
+            assert result.error == "RuntimeError: CUDA error: device-side assert triggered"
+            assert (bool(result.hint), result.scores) == (True, ())
     good = list(evaluate(HashEncoder(), [GOOD, "StarterSTS"], data=Catalog(folder)))
     assert [r.error for r in good] == [None, None]

@@ -230,8 +230,7 @@ def test_similarities_side_by_side(
     golden = reference["znorm_stsb"]["test"]
     for ours, theirs in (("", "without"), ("znorm_", "with_ddof0")):
         for name in ("pearson", "spearman"):
-            expected = pytest.approx(100 * golden[theirs][name], abs=1e-4)
-            assert found[ours + name] == expected
+            assert found[ours + name] == pytest.approx(100 * golden[theirs][name], abs=1e-4)
     learned = reference["relatedness_learned"]["original"]["STSBenchmark"]["1111"]
     assert_learned(found, learned, "learned_")
     assert (result.main.metric, result.main.split) == ("spearman", "test")

@@ -94,8 +94,7 @@ def test_vectors_beyond_the_limit_are_never_in_memory_together(
     assert result.error is None, result.error
     assert result.main.score == pytest.approx(100)
     assert len(seen) > 30
-    vectors = 4 * encoder.dim * 30_000
-    assert max(seen) < vectors / 3
+    assert max(seen) < 4 * encoder.dim * 30_000 / 3
 
 
 @pytest.mark.long

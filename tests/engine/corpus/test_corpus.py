@@ -59,8 +59,7 @@ def encoded(folder: Path, *files: Path, rows: int = 4, **form: str) -> Cut:
 def test_every_format_is_read_row_by_row(name, tmp_path):
     """Empty sentences too: row i of the corpus is row i of the file."""
     FORMATS[name](tmp_path / name)
-    column = None if ".txt" in name else "text"
-    assert list(texts_of(tmp_path / name, column)) == SENTENCES
+    assert list(texts_of(tmp_path / name, None if ".txt" in name else "text")) == SENTENCES
 
 
 def test_a_sentence_of_a_table_stays_on_one_line(tmp_path):
@@ -190,8 +189,7 @@ def test_the_folder_is_an_encoder_for_its_sentences(form, tmp_path):
     encoded(out, text(tmp_path), **form)
     encoder = load(f"vectors:{out}")
     rows = encoder.encode(["中文", "A cat.", " A   cat. ", ""])
-    expected = load("random:8").encode(["中文", "A cat.", "A cat.", ""])
-    np.testing.assert_array_equal(rows, expected)
+    np.testing.assert_array_equal(rows, load("random:8").encode(["中文", "A cat.", "A cat.", ""]))
     assert encoder.encode([]).shape == (0, 8)
     assert lacking(f"vectors:{out}", ["A cat.", "A bird."]) == ["A bird."]
     with refused("missing", "1 of 2 sentences"):

@@ -48,8 +48,7 @@ def test_the_third_file_holds_the_judgements_whatever_it_is_called() -> None:
     texts = {name: raw for name, raw in BEIR.items() if "qrels" not in name}
     for names, judged in ((["dev.tsv"], ["test"]), (["dev.tsv", "test.tsv"], ["dev", "test"])):
         raw = zipped(texts | dict.fromkeys(names, BEIR["qrels/test.tsv"]))
-        found = read(raw, "x.zip", RETRIEVAL).judgements
-        assert found == dict.fromkeys(judged, JUDGED["test"])
+        assert read(raw, "x.zip", RETRIEVAL).judgements == dict.fromkeys(judged, JUDGED["test"])
 
 
 def test_two_files_of_lines_are_parallel() -> None:

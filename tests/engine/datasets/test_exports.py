@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -49,6 +50,11 @@ def values(table: pd.DataFrame, orient: str, name: str = "x.json", **options: ob
     return name, table.to_json(orient=orient, **options).encode()
 
 
+def packed(written: Written) -> Written:
+    """As gzip leaves it."""
+    return f"{written[0]}.gz", gzip.compress(written[1])
+
+
 def excel(table: pd.DataFrame, lines: str = "\r\n", **options: object) -> str:
     """What Excel writes in Europe, as text."""
     return table.to_csv(index=False, sep=";", decimal=",", lineterminator=lines, **options)
@@ -59,7 +65,7 @@ def shuffled(table: pd.DataFrame) -> pd.DataFrame:
     return table.set_axis([53, 7, 11, 0, 2, 90])
 
 
-PLAIN = PAIRS.replace({r'[\t"]': " "}, regex=True)
+HASH = read(text(PAIRS)[1], "x.csv", preview(text(PAIRS)[1], "x.csv").mapping).hash
 AS_PAIRS: dict[str, Callable[[], Written]] = {
     "comma": lambda: text(PAIRS),
     "semicolon": lambda: text(PAIRS, sep=";"),
@@ -114,6 +120,10 @@ AS_PAIRS: dict[str, Callable[[], Written]] = {
             for row in [PAIRS.columns, *PAIRS.itertuples(index=False)]
         ).encode(),
     ),
+    "comma, packed": lambda: packed(text(PAIRS)),
+    "json lines": lambda: values(PAIRS, "records", "x.jsonl", lines=True),
+    "json lines, packed": lambda: packed(values(PAIRS, "records", "x.jsonl", lines=True)),
+    "parquet": lambda: ("X.PARQUET", PAIRS.to_parquet()),
     "json table": lambda: values(PAIRS, "table"),
     "json values": lambda: values(PAIRS, "values"),
     "json lists": lambda: ("x.json", json.dumps(PAIRS.to_dict("list")).encode()),
@@ -133,7 +143,10 @@ AS_PAIRS: dict[str, Callable[[], Written]] = {
 
 @pytest.mark.parametrize("made", AS_PAIRS.values(), ids=AS_PAIRS)
 def test_pairs_come_out_as_they_went_in(made: Callable[[], Written], tmp_path: Path) -> None:
-    """Left, right and score, by the guesses of the preview, in an upload and in training."""
+    """Left, right and score, by the guesses of the preview, in an upload and in training.
+
+    The hash is that of the content, not of the bytes, which may be in memory or in a file.
+    """
     filename, raw = made()
     look = preview(raw, filename)
     data = read(raw, filename, look.mapping)
@@ -143,11 +156,11 @@ def test_pairs_come_out_as_they_went_in(made: Callable[[], Written], tmp_path: P
 
     part = data.parts["all"]
     assert (look.kind, look.n_rows, look.problems) == ("pairs", 6, [])
-    assert (list(part.left), list(part.right)) == (list(PAIRS.satz1), list(PAIRS.satz2))
-    assert part.gold.tolist() == PAIRS.wertung.tolist()
-    assert [tuple(row.cells) for row in file.rows() if row.cells] == list(
-        zip(PAIRS.satz1, PAIRS.satz2, strict=True)
-    )
+    assert list(zip(part.left, part.right, part.gold, strict=True)) == [
+        *PAIRS.itertuples(False, None)
+    ]
+    assert [row.cells for row in file.rows() if row.cells] == PAIRS.iloc[:, :2].to_numpy().tolist()
+    assert data.hash == HASH == read(tmp_path / filename, filename, look.mapping).hash
 
 
 AS_LABELS: dict[str, Callable[[], Written]] = {

@@ -165,8 +165,7 @@ def take_in(name: str, raw: bytes) -> str:
             seen.append(str(error))
             continue
         seen.append(repr(look))
-        text = json.dumps([look.columns, look.rows, look.guesses, look.problems])
-        json.loads(text.encode())
+        json.loads(json.dumps([look.columns, look.rows, look.guesses, look.problems]).encode())
         assert sum(map(len, look.problems)) < 5000
         for mapping in _mappings(look):
             try:

@@ -44,8 +44,7 @@ def test_splits_are_what_pandas_reads(
     header: int | None,
 ) -> None:
     """An independent reader, told not to interpret quotes, gives the same rows."""
-    data = Catalog(data_root).load(name)
-    for part, stem in zip(data.parts.values(), stems, strict=True):
+    for part, stem in zip(Catalog(data_root).load(name).parts.values(), stems, strict=True):
         table = pd.read_csv(
             data_root / "senteval" / "downstream" / file.format(stem),
             sep="\t",

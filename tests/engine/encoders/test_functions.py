@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from tests.errors import refused
 from theodolite.engine import evaluate, load
 from theodolite.engine.encoders.functions import FunctionEncoder, dotdict
 
@@ -42,24 +41,6 @@ def test_distinct_sentences_are_sent_once_and_sorted_by_length():
     assert sent == [[["a"], ["a", "b"]], [["a", "b", "c"]]]
     assert (len(prepared), done[-1]) == (4, (4, 4))
     assert encoder.encode([]).shape == (0, 1)
-
-
-def test_an_error_in_a_function_is_an_error_result():
-    """The other tasks go on."""
-
-    def fails(params, batch):
-        if len(batch) > 3:
-            raise RuntimeError("out of memory")
-        return np.ones((len(batch), 2))
-
-    (result,) = evaluate(FunctionEncoder(None, fails), "StarterSTS")
-    assert "out of memory" in result.error
-
-
-def test_no_matrix_is_refused():
-    """With the shape that came and the one expected."""
-    with refused("mismatch", "(3,)", "3 sentences"):
-        FunctionEncoder(None, lambda params, batch: np.ones(len(batch))).encode(["a", "b", "c"])
 
 
 def test_its_vectors_become_an_encoder_of_the_app(tmp_path):

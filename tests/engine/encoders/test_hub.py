@@ -70,8 +70,7 @@ def test_models_revisions_and_no_network(root, tmp_path):
     assert sum(r.endswith("model.safetensors") for r in requests) == 2
 
     # The server is gone: what was downloaded works, what was not gets a sentence.
-    gone = hub.environment(cache)
-    again, missing = run(gone, name, "hf:princeton/other")
+    again, missing = run(hub.environment(cache), name, "hf:princeton/other")
     assert again["fingerprint"] == first["fingerprint"] and again["before"]
     assert "cannot be reached" in missing["message"] and "dir:FOLDER" in missing["hint"]
 

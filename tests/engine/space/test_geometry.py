@@ -181,7 +181,7 @@ def test_no_hubs_where_all_are_alike() -> None:
 
 
 @pytest.mark.data
-@pytest.mark.parametrize("split", ["test", "all"])
+@pytest.mark.parametrize("split", ["train", "dev", "test", "all"])
 def test_the_golden_figures_of_sts_b(data_root: Path, golden: Path, split: str) -> None:
     """Alignment, uniformity and singular values of the static encoder, to 1e-6 relative.
 

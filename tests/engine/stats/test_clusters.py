@@ -107,8 +107,7 @@ def test_all_pairs_by_cluster_are_the_pairs_one_by_one() -> None:
 )
 def test_what_numbers_no_clusters_is_left_alone(codes: np.ndarray) -> None:
     """From a store of another's making: as if the examples were independent."""
-    values = {"correct": np.ones(4, bool), "cluster": codes}
-    assert main_sample(values, {}).clusters is None
+    assert main_sample({"correct": np.ones(4, bool), "cluster": codes}, {}).clusters is None
 
 
 def test_two_encoders_are_drawn_by_the_same_clusters() -> None:

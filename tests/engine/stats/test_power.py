@@ -86,7 +86,6 @@ def test_what_is_promised_comes_true() -> None:
     In full: `benchmarks.choosing`.
     """
     rng = np.random.default_rng(2026)
-    drawn = [promised(rng, 5.0) for _ in range(300)]
-    held = [kept for named, kept in drawn if named]
+    held = [kept for named, kept in [promised(rng, 5.0) for _ in range(300)] if named]
     assert len(held) > 20
     assert 0.65 <= np.mean(held) <= 0.9

@@ -57,8 +57,7 @@ def test_a_column_names_the_clusters() -> None:
     """Sentences of one author belong together; those of none are on their own."""
     data = labelled([f"author {i // 4}" for i in range(36)] + [""] * 4)
     found = result(data, "upload:mine/classify")
-    expected = [i // 4 for i in range(36)] + [9, 10, 11, 12]
-    assert found.examples["cluster"].tolist() == expected
+    assert found.examples["cluster"].tolist() == [*np.repeat(range(9), 4), 9, 10, 11, 12]
     assert found.details["dependent"] == {"by": "column", "n": 13, "largest": 4, "ways": 1}
     assert main_sample(found.examples, found.details).clusters is not None
     # Other clusters are other data, and without any nothing changes.

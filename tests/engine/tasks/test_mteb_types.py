@@ -342,8 +342,7 @@ def test_bitext() -> None:
     parts = {
         name: ParallelPart.aligned(left[:n], right[:n]) for name, n in (("dev", 9), ("test", 250))
     }
-    data = Parallel("x", parts, ("a", "b"))
-    assert_same(measured("bitext", data, model), found, 4, "f1")
+    assert_same(measured("bitext", Parallel("x", parts, ("a", "b")), model), found, 4, "f1")
 
 
 def test_bitext_among_sentences_without_a_translation() -> None:

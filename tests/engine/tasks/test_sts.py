@@ -101,8 +101,7 @@ def test_splits_are_scored_apart_and_test_is_the_main_one() -> None:
 
 @pytest.mark.parametrize("sizes", [{"all": 30}, {"train": 20, "dev": 10}])
 def test_without_a_test_split_everything_is_the_main_score(sizes: dict[str, int]) -> None:
-    measured = sts.measure(*drawn("splits", sizes))
-    (main,) = (s for s in measured.scores if s.main)
+    (main,) = (s for s in sts.measure(*drawn("splits", sizes)).scores if s.main)
     assert (main.split, main.metric, main.n) == ("all", "spearman", 30)
 
 

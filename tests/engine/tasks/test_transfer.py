@@ -10,7 +10,7 @@ import pytest
 
 from tests.errors import refused
 from tests.fakes import folder
-from tests.fakes.encoders import HashEncoder, NaNEncoder
+from tests.fakes.encoders import HashEncoder
 from theodolite.engine import evaluate
 from theodolite.engine.classifiers import validation
 from theodolite.engine.classifiers.features import Features
@@ -19,7 +19,6 @@ from theodolite.engine.datasets import LabelledPairs, LabelledSentences
 from theodolite.engine.datasets.types import PairPart, ScoredPairs
 from theodolite.engine.errors import Code
 from theodolite.engine.progress import nobody
-from theodolite.engine.results import Result
 from theodolite.engine.tasks import relatedness, transfer
 
 QUICK = SolverSetting(
@@ -137,8 +136,7 @@ def test_the_smallest_set_that_folds_leave_something_of(choose_znorm: bool) -> N
     setting = replace(QUICK, choose_znorm=choose_znorm)
     labels = ["x", "y"] * 15
     data = LabelledSentences("mine", [f"s {i}" for i in range(30)], labels, [])
-    found = transfer.measure(data, separated(labels), setting, 1, nobody)
-    assert found.scores[0].score == 100
+    assert transfer.measure(data, separated(labels), setting, 1, nobody).scores[0].score == 100
     fewer = replace(data, sentences=data.sentences[:28], labels=labels[:28])
     with refused("too-few", "18 examples"):
         transfer.measure(fewer, separated(labels[:28]), setting, 1, nobody)
@@ -160,33 +158,6 @@ def test_relatedness_needs_splits_and_different_vectors() -> None:
     assert (counted.rows, counted.fit_rows, counted.fits, counted.width) == (9, 3, 1, 2)
 
 
-BAD = {
-    "downstream/CR/custrev.pos": "pos one\npos two\n",
-    "downstream/CR/custrev.neg": "neg one\nneg two\n",
-    "probing/past_present.txt": "tr\tPAST\ta b\nva\tPAST\tc\nxx\tPRES\td\n",
-    "probing/tree_depth.txt": "tr\t5\ta b\ntr\t6\tb\nva\t5\tc\nte\t9\td\n",
-}
-
-
-def test_a_bad_task_is_a_result_and_the_others_go_on(tmp_path: Path) -> None:
-    """Each says what is wrong, where; the good task between them is measured."""
-    names = ["CR", "Tense", "MR", "Depth", "STS12", "STSBenchmark"]
-    root = folder.files(folder.write(tmp_path), BAD)
-    results: dict[str, Result] = {
-        r.task: r for r in evaluate(HashEncoder(), names, protocol="senteval", data=root)
-    }
-    assert list(results) == names
-    errors = {name: r.error for name, r in results.items() if r.error}
-    assert list(errors) == ["CR", "Tense", "Depth", "STS12", "STSBenchmark"]
-    assert "2 training examples" in errors["CR"]
-    assert "probing/past_present.txt, line 3 begins with 'xx'" in errors["Tense"]
-    assert "the label '9'" in errors["Depth"]
-    assert "senteval" in errors["STS12"]
-    assert (results["MR"].main.n, results["MR"].protocol) == (80, "senteval")
-    (nan,) = evaluate(NaNEncoder(), ["MR"], protocol="senteval", data=tmp_path)
-    assert "NaN" in str(nan.error)
-
-
 @pytest.mark.parametrize("protocol", ["senteval", "pitfalls", "pitfalls-mlp"])
 def test_progress_goes_on_while_classifiers_are_trained(tmp_path: Path, protocol: str) -> None:
     """Encoding is the first half; no share is less than the one before, and the last one is all."""
@@ -198,7 +169,7 @@ def test_progress_goes_on_while_classifiers_are_trained(tmp_path: Path, protocol
         data=folder.write(tmp_path),
         progress=lambda *at: progress.append(at),
     )
-    assert result.error is None
+    assert (result.error, result.main.n, result.protocol) == (None, 80, protocol)
     shares = [done / total for done, total in progress]
     assert shares == sorted(shares)
     assert (shares[0], shares[-1]) == (0, 1)
