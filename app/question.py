@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from inspect import cleandoc
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
-from theodolite.app.blocks import Block, Finding, Problem
+from theodolite.app.blocks import Block, Finding, Problem, Progress
 from theodolite.app.jobs.job import Job
-from theodolite.app.spec import Spec
+from theodolite.app.spec import Spec, parameters
 from theodolite.app.surfaces import document
 
 if TYPE_CHECKING:
@@ -62,6 +62,11 @@ class Answer:
     def problems(self) -> list[Problem]:
         """Why parts of it are missing."""
         return [block for block in self.blocks() if isinstance(block, Problem)]
+
+    @property
+    def waits(self) -> bool:
+        """Whether a run is under way for some of it."""
+        return any(isinstance(block, Progress) for block in self.blocks())
 
     def complete(self: A) -> A:
         """The answer itself; raises the first of its problems."""
@@ -113,6 +118,22 @@ class Question(Generic[S, A]):
         """What it does, in paragraphs of a line each; the first is its summary."""
         paragraphs = cleandoc(self.spec.__doc__ or "").split("\n\n")
         return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
+
+    def command(self, spec: S) -> list[str]:
+        """The words of the command that asks it, without `theodolite`."""
+        words = [self.name]
+        for parameter in parameters(self.spec):
+            value = getattr(spec, parameter.name)
+            if value == parameter.default:
+                continue
+            each = value if parameter.many else [value]
+            if parameter.required:
+                words += map(str, each)
+            elif parameter.type is bool:
+                words.append(parameter.flags[0])
+            else:
+                words += [word for one in each for word in (parameter.flags[0], str(one))]
+        return words
 
     def last(self, workspace: Workspace, spec: S, do: Do) -> A:
         """The whole answer; raises the first problem of it."""

@@ -79,6 +79,11 @@ class Parameter:
         return self.field.key or self.name
 
     @property
+    def flags(self) -> tuple[str, ...]:
+        """Its spelling on the command line."""
+        return self.field.flags or (f"--{self.name.replace('_', '-')}",)
+
+    @property
     def meaning(self) -> str:
         """What it means and may be, in a sentence or two."""
         choices = self.field.choices

@@ -33,7 +33,7 @@ from rich.table import Table
 from rich.text import Text
 
 from theodolite.app import formats
-from theodolite.app.spec import Parameter, parameters
+from theodolite.app.spec import Parameter, Spec, parameters
 from theodolite.app.workspace import Workspace, default_data, default_store
 from theodolite.engine.errors import UserError
 
@@ -257,14 +257,13 @@ def verb(command: Callable[..., R]) -> Callable[..., R]:
     return plain_errors(opened)
 
 
-_GIVEN = "given_"
-"""Before the names of a question's values, which may be those of other options."""
-
-
 def command(question: Question[Any, Any]) -> Callable[..., None]:
     """Make the command of a question: an argument or an option for each value of its spec."""
 
-    def run(workspace: Workspace, as_json: bool = False, queue: bool = False, **given: Any) -> None:
+    @takes_spec(question)
+    def run(
+        workspace: Workspace, spec: Spec, queue: QueueOption = False, as_json: JsonOption = False
+    ) -> None:
         def do(job: Job) -> bool:
             if queue:
                 from theodolite.app.jobs import submit
@@ -274,8 +273,7 @@ def command(question: Question[Any, Any]) -> Callable[..., None]:
                 do_here(workspace, job)
             return not queue
 
-        values = {name.removeprefix(_GIVEN): value for name, value in given.items()}
-        *_, answer = question.answer(workspace, question.spec(**values), do)
+        *_, answer = question.answer(workspace, spec, do)
         rows = answer.complete().rows()
         if queue and not rows:
             return
@@ -283,21 +281,27 @@ def command(question: Question[Any, Any]) -> Callable[..., None]:
         for text in answer.notes():
             say(text)
 
-    own = [_option(parameter) for parameter in parameters(question.spec)]
     run.__name__ = question.name
     run.__doc__ = "\n\n".join(
         [question.about, *(f"theodolite {line}" for line in question.examples)]
     )
-    kind = inspect.Parameter.KEYWORD_ONLY
-    run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [
-            inspect.Parameter("workspace", kind, annotation=Workspace),
-            *own,
-            inspect.Parameter("queue", kind, default=False, annotation=QueueOption),
-            inspect.Parameter("as_json", kind, default=False, annotation=JsonOption),
-        ]
-    )
     return verb(run)
+
+
+def takes_spec(
+    question: Question[Any, Any],
+) -> Callable[[Callable[..., R]], Callable[..., R]]:
+    """Replace a command's parameter `spec` by an argument or option for each of its values."""
+
+    def make(**given: Any) -> Spec:
+        spec: Spec = question.spec(**{n.removeprefix(_OF_SPEC): v for n, v in given.items()})
+        return spec
+
+    return takes("spec", make, map(_option, parameters(question.spec)))
+
+
+_OF_SPEC = "spec_"
+"""Before the names of a spec's values: `data` is an option of every command."""
 
 
 def _option(parameter: Parameter) -> inspect.Parameter:
@@ -311,16 +315,15 @@ def _option(parameter: Parameter) -> inspect.Parameter:
     if parameter.required:
         info = typer.Argument(help=text, metavar=field.label.upper(), **bounds)
     else:
-        flags = field.flags or (f"--{parameter.name.replace('_', '-')}",)
         shown = parameter.default or None
         text += " May be repeated." if parameter.many else ""
-        info = typer.Option(*flags, help=text, **bounds)
+        info = typer.Option(*parameter.flags, help=text, **bounds)
         default = list(shown) if parameter.many and shown else shown
         kind = kind | None if default is None else kind
         if parameter.type is bool:
             default, kind = False, bool
     return inspect.Parameter(
-        _GIVEN + parameter.name,
+        _OF_SPEC + parameter.name,
         inspect.Parameter.KEYWORD_ONLY,
         default=default,
         annotation=Annotated[kind, info],

@@ -60,9 +60,13 @@ if not (_HERE / "app").is_dir():  # in a checkout, `app` and the others lie besi
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _PLACES:
+    if name in _PLACES:
+        return getattr(import_module(_PLACES[name]), name)
+    from theodolite.app import pages
+
+    if name.startswith("_") or name not in (questions := pages.named("QUESTIONS")):
         raise AttributeError(f"module 'theodolite' has no attribute {name!r}")
-    return getattr(import_module(_PLACES[name]), name)
+    return import_module("theodolite.app.surfaces.notebook").function(pages.load(questions[name]))
 
 
 def __dir__() -> list[str]:

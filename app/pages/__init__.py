@@ -109,15 +109,16 @@ FOLDERS = tuple(dict.fromkeys(module.partition(".")[0] for module in _MODULES))
 
 
 def named(what: str) -> dict[str, str]:
-    """The names that the packages of the pages declare in `QUESTIONS` or `JOBS`.
+    """The names that the pages declare in `QUESTIONS` or `JOBS`.
 
     Returns:
-        Name -> `module:attribute`; the modules are not imported.
+        Name -> `module:attribute`; the modules of folders are not imported. A page in one file
+        declares `":ATTRIBUTE"`.
     """
     return {
-        name: f"{__name__}.{folder}.{where}"
-        for folder in FOLDERS
-        for name, where in getattr(import_module(f"{__name__}.{folder}"), what, {}).items()
+        name: f"{__name__}.{page}.{where}".replace(".:", ":")
+        for page in FOLDERS
+        for name, where in getattr(import_module(f"{__name__}.{page}"), what, {}).items()
     }
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from theodolite.app.pages import load, named
 from theodolite.app.pages.choose.command import (
     EncodersOption,
     LicencesOption,
@@ -16,20 +18,25 @@ from theodolite.app.pages.choose.command import (
 )
 from theodolite.app.pages.map.command import map_job
 from theodolite.app.pages.map.job import MapJob
+from theodolite.app.spec import Spec
 from theodolite.app.terminal import (
     EncodersArgument,
     JsonOption,
     ProtocolOption,
     TasksOption,
     check_writable,
+    do_here,
     done,
     takes,
+    takes_spec,
     verb,
     verbs,
 )
 from theodolite.app.workspace import Workspace
 
 if TYPE_CHECKING:
+    from theodolite.app.jobs.job import Job
+    from theodolite.app.question import Question
     from theodolite.app.report.file import Report
 
 report_verbs = verbs(
@@ -199,5 +206,26 @@ def report_decision(
     job = ChooseJob.of(dataset, chosen, max_ms, max_bytes, licences.split(","), margin)
     out.write(answers.decision(workspace, job), as_json)
 
+
+def _of_question(question: Question[Any, Any]) -> Callable[..., None]:
+    """The verb that reports a question's answer, with the options of its command."""
+
+    @takes_spec(question)
+    def report(workspace: Workspace, spec: Spec, out: Out, as_json: JsonOption = False) -> None:
+        from theodolite.app.report import answers
+
+        def do(job: Job) -> bool:
+            do_here(workspace, job)
+            return True
+
+        out.write(answers.of_answer(question, spec, question.last(workspace, spec, do)), as_json)
+
+    report.__doc__ = question.about
+    written: Callable[..., None] = _written(report)
+    return written
+
+
+for _name, _place in named("QUESTIONS").items():
+    report_verbs.command(_name)(_of_question(load(_place)))
 
 VERBS = {"report": report_verbs}

@@ -1,21 +1,37 @@
-"""Specs as controls of a page, and answers as one component."""
+"""Specs as controls of a page, answers as one component, and questions as whole pages."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from typing import Any, TypeVar
+from collections.abc import Collection, Iterable, Iterator
+from functools import partial
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import gradio as gr
 
 from theodolite.app import formats
 from theodolite.app.blocks import Block
 from theodolite.app.components.modules import mount
+from theodolite.app.jobs.job import Job
+from theodolite.app.jobs.submit import queue
 from theodolite.app.publish.standalone import Piece
+from theodolite.app.question import Answer, Question
+from theodolite.app.report.answers import of_answer
+from theodolite.app.report.button import report_button
 from theodolite.app.spec import Parameter, Spec, parameters
 from theodolite.app.surfaces import document
-from theodolite.app.web.controls import Control
+from theodolite.app.web import address, parts
+from theodolite.app.web.controls import Answer as Changes
+from theodolite.app.web.controls import Control, Controls, Values, on, on_load
+from theodolite.app.web.frozen import Frozen
+from theodolite.app.web.parts import ALWAYS_LAST
+from theodolite.app.workspace import STARTER_ENCODERS
+
+if TYPE_CHECKING:
+    from theodolite.app.workspace import Workspace
 
 S = TypeVar("S", bound=Spec)
+POLL_SECONDS = 1
 
 
 def controls(spec: type[Spec], without: Collection[str] = (), **own: Control) -> list[Control]:
@@ -41,6 +57,9 @@ def control(parameter: Parameter, **options: Any) -> Control:
     choices = None
     if field.choices is not None:
         box, choices = gr.Radio, [(label, value) for value, label in field.choices.items()]
+    elif field.names:
+        box, default = gr.Dropdown, list(default or ()) if parameter.many else default
+        given = {"choices": [], "multiselect": parameter.many}
     elif parameter.type is bool:
         box = gr.Checkbox
     elif parameter.type in (int, float):
@@ -79,3 +98,100 @@ def _piece(piece: str | Piece) -> dict[str, Any]:
         return {"html": piece}
     module = f"{piece.name.removeprefix('js/')}.js"
     return {"module": module, "props": {**piece.props, "value": piece.value}}
+
+
+class QuestionPage:
+    """The page of a module that has a `QUESTION`, a `TITLE` and a `PATH`, and no `build`."""
+
+    FROZEN = Frozen()
+
+    def __init__(self, module: ModuleType) -> None:
+        self.TITLE, self.PATH = module.TITLE, module.PATH
+        self.build = partial(build, module.QUESTION, module.TITLE)
+
+
+def build(question: Question[Any, Any], title: str, workspace: Workspace) -> None:
+    """Lay out a page: the values that must be given, a button, and the others behind it."""
+    every = parameters(question.spec)
+    box = Controls(*controls(question.spec))
+    with parts.bar(title, question.about):
+        box.render(*[one.name for one in every if one.required or one.field.names])
+        go = gr.Button(title, variant="primary", elem_id=f"{question.name}-button")
+        with parts.more():
+            rest = [one.name for one in every if one.name not in box]
+            if rest:
+                box.render(*rest)
+            notice = parts.notice()
+            report_button(box, notice, partial(_report, question, workspace))
+    shown = answer(elem_classes=["t-answer"])
+    timer = gr.Timer(POLL_SECONDS, active=False)
+
+    def load(request: gr.Request) -> Changes:
+        return _filled(workspace, question, box, request)
+
+    def show(values: Values, *, start: bool = True) -> Iterator[Changes]:
+        for one in _answers(question, workspace, values, start=start):
+            yield {shown: value(one.blocks()), timer: gr.update(active=one.waits)}
+
+    def opened(values: Values) -> Iterator[Changes]:
+        if all(getattr(values, one.name) for one in every if one.required):
+            yield from show(values, start=False)
+
+    outputs = [shown, timer]
+    on(on_load(load, [*box.values()], notice).then, opened, box, outputs, notice, **ALWAYS_LAST)
+    on(go.click, show, box, outputs, notice, **ALWAYS_LAST)
+    on(timer.tick, opened, box, outputs, notice, **parts.HIDE_PROGRESS)
+    box.keep()
+
+
+def _spec(question: Question[Any, Any], values: Values) -> Spec:
+    """The spec that the controls describe; of several texts each has a line of its box."""
+    given = {}
+    for one in parameters(question.spec):
+        typed = getattr(values, one.name)
+        lines = one.many and isinstance(typed, str)
+        given[one.name] = [line for line in typed.splitlines() if line.strip()] if lines else typed
+    spec: Spec = question.spec(**given)
+    return spec
+
+
+def _answers(
+    question: Question[Any, Any], workspace: Workspace, values: Values, *, start: bool
+) -> Iterator[Answer]:
+    def do(job: Job) -> bool:
+        if start:
+            queue(workspace, job)
+        return job.is_stored(workspace)
+
+    yield from question.answer(workspace, _spec(question, values), do)
+
+
+def _report(question: Question[Any, Any], workspace: Workspace, values: Values) -> Any:
+    *_, last = _answers(question, workspace, values, start=False)
+    return of_answer(question, _spec(question, values), last.complete())
+
+
+def _filled(
+    workspace: Workspace, question: Question[Any, Any], box: Controls, request: gr.Request
+) -> dict[Any, Any]:
+    """The values of the address in the controls, and the names that can be chosen."""
+    values = vars(box.from_address(request))
+    filled: dict[Any, Any] = {}
+    for one in parameters(question.spec):
+        chosen: Any = values[one.name]
+        if one.many:
+            chosen = address.every(request, one.key) or chosen
+        if one.field.names:
+            names = _names(workspace, one)
+            filled[box[one.name]] = gr.update(choices=names, value=chosen)
+        else:
+            filled[box[one.name]] = "\n".join(chosen) if isinstance(chosen, list) else chosen
+    return filled
+
+
+def _names(workspace: Workspace, parameter: Parameter) -> list[str]:
+    """What there is to choose from."""
+    if parameter.field.names == "dataset":
+        return list(workspace.catalog.names())
+    rows = workspace.store.encoders.list()
+    return [row["name"] for row in rows] or list(STARTER_ENCODERS)

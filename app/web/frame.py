@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import gradio as gr
 
 from theodolite.app.pages import Line
+from theodolite.app.surfaces.web import QuestionPage
 from theodolite.app.web import parts
 
 if TYPE_CHECKING:
@@ -90,15 +91,18 @@ class Entry:
 
 def entry(line: Line) -> Entry:
     """Make the entry of a line, with its pages imported."""
-    found = {
-        tab: import_module(f"theodolite.app.pages.{module}") for tab, module in line.tabs.items()
-    }
-    first = next(iter(found.values()))
+    pages = {tab: _page(module) for tab, module in line.tabs.items()}
+    first = next(iter(pages.values()))
     return Entry(
         line.title or first.TITLE,
         line.icon,
-        {tab or page.TITLE: page for tab, page in found.items()},
+        {tab or page.TITLE: page for tab, page in pages.items()},
     )
+
+
+def _page(name: str) -> Any:
+    module = import_module(f"theodolite.app.pages.{name}")
+    return module if hasattr(module, "build") else QuestionPage(module)
 
 
 def rail(groups: Sequence[Sequence[Entry]], label: str = "", *, publish: bool = False) -> str:
