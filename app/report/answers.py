@@ -17,7 +17,6 @@ from theodolite.app.publish.standalone import chart
 from theodolite.app.python import views
 from theodolite.app.report.file import CAPS, Cap, Parts, Report, Table, shortened
 from theodolite.app.spaced import evenly_spaced
-from theodolite.app.surfaces import document
 from theodolite.app.web import parts
 from theodolite.engine.errors import UserError
 
@@ -30,8 +29,6 @@ if TYPE_CHECKING:
     from theodolite.app.pages.map.service import StoredMap
     from theodolite.app.pages.trainings.curves import Curves
     from theodolite.app.pages.trainings.service import TrainingRun
-    from theodolite.app.question import Answer, Question
-    from theodolite.app.spec import Spec
     from theodolite.app.workspace import Workspace
 
 MAX_NAMED = 3
@@ -41,19 +38,6 @@ MAX_WITH_NEIGHBOURS = 5_000
 """Points of a map that has the true neighbours of each in its document."""
 MAX_TRAININGS = 24
 """Maximum number of overlaid curves: more have no colour and dash of their own."""
-
-
-def of_answer(question: Question[Any, Any], spec: Spec, answer: Answer) -> Report:
-    """The report of any question's answer."""
-    rows = [[row[name] for name in answer.columns] for row in answer.rows()]
-    return Report(
-        question.name,
-        question.name.capitalize(),
-        question.about.partition("\n")[0],
-        lambda cap: document.pieces(answer.blocks()),
-        [Table(question.name, list(answer.columns), rows)],
-        ["theodolite", "report", *question.command(spec)],
-    )
 
 
 def comparison(spec: ComparisonSpec) -> Report:

@@ -212,13 +212,13 @@ def _of_question(question: Question[Any, Any]) -> Callable[..., None]:
 
     @takes_spec(question)
     def report(workspace: Workspace, spec: Spec, out: Out, as_json: JsonOption = False) -> None:
-        from theodolite.app.report import answers
+        from theodolite.app.report.file import of_answer
 
         def do(job: Job) -> bool:
             do_here(workspace, job)
             return True
 
-        out.write(answers.of_answer(question, spec, question.last(workspace, spec, do)), as_json)
+        out.write(of_answer(question, spec, question.last(workspace, spec, do)), as_json)
 
     report.__doc__ = question.about
     written: Callable[..., None] = _written(report)

@@ -14,7 +14,10 @@ from typing import Any
 
 from theodolite.app import formats
 from theodolite.app.publish.standalone import Piece, document
+from theodolite.app.question import Answer, Question
 from theodolite.app.spaced import evenly_spaced
+from theodolite.app.spec import Spec
+from theodolite.app.surfaces.document import pieces
 from theodolite.app.web import parts
 
 Parts = Sequence[str | Piece]
@@ -102,6 +105,19 @@ class Report:
     def name(self) -> str:
         """Stem of its file."""
         return f"theodolite-{self.kind}"
+
+
+def of_answer(question: Question[Any, Any], spec: Spec, answer: Answer) -> Report:
+    """The report of any question's answer."""
+    rows = [[row[name] for name in answer.columns] for row in answer.rows()]
+    return Report(
+        question.name,
+        question.name.capitalize(),
+        question.about.partition("\n")[0],
+        lambda cap: pieces(answer.blocks()),
+        [Table(question.name, list(answer.columns), rows)],
+        ["theodolite", "report", *question.command(spec)],
+    )
 
 
 def shortened(cell: Any, cap: Cap) -> Any:

@@ -16,8 +16,8 @@ from theodolite.app.jobs.job import Job
 from theodolite.app.jobs.submit import queue
 from theodolite.app.publish.standalone import Piece
 from theodolite.app.question import Answer, Question
-from theodolite.app.report.answers import of_answer
 from theodolite.app.report.button import report_button
+from theodolite.app.report.file import of_answer
 from theodolite.app.spec import Parameter, Spec, parameters
 from theodolite.app.surfaces import document
 from theodolite.app.web import address, parts

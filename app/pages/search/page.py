@@ -16,7 +16,7 @@ from theodolite.app.pages.search import example, filters, freezing, job, service
 from theodolite.app.pages.search.answer import SearchSpec, answer
 from theodolite.app.pages.search.service import MAX_CHARACTERS, MAX_QUERIES
 from theodolite.app.spec import parameters
-from theodolite.app.surfaces import web
+import theodolite.app.surfaces.web as web
 from theodolite.app.web import address, parts
 from theodolite.app.web.controls import Answer, Controls, Values, on, on_load, shape
 from theodolite.app.web.frozen import Frozen
