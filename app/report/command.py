@@ -220,7 +220,8 @@ def _of_question(question: Question[Any, Any]) -> Callable[..., None]:
 
         out.write(of_answer(question, spec, question.last(workspace, spec, do)), as_json)
 
-    report.__doc__ = question.about
+    example = f"theodolite report {question.examples[0]} --out {question.name}.html"
+    report.__doc__ = f"{question.about}\n\n{example}"
     written: Callable[..., None] = _written(report)
     return written
 

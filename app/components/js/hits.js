@@ -1,6 +1,6 @@
 // Neighbours of queries, a column an encoder; sentences that several encoders found are marked, and light up
 // together under the pointer or the focus. Of how they were found it knows nothing: `value` is what
-// `app/components/hits.py` writes, and HTML in it is that of the page's own parts.
+// `app/surfaces/document.py` writes, and HTML in it is that of the page's own parts.
 
 const MINUS = "\u2212";
 const MAY_SCROLL = 200; // characters: in the narrowest column more may take over ten lines

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
+import theodolite.app.surfaces.web as web
 from theodolite.app.blocks import Nothing
 from theodolite.app.pages.data import choices as collections
 from theodolite.app.pages.encoders import choices
@@ -16,7 +17,6 @@ from theodolite.app.pages.search import example, filters, freezing, job, service
 from theodolite.app.pages.search.answer import SearchSpec, answer
 from theodolite.app.pages.search.service import MAX_CHARACTERS, MAX_QUERIES
 from theodolite.app.spec import parameters
-import theodolite.app.surfaces.web as web
 from theodolite.app.web import address, parts
 from theodolite.app.web.controls import Answer, Controls, Values, on, on_load, shape
 from theodolite.app.web.frozen import Frozen
