@@ -72,11 +72,7 @@ def test_nothing_comes_from_another_host(site: Path) -> None:
 
 
 def test_the_examples_of_adding_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One after the other; then the page is laid out, the verb answers, the run does its unit."""
-    import gradio as gr
-    from typer import Typer
-    from typer.testing import CliRunner
-
+    """One after the other, and the run does its unit; `tests.app.test_question` asks the page."""
     from theodolite.app.workspace import Workspace
 
     added = ModuleType("added")
@@ -85,15 +81,8 @@ def test_the_examples_of_adding_run(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     for example in re.findall(r"```python\n(.*?)```", text, re.S):
         exec(compile(example, "docs/adding.md", "exec"), vars(added))  # noqa: S102
     workspace = Workspace(tmp_path)
-    with gr.Blocks() as page:
-        added.build(workspace)
-    assert page.fns
     assert list(added.asked.work(workspace, 0, None)) == [2040]
     workspace.close()
-    verbs = Typer()
-    verbs.command()(added.words)
-    done = CliRunner().invoke(verbs, ["A cat sleeps.", "--json", "--store", str(tmp_path)])
-    assert '"words": 3' in done.output
 
 
 def headings(page: Path) -> set[str]:
