@@ -1,7 +1,6 @@
 import os
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from tests.store.test_results import result
@@ -17,69 +16,61 @@ def full(store: Store) -> Store:
     store.results.put(result())
     store.uploads.add("cats", "sentences", b"A cat.", mapping={})
     store.vectors.of("minilm").put("f1", keys(*range(10)), rows(10))
-    run = store.runs.create("evaluate", {}, title="")
-    store.logs.path(run).write_text("log")
+    store.logs.path(store.runs.create("evaluate", {}, title="")).write_text("log")
     return store
 
 
-def test_a_whole_store_has_no_findings(full: Store) -> None:
-    """Nor does an empty one."""
-    assert full.check() == []
+def overwrite(store: Store, pattern: str) -> None:
+    """Change the first byte of the one file."""
+    (path,) = store.folder.glob(pattern)
+    path.write_bytes(b"\x7f" + path.read_bytes()[1:])
 
 
-def the_file(store: Store, folder: str) -> Path:
-    (path,) = (store.folder / folder).glob("*")
-    return path
-
-
-def overwrite(path: Path) -> None:
-    """Change the first byte."""
-    with path.open("r+b") as file:
-        file.write(b"\x7f")
+def age(*paths: Path) -> None:
+    """Have them be of the year 2001."""
+    for path in paths:
+        os.utime(path, (1e9, 1e9))
 
 
 def _dangling_score(store: Store) -> None:
-    connection = store.database.connection
-    connection.execute("PRAGMA foreign_keys = OFF")
-    connection.execute("INSERT INTO scores VALUES (99, 0, 'all', NULL, 'x', 1.0, 1, 1, '')")
+    store.database.connection.executescript(
+        "PRAGMA foreign_keys = OFF;"
+        "INSERT INTO scores VALUES (99, 0, 'all', NULL, 'x', 1.0, 1, 1, '')"
+    )
 
 
 def _old_orphan(store: Store) -> None:
     path = store.folder / "examples" / "0000.npz"
     path.write_bytes(b"x" * 1000)
-    os.utime(path, (1e9, 1e9))
+    age(path)
 
 
 def _index_torn(store: Store) -> None:
     """Put an index over other columns than it says: SQLite then misses rows in it."""
-    connection = store.database.connection
-    connection.execute("PRAGMA writable_schema = ON")
-    connection.execute(
+    store.database.connection.executescript(
+        "PRAGMA writable_schema = ON;"
         "UPDATE sqlite_master SET sql = 'CREATE INDEX runs_spec ON runs (title)'"
-        " WHERE name = 'runs_spec'"
+        " WHERE name = 'runs_spec';"
+        "PRAGMA writable_schema = OFF"
     )
-    connection.execute("PRAGMA writable_schema = OFF")
     store.database.close()
 
 
 @pytest.mark.parametrize(
     ("harm", "subject", "named"),
     [
-        (lambda store: the_file(store, "examples").unlink(), "examples/", "are missing"),
-        (lambda store: overwrite(the_file(store, "examples")), "examples/", "hash"),
-        (lambda store: overwrite(the_file(store, "uploads")), "uploads/", "hash"),
-        (
-            lambda store: overwrite(store.folder / "vectors/f1/8.f32"),
-            "vectors/f1/8.f32",
-            "1 of 10",
-        ),
+        (lambda store: next(store.results.folder.iterdir()).unlink(), "examples/", "are missing"),
+        (lambda store: overwrite(store, "examples/*"), "examples/", "hash"),
+        (lambda store: overwrite(store, "uploads/*"), "uploads/", "hash"),
+        (lambda store: overwrite(store, "vectors/f1/8.f32"), "vectors/f1/8.f32", "1 of 10"),
         (_dangling_score, "theodolite.db", "results"),
         (_old_orphan, "examples/0000.npz", "1000 bytes"),
         (_index_torn, "theodolite.db", "damaged"),
     ],
 )
 def test_harm_is_found(full: Store, harm, subject: str, named: str) -> None:
-    """Each kind gives one finding that names the thing and what to do."""
+    """Each kind gives one finding that names the thing and what to do; what is whole gives none."""
+    assert full.check() == []
     harm(full)
     (finding,) = full.check()
     assert finding.subject.startswith(subject)
@@ -121,8 +112,7 @@ def test_clean_takes_vectors_without_an_owner(full: Store) -> None:
     assert full.check() == []
     full.clean()
     assert set(full.vectors.usage()) == {"f1"}
-    for path in [full.folder / "vectors/f1", *(full.folder / "vectors/f1").iterdir()]:
-        os.utime(path, (1e9, 1e9))
+    age(full.folder / "vectors/f1", *(full.folder / "vectors/f1").iterdir())
     (finding,) = full.check()
     assert finding.subject == "vectors/f1"
     assert full.clean() >= 10 * 8 * 4
@@ -144,25 +134,23 @@ def test_vectors_that_come_after_a_removal_have_their_owner_again(full: Store) -
 def test_clean_takes_the_checkpoints_of_removed_trainings(store: Store) -> None:
     """In the store's folders, of encoders, children of sweeps and decoders; not one still young."""
     outs = ("encoders/sup-minilm-1", "encoders/sweep-1/02-lr", "decoders/minilm-1")
-    one, several, decoder = (f"{store.folder}/{out}" for out in outs)
+    one, several, decoder = places = [f"{store.folder}/{out}" for out in outs]
     runs = [
         store.runs.create("train", {"out": one}, title=""),
         store.runs.create("sweep", {"children": [{"spec": {"out": several}}]}, title=""),
         store.runs.create("train-decoder", {"out": decoder}, title=""),
     ]
-    folders = [Path(f"{out}.training") for out in (one, several, decoder)]
+    folders = [Path(f"{out}.training") for out in places]
     for folder, run in zip(folders, runs, strict=True):
         (folder / "step-5").mkdir(parents=True)
         (folder / "step-5" / "weights").write_bytes(b"x" * 1000)
         store.runs.cancel(run)
     clean(store, grace=0)
     assert all(folder.is_dir() for folder in folders), "they can be retried"
-    for run in runs:
-        assert forget.run(store, run)
+    assert all(forget.run(store, run) for run in runs)
     assert (store.check(), store.clean()) == ([], 0), "an hour has to pass"
     for folder in folders:
-        for path in (folder, folder / "step-5", folder / "step-5" / "weights"):
-            os.utime(path, (1e9, 1e9))
+        age(folder, *folder.rglob("*"))
     assert {f.subject for f in store.check()} == {f"{out}.training" for out in outs}
     assert clean(store) >= 3000
     assert not any(folder.exists() for folder in folders)
@@ -173,4 +161,3 @@ def test_clean_gives_pages_of_the_database_back(store: Store) -> None:
     store.settings.set("big", "x" * 2_000_000)
     store.settings.set("big", None)
     assert store.clean() > 1_500_000
-    np.testing.assert_equal(store.settings.get("big"), None)

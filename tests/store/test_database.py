@@ -4,7 +4,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import psutil
@@ -12,45 +12,35 @@ import pytest
 
 from tests.errors import refused
 from theodolite.engine.errors import Code
-from theodolite.store import Store, StoreError
+from theodolite.store import Store
 from theodolite.store.errors import StoreGone
 
 
 def test_every_thread_has_a_connection_of_its_own(store: Store) -> None:
     """With WAL, a patient lock, NORMAL syncing and foreign keys."""
-    seen: dict[object, tuple[object, ...]] = {}
 
-    def look() -> None:
+    def look() -> tuple[sqlite3.Connection, list[object]]:
         ask = store.database.connection
         names = ("journal_mode", "busy_timeout", "synchronous", "foreign_keys")
-        seen[ask] = tuple(ask.execute(f"PRAGMA {name}").fetchone()[0] for name in names)
+        return ask, [ask.execute(f"PRAGMA {name}").fetchone()[0] for name in names]
 
-    look()
-    thread = threading.Thread(target=look)
-    thread.start()
-    thread.join()
-    assert list(seen.values()) == [("wal", 10000, 1, 1)] * 2
+    with ThreadPoolExecutor() as pool:
+        (here, facts), (there, others) = look(), pool.submit(look).result()
+    assert here is not there
+    assert facts == others == ["wal", 10000, 1, 1]
 
 
 def test_connections_end_with_their_threads(store: Store) -> None:
     """Also while the garbage collector sleeps: 3,000 calls by 1,000 threads leave no file open."""
     process = psutil.Process()
     store.settings.get("theme")
-
-    def call() -> None:
-        for _ in range(3):
-            store.settings.get("theme")
-
     gc.collect()
     gc.disable()
     try:
         before = process.num_fds()
         for _ in range(125):
-            threads = [threading.Thread(target=call) for _ in range(8)]
-            for thread in threads:
-                thread.start()
-            for thread in threads:
-                thread.join()
+            with ThreadPoolExecutor(8) as pool:
+                list(pool.map(store.settings.get, ["theme"] * 24))
         # SQLite keeps the file of a closed connection for the next one: as many as were at once.
         assert process.num_fds() <= before + 8
     finally:
@@ -62,19 +52,11 @@ def test_a_store_that_is_removed_while_in_use_says_so(store: Store) -> None:
     store.settings.set("theme", "dark")
     away = store.folder.with_name("away")
     store.folder.rename(away)
-    seen: list[object] = []
-
-    def other_thread() -> None:
-        with pytest.raises(StoreError) as caught:
-            store.settings.get("theme")
-        seen.append(caught.value)
-
-    thread = threading.Thread(target=other_thread)
-    thread.start()
-    thread.join()
+    with ThreadPoolExecutor() as pool:
+        elsewhere = pool.submit(store.settings.get, "theme").exception()
     with pytest.raises(StoreGone) as caught:
         store.settings.set("theme", "light")
-    assert [str(error) for error in seen] == [str(caught.value)]
+    assert (type(elsewhere), str(elsewhere)) == (StoreGone, str(caught.value))
     assert caught.value.hint
     assert not store.folder.exists()
     replaced = Store.open(store.folder)
@@ -88,18 +70,10 @@ def test_a_store_that_is_removed_while_in_use_says_so(store: Store) -> None:
 
 def test_many_processes_open_a_new_store_at_once(tmp_path: Path) -> None:
     """Only one of them makes the tables; none fails."""
-    code = (
-        "import sys; from pathlib import Path; from theodolite.store import Store; "
-        "Store.open(Path(sys.argv[1]))"
-    )
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-c", code, str(tmp_path / "new")], stderr=subprocess.PIPE
-        )
-        for _ in range(4)
-    ]
-    errors = [process.communicate()[1] for process in processes]
-    assert [process.returncode for process in processes] == [0] * 4, errors
+    code = "from pathlib import Path; from theodolite.store import Store; Store.open(Path('new'))"
+    command = [sys.executable, "-c", code]
+    processes = [subprocess.Popen(command, cwd=tmp_path) for _ in range(4)]
+    assert [process.wait() for process in processes] == [0] * 4
 
 
 def test_a_transaction_is_undone_whole(store: Store) -> None:

@@ -20,12 +20,28 @@ def run(store: Store) -> str:
     return store.runs.create("evaluate", SPEC, title="a on two tasks")
 
 
+@pytest.fixture
+def begun(store: Store, run: str) -> str:
+    """The same, which a worker has begun."""
+    assert store.runs.start(run, 1, "local-0", LABELS)
+    return run
+
+
+def facts(store: Store, run: str, names: str) -> list[object]:
+    """What the row of a run says."""
+    row = store.runs.get(run)
+    return [row[name] for name in names.split()]
+
+
+def states(store: Store, run: str) -> list[str]:
+    """Those of its units."""
+    return [unit["state"] for unit in store.runs.units(run)]
+
+
 def test_a_new_run_waits(store: Store, run: str) -> None:
     """With all that was asked, and nothing done."""
-    row = store.runs.get(run)
-    assert row["spec"] == SPEC
-    assert (row["state"], row["attempt"], row["done"], row["fraction"]) == ("queued", 1, 0, 0.0)
-    assert (row["started"], row["finished"], row["eta_seconds"]) == (None, None, None)
+    assert facts(store, run, "spec state attempt done fraction") == [SPEC, "queued", 1, 0, 0.0]
+    assert facts(store, run, "started finished eta_seconds") == [None] * 3
     assert [r["id"] for r in store.runs.not_enqueued()] == [run]
     assert store.runs.units(run) == []
 
@@ -39,35 +55,30 @@ def test_the_same_question_is_not_queued_twice(store: Store, run: str) -> None:
     assert store.runs.create("evaluate", same, title="again") != run
 
 
-def test_the_course_of_a_run(store: Store, run: str) -> None:
+def test_the_course_of_a_run(store: Store, begun: str) -> None:
     """Queued, taken up, unit after unit, over: what failed in part is not done."""
-    assert store.runs.start(run, 1, "local-0", LABELS)
-    assert store.runs.progress(run, 1, 0.5, "encoding")
-    row = store.runs.get(run)
-    assert (row["state"], row["total"], row["done"], row["fraction"]) == ("running", 2, 0, 0.25)
-    assert row["eta_seconds"] is not None
-    assert store.runs.end_unit(run, 0, 1.0)
-    assert not store.runs.end_unit(run, 0, 1.0), "it is counted once"
-    assert not store.runs.retry(run), "it is being tried"
-    assert store.runs.end_unit(run, 1, 1.0, "It gave NaN.", "Try float32.")
-    assert [u["state"] for u in store.runs.units(run)] == ["done", "failed"]
-    assert store.runs.finish(run, 1, "done", "1 of 2 failed")
-    row = store.runs.get(run)
-    assert (row["state"], row["done"], row["failed"]) == ("partly failed", 1, 1)
-    assert row["fraction"] == 1.0
-    assert row["eta_seconds"] is None
+    assert store.runs.progress(begun, 1, 0.5, "encoding")
+    assert facts(store, begun, "state total done fraction") == ["running", 2, 0, 0.25]
+    assert store.runs.get(begun)["eta_seconds"] is not None
+    assert store.runs.end_unit(begun, 0, 1.0)
+    assert not store.runs.end_unit(begun, 0, 1.0), "it is counted once"
+    assert not store.runs.retry(begun), "it is being tried"
+    assert store.runs.end_unit(begun, 1, 1.0, "It gave NaN.", "Try float32.")
+    assert states(store, begun) == ["done", "failed"]
+    assert store.runs.finish(begun, 1, "done", "1 of 2 failed")
+    ended = facts(store, begun, "state done failed fraction eta_seconds")
+    assert ended == ["partly failed", 1, 1, 1.0, None]
 
 
-def test_a_run_taken_up_again_keeps_what_is_done(store: Store, run: str) -> None:
+def test_a_run_taken_up_again_keeps_what_is_done(store: Store, begun: str) -> None:
     """As after a crash; the time left is measured from there."""
-    store.runs.start(run, 1, "local-0", LABELS)
-    store.runs.end_unit(run, 0, 1.0)
-    assert store.runs.start(run, 1, "local-0", LABELS)
-    row = store.runs.get(run)
-    assert (row["done"], row["fraction"], row["eta_seconds"]) == (1, 0.5, None)
+    store.runs.end_unit(begun, 0, 1.0)
+    assert store.runs.start(begun, 1, "local-0", LABELS)
+    assert facts(store, begun, "done fraction eta_seconds") == [1, 0.5, None]
     store.database.change("UPDATE runs SET clock = clock - 10")
-    store.runs.progress(run, 1, 0.5, "")
-    assert store.runs.get(run)["eta_seconds"] == pytest.approx(10.0, abs=1.0)  # a quarter took 10 s
+    store.runs.progress(begun, 1, 0.5, "")
+    # A quarter took 10 s.
+    assert facts(store, begun, "eta_seconds") == pytest.approx([10.0], abs=1.0)
 
 
 def test_another_priority_while_it_waits(store: Store, run: str) -> None:
@@ -79,22 +90,20 @@ def test_another_priority_while_it_waits(store: Store, run: str) -> None:
     assert run in [row["id"] for row in store.runs.not_enqueued()]
     assert not store.runs.start(run, 1, "slot", LABELS)  # the old place is not wanted any more
     assert store.runs.prioritise(run, 7)
-    attempt = store.runs.get(run)["attempt"]
-    assert store.runs.start(run, attempt, "slot", LABELS)
+    assert store.runs.start(run, store.runs.get(run)["attempt"], "slot", LABELS)
     assert not store.runs.prioritise(run)
     assert store.runs.get(other)["priority"] == -3
 
 
-def test_cancelling(store: Store, run: str) -> None:
+def test_cancelling(store: Store, begun: str) -> None:
     """Ends it for people at once; whoever works on it is told at the next word."""
-    store.runs.start(run, 1, "local-0", LABELS)
-    assert store.runs.cancel(run)
-    assert not store.runs.cancel(run)
-    assert not store.runs.progress(run, 1, 0.9, "late")
-    assert not store.runs.finish(run, 1, "done")
-    assert not store.runs.start(run, 1, "local-0", LABELS)
-    assert not store.runs.is_running(run, 1)
-    assert store.runs.get(run)["state"] == "cancelled"
+    assert store.runs.cancel(begun)
+    assert not store.runs.cancel(begun)
+    assert not store.runs.progress(begun, 1, 0.9, "late")
+    assert not store.runs.finish(begun, 1, "done")
+    assert not store.runs.start(begun, 1, "local-0", LABELS)
+    assert not store.runs.is_running(begun, 1)
+    assert store.runs.get(begun)["state"] == "cancelled"
 
 
 def test_a_retry_does_only_what_is_not_done(store: Store, run: str) -> None:
@@ -109,37 +118,33 @@ def test_a_retry_does_only_what_is_not_done(store: Store, run: str) -> None:
     store.runs.end_unit(run, 1, 1.0, "It gave NaN.")
     store.runs.finish(run, 1, "failed", error="It gave NaN.")
     assert store.runs.retry(run)
-    row = store.runs.get(run)
-    assert (row["state"], row["attempt"], row["error"], row["done"]) == ("queued", 2, None, 1)
-    assert [u["state"] for u in store.runs.units(run)] == ["done", "waiting"]
+    assert facts(store, run, "state attempt error done") == ["queued", 2, None, 1]
+    assert states(store, run) == ["done", "waiting"]
     assert [r["id"] for r in store.runs.not_enqueued()] == [run]
     assert not store.runs.finish(run, 1, "done")
 
 
-def test_a_crash_farther_on_is_the_first_again(store: Store, run: str) -> None:
+def test_a_crash_farther_on_is_the_first_again(store: Store, begun: str) -> None:
     """Of processes that each got further than those before none crashes over the same thing."""
-    store.runs.start(run, 1, "local-0", LABELS)
-    counted = []
-    for fraction in (0.2, 0.4, 0.6, 0.6, 0.605, 0.1, 0.7):
-        store.runs.progress(run, 1, fraction, "encoding")
-        counted.append(store.runs.lost_unit(run, 0))
-    assert counted == [1, 1, 1, 2, 3, 4, 1]
+    for fraction, crashes in zip(
+        (0.2, 0.4, 0.6, 0.6, 0.605, 0.1, 0.7), (1, 1, 1, 2, 3, 4, 1), strict=True
+    ):
+        store.runs.progress(begun, 1, fraction, "encoding")
+        assert store.runs.lost_unit(begun, 0) == crashes, fraction
 
 
-def test_what_was_left_out_as_asked_is_no_failure(store: Store, run: str) -> None:
+def test_what_was_left_out_as_asked_is_no_failure(store: Store, begun: str) -> None:
     """The run is done, and a retry begins with what was left out."""
-    store.runs.start(run, 1, "local-0", LABELS)
-    store.runs.end_unit(run, 0, 1.0)
-    store.runs.end_unit(run, 1, 0.0, "Left out.", left_out=True)
-    store.runs.finish(run, 1, "done")
-    row = store.runs.get(run)
-    assert (row["state"], row["done"], row["failed"], row["total"]) == ("done", 1, 0, 2)
-    assert store.runs.retry(run)
-    assert [unit["state"] for unit in store.runs.units(run)] == ["done", "waiting"]
+    store.runs.end_unit(begun, 0, 1.0)
+    store.runs.end_unit(begun, 1, 0.0, "Left out.", left_out=True)
+    store.runs.finish(begun, 1, "done")
+    assert facts(store, begun, "state done failed total") == ["done", 1, 0, 2]
+    assert store.runs.retry(begun)
+    assert states(store, begun) == ["done", "waiting"]
 
 
 def test_events_are_read_by_cursor(store: Store, run: str) -> None:
-    """What came after, in order."""
+    """What came after, in order; and the last that has something, however many came after it."""
     for step in range(3):
         store.events.add(run, "metric", {"step": step})
         store.events.add(run, "metric", {"step": 10 * step}, position=1)
@@ -148,15 +153,10 @@ def test_events_are_read_by_cursor(store: Store, run: str) -> None:
     assert [e["data"]["step"] for e in store.events.of(run, after=first[-1]["id"])] == [2]
     assert store.events.last(run, "metric", position=1) == {"step": 20}
     assert store.events.last(run, "other") is None
-
-
-def test_the_last_event_that_has_something(store: Store, run: str) -> None:
-    """However many came after it, and whatever is no number in it."""
     for step, best in ((1, True), (2, True), (3, False)):
         store.events.add(run, "looked", {"step": step, "best": best, "score": float("nan")})
-    found = store.events.last(run, "looked", having="best")
-    assert found is not None
-    assert found["step"] == 2
+    best_one = store.events.last(run, "looked", having="best")
+    assert best_one and best_one["step"] == 2
 
 
 def test_a_word_is_asked_of_what_is_at_work(store: Store, run: str) -> None:
@@ -172,18 +172,17 @@ def test_a_word_is_asked_of_what_is_at_work(store: Store, run: str) -> None:
     assert store.runs.get(run)["asked"] == ""
 
 
-def test_time_left_is_measured_from_where_a_unit_went_on(store: Store, run: str) -> None:
+def test_time_left_is_measured_from_where_a_unit_went_on(store: Store, begun: str) -> None:
     """What an earlier process did was not done at the present speed."""
-    store.runs.start(run, 1, "local-0", LABELS)
-    store.runs.lost_unit(run, 0)
-    store.runs.resumed(run, 1, 0.8)
-    assert store.runs.get(run)["fraction"] == pytest.approx(0.4)
+    store.runs.lost_unit(begun, 0)
+    store.runs.resumed(begun, 1, 0.8)
+    assert store.runs.get(begun)["fraction"] == pytest.approx(0.4)
     store.database.change("UPDATE runs SET clock = clock - 10")
-    store.runs.progress(run, 1, 0.9, "training")
-    left = store.runs.get(run)["eta_seconds"]
-    assert left == pytest.approx(110, rel=0.05)  # 5 % of the whole took 10 s, 55 % are left
-    store.runs.checkpointed(run, 0)
-    assert store.runs.units(run)[0]["crashes"] == 0
+    store.runs.progress(begun, 1, 0.9, "training")
+    # 5 % of the whole took 10 s, 55 % are left.
+    assert facts(store, begun, "eta_seconds") == pytest.approx([110], rel=0.05)
+    store.runs.checkpointed(begun, 0)
+    assert store.runs.units(begun)[0]["crashes"] == 0
 
 
 def test_a_run_that_is_over_can_be_forgotten(store: Store, run: str) -> None:
@@ -239,9 +238,9 @@ def test_the_log_is_read_by_line(store: Store, run: str) -> None:
     """From a line on; bytes that are no text do no harm."""
     assert store.logs.lines(run) == []
     store.logs.path(run).write_bytes(b"one\ntwo\n\xff\xfe three\n")
-    first, second, third = store.logs.lines(run)
-    assert (first, second, third[-5:]) == ("one", "two", "three")
-    assert store.logs.lines(run, after=2) == [third]
+    lines = store.logs.lines(run)
+    assert (lines[:2], lines[2][-5:]) == (["one", "two"], "three")
+    assert store.logs.lines(run, after=2) == lines[2:]
 
 
 def test_lists_are_newest_first(store: Store) -> None:
@@ -256,10 +255,8 @@ def test_units_count_by_their_weight(store: Store, run: str) -> None:
     """A part that takes nine times as long is nine tenths of the run; so is the time left."""
     store.runs.start(run, 1, "local-0", LABELS, [9.0, 1.0])
     store.runs.progress(run, 1, 0.5, "half of the long one")
-    assert store.runs.get(run)["fraction"] == pytest.approx(0.45)
-    assert store.runs.get(run)["unit_fraction"] == 0.5
+    assert facts(store, run, "fraction unit_fraction") == pytest.approx([0.45, 0.5])
     store.database.change("UPDATE runs SET clock = clock - 45")
     store.runs.end_unit(run, 0, 90.0)
-    row = store.runs.get(run)
-    assert (row["fraction"], row["unit_fraction"]) == (pytest.approx(0.9), 0.0)
-    assert row["eta_seconds"] == pytest.approx(5.0, abs=0.5)  # nine tenths took 45 s
+    assert facts(store, run, "fraction unit_fraction") == pytest.approx([0.9, 0.0])
+    assert facts(store, run, "eta_seconds") == pytest.approx([5.0], abs=0.5)  # 0.9 took 45 s
