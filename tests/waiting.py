@@ -9,9 +9,9 @@ PATIENCE = 600.0
 """Seconds after which something is taken to have gone wrong."""
 
 
-def wait_until(condition: Callable[[], object]) -> None:
+def wait_until(condition: Callable[[], object], seconds: float = PATIENCE) -> None:
     """Look again and again until it holds."""
-    end = time.monotonic() + PATIENCE
+    end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "waited in vain"
-        time.sleep(0.05)
+        time.sleep(0.02)

@@ -1,6 +1,6 @@
 """A browser without a screen: asks for the page once and is open until its window is closed.
 
-THEODOLITE_BROWSER starts it: `python tests/fakes/browser.py [--fail | --hand-over]`. It notes what
+THEODOLITE_BROWSER starts it: `python -m tests.fakes.browser [--fail | --hand-over]`. It notes what
 it was given and what the page answered in PROFILE/seen.json; a file PROFILE/closed closes it.
 """
 
@@ -9,11 +9,13 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import time
 import urllib.request
 from pathlib import Path
 
-COMMAND = (sys.executable, __file__)
+from tests.waiting import wait_until
+
+ROOT = Path(__file__).parents[2]
+COMMAND = ("env", f"PYTHONPATH={ROOT}", sys.executable, "-m", "tests.fakes.browser")
 
 
 def main(arguments: list[str]) -> int:
@@ -26,7 +28,7 @@ def main(arguments: list[str]) -> int:
     if "--hand-over" in arguments:
         others = [word for word in arguments if word != "--hand-over"]
         subprocess.Popen([*COMMAND, *others], start_new_session=True)
-        wait_for(profile / "seen.json")
+        wait_until((profile / "seen.json").exists)
         return 0
     profile.mkdir(parents=True, exist_ok=True)
     (profile / "closed").unlink(missing_ok=True)
@@ -35,27 +37,19 @@ def main(arguments: list[str]) -> int:
     written = profile / "seen.part"
     written.write_text(json.dumps(seen))
     written.rename(profile / "seen.json")
-    wait_for(profile / "closed")
+    wait_until((profile / "closed").exists)
     return 0
 
 
 def seen(profile: Path) -> dict:
     """What the one with this profile saw, when it has seen it."""
-    wait_for(profile / "seen.json")
+    wait_until((profile / "seen.json").exists)
     return json.loads((profile / "seen.json").read_text())
 
 
 def close(profile: Path) -> None:
     """Close its window, as a person does."""
     (profile / "closed").touch()
-
-
-def wait_for(file: Path) -> None:
-    """Return once the file is there."""
-    until = time.monotonic() + 150
-    while not file.exists():
-        assert time.monotonic() < until, f"{file} is not there"
-        time.sleep(0.02)
 
 
 if __name__ == "__main__":

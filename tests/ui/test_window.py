@@ -11,8 +11,8 @@ import pytest
 from playwright.sync_api import Browser as Chromium
 from playwright.sync_api import Page, Playwright
 
-from tests.fakes.browser import wait_for
 from tests.ui.conftest import FLAGS, PATIENCE
+from tests.waiting import wait_until
 from theodolite.app import ui
 from theodolite.app.desktop import window
 from theodolite.app.desktop.browsers import Browser
@@ -33,7 +33,7 @@ def path() -> str:
 def shown_by(playwright: Playwright, profile: Path) -> tuple[Chromium, Page]:
     """The browser with this profile, and the page in its window."""
     port_file = profile / "DevToolsActivePort"
-    wait_for(port_file)
+    wait_until(port_file.exists)
     port = port_file.read_text().split()[0]
     chromium = playwright.chromium.connect_over_cdp(f"http://127.0.0.1:{port}")
     (context,) = chromium.contexts

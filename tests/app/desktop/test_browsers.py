@@ -32,12 +32,13 @@ def program(path: Path) -> str:
 
 def test_chrome_before_chromium_before_edge(bare: Path) -> None:
     """By the names that their packages give them."""
-    edge = program(bare / "bin" / "microsoft-edge-stable")
-    assert browsers.get() == Browser("Edge", (edge,))
-    chromium = program(bare / "bin" / "chromium-browser")
-    assert browsers.get() == Browser("Chromium", (chromium,))
-    chrome = program(bare / "bin" / "google-chrome")
-    assert browsers.get() == Browser("Chrome", (chrome,))
+    for package, name in (
+        ("microsoft-edge-stable", "Edge"),
+        ("chromium-browser", "Chromium"),
+        ("google-chrome", "Chrome"),
+    ):
+        path = program(bare / "bin" / package)
+        assert browsers.get() == Browser(name, (path,))
 
 
 def test_a_variable_names_another_with_its_options(

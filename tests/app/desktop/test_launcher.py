@@ -45,19 +45,11 @@ def test_it_starts_this_installation_with_this_store(home: Path, tmp_path: Path)
     output = read(file)
     program = str(tmp_path / "bin" / "theodolite")
     # Within quotes a desktop reads what a shell reads, but %% stands for one.
-    result = subprocess.run(
-        ["sh", "-c", f"printf '%s\\n' {output['Exec']}"], capture_output=True, text=True, check=True
-    )
-    words = result.stdout.replace("%%", "%").splitlines()
+    read_by_a_shell = ["sh", "-c", f"printf '%s\\n' {output['Exec']}"]
+    words = subprocess.check_output(read_by_a_shell, text=True).replace("%%", "%").splitlines()
     assert words == [
-        "env",
-        f"{browsers.VARIABLE}={shlex.join(fake.COMMAND)}",
-        program,
-        "--window",
-        "--store",
-        HARD,
-        "--data",
-        str(Path.cwd()),
+        *("env", f"{browsers.VARIABLE}={shlex.join(fake.COMMAND)}", program, "--window"),
+        *("--store", HARD, "--data", str(Path.cwd())),
     ]
     assert output["TryExec"] == program
     assert (home / "icons/hicolor/scalable/apps" / f"{output['Icon']}.svg").exists()
@@ -72,11 +64,10 @@ def test_it_is_put_there_again_and_taken_away(home: Path) -> None:
     other.touch()
     theodolite("desktop", "install")
     theodolite("desktop", "install")
-    (row,) = objects(theodolite("desktop", "remove", "--json"))
-    assert len(row["files"]) == 4
+    first, second = (objects(theodolite("desktop", "remove", "--json"))[0] for _ in range(2))
+    assert len(first["files"]) == 4
     assert [file for file in home.rglob("*") if file.is_file()] == [other]
-    (row,) = objects(theodolite("desktop", "remove", "--json"))
-    assert row["files"] == []
+    assert second["files"] == []
 
 
 def test_what_would_not_start_is_not_put_there(

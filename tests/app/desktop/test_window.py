@@ -6,15 +6,16 @@ import os
 import shlex
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 
 import pytest
 
 from tests.fakes import browser as fake
 from tests.fakes.command_line import theodolite
+from tests.fakes.server import FakeServer, Handler
+from tests.waiting import PATIENCE
 from theodolite.app.desktop import browsers, window
 from theodolite.app.desktop.browsers import Browser
 from theodolite.app.desktop.command import stay
@@ -24,28 +25,19 @@ from theodolite.engine.errors import UserError
 BROWSER = Browser("Fake", fake.COMMAND)
 
 
-class Answer(BaseHTTPRequestHandler):
+class Answer(Handler):
     """Answers with nothing."""
 
     def do_GET(self) -> None:
         """Say that all is well."""
-        self.send_response(204)
-        self.end_headers()
-
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
+        self.send(204, b"")
 
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
     """Of a page."""
-    server = HTTPServer(("127.0.0.1", 0), Answer)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield f"http://localhost:{server.server_port}/"
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with FakeServer(Answer) as server:
+        yield f"http://localhost:{server.url.rpartition(':')[2]}/"
 
 
 def test_it_shows_the_page_alone_with_a_profile_of_its_own(tmp_path: Path, address: str) -> None:
@@ -55,9 +47,8 @@ def test_it_shows_the_page_alone_with_a_profile_of_its_own(tmp_path: Path, addre
         first = fake.seen(profile)["arguments"]
         fake.close(profile)
         shown.wait()
-    assert f"--app={address}" in first
-    assert f"--user-data-dir={profile}" in first
-    assert f"--window-size={window.FIRST_SIZE}" in first
+    size = f"--window-size={window.FIRST_SIZE}"
+    assert {f"--app={address}", f"--user-data-dir={profile}", size} <= set(first)
     (profile / "seen.json").unlink()
     with window.opened(BROWSER, address, tmp_path):
         again = fake.seen(profile)["arguments"]
@@ -79,15 +70,12 @@ def test_two_windows_have_two_profiles(tmp_path: Path, address: str) -> None:
 def test_it_is_followed_to_a_browser_that_was_there(tmp_path: Path, address: str) -> None:
     """As after an app that was killed: its window stays and takes the new page."""
     browser = Browser("Fake", (*fake.COMMAND, "--hand-over"))
-    with window.opened(browser, address, tmp_path) as shown:
-        waiting = threading.Thread(target=shown.wait)
-        waiting.start()
+    with window.opened(browser, address, tmp_path) as shown, ThreadPoolExecutor() as pool:
+        waiting = pool.submit(shown.wait)
         assert shown._process.wait() == 0
-        waiting.join(0.3)
-        assert waiting.is_alive()
+        assert not wait([waiting], 0.3).done
         shown.close()
-        waiting.join(30)
-        assert not waiting.is_alive()
+        waiting.result(PATIENCE)
 
 
 def test_a_browser_that_fails_is_told_of(tmp_path: Path, address: str) -> None:
@@ -101,24 +89,19 @@ def test_a_browser_that_fails_is_told_of(tmp_path: Path, address: str) -> None:
 
 
 def test_the_app_stays_for_runs_that_are_not_over(
-    tmp_path: Path, address: str, capsys: pytest.CaptureFixture[str]
+    workspace: Workspace, tmp_path: Path, address: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """It says so, and ends with the last of them."""
-    workspace = Workspace(tmp_path / "store")
     runs = workspace.store.runs
     run = runs.create("evaluate", {}, "STS-B by minilm")
-    with window.opened(BROWSER, address, tmp_path) as shown:
+    with window.opened(BROWSER, address, tmp_path) as shown, ThreadPoolExecutor() as pool:
         fake.seen(tmp_path / "1")
-        staying = threading.Thread(target=stay, args=(shown, workspace, address))
-        staying.start()
+        staying = pool.submit(stay, shown, workspace, address)
         fake.close(tmp_path / "1")
         shown.wait()
-        staying.join(0.3)
-        assert staying.is_alive()
+        assert not wait([staying], 0.3).done
         runs.cancel(run)
-        staying.join(30)
-        assert not staying.is_alive()
-    workspace.close()
+        staying.result(PATIENCE)
     expected = " ".join(capsys.readouterr().err.split())
     assert 'The window is closed, but 1 run is not over: "STS-B by minilm".' in expected
     assert f"The app stays at {address} until then." in expected
@@ -143,25 +126,17 @@ def test_the_app_ends_with_its_window(tmp_path: Path) -> None:
     made = Workspace(tmp_path / "store")
     made.store.settings.set("welcomed", True)  # or it would first measure the starter set
     made.close()
-    environment = {
-        **os.environ,
+    environment = os.environ | {
         browsers.VARIABLE: shlex.join(fake.COMMAND),
         "DISPLAY": ":0",
         "XDG_STATE_HOME": str(tmp_path / "state"),
     }
-    arguments = [
-        sys.executable,
-        "-m",
-        "theodolite.app",
-        "--window",
-        "--store",
-        str(tmp_path / "store"),
-    ]
-    with subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True, env=environment) as app:
+    command = [sys.executable, "-m", "theodolite.app", "--window", "--store", tmp_path / "store"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as app:
         profile = tmp_path / "state" / "theodolite" / "window" / "1"
         assert fake.seen(profile)["status"] == 200
         fake.close(profile)
-        _, output = app.communicate(timeout=150)
+        _, output = app.communicate()
     assert app.returncode == 0, output
     assert "Close its window" in output
     assert "Traceback" not in output

@@ -20,6 +20,7 @@ import psycopg
 import pytest
 
 from tests.app.fleet.network import Network
+from tests.waiting import wait_until
 from theodolite.app.jobs import processes
 from theodolite.app.jobs.submit import perform
 from theodolite.app.pages.train.job import TrainDecoderJob, TrainJob
@@ -45,19 +46,9 @@ class Postgres:
             shutil.chown(self._folder, NOBODY)
         self._programs = programs
         self._process: subprocess.Popen[bytes] | None = None
-        made = [
-            programs / "initdb",
-            "-D",
-            self._data,
-            "-U",
-            "lab",
-            "-A",
-            "trust",
-            "--no-sync",
-            "--encoding",
-            "UTF8",
-        ]
-        subprocess.run(self._command(*map(str, made)), check=True, capture_output=True)
+        options = "-U lab -A trust --no-sync --encoding UTF8".split()
+        initdb = self._command(str(programs / "initdb"), "-D", str(self._data), *options)
+        subprocess.run(initdb, check=True, capture_output=True)
         self._log = (self._folder / "log").open("wb")
         self.network = network
         self._port = 5432
@@ -70,27 +61,9 @@ class Postgres:
         with socket.create_server((network.address, 0)) as free:
             self._port = free.getsockname()[1]
         key, certificate = self._folder / "key.pem", self._folder / "certificate.pem"
-        subprocess.run(
-            self._command(
-                "openssl",
-                "req",
-                "-x509",
-                "-new",
-                "-nodes",
-                "-days",
-                "2",
-                "-newkey",
-                "rsa:2048",
-                "-subj",
-                "/CN=lab",
-                "-keyout",
-                str(key),
-                "-out",
-                str(certificate),
-            ),
-            check=True,
-            capture_output=True,
-        )
+        options = "req -x509 -new -nodes -days 2 -newkey rsa:2048 -subj /CN=lab".split()
+        openssl = self._command("openssl", *options, "-keyout", str(key), "-out", str(certificate))
+        subprocess.run(openssl, check=True, capture_output=True)
         with (self._data / "pg_hba.conf").open("a") as rules:
             rules.write(f"hostssl all lab {network.machines} scram-sha-256\n")
         given = {
@@ -112,7 +85,6 @@ class Postgres:
 
     def url_elsewhere(self, name: str) -> str:
         """The address of a database for a machine of the network; the password is not in it."""
-        assert self.network is not None
         return f"postgresql://lab@{self.network.address}:{self._port}/{name}"
 
     def make(self, name: str, encoding: str = "UTF8") -> str:
@@ -140,22 +112,19 @@ class Postgres:
         self._process = subprocess.Popen(
             command, stdout=self._log, stderr=self._log, process_group=0
         )
-        deadline = time.monotonic() + 60
-        while True:
-            try:
-                psycopg.connect(self.url("postgres")).close()
-            except psycopg.OperationalError:
-                assert time.monotonic() < deadline, (self._folder / "log").read_text()
-                time.sleep(0.05)
-            else:
-                return
+        wait_until(self._answers)
+
+    def _answers(self) -> bool:
+        with suppress(psycopg.OperationalError):
+            psycopg.connect(self.url("postgres")).close()
+            return True
+        return False
 
     def stop(self, how: signal.Signals = signal.SIGINT) -> None:
         """End it at once, with or without a word to its clients (SIGINT, SIGQUIT, SIGKILL)."""
         if self._process is None:
             return
-        lead = int((self._data / "postmaster.pid").read_text().splitlines()[0])
-        os.kill(lead, how)
+        os.kill(int((self._data / "postmaster.pid").read_text().splitlines()[0]), how)
         if how is signal.SIGKILL:  # what it leaves would hold the socket
             processes.kill_tree(self._process)
         self._process.wait()
@@ -244,19 +213,13 @@ class Lab:
             "theodolite.app", "worker", *given, machine=machine, **there, **environment
         )
 
-    def kill(self, process: subprocess.Popen[bytes]) -> None:
-        """As the system does when memory runs out."""
-        process.kill()
-        process.wait()
-
     def close(self) -> str:
         """End everything; what was printed."""
         for process in self._started:
             processes.kill_tree(process)
         self.home.close()
-        printed = self.printed()
         self._log.close()
-        return printed
+        return self.printed()
 
     def printed(self) -> str:
         """What all of them said so far."""
@@ -309,6 +272,27 @@ def weights(folder: Path) -> bytes:
 
 def trained(workspace: Workspace, job: TrainJob | TrainDecoderJob) -> Path:
     """The same training, done here."""
-    for _ in perform(workspace, job):
-        pass
+    list(perform(workspace, job))
     return Path(job.spec.out)
+
+
+TEAR = """
+CREATE TABLE theodolite.torn AS SELECT 0 AS n;
+CREATE FUNCTION theodolite.tear() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF length(NEW.data) > 50000 AND (SELECT n FROM theodolite.torn) < {times} THEN
+        UPDATE theodolite.torn SET n = n + 1;
+        NEW.data := 'x';
+    END IF;
+    RETURN NEW;
+END $$;
+CREATE TRIGGER tear BEFORE INSERT ON theodolite.chunks
+    FOR EACH ROW EXECUTE FUNCTION theodolite.tear();
+"""
+
+
+def tear(lab: Lab, times: int) -> None:
+    """Damage so many of the larger chunks as they get into the database."""
+    wait_until(lambda: "waits for parts" in lab.printed())
+    with psycopg.connect(lab.address, autocommit=True) as connection:
+        connection.execute(TEAR.replace("{times}", str(times)).encode())

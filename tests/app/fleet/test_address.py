@@ -96,14 +96,9 @@ def test_a_password_is_never_shown(given: str) -> None:
     assert "s3cr" in address.url
     assert "s3cr" not in f"{address} {address!r} {mask(given)}"
     assert "***" in str(address)
-    with pytest.raises(UserError) as refused:
-        Address.parse(given.replace("postgresql:", "mysql:"))
-    assert "s3cr" not in str(refused.value)
     assert not Address.parse("postgresql://lab@localhost/fleet").has_password
-
-
-def test_a_password_in_the_wrong_place_is_not_shown_either() -> None:
-    """The host was forgotten."""
-    with pytest.raises(UserError) as refused:
-        Address.parse("postgresql://lab:s3cret/fleet")
-    assert "s3cret" not in str(refused.value)
+    host_forgotten = "postgresql://lab:s3cret/fleet"
+    for wrong in (given.replace("postgresql:", "mysql:"), host_forgotten):
+        with pytest.raises(UserError) as caught:
+            Address.parse(wrong)
+        assert "s3cr" not in str(caught.value)

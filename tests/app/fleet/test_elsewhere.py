@@ -5,13 +5,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import psycopg
 import pytest
 
-from tests.app.fleet.conftest import Lab, Postgres, trained, weights
+from tests.app.fleet.conftest import Lab, Postgres, tear, trained, weights
 from tests.app.fleet.test_fleet import TASKS, assert_equal, on_one_machine, over
-from tests.app.jobs.conftest import until
 from tests.fakes import decoder_training
 from tests.fakes.small_training import small, write_sentences
+from tests.waiting import wait_until
 from theodolite.app.fleet.address import Address
 from theodolite.app.fleet.queue import client_of
 from theodolite.app.jobs import submit
@@ -33,17 +34,13 @@ def lab(postgres: Postgres, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 def test_a_decoder_is_trained_elsewhere(lab: Lab, workspace: Workspace, tmp_path: Path) -> None:
     """And is a decoder of the encoder as it is called here, which came as a file."""
     words = tmp_path / "words.txt"
-    rng = np.random.default_rng(0)
-    words.write_text(
-        "".join(
-            f"{word} {' '.join(f'{x:.4f}' for x in rng.normal(size=32))}\n"
-            for word in "the cat dog man woman child bird horse king sees likes finds".split()
-        )
-    )
+    names = "the cat dog man woman child bird horse king sees likes finds".split()
+    vectors = np.random.default_rng(0).normal(size=(len(names), 32)).round(4)
+    lines = [f"{name} {' '.join(map(str, at))}" for name, at in zip(names, vectors, strict=True)]
+    words.write_text("\n".join(lines))
     spec = replace(decoder_training.small(tmp_path), encoder=f"words:{words}", epochs=1)
     job = TrainDecoderJob.of(workspace, spec)
-    run_id = submit.queue(workspace, job)
-    over(lab.home, run_id)
+    over(lab.home, submit.queue(workspace, job))
     (row,) = lab.home.decoders.list()
     assert (row["encoder"], row["folder"]) == (f"words:{words}", Path(spec.out))
     alone = Workspace(tmp_path / "alone")
@@ -65,6 +62,18 @@ def test_an_encoder_in_files_is_measured_elsewhere(
     assert_equal(lab.home, on_one_machine(tmp_path / "alone", job))
 
 
+def test_weights_that_are_damaged_on_their_way_are_sent_again(
+    lab: Lab, workspace: Workspace, tmp_path: Path
+) -> None:
+    spec = small(write_sentences(tmp_path / "text.txt"), tmp_path / "out", steps=4, dev_every=2)
+    tear(lab, times=1)
+    over(lab.home, submit.queue(workspace, TrainJob.of(workspace, spec)))
+    with psycopg.connect(lab.address) as connection:
+        assert connection.execute("SELECT n FROM theodolite.torn").fetchone() == (1,)
+    here = trained(Workspace(tmp_path / "alone"), TrainJob(replace(spec, out=f"{tmp_path}/here")))
+    assert weights(Path(spec.out)) == weights(here)
+
+
 def test_two_homes_do_not_disturb_each_other(
     lab: Lab, workspace: Workspace, tmp_path: Path
 ) -> None:
@@ -76,7 +85,7 @@ def test_two_homes_do_not_disturb_each_other(
     fields = {
         place: queue_evaluation(place, encoders, ["StarterSTS"]) for place in (workspace, other)
     }
-    until(lambda: other.store.runs.get(called_off)["state"] == "running")
+    wait_until(lambda: other.store.runs.get(called_off)["state"] == "running")
     other.store.runs.cancel(called_off)
     for place, run_id in fields.items():
         over(place.store, run_id)
@@ -85,4 +94,4 @@ def test_two_homes_do_not_disturb_each_other(
         assert_equal(place.store, alone)
     assert not any(row["encoder"] == "random:23" for row in workspace.store.results.table())
     client = client_of(Address(lab.address))
-    until(lambda: client.list_workflows(load_input=False, load_output=False) == [])
+    wait_until(lambda: client.list_workflows(load_input=False, load_output=False) == [])

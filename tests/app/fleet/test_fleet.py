@@ -3,14 +3,15 @@
 import random
 import signal
 import time
-from collections import Counter
+from operator import itemgetter
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tests.app.fleet.conftest import Lab, Postgres
-from tests.app.jobs.conftest import until
+from tests.app.jobs.conftest import kill
+from tests.waiting import wait_until
 from theodolite.app import corpora
 from theodolite.app.jobs.submit import perform, queue
 from theodolite.app.pages.encoders.corpus import EncodeCorpusJob
@@ -24,7 +25,7 @@ TASKS = ["StarterSTS", "StarterTopics", "StarterSearch"]
 def over(store: Store, run_id: str) -> None:
     """Wait for a run to be done, and whole; for as long as it gets on."""
     while (run := store.runs.get(run_id))["state"] in ("queued", "running"):
-        until(
+        wait_until(
             lambda before=run: (
                 store.runs.get(run_id)["state"] not in ("queued", "running")
                 or store.runs.get(run_id)["done"] > before["done"]
@@ -39,30 +40,19 @@ def assert_equal(store: Store, other: Store) -> None:
     there = other.results.table(all_versions=True)
     encoders = {row["encoder"] for row in there}
     here = [row for row in store.results.table(all_versions=True) if row["encoder"] in encoders]
-
-    def question(row):
-        return row["encoder"], row["task"], row["protocol"], row["seed"]
-
-    assert set(Counter(map(question, here)).values()) == {1}
-    found = {question(row): row for row in there}
-    assert set(found) == set(map(question, here))
-    for row in here:
-        same = found[question(row)]
-        measured = {"id", "created", "seconds"}
-        assert {k: v for k, v in row.items() if k not in measured} == {
-            k: v for k, v in same.items() if k not in measured
-        }
+    question = itemgetter("encoder", "task", "protocol", "seed")
+    own = {"id": 0, "created": 0, "seconds": 0}
+    for row, same in zip(sorted(here, key=question), sorted(there, key=question), strict=True):
+        assert {**row, **own} == {**same, **own}
         assert store.results.scores(row["id"]) == other.results.scores(same["id"])
-        values = other.results.examples(same["id"])
-        for name, array in store.results.examples(row["id"]).items():
-            np.testing.assert_array_equal(array, values[name])
+        values = store.results.examples(row["id"]), other.results.examples(same["id"])
+        np.testing.assert_equal(*values)
 
 
 def on_one_machine(folder: Path, job: EvaluateJob) -> Store:
     """The same evaluation without a fleet."""
     alone = Workspace(folder)
-    for _ in perform(alone, job):
-        pass
+    list(perform(alone, job))
     return alone.store
 
 
@@ -82,25 +72,23 @@ def test_a_killed_worker_costs_nothing(
     run_id = queue_evaluation(workspace, encoders, TASKS)
     workers = [lab.start_worker(number) for number in (1, 2)]
     lab.start_home()
-    until(lambda: lab.home.runs.get(run_id)["done"] > 0)
+    wait_until(lambda: lab.home.runs.get(run_id)["done"] > 0)
     if postgres.network is not None:
         joined = {(postgres.network.address_of(number), True) for number in (1, 2)}
-        until(lambda: postgres.machines() == joined)
-    lab.kill(workers[0])
+        wait_until(lambda: postgres.machines() == joined)
+    kill(workers[0])
     lab.start_worker(1)
     over(lab.home, run_id)
     job = EvaluateJob.of(workspace, encoders, TASKS)
     assert_equal(lab.home, on_one_machine(tmp_path / "alone", job))
-    log = "\n".join(lab.home.logs.lines(run_id))
-    assert "by lab-2: Took" in log
+    assert "by lab-2: Took" in "\n".join(lab.home.logs.lines(run_id))
 
     run_id = queue(workspace, corpus_job(workspace, tmp_path / "text.txt", tmp_path / "fleet"))
-    until(lambda: lab.home.runs.get(run_id)["done"] > 0)
-    lab.kill(workers[1])
+    wait_until(lambda: lab.home.runs.get(run_id)["done"] > 0)
+    kill(workers[1])
     over(lab.home, run_id)
     alone = Workspace(tmp_path / "alone")
-    for _ in perform(alone, corpus_job(alone, tmp_path / "text.txt", tmp_path / "one")):
-        pass
+    list(perform(alone, corpus_job(alone, tmp_path / "text.txt", tmp_path / "one")))
     here, there = (
         {file.name: file.read_bytes() for file in (tmp_path / out).rglob("*.*")}
         for out in ("fleet", "one")
@@ -121,22 +109,22 @@ def test_anything_may_be_killed(
     rng = random.Random(2021)
     workers = {number: lab.start_worker(number) for number in (1, 2)}
     home = lab.start_home()
-    until(lambda: lab.home.runs.get(run_id)["done"] > 0)
-    for kill in range(kills):
+    wait_until(lambda: lab.home.runs.get(run_id)["done"] > 0)
+    for number in range(kills):
         done = lab.home.runs.get(run_id)["done"]
-        until(lambda before=done: lab.home.runs.get(run_id)["done"] > before)
+        wait_until(lambda before=done: lab.home.runs.get(run_id)["done"] > before)
         time.sleep(rng.uniform(0.0, 1.0))
-        if kill % 6 == 4:
-            lab.kill(home)
+        if number % 6 == 4:
+            kill(home)
             home = lab.start_home()
-        elif kill % 6 == 5:
+        elif number % 6 == 5:
             postgres.stop(signal.SIGQUIT)
             time.sleep(rng.uniform(0.0, 3.0))
             postgres.start()
         else:
-            number = rng.choice(list(workers))
-            lab.kill(workers[number])
-            workers[number] = lab.start_worker(number)
+            slot = rng.choice(list(workers))
+            kill(workers[slot])
+            workers[slot] = lab.start_worker(slot)
     over(lab.home, run_id)
     job = EvaluateJob.of(workspace, specs, TASKS)
     assert_equal(lab.home, on_one_machine(tmp_path / "alone", job))

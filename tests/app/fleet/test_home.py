@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.app.fleet.conftest import Lab, films
-from tests.app.jobs.conftest import until
+from tests.waiting import wait_until
 from theodolite.app.fleet.address import Address
 from theodolite.app.fleet.home import Home
 from theodolite.app.pages.evaluate.job import EvaluateJob
@@ -31,10 +31,10 @@ def test_what_nobody_can_do_waits_and_says_why(lab: Lab, workspace: Workspace) -
     ended: list[str] = []
     at_work = threading.Thread(target=lambda: ended.append(home.work(run, 1, job)), daemon=True)
     at_work.start()
-    until(lambda: "No worker has joined" in runs.get(run_id)["message"])
+    wait_until(lambda: "No worker has joined" in runs.get(run_id)["message"])
     lab.start_worker(1)
-    until(lambda: runs.get(run_id)["done"] == 1)
-    until(lambda: "No worker has the data set MR" in runs.get(run_id)["message"])
+    wait_until(lambda: runs.get(run_id)["done"] == 1)
+    wait_until(lambda: "No worker has the data set MR" in runs.get(run_id)["message"])
     assert lab.start_worker(1).wait(timeout=120) == 2
     assert "is at work in this fleet" in lab.printed()
     assert [unit["state"] for unit in runs.units(run_id)] == ["waiting", "done"]

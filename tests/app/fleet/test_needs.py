@@ -1,10 +1,13 @@
 """What travels, what stays, and what a machine lacks."""
 
+import logging
 from pathlib import Path
 
 import pytest
+from dbos._error import DBOSException, DBOSNonExistentWorkflowError
 
 from tests.errors import refused
+from theodolite.app.fleet import queue
 from theodolite.app.fleet.needs import Machine, Needs, lacking
 from theodolite.app.fleet.worker import kinds, slot_names
 from theodolite.app.pages.evaluate.job import EvaluateJob
@@ -58,8 +61,7 @@ def test_a_machine_reads_data_before_it_begins(starter: Workspace) -> None:
 )
 def test_what_only_this_machine_has_stays(starter: Workspace, encoder: str) -> None:
     """A worker refuses it as well, whoever sends it."""
-    job = EvaluateJob(("random:8", encoder), ("StarterSTS",))
-    assert "done here" in job.stays(starter.catalog)
+    assert "done here" in EvaluateJob(("random:8", encoder), ("StarterSTS",)).stays(starter.catalog)
     assert EvaluateJob(("random:8", "minilm"), ("StarterSTS",)).stays(starter.catalog) == ""
 
 
@@ -71,6 +73,20 @@ def test_kinds_of_work_that_a_worker_takes() -> None:
     for wrong in ("decode", "evaluate,decode", ","):
         with refused("unknown", "evaluate"):
             kinds(wrong)
+
+
+@pytest.mark.parametrize(
+    ("error", "printed"),
+    [
+        (None, True),
+        (DBOSException("the disk is full"), True),
+        (DBOSNonExistentWorkflowError("target", "1"), False),
+    ],
+)
+def test_that_a_unit_has_gone_is_no_news(error: Exception | None, printed: bool) -> None:
+    """All other errors of the queue's library are printed."""
+    record = logging.makeLogRecord({"exc_info": (type(error), error, None) if error else None})
+    assert queue.is_news(record) is printed
 
 
 def test_workers_of_one_store_have_names_of_their_own(tmp_path: Path) -> None:

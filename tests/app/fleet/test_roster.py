@@ -11,6 +11,7 @@ import pytest
 
 from tests.app.fleet.conftest import Postgres
 from tests.errors import refused
+from tests.waiting import wait_until
 from theodolite.app.fleet import queue
 from theodolite.app.fleet.address import Address
 from theodolite.app.fleet.arrivals import Arrivals
@@ -43,9 +44,7 @@ def test_a_slot_is_filled_once(two: tuple[Roster, Roster]) -> None:
     assert not other.fill("lab-1")
     assert other.fill("lab-2")
     one.close()
-    deadline = time.monotonic() + 10
-    while not other.fill("lab-1"):
-        assert time.monotonic() < deadline
+    wait_until(lambda: other.fill("lab-1"))
 
 
 def test_what_a_worker_says(two: tuple[Roster, Roster]) -> None:
@@ -57,10 +56,8 @@ def test_what_a_worker_says(two: tuple[Roster, Roster]) -> None:
     one.seen("lab-1", "lab", 7, None, {"unit": "u", "share": 0.5})
     (again,) = other.list()
     assert first["started"] == again["started"]
-    assert again["has"] == HAS
-    assert again["doing"] == {"unit": "u", "share": 0.5}
     assert (again["slot"], again["host"], again["pid"]) == ("lab-1", "lab", 7)
-    assert again["silent"] < 5
+    assert (again["has"], again["doing"]) == (HAS, {"unit": "u", "share": 0.5})
     one.seen("lab-1", "lab", 8, HAS, {})
     assert other.list()[0]["started"] > first["started"]
     one.gone("lab-1")
@@ -110,23 +107,18 @@ def test_rows_that_are_not_as_expected_harm_nobody(
     one.home_seen("home", "lab", [{"title": "a", "wait": 2, "said": "b"}])
     with psycopg.connect(database, autocommit=True) as connection:
         for number, odd in enumerate(ODD):
-            text = json.dumps(odd)
-            row = [f"odd-{number}", "lab", 7, text, text]
-            connection.execute(
-                "INSERT INTO theodolite.workers VALUES (%s, %s, %s, now(), now(), %s, %s)", row
-            )
-            row = [f"odd-{number}", "lab", text]
-            connection.execute("INSERT INTO theodolite.homes VALUES (%s, %s, now(), %s)", row)
-            row = [f"odd-{number}", "log", text]
-            connection.execute(
-                "INSERT INTO theodolite.reports (unit, kind, data) VALUES (%s, %s, %s)", row
-            )
+            row = {"name": f"odd-{number}", "text": json.dumps(odd)}
+            for values in (
+                "workers VALUES (%(name)s, 'lab', 7, now(), now(), %(text)s, %(text)s)",
+                "homes VALUES (%(name)s, 'lab', now(), %(text)s)",
+                "reports (unit, kind, data) VALUES (%(name)s, 'log', %(text)s)",
+            ):
+                connection.execute(f"INSERT INTO theodolite.{values}".encode(), row)
     members = other.list()
     assert [
         (member["has"], member["doing"]) for member in members if member["slot"] == "lab-1"
     ] == [(HAS, {"unit": "u", "share": 0.5})]
-    needs = Needs({"MR": "abc"})
-    able = [member["slot"] for member in members if not lacking(needs, member["has"])]
+    able = [one["slot"] for one in members if not lacking(Needs({"MR": "abc"}), one["has"])]
     assert able == ["lab-1"]
     monkeypatch.setenv("THEODOLITE_FLEET", database)
     workspace = Workspace(tmp_path / "store")

@@ -1,20 +1,18 @@
 """Stores with workers on them that are gone when a test ends."""
 
 import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
 import pytest
 
+from tests.waiting import wait_until
 from theodolite.app.jobs import processes
 from theodolite.store import Store
 from theodolite.store.run_rows import RunRow
 
 KINDS = "tests.app.jobs.kinds"
-PATIENCE = 300.0
-"""Seconds to wait for what takes a few on a quiet machine: on a busy one torch starts slowly."""
 
 
 class Bench:
@@ -50,13 +48,21 @@ class Bench:
         spec = {"name": name, "units": units, "seconds": seconds, "notes": str(self.notes)}
         return self.store.runs.create(kind, spec, name, priority)
 
+    def under_way(self, name: str, units: int, seconds: float, kind: str = "measure") -> str:
+        """Queue such units and wait until the first is done, or the only one begun."""
+        run_id = self.measure(name, units, seconds, kind=kind)
+        runs = self.store.runs
+        wait_until(lambda: runs.get(run_id)["state"] == "running")
+        wait_until(lambda: units == 1 or runs.get(run_id)["done"] > 0)
+        return run_id
+
     def begun(self) -> list[list[str]]:
         """[name, position, process id] of each unit in the order they were begun."""
         return [line.split() for line in self.notes.read_text().splitlines()]
 
-    def over(self, run_id: str, seconds: float = PATIENCE) -> RunRow:
+    def over(self, run_id: str) -> RunRow:
         """Wait for a run to be over; its row."""
-        until(lambda: self.store.runs.get(run_id)["state"] not in ("queued", "running"), seconds)
+        wait_until(lambda: self.store.runs.get(run_id)["state"] not in ("queued", "running"))
         return self.store.runs.get(run_id)
 
     def close(self) -> str:
@@ -86,12 +92,10 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     print(made.close())  # noqa: T201
 
 
-def until(true: Callable[[], object], seconds: float = PATIENCE) -> None:
-    """Wait for something to become true; a busy machine may take its time."""
-    deadline = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < deadline, "waited too long"
-        time.sleep(0.02)
+def kill(process: subprocess.Popen[bytes]) -> None:
+    """SIGKILL, and wait until it is gone."""
+    process.kill()
+    process.wait()
 
 
 def child_of(worker: subprocess.Popen[bytes] | psutil.Process) -> psutil.Process | None:

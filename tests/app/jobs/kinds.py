@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from theodolite.app.jobs.reporter import Reporter
 from theodolite.app.pages.train.job import TrainDecoderJob
 from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
+from theodolite.engine.results import Result, Score
 
 
 @dataclass(frozen=True)
@@ -51,14 +52,9 @@ class Measure(Units):
         for step in range(10):
             time.sleep(self.seconds / 10)
             reporter(step + 1, 10)
-        score = {"split": "test", "aggregation": None, "metric": "accuracy", "n": 10, "main": True}
-        workspace.store.results.put(
-            {
-                **{"encoder": self.name, "fingerprint": "f", "dim": 1, "task": f"t{position}"},
-                **{"protocol": "p", "seed": 0, "data_hash": "d"},
-                **{"scores": [score | {"score": 50.0}]},
-            }
-        )
+        scores = (Score("test", None, "accuracy", 50.0, 10, main=True),)
+        result = Result(self.name, "f", 1, f"t{position}", "p", 0, "d", scores)
+        workspace.store.results.put(asdict(result))
 
 
 @dataclass(frozen=True)

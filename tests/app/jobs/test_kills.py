@@ -1,7 +1,6 @@
 """kill -9 of anything at any moment, and a full disk: nothing is lost or counted twice."""
 
 import contextlib
-import os
 import random
 import subprocess
 import sys
@@ -12,7 +11,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.app.jobs.conftest import KINDS, Bench, alive, child_of, until
+from tests.app.jobs.conftest import KINDS, Bench, alive, child_of, kill
+from tests.waiting import wait_until
 from theodolite.app.jobs.supervisor import Supervisor
 from theodolite.store.queue_file import NAME as JOBS_FILE
 
@@ -32,21 +32,21 @@ def start_app(bench: Bench) -> subprocess.Popen[bytes]:
 
 def tree(app: subprocess.Popen[bytes]) -> list[psutil.Process]:
     """App, worker and child, once all three are there."""
-    found: list[psutil.Process] = []
-
-    def look() -> bool:
-        worker = child_of(app)
-        child = worker and child_of(worker)
-        found[:] = [psutil.Process(app.pid), *filter(None, (worker, child))]
-        return len(found) == 3
-
-    until(look)
-    return found
+    wait_until(lambda: (worker := child_of(app)) and child_of(worker))
+    worker = child_of(app)
+    child = worker and child_of(worker)
+    return [psutil.Process(app.pid), worker, child] if worker and child else tree(app)
 
 
 def assert_gone(processes: list[psutil.Process]) -> None:
     """By themselves, long before they would have nothing more to do."""
-    until(lambda: not any(alive(process.pid) for process in processes), seconds=60.0)
+    wait_until(lambda: not any(alive(process.pid) for process in processes), seconds=60.0)
+
+
+def kill_app(app: subprocess.Popen[bytes], processes: list[psutil.Process]) -> None:
+    """Kill an app alone: what it started ends by itself."""
+    kill(app)
+    assert_gone(processes)
 
 
 def assert_done_once(bench: Bench, run_id: str, units: int, kills: int) -> None:
@@ -69,28 +69,24 @@ def test_anything_may_be_killed_at_any_moment(bench: Bench, each: int) -> None:
     units = 6 * each
     rng = random.Random(2021)
     app = start_app(bench)
-    run_id = bench.measure("kills", units, 0.4)
-    until(lambda: bench.store.runs.get(run_id)["done"] > 0)
+    run_id = bench.under_way("kills", units, 0.4)
     targets = [0, 1, 2] * each
     rng.shuffle(targets)
     done = 0
     for target in targets:
         if target == 2:  # one unit over which three children die is given up, as it should be
-            until(lambda before=done: bench.store.runs.get(run_id)["done"] > before)
+            wait_until(lambda before=done: bench.store.runs.get(run_id)["done"] > before)
             done = bench.store.runs.get(run_id)["done"]
         processes = tree(app)
         time.sleep(rng.uniform(0.0, 0.8))
+        if target == 0:
+            kill_app(app, processes)
+            app = start_app(bench)
+            continue
         with contextlib.suppress(psutil.NoSuchProcess):  # it was between two children
             processes[target].kill()
-        if target == 0:
-            app.wait()
-            assert_gone(processes)  # what an app started ends by itself
-            app = start_app(bench)
     assert_done_once(bench, run_id, units, len(targets))
-    processes = tree(app)
-    app.kill()
-    app.wait()
-    assert_gone(processes)
+    kill_app(app, tree(app))
 
 
 @pytest.mark.long
@@ -100,8 +96,7 @@ def test_a_worker_that_is_killed_while_it_starts(bench: Bench) -> None:
     for delay in (0.3, 0.8, 1.2, 1.6):
         worker = bench.start_worker()
         time.sleep(delay)
-        worker.kill()
-        worker.wait()
+        kill(worker)
     bench.start_worker()
     assert_done_once(bench, run_id, 2, 4)
 
@@ -110,10 +105,8 @@ def test_a_worker_that_is_killed_while_it_starts(bench: Bench) -> None:
 def test_a_lost_or_damaged_queue_is_made_anew(bench: Bench, harm: str) -> None:
     """The runs are in the store; what was done of them stays done."""
     worker = bench.start_worker()
-    run_id = bench.measure("lost", 4, 0.5)
-    until(lambda: bench.store.runs.get(run_id)["done"] > 0)
-    worker.kill()
-    worker.wait()
+    run_id = bench.under_way("lost", 4, 0.5)
+    kill(worker)
     for path in bench.store.folder.glob(f"{JOBS_FILE}*"):
         path.unlink() if harm == "lost" else path.write_bytes(b"no database" * 1000)
     bench.start_worker()
@@ -136,10 +129,8 @@ def test_a_lost_or_damaged_queue_is_made_anew(bench: Bench, harm: str) -> None:
 def test_the_rows_are_the_truth_between_two_writes(bench: Bench, lost: str) -> None:
     """A crash between a row's note and the queue's own: what the row says holds, and once."""
     worker = bench.start_worker()
-    run_id = bench.measure("between", 4, 0.5)
-    until(lambda: bench.store.runs.get(run_id)["done"] > 0)
-    worker.kill()
-    worker.wait()
+    run_id = bench.under_way("between", 4, 0.5)
+    kill(worker)
     runs, run = bench.store.runs, bench.store.runs.get(run_id)
     begun = len(bench.begun())
     at = run["done"]
@@ -150,8 +141,7 @@ def test_the_rows_are_the_truth_between_two_writes(bench: Bench, lost: str) -> N
     else:  # the row says so, for the queue it is under way
         runs.finish(run_id, run["attempt"], "done")
     bench.start_worker()
-    after = bench.measure("after", 1, 0.01)
-    bench.over(after)
+    bench.over(bench.measure("after", 1, 0.01))
     ended = bench.over(run_id)
     again = [int(line[1]) for line in bench.begun()[begun:] if line[0] == "between"]
     assert (ended["state"], ended["error"]) == ("done", None)
@@ -167,11 +157,9 @@ def test_workers_share_the_queue_and_take_over(bench: Bench) -> None:
     """Two runs run beside each other; what a worker left that is gone for good, the other does."""
     workers = {slot: bench.start_worker(slot) for slot in ("local-0", "extra-1")}
     runs = [bench.measure(name, 4, 1.0) for name in ("one", "two")]
-    until(lambda: all(bench.store.runs.get(r)["done"] > 0 for r in runs))
-    slots = {bench.store.runs.get(r)["worker"] for r in runs}
-    assert slots == {"local-0", "extra-1"}
-    workers["extra-1"].kill()
-    workers["extra-1"].wait()
+    wait_until(lambda: all(bench.store.runs.get(r)["done"] > 0 for r in runs))
+    assert {bench.store.runs.get(r)["worker"] for r in runs} == set(workers)
+    kill(workers["extra-1"])
     bench.store.database.change("UPDATE workers SET seen = 0 WHERE slot = 'extra-1'")
     for run_id, name in zip(runs, ("one", "two"), strict=True):
         assert bench.over(run_id)["title"] == name
@@ -184,15 +172,14 @@ def test_two_apps_on_one_store(bench: Bench) -> None:
     first = Supervisor(bench.store.folder, kinds=KINDS)
     second = Supervisor(bench.store.folder, kinds=KINDS)
     first.start()
-    until(lambda: first.keeps_worker)
+    wait_until(lambda: first.keeps_worker)
     second.start()
-    run_id = bench.measure("shared", 6, 0.4)
-    until(lambda: bench.store.runs.get(run_id)["done"] > 0)
+    run_id = bench.under_way("shared", 6, 0.4)
     (worker,) = bench.store.workers.list()
     assert not second.keeps_worker
     first.stop()
     assert not alive(worker["pid"])
-    until(lambda: second.keeps_worker)
+    wait_until(lambda: second.keeps_worker)
     assert_done_once(bench, run_id, 6, 1)
     assert [unit["crashes"] for unit in bench.store.runs.units(run_id)] == [0] * 6
     second.stop()
@@ -202,9 +189,9 @@ def test_two_apps_on_one_store(bench: Bench) -> None:
 def test_the_apps_worker_has_its_child_before_it_is_asked(bench: Bench) -> None:
     """So the first run that a person waits for waits for no import."""
     with Supervisor(bench.store.folder, kinds=KINDS):
-        until(bench.store.workers.list)
+        wait_until(bench.store.workers.list)
         worker = psutil.Process(bench.store.workers.list()[0]["pid"])
-        until(worker.children)
+        wait_until(worker.children)
         (child,) = worker.children()
         bench.over(bench.measure("first", 1, 0.01, kind="awaited"))
         assert {int(line[2]) for line in bench.begun()} == {child.pid}
@@ -214,15 +201,14 @@ def test_a_store_that_is_removed_ends_its_worker(bench: Bench) -> None:
     """No empty one is begun in its place; put back, the work goes on."""
     away = bench.store.folder.with_name("away")
     with Supervisor(bench.store.folder, kinds=KINDS):
-        until(lambda: bench.store.workers.list())
+        wait_until(lambda: bench.store.workers.list())
         (worker,) = bench.store.workers.list()
         bench.store.folder.rename(away)
-        until(lambda: not alive(worker["pid"]))
+        wait_until(lambda: not alive(worker["pid"]))
         time.sleep(1.5)  # a supervisor that starts another does so after 0.5 s and one
         assert not bench.store.folder.exists()
         away.rename(bench.store.folder)
-        run_id = bench.measure("back", 2, 0.05)
-        assert_done_once(bench, run_id, 2, 0)
+        assert_done_once(bench, bench.measure("back", 2, 0.05), 2, 0)
 
 
 def test_a_disk_that_fills_up(tmp_path: Path) -> None:
@@ -240,13 +226,10 @@ def test_a_disk_that_fills_up(tmp_path: Path) -> None:
     try:
         bench.notes = tmp_path / "notes"
         bench.start_worker()
-        run_id = bench.measure("full", 6, 0.3)
-        until(lambda: bench.store.runs.get(run_id)["done"] > 0)
-        filler = os.open(small / "filler", os.O_CREAT | os.O_WRONLY)
-        with contextlib.suppress(OSError):
+        run_id = bench.under_way("full", 6, 0.3)
+        with contextlib.suppress(OSError), (small / "filler").open("wb", buffering=0) as filler:
             while True:
-                os.write(filler, bytes(4096))
-        os.close(filler)
+                filler.write(bytes(4096))
         time.sleep(1.5)
         assert bench.store.runs.get(run_id)["done"] < 6
         (small / "filler").unlink()
@@ -256,4 +239,4 @@ def test_a_disk_that_fills_up(tmp_path: Path) -> None:
         assert_done_once(bench, run_id, 6, 6)
     finally:
         print(bench.close())  # noqa: T201
-        until(lambda: subprocess.run(["umount", str(small)], check=False).returncode == 0)
+        wait_until(lambda: subprocess.run(["umount", str(small)], check=False).returncode == 0)

@@ -1,16 +1,21 @@
-"""What the queue promises while nothing is killed."""
+"""What the queue promises while nothing is killed; at rest it asks for nothing."""
 
 import contextlib
 import json
 import signal
 import sqlite3
+import threading
 import time
+from types import SimpleNamespace
+from typing import Any
 
 import psutil
 import pytest
 
-from tests.app.jobs.conftest import Bench, alive, child_of, until
+from tests.app.jobs.conftest import Bench, alive, child_of, kill
+from tests.waiting import PATIENCE, wait_until
 from theodolite.app.jobs import worker as worker_module
+from theodolite.app.jobs.worker import Rest
 from theodolite.store import forget
 from theodolite.store.queue_file import NAME as JOBS_FILE
 
@@ -25,51 +30,50 @@ def test_a_run_is_done_unit_by_unit(shared: Bench) -> None:
     assert [position for position, _ in begun] == ["0", "1", "2"]
     assert len({child for _, child in begun}) == 1
     assert len(shared.store.results.table(encoders=["plain"])) == 3
-    log = "\n".join(shared.store.logs.lines(run["id"]))
-    assert "2 of 3: unit 1" in log
+    assert "2 of 3: unit 1" in "\n".join(shared.store.logs.lines(run["id"]))
 
 
 def test_progress_moves_inside_a_unit(shared: Bench) -> None:
     run_id = shared.measure("slow", 2, 2.0)
-    until(lambda: shared.store.runs.get(run_id)["fraction"] > 0.2)
+    wait_until(lambda: shared.store.runs.get(run_id)["fraction"] > 0.2)
     row = shared.store.runs.get(run_id)
     assert row["message"] in ("unit 0", "unit 1")
     assert row["eta_seconds"] is None or row["eta_seconds"] > 0
     shared.store.runs.cancel(run_id)
 
 
+def names_begun(bench: Bench, start: str) -> list[str]:
+    """The names of units that begin so, in the order they were begun."""
+    return [name for name, *_ in bench.begun() if name.startswith(start)]
+
+
 def test_lower_priorities_run_earlier(shared: Bench) -> None:
     """Whatever the order in which they were queued."""
-    first = shared.measure("first", 1, 1.0)
-    until(lambda: shared.store.runs.get(first)["state"] == "running")
+    shared.under_way("first", 1, 1.0)
     runs = [shared.measure(f"priority{p}", 1, 0.01, p) for p in (5, 0, -5)]
     for run in runs:
         shared.over(run)
-    order = [line[0] for line in shared.begun() if line[0].startswith("priority")]
-    assert order == ["priority-5", "priority0", "priority5"]
+    assert names_begun(shared, "priority") == ["priority-5", "priority0", "priority5"]
 
 
 def test_what_a_person_waits_for_does_not_wait(shared: Bench) -> None:
     """Neither behind the run at work nor behind those before it; two of them take turns."""
-    long = shared.measure("long", 1, 60.0)
-    until(lambda: shared.store.runs.get(long)["state"] == "running")
+    long = shared.under_way("long", 1, 60.0)
     before = shared.measure("before", 1, 0.01)
     awaited = [shared.measure(f"awaited{n}", 1, 0.3, kind="awaited") for n in range(2)]
     ended = [shared.over(run) for run in awaited]
     assert [run["state"] for run in ended] == ["done", "done"]
     assert ended[1]["started"] >= ended[0]["finished"]
-    states = [shared.store.runs.get(run)["state"] for run in (long, before)]
-    assert states == ["running", "queued"]
+    assert [shared.store.runs.get(run)["state"] for run in (long, before)] == ["running", "queued"]
     shared.store.runs.cancel(long)
     assert shared.over(before)["state"] == "done"
 
 
 def test_an_evaluation_pauses_for_what_a_person_waits_for(shared: Bench) -> None:
     """Inside its unit, which is not said to have taken longer for it."""
-    patient = shared.measure("patient", 1, 8.0, kind="patient")
-    until(lambda: shared.store.runs.get(patient)["fraction"] > 0)
+    patient = shared.under_way("patient", 1, 8.0, kind="patient")
     awaited = shared.measure("awaited", 1, 4.0, kind="awaited")
-    until(lambda: "paused" in shared.store.runs.get(patient)["message"])
+    wait_until(lambda: "paused" in shared.store.runs.get(patient)["message"])
     assert shared.store.runs.get(awaited)["state"] == "running"
     shared.over(awaited)
     run = shared.over(patient)
@@ -80,16 +84,14 @@ def test_an_evaluation_pauses_for_what_a_person_waits_for(shared: Bench) -> None
 
 def test_a_waiting_run_can_be_moved_to_the_front(shared: Bench) -> None:
     """Even when the queue holds it already, and it is done once."""
-    first = shared.measure("long", 1, 2.0)
-    until(lambda: shared.store.runs.get(first)["state"] == "running")
+    first = shared.under_way("long", 1, 2.0)
     runs = [shared.measure(f"moved{n}", 1, 0.01) for n in range(3)]
-    until(lambda: not shared.store.runs.not_enqueued())
+    wait_until(lambda: not shared.store.runs.not_enqueued())
     assert shared.store.runs.prioritise(runs[2])
     assert not shared.store.runs.prioritise(first)  # it runs already
     for run in runs:
         shared.over(run)
-    order = [line[0] for line in shared.begun() if line[0].startswith("moved")]
-    assert order == ["moved2", "moved0", "moved1"]
+    assert names_begun(shared, "moved") == ["moved2", "moved0", "moved1"]
 
 
 def test_errors_are_values(shared: Bench) -> None:
@@ -115,27 +117,26 @@ def test_a_run_without_any_success_failed(shared: Bench) -> None:
     expected = ("failed", "The model gives NaN.", "Try float32.")
     assert (run["state"], run["error"], run["hint"]) == expected
     assert shared.store.runs.retry(run["id"])
-    again = shared.over(run["id"])
-    assert (again["attempt"], again["state"], again["error"]) == (2, *expected[:2])
+    run = shared.over(run["id"])
+    assert (run["attempt"], run["state"], run["error"], run["hint"]) == (2, *expected)
 
 
 @pytest.mark.parametrize("spec", [("no such kind", {}), ("failing", {"no": "units"})])
 def test_work_that_cannot_be_read_fails(shared: Bench, spec: tuple[str, dict]) -> None:
     """And harms nothing else."""
     run = shared.over(shared.store.runs.create(*spec, "nonsense"))
-    assert run["state"] == "failed"
-    assert run["error"]
+    assert (run["state"], bool(run["error"])) == ("failed", True)
 
 
 def test_cancelling_kills_the_tree(shared: Bench) -> None:
     """Processes that ignore requests to end included; the next run goes on."""
     pids_file = shared.notes.with_name("pids")
     run_id = shared.store.runs.create("stubborn", {"units": 1, "notes": str(pids_file)}, "stubborn")
-    until(lambda: pids_file.exists() and pids_file.read_text().endswith("\n"))
+    wait_until(lambda: pids_file.exists() and pids_file.read_text().endswith("\n"))
     pids = [int(pid) for pid in pids_file.read_text().split()]
     assert all(map(alive, pids))
     assert shared.store.runs.cancel(run_id)
-    until(lambda: not any(map(alive, pids)), seconds=30.0)  # the jobs themselves last for 60
+    wait_until(lambda: not any(map(alive, pids)), seconds=30.0)  # the jobs themselves last for 60
     assert shared.store.runs.get(run_id)["state"] == "cancelled"
     assert shared.over(shared.measure("after", 1, 0.01))["state"] == "done"
 
@@ -153,38 +154,49 @@ def test_a_waiting_run_can_be_cancelled_and_retried(shared: Bench) -> None:
 
 
 @pytest.mark.parametrize(
-    ("number", "crashes", "state"),
-    [(signal.SIGKILL, 2, "done"), (signal.SIGKILL, 9, "failed"), (signal.SIGSEGV, 9, "failed")],
+    ("kind", "number", "crashes", "state", "units"),
+    [
+        ("crashing", signal.SIGKILL, 2, "done", ["done"] * 3),
+        ("crashing", signal.SIGKILL, 9, "failed", ["waiting"] * 3),
+        ("crashing", signal.SIGSEGV, 9, "failed", ["waiting"] * 3),
+        ("continuing", signal.SIGKILL, 9, "partly failed", ["failed", "done", "done"]),
+    ],
 )
 def test_a_child_that_crashes(
-    shared: Bench, number: signal.Signals, crashes: int, state: str
+    shared: Bench, kind: str, number: signal.Signals, crashes: int, state: str, units: list[str]
 ) -> None:
-    """Is replaced twice; then the run fails in words, and the worker lives on."""
-    notes = shared.notes.with_name(f"crashes {number.name} {crashes}")
-    spec = {"units": 1, "notes": str(notes), "crashes": crashes, "signal": int(number)}
-    run = shared.over(shared.store.runs.create("crashing", spec, "crashing"))
-    assert run["state"] == state
+    """Is replaced twice; then the run fails in words, and the worker lives on.
+
+    Of a kind that continues the unit fails alone; the job may have a word of its own.
+    """
+    notes = shared.notes.with_name(f"{kind} {number.name} {crashes}")
+    spec = {"units": 3, "notes": str(notes), "crashes": crashes, "signal": int(number)}
+    run = shared.over(shared.store.runs.create(kind, spec, kind))
+    assert (run["state"], run["done"]) == (state, units.count("done"))
+    assert [unit["state"] for unit in shared.store.runs.units(run["id"])] == units
     assert len(notes.read_text().splitlines()) == 3
-    if state == "failed":
+    if kind == "continuing":
+        assert run["message"] == "Told."
+    elif state == "failed":
         words = {"SIGKILL": "was killed, most often because memory ran out"}
         assert words.get(number.name, "crashed (SIGSEGV)") in run["error"]
         assert "3 times" in run["error"]
     assert shared.over(shared.measure(f"after {notes.name}", 1, 0.01))["state"] == "done"
 
 
+def queue_rows(bench: Bench, what: str) -> list[tuple[Any, ...]]:
+    """What the queue's file answers."""
+    with contextlib.closing(sqlite3.connect(bench.store.folder / JOBS_FILE)) as connection:
+        return connection.execute(f"SELECT {what}").fetchall()
+
+
 def test_the_queue_holds_json_only(shared: Bench) -> None:
     """Every input and outcome in the queue is JSON and says so; of units it knows nothing."""
     shared.over(shared.measure("json", 2, 0.01))
-    connection = sqlite3.connect(shared.store.folder / JOBS_FILE)
-    inputs = connection.execute("SELECT inputs, output, error, serialization FROM workflow_status")
-    values = [(row[:-1], row[-1]) for row in inputs]
-    assert connection.execute("SELECT count(*) FROM operation_outputs").fetchone() == (0,)
-    connection.close()
-    assert values
-    for texts, serialization in values:
-        assert serialization == "portable_json"
-        for text in texts:
-            assert text is None or json.loads(text) is not None
+    rows = queue_rows(shared, "inputs, output, error, serialization FROM workflow_status")
+    assert {row[-1] for row in rows} == {"portable_json"}
+    assert all(json.loads(text) is not None for row in rows for text in row[:-1] if text)
+    assert queue_rows(shared, "count(*) FROM operation_outputs") == [(0,)]
 
 
 def test_a_child_that_ends_while_idle_leaves_no_zombie(shared: Bench) -> None:
@@ -192,14 +204,12 @@ def test_a_child_that_ends_while_idle_leaves_no_zombie(shared: Bench) -> None:
     shared.over(shared.measure("before it ends", 1, 0.01))
     (worker,) = shared.store.workers.list()
     child = child_of(psutil.Process(worker["pid"]))
-    assert child is not None
     child.kill()
-    until(lambda: not psutil.pid_exists(child.pid))
+    wait_until(lambda: not psutil.pid_exists(child.pid))
     others = psutil.Process(worker["pid"]).children()
     assert all("--warm" in other.cmdline() for other in others)  # a zombie has no command
-    run = shared.measure("after it ended", 1, 0.01)
-    assert shared.over(run)["state"] == "done"
-    assert shared.store.runs.units(run)[0]["crashes"] == 0
+    run = shared.over(shared.measure("after it ended", 1, 0.01))
+    assert (run["state"], shared.store.runs.units(run["id"])[0]["crashes"]) == ("done", 0)
 
 
 def test_a_run_that_was_removed_is_gone_from_the_queue_too(bench: Bench) -> None:
@@ -207,23 +217,17 @@ def test_a_run_that_was_removed_is_gone_from_the_queue_too(bench: Bench) -> None
     worker = bench.start_worker()
     first = bench.measure("first", 1, 1.0)
     removed = bench.measure("removed", 1, 0.01)
-    until(lambda: not bench.store.runs.not_enqueued())
+    wait_until(lambda: not bench.store.runs.not_enqueued())
     assert bench.store.runs.cancel(removed)
     assert forget.run(bench.store, removed)
     assert bench.over(first)["state"] == "done"
     assert bench.over(bench.measure("last", 1, 0.01))["state"] == "done"
     assert {line[0] for line in bench.begun()} == {"first", "last"}
     assert forget.run(bench.store, first)
-    worker.kill()
-    worker.wait()
+    kill(worker)
     bench.start_worker()
-
-    def queued() -> str:
-        with contextlib.closing(sqlite3.connect(bench.store.folder / JOBS_FILE)) as connection:
-            rows = connection.execute("SELECT workflow_uuid FROM workflow_status").fetchall()
-        return " ".join(row[0] for row in rows)
-
-    until(lambda: first not in queued() and removed not in queued())
+    queued = lambda: str(queue_rows(bench, "workflow_uuid FROM workflow_status"))  # noqa: E731
+    wait_until(lambda: first not in queued() and removed not in queued())
 
 
 def test_a_worker_at_rest_asks_its_queues_for_nothing(shared: Bench) -> None:
@@ -231,7 +235,7 @@ def test_a_worker_at_rest_asks_its_queues_for_nothing(shared: Bench) -> None:
     shared.over(shared.measure("before the rest", 1, 0.01))
     (worker,) = shared.store.workers.list()
     process = psutil.Process(worker["pid"])
-    until(lambda: _rests(process, _seconds(process)), seconds=30.0)
+    wait_until(lambda: _rests(process, _seconds(process)), seconds=30.0)
     for kind in ("measure", "awaited"):
         run = shared.over(shared.measure("after a rest", 1, 0.01, kind=kind))
         assert run["started"] - run["created"] < worker_module._REST_SECONDS / 3
@@ -250,5 +254,28 @@ def _rests(process: psutil.Process, before: float) -> bool:
 
 def test_a_slot_is_filled_once(shared: Bench) -> None:
     """A second worker of one name says so and ends."""
-    second = shared.start_worker("local-0")
-    assert second.wait(timeout=20) == 1
+    assert shared.start_worker("local-0").wait() == 1
+
+
+def test_queues_rest_until_a_run_waits_and_miss_none() -> None:
+    """They poll as often as they would while one waits; at rest not at all."""
+    end, polls, rest = threading.Event(), threading.Semaphore(0), Rest()
+
+    def queue() -> None:
+        while not end.wait(timeout=0.001):
+            polls.release()
+
+    rest.keep(SimpleNamespace(background_thread_stop_events=[end]))
+    polling = threading.Thread(target=queue, daemon=True)
+    polling.start()
+    assert not polls.acquire(timeout=0.05)
+    for _ in range(3):
+        rest.wake(True)
+        assert all(polls.acquire(timeout=PATIENCE) for _ in range(3))
+        rest.wake(False)
+        assert not all(polls.acquire(timeout=0.05) for _ in range(100_000)), "it never rests"
+    end.set()
+    rest.wake(True)
+    polling.join(PATIENCE)
+    assert not polling.is_alive()
+    rest.keep(SimpleNamespace())  # a queue without such events polls all the time

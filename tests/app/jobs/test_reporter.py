@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from types import SimpleNamespace
 
 import pytest
 
 from theodolite.app.jobs import reporter as reporters
 from theodolite.app.jobs.reporter import PausingReporter
+from theodolite.app.workspace import Workspace
 from theodolite.store import Store
 
 WORKER = "local-0"
@@ -45,10 +45,8 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    made = Store.open(tmp_path)
-    yield made
-    made.close()
+def store(workspace: Workspace) -> Store:
+    return workspace.store
 
 
 def begin(store: Store, kind: str, worker: str = WORKER) -> str:
@@ -76,17 +74,15 @@ def visit(store: Store, clock: Clock) -> None:
 def test_a_unit_pauses_until_the_map_is_there(store, evaluation, clock):
     """Its run says so meanwhile; the time is counted apart."""
     waited_for = begin(store, "project")
-    seen = []
 
     def ends() -> None:
-        seen.extend(store.runs.list(kinds=["evaluate"]))
+        (run,) = store.runs.list(kinds=["evaluate"])
+        assert run["message"] == "STSBenchmark · minilm · paused for a page"
+        assert run["fraction"] == 0.25
         store.runs.finish(waited_for, 1, "done")
 
     clock.at, clock.then = clock.now + 0.9, ends
     evaluation(1, 4)
-    (run,) = seen
-    assert run["message"] == "STSBenchmark · minilm · paused for a page"
-    assert run["fraction"] == 0.25
     assert evaluation.paused == pytest.approx(0.9, abs=0.1)
     clock.now += 0.55
     evaluation(1, 4)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import math
 import os
@@ -15,8 +14,8 @@ from typing import Any
 
 import pytest
 from typer.main import get_command
-from typer.testing import CliRunner
 
+from tests.fakes import command_line
 from theodolite.app.cli import app
 from theodolite.app.jobs import submit
 from theodolite.app.jobs.job import Job
@@ -52,20 +51,17 @@ HERE = list(COMPUTING)[:9]
 
 
 @pytest.fixture
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty store, and no data folder."""
-    monkeypatch.setenv("THEODOLITE_HOME", str(tmp_path / "store"))
-    monkeypatch.delenv("THEODOLITE_DATA", raising=False)
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "corpus.txt").write_text("A boat.\nTwo dogs run.\n")
-    return tmp_path / "store"
+def home(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty store, no data folder, and a corpus in the working folder."""
+    monkeypatch.chdir(home)
+    (home / "corpus.txt").write_text("A boat.\nTwo dogs run.\n")
+    return home
 
 
-def theodolite(*arguments: str) -> list[dict[str, Any]]:
+def theodolite(*arguments: str, code: int = 0) -> list[dict[str, Any]]:
     """Run a verb with --json; its objects."""
-    done = CliRunner().invoke(app, [*arguments, "--json"])
-    assert done.exit_code == 0, (done.stderr, done.exception)
-    return [json.loads(line) for line in done.stdout.splitlines()]
+    lines = command_line.theodolite(*arguments, "--json", code=code)
+    return command_line.objects([line for line in lines if line.startswith("{")])
 
 
 @pytest.mark.parametrize("kind", COMPUTING)
@@ -96,7 +92,7 @@ def test_what_is_done_in_the_foreground_is_seen_on_jobs(home: Path, kind: str) -
 
 def test_a_query_that_needs_little_encoding_is_no_run(home: Path) -> None:
     """A few sentences are encoded while one waits."""
-    (home.parent / "few.txt").write_text("A boat.\nA house by the sea.\nTwo dogs run.\n")
+    (home / "few.txt").write_text("A boat.\nA house by the sea.\nTwo dogs run.\n")
     theodolite("data", "add", "few.txt")
     assert theodolite("search", "a boat", "--in", "upload:few", "-e", A)
     assert theodolite("jobs", "list") == []
@@ -104,14 +100,13 @@ def test_a_query_that_needs_little_encoding_is_no_run(home: Path) -> None:
 
 def test_what_a_run_had_evaluated_before_it_broke_off_is_told_too(home: Path) -> None:
     """The verb goes on in the same row."""
-    workspace = Workspace(home)
-    job = EvaluateJob.of(workspace, [A], ["StarterSTS", "StarterTopics"])
-    begun = perform(workspace, job)
+    workspace = Workspace(home / "store")
+    begun = perform(workspace, EvaluateJob.of(workspace, [A], ["StarterSTS", "StarterTopics"]))
     next(what for _, _, what in begun if what is not None)
     (run,) = workspace.store.runs.list()
     workspace.store.runs.end_unit(run["id"], 0, 1.0)
     begun.close()  # type: ignore[attr-defined]
-    assert [run["state"] for run in workspace.store.runs.list()] == ["cancelled"]
+    assert states(workspace) == ["cancelled"]
     workspace.close()
     rows = theodolite("evaluate", A, "--tasks", "StarterSTS,StarterTopics")
     assert [row["task"] for row in rows if row["main"]] == ["StarterSTS", "StarterTopics"]
@@ -121,15 +116,11 @@ def test_what_a_run_had_evaluated_before_it_broke_off_is_told_too(home: Path) ->
 
 def test_an_evaluation_that_fails_is_a_run_that_failed(home: Path) -> None:
     """With the reason; what else was asked is evaluated all the same."""
-    missing = f"dir:{home / 'nowhere'}"
-    done = CliRunner().invoke(app, ["evaluate", missing, A, "--tasks", "StarterSTS", "--json"])
-    assert done.exit_code == 1
-    rows = [json.loads(line) for line in done.stdout.splitlines()]
-    assert rows[0]["error"]
+    rows = theodolite("evaluate", f"dir:{home}/nowhere", A, "--tasks", "StarterSTS", code=1)
     assert any(row.get("main") for row in rows)
     (run,) = theodolite("jobs", "list")
     assert (run["state"], run["done"], run["failed"]) == ("partly failed", 1, 1)
-    assert run["error"] == rows[0]["error"]
+    assert run["error"] == rows[0]["error"] != ""
 
 
 @dataclass(frozen=True)
@@ -144,13 +135,19 @@ class Counting(Job):
         return ["first", "second"]
 
     def work(self, workspace: Workspace, position: int, reporter: Reporter) -> Iterator[int]:
-        """Count."""
+        """Warn, then count."""
+        log.warning("The weights of %s look odd.", position)
         for number in range(10):
             reporter._polled = 0.0  # ask the store at every number, not twice a second
             reporter(number, 10)
             if number == self.failing:
                 raise UserError("It broke.", "Mend it.")
             yield number
+
+
+def states(workspace: Workspace) -> list[str]:
+    """Those of all runs."""
+    return [run["state"] for run in workspace.store.runs.list()]
 
 
 def at_work(workspace: Workspace, job: Job) -> str:
@@ -207,14 +204,12 @@ def test_a_run_whose_worker_is_gone_is_not_waited_for(workspace: Workspace) -> N
 def test_any_job_is_cancelled_from_elsewhere(workspace: Workspace) -> None:
     """Its next word is its last."""
     begun = perform(workspace, Counting())
-    seen = [next(begun)[2] for _ in range(4)]
-    assert seen == [None, 0, 1, 2]
+    assert [next(begun)[2] for _ in range(4)] == [None, 0, 1, 2]
     (run,) = workspace.store.runs.list()
     workspace.store.runs.cancel(run["id"])
     with pytest.raises(Cancelled):
         list(begun)
-    (run,) = workspace.store.runs.list()
-    assert run["state"] == "cancelled"
+    assert states(workspace) == ["cancelled"]
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
@@ -224,15 +219,13 @@ def test_a_signal_cancels_it_and_then_ends_the_process(
     """As the system would have ended it; afterwards the signal means what it meant before."""
     came: list[int] = []
     monkeypatch.setattr(submit.signal, "raise_signal", came.append)
-    job = Counting()
     before = signal.signal(number, signal.SIG_DFL)  # the tests themselves may run under nohup
     try:
         with pytest.raises(KeyboardInterrupt):
-            for _ in perform(workspace, job):
+            for _ in perform(workspace, Counting()):
                 os.kill(os.getpid(), number)
                 time.sleep(5)
-        (run,) = workspace.store.runs.list()
-        assert run["state"] == "cancelled"
+        assert states(workspace) == ["cancelled"]
         assert came == [number]
         assert signal.getsignal(number) is signal.SIG_DFL
     finally:
@@ -249,7 +242,7 @@ def test_a_signal_that_is_ignored_stays_ignored(
             os.kill(os.getpid(), signal.SIGHUP)
     finally:
         signal.signal(signal.SIGHUP, before)
-    assert [run["state"] for run in workspace.store.runs.list()] == ["done"]
+    assert states(workspace) == ["done"]
 
 
 def test_evaluations_step_aside_for_what_somebody_waits_for(workspace: Workspace) -> None:
@@ -266,30 +259,18 @@ def test_a_bar_moves_over_all_units(workspace: Workspace) -> None:
     list(perform(workspace, Counting(), move=lambda *at: moves.append(at)))
     shares = [done / total for done, total, _ in moves]
     assert shares == sorted(shares)
-    assert (shares[0], shares[-1]) == (0.0, pytest.approx(0.95))
+    assert [shares[0], shares[-1]] == pytest.approx([0.0, 0.95])
     assert {what for _, _, what in moves} == {"first", "second"}
-
-
-@dataclass(frozen=True)
-class Odd(Counting):
-    """The same, with a word for the log."""
-
-    kind = "warning"
-
-    def work(self, workspace: Workspace, position: int, reporter: Reporter) -> Iterator[int]:
-        """Warn, then count."""
-        log.warning("The weights of %s look odd.", position)
-        yield from super().work(workspace, position, reporter)
 
 
 def test_what_is_warned_of_meanwhile_is_in_the_log_of_the_run(workspace: Workspace) -> None:
     """And nothing after it; a run that is forgotten leaves no log."""
-    list(perform(workspace, Odd()))
+    list(perform(workspace, Counting()))
     log.warning("Later.")
     (run,) = workspace.store.runs.list()
     first, second = workspace.store.logs.lines(run["id"])
     assert first.endswith("The weights of 0 look odd.")
     assert second.endswith("The weights of 1 look odd.")
     with pytest.raises(UserError, match="It broke"):
-        list(perform(workspace, Odd(failing=0)))
+        list(perform(workspace, Counting(failing=0)))
     assert list(workspace.store.logs.sizes()) == [run["id"]]
