@@ -10,18 +10,11 @@ import httpx
 import pytest
 
 from theodolite.app import vectors
-from theodolite.app.pages.map import job as map_job
 from theodolite.app.web import background_call as working
 from theodolite.app.web import parts
 from theodolite.app.web.controls import Answer, on
 from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
-
-
-@pytest.fixture(scope="module")
-def workspace(starter: Workspace) -> Workspace:
-    """For all tests of this module."""
-    return starter
 
 
 @pytest.fixture
@@ -59,8 +52,7 @@ def test_what_takes_long_is_told_step_by_step() -> None:
 
     steps = working.followed(work, "Loading")
     first, nothing = next(steps)
-    assert "Loading" in first and "t-unknown" in first
-    assert nothing is None
+    assert "Loading" in first and "t-unknown" in first and nothing is None
     event.set()
     second, _ = next(steps)
     assert 'aria-valuenow="50"' in second and "about 20 s left" in second
@@ -93,17 +85,6 @@ def test_a_new_question_of_a_tab_ends_the_old_one() -> None:
     assert old.ended.wait(60)
     elsewhere.go.set()
     assert list(other)[-1] == ("", [1])
-
-
-@pytest.mark.usefixtures("hasty")
-def test_a_closed_tab_ends_its_work() -> None:
-    """Gradio closes the generator; the work stops at its next word."""
-    work = Held()
-    steps = working.followed(work, "Loading", "a closed tab")
-    assert next(steps)[1] is None
-    steps.close()  # type: ignore[attr-defined]
-    work.go.set()
-    assert work.ended.wait(60)
 
 
 @pytest.mark.usefixtures("hasty")
@@ -165,34 +146,25 @@ def test_several_works_are_told_of_side_by_side() -> None:
     assert list(steps)[-1] == {"quick": ("", [2]), "slow": ("", [1])}
 
 
-def test_encoding_goes_part_by_part(workspace: Workspace) -> None:
+def test_encoding_goes_part_by_part(starter: Workspace) -> None:
     """Shares that grow to one, and nothing lacks afterwards."""
     seen: list[tuple[str, float | None, float | None]] = []
-    working.encode(workspace, "random:21", "starter-topics", lambda *word: seen.append(word))
+    working.encode(starter, "random:21", "starter-topics", lambda *word: seen.append(word))
     shares = [share for _, share, _ in seen if share is not None]
     assert len(shares) > 5
     assert shares == sorted(shares)
     assert shares[-1] == 1
     assert "Encoding 2,040 sentences of starter-topics" in seen[-1][0]
-    assert vectors.missing(workspace, "random:21", "starter-topics") == 0
+    for spec in ("random:21", "random:21 | normalise"):  # steps share the vectors
+        assert vectors.missing(starter, spec, "starter-topics") == 0
 
 
 def test_what_would_take_too_long_is_left_to_a_run(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+    starter: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It says how long, and keeps what it has."""
     monkeypatch.setattr(working, "PATIENCE_SECONDS", 0.0)
     with pytest.raises(working.TooSlow) as slow:
-        working.encode(workspace, "random:22", "starter-topics", lambda *word: None)
+        working.encode(starter, "random:22", "starter-topics", lambda *word: None)
     assert slow.value.left > 0
-    assert 0 < vectors.missing(workspace, "random:22", "starter-topics") < 2040
-
-
-def test_the_quick_map_is_kept(workspace: Workspace) -> None:
-    """Nothing is measured on it, and a second one is the first."""
-    drawn = map_job.quick(workspace, "random:19", "starter-topics")
-    assert drawn is not None
-    assert drawn.info["trust"] == {}
-    again = map_job.quick(workspace, "random:19", "starter-topics")
-    assert again is not None
-    assert again.key == drawn.key
+    assert 0 < vectors.missing(starter, "random:22", "starter-topics") < 2040

@@ -1,20 +1,22 @@
-"""A page's controls as data: what the address says of them, and how events are answered."""
+"""Controls as data: what an address says of them, how events are answered, and notices."""
 
 from __future__ import annotations
 
-import inspect
 import json
+import re
 from collections.abc import Iterator
+from html import unescape
 from types import SimpleNamespace
 from typing import Any
 
 import gradio as gr
 import pytest
+from starlette.datastructures import QueryParams
 from starlette.requests import Request
 
-from theodolite.app.web import parts
+from theodolite.app.web import address, parts
 from theodolite.app.web.controls import Control, Controls, on, on_open, poll, shape, with_notice
-from theodolite.engine.errors import UserError
+from theodolite.engine.errors import PlacedError, UserError
 from theodolite.store.errors import StoreGone
 
 DECLARED = (
@@ -71,18 +73,6 @@ def test_the_address_is_read_with_the_type_of_the_default(
     assert getattr(Controls(*DECLARED).from_address(opened(query)), name) == value
 
 
-def test_a_control_has_its_name_label_and_default() -> None:
-    """As declared; the place on the page adds its own options."""
-    with gr.Blocks():
-        controls, *_ = filled()
-    assert list(controls) == ["split", "k"]
-    split = controls["split"]
-    assert (split.elem_id, split.label, split.value) == ("split", "Split", "all")
-    assert controls["k"].min_width == 100
-    ticked = Control("parts", "Parts", gr.CheckboxGroup, ("a",), choices=("a", "b"))
-    assert ticked.component().value == ["a"]
-
-
 def test_a_handler_is_given_values_by_name_and_names_what_it_changes() -> None:
     """Also of what is not among the controls; and the notice is emptied."""
     with gr.Blocks() as demo:
@@ -112,33 +102,6 @@ def test_errors_stand_in_the_notice_alone(caplog: pytest.LogCaptureFixture) -> N
     assert "no &lt;b&gt;0&lt;/b&gt;" in html[notice] and "Choose another." in html[notice]
     fault = with_notice(refuse, notice, list(controls))("all", -1)[notice]
     assert "inner thing" not in fault and "inner thing" in caplog.text
-
-
-def test_a_generator_is_followed_to_its_error() -> None:
-    """What it said before stays said."""
-    with gr.Blocks():
-        controls, shown, notice = filled()
-
-        def steps(asked: SimpleNamespace) -> Iterator[dict[Any, Any]]:
-            yield {shown: "half"}
-            raise UserError("No more.", "Wait.")
-
-    first, last = with_notice(steps, notice, list(controls))("all", 1)
-    assert first == {notice: "", shown: "half"}
-    assert "No more." in last[notice]
-
-
-def test_a_request_is_still_asked_for_by_its_annotation() -> None:
-    """Gradio fills in a request where the handler's parameter says so."""
-
-    def load(asked: SimpleNamespace, request: gr.Request) -> None:
-        """Do nothing."""
-
-    with gr.Blocks():
-        _, _, notice = filled()
-    wrapped = with_notice(load, notice, ["a", "b"])
-    assert list(inspect.signature(wrapped).parameters) == ["_a", "_b", "request"]
-    assert wrapped.__annotations__["request"] is gr.Request
 
 
 def test_the_address_has_keys_defaults_and_no_states() -> None:
@@ -213,9 +176,51 @@ def test_what_a_control_begins_with_is_not_drawn_again() -> None:
     """Only what changes is sent to a page that opens."""
     with gr.Blocks():
         box = gr.Textbox("usual", visible=False)
-    same = gr.update(value="usual", visible=False)
-    assert parts.left(box, same) == gr.skip()
+    assert parts.left(box, gr.update(value="usual", visible=False)) == gr.skip()
     assert parts.left(box, "usual") == gr.skip()
     shown = gr.update(value="usual", visible=True)
     assert parts.left(box, shown) == {"__type__": "update", "visible": True}
     assert parts.left(box, gr.update(value=None)) == gr.update(value=None)
+
+
+def test_the_place_of_a_slip_is_marked() -> None:
+    """What was written with a mark in it, all of it as text."""
+    html = parts.problem(PlacedError("'<' at place 3.", "Write +.", "a <b>", 3))
+    assert '<pre class="t-place" dir="ltr">a <mark>&lt;</mark>b&gt;</pre>' in html
+    assert "&#x27;&lt;&#x27; at place 3." in html
+
+
+def test_rows_for_a_file_are_json_within_an_attribute() -> None:
+    """Quotes and markup stay text; what is not finite is empty."""
+    html = parts.csv_button("Save", "a.csv", [["name", "score"], ['<"b">', float("nan")]])
+    (data,) = re.findall(r'data-rows="([^"]*)"', html)
+    assert json.loads(unescape(data)) == [["name", "score"], ['<"b">', None]]
+
+
+@pytest.mark.parametrize("follow", [False, True], ids=["at once", "value by value"])
+def test_half_a_character_does_not_end_the_stream(follow: bool) -> None:
+    """A pasted lone surrogate is shown as a question mark: the server could not send it."""
+
+    def echo(text: str) -> Any:
+        return {"shown": text, "number": 7}
+
+    def echoes(text: str) -> Any:
+        yield {"shown": text, "number": 7}
+
+    answer = with_notice(echoes if follow else echo, "notice")("an emoji cut: \ud83d")
+    found = next(answer) if follow else answer
+    assert found == {"shown": "an emoji cut: ?", "number": 7, "notice": ""}
+
+
+def asked(query: str) -> Any:
+    """A request for a page with this query."""
+    return SimpleNamespace(request=SimpleNamespace(query_params=QueryParams(query)))
+
+
+def test_values_are_read_in_order_and_as_they_are() -> None:
+    request = asked("encoder=hf:a/b?pooling=avg%26layer=1&encoder=d&k=nan")
+    assert address.every(request, "encoder") == ["hf:a/b?pooling=avg&layer=1", "d"]
+    assert address.first(request, "q", "none") == "none"
+    assert address.choice(request, "k", ["1", "2"], "1") == "1"
+    assert [address.number(text) for text in ("nan", "x", "-1e3")] == [None, None, -1000]
+    assert address.link("p", a=["1", "2"], b=None, c="&") == "./p?a=1&a=2&c=%26"

@@ -42,6 +42,13 @@ CHARTS = {
     "dots": fair.dots(DOTS),
     "dimensions": fair.curves(DimensionCurves({MARKUP: [(64, 70.0), (300, 71.0)]}, "points")),
     "grid": fair.grid(GRID),
+    "space": figures.space([figures.SpacePoint(MARKUP, 0.2, -2.0)]),
+    "forest": figures.forest(
+        [figures.Interval(MARKUP, MARKUP, 2.0, 1.0, 3.0, True, "better")], MARKUP
+    ),
+    "ridges": figures.ridges(
+        [figures.Panel(MARKUP, [figures.Ridge("0–1", 9, np.ones(5), 0.1)])], np.linspace(-1, 1, 5)
+    ),
     "no ridges": figures.ridges([], np.linspace(-1, 1, 5)),
     "interpolation": json.loads(cosines(STEPS)["figure"]),
 }
@@ -50,8 +57,7 @@ CHARTS = {
 @pytest.mark.parametrize("chart", CHARTS.values(), ids=CHARTS)
 def test_plotly_accepts_it(chart):
     """Each name of a property and each value; a name with markup is text."""
-    written = Figure(chart).to_json()
-    assert MARKUP not in written
+    assert MARKUP not in Figure(chart).to_json()
     assert json.loads(drawing(chart, "label")["figure"])["data"] is not None
 
 

@@ -9,34 +9,25 @@ import sys
 import tempfile
 from pathlib import Path
 
-import httpx
 import pytest
 from filelock import FileLock
 
-from theodolite.app import ui
+from tests.fakes.launched import launched
 from theodolite.app.web import scratch
 from theodolite.app.workspace import Workspace
 
 
-def test_what_another_gradio_app_holds_is_not_served(tmp_path: Path) -> None:
+def test_what_another_gradio_app_holds_is_not_served(workspace: Workspace) -> None:
     """Its folder is the default of all of them; ours can be read by this user only."""
-    others = Path(tempfile.gettempdir()) / "gradio" / "theodolite-test"
-    others.mkdir(parents=True, exist_ok=True)
-    secret = others / "secret.csv"
-    secret.write_text("of another app")
-    workspace = Workspace(tmp_path / "store")
-    demo = ui.launch(workspace, open_browser=False, block=False)
-    try:
-        with httpx.Client(base_url=demo.local_url) as client:
-            assert client.get(f"/gradio_api/file={secret}").status_code == 403
-            files = {"files": ("a.csv", b"text\nours\n")}
-            (uploaded,) = client.post("/gradio_api/upload", files=files).json()
-            assert client.get(f"/gradio_api/file={uploaded}").text == "text\nours\n"
-    finally:
-        demo.close()
-        workspace.close()
-        secret.unlink()
-        others.rmdir()
+    shared = Path(tempfile.gettempdir()) / "gradio"
+    shared.mkdir(exist_ok=True)
+    with launched(workspace) as client, tempfile.TemporaryDirectory(dir=shared) as others:
+        secret = Path(others) / "secret.csv"
+        secret.write_text("of another app")
+        assert client.get(f"/gradio_api/file={secret}").status_code == 403
+        files = {"files": ("a.csv", b"text\nours\n")}
+        (uploaded,) = client.post("/gradio_api/upload", files=files).json()
+        assert client.get(f"/gradio_api/file={uploaded}").text == "text\nours\n"
     folder = scratch.folder()
     assert Path(uploaded).is_relative_to(folder)
     if os.name == "posix":
@@ -67,9 +58,8 @@ def test_nothing_is_left_when_the_process(tmp_path: Path, killed: bool) -> None:
         folder.mkdir()
     (new / ".in-use").touch()
     with FileLock(busy / ".in-use"):
-        for folder in (first, busy, unknown):
-            if folder.exists():
-                os.utime(folder, (0, 0))
+        for folder in filter(Path.exists, (first, busy, unknown)):
+            os.utime(folder, (0, 0))
         run()
         assert not first.exists()
         assert busy.exists() and unknown.exists() and new.exists()

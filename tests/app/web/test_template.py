@@ -54,8 +54,7 @@ def test_every_script_bears_the_number(launch, monkeypatch):
 
 def test_every_component_of_the_app_is_listed(tmp_path: Path) -> None:
     """Each with its script, and all files are there; another version may write its list anew."""
-    demo = ui.build(Workspace(tmp_path))
-    kinds = {block.get_block_name() for block in demo.blocks.values()}
+    kinds = {block.get_block_name() for block in ui.build(Workspace(tmp_path)).blocks.values()}
     assert kinds >= {"dropdown", "html", "textbox"}
     for kind in kinds:
         assert any(name.endswith(".js") for name in template.component_files([kind])), kind

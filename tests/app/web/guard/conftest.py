@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from theodolite.app import ui
+from tests.fakes.launched import launched
 from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.workspace import Workspace
 
@@ -26,10 +26,8 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
 @pytest.fixture(scope="module")
 def client(workspace: Workspace) -> Iterator[httpx.Client]:
     """Somebody without a browser, and the app without a login."""
-    demo = ui.launch(workspace, open_browser=False, block=False)
-    with httpx.Client(base_url=demo.local_url, timeout=30) as made:
+    with launched(workspace) as made:
         yield made
-    demo.close()
 
 
 class Clock:

@@ -1,7 +1,8 @@
-"""A demonstration over HTTP: bounded, and nothing kept of what strangers type."""
+"""A demonstration: what a stranger may ask of it, and nothing kept of what they type."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,15 +11,18 @@ import httpx
 import pytest
 from gradio.state_holder import SessionState
 from gradio.utils import get_upload_folder
+from starlette.requests import Request
 
+from tests.app.web.guard.conftest import Clock
 from tests.app.web.guard.test_nonsense import config, handlers, sent
 from tests.errors import refused
+from tests.fakes.launched import launched
 from tests.store.test_reading import files
 from theodolite.app import ui
 from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.pages.geometry import service as geometry
 from theodolite.app.pages.search import service as retrieval
-from theodolite.app.web.guard.limits import Limits
+from theodolite.app.web.guard.limits import Buckets, Limits, Rate, Refused, Visitors, is_free
 from theodolite.app.web.guard.server import Session
 from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
@@ -49,41 +53,28 @@ def demo(store: Path) -> Iterator[Workspace]:
 @pytest.fixture(scope="module")
 def stranger(demo: Workspace) -> Iterator[httpx.Client]:
     """Somebody without a browser, at an address of their own."""
-    running = ui.launch(demo, host="0.0.0.0", open_browser=False, block=False)  # noqa: S104
-    with httpx.Client(base_url=f"http://127.0.0.1:{running.server_port}", timeout=60) as made:
+    with launched(demo, host="0.0.0.0") as made:  # noqa: S104
         made.headers["X-Forwarded-For"] = "10.1.0.1"
         yield made
-    running.close()
 
 
 def fired(client: httpx.Client, tab: str, element: str, **values: Any) -> str:
     """What comes of a click on an element, with some of its values given by name."""
-    page_config = config(client)
-    names = {one["id"]: one["props"].get("elem_id") for one in page_config["components"]}
-    begun = {event["id"]: data for event, data in handlers(client)}
-    (event,) = [
+    names = {one["id"]: one["props"].get("elem_id") for one in config(client)["components"]}
+    ((event, begun, _),) = [
         one
-        for one in page_config["dependencies"]
-        if one["backend_fn"]
-        and any(names.get(target) == element for target, _ in one["targets"])
-        and any(kind == "click" for _, kind in one["targets"])
+        for one in handlers(client, "click")
+        if any(names.get(target) == element for target, _ in one[0]["targets"])
     ]
-    data = [
-        values.get(names[number] or "", begun[event["id"]][at])
-        for at, number in enumerate(event["inputs"])
-    ]
+    given = [values.get(names[number] or "") for number in event["inputs"]]
+    data = [begun[at] if value is None else value for at, value in enumerate(given)]
     return sent(client, [(event, data, None)], tab)[0]
 
 
 def test_nothing_is_kept_of_what_is_typed(stranger: httpx.Client, store: Path) -> None:
     """Every page is filled and searches are made: no file is written, none has the words."""
     before, uploads = files(store), set(Path(get_upload_folder()).rglob("*"))
-    opened = [
-        (event, values, None)
-        for event, values in handlers(stranger)
-        if any(kind == "load" for _, kind in event["targets"])
-    ]
-    for text in sent(stranger, opened, "a-tab"):
+    for text in sent(stranger, handlers(stranger, "load"), "a-tab"):
         assert '"success":false' not in text
         assert "internal error" not in text
     stream = fired(
@@ -135,8 +126,7 @@ def test_who_asks_too_fast_waits_and_nobody_else(stranger: httpx.Client) -> None
     burst = int(Limits().address.burst)
     path = "/theodolite/map/x/points"
     answers = [stranger.get(path, headers=mine) for _ in range(burst + 100)]
-    codes = [answer.status_code for answer in answers]
-    assert codes[:burst] == [404] * burst
+    assert [answer.status_code for answer in answers][:burst] == [404] * burst
     late = next(answer for answer in answers if answer.status_code == 429)
     assert int(late.headers["retry-after"]) >= 1
     assert "Too many requests" in late.json()["detail"]
@@ -149,8 +139,7 @@ def test_pages_say_what_is_closed(stranger: httpx.Client) -> None:
     values = [
         one["props"].get("value") for one in config(stranger)["components"] if one["type"] == "html"
     ]
-    closed = [text for text in values if isinstance(text, str) and "disabled here" in text]
-    assert len(closed) == 6
+    assert len([text for text in values if isinstance(text, str) and "disabled here" in text]) == 6
 
 
 def test_a_tab_is_remembered_with_what_is_needed(demo: Workspace) -> None:
@@ -160,3 +149,99 @@ def test_a_tab_is_remembered_with_what_is_needed(demo: Workspace) -> None:
     assert vars(mine).keys() == vars(gradios).keys()
     mine._update_value_in_config(next(iter(blocks.blocks)), TYPED)
     assert not mine.config_values
+
+
+LIMITS = Limits(address=Rate(3, 0.5), tab=Rate(2, 1), streams=2, all_streams=3)
+
+
+def request(path: str, address: str = "10.0.0.1", query: str = "") -> Request:
+    """What somebody asks."""
+    scope = {"type": "http", "method": "GET", "path": path, "headers": [], "scheme": "http"}
+    scope |= {"query_string": query.encode(), "client": (address, 1), "server": ("x", 80)}
+    return Request(scope)
+
+
+def answered(do: Any, *given: Any) -> tuple[int, str, str | None]:
+    """How something is refused: status, what is said, when to come again."""
+    with pytest.raises(Refused) as error:
+        do(*given)
+    answer = error.value.answer
+    reply = json.loads(bytes(answer.body))["detail"]
+    return answer.status_code, reply, answer.headers.get("retry-after")
+
+
+def test_tokens_come_back_one_after_another() -> None:
+    """Never more of them than fit."""
+    clock = Clock()
+    buckets = Buckets(Rate(2, 0.5), clock)
+    assert [buckets.take("a") for _ in range(3)] == [0, 0, 2]
+    assert buckets.take("b") == 0
+    clock.now += 2
+    assert [buckets.take("a"), buckets.take("a")] == [0, 2]
+    clock.now += 1000
+    assert [buckets.take("a") for _ in range(3)] == [0, 0, 2]
+
+
+def test_an_address_that_asks_too_much_is_told_when_to_come_again() -> None:
+    """The others go on; static files and whether we are well are never counted."""
+    visitors = Visitors(LIMITS, Clock())
+    for _ in range(3):
+        visitors.admit(request("/search"))
+    assert answered(visitors.admit, request("/search")) == (
+        429,
+        "Too many requests: try again in 2 s.",
+        "2",
+    )
+    visitors.admit(request("/search", "10.0.0.2"))
+    for path in ("/healthz", "/static/x.js", "/theodolite/js-1/map.js", "/theme.css"):
+        assert is_free(path)
+        visitors.admit(request(path))
+
+
+def test_a_tab_that_asks_too_much_leaves_its_neighbour_alone() -> None:
+    """A script of one page gone wild is not the classroom's fault."""
+    visitors = Visitors(LIMITS, Clock())
+    join, one, other = request("/gradio_api/queue/join"), b'{"session_hash":"a"}', b'{"data":[]}'
+    visitors.check_body(join, one)
+    visitors.check_body(join, one)
+    assert answered(visitors.check_body, join, one)[0] == 429
+    visitors.check_body(join, other)
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"data": ["a" * 4001]}, "at most 4,000 characters"),
+        ({"a" * 4001: 1}, "at most 4,000 characters"),
+        ({"data": [["x"] * 1001]}, "At most 1,000 values"),
+        ({"data": [["x"] * 20] * 60}, "At most 1,000 values"),
+    ],
+    ids=["text", "name", "list", "lists"],
+)
+def test_texts_and_lists_are_bounded_wherever_they_stand(asked: Any, said: str) -> None:
+    """In any value of any event."""
+    visitors = Visitors(Limits())
+    join = request("/gradio_api/queue/join")
+    status, why, _ = answered(visitors.check_body, join, json.dumps(asked).encode())
+    assert status == 413
+    assert said in why
+    visitors.check_body(join, b"[" * 1000)  # no JSON: Gradio's to refuse
+
+
+def test_an_address_is_bounded() -> None:
+    """What it asks, not its path."""
+    visitors = Visitors(Limits())
+    visitors.admit(request("/search", query="q=" + "a" * 7000))
+    assert answered(visitors.admit, request("/search", query="q=" + "a" * 8000))[0] == 414
+
+
+def test_open_connections_are_counted_until_they_end() -> None:
+    """Of an address and of all; others are not held open."""
+    visitors = Visitors(LIMITS)
+    assert visitors.stream(request("/search")) is None
+    ends = [visitors.stream(request("/gradio_api/heartbeat/x")) for _ in range(2)]
+    assert answered(visitors.stream, request("/gradio_api/queue/data"))[0] == 429
+    assert visitors.stream(request("/gradio_api/queue/data", "10.0.0.2"))
+    assert answered(visitors.stream, request("/gradio_api/queue/data", "10.0.0.3"))[0] == 503
+    ends[0]()  # type: ignore[misc]
+    assert visitors.stream(request("/gradio_api/queue/data"))

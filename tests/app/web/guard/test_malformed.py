@@ -1,4 +1,4 @@
-"""More than a thousand malformed requests, drawn anew from a seed: nothing of the inside comes out.
+"""Over a thousand malformed requests, drawn anew from a seed: nothing of the inside comes out.
 
 Paths and addresses go to the app as a server would hand them on, also those that no client could
 send; events and uploads go over HTTP. Meanwhile no file outside may be opened.
@@ -7,6 +7,7 @@ send; events and uploads go over HTTP. Meanwhile no file outside may be opened.
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
 import os
 import random
@@ -26,7 +27,10 @@ from theodolite.engine.encoders import parse
 from theodolite.engine.errors import UserError
 
 SECRET = "the-secret-of-the-house"  # noqa: S105 - what nobody may read
-PATHS, QUERIES, SPECS, EVENTS, UPLOADS = 400, 200, 250, 90, 60
+PATHS, QUERIES, SPECS, EVENTS, BODIES = 400, 200, 250, 120, 120
+CONTENT_TYPES = ("application/json", "text/plain", "nonsense")
+CALLS = ("upload", "queue/join", "component_server", "cancel", "run/x")
+ADDRESSES = itertools.count()
 BEGINNINGS = (
     "/",
     "/static/",
@@ -116,8 +120,7 @@ def running(house: Path, request: pytest.FixtureRequest) -> Iterator[Any]:
 @pytest.fixture
 def client(running: Any) -> Iterator[httpx.Client]:
     """Somebody without a browser, each time from another address."""
-    address = f"10.2.{random.Random().randrange(256)}.1"
-    headers = {"X-Forwarded-For": address}
+    headers = {"X-Forwarded-For": f"10.2.{next(ADDRESSES) % 256}.1"}
     with httpx.Client(base_url=running.local_url, timeout=60, headers=headers) as made:
         yield made
 
@@ -233,8 +236,7 @@ def requests_of(drawn: random.Random, targets: list[str]) -> Iterator[tuple[str,
 
 def test_paths_and_addresses(running: Any, targets: list[str], opened: set[str]) -> None:
     """Six hundred: each is refused or answered calmly, and none leads to a file outside."""
-    drawn = random.Random(2026)
-    every = list(requests_of(drawn, targets))
+    every = list(requests_of(random.Random(2026), targets))
 
     async def ask() -> list[tuple[int, str]]:
         return [await asked(running.app, *one, number) for number, one in enumerate(every)]
@@ -290,7 +292,7 @@ def test_specs(house: Path, targets: list[str], opened: set[str]) -> None:
 
 
 def test_events(client: httpx.Client, running: Any, targets: list[str], opened: set[str]) -> None:
-    """Ninety with values of any kind for controls of every kind."""
+    """With values of any kind for controls of every kind."""
     drawn = random.Random(2028)
     kinds: list[Callable[[], Any]] = [
         lambda: mutated(drawn, targets),
@@ -306,12 +308,14 @@ def test_events(client: httpx.Client, running: Any, targets: list[str], opened: 
         lambda: f"dir:{drawn.choice(targets)}",
         lambda: "x" * 3000,
         lambda: -(2**70),
+        lambda: drawn.choice(("", True, -1, 1e300, "hub:a/b@main/c.csv")),
+        lambda: drawn.choice(([], ["a", None])),
     ]
     abouts = (None, {"act": "open", "id": "../../secret.txt"}, {"id": ["a"]}, [], "x", 7)
     fns = handlers(client)
     events = [
         (event, [drawn.choice(kinds)() for _ in event["inputs"]], drawn.choice(abouts))
-        for event, _ in (drawn.choice(fns) for _ in range(EVENTS))
+        for event, *_ in (drawn.choice(fns) for _ in range(EVENTS))
     ]
     for start in range(0, EVENTS, 30):  # a tab may ask sixty times at once
         for text in sent(client, events[start : start + 30]):
@@ -326,7 +330,7 @@ def test_bodies_and_uploads(
     """Files whose names lead elsewhere, and bodies that are not what they claim."""
     drawn = random.Random(2029)
     before = {path for path in house.rglob("*") if not path.name.startswith("theodolite.db")}
-    for number in range(UPLOADS):
+    for _ in range(BODIES):
         name = mutated(drawn, targets).replace("\r", "").replace("\n", "").replace('"', "")
         head = f'--x\r\nContent-Disposition: form-data; name="files"; filename="{name}"\r\n\r\n'
         whole = f"{head}{drawn.random()}\r\n--x--\r\n".encode("utf-8", "replace")
@@ -339,8 +343,8 @@ def test_bodies_and_uploads(
                 json.dumps({"fn_index": [name], "data": name}).encode(),
             )
         )
-        kind = drawn.choice(("multipart/form-data; boundary=x",) * 3 + ("application/json", "x/y"))
-        path = ("gradio_api/upload", "gradio_api/queue/join", "login")[number % 3]
+        kind = drawn.choice(("multipart/form-data; boundary=x",) * 3 + CONTENT_TYPES)
+        path = drawn.choice(("login", *map("gradio_api/{}".format, CALLS)))
         answer = client.post(path, content=body, headers={"Content-Type": kind})
         assert answer.status_code < 500, (path, body[:80])
         assert calm(answer.text)

@@ -1,4 +1,4 @@
-"""Behind a proxy that serves the app below a folder of its site: by hand, and by a real nginx."""
+"""The names and addresses of the app: its own, and behind a proxy, by hand and by nginx."""
 
 from __future__ import annotations
 
@@ -8,18 +8,21 @@ import shutil
 import socket
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
 
+from tests.app.web.guard.conftest import LISTED
 from tests.app.web.guard.test_nonsense import handlers, sent
-from theodolite.app import ui
+from tests.fakes.launched import launched
+from tests.waiting import wait_until
+from theodolite.app import serve, ui
 from theodolite.app.components import modules
 from theodolite.app.web.routes import PLOTLY_JS
 from theodolite.app.workspace import Workspace
+from theodolite.engine.errors import UserError
 from theodolite.store.errors import StoreGone
 
 BELOW = "/tools/theodolite"
@@ -42,11 +45,8 @@ http {{
 @pytest.fixture(scope="module")
 def port(workspace: Workspace) -> Iterator[int]:
     """Of the app as the proxy finds it."""
-    demo = ui.launch(
-        workspace, open_browser=False, block=False, root_path=BELOW, allow_hosts=["example.org"]
-    )
-    yield int(demo.server_port)
-    demo.close()
+    with launched(workspace, root_path=BELOW, allow_hosts=["example.org"]) as client:
+        yield int(client.base_url.port or 80)
 
 
 @pytest.mark.parametrize("before", ["", BELOW], ids=["stripped", "passed on"])
@@ -78,55 +78,30 @@ def test_a_store_that_is_gone_is_no_good_health(
     assert "secret" not in answer.text
 
 
-def _free_ports(count: int) -> list[int]:
-    held = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    found = [one.getsockname()[1] for one in held]
-    for one in held:
-        one.close()
-    return found
-
-
-@contextlib.contextmanager
-def nginx_before(port: int) -> Iterator[list[str]]:
-    """Addresses of the app behind nginx: one that strips the folder, one that passes it on."""
-    nginx = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
-    if nginx is None:
-        pytest.skip("nginx is not installed")
-    ports = _free_ports(2)
-    addresses = [f"http://127.0.0.1:{number}{BELOW}" for number in ports]
-    with tempfile.TemporaryDirectory() as folder:
-        text = NGINX.format(folder=folder, below=BELOW, app=port, strips=ports[0], keeps=ports[1])
-        settings = Path(folder) / "nginx.conf"
-        settings.write_text(text)
-        server = subprocess.Popen([nginx, "-p", folder, "-c", settings])
-        try:
-            for number in ports:
-                _wait_for(number)
-            yield addresses
-        finally:
-            server.terminate()
-            server.wait(10)
-
-
-def _wait_for(port: int) -> None:
-    """Until somebody listens."""
-    until = time.monotonic() + 30
-    while True:
-        try:
-            socket.create_connection(("127.0.0.1", port)).close()
-        except ConnectionRefusedError:
-            if time.monotonic() > until:
-                raise
-            time.sleep(0.05)
-        else:
-            return
+def _listens(port: int) -> bool:
+    with contextlib.suppress(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", port)).close()
+        return True
+    return False
 
 
 @pytest.fixture(scope="module")
 def proxied(port: int) -> Iterator[list[str]]:
-    """The app behind nginx."""
-    with nginx_before(port) as addresses:
-        yield addresses
+    """Addresses of the app behind nginx: one that strips the folder, one that passes it on."""
+    nginx = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
+    if nginx is None:
+        pytest.skip("nginx is not installed")
+    free = ("127.0.0.1", 0)
+    with socket.create_server(free) as one, socket.create_server(free) as other:
+        ports = [held.getsockname()[1] for held in (one, other)]
+    with tempfile.TemporaryDirectory() as folder:
+        text = NGINX.format(folder=folder, below=BELOW, app=port, strips=ports[0], keeps=ports[1])
+        settings = Path(folder) / "nginx.conf"
+        settings.write_text(text)
+        with subprocess.Popen([nginx, "-p", folder, "-c", settings]) as server:
+            wait_until(lambda: all(map(_listens, ports)))
+            yield [f"http://127.0.0.1:{number}{BELOW}" for number in ports]
+            server.terminate()
 
 
 @pytest.mark.long
@@ -146,11 +121,53 @@ def test_nginx_serves_all_of_it(proxied: list[str], which: int, workspace: Works
         assert client.get("map/").next_request.url == f"{address}/map"  # type: ignore[union-attr]
         files = {"files": ("a.csv", b"text\na boat\n" * 300_000)}
         assert client.post("gradio_api/upload", files=files).is_success
-        opened = [
-            (event, values, None)
-            for event, values in handlers(client)
-            if any(kind == "load" for _, kind in event["targets"])
-        ]
-        assert all('"success":true' in text for text in sent(client, opened))
-        foreign = {"Origin": "https://evil.example"}
-        assert client.get("config", headers=foreign).status_code == 403
+        assert all('"success":true' in text for text in sent(client, handlers(client, "load")))
+        assert client.get("config", headers={"Origin": "https://evil.example"}).status_code == 403
+
+
+FOREIGN = ["evil.example", "127.0.0.1.evil.example", "localhost.evil.example:7860", "a@localhost"]
+OWN = [
+    *("localhost", "127.0.0.1:80", "[::1]:7860"),
+    *("lab.example.org", "LAB.example.org:443", "a.site.example"),
+]
+needs_ipv6 = pytest.mark.skipif(not socket.has_ipv6, reason="IPv6 is missing")
+
+
+@pytest.mark.parametrize("root_path", [None, "/theodolite"])
+def test_without_a_login_other_names_are_refused(
+    workspace: Workspace, root_path: str | None
+) -> None:
+    """A name that another site points here, behind a proxy and without one."""
+    allowed = ["lab.example.org", "*.site.example"]
+    with launched(workspace, root_path=root_path, allow_hosts=allowed) as client:
+        for name in FOREIGN:
+            headers = {"Host": name}
+            assert client.get("/search", headers=headers).status_code == 400, name
+            assert client.post("/gradio_api/upload", headers=headers).status_code == 400, name
+        for name in OWN:
+            assert client.get("/healthz", headers={"Host": name}).is_success, name
+
+
+@pytest.mark.parametrize("text", ["https://a.org", "a.org:80", "a b", "", "*", "a/b", "*.*.org"])
+def test_what_is_no_name_is_refused(text: str) -> None:
+    """Before anything is served."""
+    with pytest.raises(UserError, match="not the name of a host"):
+        serve.parse_host(text)
+
+
+@pytest.mark.parametrize("text", ["Lab.example.org", "*.example.org", "theodolite", "[fd00::7]"])
+def test_a_name_is_read_in_either_case(text: str) -> None:
+    """As names of hosts are."""
+    assert serve.parse_host(text) == text.lower()
+
+
+@needs_ipv6
+@pytest.mark.parametrize(("host", "auth"), [("::1", None), ("::", ("ada", "lovelace"))])
+def test_it_listens_on_ipv6(workspace: Workspace, host: str, auth: tuple[str, str] | None) -> None:
+    """And prints an address that a browser can open."""
+    demo = ui.launch(workspace, host=host, open_browser=False, block=False, auth=auth)
+    try:
+        assert demo.local_url == f"http://[{host}]:{demo.server_port}/"
+        assert httpx.get(f"http://[::1]:{demo.server_port}/search?encoder={LISTED}").is_success
+    finally:
+        demo.close()

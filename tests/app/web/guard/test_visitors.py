@@ -5,20 +5,16 @@ No browser: the pages hide what visitors may not do, these requests are made all
 
 from __future__ import annotations
 
-import json
 import math
-import uuid
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from itertools import product
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pytest
 
+from tests.app.web.guard.test_nonsense import handlers, sent
 from tests.errors import refused
-from theodolite.app import ui
+from tests.fakes.launched import launched
 from theodolite.app.pages.data import service as data
 from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.pages.evaluate import service as evaluate
@@ -57,58 +53,31 @@ def looking(owner: Workspace) -> Iterator[Workspace]:
 @pytest.fixture(scope="module")
 def visitor(looking: Workspace) -> Iterator[httpx.Client]:
     """Someone who is signed in to the read-only app and has no browser."""
-    demo = ui.launch(looking, open_browser=False, auth=LOGIN, block=False)
-    with httpx.Client(base_url=demo.local_url, timeout=30) as client:
-        username, password = LOGIN
-        client.post("/login", data={"username": username, "password": password})
+    with launched(looking, auth=LOGIN) as client:
+        client.post("/login", data=dict(zip(("username", "password"), LOGIN, strict=True)))
         yield client
-    demo.close()
-
-
-def events(client: httpx.Client, kind: str) -> list[dict[str, Any]]:
-    """All events of one kind that any page of the app listens to."""
-    config = client.get("/config").raise_for_status().json()
-    return [
-        d
-        for d in config["dependencies"]
-        if d["backend_fn"] and any(target[1] == kind for target in d["targets"])
-    ]
-
-
-def send(client: httpx.Client, event: dict[str, Any], data: list[Any], about: Any = None) -> str:
-    """Send an event as the page would, and return what came back."""
-    session = uuid.uuid4().hex
-    body = {"fn_index": event["id"], "data": data, "session_hash": session, "event_data": about}
-    client.post("/gradio_api/queue/join", json=body).raise_for_status()
-    with client.stream("GET", "/gradio_api/queue/data", params={"session_hash": session}) as lines:
-        for line in lines.iter_lines():
-            if "process_completed" in line:
-                return json.dumps(json.loads(line[5:])["output"])
-    raise AssertionError("no answer")
 
 
 @pytest.mark.parametrize("act", ["remove", "audit", "cancel", "retry", "again"])
 def test_a_forged_act_changes_nothing(visitor: httpx.Client, owner: Workspace, act: str) -> None:
     """Every list and panel is sent an act it did not offer; those of runs say why they refuse."""
     (run,) = owner.store.runs.list()
-    acts = product(events(visitor, "act"), (LISTED, run["id"], "upload:x"))
-
-    def forged(one: tuple[dict[str, Any], str]) -> str:
-        event, name = one
-        return send(visitor, event, [""] * len(event["inputs"]), {"act": act, "id": name})
-
-    with ThreadPoolExecutor(8) as together:
-        streams = list(together.map(forged, acts))
+    answers = []
+    for name in (LISTED, run["id"], "upload:x"):
+        forged = handlers(visitor, "act", about={"act": act, "id": name})
+        answers += sent(
+            visitor, [(event, [""] * len(data), about) for event, data, about in forged]
+        )
     assert owner.store.runs.list() == [run]
     assert owner.store.encoders.names() == [LISTED]
     if act in ("cancel", "retry"):
-        assert sum("change nothing" in text for text in streams) >= 12  # two of each of six panels
+        assert sum("change nothing" in text for text in answers) >= 12  # two of each of six panels
 
 
 def test_nothing_can_be_uploaded(visitor: httpx.Client) -> None:
     """Gradio's address for uploads is there on every app; here it refuses."""
-    answer = visitor.post("/gradio_api/upload", files={"files": ("a.csv", b"text\na\n")})
-    assert answer.status_code == 403
+    files = {"files": ("a.csv", b"text\na\n")}
+    assert visitor.post("/gradio_api/upload", files=files).status_code == 403
 
 
 @pytest.mark.parametrize("spec", ["dir:/etc", "words:/etc/passwd", "hf:a/b", "random:17"])
@@ -164,6 +133,8 @@ def test_the_one_who_serves_is_welcomed(tmp_path: Path) -> None:
         "/config",
         f"/{PLOTLY_JS}",
         "/theodolite/mark.svg",
+        "/theodolite/places.json",
+        "/theodolite/live.json",
         "/gradio_api/file=/etc/hosts",
         "/gradio_api/queue/status",
     ],
@@ -175,12 +146,24 @@ def test_strangers_get_nothing(visitor: httpx.Client, path: str) -> None:
 
 @pytest.mark.parametrize(
     "path",
-    ["/etc/passwd", "{store}/theodolite.db", "README.md", "..%2f..%2fetc%2fpasswd"],
+    [
+        "/etc/passwd",
+        "{store}/theodolite.db",
+        "README.md",
+        "pyproject.toml",
+        "..%2f..%2fetc%2fpasswd",
+    ],
 )
 def test_no_file_of_the_machine_is_served(
     visitor: httpx.Client, owner: Workspace, path: str
 ) -> None:
     """Not even to those who are signed in."""
     place = path.format(store=owner.store.folder)
-    answer = visitor.get(f"/gradio_api/file={place}")
-    assert answer.status_code in (403, 404)
+    assert visitor.get(f"/gradio_api/file={place}").status_code in (403, 404)
+
+
+def test_a_login_opens_no_more_than_the_pages(visitor: httpx.Client) -> None:
+    """No function of ours can be called by its name."""
+    assert "immutable" in visitor.get(f"/{PLOTLY_JS}").raise_for_status().headers["cache-control"]
+    expected = {"named_endpoints": {}, "unnamed_endpoints": {}}
+    assert visitor.get("/gradio_api/info").json() == expected
