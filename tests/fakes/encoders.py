@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import time
 from collections.abc import Sequence
 
 import numpy as np
@@ -74,21 +73,3 @@ class BrokenEncoder(HashEncoder):
     def encode(self, sentences: Sequence[str], progress: Progress | None = None) -> np.ndarray:
         """Raise what a native library would."""
         raise RuntimeError("CUDA error: device-side assert triggered\nmore lines of no use")
-
-
-class SlowEncoder(HashEncoder):
-    """Takes `seconds` for every hundred sentences and reports progress after each hundred."""
-
-    def __init__(self, seconds: float = 0.05, dim: int = 16) -> None:
-        super().__init__(dim, "fake:slow")
-        self.seconds = seconds
-
-    def encode(self, sentences: Sequence[str], progress: Progress | None = None) -> np.ndarray:
-        """As HashEncoder, slowly."""
-        parts = [np.empty((0, self.dim), dtype=np.float32)]
-        for start in range(0, len(sentences), 100):
-            time.sleep(self.seconds)
-            parts.append(super().encode(sentences[start : start + 100]))
-            if progress is not None:
-                progress(min(start + 100, len(sentences)), len(sentences))
-        return np.concatenate(parts)

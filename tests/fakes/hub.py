@@ -79,23 +79,15 @@ def _files(folder: Path) -> list[Path]:
 
 
 class _Handler(Handler[FakeHub]):
-    def do_HEAD(self) -> None:
-        self._answer()
-
     def do_GET(self) -> None:
-        self._answer()
-
-    def do_POST(self) -> None:
-        output = self.read()
-        self._answer(parse_qs(output.decode()))
-
-    def _answer(self, said: Mapping[str, list[str]] | None = None) -> None:
-        path = unquote(urlsplit(self.path).path)
+        path, given = unquote(urlsplit(self.path).path), parse_qs(self.read().decode())
         self.fake.requests.append(f"{self.command} {path}")
         if path.startswith("/api/"):
-            self._api(path.removeprefix("/api/").split("/"), said or {})
+            self._api(path.removeprefix("/api/").split("/"), given)
         else:
             self._file(path.strip("/").split("/"))
+
+    do_HEAD = do_POST = do_GET
 
     def _api(self, parts: list[str], said: Mapping[str, list[str]]) -> None:
         """`models|datasets / OWNER / NAME [/ revision|tree|paths-info / REVISION [/ FOLDER]]`."""
@@ -106,21 +98,13 @@ class _Handler(Handler[FakeHub]):
         names = [f.relative_to(folder).as_posix() for f in _files(folder)]
         if rest[:1] == ["tree"]:
             self._tree(folder, names, "/".join(rest[2:]))
-            return
-        if rest[:1] == ["paths-info"]:
+        elif rest[:1] == ["paths-info"]:
             there = [name for name in said.get("paths", ()) if name in names]
             self.send_json([_tree_entry(folder, name) for name in there])
-            return
-        self.send_json(
-            {
-                "id": repository,
-                "modelId": repository,
-                "sha": commit(folder),
-                "private": False,
-                "tags": [],
-                "siblings": [{"rfilename": name} for name in names],
-            }
-        )
+        else:
+            facts = {"id": repository, "modelId": repository, "private": False, "tags": []}
+            siblings = [{"rfilename": name} for name in names]
+            self.send_json({**facts, "sha": commit(folder), "siblings": siblings})
 
     def _tree(self, folder: Path, names: list[str], inside: str) -> None:
         """The files of a folder and of those in it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from theodolite.engine.encoders import parse
+from theodolite.engine.results import Result, Score
 from theodolite.store import Store
 
 
@@ -16,35 +17,14 @@ def put(
     `numbers` holds (metric, aggregation, score) of the test split beside the main one.
     """
     metric = more.pop("metric", "accuracy")
-    beside = more.pop("numbers", ())
-    rows = [(metric, more.pop("aggregation", None), score), *beside]
+    rows = [(metric, more.pop("aggregation", None), score), *more.pop("numbers", ())]
     name = str(parse(encoder))
-    given = {
-        "encoder": name,
-        "fingerprint": name,
-        "dim": 256,
-        "task": task,
-        "protocol": protocol,
-        "seed": 1111,
-        "data_hash": task,
-        "scores": [
-            {
-                "split": "test",
-                "aggregation": aggregation,
-                "metric": measure,
-                "score": value,
-                "n": 100,
-                "main": place == 0,
-                "unit": "",
-            }
-            for place, (measure, aggregation, value) in enumerate(rows)
-        ],
-        "details": {},
-        "seconds": 1.0,
-        "error": None,
-        "hint": "",
-    }
-    return store.results.put(given | more)
+    scores = [
+        vars(Score("test", aggregation, measure, value, 100, main=place == 0))
+        for place, (measure, aggregation, value) in enumerate(rows)
+    ]
+    result = Result(name, name, 256, task, protocol, 1111, task, seconds=1.0)
+    return store.results.put(vars(result) | {"scores": scores} | more)
 
 
 def put_trained(

@@ -106,8 +106,7 @@ def case(name: str, ranks: Ranks) -> tuple[BagModel, torch.Tensor]:
 
 def shard(objective: Objective, model: BagModel, ranks: Ranks, n: int) -> list[Column]:
     """The columns of this rank's part of the first n examples."""
-    own = ranks.shard(np.arange(n))
-    return objective.columns([EXAMPLES[row] for row in own], model, draws())
+    return objective.columns([EXAMPLES[row] for row in ranks.shard(np.arange(n))], model, draws())
 
 
 def masked_case(ranks: Ranks) -> tuple[BagModel, torch.Tensor]:

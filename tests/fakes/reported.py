@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import base64
 import csv
+import re
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import theodolite as th
 from tests.fakes.costs import keep
-from tests.fakes.results import invent
+from tests.fakes.results import invent, invent_all
 from tests.fakes.stores import starter_store
 from theodolite.app.pages.judge import service as judging
 from theodolite.app.pages.train.service import EncoderTraining
@@ -43,9 +46,7 @@ def answered(root: Path, *others: str) -> Iterator[Workspace]:
 
 def results(workspace: Workspace) -> None:
     """Invented ones of two encoders on two tasks."""
-    for name, accuracy in zip(PAIR, (0.9, 0.6), strict=True):
-        for task in ("MR", "CR"):
-            invent(workspace, name, task, accuracy)
+    invent_all(workspace, dict(zip(PAIR, (0.9, 0.6), strict=True)), ("MR", "CR"))
 
 
 def training(workspace: Workspace) -> str:
@@ -93,3 +94,14 @@ def decided(workspace: Workspace, folder: Path) -> str:
         csv.writer(opened).writerows([("text", "label"), (HOSTILE, "sea"), *rows])
     th.choose(folder / "topics.csv", PAIR, workspace=workspace)
     return "upload:topics"
+
+
+def unpacked(document: str) -> str:
+    """What a browser makes of a report."""
+    packed = re.findall(r'packed = "([^"]*)"', document)[0]
+    return zlib.decompress(base64.b64decode(packed), -zlib.MAX_WBITS).decode()
+
+
+def body(document: str) -> str:
+    """Its HTML, without style, scripts and the values of charts."""
+    return re.findall(r"<main.*</main>", unpacked(document), re.DOTALL)[0]

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from theodolite.engine.results import Result, Score
 
 if TYPE_CHECKING:
     from theodolite.app.workspace import Workspace
@@ -49,38 +52,25 @@ def invent(
         luck = np.random.default_rng(own).normal(0.0, 0.1, n)
         right = ease + luck < np.quantile(ease + luck, accuracy)
     score = 100.0 * float(right.mean())
-    numbers = [("accuracy", None, score, True)]
+    scores = [Score("test", None, "accuracy", score, n, main=True)]
     if znorm is not None:
-        numbers += [
-            ("accuracy", "plain", score, False),
-            ("accuracy", "z-normalised", 100.0 * znorm, False),
-        ]
-    result_id = workspace.store.results.put(
-        {
-            "encoder": encoder,
-            "fingerprint": encoder,
-            "dim": dim,
-            "task": task,
-            "protocol": protocol,
-            "seed": seed,
-            "data_hash": f"invented {task}",
-            "scores": [
-                {
-                    "split": "test",
-                    "aggregation": aggregation,
-                    "metric": metric,
-                    "score": value,
-                    "n": n,
-                    "main": main,
-                    "unit": "",
-                }
-                for metric, aggregation, value, main in numbers
-            ],
-            "examples": {"correct": right} | ({} if clusters is None else {"cluster": clusters}),
-            "details": {},
-            "seconds": 1.0,
-            "error": None,
-            "hint": "",
-        }
+        for variant, value in (("plain", score), ("z-normalised", 100.0 * znorm)):
+            scores.append(Score("test", variant, "accuracy", value, n))
+    examples = {"correct": right} | ({} if clusters is None else {"cluster": clusters})
+    result = Result(
+        *(encoder, encoder, dim, task, protocol, seed, f"invented {task}"),
+        tuple(scores),
+        examples,
+        seconds=1.0,
     )
-    return dict(workspace.store.results.by_id(result_id))
+    kept = workspace.store.results.put(vars(result) | {"scores": [*map(vars, scores)]})
+    return dict(workspace.store.results.by_id(kept))
+
+
+def invent_all(
+    workspace: Workspace, accuracies: dict[str, float], tasks: Sequence[str] = ("MR",)
+) -> None:
+    """One of each encoder on each task."""
+    for name, accuracy in accuracies.items():
+        for task in tasks:
+            invent(workspace, name, task, accuracy)

@@ -44,8 +44,7 @@ class TinyCatalog(Catalog):
 
 def sentences(folder: Path, count: int = 60) -> Path:
     """A file of different sentences."""
-    rng = random.Random(5)
-    made = itertools.islice(_distinct(rng), count)
+    made = itertools.islice(_distinct(random.Random(5)), count)
     file = folder / "sentences.txt"
     file.write_text("\n".join(made), "utf-8")
     return file
@@ -53,8 +52,7 @@ def sentences(folder: Path, count: int = 60) -> Path:
 
 def triplets(folder: Path, count: int = 60) -> Path:
     """A file with the columns sent0, sent1, hard_neg."""
-    rng = random.Random(6)
-    made = list(itertools.islice(_distinct(rng), 3 * count))
+    made = list(itertools.islice(_distinct(random.Random(6)), 3 * count))
     rows = [",".join(made[i : i + 3]) for i in range(0, len(made), 3)]
     file = folder / "triplets.csv"
     file.write_text("\n".join(["sent0,sent1,hard_neg", *rows]), "utf-8")

@@ -50,19 +50,7 @@ class FakeSpaces(FakeServer):
 
 
 class _Handler(Handler[FakeSpaces]):
-    def do_HEAD(self) -> None:
-        self._answer()
-
     def do_GET(self) -> None:
-        self._answer()
-
-    def do_POST(self) -> None:
-        self._answer()
-
-    def do_PUT(self) -> None:
-        self._answer()
-
-    def _answer(self) -> None:
         hub, path = self.fake, unquote(urlsplit(self.path).path)
         body = self.read()
         hub.requests.append(f"{self.command} {path}")
@@ -87,6 +75,8 @@ class _Handler(Handler[FakeSpaces]):
             self._create(json.loads(body))
         else:
             self._of_a_space(path, body)
+
+    do_HEAD = do_POST = do_PUT = do_GET
 
     def _create(self, asked: dict[str, Any]) -> None:
         hub = self.fake
@@ -130,10 +120,11 @@ class _Handler(Handler[FakeSpaces]):
             self._file(files, found[3].removeprefix("resolve/main/"))
 
     def _batch(self, asked: dict[str, Any]) -> None:
-        objects = []
-        for one in asked["objects"]:
-            actions = {"upload": {"href": f"{self.fake.url}/objects/{one['oid']}"}}
-            objects.append({**one, "authenticated": True, "actions": actions})
+        place = f"{self.fake.url}/objects"
+        objects = [
+            one | {"authenticated": True, "actions": {"upload": {"href": f"{place}/{one['oid']}"}}}
+            for one in asked["objects"]
+        ]
         self.send_json({"transfer": "basic", "objects": objects})
 
     def _commit(self, space: str, lines: list[dict[str, Any]]) -> None:
@@ -157,9 +148,8 @@ class _Handler(Handler[FakeSpaces]):
         if name not in files:
             self._error(404, "Entry not found", X_Error_Code="EntryNotFound")
             return
-        data = files[name]
-        tag = hashlib.sha256(data).hexdigest()
-        self.send(200, data, ETag=f'"{tag}"', X_Repo_Commit="0" * 40)
+        tag = hashlib.sha256(files[name]).hexdigest()
+        self.send(200, files[name], ETag=f'"{tag}"', X_Repo_Commit="0" * 40)
 
     def _error(self, status: int, message: str, **headers: str) -> None:
         self.send_json({"error": message}, status, **headers)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
-import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import httpx
+
+from tests.waiting import wait_until
 
 
 @contextmanager
@@ -45,18 +46,19 @@ def started(
             **how,
         )
         try:
-            answer = None
-            while answer is None:
-                assert process.poll() is None, (home / "said").read_text()
-                try:
-                    answer = httpx.get(f"http://127.0.0.1:{port}/healthz", timeout=30)
-                except httpx.ConnectError:
-                    time.sleep(0.1)
-            assert answer.json() == {"status": "ok"}
-            yield f"http://127.0.0.1:{port}"
+            address = f"http://127.0.0.1:{port}"
+            wait_until(lambda: process.poll() is not None or _answers(address))
+            assert process.poll() is None, (home / "said").read_text()
+            yield address
         finally:
             process.terminate()
             process.wait()
+
+
+def _answers(address: str) -> bool:
+    with suppress(httpx.ConnectError):
+        return bool(httpx.get(f"{address}/healthz", timeout=30).json() == {"status": "ok"})
+    return False
 
 
 def steps_of(dockerfile: str) -> list[str]:

@@ -86,8 +86,7 @@ class TinyModel(nn.Module):
     def token_states(self, ids: Sequence[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
         """(tokens, 32) and their ids."""
         states, mask = self._states(ids, self.bert.bert)
-        flat = torch.tensor([token for row in ids for token in row])
-        return states[mask], flat
+        return states[mask], torch.tensor([token for row in ids for token in row])
 
     def mlm_logits(self, states: torch.Tensor) -> torch.Tensor:
         """(m, vocabulary)."""
@@ -98,8 +97,7 @@ class TinyModel(nn.Module):
     ) -> tuple[torch.Tensor, torch.Tensor]:
         self.forwards.append(len(ids))
         padded = nn.utils.rnn.pad_sequence([torch.tensor(row) for row in ids], batch_first=True)
-        lengths = torch.tensor([len(row) for row in ids])
-        mask = torch.arange(padded.shape[1]) < lengths[:, None]
+        mask = torch.arange(padded.shape[1]) < torch.tensor([len(row) for row in ids])[:, None]
         return encoder(padded, attention_mask=mask.long()).last_hidden_state, mask
 
 

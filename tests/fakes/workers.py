@@ -40,7 +40,6 @@ def work_off(workspace: Workspace, run_id: str) -> RunRow:
     for unit in runs.units(run_id):
         position = unit["position"]
         reporter = Reporter(workspace.store, run_id, run["attempt"], position, unit["label"])
-        outcome = do(workspace, job, position, reporter)
-        runs.end_unit(run_id, position, **outcome.to_dict())
+        runs.end_unit(run_id, position, **do(workspace, job, position, reporter).to_dict())
     conclude(workspace.store, run_id, run["attempt"], job)
     return runs.get(run_id)

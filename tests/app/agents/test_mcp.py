@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.errors import refused
-from tests.fakes.results import invent
+from tests.fakes.results import invent_all
 from theodolite.app.agents.allowed import Allowed
 from theodolite.app.agents.tools import MAX_ENCODERS, Tools
 from theodolite.app.pages.search.answer import SEARCH
@@ -26,8 +26,7 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
     """Two invented results, and the starter set."""
     monkeypatch.delenv("THEODOLITE_DATA", raising=False)
     made = Workspace(tmp_path / "store", hub_files=False)
-    for name, accuracy in (("random:8", 0.9), ("random:4", 0.6)):
-        invent(made, name, "MR", accuracy)
+    invent_all(made, {"random:8": 0.9, "random:4": 0.6})
     return made
 
 
@@ -113,14 +112,14 @@ def test_nothing_is_opened_that_was_not_allowed(workspace: Workspace, tmp_path: 
 def test_what_is_too_much_is_refused(workspace: Workspace) -> None:
     """In a sentence that names the limit."""
     tools = Tools(workspace, Allowed(workspace))
-    with refused("too-large", 8):
-        tools.compare([f"random:{n}" for n in range(2, MAX_ENCODERS + 3)])
     search = tools.ask(SEARCH)
-    with refused("too-large", "2,000"):
-        search(queries=["x" * 2001])
-    with refused("too-large", 8):
-        search(queries=["x"], encoders=["minilm"] * 9)
-    with refused("too-large", 10):
-        tools.decode(["x"] * 11)
+    for limit, ask in (
+        (MAX_ENCODERS, lambda: tools.compare([f"random:{n}" for n in range(2, MAX_ENCODERS + 3)])),
+        ("2,000", lambda: search(queries=["x" * 2001])),
+        (8, lambda: search(queries=["x"], encoders=["minilm"] * 9)),
+        (10, lambda: tools.decode(["x"] * 11)),
+    ):
+        with refused("too-large", limit):
+            ask()
     with pytest.raises(UserError, match=r"not fetched|no data set"):
         tools.evaluate(["random:8"], "hub:some/data")

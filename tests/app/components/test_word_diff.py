@@ -63,8 +63,3 @@ def test_a_card_escapes_what_comes_from_outside():
     assert probe not in html
     assert "−0.250" in html
     assert "<b>ours</b>" in html
-
-
-def test_an_empty_answer_is_said_to_be_one():
-    """Instead of a gap."""
-    assert "nothing at all" in views.card(DecodeResult("minilm", "d", "", 0.0))

@@ -1,24 +1,31 @@
-"""`theodolite publish`: what is written, what is not, and where it is never written."""
+"""`theodolite publish`: what is written, how large, what is not, and where it is never written."""
 
 from __future__ import annotations
 
+import gzip
 import json
 from html import unescape
+from itertools import islice
 from pathlib import Path
 
 import pytest
 
 from tests.fakes.command_line import objects, theodolite
-from tests.fakes.results import invent
+from tests.fakes.results import invent, invent_all
+from theodolite.app.jobs.submit import perform
 from theodolite.app.pages.compare import ranking_view
 from theodolite.app.pages.compare import service as comparison
+from theodolite.app.pages.data import service as data
+from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.pages.evaluate.results import evaluated
+from theodolite.app.pages.map.job import MapJob
+from theodolite.app.pages.search import service as search
 from theodolite.app.publish import choice, folder, mask, site
 from theodolite.app.publish.opened import OpenedPage
 from theodolite.app.publish.page import POLICY, answers_of
 from theodolite.app.web import frame
-from theodolite.app.web.frozen import Frozen
 from theodolite.app.workspace import Workspace
+from theodolite.engine.datasets.tables import Mapping
 from theodolite.engine.encoders import parse
 from theodolite.engine.errors import UserError
 
@@ -33,9 +40,7 @@ PATHS = ("compare", "fair-play", "board", "decode", "interpolate", "arithmetic")
 def kept(home: Path) -> Path:
     """A store with invented results of four encoders; where to publish."""
     made = Workspace(home / "store")
-    for name, accuracy in ACCURACIES.items():
-        for task in ("MR", "CR"):
-            invent(made, name, task, accuracy)
+    invent_all(made, ACCURACIES, ("MR", "CR"))
     # Invented ones are the names themselves: as in life, they are to say nothing of them.
     made.store.database.change("UPDATE results SET fingerprint = 'f' || length(encoder)")
     made.close()
@@ -66,15 +71,6 @@ def test_the_list_is_what_is_written_and_pages_stand_under_a_policy(kept: Path) 
     total = sum(sizes.values()) - (kept / folder.LIST).stat().st_size
     assert rows[-1]["bytes"] == sum(r["bytes"] for r in rows if r["kind"] == "files") == total
     assert done == {"folder": str(kept), "files": len(sizes) - 1, "bytes": total}
-    assert {row["name"] for row in rows if row["kind"] == "page"} == {
-        "Overview",
-        "Compare",
-        "Fairness",
-        "Board",
-        "Decode",
-        "Interpolate",
-        "Arithmetic",
-    }
     pages = {name: text for name, text in written(kept).items() if name.endswith(".html")}
     assert pages.keys() == {"index.html", *(f"{name}/index.html" for name in PATHS)}
     assert "'unsafe-eval'" not in POLICY and "script-src 'self';" in POLICY
@@ -86,19 +82,8 @@ def test_the_list_is_what_is_written_and_pages_stand_under_a_policy(kept: Path) 
 
 def test_only_what_was_chosen_is_there(kept: Path) -> None:
     """Neither the name of another encoder nor of another task, nor anything of this machine."""
-    theodolite(
-        "publish",
-        str(kept),
-        "-e",
-        "random:256",
-        "-e",
-        "wordllama",
-        "--tasks",
-        "MR",
-        "--yes",
-        "--pages",
-        "compare",
-    )
+    chosen = "-e random:256 -e wordllama --tasks MR --pages compare --yes".split()
+    theodolite("publish", str(kept), *chosen)
     everything = unescape("".join(written(kept).values()))
     assert "random:256" in everything
     for other in ("random:64", PRIVATE, "dir:", '"CR"', str(kept.parent)):
@@ -227,38 +212,11 @@ def test_texts_are_listed_with_their_licence_or_left_out(home: Path) -> None:
     assert not [text for text in sentences if text in everything]
 
 
-@pytest.fixture
-def board(workspace: Workspace) -> OpenedPage:
-    """The page Board over two encoders."""
-    for name in ("random:256", "random:64"):
-        invent(workspace, name, "MR", ACCURACIES[name])
-    page = site.freezable()["board"]
-    return OpenedPage(frame.Entry("Board", "board", {"": page}), page, workspace, [])
-
-
-def test_a_press_leaves_the_page_as_it_is(board: OpenedPage) -> None:
-    """What a choice would show is looked at, and nothing of it stays."""
-    before = {number: dict(held) for number, held in board.shown.items()}
-    columns = board.by_id("columns")
-    changed = board.after(columns, "input", value="types")
-    shown = board.by_id("board")
-    assert json.loads(changed[shown._id]["value"])["heads"][-1][0] == "Transfer"
-    assert board.shown == before
-
-
-def test_two_controls_of_one_part_are_refused(board: OpenedPage) -> None:
-    """Only one at a time is answered: of both, the page would show what neither says."""
-    with pytest.raises(ValueError, match="change the same part"):
-        answers_of(board, Frozen(controls=("columns", "protocol")))
-
-
 def test_answers_are_those_of_the_live_page(workspace: Workspace) -> None:
     """Of every choice that is kept, what its page says of it."""
-    for name in ("random:256", "random:64", "wordllama"):
-        for task in ("MR", "CR", "SUBJ"):
-            invent(workspace, name, task, ACCURACIES[name])
-    page = site.freezable()["compare"]
     names = ["random:256", "random:64", "wordllama"]
+    invent_all(workspace, {name: ACCURACIES[name] for name in names}, ("MR", "CR", "SUBJ"))
+    page = site.freezable()["compare"]
     query = [("encoder", name) for name in names]
     opened = OpenedPage(frame.Entry("Compare", "compare", {"": page}), page, workspace, query)
     text = answers_of(opened, page.FROZEN)["controls"]["drawn"]
@@ -271,7 +229,31 @@ def test_answers_are_those_of_the_live_page(workspace: Workspace) -> None:
 
 def test_visitors_publish_nothing(workspace: Workspace) -> None:
     """Not by the service either."""
-    looking = Workspace(workspace.store.folder, read_only=True)
+    workspace.read_only = True
     with pytest.raises(UserError, match="Visitors"):
-        choice.choose(looking)
-    looking.close()
+        choice.choose(workspace)
+
+
+SENTENCES = 50_000
+MOST = 35_000_000
+"""Bytes."""
+
+
+@pytest.mark.data
+@pytest.mark.long
+def test_fifty_thousand_sentences_are_small_enough(tmp_path: Path, data_root: Path) -> None:
+    """With their map, true neighbours, texts and vectors to search with."""
+    text = tmp_path / "mix.txt"
+    with gzip.open(data_root / "unlabelled" / "sentences_mix.txt.gz", "rt") as lines:
+        distinct = dict.fromkeys(line.strip() for line in lines if line.strip())
+    text.write_text("".join(f"{line}\n" for line in islice(distinct, SENTENCES)))
+    workspace = Workspace(tmp_path / "store")
+    data.keep(workspace, text, text.name, "mix", Mapping("sentences", {"text": "text"}))
+    encoders.add(workspace, "wordllama")
+    search.nearest(workspace, "wordllama", "upload:mix", ["a first query"], 1)
+    list(perform(workspace, MapJob.of("wordllama", "upload:mix", method="pca")))
+    chosen = choice.choose(workspace, ["wordllama"], data=["upload:mix"])
+    sizes = {name: len(content) for name, content in site.freeze(workspace, chosen).files.items()}
+    assert sum(sizes.values()) < MOST, sorted(sizes.items(), key=lambda item: -item[1])[:20]
+    for part in ("map/index.html", "search/index.html", "/points", "/near-", "vectors/rows-"):
+        assert any(part in name for name in sizes), part

@@ -20,7 +20,7 @@ from packaging.utils import canonicalize_name
 
 from tests.fakes import folder as data_folder
 from tests.fakes.command_line import objects, theodolite
-from tests.fakes.results import invent
+from tests.fakes.results import invent_all
 from tests.fakes.started import started, steps_of
 from tests.fakes.stores import starter_store
 from theodolite.app.pages.encoders import service as encoders
@@ -49,8 +49,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
 
 def published(workspace: Workspace, name: targets.Name, *, texts: bool = True) -> Site:
     """The folder before it is written, of the two."""
-    chosen = choice.choose(workspace, NAMES)
-    return live.make(workspace, chosen, targets.TARGETS[name], texts=texts)
+    return live.make(workspace, choice.choose(workspace, NAMES), targets.TARGETS[name], texts=texts)
 
 
 def pins(text: str) -> dict[str, str]:
@@ -92,8 +91,7 @@ def test_requirements_are_those_that_the_tests_ran_with(name: targets.Name) -> N
     """Each is pinned as constraints.txt pins it; what the hub installs itself is left to it."""
     target = targets.TARGETS[name]
     pinned = pins(targets.files(target, [])["requirements.txt"].decode())
-    constraints = pins((ROOT / "constraints.txt").read_text().split("\n", 1)[1])
-    assert pinned.items() <= constraints.items()
+    assert pinned.items() <= pins((ROOT / "constraints.txt").read_text().split("\n", 1)[1]).items()
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     wanted = [*project["dependencies"], *project["optional-dependencies"]["starter"]]
     ours = {canonicalize_name(Requirement(text).name) for text in wanted}
@@ -133,21 +131,19 @@ def test_vectors_that_go_along_are_those_that_were_made(kept: Workspace, tmp_pat
     small = Workspace(tmp_path / "made" / targets.STORE, demo=True)
     sentences, _ = kept.catalog.sentences("starter-pairs")
     keys = [live.sentence_key(text) for text in sentences]
-    here, there = (workspace.load("random:64") for workspace in (kept, small))
-    known = [
-        workspace.store.vectors.get(encoder.fingerprint, keys, 64)
-        for workspace, encoder in ((kept, here), (small, there))
-    ]
-    assert known[1][0].all()
-    assert np.array_equal(known[0][1], known[1][1])
+    (_, here), (known, there) = (
+        workspace.store.vectors.get(workspace.load("random:64").fingerprint, keys, 64)
+        for workspace in (kept, small)
+    )
+    assert known.all()
+    assert np.array_equal(here, there)
     small.close()
 
 
 def test_a_masked_name_is_in_no_file(workspace: Workspace) -> None:
     """Of an app neither: not in its store, nor in what is said of it; unmasked it is listed."""
     path = "/home/zebulon/clandestine models/heirloom"
-    for name in (f"dir:{path}", "random:64"):
-        invent(workspace, name, "MR", 0.8)
+    invent_all(workspace, {f"dir:{path}": 0.8, "random:64": 0.8})
     # Invented ones are the names themselves: as in life, they are to say nothing of them.
     workspace.store.database.change("UPDATE results SET fingerprint = 'f' || length(encoder)")
     target = targets.TARGETS["docker"]
@@ -202,18 +198,15 @@ def test_files_of_data_sets_go_along_where_they_are_read(tmp_path: Path) -> None
 def test_what_cannot_work_there_shows_its_results_only() -> None:
     """A folder of this machine, a server, data that does not go along."""
     usable = {
-        name: live.usable(name, ["nli"])
-        for name in (
-            "minilm",
-            "wordllama | whiten:nli",
-            "hf:BAAI/bge-small-en-v1.5",
-            "dir:/home/ada/model",
-            "api:https://host.example/v1#m",
-            "wordllama | whiten:snli",
-            "minilm | center:@task",
-        )
+        "minilm": True,
+        "wordllama | whiten:nli": True,
+        "hf:BAAI/bge-small-en-v1.5": True,
+        "dir:/home/ada/model": False,
+        "api:https://host.example/v1#m": False,
+        "wordllama | whiten:snli": False,
+        "minilm | center:@task": True,
     }
-    assert list(usable.values()) == [True, True, True, False, False, False, True]
+    assert {name: live.usable(name, ["nli"]) for name in usable} == usable
 
 
 @pytest.mark.parametrize("name", ["a`b", "``", "plain", "x\ny"])
@@ -244,44 +237,13 @@ def test_the_container_is_made_of_files_that_are_there(kept: Workspace) -> None:
 def test_a_folder_starts_where_it_lies(home: Path, kept: Workspace) -> None:
     """From its own source, with nothing of this checkout on the path, and takes no change."""
     target = home / "demo"
-    theodolite(
-        "publish",
-        str(target),
-        "--target",
-        "docker",
-        "--pages",
-        "compare",
-        "--yes",
-        "--store",
-        str(kept.store.folder),
-        code=2,
-    )
+    store = ("--store", str(kept.store.folder), "--yes", "--json")
+    command = ("publish", str(target), "--target", "docker", *store)
+    theodolite(*command, "--pages", "compare", code=2)
     assert not target.exists()
-    rows = objects(
-        theodolite(
-            "publish",
-            str(target),
-            "--target",
-            "docker",
-            "-e",
-            NAMES[0],
-            "-e",
-            NAMES[1],
-            "--yes",
-            "--json",
-            "--store",
-            str(kept.store.folder),
-        )
-    )
-    assert {row["kind"] for row in rows[:-1]} == {
-        "page",
-        "encoder",
-        "task",
-        "results",
-        "texts",
-        "files",
-        "total",
-    }
+    rows = objects(theodolite(*command, "-e", NAMES[0], "-e", NAMES[1]))
+    kinds = {"page", "encoder", "task", "results", "texts", "files", "total"}
+    assert {row["kind"] for row in rows[:-1]} == kinds
     output = (target / "README.md").read_text()
     assert "`random:64`" in output and "random:32" not in output and "Apache-2.0" in output
     # Ours is installed in the environment of the tests, and must not be what is found.
@@ -290,17 +252,9 @@ def test_a_folder_starts_where_it_lies(home: Path, kept: Workspace) -> None:
         assert page.status_code == 200
         policy = page.headers["content-security-policy"]
         assert "frame-ancestors https://huggingface.co https://*.hf.space" in policy
-    shown = subprocess.run(
-        [
-            sys.executable,
-            "-c",
-            "import sys; sys.path.insert(0, 'source'); "
-            "from theodolite import app, engine; "
-            "print(app.__file__, engine.__file__)",
-        ],
-        cwd=target,
-        capture_output=True,
-        text=True,
-        check=True,
+    code = (
+        "import sys; sys.path.insert(0, 'source'); "
+        "from theodolite import app, engine; print(app.__file__, engine.__file__)"
     )
-    assert all(path.startswith(str(target / "source")) for path in shown.stdout.split())
+    places = subprocess.check_output([sys.executable, "-c", code], cwd=target, text=True).split()
+    assert all(path.startswith(str(target / "source")) for path in places)

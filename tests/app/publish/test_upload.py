@@ -9,7 +9,7 @@ import pytest
 from huggingface_hub import constants
 
 from tests.fakes.command_line import objects, theodolite
-from tests.fakes.results import invent
+from tests.fakes.results import invent_all
 from tests.fakes.spaces import READER, TOKEN, USER, FakeSpaces
 from theodolite.app.publish import folder, upload
 from theodolite.app.publish.targets import TARGETS
@@ -84,50 +84,45 @@ def test_a_space_of_somebody_is_left_alone(hub: FakeSpaces) -> None:
 
 
 @pytest.mark.parametrize(
-    ("token", "said"),
-    [("hf_" + "0" * 34, "The hub refused (401)"), (READER, "The hub refused (403)")],
+    ("token", "target", "name", "said"),
+    [
+        ("hf_" + "0" * 34, "static", NAME, ["The hub refused (401)"]),
+        (READER, "static", NAME, ["The hub refused (403)"]),
+        (TOKEN, "static", "grace/encoders", ["The hub refused (403)"]),
+        (TOKEN, "docker", NAME, ["(402)", "Static Spaces are free", "--target static"]),
+    ],
+    ids=["no such token", "it reads only", "of somebody else", "not paid for"],
 )
-def test_a_token_that_cannot_write_is_said(
-    hub: FakeSpaces, monkeypatch: pytest.MonkeyPatch, token: str, said: str
+def test_what_the_hub_does_not_allow_is_said(
+    hub: FakeSpaces,
+    monkeypatch: pytest.MonkeyPatch,
+    token: str,
+    target: str,
+    name: str,
+    said: list[str],
 ) -> None:
     """In a sentence, with what to do, and without the token."""
+    hub.paid = False
     monkeypatch.setenv("HF_TOKEN", token)
-    output = put()
-    assert output.startswith(said)
-    assert "Nothing was uploaded." in output
+    output = put(target=target, name=name)
+    assert all(words in output for words in (*said, "Nothing was uploaded."))
     assert token not in output
     assert hub.spaces == {}
 
 
-def test_without_a_token_it_is_said_what_to_type(
-    hub: FakeSpaces, monkeypatch: pytest.MonkeyPatch
+def test_the_token_is_that_of_a_login(
+    hub: FakeSpaces, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The hub is not asked."""
+    """As `hf auth login` keeps it. Without one the hub is not asked; it is said what to type."""
     monkeypatch.delenv("HF_TOKEN")
     output = put(target="docker")
     assert "There is no token" in output
     assert f"hf repos create {NAME} --type space --space-sdk docker" in output
     assert f"hf upload {NAME} {HERE} . --repo-type space" in output
     assert hub.requests == []
-
-
-def test_the_token_of_a_login_is_used(
-    hub: FakeSpaces, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As `hf auth login` keeps it."""
-    monkeypatch.delenv("HF_TOKEN")
     (tmp_path / "token").write_text(TOKEN)
-    assert put() == f"{hub.url}/spaces/{NAME}"
-
-
-def test_a_plan_that_does_not_cover_it_is_said(hub: FakeSpaces) -> None:
-    """With the hub's own words, and what is free."""
     hub.paid = False
-    output = put(target="docker")
-    assert "(402)" in output and "Static Spaces are free for everyone" in output
-    assert "--target static" in output
-    put(target="zerogpu")
-    assert hub.commits == 1
+    assert put(target="zerogpu") == f"{hub.url}/spaces/{NAME}"
 
 
 def test_a_front_matter_that_the_hub_does_not_take_is_said(hub: FakeSpaces) -> None:
@@ -136,11 +131,6 @@ def test_a_front_matter_that_the_hub_does_not_take_is_said(hub: FakeSpaces) -> N
     assert output.startswith("The hub does not take it")
     assert "at most 60 characters" in output
     assert f"{NAME} was made and is empty" in output
-
-
-def test_a_space_of_somebody_else_is_refused(hub: FakeSpaces) -> None:
-    """The token may not write there."""
-    assert "(403)" in put(name="grace/encoders")
 
 
 @pytest.mark.parametrize(
@@ -182,11 +172,10 @@ def test_without_a_network_the_hub_is_not_asked(
 def test_only_upload_uploads(hub: FakeSpaces, home: Path) -> None:
     """Not `--yes`; and of a name that cannot be, nothing is written either."""
     made = Workspace(home / "store")
-    for name in ("random:64", "random:16"):
-        invent(made, name, "MR", 0.8)
+    invent_all(made, {"random:64": 0.8, "random:16": 0.8})
     made.close()
     target = home / "site"
-    chosen = [str(target), "-e", "random:64", "-e", "random:16", "--pages", "compare", "--json"]
+    chosen = [str(target), *"-e random:64 -e random:16 --pages compare --json".split()]
     theodolite("publish", *chosen, "--yes", "--upload", "a/b/c", code=2)
     theodolite("publish", *chosen, "--upload", "encoders", code=2)  # nobody accepted the list
     assert not target.exists()
@@ -194,8 +183,7 @@ def test_only_upload_uploads(hub: FakeSpaces, home: Path) -> None:
     assert hub.requests == []
     output = theodolite("publish", *chosen, "--yes", "--upload", "encoders")
     assert TOKEN not in "".join(output)
-    rows = objects(output)
-    assert rows[-1] == {"uploaded": f"{hub.url}/spaces/{NAME}"}
+    assert objects(output)[-1] == {"uploaded": f"{hub.url}/spaces/{NAME}"}
     there = hub.spaces[NAME].keys() - {".gitattributes"}
     assert there == {p.relative_to(target).as_posix() for p in target.rglob("*") if p.is_file()}
     assert hub.spaces[NAME]["README.md"] == (target / "README.md").read_bytes()

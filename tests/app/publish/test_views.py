@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import zipfile
 from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
@@ -134,26 +132,6 @@ def test_the_verb_writes_what_is_seen(kept: Workspace, tmp_path: Path) -> None:
 def panel(kept: Workspace) -> TestClient:
     """Its addresses, without a browser."""
     return TestClient(Starlette(routes=routes.routes(kept)))
-
-
-@pytest.mark.long
-def test_the_panel_lists_first_and_then_hands_out(panel: TestClient) -> None:
-    """What is fetched is what was listed; only the last can be.
-
-    `tests/ui/test_publish_panel.py` does the same in a browser, with fewer questions.
-    """
-    fields = {"address": "compare?encoder=random:8&encoder=random:4", "mask": "none", "texts": True}
-    answer = panel.post("/theodolite/publish", json=fields).json()
-    assert answer["rows"][-1]["kind"] == "total"
-    assert "--view=compare?encoder=random:8&encoder=random:4" in answer["command"]
-    with zipfile.ZipFile(io.BytesIO(panel.get(answer["zip"].lstrip(".")).content)) as packed:
-        names = packed.namelist()
-        files = [one for one in packed.infolist() if "published.json" not in one.filename]
-    assert "theodolite-site/compare/index.html" in names
-    assert sum(one.file_size for one in files) == answer["rows"][-1]["bytes"]
-    again = panel.post("/theodolite/publish", json=fields | {"address": "jobs"}).json()
-    assert "no page" in again["error"]
-    assert panel.get(answer["zip"].lstrip(".")).status_code == 404
 
 
 @pytest.mark.parametrize(

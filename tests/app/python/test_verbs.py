@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import re
-import zlib
 from dataclasses import FrozenInstanceError
 from html import unescape
 from pathlib import Path
@@ -15,7 +14,8 @@ import pytest
 
 import theodolite as th
 from tests.errors import refused
-from tests.fakes.results import invent
+from tests.fakes.reported import body, unpacked
+from tests.fakes.results import invent_all
 from theodolite.app.python.answers import Training
 from theodolite.engine.errors import UserError
 from theodolite.engine.training.events import Evaluated, Finished, Stepped
@@ -32,15 +32,8 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> th.Workspace:
 
 
 def seen(html: str) -> str:
-    """What the frame of a notebook unpacks."""
-    document = unescape(re.findall(r'srcdoc="([^"]*)"', html)[0])
-    packed = re.findall(r'packed = "([^"]*)"', document)[0]
-    return zlib.decompress(base64.b64decode(packed), -zlib.MAX_WBITS).decode()
-
-
-def body(html: str) -> str:
-    """Its HTML, without style and scripts."""
-    return re.findall(r"<main.*</main>", seen(html), re.DOTALL)[0]
+    """The document in the frame of a notebook."""
+    return unescape(re.findall(r'srcdoc="([^"]*)"', html)[0])
 
 
 def test_what_is_named_is_kept_and_what_is_given_is_not(own: th.Workspace) -> None:
@@ -53,18 +46,17 @@ def test_what_is_named_is_kept_and_what_is_given_is_not(own: th.Workspace) -> No
     assert named[0].examples.keys() == given[0].examples.keys()
     table = named.to_pandas()
     assert table.loc[0, "score"] == given[0].main.score and len(table) == len(named) == 1
-    assert "StarterSTS" in body(named._repr_html_())
+    assert "StarterSTS" in body(seen(named._repr_html_()))
 
 
 def test_a_comparison_is_the_pages_and_a_table(own: th.Workspace) -> None:
     """Of the person's own store; with its chart, its verdicts and all its numbers."""
-    for name, accuracy in (("random:8", 0.9), ("random:4", 0.6)):
-        invent(own, name, "MR", accuracy)
+    invent_all(own, {"random:8": 0.9, "random:4": 0.6})
     found = th.compare(["random:8", "random:4"])
     assert found.to_pandas().loc[1, "verdict"] == "random:8 is better"
     html = found._repr_html_()
-    assert "worse" in body(html) and "data-piece" in body(html)
-    assert "plotly.js v" in seen(html)
+    assert "worse" in body(seen(html)) and "data-piece" in body(seen(html))
+    assert "plotly.js v" in unpacked(seen(html))
     assert repr(found).startswith("Comparison\n")
     with pytest.raises(FrozenInstanceError):
         found.tasks = ()  # type: ignore[misc]
@@ -77,8 +69,8 @@ def test_sentences_of_ones_own_are_searched_without_a_store(tmp_path: Path) -> N
     assert found.to_pandas().loc[0, "sentence"] == "a dog"
     assert len(found.rows()) == 3 and found.rows()[0]["cosine"] == pytest.approx(1.0)
     html = found._repr_html_()
-    assert HOSTILE not in html and HOSTILE not in seen(html)
-    assert "\\u003cimg src=x" in seen(html)
+    assert HOSTILE not in html and HOSTILE not in unpacked(seen(html))
+    assert "\\u003cimg src=x" in unpacked(seen(html))
     with refused("conflict"):
         th.search("dog", sentences, by="words")
 
@@ -98,7 +90,7 @@ def test_a_map_is_a_table_of_places_and_a_picture(own: th.Workspace) -> None:
     table = found.to_pandas()
     assert {"sentence", "x", "y"} <= set(table.columns) and len(table) == len(found.points)
     assert own.store.projections.get(found.key) is not None
-    html = seen(found._repr_html_())
+    html = unpacked(seen(found._repr_html_()))
     held = json.loads(re.findall(r'id="t-held"[^>]*>(.*?)</script>', html)[0])
     (value,) = [piece["props"]["value"] for piece in held]
     points = np.frombuffer(base64.b64decode(value["held"]["points"]), "<f4").reshape(-1, 2)
@@ -114,7 +106,7 @@ def test_a_training_shows_its_curves() -> None:
     )
     made = Training(events)
     assert made.encoder == "dir:out" and list(made.to_pandas().kind)[-1] == "finished"
-    assert "best dev score 70.00" in body(made._repr_html_())
+    assert "best dev score 70.00" in body(seen(made._repr_html_()))
     assert Stepped.kind not in {row["kind"] for row in made.rows()}
 
 
@@ -124,7 +116,7 @@ def test_what_was_decoded_stands_beside_what_was_given(own: th.Workspace) -> Non
     first, second = found.rows()
     assert first["sentence"] == "a man plays a guitar." and first["error"] is None
     assert "no decoder" in second["error"]
-    assert "plays" in body(found._repr_html_())
+    assert "plays" in body(seen(found._repr_html_()))
 
 
 @pytest.mark.parametrize("wrong", [["a dog", None], [["a dog"]], 5, [float("nan")], b"a dog"])

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import base64
 import csv
 import io
 import random
 import re
-import zlib
 from html import unescape
 from pathlib import Path
 
@@ -16,7 +14,7 @@ import pytest
 import theodolite as th
 from tests.fakes import reported
 from tests.fakes.command_line import objects, theodolite
-from tests.fakes.reported import HOSTILE, PAIR
+from tests.fakes.reported import HOSTILE, PAIR, body, unpacked
 from theodolite.app.python import views
 from theodolite.app.report import markdown
 from theodolite.app.report.file import CAPS, Report, Table, html
@@ -27,17 +25,6 @@ from theodolite.app.workspace import Workspace
 def kept(home: Path) -> Workspace:
     """The store of the command line."""
     return Workspace(home / "store")
-
-
-def unpacked(document: str) -> str:
-    """What a browser makes of it."""
-    packed = re.findall(r'packed = "([^"]*)"', document)[0]
-    return zlib.decompress(base64.b64decode(packed), -zlib.MAX_WBITS).decode()
-
-
-def body(document: str) -> str:
-    """Its HTML, without style, scripts and the values of charts."""
-    return re.findall(r"<main.*</main>", unpacked(document), re.DOTALL)[0]
 
 
 def tables(document: str) -> dict[str, list[dict[str, str]]]:
@@ -74,9 +61,9 @@ def test_a_comparison_with_its_verdicts_and_numbers(kept: Workspace, home: Path)
     shown = body(found)
     assert "t-compare" in shown and "worse" in shown and "data-piece" in shown
     assert "Confidence intervals of the ranks" in shown
-    rows = tables(found)["comparison"]
-    assert [(row["task"], row["encoder"]) for row in rows[:2]] == [("MR", PAIR[0]), ("MR", PAIR[1])]
-    assert rows[1]["verdict"] == f"{PAIR[0]} is better" and float(rows[1]["p_holm"]) < 0.05
+    first, second, *_ = tables(found)["comparison"]
+    assert [(row["task"], row["encoder"]) for row in (first, second)] == [("MR", e) for e in PAIR]
+    assert second["verdict"] == f"{PAIR[0]} is better" and float(second["p_holm"]) < 0.05
     assert f"theodolite report comparison {PAIR[0]} {PAIR[1]}" in shown
 
 
@@ -87,6 +74,9 @@ def test_a_map_with_every_point(kept: Workspace, home: Path) -> None:
     assert "theodolite project" in output and not (home / "map.html").exists()
     made = th.map("random:16", "starter-topics", method="pca", workspace=kept)
     rows = tables(written(home, *command))["map"]
+    thin = views.thinned(made, 10)  # of a map that is too large, points from all over it
+    assert len(thin.points) == len(thin.sentences) == 10
+    assert thin.sentences[1] == made.sentences[len(made.points) // 10]
     assert [row["sentence"] for row in rows] == made.sentences
     assert float(rows[3]["x"]) == pytest.approx(float(made.points[3, 0]), rel=1e-6)
     assert {"id", "label", "length"} <= rows[0].keys()
@@ -94,15 +84,12 @@ def test_a_map_with_every_point(kept: Workspace, home: Path) -> None:
 
 def test_a_training_with_its_curves(kept: Workspace, home: Path) -> None:
     """From what the store has of it; notes of others stay text."""
-    run = reported.training(kept)
-    found = written(home, "training", run)
+    found = written(home, "training", reported.training(kept))
     assert [row["score"] for row in tables(found)["evaluations"]] == ["61.0", "62.0", "63.0"]
     assert len(tables(found)["steps"]) == 6
     assert "Dev score: 61 to 63" in body(found) and "&lt;img src=x" in body(found)
-    assert (
-        "There is no training 'x'"
-        in theodolite("report", "training", "x", "--out", str(home / "x.html"), code=2)[-1]
-    )
+    out = str(home / "x.html")
+    assert "no training 'x'" in theodolite("report", "training", "x", "--out", out, code=2)[-1]
 
 
 def test_a_judgement_with_everything_that_was_judged(kept: Workspace, home: Path) -> None:
@@ -124,10 +111,8 @@ def test_a_decision_with_its_sheet(kept: Workspace, home: Path) -> None:
     found = written(home, *command)
     assert "t-sheet" in body(found) and "Decision on upload:topics" in body(found)
     assert {row["encoder"] for row in tables(found)["encoders"]} >= set(PAIR)
-    output = theodolite("report", *command, "--max-ms", "9", "--out", str(home / "d.html"), code=2)[
-        -1
-    ]
-    assert "There is no decision" in output
+    others = (*command, "--max-ms", "9", "--out", str(home / "d.html"))
+    assert "There is no decision" in theodolite("report", *others, code=2)[-1]
 
 
 def test_large_tables_and_long_texts_are_cut_and_it_is_said() -> None:
@@ -147,14 +132,6 @@ def test_large_tables_and_long_texts_are_cut_and_it_is_said() -> None:
         assert f"map has {len(kept):,} of 4,000 rows, evenly spaced" in body(cut)
 
 
-def test_as_many_points_are_drawn_as_rows_are_kept(kept: Workspace) -> None:
-    """Of a map that is too large, from all over it."""
-    made = th.map("random:8", "starter-pairs", method="pca", workspace=kept)
-    thin = views.thinned(made, 10)
-    assert len(thin.points) == len(thin.sentences) == 10
-    assert thin.sentences[1] == made.sentences[len(made.points) // 10]
-
-
 def test_markdown_with_its_tables_and_numbers(kept: Workspace, home: Path) -> None:
     """The words of the page; no text of others is HTML, a link or a picture there."""
     session, out = reported.session(kept), home / "told.md"
@@ -165,21 +142,17 @@ def test_markdown_with_its_tables_and_numbers(kept: Workspace, home: Path) -> No
     assert HOSTILE not in text and "\\<img src=x" in text
     assert "[told-marks.csv](told-marks.csv), 10 of 10 rows" in text
     assert (home / "told-marks.csv").read_text("utf-8").startswith("query,document,relevant")
+    (made,) = objects(
+        theodolite("report", "judgement", session, "--out", str(home / "x"), "--json")
+    )
+    assert set(made["files"]) == {file.name for file in (home / "x").iterdir()} > {"report.md"}
     link = markdown.of_html("<p>![x](http://tracker/x.png) <b>[a](b)</b> &lt;b&gt; 1 | 2</p>")
     assert link == r"\!\[x\](http://tracker/x.png) \[a\](b) \<b\> 1 \| 2"
 
 
-def test_markdown_into_a_folder(kept: Workspace, home: Path) -> None:
-    reported.results(kept)
-    out = home / "told"
-    command = ("report", "comparison", *PAIR, "--out", str(out), "--json")
-    (made,) = objects(theodolite(*command))
-    assert made["files"] == ["report.md", "report-comparison.csv"]
-    assert {file.name for file in out.iterdir()} == set(made["files"])
-
-
 def test_a_file_that_cannot_be_written_is_refused_before_anything_is_done(home: Path) -> None:
     """Another format, or no such folder."""
-    for out in ("report.pdf", "nowhere/report.html"):
-        output = theodolite("report", "comparison", *PAIR, "--out", str(home / out), code=2)[-1]
-        assert "FILE" in output or "html" in output or "cannot be written" in output
+    for out, code in (("report.pdf", "unsupported"), ("nowhere/report.html", "no-file")):
+        command = ("report", "comparison", *PAIR, "--out", str(home / out), "--json")
+        (error,) = objects(theodolite(*command, code=2)[:-1])
+        assert error["code"] == code
