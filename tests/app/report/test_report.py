@@ -152,7 +152,7 @@ def test_markdown_with_its_tables_and_numbers(kept: Workspace, home: Path) -> No
 
 def test_a_file_that_cannot_be_written_is_refused_before_anything_is_done(home: Path) -> None:
     """Another format, or no such folder."""
-    for out, code in (("report.pdf", "unsupported"), ("nowhere/report.html", "no-file")):
+    for out, code in (("report.pdf", "wrong-kind"), ("nowhere/report.html", "no-file")):
         command = ("report", "comparison", *PAIR, "--out", str(home / out), "--json")
         (error,) = objects(theodolite(*command, code=2)[:-1])
         assert error["code"] == code
