@@ -1,25 +1,142 @@
-"""`theodolite …`: every action of the pages as a command, each documented by --help."""
+"""`theodolite …`: every action of the pages as a command, each documented by --help.
+
+A command's module is imported when the command is run. The list of all commands is read from the
+sources: importing them takes seconds.
+"""
 
 from __future__ import annotations
 
+import ast
 import sys
-from importlib import import_module
+from collections.abc import Iterator, Mapping
+from functools import cache
 from importlib.metadata import version
+from inspect import cleandoc
 from pathlib import Path
 from typing import Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_group
 
-from theodolite.app import serve
-from theodolite.app import store_command as store
-from theodolite.app.agents import command as agents
-from theodolite.app.desktop import command as desktop
-from theodolite.app.pages import FOLDERS, load, named
-from theodolite.app.publish import command as publishing
-from theodolite.app.report import command as reporting
-from theodolite.app.terminal import command
+from theodolite.app import pages
+
+PLACES = {
+    "serve": "serve:serve",
+    "results": "pages.overview.command:result_verbs",
+    "data": "pages.data.command:data_verbs",
+    "data similarity": "pages.board.command:similarity",
+    "encode": "pages.encoders.encode_command:encode",
+    "encode-corpus": "pages.encoders.encode_command:encode_corpus",
+    "encoders": "pages.encoders.command:encoder_verbs",
+    "encoders cost": "pages.board.command:cost",
+    "encoders leaks": "pages.board.command:leaks",
+    "choose": "pages.choose.command:choose",
+    "evaluate": "pages.evaluate.command:evaluate",
+    "judge": "pages.judge.command:judge_verbs",
+    "compare": "pages.compare.command:compare",
+    "fair": "pages.fair.command:fair",
+    "board": "pages.board.command:board",
+    "search": "",
+    "project": "pages.map.command:project",
+    "spaces": "pages.spaces.command:spaces",
+    "geometry": "pages.geometry.command:geometry",
+    "curate": "pages.curate.command:curate",
+    "decode": "pages.decode.command:decode",
+    "interpolate": "pages.decode.command:interpolate",
+    "analogy": "pages.decode.command:analogy",
+    "diagnose": "pages.diagnose.command:diagnose",
+    "train": "pages.train.command:train",
+    "sweep": "pages.train.command:sweep",
+    "train-decoder": "pages.train.command:train_decoder",
+    "decoders": "pages.train.command:decoder_verbs",
+    "runs": "pages.trainings.command:runs",
+    "jobs": "pages.jobs.command:job_verbs",
+    "jobs add": "pages.evaluate.command:add_job",
+    "workers": "pages.jobs.command:workers",
+    "publish": "publish.command:publish",
+    "report": "report.command:report_verbs",
+    "mcp": "agents.command:mcp",
+    "desktop": "desktop.command:desktop",
+    "store": "store_command:store_verbs",
+    "worker": "serve:worker",
+    "password": "serve:password",
+}
+"""Command, with its group if it has one -> where it is; questions are commands where they are."""
+PLACES |= pages.named("QUESTIONS")
+_HELP = {"help_option_names": ["-h", "--help"]}
+
+
+class _Places(Mapping[str, Any]):
+    """The commands by name, imported one by one."""
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name in PLACES if " " not in name)
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in list(self):
+            raise KeyError(name)
+        return load(name)
+
+
+class Commands(TyperGroup):
+    """The commands of `PLACES`; a list of them imports none."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.commands: Any = _Places()
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """List the commands by what their sources say."""
+        self.commands = {name: TyperCommand(name, help=summary(name)) for name in self.commands}
+        super().format_help(ctx, formatter)
+
+
+@cache
+def load(name: str) -> Any:
+    """Import a command, or a group with those that pages add to it."""
+    from theodolite.app.terminal import command
+
+    one = typer.Typer(context_settings=_HELP, callback=lambda: None)
+    found = pages.load(_place(name))
+    if isinstance(found, typer.Typer):
+        for whole in PLACES:
+            group, _, last = whole.rpartition(" ")
+            if group == name:
+                found.command(last)(pages.load(_place(whole)))
+        one.add_typer(found, name=name)
+    else:
+        one.command(name)(found if callable(found) else command(found))
+    return get_group(one).commands[name]
+
+
+def _place(name: str) -> str:
+    place = PLACES[name]
+    return place if place.startswith("theodolite.") else f"theodolite.app.{place}"
+
+
+def summary(name: str) -> str:
+    """What a command does, from its source: a function, a group, or a question's spec."""
+    module, _, attribute = _place(name).partition(":")
+    path = Path(__file__).parent.joinpath(*module.split(".")[2:]).with_suffix(".py")
+    tree = ast.parse(path.read_text("utf-8")).body
+    defined = {node.name: node for node in tree if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    for node in tree:
+        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == attribute:
+            given: Any = node.value
+            argument = given.args[0] if len(given.args) < 2 else given.args[1]
+            if isinstance(argument, ast.Constant):
+                return str(argument.value)
+            attribute = argument.id
+    text = cleandoc(ast.get_docstring(defined[attribute]) or "")
+    return " ".join(text.partition("\n\n")[0].split())
+
 
 app = typer.Typer(
+    cls=Commands,
     name="theodolite",
     help=(
         "A workbench for sentence encoders: load or name them, evaluate them, compare them "
@@ -29,31 +146,8 @@ app = typer.Typer(
     no_args_is_help=False,
     add_completion=False,
     pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings=_HELP,
 )
-
-
-PAGES = Path(__file__).parent / "pages"
-
-
-def _add_verbs() -> None:
-    """Register the commands of the app and of the pages; `jobs add` goes into the group `jobs`."""
-    listed: dict[str, Any] = {"serve": serve.serve}
-    for folder in FOLDERS:
-        if (PAGES / folder / "command.py").exists():
-            listed |= import_module(f"theodolite.app.pages.{folder}.command").VERBS
-    listed |= {name: command(load(place)) for name, place in named("QUESTIONS").items()}
-    listed |= publishing.VERBS | reporting.VERBS | agents.VERBS | desktop.VERBS
-    listed |= {"store": store.store_verbs, "worker": serve.worker, "password": serve.password}
-    for name, verb in listed.items():
-        group, _, last = name.rpartition(" ")
-        if isinstance(verb, typer.Typer):
-            app.add_typer(verb, name=name)
-        else:
-            (listed[group] if group else app).command(last)(verb)
-
-
-_add_verbs()
 
 
 @app.callback(invoke_without_command=True)

@@ -47,6 +47,3 @@ def mcp(
         ) from error
     workspace = Workspace(store or default_store(), data or default_data(), hub_files=False)
     server(Tools(workspace, Allowed(workspace, root or ()))).run("stdio")
-
-
-VERBS = {"mcp": mcp}

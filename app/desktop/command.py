@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from theodolite.app.desktop.window import Window
 
 desktop = verbs("The app in the menu of a Linux desktop.")
-VERBS = {"desktop": desktop}
 _LOOK_EVERY = 1.0
 
 

@@ -208,6 +208,3 @@ def _ask(folder: Path) -> None:
     if not typer.confirm(f"Write these to {folder}?", err=True):
         say("Nothing was written.")
         raise typer.Exit(1)
-
-
-VERBS = {"publish": publish}

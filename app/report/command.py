@@ -228,5 +228,3 @@ def _of_question(question: Question[Any, Any]) -> Callable[..., None]:
 
 for _name, _place in named("QUESTIONS").items():
     report_verbs.command(_name)(_of_question(load(_place)))
-
-VERBS = {"report": report_verbs}

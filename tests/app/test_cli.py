@@ -18,7 +18,7 @@ from typer.main import get_command
 
 from tests.fakes.command_line import objects, theodolite
 from theodolite.app import terminal as output
-from theodolite.app.cli import app
+from theodolite.app.cli import app, summary
 from theodolite.app.formats import p_value
 
 VERBS = sorted(get_command(app).commands)
@@ -46,6 +46,19 @@ def test_every_verb_has_an_example() -> None:
     found = dict(verbs(get_command(app), "theodolite"))
     assert len(found) > len(VERBS)
     assert [path for path, text in found.items() if f"{path} " not in text] == []
+
+
+def test_the_list_of_verbs_imports_none_and_says_what_they_say() -> None:
+    """The first paragraph of each, read from its source."""
+    code = (
+        "import sys\nfrom theodolite.app.cli import app\n"
+        "try:\n    app(['--help'])\nfinally:\n"
+        "    print([name for name in sys.modules if name.endswith('.command')])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1] == "[]" and "evaluate" in done.stdout
+    for name, command in get_command(app).commands.items():
+        assert summary(name) == " ".join(command.help.partition("\n\n")[0].split())
 
 
 def test_every_number_is_one_object_and_one_of_them_is_main(home: Path) -> None:

@@ -261,11 +261,3 @@ def leaks(
         ("task", "part", "trained_on", "same", "nearly", "tested", "share", "problem"),
         as_json,
     )
-
-
-VERBS = {
-    "board": board,
-    "encoders cost": cost,
-    "encoders leaks": leaks,
-    "data similarity": similarity,
-}

@@ -131,6 +131,3 @@ def _written(sheet: Mapping[str, Any], out: Path) -> str:
         case ".md":
             return words.markdown(sheet)
     return to_json(sheet)
-
-
-VERBS = {"choose": choose}

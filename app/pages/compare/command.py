@@ -100,6 +100,3 @@ def _in_words(row: dict[str, Any]) -> dict[str, Any]:
     verdict, note = row["verdict"], row.get("tie_group_note")
     text = f"{verdict} ({note})" if note else verdict
     return {**row, "p": None if p is None else formats.p_value(p), "verdict": text}
-
-
-VERBS = {"compare": compare}

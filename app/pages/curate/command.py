@@ -86,6 +86,3 @@ def curate(
     elif out is None:
         emit(table.to_dict("records"), tuple(table.columns), False)
     say(tables.sentence(found))
-
-
-VERBS = {"curate": curate}

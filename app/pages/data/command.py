@@ -228,6 +228,3 @@ def remove_data(
     """
     service.remove(workspace, name)
     done({"removed": name}, f"Removed {name}.", as_json)
-
-
-VERBS = {"data": data_verbs}

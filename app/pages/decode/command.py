@@ -273,6 +273,3 @@ def _row(result: DecodeResult) -> dict[str, Any]:
 def _rounded(row: dict[str, Any]) -> dict[str, Any]:
     """Format floats with three decimals: `emit` gives tables fewer, too few for cosines."""
     return {k: f"{v:.3f}" if isinstance(v, float) else v for k, v in row.items()}
-
-
-VERBS = {"decode": decode, "interpolate": interpolate, "analogy": analogy}

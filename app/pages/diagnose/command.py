@@ -197,6 +197,3 @@ def _with_interval(figure: Figure) -> str:
     places = 3 if figure.metric == "round_trip" else 1
     low, high = f"{figure.low:.{places}f}", f"{figure.high:.{places}f}"
     return f"{figure.value:.{places}f} [{low}, {high}]"
-
-
-VERBS = {"diagnose": diagnose}

@@ -8,7 +8,6 @@ import typer
 
 from theodolite.app import formats
 from theodolite.app.pages.encoders import service
-from theodolite.app.pages.encoders.encode_command import encode, encode_corpus
 from theodolite.app.terminal import (
     JsonOption,
     done,
@@ -184,6 +183,3 @@ def remove_encoder(workspace: Workspace, spec: SpecArgument, as_json: JsonOption
     """
     service.remove(workspace, spec)
     done({"removed": spec}, f"{spec} is no longer listed.", as_json)
-
-
-VERBS = {"encode": encode, "encode-corpus": encode_corpus, "encoders": encoder_verbs}

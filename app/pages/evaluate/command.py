@@ -189,6 +189,3 @@ def _emit_scores(workspace: Workspace, row: dict[str, Any]) -> None:
         return
     for score in workspace.store.results.scores(row["id"]):
         emit_json(score)
-
-
-VERBS = {"evaluate": evaluate, "jobs add": add_job}

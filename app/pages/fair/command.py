@@ -47,6 +47,3 @@ def fair(
             emit_json({"warning": caution})
         else:
             say(f"Note: {caution}")
-
-
-VERBS = {"fair": fair}

@@ -63,6 +63,3 @@ def geometry(
         "hub_skew",
     )
     emit(service.rows(measured), shown, as_json)
-
-
-VERBS = {"geometry": geometry}

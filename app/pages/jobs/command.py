@@ -165,6 +165,3 @@ def workers(workspace: Workspace, fleet: FleetOption = None, as_json: JsonOption
             line(f"{one.title}: {one.parts} to do. {one.why}")
     if found.problem:
         say(found.problem)
-
-
-VERBS = {"jobs": job_verbs, "workers": workers}

@@ -389,6 +389,3 @@ def _status(found: dict[str, Any], as_json: bool) -> None:
     )
     for warning in found["warnings"]:
         say(warning)
-
-
-VERBS = {"judge": judge_verbs}

@@ -162,6 +162,3 @@ def _print(found: StoredMap, ids: np.ndarray, as_json: bool) -> None:
             f"too; trustworthiness {trust['trustworthiness']:.3f}, continuity "
             f"{trust['continuity']:.3f}."
         )
-
-
-VERBS = {"project": project}

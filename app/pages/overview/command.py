@@ -72,9 +72,6 @@ def remove_results(
     done({"removed": [row["id"] for row in rows], "bytes": size}, text, as_json)
 
 
-VERBS = {"results": result_verbs}
-
-
 @result_verbs.command("export")
 @verb
 def export_results(

@@ -95,6 +95,3 @@ def _address(job: SpacesJob) -> str:
 def _rounded(row: dict[str, Any]) -> dict[str, Any]:
     """Format floats with three decimals: `emit` gives tables fewer, too few for shares."""
     return {key: f"{v:.3f}" if isinstance(v, float) else v or None for key, v in row.items()}
-
-
-VERBS = {"spaces": spaces}

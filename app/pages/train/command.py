@@ -316,11 +316,3 @@ def remove_decoder(workspace: Workspace, name: Name, as_json: JsonOption = False
     found = decoders.remove(workspace, name)
     row = {"removed": name, "folder": str(found.folder), "deleted": found.deleted}
     done(row, decoders.removal_notice(found), as_json)
-
-
-VERBS = {
-    "train": train,
-    "sweep": sweep,
-    "train-decoder": train_decoder,
-    "decoders": decoder_verbs,
-}

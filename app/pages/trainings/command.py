@@ -148,6 +148,3 @@ def _print_curves(workspace: Workspace, row: Mapping[str, Any]) -> None:
     for kind, events in trainings.curves(workspace, row["key"]).kinds().items():
         for event in events:
             emit_json({"run": row["key"], "kind": kind, **event})
-
-
-VERBS = {"runs": runs}
