@@ -15,11 +15,17 @@ SHARE = {"mean_of": "share_right"}
 
 @pytest.mark.parametrize(("kept", "averaged"), [("draws", 10), ("seeds", 1)])
 def test_the_interval_by_luck_is_students(kept: str, averaged: int) -> None:
-    """Where examples do not vary: of a mean over draws, or of one seed, which is no mean."""
+    """Where examples do not vary: of a mean over draws, or of one seed, which is no mean.
+
+    Its variance is exactly that of Student's t-distribution.
+    """
     scores = np.array([52.0, 47, 50, 49, 51, 55, 46, 50, 48, 52])
-    half = stats.t(9).ppf(0.975) * scores.std(ddof=1) / np.sqrt(averaged)
-    ends = np.percentile(bootstrap(main_sample(FLAT | {kept: scores}, SHARE), 4000), [2.5, 97.5])
+    error = scores.std(ddof=1) / np.sqrt(averaged)
+    resampled = bootstrap(main_sample(FLAT | {kept: scores}, SHARE), 4000)
+    ends = np.percentile(resampled, [2.5, 97.5])
+    half = stats.t(9).ppf(0.975) * error
     np.testing.assert_allclose(ends, [50 - half, 50 + half], rtol=0.01)
+    assert resampled.std() == pytest.approx(error * stats.t(9).std(), rel=1e-3)
 
 
 def test_single_seeds_of_two_encoders_are_not_paired() -> None:
