@@ -71,11 +71,10 @@ def test_a_result_says_all_it_depends_on(year: Path) -> None:
     assert sum(score.main for score in result.scores) == 1
     assert len(result.examples["cosine"]) == 36
     json.dumps([result.rows(), dict(result.details)], allow_nan=False)
-    again = one(HashEncoder(), "STS13", year)
-    assert again.scores == result.scores
-    np.testing.assert_array_equal(again.examples["cosine"], result.examples["cosine"])
     (given,) = evaluate(HashEncoder(), "STS13", protocol="simcse-2021", seed=7, data=year)
     assert (given.seed, given.details["protocol_choice"]) == (7, "asked for")
+    assert given.scores == result.scores
+    np.testing.assert_array_equal(given.examples["cosine"], result.examples["cosine"])
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -49,12 +50,9 @@ def own_memory(*processes: psutil.Process) -> int:
     """Bytes of memory that no file backs."""
     total = 0
     for process in processes:
-        try:
-            status = Path(f"/proc/{process.pid}/status").read_text()
-        except OSError:  # it has just ended
-            continue
-        line = next((line for line in status.splitlines() if line.startswith("RssAnon")), "")
-        total += 1024 * int(line.split()[1]) if line else 0
+        with suppress(psutil.NoSuchProcess):  # it has just ended
+            memory = process.memory_info()
+            total += memory.rss - memory.shared
     return total
 
 

@@ -136,34 +136,34 @@ def test_files_are_packed_alike_each_time(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("files", "code", "named"),
+    ("raw", "code", "named"),
     [
-        ({"corpus.jsonl": b"0" * 50 * 2**20}, "too-large", "100 times"),
-        ({f"{i}.txt": b"" for i in range(1001)}, "too-large", "1,000 files"),
-        ({}, "wrong-kind", "no files"),
-        ({"x.csv": b"a,b\n"}, "missing", "x.csv"),
-        ({"a/x/y.de": b"1\n", "b/x/y.de": b"2\n"}, "conflict", "'x/y.de'"),
-        ({"y.de": b"1\n2\n", "y.en": b"1\n"}, "mismatch", "y.de has 2 lines and y.en has 1"),
-        (BEIR | {"queries.jsonl": b"{\n"}, "damaged", "queries.jsonl"),
-        (BEIR | {"qrels/test.tsv": b"a Q0 1 1 14.2 bm25\n"}, "wrong-kind", "line 1"),  # a run
+        (zipped({"corpus.jsonl": b"0" * 50 * 2**20}), "too-large", "100 times"),
+        (zipped({f"{i}.txt": b"" for i in range(1001)}), "too-large", "1,000 files"),
+        (zipped({}), "wrong-kind", "no files"),
+        (zipped({"x.csv": b"a,b\n"}), "missing", "x.csv"),
+        (zipped({"a/x/y.de": b"1\n", "b/x/y.de": b"2\n"}), "conflict", "'x/y.de'"),
         (
-            {"train.csv": TRAIN, "test.csv": b"text,stars\na,1\nb,2\n"},
+            zipped({"y.de": b"1\n2\n", "y.en": b"1\n"}),
+            "mismatch",
+            "y.de has 2 lines and y.en has 1",
+        ),
+        (zipped(BEIR | {"queries.jsonl": b"{\n"}), "damaged", "queries.jsonl"),
+        # A run is no file of judgements.
+        (zipped(BEIR | {"qrels/test.tsv": b"a Q0 1 1 14.2 bm25\n"}), "wrong-kind", "line 1"),
+        (
+            zipped({"train.csv": TRAIN, "test.csv": b"text,stars\na,1\nb,2\n"}),
             "mismatch",
             "train.csv has the columns text, label, and test.csv",
         ),
+        *((zipped(BEIR)[:keep], "damaged", "x.zip") for keep in (4, 40, -4)),
     ],
+    ids=lambda value: "file" if isinstance(value, bytes) else value,
 )
-def test_what_an_archive_may_not_be(files: dict[str, bytes], code: Code, named: str) -> None:
+def test_what_an_archive_may_not_be(raw: bytes, code: Code, named: str) -> None:
     """It is refused before it takes memory."""
-    raw = zipped(files)
     with refused(code, named):
         read(raw, "x.zip", preview(raw, "x.zip").mapping)
-
-
-@pytest.mark.parametrize("keep", [4, 40, -4])
-def test_half_an_archive_is_damaged(keep: int) -> None:
-    with refused("damaged", "x.zip"):
-        preview(zipped(BEIR)[:keep], "x.zip")
 
 
 def test_judgements_alone_are_no_sentences() -> None:

@@ -16,31 +16,39 @@ SENTENCES = [
 ]
 
 
+SPECIAL = {
+    "bert": {
+        "pad_token": "[PAD]",
+        "unk_token": "[UNK]",
+        "cls_token": "[CLS]",
+        "sep_token": "[SEP]",
+    },
+    "roberta": {
+        "cls_token": "<s>",
+        "pad_token": "<pad>",
+        "sep_token": "</s>",
+        "unk_token": "<unk>",
+    },
+    "gpt2": {"pad_token": "<|end|>", "unk_token": "<unk>"},
+}
+"""In the order of their ids."""
+
+
 def tokenizer(kind: str) -> Any:
     """Word-level tokenizer with the special tokens of BERT or RoBERTa, or with none (gpt2)."""
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
     from transformers import PreTrainedTokenizerFast
 
-    names = {
-        "bert": ["[PAD]", "[UNK]", "[CLS]", "[SEP]"],
-        "roberta": ["<s>", "<pad>", "</s>", "<unk>"],
-        "gpt2": ["<|end|>", "<unk>"],
-    }[kind]
-    vocabulary = {word: i for i, word in enumerate(names + WORDS)}
-    unknown = next(n for n in names if "unk" in n.lower())
-    core = Tokenizer(models.WordLevel(vocabulary, unk_token=unknown))
+    special = SPECIAL[kind]
+    vocabulary = {word: i for i, word in enumerate([*special.values(), *WORDS])}
+    core = Tokenizer(models.WordLevel(vocabulary, unk_token=special["unk_token"]))
     core.normalizer = normalizers.Lowercase()
     core.pre_tokenizer = pre_tokenizers.Whitespace()
-    special: dict[str, str] = {"unk_token": unknown, "pad_token": "<|end|>"}
     if kind != "gpt2":
-        start, end, pad = (
-            ("[CLS]", "[SEP]", "[PAD]") if kind == "bert" else ("<s>", "</s>", "<pad>")
-        )
+        ends = [special["cls_token"], special["sep_token"]]
         core.post_processor = processors.TemplateProcessing(
-            single=f"{start} $A {end}",
-            special_tokens=[(start, vocabulary[start]), (end, vocabulary[end])],
+            single=" $A ".join(ends), special_tokens=[(end, vocabulary[end]) for end in ends]
         )
-        special |= {"cls_token": start, "sep_token": end, "pad_token": pad}
     return PreTrainedTokenizerFast(tokenizer_object=core, **special)
 
 

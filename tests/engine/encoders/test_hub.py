@@ -61,8 +61,7 @@ def test_models_revisions_and_no_network(root, tmp_path):
     with FakeHub(root) as hub:
         first, second = run(hub.environment(cache), name, f"{name}?revision=v2")
         requests = [r for r in hub.requests if r.startswith("GET") and "resolve" in r]
-    folder = root / "models" / "princeton" / "unsup-simcse-tiny"
-    local = load(f"dir:{folder}", device="cpu")
+    local = load(f"dir:{root / 'models' / 'princeton' / 'unsup-simcse-tiny'}", device="cpu")
     np.testing.assert_allclose(first["rows"], local.encode(SENTENCES), atol=1e-6)
     assert first["fingerprint"] == local.fingerprint != second["fingerprint"]
     assert (first["pooling"], first["before"]) == ("cls_token", False)
@@ -77,16 +76,15 @@ def test_models_revisions_and_no_network(root, tmp_path):
 
 def test_mistakes_get_a_sentence(root, tmp_path):
     """No such model, no such revision, no such kind of name."""
+    told = {
+        "hf:princeton/nothing": "no model 'princeton/nothing'",
+        "hf:princeton/unsup-simcse-tiny?revision=v9": "no revision 'v9'",
+        "hf:a/b/c": "not an id",
+    }
     with FakeHub(root) as hub:
-        model, revision, name = run(
-            hub.environment(tmp_path),
-            "hf:princeton/nothing",
-            "hf:princeton/unsup-simcse-tiny?revision=v9",
-            "hf:a/b/c",
-        )
-    assert "no model 'princeton/nothing'" in model["message"]
-    assert "no revision 'v9'" in revision["message"]
-    assert "not an id" in name["message"]
+        answers = run(hub.environment(tmp_path), *told)
+    for answer, words in zip(answers, told.values(), strict=True):
+        assert words in answer["message"]
 
 
 def test_only_one_form_of_the_weights_is_needed():

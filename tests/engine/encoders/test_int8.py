@@ -98,8 +98,7 @@ def test_a_text_alone_and_among_others() -> None:
 
 def cosines(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Of each row with the row of the other."""
-    found: np.ndarray = (a * b).sum(1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)
-    return found
+    return np.asarray((a * b).sum(1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1))
 
 
 def test_where_it_cannot_be_it_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,24 +114,20 @@ def test_where_it_cannot_be_it_is_refused(monkeypatch: pytest.MonkeyPatch) -> No
         load("minilm?dtype=int8").encode(["a dog"])
 
 
-def small(activation: str) -> BertModel:
-    """A BERT of two layers with random weights."""
-    torch.manual_seed(0)
-    config = BertConfig(
-        vocab_size=50,
-        hidden_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        intermediate_size=64,
-        hidden_act=activation,
-    )
-    return BertModel(config).eval()
+SMALL = {
+    "vocab_size": 50,
+    "hidden_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 64,
+}
 
 
 @pytest.mark.parametrize(("activation", "taken"), [("gelu", 2), ("relu", 0), ("gelu_new", 0)])
 def test_the_vectors_stay_and_an_exact_gelu_goes_along(activation: str, taken: int) -> None:
     """To 1e-5, as the order of sums is another; any other activation is left alone."""
-    plain = small(activation)
+    torch.manual_seed(0)
+    plain = BertModel(BertConfig(**SMALL, hidden_act=activation)).eval()
     quick = copy.deepcopy(plain)
     onednn.use_onednn(quick)
     linear = [part for part in quick.modules() if isinstance(part, onednn.OneDnnLinear)]

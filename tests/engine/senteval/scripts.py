@@ -9,6 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
+from tests.fakes.folder import files
+
 BAG_OF_WORDS = """
 import json, sys
 import numpy as np
@@ -103,29 +105,23 @@ def small_data(folder: Path) -> Path:
     def sentence() -> str:
         return " ".join(rng.choice(WORDS, rng.integers(2, 9)))
 
-    def write(name: str, lines: list[str]) -> None:
-        path = folder / "downstream" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text("\n".join(lines) + "\n")
-
     def scores(n: int, low: int) -> list[str]:
         return [f"{score:.2f}" for score in rng.uniform(low, 5, n)]
 
+    lines: dict[str, list[str]] = {}
     for subset in ("MSRpar", "MSRvid", "SMTeuroparl", "surprise.OnWN", "surprise.SMTnews"):
-        n = int(rng.integers(8, 20))
-        gold = scores(n, 0)
+        gold = scores(int(rng.integers(8, 20)), 0)
         gold[2] = ""  # never scored
-        write(
-            f"STS/STS12-en-test/STS.input.{subset}.txt",
-            [f"{sentence()}\t{sentence()}" for _ in range(n)],
-        )
-        write(f"STS/STS12-en-test/STS.gs.{subset}.txt", gold)
+        pairs = [f"{sentence()}\t{sentence()}" for _ in gold]
+        lines[f"STS/STS12-en-test/STS.input.{subset}.txt"] = pairs
+        lines[f"STS/STS12-en-test/STS.gs.{subset}.txt"] = gold
     for split in ("train", "dev", "test"):
         rows = [f"g\tf\ty\t1\t{y}\t{sentence()}\t{sentence()}" for y in scores(40, 1)]
-        write(f"STS/STSBenchmark/sts-{split}.csv", rows)
-    write("MR/rt-polarity.pos", [f"{sentence()} good" for _ in range(40)])
-    write("MR/rt-polarity.neg", [f"{sentence()} bad" for _ in range(40)])
+        lines[f"STS/STSBenchmark/sts-{split}.csv"] = rows
+    for sign, word in (("pos", "good"), ("neg", "bad")):
+        lines[f"MR/rt-polarity.{sign}"] = [f"{sentence()} {word}" for _ in range(40)]
     for split, n in (("train", 60), ("test", 20)):
         rows = [f"{i % 2}\t1\t2\t{sentence()}\t{sentence()}" for i in range(n)]
-        write(f"MRPC/msr_paraphrase_{split}.txt", ["Quality\t1\t2\ts1\ts2", *rows])
+        lines[f"MRPC/msr_paraphrase_{split}.txt"] = ["Quality\t1\t2\ts1\ts2", *rows]
+    files(folder / "downstream", {name: "\n".join([*some, ""]) for name, some in lines.items()})
     return folder
