@@ -1,4 +1,4 @@
-"""Imports point one way: app -> engine, app -> store, nothing else; and the light stay light."""
+"""Imports point one way, app -> engine and app -> store; the light, like the door, stay light."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_type_hints
 
 import pytest
+
+import theodolite
 
 ROOT = Path(__file__).parent.parent
 
@@ -112,15 +115,8 @@ def modules_after(statement: str) -> set[str]:
     """Top-level modules that a fresh interpreter holds after the statement."""
     code = f"import sys\n{statement}\nprint(*sorted({{m.split('.')[0] for m in sys.modules}}))"
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=ROOT,
-        env=environment,
-    )
-    return set(done.stdout.split())
+    command = [sys.executable, "-c", code]
+    return set(subprocess.check_output(command, text=True, cwd=ROOT, env=environment).split())
 
 
 def test_the_scan_sees_imports_inside_functions() -> None:
@@ -149,8 +145,7 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
     assert len(graph) > 300
     while leaves := {name for name, targets in graph.items() if not targets & graph.keys()}:
         graph = {name: targets for name, targets in graph.items() if name not in leaves}
-    circles = {name for name, targets in graph.items() if targets & graph.keys()}
-    assert not circles
+    assert not {name for name, targets in graph.items() if targets & graph.keys()}
 
 
 def imports_between_pages() -> dict[tuple[str, str], set[str]]:
@@ -229,3 +224,26 @@ def test_every_engine_module_imports_without_the_optional_packages() -> None:
     names = [module_name(path) for path in sorted((ROOT / "engine").rglob("*.py"))]
     block = "; ".join(f"sys.modules[{name!r}] = None" for name in sorted(OPTIONAL))
     modules_after(f"{block}\nimport importlib\nfor n in {names!r}: importlib.import_module(n)")
+
+
+@pytest.mark.parametrize("name", theodolite.__all__)
+def test_every_name_is_found_where_it_lives(name: str) -> None:
+    """And says what it does."""
+    found = getattr(theodolite, name)
+    assert found.__name__ == name
+    assert found.__doc__
+
+
+def test_what_is_not_there_is_said() -> None:
+    """As of any module; completion knows the names."""
+    with pytest.raises(AttributeError, match="no attribute 'lode'"):
+        theodolite.lode  # noqa: B018
+    assert set(theodolite.__all__) == set(dir(theodolite))
+    assert get_type_hints(theodolite.load)["spec"]
+
+
+def test_the_door_is_light() -> None:
+    """Nothing is imported before a name is used, Gradio not even then."""
+    assert not modules_after("import theodolite") & (HEAVY | {"gradio", "numpy"})
+    assert "gradio" not in modules_after("import theodolite as th; th.load, th.compare, th.search")
+    assert not modules_after("import theodolite as th; th.compare, th.search") & HEAVY

@@ -51,13 +51,15 @@ def in_sentences(text: str) -> list[tuple[str, ...]]:
 
 
 def in_help() -> list[tuple[str, ...]]:
-    """The examples in the help of every command."""
-    waiting, found = [COMMAND], []
+    """The examples in the help of every command, each of which has one of its own."""
+    waiting, found = [((), COMMAND)], []
     while waiting:
-        command: Any = waiting.pop()
-        waiting += getattr(command, "commands", {}).values()
+        path, command = waiting.pop()
+        waiting += [((*path, name), one) for name, one in getattr(command, "commands", {}).items()]
         paragraphs = [" ".join(one.split()) for one in re.split(r"\n\s*\n", command.help or "")]
-        found += [_split(one)[0] for one in paragraphs if one.startswith("theodolite ")]
+        own = [_split(one)[0] for one in paragraphs if one.startswith("theodolite ")]
+        assert hasattr(command, "commands") or any(one[: len(path)] == path for one in own), path
+        found += own
     return found
 
 

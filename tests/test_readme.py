@@ -8,14 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from typer.main import get_command
-
-from theodolite.app.cli import app
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-COMMANDS = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
-VERBS = sorted(get_command(app).commands)
 TARGETS = ("setup", "run", "test", "ui", "lint", "type", "bench", "docs", "site")
 
 
@@ -24,12 +19,6 @@ def test_two_commands_do_all_the_setting_up() -> None:
     assert "pip install -c constraints.txt '.[starter]' && theodolite\n" in README
     assert "pip install -c constraints.txt '.[starter,test]' && pytest\n" in README
     assert "&& pytest$" in (ROOT / ".ci" / "run").read_text()
-
-
-@pytest.mark.parametrize("verb", VERBS)
-def test_every_verb_has_an_example(verb: str) -> None:
-    """One that can be pasted, on the page about the command line."""
-    assert f"theodolite {verb}" in COMMANDS
 
 
 def test_the_pictures_are_there() -> None:

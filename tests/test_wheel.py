@@ -1,4 +1,4 @@
-"""What is installed is one package, and no file of a person's own folder stands in its way."""
+"""What is installed: one package, beside any file of a person, and its needs are pinned."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from pathlib import Path
 
 import httpx
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from tests.fakes.started import started
 
@@ -73,3 +75,16 @@ def test_it_starts_beside_files_that_are_called_as_its_parts_are(
     command = [sys.executable, "-c", START]
     with started(command, here, {"PYTHONPATH": str(site)}) as address:
         assert httpx.get(f"{address}/search", timeout=60).status_code == 200
+
+
+def test_every_requirement_is_pinned_and_its_pin_fits() -> None:
+    """An extra whose pin is missing or of another major version cannot be installed as tested."""
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    pinned = {canonicalize_name(r.name): r for r in map(Requirement, lines[1:])}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    groups = [project["dependencies"], *project["optional-dependencies"].values()]
+    for wanted in (Requirement(text) for group in groups for text in group):
+        pin = pinned.get(canonicalize_name(wanted.name))
+        assert pin is not None, wanted.name
+        (version,) = (each.version for each in pin.specifier)
+        assert wanted.specifier.contains(version), wanted

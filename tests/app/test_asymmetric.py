@@ -1,4 +1,4 @@
-"""Queries and documents with a prompt each, end to end: scores by sentence-transformers' vectors.
+"""Prompts of a model in an evaluation, in a search and on a card; one for each side.
 
 The oracle encodes with `encode_query` and `encode_document`, and trec_eval scores.
 """
@@ -150,8 +150,7 @@ def test_a_search_in_the_corpus_asks_as_the_task_does(
     sentences, _ = workspace.catalog.sentences("ranked")
     (hits,) = search.nearest(workspace, spec, "ranked", [QUERIES["q0"]], 72)
     by_text = {sentences[hit.index]: hit.cosine for hit in hits}
-    found = [by_text[text] for text in DOCUMENTS.values()]
-    np.testing.assert_allclose(found, similar, atol=1e-5)
+    np.testing.assert_allclose([by_text[text] for text in DOCUMENTS.values()], similar, atol=1e-5)
     assert vectors.missing(workspace, spec, "ranked") == 0
 
 
@@ -167,3 +166,28 @@ def test_an_audit_on_queries_measures_what_the_task_does(
     assert scores["as asked"] == pytest.approx(task, abs=1e-3)
     swapped = expected("ranked", cosines(folder, SAID["prompt"], SAID["query_prompt"]))
     assert scores["its two prompts swapped"] == pytest.approx(swapped, abs=1e-3)
+
+
+@pytest.fixture(scope="module")
+def prompted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same with a prompt for a type of task."""
+    made = tmp_path_factory.mktemp("st") / "prompted"
+    return save_sentence_transformer(made, prompts=PROMPTS | {"document": "a ", "STS": "dog "})
+
+
+def test_a_result_says_which_prompt_it_was_evaluated_with(
+    starter: Workspace, prompted: Path
+) -> None:
+    """That of the task where the task decides; its score is that of the spec that names it."""
+    stated = evaluated(starter, f"dir:{prompted}?prompt=STS", "StarterSTS", None, None)
+    decided = evaluated(starter, f"dir:{prompted}?prompt=@task", "StarterSTS", None, None)
+    for row in (stated, decided):
+        assert (row["error"], row["details"]["prompts"]) == (None, {"prompt": "dog "})
+        assert "<dt>prompt</dt><dd><code>dog </code></dd>" in views.card(starter, row["id"])
+    assert decided["score"] == stated["score"]
+    assert decided["fingerprint"] != stated["fingerprint"]
+    again = evaluated(starter, f"dir:{prompted}?prompt=@task", "StarterSTS", None, None)
+    assert again["id"] == decided["id"]
+    plain = evaluated(starter, f"dir:{prompted}", "StarterSTS", None, None)
+    assert "prompts" not in plain["details"]
+    assert "<dt>prompt</dt>" not in views.card(starter, plain["id"])

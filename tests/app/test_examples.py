@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections import ChainMap
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -56,21 +57,15 @@ def test_together_they_are_small():
 def test_the_map_of_the_starter_set_is_there_before_anything_was_done(fresh):
     """A UMAP with names, trust and neighbours; not for another encoder, method or seed."""
     found = MapJob.of("minilm", "starter-topics").stored(fresh)
-    assert found is not None
-    assert found.info["method"] == "umap"
-    assert found.info["trust"]["k"] == 15
+    assert (found.info["method"], found.info["trust"]["k"]) == ("umap", 15)
     assert len(found.regions) > 5
     assert found.points.shape == (len(found.sentences), 2)
     assert fresh.store.projections.list() == []
     for other in ({"method": "tsne"}, {"seed": 1}, {"neighbours": 16}):
         assert MapJob.of("minilm", "starter-topics", **other).stored(fresh) is None
-    assert MapJob.of("minilm|normalise", "starter-topics").stored(fresh) is None
-    assert MapJob.of("wordllama", "starter-topics").stored(fresh) is None
-
-
-def test_its_neighbours_are_those_of_the_vectors(fresh):
-    """Encoded here, a sentence has the shipped ones as its nearest."""
-    found = MapJob.of("minilm", "starter-topics").stored(fresh)
+    for other in ("minilm|normalise", "wordllama"):
+        assert MapJob.of(other, "starter-topics").stored(fresh) is None
+    # Encoded here, a sentence has the shipped ones as its nearest.
     opened = maps.point(fresh, found, 7, 10)
     texts = [found.sentences[7], *(hit["text"] for hit in opened["neighbours"])]
     rows = fresh.load("minilm").encode(texts).astype(np.float64)
@@ -81,14 +76,12 @@ def test_its_neighbours_are_those_of_the_vectors(fresh):
 def test_two_spaces_and_the_geometries_are_there_too(fresh):
     """With all that their pages show; for another number of neighbours there is nothing."""
     pair = SpacesJob.of("minilm", "wordllama", "starter-topics").stored(fresh)
-    assert pair is not None
     assert pair.report["encoders"] == ["minilm", "wordllama"]
     assert len(pair.report["changed"]) == 50
     assert SpacesJob.of("minilm", "wordllama", "starter-topics", k=11).stored(fresh) is None
     for encoder in STARTER_ENCODERS:
         found = geometry.found(fresh, encoder, "starter-pairs")
-        assert found is not None
-        assert len(found.cosine) == found.info["n_pairs"]
+        assert found is not None and len(found.cosine) == found.info["n_pairs"]
     assert set(densities.distributions(fresh, STARTER_ENCODERS, "StarterSTS")) == set(
         STARTER_ENCODERS
     )
@@ -98,8 +91,7 @@ def test_a_geometry_that_ships_is_the_one_measured_here(fresh):
     """To the last digits that a float32 has."""
     shipped_one = geometry.found(fresh, "wordllama", "starter-pairs")
     taken = geometry.take(fresh.catalog.load("starter-pairs"))
-    vectors = fresh.load("wordllama").encode(taken.sentences)
-    info, arrays = geometry._measured(taken, vectors, None)
+    info, arrays = geometry._measured(taken, fresh.load("wordllama").encode(taken.sentences), None)
     assert np.allclose(arrays["cosine"], shipped_one.cosine, atol=1e-5)
     for name in ("uniformity", "alignment_over", "isoscore", "hub_skew"):
         assert info[name] == pytest.approx(shipped_one.info[name], rel=1e-3)
@@ -132,8 +124,7 @@ def test_what_ships_of_the_decoders_is_of_these_decoders(fresh):
     assert decode.decoded(fresh, names, "A cat.", DEFAULTS) == {}
     assert decode.decoded(fresh, names, decode.SENTENCE, DecodeOptions("greedy")) == {}
     assert decode.interpolated(fresh, "wordllama", *WAY[1:], DEFAULTS) == []
-    lines = decode.ANALOGY.lines
-    found = decode.calculated(fresh, names, "a - b + c", lines, DEFAULTS)
+    found = decode.calculated(fresh, names, "a - b + c", decode.ANALOGY.lines, DEFAULTS)
     assert set(found) == set(names)
     assert found["minilm"].sentence == decode.ANALOGY.answer
     assert len(decode.interpolated(fresh, *WAY, DEFAULTS)) == STEPS
@@ -182,7 +173,6 @@ def test_the_curation_is_what_the_page_asks_first(fresh):
     first = next(control for control in CURATED if control.name == "check").default
     wanted = curation.spec(first, "starter-topics", encoder="minilm")
     shown = curation.found(fresh, wanted)
-    assert shown is not None
     assert curation.found(fresh, replace(wanted, many=50)) is None
     info, arrays = curation.checks.WORK[wanted.check](fresh, wanted, None)
     assert shown.info["n"] == info["n"]
@@ -193,7 +183,6 @@ def test_the_curation_is_what_the_page_asks_first(fresh):
 def test_the_diagnosis_is_of_the_decoder_that_ships(fresh):
     """If this fails, run `python -m theodolite.app.examples.make diagnose`."""
     found = diagnosed.read(fresh)
-    assert found is not None
     assert (found.encoder, found.decoder["architecture"]) == (diagnosed.ENCODER, "prefix")
     assert max(row.n for row in found.rows) == diagnosed.SENTENCES
     assert set(one.sentence for one in found.samples) <= set(
@@ -213,19 +202,11 @@ def welcomed(tmp_path, monkeypatch):
 
 def compared(workspace, *encoders):
     """Everything below the controls of Compare."""
+    usual = {"protocol": "", "tasks": [], "published": [], "drawn": "within"}
     wanted = SimpleNamespace(
-        encoder=list(encoders),
-        baseline=encoders[0],
-        protocol="",
-        tasks=[],
-        published=[],
-        drawn="within",
-        stability="classifier",
+        encoder=list(encoders), baseline=encoders[0], stability="classifier", **usual
     )
-    shown = {}
-    for part in compare_views.below(workspace, wanted):
-        shown |= part
-    return shown
+    return dict(ChainMap(*list(compare_views.below(workspace, wanted))[::-1]))
 
 
 def test_results_ship_and_give_way_to_those_measured_here(welcomed):
@@ -246,8 +227,7 @@ def test_a_result_that_ships_is_the_one_measured_here(fresh):
     """If this fails, run `python -m theodolite.app.examples.make results`."""
     kept = results.scores(fresh, [*STARTER_ENCODERS, "random:64"])
     assert len(kept) == 9 and {name for name, _ in kept} == set(STARTER_ENCODERS)
-    scratch = results.standing_in(fresh)
-    assert len(scratch.store.results.table()) == 9
+    assert len(results.standing_in(fresh).store.results.table()) == 9
     row = evaluated(fresh, "random:256", "StarterSTS")
     assert kept["random:256", "StarterSTS"] == pytest.approx(row["score"], abs=1e-4)
     fresh.store.results.remove([row["id"]])

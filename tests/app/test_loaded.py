@@ -30,8 +30,7 @@ def vectors(path: Path, seed: int) -> Path:
     from theodolite.engine.encoders.vectors import save as save_vectors
 
     sentences = list(dict.fromkeys(Catalog().load("starter-pairs").sentences))
-    made = np.random.default_rng(seed).standard_normal((len(sentences), 8))
-    save_vectors(path, sentences, made)
+    save_vectors(path, sentences, np.random.default_rng(seed).standard_normal((len(sentences), 8)))
     return path
 
 
@@ -58,25 +57,28 @@ def test_a_changed_file_is_another_encoder_at_once(
     spec = f"{kind}:{write(tmp_path / name, 0)}"
     first = evaluated(workspace, spec, "StarterSTS")
     assert first["error"] is None
-    held = workspace.load(spec)
-    assert workspace.load(spec) is held
+    assert workspace.load(spec) is workspace.load(spec)
     write(tmp_path / name, 1)
     second = evaluated(workspace, spec, "StarterSTS")
     assert (second["id"], second["fingerprint"]) != (first["id"], first["fingerprint"])
     assert second["score"] != first["score"]
 
 
+def with_text(folder: Path, text: str) -> tuple[Workspace, Path]:
+    """A workspace with the data set `unlabelled/mine`, and its file."""
+    file = folder / "data" / "unlabelled" / "mine.txt"
+    file.parent.mkdir(parents=True)
+    file.write_text(text)
+    return Workspace(folder / "store", folder / "data"), file
+
+
 def test_changed_data_fit_a_step_anew(tmp_path: Path) -> None:
     """The data set is read again too, though it was in memory."""
-    file = tmp_path / "data" / "unlabelled" / "mine.txt"
-    file.parent.mkdir(parents=True)
-    file.write_text("One boat.\nTwo boats.\nA sea.\n")
-    workspace = Workspace(tmp_path / "store", tmp_path / "data")
+    workspace, file = with_text(tmp_path, "One boat.\nTwo boats.\nA sea.\n")
     spec = "random:8 | center:unlabelled/mine"
     before = workspace.load(spec).encode(["a boat"])
     file.write_text("One game.\nTwo games.\nA court.\n")
     assert not np.allclose(workspace.load(spec).encode(["a boat"]), before)
-    workspace.close()
 
 
 @KINDS
@@ -93,10 +95,7 @@ def test_weights_that_change_before_they_are_read_are_refused(
 
 def test_a_fitted_step_counts_every_sentence_the_same_everywhere(tmp_path: Path) -> None:
     """By the name of the data, as `@task` of an evaluation, and as `@task` of a map."""
-    file = tmp_path / "data" / "unlabelled" / "mine.txt"
-    file.parent.mkdir(parents=True)
-    file.write_text("One boat.\nA sea.\nOne boat.\nTwo games.\nOne boat.\n")
-    workspace = Workspace(tmp_path / "store", tmp_path / "data")
+    workspace, _ = with_text(tmp_path, "One boat.\nA sea.\nOne boat.\nTwo games.\nOne boat.\n")
     named = workspace.load("random:8 | center:unlabelled/mine")
     every = load("random:8").encode(workspace.catalog.load("unlabelled/mine").sentences)
     centred = load("random:8").encode(["a boat"]) - every.mean(0)
@@ -106,4 +105,3 @@ def test_a_fitted_step_counts_every_sentence_the_same_everywhere(tmp_path: Path)
     row = evaluated(workspace, "random:8 | whiten:@task", "StarterSTS")
     mapped = workspace.bound("random:8 | whiten:@task", "starter-pairs")
     assert row["fingerprint"] == mapped.fingerprint
-    workspace.close()

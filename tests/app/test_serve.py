@@ -67,27 +67,13 @@ def test_a_demonstration_says_what_is_open_and_starts_no_worker(tmp_path: Path) 
     made = Workspace(tmp_path / "store")
     made.store.encoders.add("random:16")
     made.close()
-    arguments = [
-        sys.executable,
-        "-m",
-        "theodolite.app",
-        "--demo",
-        "--no-browser",
-        "--json",
-        "--store",
-        str(tmp_path / "store"),
-        "--root-path",
-        "tools",
-        "--host",
-        "0.0.0.0",  # noqa: S104
-    ]
+    options = "--demo --no-browser --json --root-path tools --host 0.0.0.0".split()
+    command = [sys.executable, "-m", "theodolite.app", *options, "--store", tmp_path / "store"]
     with (
         (tmp_path / "said").open("w") as file,
-        subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=file, text=True) as serving,
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=file, text=True) as serving,
     ):
-        assert serving.stdout is not None
-        ready = json.loads(serving.stdout.readline())
-        port = httpx.URL(ready["url"]).port
+        port = httpx.URL(json.loads(serving.stdout.readline())["url"]).port
         assert httpx.get(f"http://127.0.0.1:{port}/tools/healthz").json() == {"status": "ok"}
         assert psutil.Process(serving.pid).children() == []
         serving.terminate()
