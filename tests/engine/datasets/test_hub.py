@@ -82,20 +82,13 @@ def test_a_file_is_fetched_pinned_and_kept(tmp_path: Path, repository: Path) -> 
         assert (absent["code"], len(hub.requests)) == ("unreachable", requests)
 
 
-def test_columns_can_be_named(tmp_path: Path, repository: Path) -> None:
-    """Roles in the query choose the columns and with them the kind."""
-    names = ["texts.jsonl?text=body", "data/test.csv?text=sentence2", "data/test.csv?text=nope"]
-    specs = [f"hub:owner/sts/{name}" for name in names]
-    with FakeHub(tmp_path / "hub") as hub:
-        texts, column, wrong = ask(specs, hub.environment(tmp_path / "cache"))
-    assert (texts["kind"], texts["sentences"]) == ("sentences", ["One.", "Two."])
-    assert column["sentences"] == ["A dog.", "A cap."]
-    assert wrong["code"] == "unknown" and "'nope'" in wrong["message"]
-
-
-def test_what_the_hub_does_not_have(tmp_path: Path, repository: Path) -> None:
-    """Repository, revision, file, encoding; files are proposed."""
+def test_columns_can_be_named_and_what_is_not_there_is_said(
+    tmp_path: Path, repository: Path
+) -> None:
+    """Roles in the query choose the columns and with them the kind; files are proposed."""
+    columns = ["hub:owner/sts/texts.jsonl?text=body", "hub:owner/sts/data/test.csv?text=sentence2"]
     told = {
+        "hub:owner/sts/data/test.csv?text=nope": ("unknown", "'nope'"),
         "hub:owner/nothing/x.csv": ("unknown", "owner/nothing"),
         "hub:owner/sts@v9/data/test.csv": ("unknown", "v9"),
         "hub:owner/sts/data/none.csv": ("unknown", "data/test.csv"),
@@ -103,7 +96,9 @@ def test_what_the_hub_does_not_have(tmp_path: Path, repository: Path) -> None:
         "hub:owner/sts": ("ambiguous", "data/test.csv"),
     }
     with FakeHub(tmp_path / "hub") as hub:
-        answers = ask(list(told), hub.environment(tmp_path / "cache"))
+        texts, column, *answers = ask([*columns, *told], hub.environment(tmp_path / "cache"))
+    assert (texts["kind"], texts["sentences"]) == ("sentences", ["One.", "Two."])
+    assert column["sentences"] == ["A dog.", "A cap."]
     for answer, (code, named) in zip(answers, told.values(), strict=True):
         assert answer["code"] == code and named in answer["message"]
 

@@ -58,9 +58,16 @@ def test_models_revisions_and_no_network(root, tmp_path):
     """Downloaded once, pinned by revision, used offline; nothing but what is needed is fetched."""
     name = "hf:princeton/unsup-simcse-tiny"
     cache = tmp_path / "cache"
+    told = {
+        "hf:princeton/nothing": "no model 'princeton/nothing'",
+        f"{name}?revision=v9": "no revision 'v9'",
+        "hf:a/b/c": "not an id",
+    }
     with FakeHub(root) as hub:
-        first, second = run(hub.environment(cache), name, f"{name}?revision=v2")
+        first, second, *refusals = run(hub.environment(cache), name, f"{name}?revision=v2", *told)
         requests = [r for r in hub.requests if r.startswith("GET") and "resolve" in r]
+    for refusal, words in zip(refusals, told.values(), strict=True):
+        assert words in refusal["message"]
     local = load(f"dir:{root / 'models' / 'princeton' / 'unsup-simcse-tiny'}", device="cpu")
     np.testing.assert_allclose(first["rows"], local.encode(SENTENCES), atol=1e-6)
     assert first["fingerprint"] == local.fingerprint != second["fingerprint"]
@@ -72,19 +79,6 @@ def test_models_revisions_and_no_network(root, tmp_path):
     again, missing = run(hub.environment(cache), name, "hf:princeton/other")
     assert again["fingerprint"] == first["fingerprint"] and again["before"]
     assert "cannot be reached" in missing["message"] and "dir:FOLDER" in missing["hint"]
-
-
-def test_mistakes_get_a_sentence(root, tmp_path):
-    """No such model, no such revision, no such kind of name."""
-    told = {
-        "hf:princeton/nothing": "no model 'princeton/nothing'",
-        "hf:princeton/unsup-simcse-tiny?revision=v9": "no revision 'v9'",
-        "hf:a/b/c": "not an id",
-    }
-    with FakeHub(root) as hub:
-        answers = run(hub.environment(tmp_path), *told)
-    for answer, words in zip(answers, told.values(), strict=True):
-        assert words in answer["message"]
 
 
 def test_only_one_form_of_the_weights_is_needed():

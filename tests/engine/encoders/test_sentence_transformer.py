@@ -55,10 +55,12 @@ def test_the_vectors_are_those_of_sentence_transformers(folders, kind):
     encoder = load(spec, device="cpu")
     rows = encoder.encode(TEXTS)
     np.testing.assert_allclose(rows, model.encode(TEXTS), atol=1e-5)
-    assert rows.shape[1] == encoder.dim
+    facts = describe(spec, read=True)
+    assert rows.shape[1] == encoder.dim == facts["dim"]
     assert describe(spec)["dim"] in (None, encoder.dim)
-    assert describe(spec, read=True)["dim"] == encoder.dim
     assert similarity_of(encoder) == model.similarity_fn_name
+    # A convolution sees the padding.
+    assert any("depends on the texts" in one for one in facts["warnings"]) == (kind == "cnn")
 
 
 @pytest.mark.parametrize("kind", ["gpt2", "bert"])
@@ -174,13 +176,6 @@ def test_a_text_is_cut_where_the_positions_end(folders):
     assert describe(f"dir:{folder}")["max_tokens"] == 24
     with refused("too-large", "max_length=30", 24):
         load(f"dir:{long}?max_length=30", device="cpu").encode(TEXTS)
-
-
-def test_texts_that_depend_on_their_neighbours_are_spoken_of(folders):
-    """A convolution sees the padding; the mean of the same tokens does not."""
-    for kind, depends in (("cnn", True), ("static", False)):
-        found = describe(f"dir:{LIKE_THEIRS[kind](folders, kind)}", read=True)["warnings"]
-        assert any("depends on the texts" in one for one in found) == depends
 
 
 def test_the_fingerprint_follows_every_module(folders):

@@ -18,6 +18,7 @@ from theodolite.engine.stats.bootstrap import (
     main_sample,
     pearson,
     ranks,
+    resample_all,
     spearman,
 )
 
@@ -92,3 +93,5 @@ def test_the_main_sample_is_the_part_of_the_main_score() -> None:
     assert main_sample({"token_f1": np.array([0.5, 1.0])}, {}).statistic == 75.0
     draws = bootstrap(Sample(np.array([1.0, 2, 0]), clusters=np.array([[0, 0], [1, 0], [0, 1]])))
     assert np.isnan(draws).any(), "a resample may draw none of the examples"
+    with pytest.raises(ValueError, match="same examples"):
+        resample_all([Sample(np.zeros(3)), Sample(np.zeros(4))])
