@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -39,10 +41,9 @@ def clouds(classes: int, n: int = 360) -> tuple[Features, np.ndarray]:
     return Features(points.astype(np.float32), np.arange(n)), labels
 
 
-def cut(n: int = 360) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Train, dev and test rows."""
-    rows = np.random.default_rng(1).permutation(n)
-    return rows[:200], rows[200:280], rows[280:]
+EVERY = np.arange(360)
+TRAIN, DEV, TEST = np.split(np.random.default_rng(1).permutation(360), [200, 280])
+BOTH = np.concatenate([TRAIN, DEV])
 
 
 @pytest.mark.parametrize("hidden", [0, 6])
@@ -50,8 +51,7 @@ def cut(n: int = 360) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def test_fits_on_the_same_rows_are_the_plain_loops(classes: int, hidden: int) -> None:
     """With a split of its own every draw is shared: same accuracies, passes and predictions."""
     features, labels = clouds(classes)
-    train, dev, test = cut()
-    fits = [Fit(train, dev, penalty, test) for penalty in (1e-5, 1e-2)]
+    fits = [Fit(TRAIN, DEV, penalty, TEST) for penalty in (1e-5, 1e-2)]
     for optimiser in ("adam", "rmsprop"):
         setting = replace(EXACT, hidden=hidden, optimiser=optimiser)
         ours = columns.solve(features, labels, fits, setting, 1111, nobody)
@@ -64,28 +64,21 @@ def test_fits_on_the_same_rows_are_the_plain_loops(classes: int, hidden: int) ->
 def test_a_column_learns_nothing_from_rows_it_may_not_see() -> None:
     """Spoilt features of left-out rows change nothing, while another column learns from them."""
     features, labels = clouds(2)
-    train, dev, test = cut()
-    first, second = train[:100], train[100:]
     spoilt = features.rows(torch.arange(360)).numpy().copy()
-    spoilt[second] = 1e3
-    fits = [Fit(first, dev, 1e-4, test), Fit(second, dev, 1e-4, test)]
-    whole = columns.solve(features, labels, fits, EXACT, 1, nobody)
-    other = columns.solve(Features(spoilt, np.arange(360)), labels, fits, EXACT, 1, nobody)
-    assert whole[0].accuracy == other[0].accuracy
-    assert (whole[0].predicted == other[0].predicted).all()
-    assert (whole[1].predicted != other[1].predicted).any()
+    spoilt[TRAIN[100:]] = 1e3
+    fits = [Fit(rows, DEV, 1e-4, TEST) for rows in (TRAIN[:100], TRAIN[100:])]
+    first, second = columns.solve(features, labels, fits, EXACT, 1, nobody)
+    same, other = columns.solve(Features(spoilt, EVERY), labels, fits, EXACT, 1, nobody)
+    assert first.accuracy == same.accuracy
+    assert (first.predicted == same.predicted).all()
+    assert (second.predicted != other.predicted).any()
 
 
 def test_the_plans_agree_up_to_the_order_of_draws() -> None:
     """Nested folds, folds and splits: dev and test within a few samples of the plain loop."""
     features, labels = clouds(3)
     quick = {"optimiser": "rmsprop", "passes": 10, "tenacity": 2}  # learnt in a few dozen passes
-    train, dev, test = cut()
-    for plan in (
-        nested,
-        lambda t: folds(t, np.concatenate([train, dev]), test),
-        lambda t: split(t, train, dev, test),
-    ):
+    for plan in PLANS:
         fast, slow = (
             plan(FoldTrainer(features, labels, replace(setting, **quick), 1111, nobody))
             for setting in (FAST, EXACT)
@@ -93,6 +86,13 @@ def test_the_plans_agree_up_to_the_order_of_draws() -> None:
         assert fast.dev == pytest.approx(slow.dev, abs=2.0)
         assert fast.test == pytest.approx(slow.test, abs=4.0)
         assert (fast.predicted == slow.predicted).mean() > 0.9
+
+
+PLANS: tuple[Callable[[FoldTrainer], Any], ...] = (
+    nested,
+    lambda trainer: folds(trainer, BOTH, TEST),
+    lambda trainer: split(trainer, TRAIN, DEV, TEST),
+)
 
 
 def uneven() -> tuple[np.ndarray, np.ndarray]:
@@ -103,23 +103,20 @@ def uneven() -> tuple[np.ndarray, np.ndarray]:
 
 
 @pytest.mark.parametrize("hidden", [0, 6])
-@pytest.mark.parametrize("solver", ["columns", "exact"])
-def test_normalised_fits_are_fits_on_normalised_features(solver: str, hidden: int) -> None:
+@pytest.mark.parametrize("solver", [columns, exact], ids=["columns", "exact"])
+def test_normalised_fits_are_fits_on_normalised_features(solver: Any, hidden: int) -> None:
     """As StandardScaler has it, of the rows learnt from alone; plain fits beside them stay plain.
 
     The oracle is the plain loop on a copy.
     """
     raw, labels = uneven()
-    train, dev, test = cut()
-    copy = StandardScaler().fit(raw[train].astype(np.float64)).transform(raw).astype(np.float32)
+    copy = StandardScaler().fit(raw[TRAIN].astype(np.float64)).transform(raw).astype(np.float32)
     assert (copy[:, 0] == 0).all(), "a constant feature says nothing, and nothing is amplified"
-    setting, every = replace(EXACT, hidden=hidden), np.arange(360)
-    solve = {"columns": columns.solve, "exact": exact.solve}[solver]
-    fits = [Fit(train, dev, 1e-3, test, znorm=znorm) for znorm in (True, False, True)]
-    normal, plain, again = solve(Features(raw, every), labels, fits, setting, 1111, nobody)
+    setting = replace(EXACT, hidden=hidden)
+    fits = [Fit(TRAIN, DEV, 1e-3, TEST, znorm=znorm) for znorm in (True, False, True)]
+    normal, plain, again = solver.solve(Features(raw, EVERY), labels, fits, setting, 1111, nobody)
     for ours, seen in ((normal, copy), (plain, raw), (again, copy)):
-        fit = replace(fits[0], znorm=False)
-        (theirs,) = exact.solve(Features(seen, every), labels, [fit], setting, 1111, nobody)
+        (theirs,) = exact.solve(Features(seen, EVERY), labels, fits[1:2], setting, 1111, nobody)
         assert (ours.accuracy, ours.passes) == (pytest.approx(theirs.accuracy), theirs.passes)
         assert (ours.predicted == theirs.predicted).mean() > 0.97  # float noise on the boundary
     assert normal.accuracy != plain.accuracy
@@ -128,32 +125,26 @@ def test_normalised_fits_are_fits_on_normalised_features(solver: str, hidden: in
 def test_rows_set_aside_to_stop_on_do_not_normalise() -> None:
     """They are drawn from the training rows as in the plain loop, and left out of the moments."""
     raw, labels = uneven()
-    train, _, test = cut()
-    held = np.random.RandomState(1111).permutation(train)[: len(train) // 20]
+    held = np.random.RandomState(1111).permutation(TRAIN)[: len(TRAIN) // 20]
     raw[held] = 50
-    fits = [Fit(train, None, 1e-3, test, znorm=True)]
+    scaler = StandardScaler().fit(np.delete(raw, [*held, *TEST, *DEV], axis=0))
+    copy = Features(scaler.transform(raw).astype(np.float32), EVERY)
+    normal, plain = (Fit(TRAIN, None, 1e-3, TEST, znorm=znorm) for znorm in (True, False))
+    (theirs,) = exact.solve(copy, labels, [plain], EXACT, 1111, nobody)
     for solver in (columns, exact):
-        (ours,) = solver.solve(Features(raw, np.arange(360)), labels, fits, EXACT, 1111, nobody)
-        scaler = StandardScaler().fit(np.delete(raw, [*held, *test, *cut()[1]], axis=0))
-        copy = scaler.transform(raw).astype(np.float32)
-        fit = replace(fits[0], znorm=False)
-        (theirs,) = exact.solve(Features(copy, np.arange(360)), labels, [fit], EXACT, 1111, nobody)
+        (ours,) = solver.solve(Features(raw, EVERY), labels, [normal], EXACT, 1111, nobody)
         assert (ours.predicted == theirs.predicted).mean() > 0.97
 
 
 def test_normalised_regression_by_scikit_learn() -> None:
     """The third solver has the same meaning: a pipeline of StandardScaler and the regression."""
     raw, labels = uneven()
-    train, dev, test = cut()
-    fit = Fit(train, dev, 0.5, test, znorm=True)
-    (ours,) = exact.solve_by_scikit_learn(
-        Features(raw, np.arange(360)), labels, [fit], EXACT, 1, nobody
-    )
-    pipeline = make_pipeline(StandardScaler(), LogisticRegression(C=0.5)).fit(
-        raw[train], labels[train]
-    )
-    assert ours.accuracy == pytest.approx(pipeline.score(raw[dev], labels[dev]))
-    assert (ours.predicted == pipeline.predict(raw[test])).mean() > 0.97
+    fits = [Fit(TRAIN, DEV, 0.5, TEST, znorm=True)]
+    (ours,) = exact.solve_by_scikit_learn(Features(raw, EVERY), labels, fits, EXACT, 1, nobody)
+    pipeline = make_pipeline(StandardScaler(), LogisticRegression(C=0.5))
+    pipeline.fit(raw[TRAIN], labels[TRAIN])
+    assert ours.accuracy == pytest.approx(pipeline.score(raw[DEV], labels[DEV]))
+    assert (ours.predicted == pipeline.predict(raw[TEST])).mean() > 0.97
 
 
 @pytest.mark.parametrize("with_dev", [False, True])
@@ -165,25 +156,22 @@ def test_normalising_is_chosen_by_dev_accuracy(with_dev: bool) -> None:
     features, labels = clouds(2)
     raw = features.rows(torch.arange(360)).numpy() / 100 + 1
     quick = {"passes": 10, "tenacity": 1, "max_passes": 20}
-    train, dev, test = cut()
     for vectors, znorm in ((raw, True), (np.zeros_like(raw), False)):
         for setting in (FAST, EXACT)[: 1 + znorm]:
-            trainer = FoldTrainer(
-                Features(vectors, np.arange(360)), labels, replace(setting, **quick), 1, nobody
-            )
-            outer = [(train, test)] if with_dev else outer_folds(trainer)
-            found = normalised(trainer, outer, dev if with_dev else None)
+            features = Features(vectors, EVERY)
+            trainer = FoldTrainer(features, labels, replace(setting, **quick), 1, nobody)
+            outer = [(TRAIN, TEST)] if with_dev else outer_folds(trainer)
+            found = normalised(trainer, outer, DEV if with_dev else None)
             assert found.details["znorm"] == znorm, "and plain in doubt"
             assert list(found.options) == ["plain", "z-normalised"]
             plain, normal = found.options.values()
             assert (found.dev, found.test) == (normal if znorm else plain)
-            tested = labels[np.sort(test)] if with_dev else labels
+            tested = labels[np.sort(TEST)] if with_dev else labels
             right = 100 * (found.predicted == tested).mean()
             assert right == pytest.approx(found.test, abs=0.3)
             assert found.n_dev == (80 if with_dev else len(union_of_dev_parts(trainer)))
             if znorm:
-                assert normal[0] > plain[0] + 5
-                assert normal[1] > plain[1] + 5
+                assert (np.subtract(normal, plain) > 5).all()
 
 
 def union_of_dev_parts(trainer: FoldTrainer) -> set[int]:
@@ -199,34 +187,22 @@ def union_of_dev_parts(trainer: FoldTrainer) -> set[int]:
 @pytest.mark.parametrize("solver", ["columns", "exact", "logistic"])
 def test_progress_never_falls(solver: Any) -> None:
     """Each plan tells shares from 0 towards 1, however many times it calls its solver."""
-    features, labels = clouds(2)
-    train, dev, test = cut()
-    both = np.concatenate([train, dev])
+    data = clouds(2)
     setting = replace(EXACT, solver=solver, passes=3, tenacity=1, max_passes=12)
-    for plan in (
-        nested,
-        lambda t: folds(t, both, test),
-        lambda t: split(t, train, dev, test),
-        lambda t: normalised(t, [(both, test)]),
-    ):
+    for plan in (*PLANS, lambda trainer: normalised(trainer, [(BOTH, TEST)])):
         told: list[float] = []
-        plan(FoldTrainer(features, labels, setting, 1, told.append))
+        plan(FoldTrainer(*data, setting, 1, told.append))
         assert told == sorted(told)
         assert told[0] == 0 and 0.7 < told[-1] <= 1
-
-    def stop(done: float) -> None:
-        raise KeyboardInterrupt
-
+    stop = Mock(side_effect=KeyboardInterrupt)
     with pytest.raises(KeyboardInterrupt):
-        split(FoldTrainer(features, labels, setting, 1, stop), train, dev, test)
+        split(FoldTrainer(*data, setting, 1, stop), TRAIN, DEV, TEST)
 
 
 def test_features_formed_in_batches_are_those_formed_whole(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Pairs too many to keep give the same rows as few."""
-    from theodolite.engine.classifiers import features as module
-
     random = np.random.default_rng(0)
     vectors = random.normal(size=(30, 4)).astype(np.float32)
     left, right = random.integers(0, 30, (2, 50))
@@ -236,7 +212,7 @@ def test_features_formed_in_batches_are_those_formed_whole(
         "u, v, u*v, |u-v|": np.c_[u, v, u * v, np.abs(u - v)],
     }
     for limit in (1 << 28, 0):
-        monkeypatch.setattr(module, "KEPT_BYTES", limit)
+        monkeypatch.setattr("theodolite.engine.classifiers.features.KEPT_BYTES", limit)
         for combination, whole in expected.items():
-            found = Features(vectors, left, right, combination).rows(torch.arange(50))
-            np.testing.assert_array_equal(found.numpy(), whole)
+            rows = Features(vectors, left, right, combination).rows(torch.arange(50))
+            np.testing.assert_array_equal(rows, whole)

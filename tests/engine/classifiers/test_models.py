@@ -20,11 +20,8 @@ def generator() -> torch.Generator:
 def layers(classes: int, hidden: int) -> nn.Sequential:
     """What one column is, by torch."""
     torch.manual_seed(5)
-    if not hidden:
-        return nn.Sequential(nn.Linear(WIDTH, classes)).double()
-    return nn.Sequential(
-        nn.Linear(WIDTH, hidden), nn.Sigmoid(), nn.Linear(hidden, classes)
-    ).double()
+    first = [nn.Linear(WIDTH, hidden), nn.Sigmoid()] if hidden else []
+    return nn.Sequential(*first, nn.Linear(hidden or WIDTH, classes)).double()
 
 
 def columns(classes: int, hidden: int) -> models.ColumnsModel:
@@ -54,8 +51,6 @@ def weights_of(layer: nn.Sequential, j: int, found: list[torch.Tensor], axes: li
     linear = [part for part in layer if isinstance(part, nn.Linear)]
     for part, ours, axis in zip(linear, found, axes, strict=True):
         one = ours.select(axis, j)
-        assert part.weight.grad is not None
-        assert part.bias.grad is not None
         torch.testing.assert_close(one[:-1], part.weight.grad.T)
         torch.testing.assert_close(one[-1], part.bias.grad)
 
@@ -70,8 +65,7 @@ def test_gradients_are_those_of_autograd(classes: int, hidden: int, normalised: 
     """
     x, y, seen = batch(classes)
     x = 3 * x + 1
-    mean, deviation = torch.zeros(2, WIDTH, COLUMNS, dtype=torch.float64)
-    deviation += 1
+    mean, deviation = torch.zeros(WIDTH, COLUMNS), torch.ones(WIDTH, COLUMNS)
     model = columns(classes, hidden)
     if normalised:
         mean = torch.stack([x[seen[:, j]].mean(0) for j in range(COLUMNS)], dim=1)
@@ -96,35 +90,26 @@ def test_optimisers_are_torchs_with_a_decay_for_each_column(kind: str) -> None:
     ours = [models.Parameter(start.clone(), 1)]
     optimiser = optimisers.OPTIMISERS[kind](ours, decays)
     theirs = [start[:, j].clone().requires_grad_() for j in range(3)]
-    torchs = [
-        {"adam": torch.optim.Adam, "rmsprop": torch.optim.RMSprop}[kind](
-            [w], weight_decay=float(decays[j])
-        )
-        for j, w in enumerate(theirs)
-    ]
-    left = [0, 1, 2]
+    peer = {"adam": torch.optim.Adam, "rmsprop": torch.optim.RMSprop}[kind]
+    peers = [peer([w], weight_decay=float(d)) for w, d in zip(theirs, decays, strict=True)]
+    left = torch.tensor([0, 1, 2])
     for step in range(40):
         if step == 20:
-            left = [0, 2]
-            kept = torch.tensor(left)
-            ours = [p.kept(kept) for p in ours]
-            optimiser.keep(kept)
+            left = torch.tensor([0, 2])
+            ours = [p.kept(left) for p in ours]
+            optimiser.keep(left)
         gradient = torch.randn(4, 3, generator=generator().manual_seed(step), dtype=torch.float64)
         optimiser.step(ours, [gradient[:, left].clone()])
         for j in left:
             theirs[j].grad = gradient[:, j].clone()
-            torchs[j].step()
-    for place, j in enumerate(left):
-        torch.testing.assert_close(ours[0].values[:, place], theirs[j].detach())
+            peers[j].step()
+    torch.testing.assert_close(ours[0].values, torch.stack(theirs, 1)[:, left].detach())
 
 
 def test_dropout_drops_the_share_and_keeps_the_mean() -> None:
     """A hidden unit that is dropped has no gradient in that row; predictions drop nothing."""
-    hidden = 400
-    model = models.Hidden(WIDTH, 1, 2, hidden, 0.25, generator(), "cpu")
-    x, y = torch.ones(1, WIDTH), torch.eye(2)[:1]
+    model, x = models.Hidden(WIDTH, 1, 2, 400, 0.25, generator(), "cpu"), torch.ones(1, WIDTH)
     out = [torch.empty_like(p.values) for p in model.parameters]
-    model.gradients(x, y, torch.ones(1, 1), out)
-    dropped = (out[0][-1, 0] == 0).float().mean()
-    assert dropped == pytest.approx(0.25, abs=0.06)
+    model.gradients(x, torch.eye(2)[:1], torch.ones(1, 1), out)
+    assert (out[0][-1, 0] == 0).float().mean() == pytest.approx(0.25, abs=0.06)
     assert (model.predict(x, torch.tensor([0])) == model.predict(x, torch.tensor([0]))).all()

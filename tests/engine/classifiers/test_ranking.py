@@ -44,8 +44,8 @@ def test_ranks_are_those_of_a_stable_sort() -> None:
         scores = random.integers(0, 6, size=(n, 5 * n)).astype(float)
         to_text, to_image = ranked(scores)
         for image in range(n):
-            order = np.argsort(scores[image], kind="stable")[::-1].tolist()
-            assert to_text[image] == min(order.index(5 * image + k) for k in range(5))
+            order = np.argsort(scores[image], kind="stable")[::-1]
+            assert to_text[image] == np.flatnonzero(order // 5 == image)[0]
         for caption in range(5 * n):
             order = np.argsort(scores[:, caption], kind="stable")[::-1].tolist()
             assert to_image[caption] == order.index(caption // 5)
@@ -78,22 +78,25 @@ def test_recalls_and_medians_by_hand() -> None:
 # --- the training, written as plainly as it can be ---------------------------------------------
 
 
-class Plain(torch.nn.Module):
-    """Two layers of torch."""
+def plain(seed: int) -> tuple[torch.nn.ModuleDict, torch.optim.Optimizer, np.random.RandomState]:
+    """Two layers of torch, and what trains them."""
+    torch.manual_seed(seed)
+    model = torch.nn.ModuleDict({"image": torch.nn.Linear(9, 1000)})
+    model["caption"] = torch.nn.Linear(7, 1000)
+    return model, torch.optim.Adam(model.parameters()), np.random.RandomState(seed)
 
-    def __init__(self, image_dim: int, caption_dim: int) -> None:
-        super().__init__()
-        self.image = torch.nn.Linear(image_dim, 1000)
-        self.caption = torch.nn.Linear(caption_dim, 1000)
 
-
-def unit(x: torch.Tensor) -> torch.Tensor:
-    """Rows of length 1."""
+def through(layer: torch.nn.Module, rows: np.ndarray) -> torch.Tensor:
+    """Of length 1."""
+    x = layer(torch.from_numpy(rows))
     return x / x.norm(dim=1, keepdim=True)
 
 
 def plain_pass(
-    model: Plain, adam: torch.optim.Optimizer, data: Matched, random: np.random.RandomState
+    model: torch.nn.ModuleDict,
+    adam: torch.optim.Optimizer,
+    random: np.random.RandomState,
+    data: Matched,
 ) -> None:
     """One pass with numpy's own choices, every pair beside each of its contrasts."""
     images, captions = np.repeat(data.images, 5, axis=0), data.captions
@@ -103,10 +106,8 @@ def plain_pass(
         other_images = random.choice(outside, 30 * len(batch))
         other_captions = random.choice(outside, 30 * len(batch))
         pairs = np.repeat(batch, 30)
-        u = unit(model.image(torch.from_numpy(images[pairs])))
-        v = unit(model.caption(torch.from_numpy(captions[pairs])))
-        u_other = unit(model.image(torch.from_numpy(images[other_images])))
-        v_other = unit(model.caption(torch.from_numpy(captions[other_captions])))
+        u, u_other = (through(model["image"], images[rows]) for rows in (pairs, other_images))
+        v, v_other = (through(model["caption"], captions[rows]) for rows in (pairs, other_captions))
         loss = torch.relu(0.2 - (u * v).sum(1) + (u * v_other).sum(1)).sum()
         loss = loss + torch.relu(0.2 - (u * v).sum(1) + (v * u_other).sum(1)).sum()
         adam.zero_grad()
@@ -114,12 +115,10 @@ def plain_pass(
         adam.step()
 
 
-def plain_sum(model: Plain, data: Matched) -> float:
+def plain_sum(model: torch.nn.ModuleDict, data: Matched) -> float:
     """The six recalls of one fold, added."""
-    with torch.no_grad():
-        u = unit(model.image(torch.from_numpy(data.images)))
-        v = unit(model.caption(torch.from_numpy(data.captions)))
-        scores = (u @ v.T).numpy()
+    u, v = through(model["image"], data.images), through(model["caption"], data.captions)
+    scores = (u @ v.T).detach().numpy()
     n, total = len(scores), 0.0
     for k in (1, 5, 10):
         nearest = np.argsort(-scores, axis=1)[:, :k] // 5
@@ -132,17 +131,13 @@ def plain_sum(model: Plain, data: Matched) -> float:
 @pytest.mark.parametrize("seed", [1111, pytest.param(7, marks=pytest.mark.long)])
 def test_training_is_that_of_the_plain_loop(seed: int) -> None:
     """Same weights after some passes: start, shuffles, contrasts, loss and steps are the same."""
-    data = split(61, 3)
-    random = np.random.RandomState(seed)
-    torch.manual_seed(seed)
-    model = Plain(9, 7)
-    adam = torch.optim.Adam(model.parameters())
+    data, (model, adam, random) = split(61, 3), plain(seed)
     ours = ranking.ProjectionHeads(9, 7, seed)
     for _ in range(2):
-        plain_pass(model, adam, data, random)
+        plain_pass(model, adam, random, data)
         shares = list(ours.train(data))
     assert shares == pytest.approx([128 / 305, 256 / 305, 1.0])
-    for layer, weights in zip((model.image, model.caption), ours.copied(), strict=True):
+    for layer, weights in zip(model.values(), ours.copied(), strict=True):
         expected = torch.cat([layer.weight.T, layer.bias[None]]).detach()
         torch.testing.assert_close(weights.cpu(), expected, atol=2e-5, rtol=1e-4)
 
@@ -151,13 +146,10 @@ def test_training_is_that_of_the_plain_loop(seed: int) -> None:
 def test_the_best_pass_is_kept_and_misses_add_up(noise: float) -> None:
     """The plain loop with the rule in words: stopped at the 4th miss in all, or after 21 passes."""
     splits = {"train": split(30, 3, noise), "dev": split(40, 4, noise), "test": split(20, 5, noise)}
-    random = np.random.RandomState(1111)
-    torch.manual_seed(1111)
-    model = Plain(9, 7)
-    adam = torch.optim.Adam(model.parameters())
+    model, adam, random = plain(1111)
     best, kept, misses, passes = -1.0, model, 0, 0
     while misses < 4 and passes < 21:
-        plain_pass(model, adam, splits["train"], random)
+        plain_pass(model, adam, random, splits["train"])
         passes += 1
         score = plain_sum(model, splits["dev"])
         if score > best:
@@ -186,8 +178,8 @@ def test_images_beyond_five_folds_are_left_alone(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(ranking, "FOLD", 10)
     model = ranking.ProjectionHeads(9, 7, 1)
     assert model.ranks(split(63, 3)).sizes == (10,) * 5
-    ranks = model.ranks(split(23, 3))
+    data = split(23, 3)
+    ranks, alone = model.ranks(data), model.ranks(Matched(data.captions[100:], data.images[20:]))
     assert ranks.sizes == (10, 10, 3)
-    assert ranks.of_images[-15:].max() <= 2
-    alone = Matched(split(23, 3).captions[100:], split(23, 3).images[20:])
-    assert model.ranks(alone).of_images.tolist() == ranks.of_images[100:].tolist()
+    assert ranks.of_images[100:].tolist() == alone.of_images.tolist()
+    assert alone.of_images.max() <= 2

@@ -25,11 +25,8 @@ VECTORS = np.random.default_rng(0).normal(size=(60, 4)).astype(np.float32)
 
 def by_solver() -> None:
     """The solver of `senteval-sklearn`."""
-    rows = np.arange(60)
-    features = Features(VECTORS, rows)
-    exact.solve_by_scikit_learn(
-        features, LABELS, [Fit(rows, None, 1.0)], SolverSetting("logistic"), 1, nobody
-    )
+    features, fits = Features(VECTORS, np.arange(60)), [Fit(np.arange(60), None, 1.0)]
+    exact.solve_by_scikit_learn(features, LABELS, fits, SolverSetting("logistic"), 1, nobody)
 
 
 def by_task() -> None:
@@ -57,8 +54,7 @@ def test_threads_do_not_fight(run: Callable[[], None], monkeypatch: pytest.Monke
     monkeypatch.setattr(LogisticRegression, "fit", watched)
     with threadpool_limits(2):
         run()
-        assert set(seen) == {1}
-        assert set(blas_threads()) == {2}
+        assert (set(seen), set(blas_threads())) == ({1}, {2})
 
 
 def test_who_ends_first_does_not_matter() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pytest
@@ -30,9 +30,8 @@ def corpus() -> tuple[list[str], list[str]]:
 
 def test_words_are_folded_and_marks_stand_alone() -> None:
     """As in the text that the paper's figures were taken on; digits are kept."""
-    assert diagnostics.tokens('Well, "he" paid 3.50!') == [
-        *("well", ",", '"', "he", '"', "paid", "3.50", "!")
-    ]
+    words = ["well", ",", '"', "he", '"', "paid", "3.50", "!"]
+    assert diagnostics.tokens('Well, "he" paid 3.50!') == words
     assert diagnostics.tokens("  ") == []
 
 
@@ -42,26 +41,16 @@ def test_identity_and_permutation() -> None:
     assert same.tolist() == [True, False, False, False]
     assert permuted.tolist() == [True, True, False, False]
     assert diagnostics.kept_order(same, permuted) == 0.5
-
-
-def test_a_word_is_not_there_twice() -> None:
-    """Bags, not sets."""
-    assert not diagnostics.permuted(["a a b"], ["a b b"])[0]
-
-
-def test_no_order_without_words() -> None:
-    """Nothing came back with its words: there is no order to speak of."""
-    none = np.zeros(3, bool)
-    assert math.isnan(diagnostics.kept_order(none, none))
-    assert all(map(math.isnan, diagnostics.ratio_interval(none, none, resamples(3))))
+    assert not diagnostics.permuted(["a a b"], ["a b b"])[0]  # bags, not sets
+    none = np.zeros(3, bool)  # nothing came back with its words: there is no order to speak of
+    interval = diagnostics.ratio_interval(none, none, resamples(3))
+    assert all(map(math.isnan, [diagnostics.kept_order(none, none), *interval]))
 
 
 def test_token_f1() -> None:
     """By hand: all, all, two of four on both sides, four of five."""
-    assert np.allclose(diagnostics.token_f1(SAID, CAME), [1, 1, 0.5, 0.8])
-    assert diagnostics.token_f1(["a a b", "", ""], ["a b b", "", "x"]).tolist() == pytest.approx(
-        [2 / 3, 1.0, 0.0]
-    )
+    scores = diagnostics.token_f1([*SAID, "a a b", "", ""], [*CAME, "a b b", "", "x"])
+    assert scores.tolist() == pytest.approx([1, 1, 0.5, 0.8, 2 / 3, 1, 0])
 
 
 def test_bleu_is_sacrebleus() -> None:
@@ -77,30 +66,24 @@ def test_the_references_bleu_by_hand() -> None:
     Of `a b c x`, `e f g h` seven words too: five are right; of the pairs a b, b c, f g, g h; of
     the threes a b c, f g h; of the fours none, and without smoothing that is all.
     """
-    references, came = ["a b c d", "e f g h"], ["a b c x", "e f g h"]
-    assert diagnostics.reference_bleu(references, came) == 0.0
-    assert diagnostics.reference_bleu(references, references) == pytest.approx(100.0)
+    bleu, references = diagnostics.reference_bleu, ["a b c d", "e f g h"]
+    assert bleu(references, ["a b c x", "e f g h"]) == 0.0
+    assert bleu(references, references) == pytest.approx(100.0)
     # a b c d e | x f g h i: nine glued words, `ex` for `exf`; 8/9, 6/8, 4/7, 2/6 are right.
-    references, came = ["A b c d e", "f g h i j"], ["a b c d e", "x g h i j"]
     expected = 100 * (8 / 9 * 6 / 8 * 4 / 7 * 2 / 6) ** 0.25
-    assert diagnostics.reference_bleu(references, came) == pytest.approx(expected)
+    came = ["a b c d e", "x g h i j"]
+    assert bleu(["A b c d e", "f g h i j"], came) == pytest.approx(expected)
+    # What belongs to another line is right there, and would not be line by line.
+    references = ["one two three four five six", "seven eight nine ten eleven twelve"]
+    assert bleu(references, references[::-1]) > diagnostics.bleu(references, references[::-1])
 
 
 def test_the_references_bleu_is_sacrebleus_of_one_line() -> None:
     """The whole file written out; also of next to nothing."""
     glued = BLEU(tokenize="none", smooth_method="none", force=True)
-    references, came = corpus()
-    for a, b in ((references, came), (["a b c d e"], ["b"]), (["a"], ["a b c d e"]), (["a"], [""])):
+    for a, b in (corpus(), (["a b c d e"], ["b"]), (["a"], ["a b c d e"]), (["a"], [""])):
         expected = glued.corpus_score(["".join(b)], [["".join(a)]]).score
         assert diagnostics.reference_bleu(a, b) == pytest.approx(expected, abs=1e-9)
-
-
-def test_the_references_bleu_matches_anywhere() -> None:
-    """What belongs to another line is right there, and would not be line by line."""
-    references = ["one two three four five six", "seven eight nine ten eleven twelve"]
-    assert diagnostics.reference_bleu(references, references[::-1]) > diagnostics.bleu(
-        references, references[::-1]
-    )
 
 
 def test_resamples_are_as_large_as_the_sample() -> None:
@@ -111,32 +94,31 @@ def test_resamples_are_as_large_as_the_sample() -> None:
     assert (times == resamples(50, 4000, seed=3)).all()
 
 
-def test_the_interval_of_a_mean_is_scipys() -> None:
-    """Its percentile bootstrap of the same values."""
-    values = np.random.default_rng(1).random(500) < 0.3
-    found = diagnostics.mean_interval(values, resamples(500, 4000))
-    oracle = stats.bootstrap(
-        (values,), np.mean, n_resamples=4000, method="percentile", rng=np.random.default_rng(5)
-    ).confidence_interval
-    assert found == pytest.approx((oracle.low, oracle.high), abs=0.006)
-
-
-def test_the_interval_of_a_ratio_is_scipys() -> None:
-    """Both sums drawn in step."""
-    rng = np.random.default_rng(1)
-    below = rng.random(400) < 0.6
-    above = below & (rng.random(400) < 0.5)
-    found = diagnostics.ratio_interval(above, below, resamples(400, 4000))
-    oracle = stats.bootstrap(
-        (above, below),
-        lambda a, b, axis: a.sum(axis) / b.sum(axis),
+def by_scipy(statistic: Callable[..., np.ndarray], *values: np.ndarray) -> tuple[float, float]:
+    """Its percentile bootstrap, of several arrays in step."""
+    interval = stats.bootstrap(
+        values,
+        statistic,
         paired=True,
         n_resamples=4000,
         method="percentile",
         vectorized=True,
         rng=np.random.default_rng(5),
     ).confidence_interval
-    assert found == pytest.approx((oracle.low, oracle.high), abs=0.008)
+    return interval.low, interval.high
+
+
+def test_the_intervals_of_a_mean_and_of_a_ratio_are_scipys() -> None:
+    """Of a ratio both sums are drawn in step."""
+    values = np.random.default_rng(1).random(500) < 0.3
+    interval = diagnostics.mean_interval(values, resamples(500, 4000))
+    assert interval == pytest.approx(by_scipy(np.mean, values), abs=0.006)
+    rng = np.random.default_rng(1)
+    below = rng.random(400) < 0.6
+    above = below & (rng.random(400) < 0.5)
+    interval = diagnostics.ratio_interval(above, below, resamples(400, 4000))
+    ratio = by_scipy(lambda a, b, axis: a.sum(axis) / b.sum(axis), above, below)
+    assert interval == pytest.approx(ratio, abs=0.008)
 
 
 def test_the_interval_of_bleu_is_sacrebleus() -> None:
@@ -153,9 +135,8 @@ def test_a_resample_of_bleu_is_the_bleu_of_the_resample() -> None:
     references, came = corpus()
     times = resamples(200, 1, seed=9)
     rows = np.repeat(np.arange(200), times[0])
-    again = [references[i] for i in rows], [came[i] for i in rows]
-    ends = diagnostics.bleu_interval(references, came, times)
-    assert ends == pytest.approx((diagnostics.bleu(*again),) * 2)
+    again = diagnostics.bleu([references[i] for i in rows], [came[i] for i in rows])
+    assert diagnostics.bleu_interval(references, came, times) == pytest.approx((again, again))
 
 
 def test_the_interval_of_the_references_bleu_holds_other_corpora() -> None:
@@ -191,11 +172,6 @@ class Plane(HashEncoder):
         return np.array(rows, np.float32).reshape(-1, 2)
 
 
-def score(a: str, b: str) -> float:
-    """Of one pair."""
-    return float(word_mover_scores([a], [b], Plane(2))[0])
-
-
 @pytest.mark.parametrize(
     ("a", "b", "travelled"),
     [
@@ -222,14 +198,13 @@ def score(a: str, b: str) -> float:
 )
 def test_the_transport_by_hand(a: str, b: str, travelled: float) -> None:
     """1 - what was worked out on paper, in either direction."""
-    assert score(a, b) == pytest.approx(1 - travelled, abs=1e-6)
-    assert score(b, a) == pytest.approx(1 - travelled, abs=1e-6)
+    scores = word_mover_scores([a, b], [b, a], Plane(2))
+    assert scores.tolist() == pytest.approx([1 - travelled] * 2, abs=1e-6)
 
 
 def test_many_at_once_are_as_good_as_an_assignment() -> None:
     """Each word split into equal parts, which scipy assigns one to one: exact as well."""
-    rng = np.random.default_rng(0)
-    words = load("random:16")
+    rng, words = np.random.default_rng(0), load("random:16")
     lines = [[f"w{i}" for i in rng.integers(0, 30, rng.integers(1, 9))] for _ in range(3 * AT_ONCE)]
     sentences = [" ".join(line) for line in lines]
     came = sentences[1:] + sentences[:1]
@@ -241,10 +216,5 @@ def test_many_at_once_are_as_good_as_an_assignment() -> None:
         size = math.lcm(*far.shape)
         split = far.repeat(size // len(left), 0).repeat(size // len(right), 1)
         assert got == pytest.approx(1 - split[linear_sum_assignment(split)].mean(), abs=1e-5)
-
-
-def test_case_and_marks() -> None:
-    """The same bag of words is 1, whatever its order."""
-    assert (
-        word_mover_scores(["The dog, asleep."], ["asleep the , dog ."], load("random:16"))[0] == 1.0
-    )
+    # The same bag of words is 1, whatever its order.
+    assert word_mover_scores(["The dog, asleep."], ["asleep the , dog ."], words)[0] == 1.0

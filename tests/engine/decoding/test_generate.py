@@ -8,7 +8,6 @@ from collections import Counter
 
 import pytest
 import torch
-from torch.nn import functional as F
 
 from theodolite.engine.decoding.folder import DecoderModel, build, steps_of
 from theodolite.engine.decoding.generate import beam, greedy, reference_beam, sample
@@ -21,11 +20,10 @@ DIM, PIECES, LONGEST = 4, 7, 3
 def model(request: pytest.FixtureRequest) -> DecoderModel:
     """A tiny decoder with weights large enough that its choices differ."""
     torch.manual_seed(3)
-    made = build(request.param, DIM, PIECES, {"width": 8, "layers": 2, "positions": 24})
-    with torch.no_grad():
-        for parameter in made.parameters():
-            parameter.mul_(4.0) if parameter.ndim > 1 else None
-    return made.eval()
+    small = build(request.param, DIM, PIECES, {"width": 8, "layers": 2, "positions": 24})
+    for parameter in small.parameters():
+        parameter.data.mul_(4.0 if parameter.ndim > 1 else 1.0)
+    return small.eval()
 
 
 @pytest.fixture
@@ -34,31 +32,40 @@ def vectors() -> torch.Tensor:
     return torch.randn(3, DIM, generator=torch.Generator().manual_seed(1))
 
 
-def chance(model: DecoderModel, vector: torch.Tensor, ids: tuple[int, ...]) -> float:
-    """Give log p(ids, END | vector) by teacher forcing, which generation does not use."""
-    prefix = torch.tensor([[BEGIN, *ids]])
-    logits = model.logits(model.states(vector[None], prefix))[0].clone()
+def following(model: DecoderModel, vector: torch.Tensor, ids: tuple[int, ...]) -> torch.Tensor:
+    """Logits of what may follow each beginning, by teacher forcing, which generation does not use.
+
+    (pieces + 1, PIECES).
+    """
+    logits = model.logits(model.states(vector[None], torch.tensor([[BEGIN, *ids]])))[0].clone()
     logits[:, :END] = -torch.inf
-    following = torch.tensor([*ids, END])
-    return float(F.log_softmax(logits, -1).gather(1, following[:, None]).sum())
+    return logits
 
 
-def everything() -> list[tuple[int, ...]]:
-    """All sentences of at most LONGEST pieces."""
-    pieces = range(END + 1, PIECES)
-    return [ids for n in range(LONGEST + 1) for ids in itertools.product(pieces, repeat=n)]
+def of_pieces(chances: torch.Tensor, ids: tuple[int, ...]) -> float:
+    """The sum of the chances of these pieces and of END."""
+    return float(chances.gather(1, torch.tensor([*ids, END])[:, None]).sum())
+
+
+def chance(model: DecoderModel, vector: torch.Tensor, ids: tuple[int, ...]) -> float:
+    """Give log p(ids, END | vector)."""
+    return of_pieces(following(model, vector, ids).log_softmax(-1), ids)
+
+
+EVERYTHING = [
+    ids for n in range(LONGEST + 1) for ids in itertools.product(range(END + 1, PIECES), repeat=n)
+]
 
 
 @torch.no_grad()
 def test_a_step_at_a_time_is_the_whole_at_once(model: DecoderModel, vectors: torch.Tensor) -> None:
     """The state that is carried along loses nothing against teacher forcing."""
-    ids = torch.tensor([[BEGIN, 3, 5, 4]] * 3)
-    whole = model.logits(model.states(vectors, ids))
-    steps = steps_of(model)
+    ids, steps = torch.tensor([[BEGIN, 3, 5, 4]] * 3), steps_of(model)
+    whole = model.logits(model.states(vectors, ids)).log_softmax(-1)
     state = steps.begin(vectors)
     for place in range(ids.shape[1]):
         logits, state = steps.step(state, ids[:, place])
-        assert torch.allclose(logits.log_softmax(-1), whole[:, place].log_softmax(-1), atol=1e-5)
+        assert torch.allclose(logits.log_softmax(-1), whole[:, place], atol=1e-5)
 
 
 @torch.no_grad()
@@ -67,31 +74,25 @@ def test_a_wide_beam_finds_the_best_of_all(model: DecoderModel, vectors: torch.T
     for penalty in (0.0, 1.0):
         found = beam(steps_of(model), vectors, LONGEST, width=64, penalty=penalty)
         for vector, candidates in zip(vectors, found, strict=True):
-            scored = sorted(
-                (
-                    (chance(model, vector, ids) / ((6 + len(ids)) / 6) ** penalty, ids)
-                    for ids in everything()
-                ),
-                reverse=True,
-            )
-            ended = [candidate for candidate in candidates if candidate.ended]
-            for candidate, (score, ids) in zip(ended[:5], scored, strict=False):
-                assert candidate.ids == ids
-                assert candidate.score == pytest.approx(score, abs=1e-4)
+            scores = {
+                ids: chance(model, vector, ids) / ((6 + len(ids)) / 6) ** penalty
+                for ids in EVERYTHING
+            }
+            ended = [candidate for candidate in candidates if candidate.ended][:5]
+            best = sorted(scores, key=lambda ids: scores[ids], reverse=True)[: len(ended)]
+            assert [candidate.ids for candidate in ended] == best
+            for candidate in ended:
+                assert candidate.score == pytest.approx(scores[candidate.ids], abs=1e-4)
 
 
 @torch.no_grad()
 def test_greedy_takes_the_likeliest_piece(model: DecoderModel, vectors: torch.Tensor) -> None:
     """Followed by hand, with teacher forcing; and the score is its log-probability."""
     for vector, found in zip(vectors, greedy(steps_of(model), vectors, LONGEST), strict=True):
-        ids: list[int] = []
-        while len(ids) < LONGEST:
-            logits = model.logits(model.states(vector[None], torch.tensor([[BEGIN, *ids]])))[0, -1]
-            logits[:END] = -torch.inf
-            if int(logits.argmax()) == END:
-                break
-            ids.append(int(logits.argmax()))
-        assert found.ids == tuple(ids)
+        likeliest = following(model, vector, found.ids).argmax(-1).tolist()
+        assert found.ended or len(found.ids) == LONGEST
+        count = len(found.ids) + found.ended
+        assert likeliest[:count] == [*found.ids, END][:count]
         if found.ended:
             assert found.score == pytest.approx(chance(model, vector, found.ids), abs=1e-4)
 
@@ -99,16 +100,11 @@ def test_greedy_takes_the_likeliest_piece(model: DecoderModel, vectors: torch.Te
 @torch.no_grad()
 def test_samples_come_as_often_as_they_are_likely(model: DecoderModel) -> None:
     """Of 4,000 draws for one vector, against the exact probability of the commonest sentence."""
-    vector = torch.full((DIM,), 0.3)
-    drawn = sample(
-        steps_of(model), vector.repeat(4000, 1), LONGEST, generator=torch.Generator().manual_seed(5)
-    )
-    ended = [c.ids for c in drawn if c.ended]
-    commonest = max(set(ended), key=ended.count)
+    vector, generator = torch.full((DIM,), 0.3), torch.Generator().manual_seed(5)
+    drawn = sample(steps_of(model), vector.repeat(4000, 1), LONGEST, generator=generator)
+    ((commonest, count),) = Counter(c.ids for c in drawn if c.ended).most_common(1)
     exact = math.exp(chance(model, vector, commonest))
-    assert ended.count(commonest) / 4000 == pytest.approx(
-        exact, abs=4 * math.sqrt(exact * (1 - exact) / 4000)
-    )
+    assert count / 4000 == pytest.approx(exact, abs=4 * math.sqrt(exact * (1 - exact) / 4000))
 
 
 @torch.no_grad()
@@ -125,14 +121,10 @@ def test_the_references_beam_maximises_the_mean_probability(
     """Each score is the sum of the probabilities of its pieces over length + 5/6, BEGIN counted."""
     for vector in vectors:
         for candidate in reference_beam(steps_of(model), vector, longest=20):
-            if not candidate.ended:
-                continue
-            prefix = torch.tensor([[BEGIN, *candidate.ids]])
-            logits = model.logits(model.states(vector[None], prefix))[0].clone()
-            logits[:, :END] = -torch.inf
-            following = torch.tensor([*candidate.ids, END])
-            total = float(logits.softmax(-1).gather(1, following[:, None]).sum())
-            assert candidate.score == pytest.approx(total / (1 + len(following) + 5 / 6), abs=1e-4)
+            if candidate.ended:
+                chances = following(model, vector, candidate.ids).softmax(-1)
+                mean = of_pieces(chances, candidate.ids) / (2 + len(candidate.ids) + 5 / 6)
+                assert candidate.score == pytest.approx(mean, abs=1e-4)
 
 
 A, B, C = END + 1, END + 2, END + 3
@@ -143,6 +135,8 @@ class Table:
 
     def __init__(self, following: dict[tuple[int, ...], dict[int, float]]) -> None:
         self.following = following
+        self.rows: list[int] = []
+        """Hypotheses that it was asked about, step by step."""
 
     def begin(self, vectors: torch.Tensor) -> list[tuple[int, ...]]:
         """Nothing, not even BEGIN."""
@@ -152,6 +146,7 @@ class Table:
         self, state: list[tuple[int, ...]], last: torch.Tensor
     ) -> tuple[torch.Tensor, list[tuple[int, ...]]]:
         """The row of the table, or that of any other text."""
+        self.rows.append(len(last))
         state = [(*ids, piece) for ids, piece in zip(state, last.tolist(), strict=True)]
         chances = torch.zeros(len(state), PIECES)
         for row, ids in enumerate(state):
@@ -219,7 +214,7 @@ def test_a_nucleus_is_drawn_from_as_its_pieces_are_likely() -> None:
             generator=torch.Generator().manual_seed(7),
         )
         seen = Counter((*c.ids, END)[0] for c in drawn)
-        assert set(seen) == set(expected)
+        assert seen.keys() == expected.keys()
         for piece, share in expected.items():
             error = math.sqrt(share * (1 - share) / 8000)
             assert seen[piece] / 8000 == pytest.approx(share, abs=4 * error)
@@ -256,43 +251,26 @@ def test_a_narrow_beam_stops_early_and_loses_nothing(
     The best of what had no time to end is a candidate too.
     """
     longest = 6
-    for vector, found in zip(
-        vectors, beam(steps_of(model), vectors, longest, width=width), strict=True
-    ):
+    candidates = beam(steps_of(model), vectors, longest, width=width)
+    for vector, found in zip(vectors, candidates, strict=True):
         rows, ended = [((), 0.0)], []
         for place in range(longest + 1):
-            following = []
+            longer = []
             for ids, total in rows:
-                prefix = torch.tensor([[BEGIN, *ids]])
-                logits = model.logits(model.states(vector[None], prefix))[0, -1].clone()
-                logits[:END] = -torch.inf
-                chances = logits.log_softmax(-1).tolist()
+                chances = following(model, vector, ids)[-1].log_softmax(-1).tolist()
                 ended.append(((total + chances[END]) / ((6 + len(ids)) / 6), ids))
-                following += [((*ids, i), total + chances[i]) for i in range(END + 1, PIECES)]
+                longer += [((*ids, i), total + chances[i]) for i in range(END + 1, PIECES)]
             if place == longest:
                 ended.append((rows[0][1] / ((6 + longest) / 6), rows[0][0]))
-            rows = sorted(following, key=lambda row: -row[1])[:width]
-        expected = sorted(ended, reverse=True)[:width]
-        assert [c.ids for c in found] == [ids for _, ids in expected]
-        assert [c.score for c in found] == pytest.approx([s for s, _ in expected], abs=1e-4)
-
-
-class Counted(Table):
-    """Counts the hypotheses that it is asked about, step by step."""
-
-    rows: list[int]
-
-    def step(
-        self, state: list[tuple[int, ...]], last: torch.Tensor
-    ) -> tuple[torch.Tensor, list[tuple[int, ...]]]:
-        """See `Table.step`."""
-        self.rows.append(len(last))
-        return super().step(state, last)
+            rows = sorted(longer, key=lambda row: -row[1])[:width]
+        scores, expected = zip(*sorted(ended, reverse=True)[:width], strict=True)
+        assert tuple(c.ids for c in found) == expected
+        assert [c.score for c in found] == pytest.approx(scores, abs=1e-4)
 
 
 def test_hopeless_hypotheses_leave_the_beam_before_their_vector_is_done() -> None:
     """Two have ended, at .54 and .09: of those still open, .36 may pass and .005 may not."""
-    table = Counted(
+    table = Table(
         {
             (): {A: 0.9, END: 0.09, B: 0.01},
             (A,): {END: 0.6, A: 0.4},
@@ -301,7 +279,6 @@ def test_hopeless_hypotheses_leave_the_beam_before_their_vector_is_done() -> Non
             (C,): {END: 1.0},
         }
     )
-    table.rows = []
     (found,) = beam(table, torch.zeros(1, 1), 9, width=2, penalty=0.0)
     assert [(c.ids, c.ended) for c in found] == [((A,), True), ((A, A), True)]
     assert table.rows == [1, 2, 1]

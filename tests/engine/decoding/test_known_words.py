@@ -42,7 +42,6 @@ def vocabulary() -> Vocabulary:
 @pytest.fixture(scope="module")
 def known(vocabulary: Vocabulary) -> KnownWords:
     """Its words."""
-    assert vocabulary.known_words
     return vocabulary.known_words
 
 
@@ -97,18 +96,17 @@ def test_nothing_else_can_be_written(vocabulary: Vocabulary, known: KnownWords, 
             assert not strange(vocabulary.text(ids), words)
 
 
+ENDINGS = ("did", "o'neils", "dog's", "0", "", "didn", "o'n", "dog's'", "zzq")
+
+
 def test_a_word_ends_where_it_is_whole(vocabulary: Vocabulary, known: KnownWords) -> None:
     """'didn' and 'o' are none, 'did' and "o'neils" are; a possessive follows a word alone."""
     token = vocabulary.tokenizer.token_to_id
-    for beginning in ("did", "o'neils", "dog's", "0", ""):
-        assert END in allowed(known, beginning), beginning
-    for beginning in ("didn", "o'n", "dog's'", "zzq"):
-        assert END not in allowed(known, beginning), beginning
-    assert token("'s") in allowed(known, "dog")
-    assert token("'s") not in allowed(known, "didn")
-    assert known.after("dog", token("'s")) == "dog's"
-    assert known.after("dog", token("1")) == "0"
-    assert known.after("dog", token(",")) == ""
+    whole = {beginning for beginning in ENDINGS if END in allowed(known, beginning)}
+    assert whole == {"did", "o'neils", "dog's", "0", ""}
+    assert token("'s") in allowed(known, "dog") - allowed(known, "didn")
+    for piece, after in (("'s", "dog's"), ("1", "0"), (",", "")):
+        assert known.after("dog", token(piece)) == after
 
 
 @torch.no_grad()
@@ -124,9 +122,8 @@ def test_every_method_is_held(vocabulary: Vocabulary, known: KnownWords, archite
         drawn = sample(model, vectors, 30, generator=torch.Generator().manual_seed(1), words=words)
         beams = itertools.chain(*beam(model, vectors, 30, width=3, words=words))
         found = [*greedy(model, vectors, 30, words=words), *drawn, *beams]
-        return set().union(
-            *(strange(vocabulary.text(one.ids), set(known.words)) for one in found if one.ended)
-        )
+        text = " ".join(vocabulary.text(one.ids) for one in found if one.ended)
+        return strange(text, set(known.words))
 
     assert written(None)
     assert not written(known)
@@ -156,47 +153,48 @@ def test_a_beam_that_is_held_finds_the_best_of_what_may_be_written() -> None:
     assert 5 < len(scored) < len(letters) ** 3
     (found,) = beam(steps_of(plain), vector, 3, width=50, words=known)
     ours = {one.ids: one.score for one in found if one.ended}
-    best = max((ids for ids in scored if ids in ours), key=lambda ids: scored[ids])
+    best = max(scored.keys() & ours, key=lambda ids: scored[ids])
     assert ours[best] == pytest.approx(scored[best], abs=1e-4)
-    assert all(ours[ids] == pytest.approx(scored[ids], abs=1e-4) for ids in ours if ids in scored)
+    assert all(ours[ids] == pytest.approx(scored[ids], abs=1e-4) for ids in ours.keys() & scored)
 
 
-def test_words_lie_beside_the_decoder(decoder_folder: Path, tmp_path: Path) -> None:
-    """Written, read, on the card, in the fingerprint; lifted it says what it said without."""
+@pytest.fixture
+def held(decoder_folder: Path, tmp_path: Path) -> Path:
+    """The decoder with its words."""
     model, vocabulary, facts = folders.read(decoder_folder)
     assert vocabulary.known_words is None
-    sentences = known_sentences()
-    held = with_known_words(vocabulary, sentences, sentences)
-    folders.write(tmp_path / "held", model, held, facts)
-    decoder, before = open_decoder(tmp_path / "held"), open_decoder(decoder_folder)
-    assert decoder.vocabulary.known_words
-    assert decoder.vocabulary.known_words.words == words_of(sentences)
+    words = with_known_words(vocabulary, known_sentences(), known_sentences())
+    folders.write(tmp_path / "held", model, words, facts)
+    return tmp_path / "held"
+
+
+def test_words_lie_beside_the_decoder(decoder_folder: Path, held: Path) -> None:
+    """Written, read, on the card, in the fingerprint; lifted it says what it said without."""
+    words = words_of(known_sentences())
+    decoder, before = open_decoder(held), open_decoder(decoder_folder)
+    assert decoder.vocabulary.known_words.words == words
     assert decoder.fingerprint != before.fingerprint
-    assert f"only the {len(words_of(sentences))} words" in (tmp_path / "held/README.md").read_text()
-    rng = np.random.default_rng(0)
-    points = rng.normal(0, 0.5, (12, 64)).astype(np.float32)
+    assert f"only the {len(words)} words" in (held / "README.md").read_text()
+    points = np.random.default_rng(0).normal(0, 0.5, (12, 64)).astype(np.float32)
     free = [one.sentence for one in decoder.decode(points, known_words=False)]
     assert free == [one.sentence for one in before.decode(points)]
-    found = decoder.decode(points)
-    words = set(words_of(sentences))
-    assert any(strange(one, words) for one in free)
-    assert not any(strange(one.sentence, words) for one in found if not one.cut)
+    assert any(strange(one, set(words)) for one in free)
+    assert not any(
+        strange(one.sentence, set(words)) for one in decoder.decode(points) if not one.cut
+    )
 
 
-def test_words_that_are_damaged_are_told(decoder_folder: Path, tmp_path: Path) -> None:
+def test_words_that_are_damaged_are_told(held: Path) -> None:
     """Missing, cut short, or another number of them."""
-    model, vocabulary, facts = folders.read(decoder_folder)
-    held = with_known_words(vocabulary, known_sentences(), known_sentences())
-    folders.write(tmp_path / "held", model, held, facts)
-    file = tmp_path / "held" / folders.WORDS
+    file = held / folders.WORDS
     whole = file.read_bytes()
     file.unlink()
     with refused("no-file", "words.txt.gz"):
-        open_decoder(tmp_path / "held")
+        open_decoder(held)
     for damaged in (b"", whole[:40], b"[1, 2]"):
         file.write_bytes(damaged)
         with refused("damaged", "held"):
-            open_decoder(tmp_path / "held")
+            open_decoder(held)
 
 
 def test_a_training_keeps_words_that_new_text_has(tmp_path: Path) -> None:
@@ -204,24 +202,21 @@ def test_a_training_keeps_words_that_new_text_has(tmp_path: Path) -> None:
     lines = [" ".join(row) + "." for row in itertools.product("ab", "cd", "efgh", "ij", "klmn")]
     (tmp_path / "few.txt").write_text("\n".join(lines))
     for name, train in (("held", str(tmp_path / "few.txt")), ("free", "starter")):
-        spec = small_spec(tmp_path / name, train=(train,), epochs=0.2)
-        for _ in train_decoder(spec):
-            pass
-    assert open_decoder(tmp_path / "held").vocabulary.known_words is not None
-    assert open_decoder(tmp_path / "free").vocabulary.known_words is None
+        list(train_decoder(small_spec(tmp_path / name, train=(train,), epochs=0.2)))
+        words = open_decoder(tmp_path / name).vocabulary.known_words
+        assert (words is not None) == (name == "held")
 
 
 def test_what_ships_writes_words() -> None:
     """None of its sentences has a word that its training text had not; without that some do."""
     free = 0
+    sentences = ["The old dog slept by the fire.", *read_topics().sentences[::100]]
     for name, folder in shipped().items():
         encoder, decoder = load(name), open_decoder(folder)
-        assert decoder.vocabulary.known_words
         words = set(decoder.vocabulary.known_words.words)
-        sentences = ["The old dog slept by the fire.", *read_topics().sentences[::100]]
         vectors = encoder.encode(sentences)
         for one in decoder.decode(vectors, encoder=encoder):
             assert not strange(one.sentence, words), name
-        found = decoder.decode(vectors, encoder=encoder, known_words=False)
-        free += sum(bool(strange(one.sentence, words)) for one in found)
+        unheld = decoder.decode(vectors, encoder=encoder, known_words=False)
+        free += sum(bool(strange(one.sentence, words)) for one in unheld)
     assert free

@@ -44,22 +44,23 @@ def test_a_spec_goes_through_json_and_its_hash_leaves_out_the_folder() -> None:
     assert replace(SPEC, out="elsewhere").hash == SPEC.hash
     others = [replace(SPEC, seed=7), replace(SPEC, start="other"), replace(SPEC, precision="bf16")]
     assert len({SPEC.hash, *(other.hash for other in others)}) == 4
-    for given, code, named in (({"tea": 1}, "unknown", "tea"), ({"version": 2}, "unsupported", 2)):
+    for entries, code, named in (
+        (SPEC.to_dict() | {"tea": 1}, "unknown", "tea"),
+        (SPEC.to_dict() | {"version": 2}, "unsupported", 2),
+        ({"train": ["a.txt"], "out": "b"}, "missing", "encoder"),
+    ):
         with refused(code, named):  # type: ignore[arg-type]
-            DecoderSpec.from_dict(SPEC.to_dict() | given)
-    with refused("missing", "encoder"):
-        DecoderSpec.from_dict({"train": ["a.txt"], "out": "b"})
+            DecoderSpec.from_dict(entries)
 
 
 def test_presets_are_settings() -> None:
     """Of the paper and of its code: protocols of Vec2Sent."""
     specs = {p.name: DecoderSpec("minilm", ("a.txt",), "out", **p.changes) for p in PRESETS}
     assert len(specs) == len(PRESETS)
-    paper, code = specs["paper"], specs["code"]
-    assert (paper.words, paper.limit, preset("paper").test) == (15, 1_400_000, 10_000)
-    assert (code.words, code.limit, preset("code").test) == (14, 1_400_000, 1_000)
-    assert paper.architecture == code.architecture == "lstm-mos"
-    assert not paper.clauses and not code.clauses
+    for name, words, test in (("paper", 15, 10_000), ("code", 14, 1_000)):
+        spec = specs[name]
+        assert (spec.words, spec.limit, preset(name).test) == (words, 1_400_000, test)
+        assert (spec.architecture, spec.clauses) == ("lstm-mos", False)
     assert specs["ours"] == DecoderSpec("minilm", ("a.txt",), "out")
     with refused("unknown", "poem", "quick"):
         preset("poem")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from safetensors.torch import load_file
 
 from tests.errors import refused
 from tests.fakes.decoders import small_spec
-from theodolite.engine.decode import Decoder, open_decoder
+from theodolite.engine.decode import open_decoder
 from theodolite.engine.decoding import folder as folders
 from theodolite.engine.decoding.estimate import estimate
 from theodolite.engine.decoding.spec import DecoderSpec
@@ -34,13 +35,10 @@ def first(tmp_path_factory: pytest.TempPathFactory) -> DecoderSpec:
 @pytest.fixture
 def spec(first: DecoderSpec, tmp_path: Path) -> DecoderSpec:
     """One of other sentences that begins where it ended."""
-    file = tmp_path / "more.txt"
-    expected = [f"the {a} sleeps by the {b}" for a, b in itertools.product(WORDS, WORDS)]
-    file.write_text("\n".join(expected) + "\n", "utf-8")
+    file, words = tmp_path / "more.txt", "cat dog fire king zebra road house tree song man".split()
+    pairs = itertools.product(words, words)
+    file.write_text("".join(f"the {a} sleeps by the {b}\n" for a, b in pairs), "utf-8")
     return replace(first, train=(str(file),), start=first.out, out=str(tmp_path / "on"))
-
-
-WORDS = "cat dog fire king zebra road house tree song man bird".split()
 
 
 def test_it_begins_with_the_weights_tokens_and_standardisation(
@@ -49,9 +47,7 @@ def test_it_begins_with_the_weights_tokens_and_standardisation(
     """At a rate of nearly none the same decoder comes out, with the words of both texts."""
     list(train_decoder(replace(spec, learning_rate=1e-12, dropout=0.3)))
     one, other = (load_file(Path(s.out) / "model.safetensors") for s in (first, spec))
-    assert one.keys() == other.keys()
-    for name in one:
-        assert torch.allclose(one[name], other[name], atol=1e-6), name
+    torch.testing.assert_close(one, other, atol=1e-6, rtol=1e-5)
     before, after = open_decoder(first.out_folder), open_decoder(spec.out_folder)
     assert before.vocabulary.to_json() == after.vocabulary.to_json()
     assert all(before.facts[name] == after.facts[name] for name in ("mean", "scale"))
@@ -73,16 +69,11 @@ def test_it_learns_on(first: DecoderSpec, spec: DecoderSpec) -> None:
     """From the loss that the weights have, not from that of random ones; the estimate is of it."""
     spec = replace(spec, train=first.train, learning_rate=1e-3, seed=first.seed, warmup=1)
     estimated = estimate(spec, load(spec.encoder), seconds=0.1)
-    before, after = open_decoder(first.out_folder), finished(spec)
-    assert estimated.parameters == before.facts["parameters"]
-    assert after.facts["curve"][0][1] < before.facts["curve"][0][1]
-    assert after.facts["loss"] < before.facts["loss"]
-
-
-def finished(spec: DecoderSpec) -> Decoder:
-    """The decoder of a training."""
     list(train_decoder(spec))
-    return open_decoder(spec.out_folder)
+    before, after = (open_decoder(each.out_folder).facts for each in (first, spec))
+    assert estimated.parameters == before["parameters"]
+    assert after["curve"][0][1] < before["curve"][0][1]
+    assert after["loss"] < before["loss"]
 
 
 @pytest.mark.parametrize(
@@ -101,10 +92,9 @@ def test_a_decoder_that_does_not_fit_is_told(
 ) -> None:
     """Before anything is encoded, and by the estimate."""
     other = replace(spec, **changes)  # type: ignore[arg-type]
-    with refused(code, named):
-        list(train_decoder(other))
-    with refused(code, named):
-        estimate(other, load(other.encoder), seconds=0.1)
+    for attempt in (train_decoder, partial(estimate, encoder=load(other.encoder), seconds=0.1)):
+        with refused(code, named):
+            list(attempt(other))
     assert not other.out_folder.exists()
 
 
@@ -115,10 +105,9 @@ def test_longer_sentences_than_it_has_places_for_are_left_out(
     places = open_decoder(first.out_folder).facts["sizes"]["positions"]
     long = " ".join(["zzzzzzzz"] * 8)
     assert len(folders.read(first.out_folder)[1].ids([long])[0]) > places + 1
-    text = Path(spec.train[0])
-    text.write_text(text.read_text("utf-8") + f"{long}\n{long} end\n", "utf-8")
-    events = list(train_decoder(spec))
-    assert any("of very many tokens were left out" in str(event) for event in events)
+    with Path(spec.train[0]).open("a") as text:
+        text.write(f"{long}\n{long} end\n")
+    assert any("of very many tokens were left out" in str(event) for event in train_decoder(spec))
     assert open_decoder(spec.out_folder).facts["sizes"]["positions"] == places
 
 

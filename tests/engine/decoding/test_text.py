@@ -31,8 +31,7 @@ def test_the_examples_in_the_documentation_hold() -> None:
 )
 def test_the_spaces_of_a_tokenizer_are_taken_back(line: str, said: str) -> None:
     """As one writes it; tidied again it stays."""
-    assert tidy(line) == said
-    assert tidy(said) == said
+    assert tidy(line) == tidy(said) == said
 
 
 def test_a_corpus_is_of_distinct_sentences_of_few_words() -> None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,31 +29,7 @@ for line in sys.stdin:
 """
 
 
-class Terminal:
-    """`theodolite` in a process of its own, which reads HF_ENDPOINT before all else."""
-
-    def __init__(self, environment: dict[str, str], store: Path) -> None:
-        self._store = store
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", CLIENT],
-            text=True,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env={**os.environ, **environment},
-        )
-
-    def __call__(self, *words: str) -> tuple[int, list[dict[str, Any]], str]:
-        """Exit code, the objects of `--json`, and what was said beside them."""
-        line = [*words, "--json", "--store", str(self._store)]
-        self._process.stdin.write(json.dumps(line) + "\n")
-        self._process.stdin.flush()
-        code, out, stderr = json.loads(self._process.stdout.readline())
-        return code, [json.loads(row) for row in out.splitlines()], stderr
-
-    def close(self) -> None:
-        """End it."""
-        self._process.stdin.close()
-        self._process.wait(timeout=60)
+Ask = Callable[..., tuple[int, list[dict[str, Any]], str]]
 
 
 @pytest.fixture
@@ -65,23 +40,38 @@ def hub(tmp_path: Path) -> Iterator[FakeHub]:
         folder = tmp_path / "hub/datasets/mteb" / name
         folder.mkdir(parents=True)
         for split, n in (("train", 12), ("test", 8)):
-            with (folder / f"{split}.csv").open("w", newline="") as file:
-                rows = csv.writer(file)
-                rows.writerow(("text", "label"))
-                rows.writerows((text.format(f"{words[i % 2]} {i}"), i % 2) for i in range(n))
+            rows = [f"{text.format(words[i % 2])} {i},{i % 2}" for i in range(n)]
+            (folder / f"{split}.csv").write_text("\n".join(["text,label", *rows]))
     with FakeHub(tmp_path / "hub") as served:
         yield served
 
 
 @pytest.fixture
-def ask(hub: FakeHub, tmp_path: Path) -> Iterator[Terminal]:
-    """A terminal with that hub and an empty cache."""
-    terminal = Terminal(hub.environment(tmp_path / "cache"), tmp_path / "store")
-    yield terminal
-    terminal.close()
+def ask(hub: FakeHub, tmp_path: Path) -> Iterator[Ask]:
+    """`theodolite` in a process of its own, with that hub and an empty cache.
+
+    It reads HF_ENDPOINT before all else. What is asked has as its answer the exit code, the objects
+    of `--json`, and what was said beside them.
+    """
+    process = subprocess.Popen(
+        [sys.executable, "-c", CLIENT],
+        text=True,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env={**os.environ, **hub.environment(tmp_path / "cache")},
+    )
+
+    def answer(*words: str) -> tuple[int, list[dict[str, Any]], str]:
+        line = [*words, "--json", "--store", str(tmp_path / "store")]
+        print(json.dumps(line), file=process.stdin, flush=True)
+        code, out, stderr = json.loads(process.stdout.readline())
+        return code, [json.loads(row) for row in out.splitlines()], stderr
+
+    yield answer
+    process.communicate(timeout=60)
 
 
-def test_a_task_of_the_hub(hub: FakeHub, ask: Terminal) -> None:
+def test_a_task_of_the_hub(hub: FakeHub, ask: Ask) -> None:
     """Its size is said before a byte is fetched; refusals are sentences; it is fetched once."""
 
     def listed() -> dict[str, Any]:
@@ -122,6 +112,4 @@ def test_a_task_of_the_hub(hub: FakeHub, ask: Terminal) -> None:
     code, row, error = evaluated("random:16")
     assert code == 0 and "fetched" not in error, "what is here needs no hub"
     code, row, _ = evaluated("random:16", "mteb:ImdbClassification")
-    assert code == 1
-    assert "are not on this machine, and the hub cannot be reached" in row["error"]
-    assert "Connect and try again" in row["hint"]
+    assert code == 1 and "the hub cannot be reached" in row["error"] and "Connect" in row["hint"]

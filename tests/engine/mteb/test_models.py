@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -29,20 +31,16 @@ from mteb.models.model_implementations import MODEL_REGISTRY
 from mteb.types import PromptType
 
 
-def test_what_a_model_was_trained_on() -> None:
+def test_what_a_model_was_trained_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """By mteb's own metadata; unlike no task at all, what mteb does not say is None."""
     found = models.trained_on("intfloat/multilingual-e5-small")
-    assert found is not None
-    assert found == tuple(sorted(found))
-    assert {"NQ", "MSMARCO"} <= set(found)
-    assert "NQHardNegatives" in found, "what mteb counts as the same data"
+    assert list(found) == sorted(found)
+    # NQHardNegatives is what mteb counts as the same data.
+    assert {"NQ", "MSMARCO", "NQHardNegatives"} <= set(found)
     assert models.trained_on("sentence-transformers/all-MiniLM-L6-v2")
     assert models.trained_on("mteb/baseline-random-encoder") == ()
     assert models.trained_on("nobody/has-this") is None
-
-
-def test_without_mteb_nothing_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And nobody who only looks is told to install it."""
+    # Without mteb nothing is known, and nobody who only looks is told to install it.
     monkeypatch.setattr(models, "version", lambda: None)
     assert models.trained_on("intfloat/multilingual-e5-small") is None
 
@@ -97,8 +95,7 @@ def by_mteb(folder: Path, task: Any, side: PromptType | None = None) -> np.ndarr
 def test_a_model_of_mtebs_is_an_encoder(folder: Path, listed: Callable[..., str]) -> None:
     """With mteb's vectors, for mteb's tasks by their prompts; without a task as for STS."""
     encoder = load(listed())
-    assert encoder.name == f"mteb:{folder}"
-    assert load(encoder.name).fingerprint == encoder.fingerprint
+    assert (encoder.name, encoder.fingerprint) == (f"mteb:{folder}", load(encoder.name).fingerprint)
     sts12 = mteb.get_task("STS12").metadata
     np.testing.assert_allclose(encoder.encode(SENTENCES), by_mteb(folder, sts12), atol=1e-6)
     for name in ("STS17", "STS12", "Banking77Classification"):
@@ -153,8 +150,7 @@ def test_what_is_no_encoder_here(
     with refused(code, named):
         load(spec)
     facts = describe(spec)
-    assert not facts["available"]
-    assert named in facts["problem"]
+    assert not facts["available"] and named in facts["problem"]
 
 
 @pytest.mark.parametrize(
@@ -192,17 +188,13 @@ def test_no_program_of_a_model_is_run(
     (own / "modules.json").write_text(json.dumps(modules))
     (own / "program.py").write_text(f"open({str(tmp_path / 'run')!r}, 'w')\nclass Pooling: ...\n")
 
-    def trusting(name: str, **options: Any) -> Any:
-        return SentenceTransformerEncoderWrapper(name, trust_remote_code=True, **options)
-
+    trusting = partial(SentenceTransformerEncoderWrapper, trust_remote_code=True)
     for loader in (trusting, SentenceTransformerEncoderWrapper):
         with refused("denied", "trust_remote_code"):
             load(listed(name=str(own), loader=loader)).encode(SENTENCES)
     assert not (tmp_path / "run").exists()
 
-    def lacking(name: str, **options: Any) -> Any:
-        raise ImportError("No module named 'gritlm'")
-
+    lacking = Mock(side_effect=ImportError("No module named 'gritlm'"))
     with refused("unsupported", "gritlm"):
         load(listed(revision="r3", loader=lacking)).encode(SENTENCES)
 

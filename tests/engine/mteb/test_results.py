@@ -33,8 +33,7 @@ def test_what_is_written_is_read_by_mteb_and_by_us(tmp_path: Path) -> None:
 
     (file,) = results.write(tmp_path, [RESULT])
     theirs = TaskResult.from_disk(file)
-    assert theirs.get_score() == pytest.approx(0.7125, abs=1e-9)
-    assert theirs.task_name == "biosses"
+    assert (theirs.task_name, theirs.get_score()) == ("biosses", pytest.approx(0.7125, abs=1e-9))
     found = reading.read(reading.inside(tmp_path))
     assert not found.problems and not found.notes
     (one,) = found.results

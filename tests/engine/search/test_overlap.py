@@ -69,15 +69,13 @@ def test_none_is_missed(least: float, monkeypatch: pytest.MonkeyPatch) -> None:
     grams = [sets(text) for text in trained]
     found = overlap(tested, trained, least)
     expected = {}
-    for i, text in enumerate(tested):
-        mine = sets(text)
+    for i, mine in enumerate(map(sets, tested)):
         alike = [len(mine & g) / len(mine | g) if mine | g else 0.0 for g in grams]
-        if plain_text(text) in map(plain_text, trained):
+        if plain_text(tested[i]) in map(plain_text, trained):
             expected[i] = 1.0
         elif max(alike) >= least:
             expected[i] = max(alike)
-            assert found.twins[list(found.ids).index(i)] == int(np.argmax(alike))
+            assert found.twins[found.ids == i] == np.argmax(alike)
     assert len(expected) > 3
-    assert dict(zip(found.ids.tolist(), found.resemblance.tolist(), strict=True)) == pytest.approx(
-        expected
-    )
+    resemblance = dict(zip(found.ids.tolist(), found.resemblance.tolist(), strict=True))
+    assert resemblance == pytest.approx(expected)

@@ -12,11 +12,12 @@ from theodolite.engine.space.clusters import Clusters
 
 
 def _heaps(each: tuple[int, ...] = (60, 40, 25), dim: int = 8, spread: float = 0.05) -> np.ndarray:
-    rng = np.random.default_rng(0)
-    centres = np.eye(dim)[: len(each)]
-    return np.vstack(
-        [c + rng.normal(0, spread, (n, dim)) for c, n in zip(centres, each, strict=True)]
-    )
+    noise = np.random.default_rng(0).normal(0, spread, (sum(each), dim))
+    return np.repeat(np.eye(dim)[: len(each)], each, axis=0) + noise
+
+
+def _unit(vectors: np.ndarray) -> np.ndarray:
+    return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
 
 
 def _of(*groups: int) -> Clusters:
@@ -27,12 +28,11 @@ def _of(*groups: int) -> Clusters:
 def test_k_means_is_that_of_scikit_learn_on_unit_rows() -> None:
     """The same division; numbers go by size."""
     vectors = 5 * _heaps(spread=0.3)
-    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-    oracle = KMeans(4, n_init=4, random_state=0).fit_predict(unit.astype(np.float32))
+    oracle = KMeans(4, n_init=4, random_state=0).fit_predict(_unit(vectors))
     ours = clusters.cluster(vectors, "k-means", 4)
     assert adjusted_rand_score(oracle, ours.of) == 1
-    assert ours.sizes.tolist() == sorted(np.bincount(oracle), reverse=True)
-    np.testing.assert_array_equal(np.bincount(ours.of), ours.sizes)
+    sizes = sorted(np.bincount(oracle).tolist(), reverse=True)
+    assert ours.sizes.tolist() == np.bincount(ours.of).tolist() == sizes
     with pytest.MonkeyPatch.context() as patch:  # many points are fitted on some, and all placed
         patch.setattr(clusters, "FITTED", 50)
         sampled = clusters.cluster(_heaps(), "k-means", 3)
@@ -42,12 +42,10 @@ def test_k_means_is_that_of_scikit_learn_on_unit_rows() -> None:
 def test_hdbscan_is_that_of_scikit_learn_and_leaves_noise() -> None:
     """Below the limits nothing is reduced or sampled; a point far from all is in no group."""
     vectors = np.vstack([_heaps(), -np.ones((1, 8))])
-    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-    oracle = HDBSCAN(min_cluster_size=5, copy=True).fit_predict(unit.astype(np.float32))
+    oracle = HDBSCAN(min_cluster_size=5, copy=True).fit_predict(_unit(vectors))
     ours = clusters.cluster(vectors, "hdbscan", 5)
     assert adjusted_rand_score(oracle, ours.of) == 1
-    assert ours.of[-1] == clusters.NOISE
-    assert ours.noise == (oracle < 0).sum() > 0
+    assert (ours.of[-1], ours.noise) == (clusters.NOISE, (oracle < 0).sum())
 
 
 def test_hdbscan_of_many_dimensions_and_points_says_what_it_did(
@@ -57,26 +55,25 @@ def test_hdbscan_of_many_dimensions_and_points_says_what_it_did(
     monkeypatch.setattr(clusters, "DENSITY_FITTED", 80)
     vectors = _heaps((200, 100, 50), dim=64, spread=0.02)
     ours = clusters.cluster(vectors, "hdbscan", 5)
-    truth = np.repeat([0, 1, 2], (200, 100, 50))
-    inside = ours.of >= 0
-    assert adjusted_rand_score(truth[inside], ours.of[inside]) == 1
-    assert "15 principal components" in ours.how
-    assert "80 of 350 points" in ours.how
+    truth = np.repeat([0, 1, 2], (200, 100, 50))[ours.of >= 0]
+    assert adjusted_rand_score(truth, ours.of[ours.of >= 0]) == 1
+    assert "15 principal components" in ours.how and "80 of 350 points" in ours.how
 
 
 @pytest.mark.parametrize("method", ["k-means", "hdbscan"])
 def test_identical_points_and_a_single_one(method: clusters.Method) -> None:
     """No more groups than there are different points, and no error."""
-    assert len(clusters.cluster(np.ones((20, 3)), method).sizes) <= 1
-    assert len(clusters.cluster(np.ones((1, 3)), method).sizes) <= 1
+    for points in (1, 20):
+        assert len(clusters.cluster(np.ones((points, 3)), method).sizes) <= 1
 
 
-def test_what_cannot_be_asked() -> None:
+@pytest.mark.parametrize(
+    ("method", "size", "named"), [("dbscan", None, "k-means"), ("hdbscan", 1, "too small")]
+)
+def test_what_cannot_be_asked(method: clusters.Method, size: int | None, named: str) -> None:
     """An unknown method, a group of one."""
-    with pytest.raises(ValueError, match="k-means"):
-        clusters.cluster(np.ones((5, 2)), "dbscan")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="too small"):
-        clusters.cluster(np.ones((5, 2)), "hdbscan", 1)
+    with pytest.raises(ValueError, match=named):
+        clusters.cluster(np.ones((5, 2)), method, size)
 
 
 def test_agreement_worked_by_hand() -> None:
@@ -102,24 +99,20 @@ def test_matching_keeps_as_many_points_as_any_could() -> None:
     first, second = (_of(*rng.integers(0, 5, 300)) for _ in range(2))
     found = clusters.flow(first, second)
     best = max(sum(found.counts[i, p[i]] for i in range(5)) for p in permutations(range(5)))
-    assert found.kept == best
-    assert found.counts.sum() == 300
+    assert (found.kept, found.counts.sum()) == (best, 300)
 
 
 def test_a_flow_worked_by_hand() -> None:
     """Group 0 splits, group 1 is kept, one point comes out of the noise, one falls into it."""
     found = clusters.flow(_of(0, 0, 0, 1, 1, -1), _of(1, 1, 2, 0, -1, 0))
     assert found.counts.tolist() == [[0, 2, 1, 0], [1, 0, 0, 1], [1, 0, 0, 0]]
-    assert found.pairs == ((0, 1), (1, 0))
-    assert found.kept == 3
+    assert (found.pairs, found.kept) == (((0, 1), (1, 0)), 3)
 
 
 def test_matched_groups_take_over_the_number() -> None:
     """What has no match is numbered after all of the first; noise stays noise."""
     ours = clusters.renumbered(_of(0, 0, 0, 1, 1, -1), _of(1, 1, 2, 0, -1, 0))
-    assert ours.of.tolist() == [0, 0, 2, 1, -1, 1]
-    assert ours.sizes.tolist() == [2, 2, 1]
-    one = clusters.renumbered(_of(0, 0, 0, 1), _of(0, 0, 0, 0))
+    assert (ours.of.tolist(), ours.sizes.tolist()) == ([0, 0, 2, 1, -1, 1], [2, 2, 1])
+    assert clusters.renumbered(_of(0, 0, 0, 1), _of(0, 0, 0, 0)).of.tolist() == [0, 0, 0, 0]
     nothing = clusters.renumbered(_of(0, 1), _of(-1, -1))
-    assert (one.of.tolist(), nothing.of.tolist()) == ([0, 0, 0, 0], [-1, -1])
-    assert nothing.sizes.tolist() == []
+    assert (nothing.of.tolist(), nothing.sizes.tolist()) == ([-1, -1], [])

@@ -20,16 +20,9 @@ def test_class_tfidf_is_that_of_a_table_worked_by_hand() -> None:
 
 def test_a_group_is_named_by_what_it_alone_has() -> None:
     """A word of all groups weighs less than one of a single group, however often it occurs."""
-    sentences = [
-        "the boat sails",
-        "the boat sinks",
-        "a boat",
-        "the bread bakes",
-        "the bread",
-        "bread",
-    ]
-    names = RegionWords(sentences).names(np.array([0, 0, 0, 1, 1, 1]), 2, most=1)
-    assert names == ["boat", "bread"]
+    boats, breads = ["the boat sails", "the boat sinks", "a boat"], ["the bread bakes", "the bread"]
+    words = RegionWords([*boats, *breads, "bread"])
+    assert words.names(np.array([0, 0, 0, 1, 1, 1]), 2, most=1) == ["boat", "bread"]
 
 
 def test_words_that_are_everywhere_name_nothing() -> None:
@@ -39,16 +32,10 @@ def test_words_that_are_everywhere_name_nothing() -> None:
     stop = words.everywhere(of, 6)
     assert stop.sum() == 1
     assert not any("zol" in name for name in words.names(of, 6, stop))
-
-
-def test_a_word_of_a_third_of_the_groups_can_still_be_a_topic() -> None:
-    """Twelve groups of ten, four of them about boats alone.
-
-    Dealt out blindly, 40 of 120 sentences would be in 12 (1 - (2/3)^10) = 11.8 groups, not in 4.
-    """
+    # A word of a third of the groups can still be a topic: of twelve of ten, four are about boats
+    # alone. Dealt out blindly, 40 of 120 would be in 12 (1 - (2/3)^10) = 11.8 groups, not in 4.
     words = RegionWords(["boat zol sea"] * 40 + ["bread zol salt"] * 40 + ["star zol moon"] * 40)
-    stop = words.everywhere(np.repeat(np.arange(12), 10), 12)
-    assert stop.sum() == 1  # zol
+    assert words.everywhere(np.repeat(np.arange(12), 10), 12).sum() == 1
 
 
 def test_a_word_of_one_sentence_names_a_large_group_only_for_want_of_another() -> None:
@@ -86,7 +73,6 @@ def test_regions_of_a_plane_at_levels() -> None:
     words = RegionWords([f"{own[t]} {own[t]}s and more" for t in truth])
     coarse, fine = regions(points, words, levels=(3, 12))
     assert [name.split(",")[0] for name in coarse.names] == list(own)
-    np.testing.assert_allclose(coarse.centres, centres, atol=1)
     assert coarse.sizes.tolist() == [50, 40, 30]
-    assert len(fine.names) > 3
-    assert len(set(fine.names)) == len(fine.names)
+    np.testing.assert_allclose(coarse.centres, centres, atol=1)
+    assert len(set(fine.names)) == len(fine.names) > 3
