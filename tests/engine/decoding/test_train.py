@@ -9,6 +9,7 @@ import os
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from safetensors.torch import load_file
 
 from tests.errors import refused
 from tests.fakes.decoder_training import finished, running_sentences, small
+from tests.fakes.decoders import small_spec
 from tests.fakes.encoders import ConstantEncoder, NaNEncoder
 from tests.fakes.kills import killed_at
 from theodolite.engine.datasets.catalog import Catalog
@@ -26,9 +28,13 @@ from theodolite.engine.decode import open_decoder
 from theodolite.engine.decoding import folder as folders
 from theodolite.engine.decoding import train as training
 from theodolite.engine.decoding.dataset import sentences_of, with_vectors
+from theodolite.engine.decoding.estimate import estimate
+from theodolite.engine.decoding.presets import PRESETS, preset
 from theodolite.engine.decoding.spec import Architecture, DecoderSpec
 from theodolite.engine.decoding.train import DecoderTrainer, train_decoder
+from theodolite.engine.decoding.vocabulary import Vocabulary
 from theodolite.engine.encoders import load
+from theodolite.engine.errors import Code
 from theodolite.engine.training import Noted, checkpoint, loop
 from theodolite.engine.training.events import Event
 from theodolite.engine.training.precision import Precision
@@ -233,7 +239,7 @@ def test_half_precision_learns_nearly_the_same(
             trainer.update(rows)
         losses.append(trainer.score()[0])
         assert {p.dtype for p in trainer.model.parameters()} == {torch.float32}
-    assert losses[1] == pytest.approx(losses[0], rel=0.02) != losses[0]
+    assert losses[0] != losses[1] == pytest.approx(losses[0], rel=0.02)
 
 
 def test_an_update_that_does_not_fit_says_so(spec: DecoderSpec) -> None:
@@ -320,3 +326,171 @@ def test_odd_vectors(spec: DecoderSpec) -> None:
         list(train_decoder(spec, encoder=NaNEncoder(4)))
     events = list(train_decoder(replace(spec, epochs=1), encoder=ConstantEncoder(4)))
     assert np.isfinite(finished(events).best_loss)
+
+
+# --- from another's weights ---
+
+
+@pytest.fixture(scope="module")
+def first(tmp_path_factory: pytest.TempPathFactory) -> DecoderSpec:
+    """A training that is over."""
+    spec = small_spec(tmp_path_factory.mktemp("first") / "out")
+    finished(list(train_decoder(spec)))
+    return spec
+
+
+@pytest.fixture
+def on(first: DecoderSpec, tmp_path: Path) -> DecoderSpec:
+    """One of other sentences that begins where it ended."""
+    file, words = tmp_path / "more.txt", "cat dog fire king zebra road house tree song man".split()
+    pairs = itertools.product(words, words)
+    file.write_text("".join(f"the {a} sleeps by the {b}\n" for a, b in pairs), "utf-8")
+    return replace(first, train=(str(file),), start=first.out, out=str(tmp_path / "on"))
+
+
+def test_it_begins_with_the_weights_tokens_and_standardisation(
+    first: DecoderSpec, on: DecoderSpec
+) -> None:
+    """At a rate of nearly none the same decoder comes out, with the words of both texts."""
+    list(train_decoder(replace(on, learning_rate=1e-12, dropout=0.3)))
+    one, other = (load_file(Path(s.out) / "model.safetensors") for s in (first, on))
+    torch.testing.assert_close(one, other, atol=1e-6, rtol=1e-5)
+    before, after = open_decoder(first.out_folder), open_decoder(on.out_folder)
+    assert before.vocabulary.to_json() == after.vocabulary.to_json()
+    assert all(before.facts[name] == after.facts[name] for name in ("mean", "scale"))
+    assert after.facts["sizes"] == before.facts["sizes"] | {"dropout": 0.3}
+    card = (on.out_folder / "README.md").read_text("utf-8")
+    assert "began with the weights of the decoder `out`" in card
+
+
+def test_what_it_knew_it_knows_still(first: DecoderSpec) -> None:
+    """The words that decoding is held to are those of both texts."""
+    tokens = Vocabulary(folders.read(first.out_folder)[1].tokenizer, ["cat", "zebra"])  # type: ignore[attr-defined]
+    both = folders.with_known_words(tokens, ["the cat sleeps"], ["the zebra sleeps"])
+    assert both.known_words is not None
+    assert list(both.known_words.words) == ["cat", "sleeps", "the", "zebra"]
+    assert folders.with_known_words(tokens, ["the cat"], ["other words here"]).known_words is None
+
+
+def test_it_learns_on(first: DecoderSpec, on: DecoderSpec) -> None:
+    """From the loss that the weights have, not from that of random ones; the estimate is of it."""
+    learner = replace(on, train=first.train, learning_rate=1e-3, seed=first.seed, warmup=1)
+    estimated = estimate(learner, load(learner.encoder), seconds=0.1)
+    list(train_decoder(learner))
+    before, after = (open_decoder(each.out_folder).facts for each in (first, learner))
+    assert estimated.parameters == before["parameters"]
+    assert after["curve"][0][1] < before["curve"][0][1]
+    assert after["loss"] < before["loss"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "code", "named"),
+    [
+        ({"encoder": "random:64"}, "mismatch", "random:32"),
+        ({"architecture": "lstm"}, "mismatch", "architecture prefix, not lstm"),
+        ({"vocabulary": 400}, "mismatch", "vocabulary 300, not 400"),
+        ({"width": None}, "mismatch", "width 32"),
+        ({"layers": 2}, "mismatch", "layers 1, not 2"),
+        ({"start": "nowhere"}, "no-file", "nowhere"),
+    ],
+)
+def test_a_decoder_that_does_not_fit_is_told(
+    on: DecoderSpec, changes: dict[str, object], code: Code, named: str
+) -> None:
+    """Before anything is encoded, and by the estimate."""
+    other = replace(on, **changes)  # type: ignore[arg-type]
+    for attempt in (train_decoder, partial(estimate, encoder=load(other.encoder), seconds=0.1)):
+        with refused(code, named):
+            list(attempt(other))
+    assert not other.out_folder.exists()
+
+
+def test_longer_sentences_than_it_has_places_for_are_left_out(
+    first: DecoderSpec, on: DecoderSpec
+) -> None:
+    """They would be beyond its positions."""
+    places = open_decoder(first.out_folder).facts["sizes"]["positions"]
+    long = " ".join(["zzzzzzzz"] * 8)
+    assert len(folders.read(first.out_folder)[1].ids([long])[0]) > places + 1
+    with Path(on.train[0]).open("a") as text:
+        text.write(f"{long}\n{long} end\n")
+    events = list(train_decoder(on))
+    assert any("of very many tokens were left out" in str(event) for event in events)
+    assert open_decoder(on.out_folder).facts["sizes"]["positions"] == places
+
+
+def test_it_tells_what_the_training_then_is(tmp_path: Path) -> None:
+    """Sentences, parameters and updates, nearly; and nothing stays of the probe."""
+    spec = small_spec(tmp_path / "out")
+    state = torch.get_rng_state()
+    estimated = estimate(spec, load("random:32"), seconds=0.3)
+    assert torch.equal(torch.get_rng_state(), state)
+    assert list(tmp_path.iterdir()) == []
+    started = of(list(train_decoder(spec)), "started")[0]
+    # A sentence of very many pieces, which is left out, may be beyond those the probe looks at.
+    assert estimated.sentences == pytest.approx(started.examples, rel=0.02)
+    assert estimated.parameters == pytest.approx(started.parameters, rel=0.02)
+    assert estimated.steps == pytest.approx(started.steps, rel=0.25)
+    # By hand: at its speed, every piece of its share of the sentences is learned once.
+    learning = estimated.steps * spec.batch_tokens / estimated.pieces_per_second
+    assert estimated.seconds > estimated.encoding + 0.8 * learning
+    assert estimated.encoding == pytest.approx(
+        (estimated.sentences + spec.held_out) / estimated.sentences_per_second
+    )
+
+
+# --- its settings ---
+
+
+SPEC = DecoderSpec("random:32", ("sentences.txt",), "out", noise=0.1, epochs=4)
+
+
+@pytest.mark.parametrize(
+    ("changes", "code", "named"),
+    [
+        ({"words": 1}, "invalid", "words"),
+        ({"epochs": 0}, "invalid", "epochs"),
+        ({"epochs": float("nan")}, "invalid", "epochs"),
+        ({"width": 30}, "invalid", "multiple of 4"),
+        ({"learning_rate": 1.0}, "invalid", "learning rate"),
+        ({"vocabulary": 100}, "invalid", "vocabulary"),
+        ({"train": ()}, "missing", "sentences"),
+        ({"architecture": "gru"}, "invalid", "prefix, lstm, lstm-mos, causal"),
+        ({"held_out": 0}, "invalid", "held out"),
+        ({"precision": "fp8"}, "invalid", "auto, fp32, bf16, fp16"),
+        ({"architecture": "causal", "base": "dir:a", "start": "b"}, "conflict", "start"),
+        ({"architecture": "causal"}, "conflict", "a base"),
+        ({"base": "hf:gpt2"}, "conflict", "no base"),
+        ({"architecture": "causal", "base": "hf:gpt2", "width": 8}, "conflict", "width"),
+    ],
+)
+def test_a_setting_that_cannot_be_is_told(changes: dict, code: Code, named: str) -> None:
+    with refused(code, named):
+        replace(SPEC, **changes)
+
+
+def test_a_spec_goes_through_json_and_its_hash_leaves_out_the_folder() -> None:
+    assert DecoderSpec.from_dict(json.loads(json.dumps(SPEC.to_dict()))) == SPEC
+    assert replace(SPEC, out="elsewhere").hash == SPEC.hash
+    others = [replace(SPEC, seed=7), replace(SPEC, start="other"), replace(SPEC, precision="bf16")]
+    assert len({SPEC.hash, *(other.hash for other in others)}) == 4
+    for entries, code, named in (
+        (SPEC.to_dict() | {"tea": 1}, "unknown", "tea"),
+        (SPEC.to_dict() | {"version": 2}, "unsupported", 2),
+        ({"train": ["a.txt"], "out": "b"}, "missing", "encoder"),
+    ):
+        with refused(code, named):  # type: ignore[arg-type]
+            DecoderSpec.from_dict(entries)
+
+
+def test_presets_are_settings() -> None:
+    """Of the paper and of its code: protocols of Vec2Sent."""
+    specs = {p.name: DecoderSpec("minilm", ("a.txt",), "out", **p.changes) for p in PRESETS}
+    assert len(specs) == len(PRESETS)
+    for name, words, test in (("paper", 15, 10_000), ("code", 14, 1_000)):
+        spec = specs[name]
+        assert (spec.words, spec.limit, preset(name).test) == (words, 1_400_000, test)
+        assert (spec.architecture, spec.clauses) == ("lstm-mos", False)
+    assert specs["ours"] == DecoderSpec("minilm", ("a.txt",), "out")
+    with refused("unknown", "poem", "quick"):
+        preset("poem")

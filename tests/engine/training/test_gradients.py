@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 import torch
 from numpy.random import default_rng
 
 from tests.fakes.ranks import EXAMPLES
-from tests.fakes.training import TinyModel, tiny_folder
+from tests.fakes.training import BASE, tiny_model
 from theodolite.engine.training import TrainSpec
 from theodolite.engine.training.gradients import backward
-from theodolite.engine.training.model import TrainingModel, open_model
 from theodolite.engine.training.objectives import Column, Objective, objective_of
 from theodolite.engine.training.objectives.contrastive import in_batch_loss
 from theodolite.engine.training.objectives.mlm import mask_tokens, mlm_loss
@@ -30,21 +31,10 @@ OBJECTIVES = {
 }
 
 
-@pytest.fixture(scope="module")
-def base(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A tiny BERT on the disk."""
-    return f"dir:{tiny_folder(tmp_path_factory.mktemp('base'))}"
-
-
-def spec(name: str, base: str = "base", **changes: object) -> TrainSpec:
+def spec(name: str, **changes: object) -> TrainSpec:
     """Of an objective, without dropout unless it is asked for."""
     settings = {"dropout": 0.0} | OBJECTIVES[name] | changes
-    return TrainSpec(name.split(",")[0], base, "t", "out", **settings)  # type: ignore[arg-type]
-
-
-def opened(spec: TrainSpec, dtype: torch.dtype = torch.float64) -> TrainingModel:
-    """The real model of a spec."""
-    return open_model(spec, []).to(dtype)
+    return TrainSpec(name.split(",")[0], BASE, "t", "out", **settings)  # type: ignore[arg-type]
 
 
 def batch(spec: TrainSpec, model: torch.nn.Module) -> tuple[Objective, list[Column]]:
@@ -73,27 +63,35 @@ def assert_same(
 
 @pytest.mark.parametrize("size", [1, 2, 3])
 @pytest.mark.parametrize("name", OBJECTIVES)
-@pytest.mark.parametrize("model", ["tiny", "real"])
-def test_micro_batches_have_the_gradients_of_the_batch(
-    base: str, model: str, name: str, size: int
-) -> None:
+def test_micro_batches_have_the_gradients_of_the_batch(name: str, size: int) -> None:
     """float64, dropout 0, also where the last micro-batch is smaller."""
-    own = spec(name, base)
-    whole, cut = (TinyModel(dual=own.dual) if model == "tiny" else opened(own) for _ in range(2))
-    objective, columns = batch(own, whole)
+    whole, cut = tiny_model(spec(name)), tiny_model(spec(name))
+    objective, columns = batch(spec(name), whole)
     at_once = backward(whole, objective, columns, None, default_rng(0))
     in_parts = backward(cut, objective, columns, size, default_rng(0))
     assert float(in_parts) == pytest.approx(float(at_once), abs=1e-10)
     assert_same(cut, whole)
 
 
-def test_the_whole_batch_is_one_forward_with_autograds_gradients() -> None:
-    """All columns of an encoder pass through it together."""
-    model, plain = TinyModel(), TinyModel()
-    objective, columns = batch(spec("sup"), model)
+@pytest.mark.parametrize("name", OBJECTIVES)
+def test_the_whole_batch_is_one_forward_with_autograds_gradients(name: str) -> None:
+    """All columns of an encoder pass through it together.
+
+    MLM is the mean over all hidden tokens, of both copies where there are two (table D.1).
+    """
+    model, plain = tiny_model(spec(name)), tiny_model(spec(name))
+    objective, columns = batch(spec(name), model)
+    forwards, vectors = [], model.vectors
+    model.vectors = lambda ids, **how: forwards.append(len(ids)) or vectors(ids, **how)
     loss = backward(model, objective, columns, None, default_rng(0))
-    assert model.forwards == [3 * len(EXAMPLES)]
-    expected = objective.loss([plain.vectors(column.ids) for column in columns])
+    sides = Counter(column.side for column in columns)
+    assert forwards == [len(EXAMPLES) * count for count in sides.values()] * objective.contrasts
+    expected = torch.zeros(())
+    if objective.contrasts:
+        expected = objective.loss([plain.vectors(c.ids, side=c.side) for c in columns])
+    if objective.mlm_weight:
+        masked = mask_tokens(columns, plain, default_rng(0), objective.mlm_probability)
+        expected = expected + objective.mlm_weight * mlm_loss(plain, masked) / masked.chosen
     expected.backward()
     assert float(loss) == pytest.approx(float(expected.detach()), abs=1e-12)
     assert_same(model, plain)
@@ -120,7 +118,7 @@ class Held:
 
 def most_held(n: int, size: int | None) -> int:
     """Most bytes held at once for a batch of n like sentences."""
-    model = TinyModel(dropout=0.1)
+    model = tiny_model(spec("unsup", dropout=0.1))
     column = Column(model.ids(["a man sits on the mat"]) * n)
     Held.most = Held.bytes
     with torch.autograd.graph.saved_tensors_hooks(Held, lambda held: held.tensor):
@@ -141,8 +139,9 @@ def test_gradients_are_added_and_the_loss_is_scaled_for_the_backward_pass_alone(
     size: int | None,
 ) -> None:
     """Zeroing is left to the loop; fp16 scales the loss, but the true one is told."""
-    once, scaled = TinyModel(), TinyModel()
-    objective, columns = batch(spec("unsup, mlm"), once)
+    own = spec("unsup, mlm")
+    once, scaled = tiny_model(own), tiny_model(own)
+    objective, columns = batch(own, once)
     loss = backward(once, objective, columns, size, default_rng(0))
     for _ in range(2):
         same = backward(
@@ -154,8 +153,9 @@ def test_gradients_are_added_and_the_loss_is_scaled_for_the_backward_pass_alone(
 
 def test_under_autocast_micro_batches_reach_every_weight() -> None:
     """A cast made without a graph must not be used again with one."""
-    whole, cut = TinyModel(dtype=torch.float32), TinyModel(dtype=torch.float32)
-    objective, columns = batch(spec("unsup"), whole)
+    own = spec("unsup")
+    whole, cut = tiny_model(own, torch.float32), tiny_model(own, torch.float32)
+    objective, columns = batch(own, whole)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         backward(whole, objective, columns, None, default_rng(0))
         backward(cut, objective, columns, 4, default_rng(0))
@@ -169,8 +169,9 @@ def test_under_autocast_micro_batches_reach_every_weight() -> None:
 @pytest.mark.parametrize("mlm_weight", [0.0, 0.1])
 def test_autocast_is_for_the_forward_pass_alone(mlm_weight: float) -> None:
     """The gradients are exactly those of a backward pass outside of it, as torch advises."""
-    around, plain = TinyModel(dtype=torch.float32), TinyModel(dtype=torch.float32)
-    objective, columns = batch(spec("sup", mlm_weight=mlm_weight), around)
+    own = spec("sup", mlm_weight=mlm_weight)
+    around, plain = tiny_model(own, torch.float32), tiny_model(own, torch.float32)
+    objective, columns = batch(own, around)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         backward(around, objective, columns, None, default_rng(0))
     with torch.autocast("cpu", dtype=torch.bfloat16):
@@ -185,10 +186,10 @@ def test_autocast_is_for_the_forward_pass_alone(mlm_weight: float) -> None:
     assert_same(around, plain, rtol=1e-5, atol=1e-6)
 
 
-def test_with_dropout_both_passes_of_a_micro_batch_have_the_same_masks(base: str) -> None:
+def test_with_dropout_both_passes_of_a_micro_batch_have_the_same_masks() -> None:
     """Against one graph over the same micro-batches, drawn from the same random state."""
-    own = spec("unsup", base, dropout=0.3)
-    cached, graph = opened(own), opened(own)
+    own = spec("unsup", dropout=0.3)
+    cached, graph = tiny_model(own), tiny_model(own)
     objective, columns = batch(own, cached)
     torch.manual_seed(11)
     loss = backward(cached, objective, columns, 2, default_rng(0))
@@ -203,10 +204,10 @@ def test_with_dropout_both_passes_of_a_micro_batch_have_the_same_masks(base: str
     assert_same(cached, graph)
 
 
-def test_one_pass_with_a_fixed_mask_is_two_with_the_same_random_state(base: str) -> None:
+def test_one_pass_with_a_fixed_mask_is_two_with_the_same_random_state() -> None:
     """Also without padding: batch and places of the tokens are the same."""
-    own = spec("unsup, fixed mask", base, dropout=0.1)
-    once, twice = opened(own), opened(own)
+    own = spec("unsup, fixed mask", dropout=0.1)
+    once, twice = tiny_model(own), tiny_model(own)
     objective, columns = batch(own, once)
     torch.manual_seed(5)
     loss = backward(once, objective, columns, None, default_rng(0))
@@ -222,24 +223,24 @@ def test_one_pass_with_a_fixed_mask_is_two_with_the_same_random_state(base: str)
 
 
 @pytest.mark.parametrize(("dtype", "within"), [(torch.float64, 1e-6), (torch.float32, 1e-5)])
-def test_the_mlm_loss_is_that_of_transformers(base: str, dtype: torch.dtype, within: float) -> None:
+def test_the_mlm_loss_is_that_of_transformers(dtype: torch.dtype, within: float) -> None:
     """`BertForMaskedLM` of the same weights on the padded batch."""
-    model, theirs = opened(spec("mlm", base), dtype), TinyModel(dtype=torch.float32).to(dtype)
+    model = tiny_model(spec("mlm"), dtype)
     masked = mask_tokens([Column(model.ids([e[0] for e in EXAMPLES]))], model, default_rng(0), 0.4)
     width = max(len(row) for row in masked.ids)
     padded = torch.tensor([row + [0] * (width - len(row)) for row in masked.ids])
     labels = torch.tensor([row + [-100] * (width - len(row)) for row in masked.labels])
-    expected = theirs.bert(padded, attention_mask=(padded != 0).long(), labels=labels).loss
+    expected = model.encoders[0](padded, attention_mask=(padded != 0).long(), labels=labels).loss
     assert masked.chosen > 5
     assert float(mlm_loss(model, masked).detach()) / masked.chosen == pytest.approx(
         float(expected.detach()), abs=within
     )
 
 
-def test_the_base_replaces_tokens_as_it_was_before_training(base: str) -> None:
+def test_the_base_replaces_tokens_as_it_was_before_training() -> None:
     """The copy is the model's own, and stays when the model changes."""
-    own = spec("unsup", base, augmentation="mlm", augmentation_rate=0.4, dropout=0.5)
-    model, objective = opened(own), objective_of(own)
+    own = spec("unsup", augmentation="mlm", augmentation_rate=0.4, dropout=0.5)
+    model, objective = tiny_model(own), objective_of(own)
     objective.begin(model)
     first, before = objective.columns(EXAMPLES, model, default_rng(0))
     for parameter in model.parameters():

@@ -1,5 +1,7 @@
 """Opening what is trained: its tokens, vectors, heads, dropout and predictions."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 import torch
@@ -11,14 +13,9 @@ from tests.fakes.allocation import Allocation
 from theodolite.engine.encoders import load
 from theodolite.engine.training import TrainSpec
 from theodolite.engine.training.model import open_model
+from theodolite.engine.training.packed import Layout, packed_states
 
-
-@pytest.fixture(scope="module")
-def folders(tmp_path_factory):
-    """One of each family, and a BERT with its MLM head."""
-    root = tmp_path_factory.mktemp("bases")
-    made = {kind: save(root / kind, kind) for kind in ("bert", "roberta", "gpt2")}
-    return made | {"mlm": save(root / "mlm", head="ForMaskedLM")}
+EVEN = ["a cat sat", "the dog ran"]
 
 
 def opened(folder, objective="unsup", **changes):
@@ -193,3 +190,86 @@ def test_while_encoding_a_batch_that_does_not_fit_is_halved(folders):
     memory = Allocation(model.encoder().embeddings.word_embeddings, most=150)
     np.testing.assert_allclose(model.encode(lines), whole.encode(lines), atol=1e-5)
     assert memory.failures == 2  # about 700 tokens, then 350
+
+
+# --- without padding ---
+
+
+def packed(folder, sentences):
+    """The model without a pooler, its padded inputs of sentences, and their layout."""
+    model = AutoModel.from_pretrained(folder).eval()
+    model.pooler = None
+    words = AutoTokenizer.from_pretrained(folder)
+    layout = Layout.of(words(sentences)["input_ids"], torch.device("cpu"))
+    return model, words(sentences, padding=True, return_tensors="pt"), layout
+
+
+def gradients(model, states):
+    """Of every weight, by name, for a loss that depends on every state in another way."""
+    model.zero_grad()
+    generator = torch.Generator().manual_seed(1)
+    ((states * torch.randn(states.shape, generator=generator)).sum() / len(states)).backward()
+    return {name: p.grad.clone() for name, p in model.named_parameters() if p.grad is not None}
+
+
+@pytest.mark.parametrize("kind", ["bert", "roberta"])
+@pytest.mark.parametrize("sentences", [SENTENCES, EVEN, SENTENCES[:1]])
+@pytest.mark.parametrize("recompute", [False, True])
+def test_states_and_gradients_are_those_of_transformers(folders, kind, sentences, recompute):
+    """Of every layer, and of every weight; for sentences of one length and of several.
+
+    So are those of the first tokens alone: the last layer's work on the others is not needed.
+    """
+    model, inputs, layout = packed(folders[kind], sentences)
+    expected = model(**inputs, output_hidden_states=True).hidden_states
+    tokens = inputs["attention_mask"].bool()
+    states = packed_states(model, layout, every=True, recompute=recompute)
+    close = partial(torch.testing.assert_close, atol=1e-5, rtol=1e-5)
+    close(list(states), [layer[tokens] for layer in expected])
+    of_transformers = gradients(model, expected[-1][tokens])
+    close(gradients(model, states[-1]), of_transformers)
+    (first,) = packed_states(model, layout, recompute=recompute, first_only=True)
+    last = model(**inputs).last_hidden_state[:, 0]
+    close(first, last)
+    close(gradients(model, first), gradients(model, last))
+
+
+@pytest.mark.parametrize(
+    "place",
+    [
+        "embeddings.dropout",
+        "encoder.layer.1.attention.self.dropout",
+        "encoder.layer.1.attention.output.dropout",
+        "encoder.layer.1.output.dropout",
+    ],
+)
+def test_dropout_is_drawn_where_transformers_draws_it(folders, place):
+    """In training mode only: embeddings, attention, and the end of both halves of a layer.
+
+    Activations that are computed again have the same dropout, and so do the gradients.
+    """
+    model, _, layout = packed(folders["bert"], SENTENCES)
+    (plain,) = packed_states(model, layout)
+    for module in model.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = 0.0
+    model.get_submodule(place).p = 0.5
+    model.train()
+    torch.manual_seed(0)
+    (first,), (second,) = packed_states(model, layout), packed_states(model, layout)
+    assert not torch.allclose(first, plain) and not torch.allclose(first, second)
+    torch.manual_seed(0)
+    (again,) = packed_states(model, layout, recompute=True)
+    torch.testing.assert_close(again, first)
+    torch.testing.assert_close(gradients(model, again), gradients(model, first))
+    torch.testing.assert_close(packed_states(model.eval(), layout)[0], plain)
+
+
+def test_rows_and_padded_views_are_each_others_inverse():
+    """With the tokens of each sentence where they belong."""
+    layout = Layout.of([[5, 6, 7], [8]], torch.device("cpu"))
+    row = torch.arange(8.0).view(4, 2)
+    view = layout.pad(row, -1)
+    assert view[1].tolist() == [[6, 7], [-1, -1], [-1, -1]]
+    assert torch.equal(layout.unpad(view), row)
+    assert layout.ids.tolist() == [5, 6, 7, 8] and layout.positions.tolist() == [0, 1, 2, 0]
