@@ -14,8 +14,10 @@ from scipy.spatial.distance import cdist
 
 from tests.errors import refused
 from tests.fakes.decoders import known_sentences
+from theodolite.engine.datasets.starter import read_topics
 from theodolite.engine.decode import open_decoder
 from theodolite.engine.decoding import folder as folders
+from theodolite.engine.decoding.known_words import words_of
 from theodolite.engine.decoding.shipped import shipped
 from theodolite.engine.encoders import load
 
@@ -145,16 +147,25 @@ def test_what_ships_is_listed_by_encoder(decoder_folder: Path, tmp_path: Path) -
 def test_what_ships_says_again_what_it_reads() -> None:
     """Each answer lies nearer to its own sentence than to the others; none is like another.
 
-    All together have at most 25 MB, and cards whose terms are filled in.
+    None has a word that its training text had not; without that some do. All together have at most
+    25 MB, and cards whose terms are filled in.
     """
     assert sum(f.stat().st_size for each in shipped().values() for f in each.iterdir()) <= 25e6
-    assert shipped(), "no decoder lies in the package"
+    more = ["The old dog slept by the fire.", *read_topics().sentences[::100]]
+    strange: set[str] = set()
     for name, folder in shipped().items():
         assert "To be filled in" not in (folder / "README.md").read_text("utf-8")
         encoder, decoder = load(name), open_decoder(folder)
         assert decoder.facts["fingerprint"] == encoder.fingerprint
-        vectors = encoder.encode(NEW)
-        decoded = [found.sentence for found in decoder.decode(vectors, encoder=encoder)]
-        assert len(set(decoded)) == len(NEW)
-        nearest = cdist(encoder.encode(decoded), vectors, "cosine").argmin(axis=1)
+        vectors = encoder.encode([*NEW, *more])
+        held, free = (
+            [one.sentence for one in decoder.decode(vectors, encoder=encoder, known_words=known)]
+            for known in (True, False)
+        )
+        assert len(set(held[: len(NEW)])) == len(NEW)
+        nearest = cdist(encoder.encode(held[: len(NEW)]), vectors[: len(NEW)], "cosine").argmin(1)
         assert nearest.tolist() == list(range(len(NEW)))
+        words = set(decoder.vocabulary.known_words.words)
+        assert set(words_of(held)) <= words
+        strange |= set(words_of(free)) - words
+    assert strange

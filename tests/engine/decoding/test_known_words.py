@@ -17,10 +17,8 @@ from theodolite.engine.decoding import folder as folders
 from theodolite.engine.decoding.folder import build, steps_of, with_known_words
 from theodolite.engine.decoding.generate import beam, greedy, sample
 from theodolite.engine.decoding.known_words import KnownWords, coverage, words_of
-from theodolite.engine.decoding.shipped import shipped
 from theodolite.engine.decoding.train import train_decoder
 from theodolite.engine.decoding.vocabulary import BEGIN, END, Vocabulary
-from theodolite.engine.encoders import load
 
 ODD = [
     "She didn't see the dog's 19th bone.",
@@ -205,18 +203,3 @@ def test_a_training_keeps_words_that_new_text_has(tmp_path: Path) -> None:
         list(train_decoder(small_spec(tmp_path / name, train=(train,), epochs=0.2)))
         words = open_decoder(tmp_path / name).vocabulary.known_words
         assert (words is not None) == (name == "held")
-
-
-def test_what_ships_writes_words() -> None:
-    """None of its sentences has a word that its training text had not; without that some do."""
-    free = 0
-    sentences = ["The old dog slept by the fire.", *read_topics().sentences[::100]]
-    for name, folder in shipped().items():
-        encoder, decoder = load(name), open_decoder(folder)
-        words = set(decoder.vocabulary.known_words.words)
-        vectors = encoder.encode(sentences)
-        for one in decoder.decode(vectors, encoder=encoder):
-            assert not strange(one.sentence, words), name
-        unheld = decoder.decode(vectors, encoder=encoder, known_words=False)
-        free += sum(bool(strange(one.sentence, words)) for one in unheld)
-    assert free

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from tests.errors import refused
 from theodolite.app.cli import app
 from theodolite.engine.errors import Code
-from theodolite.engine.mteb import reading
+from theodolite.engine.mteb import reading, results
 from theodolite.engine.mteb.package import TESTED
 
 
@@ -199,3 +199,48 @@ def test_names_in_an_archive_lead_nowhere(tmp_path: Path) -> None:
     (one,) = reading.read([("x.zip", file)]).results
     assert len(one.model) <= 200 and one.model.isprintable()
     assert sorted(tmp_path.parent.rglob("*")) == before
+
+
+# --- results in mteb's layout and the hub's: what is written, mteb reads and we read again ---
+
+
+RESULT = {
+    "encoder": "wordllama | normalise",
+    "fingerprint": "abc",
+    "dim": 256,
+    "task": "biosses",
+    "data_hash": "d1",
+    "seconds": 1.5,
+    "created": 1_700_000_000.0,
+    "details": {},
+    "scores": [
+        {"split": "test", "aggregation": None, "metric": metric, "n": 100, "unit": "", **score}
+        for metric, score in (
+            ("cosine_spearman", {"score": 71.25, "main": True}),
+            ("cosine_pearson", {"score": 70.5, "main": False}),
+        )
+    ],
+}
+
+
+def test_what_is_written_is_read_by_mteb_and_by_us(tmp_path: Path) -> None:
+    """The score as a share; name, revision and every score."""
+    from mteb.results.task_result import TaskResult
+
+    (file,) = results.write(tmp_path, [RESULT])
+    theirs = TaskResult.from_disk(file)
+    assert (theirs.task_name, theirs.get_score()) == ("biosses", pytest.approx(0.7125, abs=1e-9))
+    found = read(tmp_path)
+    assert not found.problems and not found.notes
+    (one,) = found.results
+    assert (one.model, one.revision) == ("theodolite/wordllama | normalise", "abc")
+    assert (one.main.metric, one.main.score) == ("cosine_spearman", pytest.approx(71.25))
+
+
+def test_the_hubs_list_is_read_again(tmp_path: Path) -> None:
+    """The value is in points; whose it is has to be said."""
+    file = tmp_path / "one.yaml"
+    file.write_text(results.as_yaml([RESULT], {"biosses": "mteb/biosses"}))
+    (found,) = reading.read(reading.inside(file), "org/model", "r1").results
+    assert (found.model, found.task, found.data_revision) == ("org/model", "mteb:biosses", "d1")
+    assert found.main.score == pytest.approx(71.25)
