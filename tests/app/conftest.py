@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.fakes.openai import FakeOpenAI
 from tests.fakes.stores import starter_store
 from theodolite.app import decoders
 from theodolite.app.workspace import Workspace
+from theodolite.engine.endpoints import KEY
 
 
 @pytest.fixture
@@ -42,3 +44,12 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("THEODOLITE_HOME", str(tmp_path / "store"))
     monkeypatch.delenv("THEODOLITE_DATA", raising=False)
     return tmp_path
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeOpenAI]:
+    """An endpoint that is asked again at once when it does not answer."""
+    monkeypatch.delenv(KEY, raising=False)
+    monkeypatch.setattr("theodolite.engine.endpoints.FIRST_WAIT", 0.0)
+    with FakeOpenAI() as fake:
+        yield fake

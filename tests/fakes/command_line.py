@@ -18,6 +18,13 @@ def theodolite(*arguments: str, code: int = 0, given: str | None = None) -> list
     return lines if code == 0 else [*lines, done.stderr]
 
 
+def said(*arguments: str) -> str:
+    """What a command that succeeds says beside its output, without line breaks."""
+    done = CliRunner().invoke(app, list(arguments))
+    assert done.exit_code == 0, (done.stderr, done.exception)
+    return " ".join(done.stderr.split())
+
+
 def objects(lines: list[str]) -> list[dict]:
     """One JSON object a line, nothing else."""
     return [json.loads(line) for line in lines]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from typing import Any
 
 from theodolite.app.jobs.job import Job
 from theodolite.app.jobs.kinds import job_of
 from theodolite.app.jobs.reporter import Reporter
+from theodolite.app.jobs.submit import perform
 from theodolite.app.jobs.unit import Outcome, conclude, do
 from theodolite.app.workspace import Workspace
 from theodolite.store.run_rows import RunRow
@@ -29,6 +31,13 @@ def do_units(
 ) -> list[Outcome]:
     """Do all units of a job that is no run."""
     return [do(workspace, job, position, Heard(hear)) for position in range(len(job.units()))]
+
+
+def happened(workspace: Workspace, job: Job) -> Iterator[tuple[int, Any]]:
+    """Do a job in this process, as a terminal does: (unit, what it tells of it)."""
+    for _, position, event in perform(workspace, job):
+        if event is not None:
+            yield position, event
 
 
 def work_off(workspace: Workspace, run_id: str) -> RunRow:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections import namedtuple
-from datetime import UTC, datetime
+from itertools import product
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,7 +15,7 @@ from tests.errors import refused
 from tests.fakes.costs import FOUND, keep
 from tests.fakes.measured import put
 from tests.fakes.workers import do_units
-from theodolite.app.pages.board import cost, cost_views, curves, service
+from theodolite.app.pages.board import cost, curves, service
 from theodolite.app.pages.evaluate.results import evaluated
 from theodolite.app.workspace import STARTER_ENCODERS, Workspace
 from theodolite.engine.cost import footprint
@@ -29,10 +28,8 @@ def test_medians_spread_and_percentiles_by_hand() -> None:
     assert (row["latency_p50"], row["latency_p95"]) == (50.0, 95.0)
     assert (row["memory"], row["disk"]) == (3.0, 1.0)
     assert (row["embedding_parameters"], row["other_parameters"]) == (10.0, 20.0)
-    assert cost.described(row, "per_second_16") == "30 /s (10 to 50)"
     quick = cost.row(FOUND | {"machine": "here", "load_seconds": [0.000541, 0.0005, 0.012]})
     assert cost.described(quick, "load_seconds") == "541 µs (500 µs to 12 ms)"
-    assert cost_views.cells(quick, "load_seconds")[0][0] == "0.541"
 
 
 def test_the_pareto_front_by_hand() -> None:
@@ -66,23 +63,17 @@ def test_what_was_disturbed_is_measured_again(
     workspace: Workspace, process: list[dict[str, Any]]
 ) -> None:
     """Until it is quiet, three times at most; then the least disturbed is kept, and said so."""
-    process += [timed(70, 1.9), timed(10, 0.1), timed(99, 0.0)]
+    process += [timed(70, 1.9), timed(10, 0.1), timed(70, 1.9), timed(30, 0.5), timed(50, 1.0)]
     cost.measure(workspace, "random:32")
     row = cost.measured(workspace)["random:32"]
-    assert (row["latency_p50"], row["load"], row["disturbed"], len(process)) == (10, 0.1, False, 1)
+    assert (row["latency_p50"], row["load"], row["disturbed"], len(process)) == (10, 0.1, False, 3)
     cost.ensure(workspace, "random:32")
-    assert len(process) == 1 and cost.disturbance([row]) == ""
-
-    busy = [timed(70, 1.9), timed(30, 0.5), timed(50, 1.0)]
-    for name, kept, left in (("random:64", 30, [timed(1, 0.0)]), ("random:32", 10, [])):
-        process[:] = busy + left
-        cost.measure(workspace, name)
-        assert (cost.measured(workspace)[name]["latency_p50"], process) == (kept, left)
+    assert len(process) == 3 and cost.disturbance([row]) == ""
+    cost.measure(workspace, "random:64")
     row = cost.measured(workspace)["random:64"]
+    assert (row["latency_p50"], process) == (30, [])
     assert "random:64" in cost.disturbance([row])
-    words = cost.in_words(row)
-    assert words["other_load"] == "0.5 of 2 cores"
-    assert words["measured"] == f"{datetime.fromtimestamp(row['measured'], UTC):%Y-%m-%d}"
+    assert cost.in_words(row)["other_load"] == "0.5 of 2 cores"
 
 
 def test_a_disturbed_measurement_is_not_kept_for_good(
@@ -119,38 +110,16 @@ def test_the_load_of_others_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_quality_against_cost(workspace: Workspace) -> None:
-    """The finding names the front; an encoder that is not ranked has no place in the picture."""
-    for name, score, speed in (("random:32", 50.0, 90.0), ("random:64", 60.0, 40.0)):
-        put(workspace.store, name, "MR", score)
-        keep(workspace, name, per_second={n: [speed] * 5 for n in ("16", "64", "256")})
-    for name in ("random:64", "random:128"):
-        for task in ("CR", "SUBJ", "MR"):
-            put(workspace.store, name, task, 60.0)
-
-    def drawn() -> tuple[str, dict[str, float]]:
-        board = service.board(workspace)
-        rows = cost.measured(workspace)
-        html, picture = cost_views.pareto(cost.quality(board), 3, rows, "per_second_64")
-        return html, {row[0]: row[1] for row in json.loads(picture["table"])["rows"]}
-
-    html, rows = drawn()
-    assert "Only random:64" in html and rows == {"random:64": 40.0}
+    """Of those that are ranked; an example of what ships where nothing was measured."""
+    put(workspace.store, "random:32", "MR", 50.0)
+    for name, task in product(("random:64", "random:128"), ("CR", "SUBJ", "MR")):
+        put(workspace.store, name, task, 60.0)
+    assert cost.quality(service.board(workspace)) == {"random:64": 60.0, "random:128": 60.0}
     for task in ("CR", "SUBJ"):
         put(workspace.store, "random:32", task, 50.0)
-    html, rows = drawn()
-    assert "random:32 and random:64 are on the Pareto front, 2 of 2" in html
-    assert rows == {"random:64": 40.0, "random:32": 90.0}
-    heads = json.loads(cost_views.table(cost.measured(workspace)))["heads"]
-    assert [head[0] for head in heads][-2:] == ["Other load", "Measured"]
-
-
-def test_an_example_stands_where_nothing_was_measured() -> None:
-    """Of the encoders that ship, with their quality, and said to be of another machine."""
+    assert cost.quality(service.board(workspace))["random:32"] == 50.0
     rows, quality, tasks = cost.example()
     assert set(rows) == set(quality) == set(STARTER_ENCODERS) and tasks == 3
-    html, picture = cost_views.pareto(quality, tasks, rows, "per_second_64")
-    assert "on the Pareto front" in html and picture is not None
-    assert rows["minilm"]["machine"] in cost_views.elsewhere(rows, visitor=False)
 
 
 def test_a_job_measures_in_a_process_of_its_own(
@@ -164,8 +133,8 @@ def test_a_job_measures_in_a_process_of_its_own(
     assert good.failure is None and "/nowhere" in str(bad.failure) and not job.is_stored(workspace)
     assert cost.CostJob.of(["random:32"]).is_stored(workspace)
     row = cost.measured(workspace)["random:32"]
-    for key in ("per_second_16", "per_second_256", "latency_p50", "load_seconds", "vector_bytes"):
-        assert row[key] > 0
+    keys = ("per_second_16", "per_second_256", "latency_p50", "load_seconds", "vector_bytes")
+    assert min(row[key] for key in keys) > 0
     assert row["per_second_16_low"] <= row["per_second_16"] <= row["per_second_16_high"]
     assert row["load"] >= 0 and row["cores"] >= 1
 
@@ -174,12 +143,10 @@ def test_smaller_vectors_are_scored_without_encoding(workspace: Workspace) -> No
     """All dimensions score as the evaluation did; what was never encoded is refused."""
     with refused("no-result", "random:32", "StarterSTS"):
         curves.curves(workspace, "random:32", "StarterSTS")
-    row = evaluated(workspace, "random:32", "StarterSTS")
+    score = evaluated(workspace, "random:32", "StarterSTS")["score"]
     found = curves.curves(workspace, "random:32", "StarterSTS")
     by = {(one.how.method, one.how.dim): one for one in found}
-    assert by["first", 32].score == pytest.approx(row["score"], abs=1e-9)
+    assert by["first", 32].score == pytest.approx(score, abs=1e-9)
     assert by["first", 16].how.bytes == 64 and by["binary", 32].how.bytes == 4
-    assert abs(by["int8", 32].score - row["score"]) < 1
+    assert abs(by["int8", 32].score - score) < 1
     assert ("pca", 32) not in by and ("pca", 16) in by
-    html, picture = cost_views.curves(found, "random:32", "StarterSTS")
-    assert "stays within a point" in html and picture["table"]

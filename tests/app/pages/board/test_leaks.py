@@ -1,46 +1,47 @@
-"""Which texts of a task stand in training data: what is compared, kept and shown."""
+"""What data sets share: texts that were seen in training, and how alike they are."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.errors import refused
 from tests.fakes.workers import do_units
-from theodolite.app.pages.board import leaks, leaks_page
+from theodolite.app.pages.board import leaks, similarity, trained
 from theodolite.app.pages.board.leaks import LeakJob
+from theodolite.app.pages.board.similarity import ALL, EXAMPLE, SimilarityJob
 from theodolite.app.pages.data import service as data
 from theodolite.app.workspace import Workspace
 from theodolite.engine.datasets.tables import Mapping
+from theodolite.engine.protocols.package import version
 
 
 @pytest.fixture
 def seen(workspace: Workspace, tmp_path: Path) -> str:
     """An upload with two texts of a starter task: one nearly the same, one in its test split."""
     pairs = workspace.catalog.load("starter-pairs").sentences
-    file = tmp_path / "seen.csv"
     rows = [
         (f"{pairs[0]} !", "train"),
         (f"{pairs[2]}, yes", "train"),
         (pairs[4], "test"),
         ("Nothing of that kind was ever said.", "train"),
     ]
-    file.write_text(
-        "sentence,label,split\n" + "".join(f'"{text}",a,{split}\n' for text, split in rows)
-    )
+    lines = "".join(f'"{text}",a,{split}\n' for text, split in rows)
     mapping = Mapping("labels", {"text": "sentence", "label": "label", "split": "split"})
-    data.keep(workspace, file, file.name, "seen", mapping)
-    return "upload:seen"
+    return uploaded(workspace, tmp_path / "seen.csv", f"sentence,label,split\n{lines}", mapping)
+
+
+def uploaded(workspace: Workspace, file: Path, content: str, mapping: Mapping) -> str:
+    file.write_text(content, "utf-8")
+    return "upload:" + data.keep(workspace, file, file.name, file.stem, mapping)["name"]
 
 
 def test_what_was_seen_is_found_and_kept(workspace: Workspace, seen: str) -> None:
     """In the training split alone, by a job; asked again nothing is read."""
     job = LeakJob.of(["StarterSTS", "StarterTopics"], [seen])
-    assert leaks.found(workspace, job) == {
-        ("StarterSTS", seen): None,
-        ("StarterTopics", seen): None,
-    }
+    assert set(leaks.found(workspace, job).values()) == {None}
     do_units(workspace, job)
     assert job.is_stored(workspace) and leaks.run_look(workspace, job) == ""
     first, second = leaks.ordered(leaks.found(workspace, job).values())
@@ -48,21 +49,14 @@ def test_what_was_seen_is_found_and_kept(workspace: Workspace, seen: str) -> Non
     assert second.share == 0 and second.examples == ()
     assert first.examples[0][0] + " !" == first.examples[0][1] and first.examples[0][3]
     assert first.row()["share"] == 2 / first.tested
-    html = leaks_page.finding([first, second], "minilm", "")
-    assert "1 of 2 tasks" in html and "minilm" in html and "nearly" not in html
-    assert seen in leaks_page.examples([first, second])
-    assert "Jaccard" in leaks_page.table([first, second])
 
 
 def test_what_an_encoder_was_trained_on(workspace: Workspace) -> None:
-    """Where nothing is named, or none of it is here, that is said and nothing is looked for."""
+    """Where nothing is named, nothing is looked for."""
     workspace.store.encoders.add("random:8", {"trained_on": ["snli", "starter-pairs"]})
     names = leaks.known(workspace, "random:8")
-    there = leaks.here(workspace, names)
-    assert there == {"starter-pairs": ["starter-pairs"]}
-    assert "Available here: starter-pairs" in leaks.summary("random:8", names, there)
+    assert leaks.here(workspace, names) == {"starter-pairs": ["starter-pairs"]}
     assert leaks.known(workspace, "random:16") is None
-    assert "Neither the files" in leaks.summary("random:16", None, {})
     for tasks, sets in ((["StarterSTS"], []), ([], ["nli"])):
         with refused("missing"):
             LeakJob.of(tasks, sets)
@@ -73,24 +67,118 @@ def test_documents_are_looked_for_beside_queries(
 ) -> None:
     """In a line of their own; of a large corpus only what answers a query."""
     pairs = workspace.catalog.load("starter-pairs").sentences
-    file = tmp_path / "asked.csv"
     rows = [
         ("What is said?", pairs[0], 1),
         ("What is said?", f"{pairs[2]}, yes", 0),
         ("Who says so?", "Nobody whom anybody ever heard of.", 1),
     ]
-    file.write_text("query,document,grade\n" + "".join(f'{q},"{d}",{g}\n' for q, d, g in rows))
+    lines = "".join(f'{q},"{d}",{g}\n' for q, d, g in rows)
     columns = {name: name for name in ("query", "document", "grade")}
-    data.keep(workspace, file, file.name, "asked", Mapping("retrieval", columns))
-    job = LeakJob.of(["upload:asked"], ["starter-pairs"])
+    file, mapping = tmp_path / "asked.csv", Mapping("retrieval", columns)
+    name = uploaded(workspace, file, f"query,document,grade\n{lines}", mapping)
+    job = LeakJob.of([name], ["starter-pairs"])
     do_units(workspace, job)
-    queries, texts = (
-        leaks.found(workspace, job)[name, "starter-pairs"]
-        for name in ("upload:asked", "upload:asked, documents")
-    )
-    assert queries is not None and (queries.tested, queries.share) == (2, 0.0)
-    assert texts is not None and (texts.tested, texts.same, texts.nearly) == (3, 1, 1)
-    assert texts.row()["part"] == "documents"
-    assert "upload:asked, documents" in leaks_page.table([texts])
+    found = leaks.found(workspace, job)
+    queries, texts = (found[f"{name}{of}", "starter-pairs"] for of in ("", ", documents"))
+    assert (queries.tested, queries.share) == (2, 0.0)
+    assert (texts.tested, texts.same, texts.nearly, texts.row()["part"]) == (3, 1, 1, "documents")
     monkeypatch.setattr(leaks, "MAX_CHARACTERS", 10)
-    assert leaks.documents(workspace, "upload:asked") == [pairs[0], rows[2][1]]
+    assert leaks.documents(workspace, name) == [pairs[0], rows[2][1]]
+
+
+@pytest.mark.parametrize(
+    ("name", "dataset", "same"),
+    [
+        ("embedding-data/SNLI", "SNLI", True),
+        ("snli", "nli", True),
+        ("Banking77Classification", "banking77", True),
+        ("mteb/banking77", "mteb:Banking77Classification", True),
+        ("embedding-data/flickr30k-captions", "flickr30k", True),
+        ("paws-x", "pawsx/de", True),
+        ("multi_nli", "nli/mnli_sample", True),
+        ("multi_nli", "nli/cad_snli", False),
+        ("NQ", "npl", False),
+        ("STS12", "STS13", False),
+    ],
+)
+def test_names_of_the_same_data(name: str, dataset: str, same: bool) -> None:
+    """Whoever owns them, whatever the case and type; a family by its own name."""
+    assert trained.is_same(name, dataset) is same
+
+
+def test_what_is_here() -> None:
+    """Of training sets those with a data set of their texts."""
+    here = trained.here(["s2orc", "snli", "gooaq"], ["SNLI", "nli", "STS12"])
+    assert here == {"snli": ["SNLI", "nli"]}
+
+
+@pytest.mark.skipif(version() is None, reason="the extra mteb is not installed")
+def test_mteb_is_asked_once(workspace: Workspace) -> None:
+    """What it knows is kept by its version; of what has no name there nothing is asked."""
+    nothing = {"minilm": None, "random:8": None}
+    assert trained.known(workspace, {}, [*nothing]) == nothing
+    assert trained.look_up(workspace, ["minilm", "random:8", "not a spec?"])
+    assert not trained.look_up(workspace, ["minilm"])
+    facts = {"minilm": {"trained_on": ["snli", "MSMARCO"]}}
+    names = trained.known(workspace, facts, ["minilm"])["minilm"]
+    sources = [names[name] for name in ("snli", "NQ", "MSMARCO")]
+    assert sources == [trained.FILES, trained.MTEB, trained.FILES]
+
+
+@pytest.mark.skipif(version() is None, reason="the extra mteb is not installed")
+def test_what_failed_is_not_begun_again(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that ends badly ends so at every opening of a page: once is enough."""
+    begun = tmp_path / "begun"
+    broken = f"open({str(begun)!r}, 'a').write('x')\nraise SystemExit(1)\n"
+    (tmp_path / "mteb.py").write_text(broken)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    for _ in range(2):
+        assert not trained.look_up(workspace, ["hf:owner/broken"])
+    assert begun.read_text() == "x"
+
+
+A = "random:32"
+
+
+def test_topics_of_the_starter_set_are_there_at_once(workspace: Workspace) -> None:
+    """As by hand: the cosine between the mean unit vectors of what was drawn."""
+    job = SimilarityJob.of(A, EXAMPLE)
+    assert similarity.quick(workspace, job) and not similarity.quick(workspace, SimilarityJob(A))
+    assert len(similarity.found(workspace, job).missing) == 20
+    found = similarity.measure(workspace, job)
+    assert found.missing == () and job.is_stored(workspace) and len(found.rows) == 20
+    data, means = workspace.catalog.load(EXAMPLE), []
+    for row in found.rows[:2]:
+        vectors = workspace.load(A).encode(row.sample(data)).astype(float)
+        means.append((vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).mean(axis=0))
+    cosine = means[0] @ means[1] / np.linalg.norm(means[0]) / np.linalg.norm(means[1])
+    assert found.cosines[0, 1] == pytest.approx(cosine)
+    pairs = found.pairs()
+    assert len(pairs) == 190 and pairs[0]["cosine"] >= pairs[-1]["cosine"]
+
+
+def test_all_data_sets_by_a_job_with_a_bar(workspace: Workspace) -> None:
+    """One that is kept is not worked out again."""
+    job = SimilarityJob.of(A, sentences=10)
+    do_units(workspace, job)
+    found = similarity.found(workspace, job)
+    assert [row.name for row in found.rows] == ["starter-pairs", "starter-topics"]
+    assert found.counts == (10, 10) and similarity.opening(workspace, A) == ALL
+    assert similarity.queue_similarity(workspace, job) == ""
+
+
+def test_what_cannot_be_compared(workspace: Workspace) -> None:
+    for code, encoder, compared, named in (
+        ("wrong-kind", A, "starter-pairs", "starter-pairs"),
+        ("unknown", A, "nothing", "nothing"),
+        ("unsupported", "random:32 | center:@task", EXAMPLE, "center:@task"),
+    ):
+        with refused(code, named):
+            similarity.measure(workspace, SimilarityJob.of(encoder, compared))
+    for count in (9, 1001):
+        with refused("invalid", count):
+            SimilarityJob.of(A, ALL, count)
+    with refused("missing"):
+        SimilarityJob.of("")

@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.errors import refused
 from tests.fakes.measured import put
 from tests.fakes.results import invent
-from theodolite.app import formats
-from theodolite.app.pages.board import lengths, service, views
+from theodolite.app.pages.board import examples, lengths, service
+from theodolite.app.pages.board.examples import disagreement, opening, quality
 from theodolite.app.pages.board.service import BoardSpec
-from theodolite.app.pages.evaluate.job import welcome
+from theodolite.app.pages.evaluate.results import evaluated
 from theodolite.app.workspace import Workspace
+from theodolite.engine.stats.bootstrap import Sample
 
 A, B, C = "random:32", "random:96", "wordllama"
-PROTOCOLS = {"STS12": "simcse-2021"}
 
 
 @pytest.fixture
 def measured(workspace: Workspace) -> Workspace:
     """Two encoders with three tasks of two types, and one that was not measured on the third."""
-    for name, scores in ((A, (80.0, 70.0, 50.0)), (B, (82.0, 60.0, 50.0)), (C, (90.0, 90.0))):
+    for name in (A, B):
+        put(workspace.store, name, "STS12", 50.0, "simcse-2021")
+    for name, scores in ((A, (80.0, 70.0)), (B, (82.0, 60.0)), (C, (90.0, 90.0))):
         for task, score in zip(("MR", "CR", "STS12"), scores, strict=False):
-            put(workspace.store, name, task, score, PROTOCOLS.get(task, "senteval"))
+            put(
+                workspace.store, name, task, score, "simcse-2021" if task == "STS12" else "senteval"
+            )
     workspace.store.encoders.add(A, {"dim": 32, "parameters": 5_000_000, "licence": "mit"})
     workspace.store.encoders.add(B, {"dim": 96, "parameters": 50_000_000, "max_tokens": 512})
     return workspace
@@ -51,8 +55,6 @@ def test_means_and_points_by_hand(measured: Workspace) -> None:
     assert {key: [row[key] for row in rows.values()] for key in expected} == expected
     assert rows[A]["types"] == {"Transfer": {"mean": 75.0, "tasks": 2}}
     assert rows[C]["scores"]["STS12"] is None
-    said = views.finding(board, None)
-    assert "wordllama leads 3 encoders over 2 tasks" in said and "1 task not shared" in said
     suite = service.board(measured, BoardSpec("transfer"))
     assert [column.task for column in suite.columns] == ["MR", "CR"]
     assert suite.encoders == suite.ranked == (C, A, B)
@@ -66,7 +68,6 @@ def test_a_task_more_makes_nobody_win(workspace: Workspace) -> None:
     put(workspace.store, A, "TREC", 99.0)
     board = service.board(workspace)
     assert (board.ranked, board.shared) == ((B, A), ("MR", "CR", "SUBJ"))
-    assert f"{B} leads 2 encoders over 3 tasks" in views.finding(board, None)
 
 
 def test_one_task_only_costs_the_others_nothing(measured: Workspace) -> None:
@@ -75,21 +76,7 @@ def test_one_task_only_costs_the_others_nothing(measured: Workspace) -> None:
     board = service.board(measured, BoardSpec("transfer"))
     assert board.ranked == (C, A, B)
     last = board.rows()[-1]
-    assert last["encoder"] == "random:8"
-    assert [last[key] for key in ("mean", "borda", "rank")] == [None, None, None]
-    assert "random:8 lacks" in views.finding(board, None)
-
-
-def test_what_is_still_evaluated_has_no_headline(workspace: Workspace) -> None:
-    """In the first minute the baseline has scores and nobody else: it leads nobody."""
-    welcome(workspace)
-    put(workspace.store, "random:256", "StarterSTS", 57.0, "starter-1")
-    said = views.finding(service.board(workspace), None)
-    assert "1 of 3 scores" in said and "minilm and wordllama" in said
-    assert "leads" not in said and "only encoder" not in said
-    for name, score in (("wordllama", 77.0), ("minilm", 87.0)):
-        put(workspace.store, name, "StarterSTS", score, "starter-1")
-    assert "minilm leads 3 encoders on StarterSTS" in views.finding(service.board(workspace), None)
+    assert [last[key] for key in ("encoder", "mean", "borda", "rank")] == ["random:8", *[None] * 3]
 
 
 @pytest.mark.parametrize(
@@ -138,6 +125,8 @@ def test_what_mteb_measured_is_never_mixed_with_ours(measured: Workspace) -> Non
 
 def test_an_upload_and_another_seed(workspace: Workspace) -> None:
     """A task whose data is gone is shown; the protocol's own seed counts before another."""
+    with refused("no-result", "all"):
+        service.board(workspace)
     put(workspace.store, A, "upload:gone", 40.0, "simcse-2021")
     for seed, score in ((1111, 70.0), (1112, 75.0)):
         put(workspace.store, A, "MR", score, seed=seed)
@@ -188,29 +177,44 @@ def test_what_a_model_was_trained_on(measured: Workspace) -> None:
     assert seen == {A: {"STS12": "its files"}, B: {}, C: None}
     rows = {row["encoder"]: row["trained_on"] for row in board.rows(None, seen)}
     assert rows == {A: ["STS12"], B: [], C: None}
-    drawn = json.loads(views.table(board, None, trained=seen))
-    place = [head[0] for head in drawn["heads"]].index("Trained on") - 1
-    cells = {row[0]: row[2][place][0] for row in drawn["rows"]}
-    assert (cells[A], cells[B], cells[C]) == ("1 of 3", "0 of 3", formats.MISSING)
 
 
-def test_published_rows_are_references(measured: Workspace) -> None:
-    """They stand below beside the protocol that they are of, and change no number."""
-    found = service.board(measured, BoardSpec("transfer"))
-    rows = json.loads(views.table(found, None))["rows"]
-    own = json.loads(views.table(found, None, published=False))["rows"]
-    assert rows[: len(found.encoders)] == own and len(rows) > len(own)
-    simcse = next(row for row in rows if row[0] == "SimCSE-BERT-base")
-    assert [cell[0] for cell in simcse[2]] == [
-        "",
-        formats.score((81.18 + 86.46) / 2),
-        "",
-        "",
-        "81.18",
-        "86.46",
-    ]
+A, B = "random:32", "random:96"
 
 
-def test_nothing_is_measured(workspace: Workspace) -> None:
-    with refused("no-result", "all"):
-        service.board(workspace)
+def test_right_and_wrong_by_hand(workspace: Workspace) -> None:
+    """A is right where B is wrong twice, B once; without the data there are numbers, no texts."""
+    for name, right in ((A, [1, 1, 0, 1]), (B, [1, 0, 1, 0])):
+        invent(workspace, name, "MR", 0.5, n=4, right=np.array(right, bool))
+    board = service.board(workspace)
+    found = disagreement(workspace, board, "MR", A, B)
+    assert (found.ahead, found.behind, found.of, found.graded) == (2, 1, 4, False)
+    assert [one.place for one in found.examples] == [2, 4] and found.examples[0].texts == ()
+    assert opening(board, "", "", "") == ("MR", A, B) == opening(board, "MR", "gone", B)
+    assert opening(board, "MR", B, B) == ("MR", B, A)
+    with refused("invalid", "MR"):
+        disagreement(workspace, board, "MR", A, A)
+
+
+def test_how_right_a_graded_pair_is() -> None:
+    """By ranks 1, 2, 3 against 1, 3, 2: the last two are a place of three off."""
+    sample = Sample(np.array([0.1, 0.5, 0.9]), np.array([0.0, 5.0, 4.0]))
+    assert quality(sample).tolist() == pytest.approx([1.0, 2 / 3, 2 / 3])
+
+
+@pytest.mark.parametrize(
+    ("task", "data"),
+    [
+        ("StarterSTS", "starter-pairs"),
+        ("StarterTopics", "starter-topics"),
+        ("StarterSearch", "starter-topics"),
+    ],
+)
+def test_examples_have_their_texts(workspace: Workspace, task: str, data: str) -> None:
+    """In the order of the values: what the classifier got right is where its label says so."""
+    for name in (A, B):
+        assert evaluated(workspace, name, task)["error"] is None
+    found = disagreement(workspace, service.board(workspace), task, A, B).examples
+    texts = set(workspace.catalog.load(data).sentences)
+    assert 0 < len(found) <= examples.MAX_EXAMPLES
+    assert all(one.texts and one.label and set(one.texts) <= texts for one in found)

@@ -1,22 +1,23 @@
-"""A file in, a decision sheet out: what is decided, what speaks against it, and bad input."""
+"""A file in, a decision sheet out: on each kind of data, with endpoints, and bad input."""
 
 from __future__ import annotations
 
 import csv
 import json
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import theodolite
+import theodolite as th
 from tests.app.report.test_report import unpacked
+from tests.engine.encoders.models import save_sentence_transformer
 from tests.errors import refused
-from tests.fakes.command_line import objects
-from tests.fakes.command_line import theodolite as run
+from tests.fakes.command_line import objects, theodolite
 from tests.fakes.costs import keep
-from tests.fakes.workers import do_units
+from tests.fakes.openai import DIM, FakeOpenAI, hang_up, saying
 from theodolite.app.pages.choose import data, service, words
 from theodolite.app.pages.choose.job import ChooseJob
 from theodolite.app.workspace import Workspace
@@ -26,7 +27,17 @@ from theodolite.engine.errors import UserError
 from theodolite.engine.evaluate import evaluate
 
 TWO = ["wordllama", "random:16"]
+MILLISECONDS = {"wordllama": 2.0, "random:16": 0.5, "random:64": 1.0, "random:256": 1.0}
+"""Random words take next to nothing, wordllama a little."""
 TOPICS = ("cooking", "sea", "law", "music")
+
+
+@pytest.fixture
+def ready(workspace: Workspace) -> Workspace:
+    """Encoders have costs, so that no process is started to measure them."""
+    for name, ms in MILLISECONDS.items():
+        keep(workspace, name, latency_ms=[ms], dim=256 if name == "wordllama" else 16)
+    return workspace
 
 
 def written(
@@ -40,17 +51,23 @@ def written(
 
 def topics(each: int) -> list[tuple[str, str]]:
     """Sentences of the starter set with their topics."""
-    found = []
-    for name in TOPICS:
-        lines = (FOLDER / "topics" / f"{name}.txt").read_text("utf-8").splitlines()
-        found += [(line, name) for line in lines if line.strip()][-each:]
-    return [(line, name) for line, name in found]
+    texts = {name: (FOLDER / "topics" / f"{name}.txt").read_text("utf-8") for name in TOPICS}
+    return [
+        (line, name)
+        for name, text in texts.items()
+        for line in [line for line in text.splitlines() if line.strip()][-each:]
+    ]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """Sentences of four topics, forty of each."""
+    return written(tmp_path / "topics.csv", topics(40))
 
 
 def scored(workspace: Workspace, spec: str, task: str) -> float:
     """The main score of an encoder."""
-    encoder = workspace.load(spec)
-    (result,) = evaluate(encoder, [task], protocol="starter-3", data=workspace.catalog)
+    (result,) = evaluate(workspace.load(spec), [task], protocol="starter-3", data=workspace.catalog)
     return next(score.score for score in result.scores if score.main)
 
 
@@ -65,20 +82,18 @@ def warning(sheet: Any, code: str) -> str:
     return str(message)
 
 
-def test_who_knows_words_beats_who_does_not(ready: Workspace, tmp_path: Path) -> None:
+def test_who_knows_words_beats_who_does_not(ready: Workspace, file: Path) -> None:
     """On topics wordllama is best alone; it is said in words, and kept."""
-    file = written(tmp_path / "topics.csv", topics(40))
-    sheet = theodolite.choose(file, TWO, workspace=ready)
+    sheet = th.choose(file, TWO, workspace=ready)
     assert sheet["best"]["encoder"] == sheet["cheapest"]["encoder"] == "wordllama"
     assert sheet["ties"] == [] and sheet["more_examples"] == [] and codes(sheet) == set()
     assert sheet["against_baseline"]["beaten"] and sheet["front"] == ["random:16", "wordllama"]
     asked = (sheet["task"], sheet["n"], sheet["protocol"])
     assert asked == ("upload:topics/classify", 160, "starter-3")
     assert sheet["columns"] == {"text": "text", "label": "label"}
-    assert words.headline(sheet) == "wordllama is best"
     assert len(sheet["differ"]["examples"]) > 5
     runs = ready.store.runs.list()
-    assert theodolite.choose(file, TWO, workspace=ready).sheet == sheet.sheet
+    assert th.choose(file, TWO, workspace=ready).sheet == sheet.sheet
     assert ready.store.runs.list() == runs
 
 
@@ -100,9 +115,14 @@ def test_a_transformer_is_offered_in_int8(
     assert f"{taken} with" in " ".join(words.sentences(sheet))
 
 
+def undecided() -> list[tuple[str, str]]:
+    """Sentences with labels that they do not say."""
+    return [(line, "xy"[i % 2]) for i, (line, _) in enumerate(topics(12))]
+
+
 def test_ties_and_what_would_end_them(ready: Workspace, tmp_path: Path) -> None:
     """Labels that the texts do not say: random words of two sizes tie, nobody beats them."""
-    file = written(tmp_path / "few.csv", [(a, "xy"[i % 2]) for i, (a, _) in enumerate(topics(12))])
+    file = written(tmp_path / "few.csv", undecided())
     sheet = service.choose(ready, file, ["random:64", "random:16"])
     (more,) = sheet["more_examples"]
     assert len(sheet["ties"]) == 1 and {more["a"], more["b"]} == {"random:64", "random:16"}
@@ -113,8 +133,7 @@ def test_ties_and_what_would_end_them(ready: Workspace, tmp_path: Path) -> None:
 def test_without_labels_there_is_no_best_but_a_sheet(ready: Workspace, tmp_path: Path) -> None:
     """What can be said: agreement of neighbours, duplicates, cost."""
     rows = [(line,) for line, _ in topics(10)]
-    file = written(tmp_path / "plain.csv", [*rows, rows[0]], ("text",))
-    sheet = service.choose(ready, file, TWO)
+    sheet = service.choose(ready, written(tmp_path / "plain.csv", [*rows, rows[0]], ("text",)), TWO)
     assert sheet["best"] is None and sheet["cheapest"] is None and sheet["ties"] == []
     assert codes(sheet) == {"no_labels", "duplicates"}
     (pair,) = sheet["agreement"]
@@ -142,11 +161,8 @@ def test_what_is_wrong_with_the_data_is_said(ready: Workspace, tmp_path: Path) -
     assert "1 text has different" in warning(sheet, "duplicates")
 
 
-def test_a_form_is_recommended_as_a_spec_that_scores_the_same(
-    ready: Workspace, tmp_path: Path
-) -> None:
+def test_a_form_is_recommended_as_a_spec_that_scores_the_same(ready: Workspace, file: Path) -> None:
     """Shown to lose less than the margin, against the best itself; with another margin another."""
-    file = written(tmp_path / "topics.csv", topics(40))
     wide, narrow = (service.choose(ready, file, TWO, margin=points) for points in (12, 0.1))
     assert wide["best"] == narrow["best"] and wide["limits"]["margin"] == 12
     cheap = wide["cheapest"]
@@ -206,7 +222,7 @@ def test_several_columns_that_could_be_meant_are_asked_for(
     assert ready.store.uploads.list() == []
     sheet = service.choose(ready, file, TWO, columns="text=title,label=label")
     assert sheet["columns"] == {"text": "title", "label": "label"}
-    assert "- Columns used: text = title and label = label." in words.markdown(sheet)
+    assert "text = title and label = label" in words.markdown(sheet)
     with refused("conflict", sheet["data"]):
         service.choose(ready, sheet["data"], TWO, columns="text=body,label=label")
 
@@ -243,30 +259,16 @@ def test_three_examples_are_not_scored(ready: Workspace, tmp_path: Path) -> None
     assert sheet["best"] is None and codes(sheet) == {"few_examples"}
 
 
-def test_an_encoder_that_fails_leaves_the_others(ready: Workspace, tmp_path: Path) -> None:
+def test_an_encoder_that_fails_leaves_the_others(ready: Workspace, file: Path) -> None:
     """It is named with its reason; a run that is asked for again tries it again."""
-    file = written(tmp_path / "topics.csv", topics(40))
     sheet = service.choose(ready, file, [*TWO, "dir:/nowhere"])
     assert sheet["best"]["encoder"] == "wordllama"
     assert codes(sheet) == {"encoder_failed"}
     assert not ChooseJob.of(sheet["data"], [*TWO, "dir:/nowhere"]).is_stored(ready)
 
 
-def test_encoders_that_do_the_same_are_never_told_apart(ready: Workspace, tmp_path: Path) -> None:
-    """Cosines do not change with the length of vectors."""
-    keep(ready, "wordllama | normalise", latency_ms=[2.0], dim=256)
-    texts = [line for line, _ in topics(10)]
-    pairs = [(texts[i], texts[-i], str(i % 6)) for i in range(1, 40)]
-    file = written(tmp_path / "pairs.csv", pairs, ("left", "right", "score"))
-    sheet = service.choose(ready, file, ["wordllama", "wordllama|normalise", "random:16"])
-    assert "same_answers" in codes(sheet)
-    alike = [one for one in sheet["more_examples"] if one["power"] == 0.0]
-    assert all(one["n"] is None for one in alike)
-
-
-def test_limits_leave_out_and_shrink(ready: Workspace, tmp_path: Path) -> None:
+def test_limits_leave_out_and_shrink(ready: Workspace, file: Path) -> None:
     """What is too slow is not chosen from; too large vectors are measured smaller."""
-    file = written(tmp_path / "topics.csv", topics(40))
     slow = service.choose(ready, file, TWO, max_ms=1.0)
     assert slow["best"]["encoder"] == "random:16" and "limits" in codes(slow)
     small = service.choose(ready, file, TWO, max_bytes=64)
@@ -279,56 +281,184 @@ def test_limits_leave_out_and_shrink(ready: Workspace, tmp_path: Path) -> None:
     assert free["best"] is None and "no_encoder_within_limits" in codes(free)
 
 
-def test_a_queued_job_is_the_same_work(ready: Workspace, tmp_path: Path) -> None:
-    """Done by another after it was read back from its spec, it leaves the same sheet."""
-    name = service.bring(ready, [written(tmp_path / "topics.csv", topics(40))])
-    job = ChooseJob.of(name, TWO, max_ms=5.0)
-    again = ChooseJob.from_spec(json.loads(json.dumps(job.to_spec())))
-    assert again == job
-    do_units(ready, again)
-    assert job.is_stored(ready)
-
-
 def test_the_sheet_as_files(home: Path, ready: Workspace) -> None:
     """HTML shows text as text, in it and in Markdown and JSON stands the same decision."""
     rows = [(f"{line} <script>alert(1)</script>|", name) for line, name in topics(40)]
-    file, fields = written(home / "odd.csv", rows), {}
+    command = ("choose", str(written(home / "odd.csv", rows)), "-e", "wordllama", "-e", "random:16")
     for ending in ("html", "md", "json"):
-        out = home / f"sheet.{ending}"
-        run("choose", str(file), "-e", "wordllama", "-e", "random:16", "--out", str(out))
-        fields[ending] = out.read_text("utf-8")
-    page = unpacked(fields["html"])
+        theodolite(*command, "--out", str(home / f"sheet.{ending}"))
+    page = unpacked((home / "sheet.html").read_text("utf-8"))
     assert "<script>alert(1)" not in page and "&lt;script&gt;alert(1)" in page
-    assert "wordllama is best" in page and "Pareto front" in page
-    assert fields["md"].startswith("# wordllama is best\n")
-    assert json.loads(fields["json"])["best"]["encoder"] == "wordllama"
-    assert "sheet.pdf" in run("choose", str(file), "--out", str(home / "sheet.pdf"), code=2)[-1]
+    assert "wordllama is best" in page
+    assert (home / "sheet.md").read_text("utf-8").startswith("# wordllama is best\n")
+    assert json.loads((home / "sheet.json").read_text("utf-8"))["best"]["encoder"] == "wordllama"
+    assert "sheet.pdf" in theodolite(*command, "--out", str(home / "sheet.pdf"), code=2)[-1]
 
 
 def test_the_verb(home: Path, ready: Workspace) -> None:
     """An object for each encoder, and the sheet last; exit 0 with labels and without."""
-    file = written(home / "topics.csv", topics(40))
-    command = ["choose", str(file), "-e", "wordllama", "-e", "random:16", "--json"]
-    *rows, sheet = objects(run(*command, "--columns", "text=text,label=label"))
-    assert [row["encoder"] for row in rows] == ["wordllama", "random:16"]
+
+    def ran(file: Path, *options: str) -> list[dict[str, Any]]:
+        encoders = ("-e", "wordllama", "-e", "random:16")
+        return objects(theodolite("choose", str(file), *encoders, "--json", *options))
+
+    file, plain = written(home / "topics.csv", topics(40)), home / "plain.txt"
+    *rows, sheet = ran(file, "--columns", "text=text,label=label")
+    assert [row["encoder"] for row in rows] == TWO
     best = {"encoder", "score", "low", "high"}
     form = {"spec", "dim", "dtype", "ms_per_sentence", "bytes_per_vector", "behind"}
     assert (set(sheet["best"]), set(sheet["cheapest"])) == (best, best | form)
-    few = written(home / "few.csv", [(a, "xy"[i % 2]) for i, (a, _) in enumerate(topics(12))])
-    *_, tied = objects(run("choose", str(few), "-e", "random:16", "-e", "random:64", "--json"))
+    tied = ran(written(home / "few.csv", undecided()))[-1]
     assert [set(one) for one in tied["ties"]] == [best]
     assert [set(one) for one in tied["more_examples"]] == [{"a", "b", "n", "power"}]
-    (home / "plain.txt").write_text("\n".join(line for line, _ in topics(10)), encoding="utf-8")
-    *_, nothing = objects(run("choose", str(home / "plain.txt"), "-e", "random:16", "--json"))
+    plain.write_text("\n".join(line for line, _ in topics(10)), encoding="utf-8")
+    nothing = ran(plain)[-1]
     assert [nothing[key] for key in ("best", "ties", "cheapest")] == [None, [], None]
     assert {frozenset(one) for one in nothing["warnings"]} == {frozenset({"code", "message"})}
-    *_, queued = objects(run(*command, "--max-ms", "9", "--queue"))
-    assert ready.store.runs.get(queued["id"])["kind"] == "choose"
 
 
-def test_texts_that_an_encoder_was_trained_on_are_said(ready: Workspace, tmp_path: Path) -> None:
+def test_texts_that_an_encoder_was_trained_on_are_said(ready: Workspace, file: Path) -> None:
     """Its files name a set that is here, and the data are of it."""
     ready.store.encoders.add("wordllama", {"trained_on": ["starter-topics"]})
-    sheet = service.choose(ready, written(tmp_path / "topics.csv", topics(40)), TWO)
-    said = warning(sheet, "leak")
+    said = warning(service.choose(ready, file, TWO), "leak")
     assert "160 of 160" in said and "starter-topics" in said and "wordllama" in said
+
+
+TEXTS = dict(topics(20))
+
+
+def beir(folder: Path, grades: str = "1") -> Path:
+    """Queries, each of whose documents is itself without its first word."""
+    (folder / "qrels").mkdir(parents=True)
+    texts = list(enumerate(TEXTS))
+    for name, rows in (
+        ("corpus", [{"_id": f"d{i}", "text": text.partition(" ")[2]} for i, text in texts]),
+        ("queries", [{"_id": f"q{i}", "text": text} for i, text in texts]),
+    ):
+        lines = [json.dumps(row) + "\n" for row in rows]
+        (folder / f"{name}.jsonl").write_text("".join(lines), encoding="utf-8")
+    judged = [f"q{i}\td{i}\t{grade}\n" for i, _ in texts for grade in grades]
+    (folder / "qrels" / "test.tsv").write_text("".join(judged), encoding="utf-8")
+    return folder
+
+
+def test_a_folder_with_judgements(ready: Workspace, tmp_path: Path) -> None:
+    """Queries are the examples, nDCG is the score."""
+    sheet = service.choose(ready, beir(tmp_path / "found"), TWO)
+    assert (sheet["kind"], sheet["metric"], sheet["n"]) == ("retrieval", "ndcg_at_10", 80)
+    assert sheet["best"]["score"] > 95 and "few_examples" in codes(sheet)
+
+
+@pytest.mark.parametrize(
+    ("head", "same", "other", "kind", "metric"),
+    [
+        ("label", "1", "0", "labelled-pairs", "max_ap"),
+        ("score", "5", "1", "pairs", "spearman"),
+    ],
+)
+def test_marked_pairs(
+    ready: Workspace, tmp_path: Path, head: str, same: str, other: str, kind: str, metric: str
+) -> None:
+    """By average precision or Spearman's correlation; equal pairs with other marks are said."""
+    texts = list(TEXTS)
+    couples = [*pairwise(texts), *zip(texts, texts[30:] + texts[:30], strict=True)]
+    marked = [(a, b, same if TEXTS[a] == TEXTS[b] else other) for a, b in couples]
+    rows = [*marked, (*couples[0], other)]
+    file = written(tmp_path / "marked.csv", rows, ("left", "right", head))
+    sheet = service.choose(ready, file, TWO)
+    assert (sheet["kind"], sheet["metric"], sheet["n"]) == (kind, metric, 160)
+    best = sheet["best"]
+    assert best["encoder"] == "wordllama" and best["low"] < best["score"] < best["high"]
+    assert "duplicates" in codes(sheet)
+
+
+def test_parallel_sentences(ready: Workspace, tmp_path: Path) -> None:
+    """The translation is what is to be found: here the same words in another order.
+
+    Word vectors do not see the order: they are never told apart.
+    """
+    rows = [(text, " ".join(text.split()[::-1])) for text in TEXTS]
+    sheet = service.choose(ready, written(tmp_path / "both.csv", rows, ("en", "de")), TWO)
+    assert (sheet["kind"], sheet["metric"], sheet["n"]) == ("parallel", "f1", 80)
+    assert {"same_answers", "baseline_not_beaten"} <= codes(sheet)
+    assert {(one["n"], one["power"]) for one in sheet["more_examples"]} == {(None, 0.0)}
+    assert "no_labels" not in codes(sheet) and sheet["data"] in service.offered(ready)
+
+
+def test_judgements_that_contradict_each_other(ready: Workspace, tmp_path: Path) -> None:
+    """The same document right and wrong for one query: which line, and nothing is kept."""
+    with pytest.raises(UserError, match="line 2"):
+        service.choose(ready, beir(tmp_path / "odd", "10"), TWO)
+    assert ready.store.uploads.list() == [] and ready.store.runs.list() == []
+
+
+def test_an_endpoint_is_chosen_from_like_any_other(
+    ready: Workspace, server: FakeOpenAI, tmp_path: Path
+) -> None:
+    """What will be sent is said before; each text is sent once, whatever is asked later."""
+    spec = f"api:{server.url}#fake"
+    keep(ready, spec, latency_ms=[20.0], dim=DIM)
+    job = service.job_of(ready, written(tmp_path / "topics.csv", topics(20)), [*TWO, spec])
+    (sent,) = service.sent(ready, job)
+    assert "80 texts" in sent and "2 requests" in sent
+    sheet = service.sheet_of(ready, job)
+    assert sorted(server.texts) == sorted([*TEXTS, "theodolite"])
+    assert sheet["best"]["encoder"] == "wordllama" and "endpoint" in codes(sheet)
+    (row,) = (row for row in sheet["encoders"] if row["encoder"] == spec)
+    assert row["score"] is not None and (row["dim"], row["ms_per_sentence"]) == (DIM, 20.0)
+    server.requests = []
+    service.choose(ready, sheet["data"], [*TWO, spec], max_bytes=64)
+    assert list(service.sent(ready, job)) == server.requests == []
+
+
+def test_settings_that_the_files_of_a_model_deny(ready: Workspace, tmp_path: Path) -> None:
+    """Its prompts, of which none is asked for: said, with the encoder's name."""
+    folder = save_sentence_transformer(tmp_path / "model", prompts={"query": "the cat "})
+    keep(ready, f"dir:{folder}", latency_ms=[5.0])
+    file = written(tmp_path / "topics.csv", topics(10))
+    said = warning(service.choose(ready, file, [*TWO, f"dir:{folder}"]), "settings_contradicted")
+    assert f"dir:{folder}: " in said and "prompts" in said
+
+
+def vanishing(ready: Workspace, server: FakeOpenAI) -> str:
+    """The spec of an endpoint that answers twice."""
+    server.next = [*[saying(lambda _: None)] * 2, *[hang_up] * 40]
+    spec = f"api:{server.url}#fake?batch=30"
+    keep(ready, spec, latency_ms=[20.0], dim=DIM)
+    return spec
+
+
+def test_an_endpoint_vanishes_in_the_middle(
+    ready: Workspace, server: FakeOpenAI, tmp_path: Path
+) -> None:
+    """The others are chosen from; what it gave is kept, and only the rest is sent another time."""
+    spec = vanishing(ready, server)
+    file = written(tmp_path / "topics.csv", topics(20))
+    sheet = service.choose(ready, file, [*TWO, spec])
+    assert sheet["best"]["encoder"] == "wordllama"
+    said = warning(sheet, "encoder_failed")
+    assert spec in said and "30 of 80 texts" in said
+    server.next, server.requests = [], []
+    again = service.choose(ready, file, [*TWO, spec])
+    assert "encoder_failed" not in codes(again) and len(server.texts) == 50
+
+
+def test_without_labels_a_vanished_endpoint_is_said_too(
+    ready: Workspace, server: FakeOpenAI, tmp_path: Path
+) -> None:
+    """It is left out of what is compared, and asked no more."""
+    spec = vanishing(ready, server)
+    file = tmp_path / "plain.txt"
+    file.write_text("\n".join(TEXTS), encoding="utf-8")
+    sheet = service.choose(ready, file, [*TWO, spec])
+    assert codes(sheet) == {"no_labels", "encoder_failed", "endpoint"}
+    assert {row["a"] for row in sheet["agreement"]} == {"wordllama"}
+    server.next.clear()
+    assert codes(service.choose(ready, file, [*TWO, spec])) == {"no_labels", "endpoint"}
+
+
+def test_rare_labels_have_a_ceiling(ready: Workspace, tmp_path: Path) -> None:
+    """Two sentences of a label cannot be ten nearest neighbours of one another."""
+    rows = [(text, f"label {i // 2}") for i, (text, _) in enumerate(topics(10))]
+    sheet = service.choose(ready, written(tmp_path / "rare.csv", rows), TWO)
+    assert (sheet["metric"], sheet["highest"]) == ("precision_at_10", pytest.approx(10.0))

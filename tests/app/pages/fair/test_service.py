@@ -9,10 +9,9 @@ import pytest
 from tests.errors import refused
 from tests.fakes.command_line import objects, theodolite
 from tests.fakes.measured import put, put_trained
-from theodolite.app.pages.fair.points import Grid, Point, few
+from theodolite.app.pages.fair.points import Grid, Point
 from theodolite.app.pages.fair.service import advise
 from theodolite.app.workspace import Workspace
-from theodolite.engine.errors import UserError
 
 BIG, SMALL, BAG = "minilm", "random:64", "wordllama"
 SIX = ("minilm", "wordllama", "random:64", "random:128", "random:256", "random:512")
@@ -44,12 +43,6 @@ def test_an_empty_store_asks_for_what_it_lacks(workspace: Workspace) -> None:
     runs = [run for p in found.points for run in p.missing_runs]
     assert {task for run in runs for task in run.tasks} <= set(found.tasks)
     assert all(run.command.startswith("theodolite evaluate ") for run in runs)
-
-
-def test_sizes_that_are_alike_are_fine(workspace: Workspace) -> None:
-    workspace.store.encoders.add("random:256", {"dim": 256})
-    found, words = point(workspace, "size", BAG, "random:256")
-    assert found.verdict == "fine" and "256 dimensions" in words
 
 
 FULL = ((BIG, 384, 80.0), (BAG, 256, 70.0), (SMALL, 64, 60.0))
@@ -85,8 +78,7 @@ def test_an_order_that_size_made_is_looked_at(
 ) -> None:
     """At 64 dimensions the two large ones change places: by hand, Spearman 0.5."""
     measured_at_64(workspace, big, bag=65.0)
-    spec = f"{BIG} | dims:16,pca,@task"
-    put(workspace.store, spec, "StarterSTS", 30.0, "simcse-2021", dim=16)
+    put(workspace.store, f"{BIG} | dims:16,pca,@task", "StarterSTS", 30.0, "simcse-2021", dim=16)
     found, words = point(workspace, "size")
     assert found.verdict == verdict and all(text in words for text in said)
     (row,) = (row for row in found.exhibits[0].rows if row[1] == BIG)
@@ -164,24 +156,6 @@ def test_similarities_stand_in_columns_of_their_own(workspace: Workspace) -> Non
     assert exhibit.rows[1] == ("STSBenchmark", BAG, 49.0, 50.0, 69.0, 70.0, 76.0, 75.0, 0.9)
 
 
-def test_absent_baselines_are_offered(workspace: Workspace) -> None:
-    """One of each kind."""
-    found, _ = point(workspace, "baselines", BIG)
-    assert (found.verdict, found.add) == ("missing", ("random:256", "wordllama"))
-    assert point(workspace, "baselines", BIG, SMALL)[0].add == ("wordllama",)
-
-
-@pytest.mark.parametrize(("best", "verdict"), [(80.0, "fine"), (65.0, "look")])
-def test_an_encoder_has_to_beat_the_best_baseline(
-    workspace: Workspace, best: float, verdict: str
-) -> None:
-    """Which has 70 here."""
-    for name, score in ((BIG, best), (BAG, 70.0), (SMALL, 60.0)):
-        put(workspace.store, name, "MR", score)
-    found, words = point(workspace, "baselines")
-    assert found.verdict == verdict and f"{abs(best - 70):.2f}" in words
-
-
 @pytest.mark.parametrize(
     ("measured", "chosen", "said"),
     [(5, 5, "over 5 encoders means nothing"), (5, 6, "5 encoders of 6 have all"), (6, 6, "")],
@@ -232,16 +206,39 @@ def test_one_seed_says_nothing_of_the_spread(workspace: Workspace) -> None:
     assert "MR" in run.tasks and "StarterSTS" not in run.tasks
 
 
-@pytest.mark.parametrize(("other", "verdict"), [(80.4, "look"), (90.0, "fine")])
-def test_spreads_over_seeds_that_meet_are_looked_at(
-    workspace: Workspace, other: float, verdict: str
+def seeds(other: float) -> list[tuple[str, float, dict[str, int]]]:
+    """One moves from 80 to 80.5, another from a start of its own."""
+    starts = ((BIG, 80.0), (BAG, other))
+    return [(name, start + n / 4, {"seed": n}) for n in range(3) for name, start in starts]
+
+
+@pytest.mark.parametrize(
+    ("results", "key", "encoders", "verdict", "said"),
+    [
+        ([], "size", (BAG, "random:256"), "fine", "256 dimensions"),
+        ([(BIG, 80.0, {}), (BAG, 70.0, {}), (SMALL, 60.0, {})], "baselines", (), "fine", "10.00"),
+        ([(BIG, 65.0, {}), (BAG, 70.0, {}), (SMALL, 60.0, {})], "baselines", (), "look", "5.00"),
+        (seeds(80.4), "seeds", (BIG, BAG), "look", "3 seeds a score varies by up to 0.50"),
+        (seeds(90.0), "seeds", (BIG, BAG), "fine", "3 seeds a score varies by up to 0.50"),
+    ],
+    ids=["alike in size", "better", "worse than a baseline", "spreads that meet", "far above"],
+)
+def test_verdicts(
+    workspace: Workspace, results: Any, key: str, encoders: tuple[str, ...], verdict: str, said: str
 ) -> None:
-    """One moves from 80 to 80.5; the other starts at 80.4, or far above."""
-    for seed in range(3):
-        for name, score in ((BIG, 80.0), (BAG, other)):
-            put(workspace.store, name, "MR", score + seed / 4, seed=seed)
-    found, words = point(workspace, "seeds", BIG, BAG)
-    assert found.verdict == verdict and "With 3 seeds a score varies by up to 0.50" in words
+    """An encoder has to beat the best baseline, and another one by more than a seed moves it."""
+    workspace.store.encoders.add("random:256", {"dim": 256})
+    for name, score, more in results:
+        put(workspace.store, name, "MR", score, **more)
+    found, words = point(workspace, key, *encoders)
+    assert found.verdict == verdict and said in words
+
+
+def test_absent_baselines_are_offered(workspace: Workspace) -> None:
+    """One of each kind."""
+    found, _ = point(workspace, "baselines", BIG)
+    assert (found.verdict, found.add) == ("missing", ("random:256", "wordllama"))
+    assert point(workspace, "baselines", BIG, SMALL)[0].add == ("wordllama",)
 
 
 def test_chosen_tasks_are_all_the_advice_is_about(workspace: Workspace) -> None:
@@ -249,8 +246,6 @@ def test_chosen_tasks_are_all_the_advice_is_about(workspace: Workspace) -> None:
         put_trained(workspace.store, BIG, task, 80.0, 79.0)
     found, _ = point(workspace, "normalisation", BIG, BAG, tasks="SUBJ")
     assert {row[0] for row in found.exhibits[0].rows} == {"SUBJ"}
-    with pytest.raises(UserError, match="SUBJEKT"):
-        advise(workspace, tasks="SUBJEKT")
 
 
 def test_the_command_prints_a_point_a_line(workspace: Workspace) -> None:
@@ -265,15 +260,11 @@ def test_the_command_prints_a_point_a_line(workspace: Workspace) -> None:
 def test_bad_input(workspace: Workspace) -> None:
     with refused("unknown", "svd"):
         advise(workspace, projection="svd")
+    with refused("unknown", "SUBJEKT"):
+        advise(workspace, tasks="SUBJEKT")
     with refused("too-large", 33):
         advise(workspace, [f"random:{n}" for n in range(2, 35)])
     for name in (BIG, SMALL, BAG):
         workspace.store.encoders.remove(name)
     with refused("missing"):
         advise(workspace)
-
-
-def test_a_long_list_stays_short() -> None:
-    """Three names, and how many more."""
-    assert few("abcdefg") == "a, b, c and 4 more"
-    assert [few(text) for text in ("abc", "a", "")] == ["a, b and c", "a", ""]

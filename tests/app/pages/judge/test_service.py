@@ -1,8 +1,11 @@
-"""Sessions of judging, played by a script."""
+"""Sessions of judging, played by a script; and a model as a second judge: consent, its marks."""
 
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,16 +13,18 @@ from typing import Any
 import pytest
 
 from tests.errors import refused
-from tests.fakes.command_line import objects
-from tests.fakes.command_line import theodolite as run_verb
-from tests.fakes.openai import FakeOpenAI, hang_up, saying
+from tests.fakes.command_line import objects, theodolite
+from tests.fakes.openai import FakeOpenAI, cut, grade, half, hang_up, held, talking
+from tests.fakes.openai import status as answers_with
+from tests.fakes.uploads import collection
 from tests.fakes.workers import do_units, work_off
+from theodolite.app import endpoints
 from theodolite.app.jobs.submit import queue
-from theodolite.app.pages.judge import report, service
+from theodolite.app.pages.encoders import service as encoders
+from theodolite.app.pages.judge import report, second, service
 from theodolite.app.pages.judge.job import JudgeJob, preparing
 from theodolite.app.pages.judge.service import JudgeSpec, Question
 from theodolite.app.workspace import Workspace
-from theodolite.engine.errors import UserError
 from theodolite.engine.evaluate import evaluate
 
 STARTER, PAIR = "starter-topics", ("wordllama", "random:256")
@@ -66,27 +71,32 @@ def test_undo_asks_the_same_again(workspace: Workspace, session: str) -> None:
     second = service.mark(workspace, session, "relevant")
     assert first and second and first != second
     assert service.undo(workspace, session) == first
-    assert service.mark(workspace, session, "not") == second
+    for answer in ("not", "relevant"):  # a page tells which it marks: a second press is no mark
+        assert service.mark(workspace, session, answer, position=0) == second
     assert service.opened(workspace, session).marks == {0: {"me": 0.0}}
     service.undo(workspace, session)
     with refused("missing"):
         service.undo(workspace, session)
 
 
-def test_a_second_press_marks_nothing_else(workspace: Workspace, session: str) -> None:
-    """A page tells which question it marks: what was marked before stays as it is."""
-    assert service.question(workspace, session)
-    for answer in ("relevant", "not"):
-        service.mark(workspace, session, answer, position=0)
-    assert service.opened(workspace, session).marks == {0: {"me": 1.0}}
-
-
 def test_a_session_goes_on_where_it_was(workspace: Workspace, session: str) -> None:
-    """Another process, or the same after a kill, shows the same question."""
+    """Another process, or the same after a kill, shows the same question; visitors only look."""
     service.play(workspace, session, by_label(workspace), judge="me", most=5)
     other = Workspace(workspace.store.folder)
     assert service.question(other, session) == service.question(workspace, session)
     assert status(other, session) == status(workspace, session)
+    other.read_only = True
+    for attempt in (
+        lambda: service.mark(other, session, "not"),
+        lambda: service.undo(other, session),
+        lambda: service.question(other, session),
+        lambda: service.settle(other, session, 0, "not"),
+        lambda: service.remove(other, session),
+        lambda: service.begin(other, service.spec(STARTER, PAIR)),
+    ):
+        with refused("denied"):
+            attempt()
+    assert status(other, session)["marks"] == 5
     other.close()
 
 
@@ -112,11 +122,14 @@ def test_several_judges(workspace: Workspace, session: str) -> None:
 
 
 def test_a_judge_who_always_says_yes(workspace: Workspace) -> None:
-    """Is told so, and separates nothing: both return as many documents."""
-    session = service.begin(workspace, service.spec(STARTER, PAIR, draw=8))
-    made = service.play(workspace, session, lambda asked: "relevant")
-    found = status(workspace, session)
-    assert found["pairs"][0]["verdict"] == "alike"
+    """Separates nothing: both return as many documents, at most all; and is told so, of many."""
+    three = lines(workspace, "three", ["A boat.", "The sea.", "A house."])
+    few = service.spec(three, PAIR, queries=["boat by the sea"], k=50)
+    for wanted in (few, service.spec(STARTER, PAIR, draw=8)):
+        session = service.begin(workspace, wanted)
+        made = service.play(workspace, session, lambda asked: "relevant")
+        found = status(workspace, session)
+        assert found["enough"] and found["pairs"][0]["verdict"] == "alike"
     assert [str(made) in text for text in found["warnings"]] == [True]
 
 
@@ -197,49 +210,18 @@ def test_bad_input(workspace: Workspace, session: str, tmp_path: Path) -> None:
             service.mark(workspace, session, answer, **more)
     with refused("no-result"):
         report.write(service.opened(workspace, session), tmp_path)
-    two = lines(workspace, "two", ["A boat.", "The sea."])
     for plan in (
         JudgeSpec(STARTER, ("random:256", "random:256 | normalise"), draw=5),
-        service.spec(two, PAIR),
+        service.spec(lines(workspace, "two", ["A boat.", "The sea."]), PAIR),
         service.spec(lines(workspace, "one", ["a"]), PAIR),
     ):
         with refused("too-few"):
             service.begin(workspace, plan)
 
 
-def test_fewer_documents_than_are_asked_for(workspace: Workspace) -> None:
-    """Lists are as long as the collection."""
-    three = lines(workspace, "three", ["A boat.", "The sea.", "A house."])
-    session = service.begin(workspace, service.spec(three, PAIR, queries=["boat by the sea"], k=50))
-    service.play(workspace, session, lambda asked: "relevant")
-    assert service.opened(workspace, session).enough
-
-
 def lines(workspace: Workspace, name: str, texts: Sequence[str]) -> str:
     """A collection of one's own."""
-    mapping = {"kind": "sentences", "columns": {"text": "text"}, "header": True}
-    content = "\n".join(["text", *texts]).encode()
-    workspace.store.uploads.add(name, "sentences", content, mapping=mapping, filename="own.csv")
-    return f"upload:{name}"
-
-
-def test_an_endpoint_vanishes_while_it_is_asked(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The run says so, and goes on from there when it is tried again: nothing is sent twice."""
-    monkeypatch.setattr("theodolite.engine.endpoints.FIRST_WAIT", 0.0)
-    with FakeOpenAI() as server:
-        usual = saying(lambda _: None)
-        server.next = [usual, usual, *[hang_up] * 40]
-        encoders = ("random:64", f"api:{server.url}#fake?batch=20")
-        own = lines(workspace, "fifty", [f"{'word ' * i}{i}" for i in range(50)])
-        job = JudgeJob.of(service.spec(own, encoders, queries=["word 7", "word 3"]))
-        run = work_off(workspace, queue(workspace, job))
-        assert run["state"] == "failed" and "20 of 50 texts came before" in str(run["error"])
-        server.next, server.requests = [], []
-        assert work_off(workspace, queue(workspace, job))["state"] == "done"
-        assert len(server.texts) == 30 + 2
-    assert service.question(workspace, job.session)
+    return collection(workspace, workspace.store.folder.parent, name, list(texts))
 
 
 def test_queries_of_ones_own(home: Path) -> None:
@@ -247,25 +229,22 @@ def test_queries_of_ones_own(home: Path) -> None:
     file = home / "mine.txt"
     start = ["judge", "start", STARTER, "-e", PAIR[0], "-e", PAIR[1], "--json", "--queries"]
     file.write_text("a boat at sea\n\n  a loaf of bread \n", encoding="utf-8")
-    (begun,) = objects(run_verb(*start, str(file)))
-    (output,) = objects(run_verb("judge", "next", begun["id"], "--json"))
+    (begun,) = objects(theodolite(*start, str(file)))
+    (output,) = objects(theodolite("judge", "next", begun["id"], "--json"))
     assert output["query"] in ("a boat at sea", "a loaf of bread")
-    (run,) = objects(run_verb("jobs", "list", "--json"))
-    assert (run["kind"], run["state"]) == ("judge", "done")
     file.write_text("\n \n", encoding="utf-8")
     for given in (file, home / "none.txt"):
-        assert given.name in run_verb(*start, str(given), code=2)[-1]
+        assert given.name in theodolite(*start, str(given), code=2)[-1]
 
 
 def test_a_session_is_begun_by_a_run(workspace: Workspace) -> None:
     """By a worker or here, once: a unit that is done again leaves the same session."""
     job = JudgeJob.of(service.spec(STARTER, PAIR, draw=8), "mine")
     assert preparing(workspace, job.session) is None and not job.is_stored(workspace)
-    run = queue(workspace, JudgeJob.from_spec(json.loads(json.dumps(job.to_spec()))))
+    run = queue(workspace, job)
     assert preparing(workspace, job.session) == workspace.store.runs.get(run)
     assert work_off(workspace, run)["state"] == "done"
-    question = service.question(workspace, job.session)
-    shares: list[float] = []
+    question, shares = service.question(workspace, job.session), []
     do_units(workspace, job, shares.append)
     assert service.question(workspace, job.session) == question and shares == sorted(shares)
     assert [row["title"] for row in workspace.store.judgements.list()] == ["mine"]
@@ -275,33 +254,14 @@ def test_a_session_is_begun_by_a_run(workspace: Workspace) -> None:
         queue(workspace, JudgeJob.of(JudgeSpec("starter-topics", PAIR, draw=0)))
 
 
-def test_visitors_do_not_mark(workspace: Workspace, session: str) -> None:
-    """They change nothing, and see what there is."""
-    service.mark(workspace, session, "not")
-    visitor = Workspace(workspace.store.folder, read_only=True)
-    for tried in (
-        lambda: service.mark(visitor, session, "not"),
-        lambda: service.undo(visitor, session),
-        lambda: service.question(visitor, session),
-        lambda: service.settle(visitor, session, 0, "not"),
-        lambda: service.remove(visitor, session),
-        lambda: service.begin(visitor, service.spec(STARTER, PAIR)),
-    ):
-        with pytest.raises(UserError, match="Visitors"):
-            tried()
-    assert status(visitor, session)["marks"] == 1
-    visitor.close()
-
-
 def test_the_verbs_play_a_session(home: Path, starter: Workspace) -> None:
     """A script begins, judges line by line, and takes the data set home."""
     answer = by_label(starter)
 
     def ran(*words: str, given: str = "") -> list[dict[str, Any]]:
-        return objects(run_verb("judge", *words, "--json", given=given))
+        return objects(theodolite("judge", *words, "--json", given=given))
 
-    (begun,) = ran("start", STARTER, "-e", PAIR[0], "-e", PAIR[1], "--draw", "30")
-    session = begun["id"]
+    session = ran("start", STARTER, "-e", PAIR[0], "-e", PAIR[1], "--draw", "30")[0]["id"]
     for _ in range(3):
         (row,) = ran("next", session)
         judgement = answer(Question(0, row["query"], tuple(map(tuple, row["texts"]))))
@@ -309,9 +269,265 @@ def test_the_verbs_play_a_session(home: Path, starter: Workspace) -> None:
     *asked_too, output = ran("play", session, given="relevant\nn\nu\nnot\n")
     assert [row["position"] for row in asked_too] == [3, 4, 5, 4, 5] and output["marks"] == 5
     assert ran("status", session) == [output] and len(ran("list")) == 1
-    *_, kept = ran("export", session, str(home / "out"), "--as", "mine")
+    kept = ran("export", session, str(home / "out"), "--as", "mine")[-1]
     assert kept == {"dataset": "upload:mine"}
     assert ran("unjudged", session, "-e", "random:64")[0]["returned"]
     ran("settle", session, "0", "not")
     ran("remove", session)
-    assert session in run_verb("judge", "next", session, code=2)[-1]
+    assert session in theodolite("judge", "next", session, code=2)[-1]
+
+
+AWAY = "api:https://api.invalid/v1#m"
+
+
+@pytest.fixture
+def server(server: FakeOpenAI, workspace: Workspace) -> FakeOpenAI:
+    """A model that finds relevant what has the query's label."""
+    data: Any = workspace.catalog.load(STARTER)
+    labels = dict(zip(data.sentences, data.labels, strict=True))
+    server.judge = lambda query, document: grade(3 * (labels[query] == labels[document]))
+    return server
+
+
+def begun(workspace: Workspace, server: FakeOpenAI, draw: int = 6, **more: Any) -> str:
+    """A session with that model."""
+    wanted = service.spec(STARTER, PAIR, draw=draw, second=f"api:{server.url}#fake", **more)
+    return service.begin(workspace, wanted)
+
+
+@pytest.fixture
+def seconded(workspace: Workspace, server: FakeOpenAI) -> str:
+    """A small one with that model."""
+    return begun(workspace, server)
+
+
+def outcome(workspace: Workspace, session: str) -> Exception | None:
+    """How its job ends here."""
+    (found,) = do_units(workspace, second.job_of(service.opened(workspace, session)))
+    return found.failure
+
+
+def progress(workspace: Workspace, session: str) -> Any:
+    return second.status(service.opened(workspace, session))
+
+
+def marked(workspace: Workspace, session: str) -> Any:
+    """The status after its job."""
+    assert outcome(workspace, session) is None
+    return progress(workspace, session)
+
+
+def test_it_marks_the_pool_once(workspace: Workspace, server: FakeOpenAI, seconded: str) -> None:
+    """Every document with its query, those that count most first; another asks the rest."""
+    found = service.opened(workspace, seconded)
+    pool = found.pool
+    assert second.sending(found).texts == len(pool.keys) and server.requests == []
+    assert work_off(workspace, second.ask(workspace, seconded))["state"] == "done"
+    now = progress(workspace, seconded)
+    assert (now["marked"], now["unmarked"], now["left"]) == (len(pool.keys), 0, 0)
+    assert sorted(server.judged) == sorted(
+        (pool.queries[query], pool.documents[document]) for query, document in pool.keys
+    )
+    assert second.ask(workspace, seconded) == ""
+    other = begun(workspace, server, k=6)
+    found = service.opened(workspace, other)
+    assert second.sending(found).texts < len(found.pool.keys)
+    marked(workspace, other)
+    assert len(server.judged) == len(set(server.judged))
+
+
+def test_a_good_one_narrows_the_interval(workspace: Workspace, server: FakeOpenAI) -> None:
+    """Fewer marks are enough; both intervals are told, and how far it agrees with the person."""
+    plain = service.begin(workspace, service.spec(STARTER, PAIR, draw=25))
+    session = begun(workspace, server, 25)
+    marked(workspace, session)
+    right = by_label(workspace)
+    assert service.play(workspace, session, right) < 0.9 * service.play(workspace, plain, right)
+    now = status(workspace, session)
+    (pair,), agreed = now["pairs"], now["second"]["agreement"]
+    alone = pair["without_second"]
+    assert pair["verdict"] == PAIR[0]
+    assert pair["high"] - pair["low"] < alone["high"] - alone["low"]
+    assert (agreed["documents"], agreed["share"], agreed["kappa"]) == (now["marks"], 1.0, 1.0)
+
+
+def test_marks_that_come_meanwhile_count_from_then_on(
+    workspace: Workspace, server: FakeOpenAI
+) -> None:
+    """What was drawn before is read as it was: no mark changes an observation of the past."""
+    session = begun(workspace, server, 10)
+    service.play(workspace, session, by_label(workspace), most=5)
+    before = service.opened(workspace, session).estimates[0].path
+    marked(workspace, session)
+    now = service.opened(workspace, session)
+    assert now.estimates[0].path == pytest.approx(before) and now.draws[5].seen == 0
+    service.play(workspace, session, by_label(workspace), most=5)
+    after = service.opened(workspace, session).draws
+    assert after[0].seen == 0 < after[6].seen
+
+
+@pytest.mark.parametrize(
+    "trouble",
+    [
+        answers_with(429, Retry_After="0"),
+        answers_with(500),
+        half,
+        cut,
+        hang_up,
+        talking("maybe"),
+        talking(None),
+    ],
+    ids=["429", "500", "half", "cut", "hung up", "nonsense", "nothing"],
+)
+def test_what_passes_leaves_no_trace(
+    workspace: Workspace, server: FakeOpenAI, seconded: str, trouble: Any
+) -> None:
+    """It is asked again, and every document gets its mark."""
+    server.next = [trouble]
+    now = marked(workspace, seconded)
+    assert (now["unmarked"], now["left"], len(server.requests)) == (0, 0, now["marked"] + 1)
+
+
+def test_what_cannot_be_read_counts_as_unmarked(
+    workspace: Workspace, server: FakeOpenAI, seconded: str
+) -> None:
+    """After one more try, and is not asked a third time."""
+    pool = service.opened(workspace, seconded).pool
+    documents = [pool.documents[document] for _, document in pool.keys]
+    strange, usual = documents[0], server.judge
+    server.judge = lambda query, text: "well ..." if text == strange else usual(query, text)
+    times = documents.count(strange)
+    assert marked(workspace, seconded)["unmarked"] == times < len(documents)
+    assert [document for _, document in server.judged].count(strange) == 2 * times
+    assert second.left(service.opened(workspace, seconded)) == []
+    service.play(workspace, seconded, by_label(workspace))
+    assert status(workspace, seconded)["second"]["unmarked"] == times
+
+
+def test_one_that_refuses_all_fails_at_once(
+    workspace: Workspace, server: FakeOpenAI, seconded: str
+) -> None:
+    """With the server's words, after a few; one that refuses some has those unmarked."""
+    server.next = [answers_with(400, "no such parameter")] * 500
+    assert "no such parameter" in str(outcome(workspace, seconded))
+    assert len(server.requests) <= second.MAX_REFUSED + 2 * second.AT_ONCE
+    server.next = [answers_with(400, "too long")]
+    now = marked(workspace, seconded)
+    assert (now["unmarked"], now["left"]) == (1, 0)
+
+
+def after(count: int, server: FakeOpenAI, happen: Callable[[], Any]) -> None:
+    """Let something happen at a request, which is answered as usual."""
+    usual, numbers = server.judge, iter(range(1000))
+
+    def judge(query: str, document: str) -> str:
+        if next(numbers) == count:
+            happen()
+        return usual(query, document)
+
+    server.judge = judge
+
+
+def check_it_goes_on(workspace: Workspace, server: FakeOpenAI, session: str) -> None:
+    """What was answered is kept, and only the rest is asked."""
+    keys = len(service.opened(workspace, session).pool.keys)
+    before = progress(workspace, session)["marked"]
+    assert 0 < before < keys
+    server.next, server.requests = [], []
+    assert marked(workspace, session)["marked"] == keys
+    assert len(server.requests) == keys - before
+
+
+def test_an_endpoint_that_vanishes_keeps_what_it_said(
+    workspace: Workspace, server: FakeOpenAI, seconded: str
+) -> None:
+    """The run fails with a reason."""
+    after(7, server, lambda: setattr(server, "next", [answers_with(404, "gone")] * 500))
+    assert "gone" in str(outcome(workspace, seconded))
+    check_it_goes_on(workspace, server, seconded)
+
+
+def test_a_kill_loses_no_answer(workspace: Workspace, server: FakeOpenAI, seconded: str) -> None:
+    """Killed while the server is slow."""
+    begins = [threading.Event() for _ in range(second.AT_ONCE)]
+    over = threading.Event()
+    after(8, server, lambda: setattr(server, "next", [held(over, begun) for begun in begins]))
+    code = (
+        "import sys; from pathlib import Path; from theodolite.app.workspace import Workspace\n"
+        "from theodolite.app.pages.judge import second, service\n"
+        "from tests.fakes.workers import do_units\n"
+        "here = Workspace(Path(sys.argv[1]))\n"
+        "do_units(here, second.job_of(service.opened(here, sys.argv[2])))"
+    )
+    line = [sys.executable, "-c", code, str(workspace.store.folder), seconded]
+    with subprocess.Popen(line, cwd=Path(__file__).parents[4]) as process:
+        assert all(begun.wait(60) for begun in begins)
+        process.kill()
+    over.set()
+    check_it_goes_on(workspace, server, seconded)
+
+
+def test_nothing_leaves_unasked(workspace: Workspace) -> None:
+    """Not before it is allowed; what is allowed holds as long as a session names it."""
+    wanted = service.spec(STARTER, PAIR, draw=4, second=AWAY)
+    with refused("denied", "api.invalid", "--send-texts"):
+        service.begin(workspace, wanted)
+    assert workspace.store.judgements.list() == []
+    words, host = second.at_most(workspace, AWAY, wanted)
+    assert "40 documents" in words and host == "api.invalid"
+    second.consent(workspace, AWAY, send_texts=True)
+    session = service.begin(workspace, wanted)
+    assert second.at_most(workspace, AWAY, wanted)[1] == ""
+    encoders.ensure_listed(workspace, ["random:16"])
+    encoders.remove(workspace, "random:16")
+    assert endpoints.allowed(workspace.store) == ["https://api.invalid/v1"]
+    service.remove(workspace, session)
+    assert endpoints.allowed(workspace.store) == []
+
+
+def test_visitors_have_nothing_sent(
+    workspace: Workspace, server: FakeOpenAI, seconded: str
+) -> None:
+    """Not even to this machine."""
+    with refused("denied"):
+        second.ask(Workspace(workspace.store.folder, read_only=True), seconded)
+    assert server.requests == []
+
+
+def test_its_marks_are_never_the_persons(
+    workspace: Workspace, server: FakeOpenAI, seconded: str, tmp_path: Path
+) -> None:
+    """Qrels and the data set hold what the person marked; the model has a file of its own."""
+    marked(workspace, seconded)
+    made = service.play(workspace, seconded, lambda asked: "not", most=9)
+    found = service.opened(workspace, seconded)
+    report.write(found, tmp_path)
+    qrels = (tmp_path / report.QRELS).read_text().splitlines()
+    assert len(qrels) == made and all(row.endswith(" 0") for row in qrels)
+    (file,) = report.write_second(found, tmp_path)
+    rows = [json.loads(row) for row in file.read_text().splitlines()]
+    assert len(rows) == len(found.pool.keys) and {row["grade"] for row in rows} == {0, 3}
+    assert {row["judge"] for row in rows} == {found.spec.second}
+    data: Any = workspace.catalog.load(report.keep(workspace, seconded, "mine"))
+    assert sum(map(len, data.judgements["test"].values())) == made
+
+
+def test_the_verbs_of_a_second_judge(home: Path, workspace: Workspace, server: FakeOpenAI) -> None:
+    """Begun with it, marked from here, told with and without it, and exported apart."""
+
+    def ran(*words: str) -> list[dict[str, Any]]:
+        return objects(theodolite("judge", *words, "--json"))
+
+    start = ["start", STARTER, "-e", PAIR[0], "-e", PAIR[1], "--draw", "5"]
+    session = ran(*start, "--second", f"api:{server.url}#fake")[0]["id"]
+    (run,) = workspace.store.runs.list(kinds=["second-judge"])
+    assert (run["state"], run["spec"]["session"], server.requests) == ("queued", session, [])
+    (result,) = ran("second", session)
+    assert (result["marked"], result["left"]) == (len(server.requests), 0)
+    ran("mark", session, "relevant")
+    (now,) = ran("status", session)
+    assert now["second"]["agreement"]["documents"] == 1 and "without_second" in now["pairs"][0]
+    assert ran("export", session, str(home / "out"))[-1]["file"].endswith(report.SECOND)
+    assert "api.invalid" in theodolite("judge", *start, "--second", AWAY, code=2)[-1]
+    with refused("missing"):
+        second.ask(workspace, ran(*start)[0]["id"])

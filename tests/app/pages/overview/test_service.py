@@ -1,26 +1,82 @@
-"""Results whose per-example values are gone or damaged: shown as such, evaluated again, no more."""
+"""The overview's sentence, its means, and results whose per-example values are gone or damaged."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.fakes.command_line import theodolite
+from tests.fakes.measured import put
 from tests.fakes.results import invent
 from tests.fakes.workers import work_off
-from theodolite.app.pages.compare import board as compare_board
+from theodolite.app.components.heatmap import Cell, HeatmapColumn, HeatmapRow
 from theodolite.app.pages.compare import service as comparison
-from theodolite.app.pages.compare import table as compare_table
 from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.pages.evaluate import results
+from theodolite.app.pages.evaluate.job import queue_evaluation
 from theodolite.app.pages.evaluate.service import repair
-from theodolite.app.pages.geometry import densities, distributions
+from theodolite.app.pages.geometry import densities
 from theodolite.app.pages.overview import service, views
 from theodolite.app.workspace import Workspace
+
+TASKS = [HeatmapColumn("A", "A"), HeatmapColumn("B", "B")]
+MEAN = "average:sts"
+
+
+def row(name: str, *scores: float | None, published: bool = False) -> HeatmapRow:
+    """Scores on the first tasks; a missing one is waiting."""
+    cells = {
+        column.key: Cell(score) if score is not None else Cell(state="waiting")
+        for column, score in zip(TASKS, scores, strict=False)
+    }
+    return HeatmapRow(name, cells | {MEAN: Cell(99.0)}, published=published)
+
+
+PAPER = row("paper", 90, 90, published=True)
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        ([row("first", 2, 2), row("second", 1, 1), PAPER], "first has * on all 2 tasks"),
+        ([row("a", 2, 1), row("b", 1, 2)], "a and b each have * on 1 of 2 tasks"),
+        ([row("both", 2), row("all", 2)], "both and all each have * on 1 task"),
+        ([row("a", 2, 2), row("b", 1, None)], "3 of 4 scores computed"),
+        ([row("a", 2), row("b", None)], "1 of 2 scores computed"),
+        ([row("more", 1, 99), row("better", 2)], "better has * on 1 task, the one that they share"),
+        (
+            [row("whole", 60, 60), row("second", 50, 50), row("one", 99)],
+            "whole has * on all 2 tasks",
+        ),
+        ([], ""),
+        ([row("alone", 1, 1)], ""),
+        ([row(name, 1, 1) for name in "abcd"], ""),
+    ],
+)
+def test_who_has_the_highest_scores(rows: list[HeatmapRow], expected: str) -> None:
+    """Published rows and means do not count, nor a task that one alone has; a draw names both.
+
+    Nobody is first alone or among four; while some wait, it counts.
+    """
+    said = views.headline([*TASKS, HeatmapColumn(MEAN, "Mean", kind="average")], rows)
+    assert expected.replace("*", "the highest score") in said
+    assert bool(said) is bool(expected)
+
+
+def test_a_mean_is_over_what_all_that_have_one_share(workspace: Workspace) -> None:
+    """The one that lacks a task has none, nor has one that is still being evaluated."""
+    for name in ("random:8", "random:16", "random:32", "random:64"):
+        workspace.store.encoders.add(name)
+        for task in ("STS12", "STS13", "STS14")[: 1 if name == "random:32" else 3]:
+            put(workspace.store, name, task, 50.0, "simcse-2021")
+    queue_evaluation(workspace, ["random:64"], ["STS15"])
+    rows = [row for row in views.table(workspace)[1] if not row.published]
+    means = {row.name: row.cells[MEAN].over for row in rows if MEAN in row.cells}
+    assert means == dict.fromkeys(("random:8", "random:16"), "STS12,STS13,STS14")
+
 
 A, B, C = "random:16", "random:24", "random:32"
 TASK, OTHER = "StarterSTS", "StarterTopics"
@@ -32,7 +88,7 @@ def torn(file: Path) -> None:
 
 
 @pytest.fixture(params=[Path.unlink, torn])
-def harm(request: pytest.FixtureRequest) -> Callable[[Path], None]:
+def harm(request: pytest.FixtureRequest) -> Any:
     """Each way in which a file is lost."""
     return request.param
 
@@ -68,8 +124,6 @@ def test_a_comparison_stands_without_it(
     assert "store check --repair" in report.warnings[0]
     rows = [(row["encoder"], row["task"]) for row in report.rows() if row.get("unreadable")]
     assert rows == [(lost, TASK)]
-    for table in (compare_table.table, compare_board.table):
-        assert "unreadable" in table(report, [], {})
 
 
 def test_the_overview_stands_without_it(evaluated: Workspace) -> None:
@@ -89,9 +143,6 @@ def test_distributions_stand_without_it(evaluated: Workspace, harm) -> None:
     harm(file_of(evaluated, B))
     found = densities.distributions(evaluated, [A, B], TASK)
     assert set(found) == {A} and densities.unreadable(evaluated, [A, B], TASK, found) == [B]
-    shown = distributions._shown(evaluated, [A, B], TASK)
-    assert "cannot be read" in shown["missing"] and shown["picture"]
-    assert shown["measure"]["value"] == f"Measure 1 encoder on {TASK}"
 
 
 def test_it_is_queued_again_and_evaluated(evaluated: Workspace, harm: Any) -> None:
@@ -122,7 +173,6 @@ def test_one_that_cannot_be_measured_again_keeps_its_scores(workspace: Workspace
 def test_the_command_repairs(evaluated: Workspace) -> None:
     """It exits with 1, as something was found."""
     torn(file_of(evaluated, B))
-    given = ["store", "check", "--repair", "--store", str(evaluated.store.folder)]
+    given = ("store", "check", "--repair", "--store", str(evaluated.store.folder))
     output = theodolite(*given, code=1)[-1]
-    (run,) = evaluated.store.runs.list()
-    assert run["id"] in output
+    assert evaluated.store.runs.list()[0]["id"] in output

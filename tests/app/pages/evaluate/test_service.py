@@ -1,4 +1,4 @@
-"""Estimates for encoders at hand: what is stored costs nothing, what is new is counted."""
+"""What an evaluation would cost, the groups of tasks, and the protocols that the plan names."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from typing import Any
 
 import pytest
 
+from tests.engine.tasks.test_registry import mteb_folder
 from tests.fakes import folder
+from theodolite.app.pages.evaluate import suites
 from theodolite.app.pages.evaluate.costs import Estimate, estimates, rough_size, roughly
 from theodolite.app.pages.evaluate.job import EvaluateJob
 from theodolite.app.pages.evaluate.service import evaluate
-from theodolite.app.pages.evaluate.views import estimates as table
 from theodolite.app.workspace import Workspace
+from theodolite.engine.tasks import MTEB_HERE
 
 A = "random:256"
 
@@ -38,9 +40,8 @@ def test_disk_is_what_the_store_grows_by(workspace: Workspace) -> None:
     assert found.new == len({sentence for sentences in sets for sentence in sentences})
     rows = evaluate(workspace, EvaluateJob((A,), tuple(tasks)))
     assert [row["error"] for row in rows] == [None, None]
-    files = (workspace.store.folder / "vectors").rglob("*")  # locks aside
-    sizes = [file.stat().st_size for file in files if file.suffix in (".f32", ".keys")]
-    assert sum(sizes) == found.disk
+    files = (workspace.store.folder / "vectors").rglob("*.[fk]*")  # locks aside
+    assert sum(file.stat().st_size for file in files) == found.disk
 
 
 def test_what_is_there_costs_nothing(workspace: Workspace) -> None:
@@ -56,7 +57,6 @@ def test_an_encoder_that_cannot_be_loaded_is_said(workspace: Workspace, tmp_path
     """The others are estimated all the same."""
     bad, good = made(workspace, [f"dir:{tmp_path / 'nothing'}", A], ["StarterSTS"])
     assert bad.error and (good.error, good.results) == (None, 1)
-    assert "random:256" in table([bad, good])
 
 
 def test_numbers_are_rounded_as_guesses() -> None:
@@ -75,3 +75,19 @@ def test_numbers_are_rounded_as_guesses() -> None:
     }
     assert {seconds: roughly(seconds) for seconds in rounded} == rounded
     assert rough_size(123_456_789) == "120 MB"
+
+
+@pytest.fixture
+def retrieving(tmp_path: Path) -> Workspace:
+    """A store over a folder with a set for retrieval and one to classify."""
+    return Workspace(tmp_path / "store", mteb_folder(tmp_path / "data"))
+
+
+def test_tasks_stand_in_the_group_of_their_type(retrieving: Workspace) -> None:
+    """And those of MTEB's types make up a suite; each is scored by the kind of its data."""
+    here, job = suites.groups(retrieving), EvaluateJob.of(retrieving, ["random:8"], "mine")
+    assert (here["retrieval"], here["few_shot"]) == (["mine"], ["banking77/few-shot"])
+    assert suites.members(MTEB_HERE, here) == ["banking77/few-shot", "mine"]
+    assert suites.matching(here, ["mine", "banking77/few-shot"], "") == MTEB_HERE
+    assert job.protocol_of("mine", retrieving.catalog).name == "mteb-v2"
+    assert job.keys(retrieving.catalog) == [("random:8", "mine", 42)]
