@@ -1,10 +1,13 @@
-"""What decoders say of a sentence, a way, an expression and a place of a map."""
+"""Decoding: a sentence, a way, an expression, a place of a map; and for many who ask at once."""
 
 from __future__ import annotations
 
-import inspect
 import json
-from dataclasses import astuple
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,14 +17,19 @@ from scipy.spatial.distance import cosine as cosine_distance
 from tests.errors import refused
 from tests.fakes.decoders import known_sentences
 from theodolite.app import decoders
-from theodolite.app.pages.decode import analogies, command, form, views
+from theodolite.app.batches import Waiting
+from theodolite.app.pages.decode import analogies, answering
 from theodolite.app.pages.decode import service as decode
 from theodolite.app.pages.decode.service import DecodeOptions, NoDecoder
 from theodolite.app.pages.map import decoding as map_decoding
 from theodolite.app.pages.map import job as map_job
 from theodolite.app.pages.map import service as maps
 from theodolite.app.workspace import Workspace
+from theodolite.engine.decode import Decoded, Decoder, open_decoder
 from theodolite.engine.decoding.differing import differing
+from theodolite.engine.decoding.folder import with_known_words
+from theodolite.engine.decoding.known_words import words_of
+from theodolite.engine.encoders.base import Encoder
 from theodolite.engine.errors import UserError
 
 ENCODER = "random:64"
@@ -37,11 +45,12 @@ def workspace(decoding: Workspace) -> Workspace:
 @pytest.fixture(scope="module")
 def known(workspace: Workspace) -> list[str]:
     """Sentences that the decoder gives back word for word."""
-    sentences = known_sentences()
-    found = [
-        decode.decode(workspace, [ENCODER], text, DecodeOptions("greedy"))[0] for text in sentences
+    greedy = DecodeOptions("greedy")
+    kept = [
+        text
+        for text in known_sentences()
+        if decode.decode(workspace, [ENCODER], text, greedy)[0].sentence == text
     ]
-    kept = [text for text, line in zip(sentences, found, strict=True) if line.sentence == text]
     assert len(kept) > 30
     return kept
 
@@ -55,16 +64,14 @@ def vectors(workspace: Workspace, *sentences: str) -> np.ndarray:
 
 
 def test_a_sentence_that_is_known_comes_back_whole(workspace, known):
-    """Every word is kept, the cosine of the round trip is 1."""
-    (longer,) = decode.decode(workspace, [ENCODER], " ".join(known[:3]))
-    words = len(" ".join(known[:3]).split())
-    assert (longer.known, longer.longer, longer.given) == (7, True, words)
+    """Every word is kept, the cosine of the round trip is 1; of a longer one it is said."""
     (decoded,) = decode.decode(workspace, [ENCODER], f"  {known[0]}\n")
-    assert decoded.sentence == known[0]
+    assert (decoded.sentence, decoded.longer, decoded.problem) == (known[0], False, None)
     assert decoded.cosine == pytest.approx(1, abs=1e-6)
     assert {word.fate for word in decoded.words} == {"kept"}
-    assert not decoded.longer
-    assert decoded.problem is None
+    text = " ".join(known[:3])
+    (longer,) = decode.decode(workspace, [ENCODER], text)
+    assert (longer.known, longer.longer, longer.given) == (7, True, len(text.split()))
 
 
 def test_the_cosine_is_that_of_the_vectors(workspace):
@@ -75,28 +82,47 @@ def test_the_cosine_is_that_of_the_vectors(workspace):
     assert decoded.cosine == pytest.approx(1 - cosine_distance(given, came), abs=1e-5)
     assert 1 <= len(decoded.others) <= 3
     assert decoded.sentence not in [other.sentence for other in decoded.others]
-    assert [decoded.cosine, *(o.cosine for o in decoded.others)] == sorted(
-        [decoded.cosine, *(o.cosine for o in decoded.others)], reverse=True
-    )
+    cosines = [decoded.cosine, *(other.cosine for other in decoded.others)]
+    assert cosines == sorted(cosines, reverse=True)
 
 
 def test_one_encoder_without_a_decoder_leaves_the_others_standing(workspace, known):
     """Each has its own answer or problem, in the order asked for."""
-    found = decode.decode(workspace, [WITHOUT, ENCODER, "no such thing:1"], known[0])
-    assert [text.encoder for text in found] == [WITHOUT, ENCODER, "no such thing:1"]
-    assert isinstance(found[0].problem, NoDecoder)
-    assert found[1].sentence == known[0]
-    assert isinstance(found[2].problem, UserError)
-    assert not isinstance(found[2].problem, NoDecoder)
+    lacking, good, wrong = decode.decode(workspace, [WITHOUT, ENCODER, "no such:1"], known[0])
+    assert (lacking.encoder, good.encoder, wrong.encoder) == (WITHOUT, ENCODER, "no such:1")
+    assert isinstance(lacking.problem, NoDecoder) and good.sentence == known[0]
+    assert isinstance(wrong.problem, UserError) and not isinstance(wrong.problem, NoDecoder)
+
+
+NAMED = {"a": "one", "b": "two"}
 
 
 @pytest.mark.parametrize(
-    ("sentence", "code"), [("", "missing"), ("  \n ", "missing"), ("word " * 500, "too-large")]
+    ("ask", "code", "named"),
+    [
+        (lambda w: decode.decode(w, [ENCODER], ""), "missing", ""),
+        (lambda w: decode.decode(w, [ENCODER], "  \n "), "missing", ""),
+        (lambda w: decode.decode(w, [ENCODER], "word " * 500), "too-large", ""),
+        (lambda w: decode.interpolate(w, ENCODER, "a", "b", 1), "invalid", "1 steps"),
+        (lambda w: decode.interpolate(w, ENCODER, "a", " "), "missing", "second sentence"),
+        (lambda w: decode.interpolate(w, WITHOUT, "a", "b"), "no-result", WITHOUT),
+        (lambda w: decode.calculate(w, [WITHOUT], "a - q", NAMED), "damaged", "'q'"),
+        (lambda w: decode.calculate(w, [WITHOUT], "1 + 1", NAMED), "invalid", "1 + 1"),
+    ],
+    ids=[
+        "empty",
+        "blank",
+        "endless",
+        "one step",
+        "one end",
+        "no decoder",
+        "no name",
+        "no sentence",
+    ],
 )
-def test_an_empty_or_endless_sentence_is_refused(workspace, sentence, code):
-    """Before any model is loaded."""
-    with refused(code):
-        decode.decode(workspace, [ENCODER], sentence)
+def test_what_cannot_be_asked_is_refused_at_once(workspace, ask, code, named):
+    with refused(code, named):
+        ask(workspace)
 
 
 @pytest.mark.parametrize(
@@ -122,8 +148,7 @@ def test_what_cannot_be_decoded_by_is_refused(how):
 def test_half_a_character_is_no_trouble(workspace):
     """A lone surrogate can come with an address; it cannot be encoded."""
     (decoded,) = decode.decode(workspace, [ENCODER], "a \ud800 dog")
-    assert decoded.problem is None
-    decoded.sentence.encode()
+    assert decoded.problem is None and decoded.sentence.encode()
 
 
 # Words ------------------------------------------------------------------------------------
@@ -158,42 +183,31 @@ def test_a_way_leads_from_one_sentence_to_the_other(workspace, known, spherical)
     assert [step.share for step in steps] == [0, 0.25, 0.5, 0.75, 1]
     assert (steps[0].result.sentence, steps[-1].result.sentence) == (first, second)
     a, b = vectors(workspace, first, second)
+    points = [a + share * (b - a) for share in np.linspace(0, 1, 5)]
     if spherical:
         points = geometric_slerp(a / np.linalg.norm(a), b / np.linalg.norm(b), np.linspace(0, 1, 5))
-    else:
-        points = np.array([a + share * (b - a) for share in np.linspace(0, 1, 5)])
     for step, point in zip(steps, points, strict=True):
-        assert step.point_first == pytest.approx(1 - cosine_distance(point, a), abs=1e-5)
-        assert step.point_second == pytest.approx(1 - cosine_distance(point, b), abs=1e-5)
         (came,) = vectors(workspace, step.result.sentence)
-        assert step.to_first == pytest.approx(1 - cosine_distance(came, a), abs=1e-5)
-        assert step.to_second == pytest.approx(1 - cosine_distance(came, b), abs=1e-5)
+        ours = (step.point_first, step.point_second, step.to_first, step.to_second)
+        pairs = ((point, a), (point, b), (came, a), (came, b))
+        assert ours == pytest.approx([1 - cosine_distance(*pair) for pair in pairs], abs=1e-5)
 
 
 def test_beneath_each_step_stand_the_nearest_real_sentences(workspace, known):
     """As NumPy finds them among all of the collection."""
+    first, second = known[:2]
     steps = decode.interpolate(
-        workspace, ENCODER, known[0], known[1], 3, collection="starter-topics", near=2
+        workspace, ENCODER, first, second, 3, collection="starter-topics", near=2
     )
     sentences, _ = workspace.catalog.sentences("starter-topics")
     rows = vectors(workspace, *sentences)
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    a, b = vectors(workspace, known[0], known[1])
+    a, b = vectors(workspace, first, second)
     for step, point in zip(steps, (a, (a + b) / 2, b), strict=True):
         cosines = rows @ (point / np.linalg.norm(point))
         best = np.sort(cosines)[::-1][:2]
         assert [hit.cosine for hit in step.near] == pytest.approx(best.tolist(), abs=1e-5)
         assert step.near[0].sentence == sentences[int(cosines.argmax())]
-
-
-def test_a_way_that_cannot_be_is_refused(workspace):
-    """Too few steps, an empty end, no decoder."""
-    with refused("invalid", "1 steps"):
-        decode.interpolate(workspace, ENCODER, "a", "b", 1)
-    with refused("missing", "second sentence"):
-        decode.interpolate(workspace, ENCODER, "a", " ")
-    with refused("no-result", WITHOUT):
-        decode.interpolate(workspace, WITHOUT, "a", "b")
 
 
 # An expression ----------------------------------------------------------------------------
@@ -202,23 +216,12 @@ def test_a_way_that_cannot_be_is_refused(workspace):
 def test_an_expression_is_worked_out_before_it_is_decoded(workspace, known):
     """What is taken away and added again leaves the sentence; so does half of it twice."""
     named = dict(zip("abc", known, strict=False))
-    for expression in ("a - b + b", "(a + a) / 2"):
-        (decoded,) = decode.calculate(workspace, [ENCODER], expression, named)
-        assert decoded.sentence == known[0], expression
-        assert decoded.cosine == pytest.approx(1, abs=1e-5)
-    (decoded,) = decode.calculate(workspace, [ENCODER], "a - b + c", named)
     a, b, c = vectors(workspace, *known[:3])
-    (came,) = vectors(workspace, decoded.sentence)
-    assert decoded.cosine == pytest.approx(1 - cosine_distance(came, a - b + c), abs=1e-5)
-
-
-@pytest.mark.parametrize(
-    ("expression", "code", "named"), [("a - q", "damaged", "'q'"), ("1 + 1", "invalid", "1 + 1")]
-)
-def test_an_expression_that_cannot_be_read_is_refused_at_once(workspace, expression, code, named):
-    """Whatever the encoders: it is wrong for all of them."""
-    with refused(code, named):
-        decode.calculate(workspace, [WITHOUT], expression, {"a": "one", "b": "two"})
+    for expression, point in (("a - b + b", a), ("(a + a) / 2", a), ("a - b + c", a - b + c)):
+        (decoded,) = decode.calculate(workspace, [ENCODER], expression, named)
+        (came,) = vectors(workspace, decoded.sentence)
+        assert decoded.cosine == pytest.approx(1 - cosine_distance(came, point), abs=1e-5)
+        assert (decoded.sentence == known[0]) is (point is a)
 
 
 def test_two_hundred_sentences_can_be_named(workspace):
@@ -253,17 +256,12 @@ def test_a_line_that_names_nothing_is_told(text, code, named):
 
 
 def test_every_preset_can_be_worked_out(workspace):
-    """Two of the paper, and at least a dozen analogies of ours with what a person might say."""
+    """Its lines are its sentences, and a decoder answers."""
+    greedy = DecodeOptions("greedy")
     for preset in analogies.PRESETS:
         named = analogies.named(preset.lines)
-        assert tuple(named.values()) == preset.sentences
-        (decoded,) = decode.calculate(
-            workspace, [ENCODER], preset.expression, named, DecodeOptions("greedy")
-        )
-        assert decoded.problem is None
-    ours = [one for one in analogies.PRESETS if one.expression == analogies.ANALOGY][2:]
-    assert len(ours) >= 12
-    assert all(one.answer for one in ours)
+        (decoded,) = decode.calculate(workspace, [ENCODER], preset.expression, named, greedy)
+        assert tuple(named.values()) == preset.sentences and decoded.problem is None
 
 
 # A place of a map -------------------------------------------------------------------------
@@ -278,10 +276,8 @@ def pca(workspace: Workspace) -> maps.StoredMap:
 def test_a_place_on_a_point_is_its_sentence(workspace, pca, known):
     """Its vector alone counts."""
     number = pca.sentences.index(known[0])
-    x, y = map(float, pca.points[number])
-    found = map_decoding.decoded(workspace, pca, x, y)
-    assert found["sentence"] == known[0]
-    assert found["cosine"] == pytest.approx(1, abs=1e-5)
+    found = map_decoding.decoded(workspace, pca, *map(float, pca.points[number]))
+    assert found["sentence"] == known[0] and found["cosine"] == pytest.approx(1, abs=1e-5)
     assert [one["id"] for one in found["neighbours"]] == [number]
 
 
@@ -301,64 +297,132 @@ def test_a_place_is_the_mean_of_the_nearest_weighted_by_distance(workspace, pca)
 
 def test_points_on_one_place_share_it():
     """Nothing is divided by zero."""
-    points = np.array([[0, 0], [0, 0], [1, 0], [1e-20, 0]])
-    ids, weights = map_decoding.weighted(points, 0, 0, 3)
-    assert sorted(ids.tolist()[:2]) == [0, 1]
-    assert weights.tolist()[:2] == [0.5, 0.5]
+    ids, weights = map_decoding.weighted(np.array([[0, 0], [0, 0], [1, 0], [1e-20, 0]]), 0, 0, 3)
+    assert sorted(ids.tolist()[:2]) == [0, 1] and weights.tolist()[:2] == [0.5, 0.5]
 
 
 def test_a_map_without_a_decoder_says_so(workspace):
     """Calmly: there is nothing wrong with the place."""
     other = map_job.quick(workspace, WITHOUT, "starter-topics")
     found = map_decoding.decoded(workspace, other, 0, 0)
-    assert found.pop("time")
-    assert found == {"x": 0, "y": 0, "lacking": WITHOUT}
+    assert found == {"x": 0, "y": 0, "lacking": WITHOUT, "time": found["time"]}
 
 
 def test_a_decoder_that_cannot_be_read_is_told_of(workspace, pca, tmp_path):
     """Its newest one is damaged: in words, not as a fault of the map."""
-    damaged = tmp_path / "damaged"
-    damaged.mkdir()
-    facts = {
-        "encoder": ENCODER,
-        "dim": 64,
-        "architecture": "prefix",
-        "fingerprint": workspace.load(ENCODER).fingerprint,
-    }
-    (damaged / "decoder.json").write_text(json.dumps(facts), "utf-8")
-    decoders.register(workspace, damaged)
-    try:
-        found = map_decoding.decoded(workspace, pca, 0, 0)
-    finally:
-        (damaged / "decoder.json").unlink()
-    assert "damaged" in found["failure"]
-    assert found["hint"]
+    facts = {"encoder": ENCODER, "dim": 64, "architecture": "prefix"}
+    facts["fingerprint"] = workspace.load(ENCODER).fingerprint
+    (tmp_path / decoders.FACTS).write_text(json.dumps(facts), "utf-8")
+    decoders.register(workspace, tmp_path)
+    found = map_decoding.decoded(workspace, pca, 0, 0)
+    (tmp_path / decoders.FACTS).unlink()
+    assert tmp_path.name in found["failure"] and found["hint"]
 
 
-# Page and verb ----------------------------------------------------------------------------
+# Many who ask ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("verb", [command.decode, command.interpolate, command.analogy])
-def test_page_and_verb_have_the_same_defaults(verb):
-    """Those of `DecodeOptions`; of an interpolation its steps and real sentences too."""
-    given = {name: one.default for name, one in inspect.signature(verb).parameters.items()}
-    names = ("method", "beams", "temperature", "top_p", "seed", "corrections", "known_words")
-    assert tuple(given[name] for name in names) == astuple(decode.DEFAULTS)
-    assert {option.name: option.default for option in form.OPTIONS} == vars(decode.DEFAULTS)
-    assert given.get("steps", decode.STEPS) == decode.STEPS
-    assert given.get("near", decode.NEAR) == decode.NEAR
+PATIENCE = 60
 
 
-# An offer ---------------------------------------------------------------------------------
+class Counting(Decoder):
+    """A decoder that remembers how many points it was given at a time, and can be held up."""
+
+    def __init__(self, opened: Decoder) -> None:
+        super().__init__(opened.model, opened.vocabulary, opened.facts)
+        self.passes: list[int] = []
+        self.inside, self.go = threading.Event(), threading.Event()
+        self.go.set()
+
+    def decode(self, vectors: np.ndarray, **how: Any) -> list[Decoded]:
+        """As it is."""
+        self.passes.append(len(vectors))
+        self.inside.set()
+        assert self.go.wait(PATIENCE)
+        return super().decode(vectors, **how)
 
 
-def test_an_encoder_without_a_decoder_is_offered_one(workspace):
-    """With about how long that takes and the encoder filled in; visitors get no such link."""
-    offer = views.no_decoder(workspace, WITHOUT)
-    assert "./train-decoder?encoder=random%3A32" in offer
-    assert "about" in offer or "seconds" in offer
-    workspace.read_only = True
-    try:
-        assert "train-decoder" not in views.no_decoder(workspace, WITHOUT)
-    finally:
-        workspace.read_only = False
+@pytest.fixture
+def decoder(decoder_folder: Path) -> Iterator[Counting]:
+    """It knows sixty sentences by heart; nothing is remembered from one test to the next."""
+    answering.forget()
+    yield Counting(open_decoder(decoder_folder))
+    answering.forget()
+
+
+@pytest.fixture
+def encoder(workspace: Workspace) -> Encoder:
+    """Whose vectors it reads."""
+    return workspace.load(ENCODER)
+
+
+@pytest.mark.parametrize(
+    "how", [DecodeOptions("greedy"), DecodeOptions("beam"), DecodeOptions("beam", rounds=1)]
+)
+def test_many_who_ask_share_a_pass(decoder: Counting, encoder: Encoder, how: DecodeOptions) -> None:
+    """While one is decoded twelve ask: the next pass takes all, and says what it says alone."""
+    points = encoder.encode(known_sentences()[:13])
+
+    def ask(point: np.ndarray, waiting: Waiting | None = None) -> Decoded:
+        return answering.decode(decoder, encoder, point[None], how, waiting)[0]
+
+    decoder.go.clear()
+    with ThreadPoolExecutor(13) as pool:
+        results = []
+        for point in points:
+            told = threading.Semaphore(0)
+            results.append(pool.submit(ask, point, lambda ahead, told=told: told.release()))
+            for _ in range(2):  # before it stands in the line, and while it does
+                assert told.acquire(timeout=PATIENCE)
+            assert decoder.inside.wait(PATIENCE)
+        decoder.go.set()
+        together = [one.result(PATIENCE) for one in results]
+    assert set(decoder.passes) == {1, 12}
+    answering.forget()
+    alone = [ask(point) for point in points]
+    assert [one.sentence for one in together] == [one.sentence for one in alone]
+    assert [one.cosine for one in together] == pytest.approx([one.cosine for one in alone])
+    others = ([[o.sentence for o in one.others] for one in found] for found in (together, alone))
+    assert next(others) == next(others)
+
+
+def test_the_references_search_is_not_corrected(decoder: Counting, encoder: Encoder) -> None:
+    """It finds what it finds, however many rounds are asked for."""
+    points = encoder.encode(known_sentences()[:2]) + 0.4
+    found = answering.decode(decoder, encoder, points, DecodeOptions("vec2sent-ref", rounds=3))
+    assert decoder.passes == [1, 1]
+    assert found == decoder.decode(points, encoder=encoder, method="vec2sent-ref")
+
+
+def test_what_was_asked_before_is_not_decoded_again(decoder: Counting, encoder: Encoder) -> None:
+    """The same point with the same options; another option is another question."""
+    points = encoder.encode(known_sentences()[:3])
+
+    def ask(places: list[int], method: str = "greedy") -> list[Decoded]:
+        return answering.decode(decoder, encoder, points[places], DecodeOptions(method))
+
+    first = ask([0, 1, 2])
+    assert ask([2, 1, 0, 1]) == [*first[::-1], first[1]] and decoder.passes == [3]
+    ask([0], "beam")
+    assert decoder.passes == [3, 1]
+
+
+def test_samples_are_those_that_were_drawn_alone(decoder: Counting, encoder: Encoder) -> None:
+    """The draws of a request are its own, whoever asks beside it."""
+    points = encoder.encode(known_sentences()[:4])
+    found = answering.decode(decoder, encoder, points, DecodeOptions("sample", beams=3))
+    drawn = decoder.decode(
+        points, encoder=encoder, method="sample", beams=3, temperature=1.0, top_p=0.9, seed=0
+    )
+    assert [one.sentence for one in found] == [one.sentence for one in drawn]
+
+
+@pytest.mark.parametrize("known_words", [True, False])
+def test_any_word_can_be_asked_for(decoder: Counting, encoder: Encoder, known_words: bool) -> None:
+    """Held to the words of its text by default; lifted, it is another answer."""
+    sentences = known_sentences()
+    decoder.vocabulary = with_known_words(decoder.vocabulary, sentences, sentences)
+    points = np.random.default_rng(0).normal(0, 0.5, (12, 64)).astype(np.float32)
+    found = answering.decode(decoder, encoder, points, DecodeOptions(known_words=known_words))
+    strange = set(words_of([one.sentence for one in found])) - set(words_of(sentences))
+    assert bool(strange) != known_words

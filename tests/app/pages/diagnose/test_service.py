@@ -1,8 +1,7 @@
-"""Diagnoses as runs and results, and what those of all encoders say together."""
+"""Diagnoses as runs and results like all others, and what those of all encoders say together."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,21 +13,24 @@ from tests.errors import refused
 from tests.fakes.decoders import known_sentences, small_spec
 from tests.fakes.diagnoses import diagnosis
 from tests.fakes.results import invent
-from tests.fakes.workers import do_units
+from tests.fakes.stores import starter_store
+from tests.fakes.workers import do_units, happened, work_off
 from theodolite.app import decoders
-from theodolite.app.jobs.kinds import job_of
-from theodolite.app.jobs.submit import perform, queue
+from theodolite.app.jobs.submit import queue
+from theodolite.app.pages.compare.service import compare
 from theodolite.app.pages.diagnose import figures as diagnosis_figures
 from theodolite.app.pages.diagnose import service as diagnosing
 from theodolite.app.pages.diagnose.relations import across
 from theodolite.app.pages.diagnose.service import DiagnoseJob
 from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.pages.evaluate.service import Repair, repair
+from theodolite.app.pages.overview import service as overview
+from theodolite.app.pages.overview import views
 from theodolite.app.pages.train.job import TrainDecoderJob
 from theodolite.app.workspace import Workspace
+from theodolite.engine import protocols
 from theodolite.engine.datasets.starter import read_topics
 from theodolite.engine.decoding.diagnosis import Diagnosis, to_result
-from theodolite.engine.errors import UserError
 from theodolite.store import forget
 
 ENCODER = "random:64"
@@ -41,10 +43,9 @@ def workspace(decoding: Workspace) -> Workspace:
 
 
 @pytest.fixture
-def empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
-    """A store with nothing in it."""
-    monkeypatch.delenv("THEODOLITE_DATA", raising=False)
-    return Workspace(tmp_path / "store")
+def empty(tmp_path: Path) -> Workspace:
+    """A store with nothing in it, without data."""
+    return starter_store(tmp_path)
 
 
 @pytest.fixture(scope="module")
@@ -62,13 +63,11 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_diagnosis_is_a_run_and_a_result(workspace: Workspace, text: Path) -> None:
     """Of sentences that are new alone; all of it is read back from the store."""
-    run = queue(workspace, DiagnoseJob.of(workspace, ENCODER, str(text), 10))
-    row = workspace.store.runs.get(run)
-    assert (row["kind"], row["title"]) == ("diagnose", f"diagnosis of {ENCODER} on news.txt")
-    progress: list[float] = []
-    (outcome,) = do_units(workspace, job_of(row), progress.append)
-    assert outcome.failure is None
-    assert progress[-1] == 1
+    job, shares = DiagnoseJob.of(workspace, ENCODER, str(text), 10), []
+    run = workspace.store.runs.get(queue(workspace, job))
+    assert (run["kind"], run["title"]) == ("diagnose", f"diagnosis of {ENCODER} on news.txt")
+    (outcome,) = do_units(workspace, job, shares.append)
+    assert outcome.failure is None and shares[-1] == 1
     (kept,) = workspace.store.results.table(protocols=["vec2sent"])
     assert (kept["encoder"], kept["task"], kept["n"]) == (ENCODER, "Vec2Sent-news.txt", 10)
     found = Diagnosis.from_dict(workspace.store.results.by_id(kept["id"])["details"])
@@ -83,36 +82,17 @@ def test_lost_values_are_queued_again(workspace: Workspace, text: Path, named: s
     store = workspace.store
     given = str(text) if named == text.name else named
     run = queue(workspace, DiagnoseJob.of(workspace, ENCODER, given, 8))
-    work(workspace, run)
+    assert work_off(workspace, run)["state"] == "done"
     (row,) = store.results.table(tasks=[f"Vec2Sent-{named}"])
-    store.runs.cancel(run)
     if named == diagnosing.HELD_OUT:
         assert forget.run(store, run)
     (store.results.folder / row["examples"]).unlink()
     done = repair(workspace)
     assert (len(done.runs), done.left) == (1, ())
-    work(workspace, done.runs[0])
+    assert work_off(workspace, done.runs[0])["state"] == "done"
     (again,) = store.results.table(tasks=[f"Vec2Sent-{named}"])
     assert (again["score"], again["n"]) == (row["score"], row["n"])
     assert repair(workspace) == Repair((), ())
-    store.runs.cancel(done.runs[0])
-
-
-def test_a_text_that_nobody_knows_any_more_is_said(empty: Workspace) -> None:
-    """Its scores stand."""
-    values = {"token_f1": np.zeros(3)}
-    empty.keep_result(to_result(replace(diagnosis(), examples=values), "gone.txt"))
-    (row,) = empty.store.results.table()
-    (empty.store.results.folder / row["examples"]).unlink()
-    done = repair(empty)
-    assert done.runs == ()
-    assert "no data set named gone.txt" in done.left[0]
-
-
-def work(workspace: Workspace, run: str) -> None:
-    """Do what a worker would."""
-    (outcome,) = do_units(workspace, job_of(workspace.store.runs.get(run)))
-    assert outcome.failure is None
 
 
 def test_without_a_text_it_is_one_that_the_decoder_has_not_seen(workspace: Workspace) -> None:
@@ -130,38 +110,19 @@ def test_what_cannot_be_diagnosed_is_said_before(workspace: Workspace, tmp_path:
         DiagnoseJob.of(workspace, ENCODER, sentences=1)
     file = tmp_path / "known.txt"
     file.write_text("\n".join(known_sentences()) + "\n", encoding="utf-8")
-    job = DiagnoseJob.of(workspace, ENCODER, str(file))
-    with refused("too-few", "known.txt"):
-        diagnosing.diagnosed(workspace, job, lambda share: None)
-    job = DiagnoseJob.of(workspace, ENCODER, "/nowhere/at/all.txt")
-    with pytest.raises(UserError, match="/nowhere/at/all"):
-        diagnosing.diagnosed(workspace, job, lambda share: None)
+    for path, code in ((str(file), "too-few"), ("/nowhere/at/all.txt", "no-file")):
+        with refused(code, Path(path).name):
+            diagnosing.diagnosed(workspace, DiagnoseJob.of(workspace, ENCODER, path), print)
 
 
 def test_a_figure_says_whether_it_is_above_the_baselines() -> None:
     """Interval against interval."""
     found = diagnosis(level=40.0)  # F1 37.5 to 42.5, the nearest 29.5 to 34.5; BLEU overlaps
-    assert diagnosis_figures.against_baselines(found, "token_f1") == ("above both", True)
-    sentence, above = diagnosis_figures.against_baselines(found, "bleu")
-    assert (sentence, above) == ("not above nearest training sentence", False)
-    assert diagnosis_figures.against_baselines(found, "id_perm") == ("", None)
+    for metric, above in (("token_f1", True), ("bleu", False), ("id_perm", None)):
+        assert diagnosis_figures.against_baselines(found, metric)[1] is above
     rows = diagnosis_figures.figure_rows(found)
     assert ["decoder", "all", 1000, "token_f1", 40.0, 37.5, 42.5] in rows
     assert len(rows) == sum(len(row.figures) for row in found.rows)
-
-
-def test_by_length_every_system_is_a_line(workspace: Workspace) -> None:
-    """With its interval; the table has the numbers that are drawn."""
-    drawn = diagnosis_figures.by_length(diagnosis(), "token_f1")
-    assert drawn is not None
-    assert [trace["name"] for trace in json.loads(drawn["figure"])["data"]] == [
-        "the decoder",
-        "nearest training sentence",
-        "another sentence's vector",
-    ]
-    assert json.loads(drawn["table"])["columns"][-2:] == ["low", "high"]
-    assert len(json.loads(drawn["table"])["rows"]) == 3 * 4
-    assert diagnosis_figures.by_length(diagnosis(), "bleu-ref") is None
 
 
 ENCODERS = tuple(f"random:{dim}" for dim in (8, 16, 24, 32, 40, 48))
@@ -171,32 +132,26 @@ def diagnosed(workspace: Workspace, levels: dict[str, float], sentences: int = 1
     """Keep made-up diagnoses."""
     for encoder, level in levels.items():
         found = diagnosis(encoder, level)
-        found = replace(found, decoder={**found.decoder, "sentences": sentences})
-        found = replace(found, fingerprint=f"{sentences:032d}")
+        decoder = {**found.decoder, "sentences": sentences}
+        found = replace(found, decoder=decoder, fingerprint=f"{sentences:032d}")
         workspace.keep_result(to_result(found, "abc"))
 
 
 def test_diagnostics_are_correlated_with_scores_over_encoders(empty: Workspace) -> None:
     """As SciPy has it; with and without each."""
     levels = dict(zip(ENCODERS, (20.0, 28.0, 24.0, 36.0, 32.0, 40.0), strict=True))
-    accuracy = dict(zip(ENCODERS, (0.5, 0.55, 0.6, 0.65, 0.7, 0.75), strict=True))
     diagnosed(empty, levels)
     found = across(empty)
-    assert found.relations is None
-    assert found.problem is not None
-    for encoder, share in accuracy.items():
+    assert found.relations is None and found.problem is not None
+    for encoder, share in zip(ENCODERS, (0.5, 0.55, 0.6, 0.65, 0.7, 0.75), strict=True):
         invent(empty, encoder, "MR", share)
     found = across(empty)
-    assert found.relations is not None
-    assert found.text == "abc"
     scores = {row["encoder"]: row["score"] for row in empty.store.results.table(tasks=["MR"])}
     rho = spearmanr([levels[e] for e in ENCODERS], [scores[e] for e in ENCODERS]).statistic
     cell = next(c for c in found.relations.cells if c.diagnostic == "token_f1")
-    assert (cell.score, cell.encoders) == ("MR", 6)
-    assert cell.rho == pytest.approx(rho)
+    assert (cell.score, cell.encoders, cell.rho) == ("MR", 6, pytest.approx(rho))
+    assert (found.text, found.agreements) == ("abc", ()) and found.unstable is not None
     assert found.without.keys() == set(ENCODERS)
-    assert found.agreements == ()
-    assert found.unstable is not None
 
 
 def test_decoders_of_two_sizes_are_held_against_each_other(empty: Workspace) -> None:
@@ -205,10 +160,8 @@ def test_decoders_of_two_sizes_are_held_against_each_other(empty: Workspace) -> 
     diagnosed(empty, up, 100_000)
     diagnosed(empty, {name: 60 - level for name, level in up.items()}, 10_000)
     agreement = next(a for a in across(empty).agreements if a.diagnostic == "token_f1")
-    assert {agreement.first, agreement.second} == {
-        "prefix, 100,000 sentences",
-        "prefix, 10,000 sentences",
-    }
+    sizes = {agreement.first, agreement.second}
+    assert sizes == {"prefix, 100,000 sentences", "prefix, 10,000 sentences"}
     assert agreement.rho == pytest.approx(-1.0)
 
 
@@ -228,16 +181,55 @@ def test_the_text_of_a_training_is_found_though_the_folder_does_not_tell_where(
     empty: Workspace, tmp_path: Path
 ) -> None:
     """The run knows; another text of that name is not taken for it."""
-    file = tmp_path / "mine.txt"
+    file, out = tmp_path / "mine.txt", tmp_path / "out"
     file.write_text("\n".join(read_topics().sentences), encoding="utf-8")
-    spec = small_spec(tmp_path / "out", train=(str(file),), epochs=0.1)
-    for _ in perform(empty, TrainDecoderJob(spec)):
-        pass
-    assert str(tmp_path) not in (tmp_path / "out" / decoders.FACTS).read_text("utf-8")
+    list(happened(empty, TrainDecoderJob(small_spec(out, train=(str(file),), epochs=0.1))))
+    assert str(tmp_path) not in (out / decoders.FACTS).read_text("utf-8")
     (row,) = [row for row in decoders.listed(empty) if not row.shipped]
     learned, apart, notes = diagnosing._training_text(empty, row, "starter-topics", tmp_path)
     assert (len(learned), len(apart), notes) == (260, 40, [])
     file.write_text("\n".join(read_topics().sentences[::-1]), encoding="utf-8")
     _, apart, notes = diagnosing._training_text(empty, row, "starter-topics", tmp_path)
-    assert apart == []
-    assert len(notes) == 1
+    assert (apart, len(notes)) == ([], 1)
+
+
+SEEN = (("wordllama", 30.0), ("random:32", 10.0), ("minilm", 50.0))
+
+
+@pytest.fixture
+def ranked(tmp_path: Path) -> Workspace:
+    """Three encoders, diagnosed on the same sentences."""
+    made = Workspace(tmp_path)
+    rng = np.random.default_rng(0)
+    for name, level in SEEN:
+        values = np.clip(rng.normal(level / 100, 0.1, 1000), 0, 1)
+        found = replace(diagnosis(name, level), examples={"token_f1": values})
+        made.keep_result(to_result(found, "abc"))
+        made.store.encoders.add(name)
+    return made
+
+
+@pytest.mark.parametrize("tasks", [None, "Vec2Sent-abc", ["Vec2Sent-abc"]])
+def test_encoders_are_ranked_by_it(ranked: Workspace, tasks: str | list[str] | None) -> None:
+    """With or without naming it: differences, ranks and averages as of any task."""
+    found = compare(ranked, [name for name, _ in SEEN], tasks)
+    assert found.tasks == ("Vec2Sent-abc",)
+    assert found.differences["minilm", "Vec2Sent-abc"].verdict == "a"
+    assert found.differences["random:32", "Vec2Sent-abc"].verdict == "b"
+    assert [row.name for row in found.ranks] == ["minilm", "wordllama", "random:32"]
+
+
+def test_it_has_a_column_and_a_card(ranked: Workspace) -> None:
+    """The main score and its interval in the overview; the protocol on the card."""
+    _, rows = views.table(ranked)
+    cells = {row.name: row.cells["Vec2Sent-abc"] for row in rows}
+    assert {name: cells[name].score for name, _ in SEEN} == dict(SEEN)
+    result = int(cells["minilm"].result)
+    assert protocols.get("vec2sent").hash in views.card(ranked, result)
+    low, high = overview.interval(ranked, result)
+    assert low < 50 < high
+
+
+def test_tasks_are_not_evaluated_under_it() -> None:
+    """It is offered where decoders are diagnosed, not where encoders are evaluated."""
+    assert set(protocols.PROTOCOLS) - set(protocols.OF_TASKS) == {"vec2sent"}

@@ -7,9 +7,8 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
@@ -20,11 +19,11 @@ from safetensors.torch import load_file
 from tests.errors import refused
 from tests.fakes.command_line import objects, theodolite
 from tests.fakes.runs import BASE, sentences
+from tests.waiting import wait_until
 from theodolite.app.jobs.processes import ROOT
 from theodolite.app.pages.train import launch
 from theodolite.app.pages.train.job import TrainJob
 from theodolite.app.workspace import Workspace
-from theodolite.engine.errors import UserError
 from theodolite.engine.train import train
 from theodolite.engine.training import Event, Finished, TrainSpec
 from theodolite.engine.training.checkpoint import newest_step
@@ -71,11 +70,9 @@ def ranks() -> list[psutil.Process]:
     """Those that train for this process: neither launchers, nor what only waits to be reaped."""
     found = []
     for one in psutil.Process().children(recursive=True):
-        try:
+        with suppress(psutil.NoSuchProcess, psutil.AccessDenied):
             if "theodolite.app.pages.train.rank" in one.cmdline() and "RANK" in one.environ():
                 found.append(one)
-        except (psutil.NoSuchProcess, psutil.AccessDenied):
-            continue
     return found
 
 
@@ -112,7 +109,7 @@ def test_what_cannot_be_trained_is_said_in_a_sentence(workspace: Workspace, tmp_
     """As by one process, and nothing of it stays."""
     wanted = spec(tmp_path, "together", processes=2)
     Path(wanted.train).unlink()
-    with pytest.raises(UserError, match=wanted.train):
+    with refused("no-file", wanted.train):
         list(launch.train(workspace, wanted, never))
     assert ranks() == []
 
@@ -135,15 +132,12 @@ def test_stopped_it_keeps_what_it_has(workspace: Workspace, tmp_path: Path) -> N
 def test_the_verb_hands_them_to_the_queue(home: Path) -> None:
     """With the command that says the same."""
     verb = ["unsup", BASE, "--train", "starter", "--dev", "none", "--processes", "2"]
-    (queued,) = objects(theodolite("train", *verb, "--out", str(home / "a"), "--queue", "--json"))
-    workspace = Workspace(home / "store")
-    run = workspace.store.runs.get(queued["id"])
+    theodolite("train", *verb, "--out", str(home / "a"), "--queue")
+    (run,) = objects(theodolite("jobs", "list", "--json"))
     job = TrainJob.from_spec(run["spec"])
-    assert job.spec.processes == 2
     command = job.spec.command()
-    assert "--processes 2" in " ".join(command)
+    assert job.spec.processes == 2 and "--processes 2" in " ".join(command)
     assert "--nproc-per-node=2" in launch.on_several_machines(command)
-    workspace.close()
 
 
 NAMES = ("theo-a", "theo-b")
@@ -160,26 +154,13 @@ def two_machines() -> Iterator[None]:
     try:
         for name in NAMES:
             ip("netns", "add", name)
-        ip(
-            "link",
-            "add",
-            "veth0",
-            "netns",
-            NAMES[0],
-            "type",
-            "veth",
-            "peer",
-            "veth0",
-            "netns",
-            NAMES[1],
-        )
+        ip(*"link add veth0 netns theo-a type veth peer veth0 netns theo-b".split())
         for name, address in zip(NAMES, ADDRESSES, strict=True):
             ip("-n", name, "addr", "add", f"{address}/24", "dev", "veth0")
-            ip("-n", name, "link", "set", "veth0", "up")
-            ip("-n", name, "link", "set", "lo", "up")
+            for device in ("veth0", "lo"):
+                ip("-n", name, "link", "set", device, "up")
     except (OSError, subprocess.CalledProcessError) as error:
-        text = getattr(error, "stderr", b"") or str(error).encode()
-        pytest.skip(f"network namespaces cannot be made here: {text.decode().strip()}")
+        pytest.skip(f"network namespaces cannot be made here: {error}")
     try:
         yield
     finally:
@@ -190,14 +171,18 @@ def two_machines() -> Iterator[None]:
 def start(machine: int, asked: TrainSpec, home: Path) -> subprocess.Popen[bytes]:
     """`torchrun` on a machine, as the form says it."""
     words = launch.on_several_machines(asked.command(), machines=2, rank=machine)
-    words = [word.replace("HOST", ADDRESSES[0]) for word in words]
-    assert words[0] == "torchrun"
     at = words.index("--no-python")
-    assert words[at + 1] == "theodolite"
-    here = [sys.executable, "-m", "torch.distributed.run", *words[1:at], "-m", "theodolite.app"]
-    command = [*here, *words[at + 2 :]]
+    assert (words[0], words[at + 1]) == ("torchrun", "theodolite")
+    torchrun = [sys.executable, "-m", "torch.distributed.run", *words[1:at]]
+    command = [*torchrun, "-m", "theodolite.app", *words[at + 2 :]]
     return subprocess.Popen(
-        ["ip", "netns", "exec", NAMES[machine], *command],
+        [
+            "ip",
+            "netns",
+            "exec",
+            NAMES[machine],
+            *(w.replace("HOST", ADDRESSES[0]) for w in command),
+        ],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         env={
@@ -219,15 +204,13 @@ def test_two_machines_train_as_one_also_after_a_kill(home: Path, tmp_path: Path)
     wanted = spec(tmp_path, "together")
     with two_machines():
         pair = [start(machine, wanted, home) for machine in (0, 1)]
-        until = time.monotonic() + 200
-        while not newest_step(wanted.working_folder) and time.monotonic() < until:
-            time.sleep(0.02)
+        wait_until(lambda: newest_step(wanted.working_folder))
         for launched in pair:
             for one in psutil.Process(launched.pid).children(recursive=True):
                 one.kill()
             launched.kill()
             launched.communicate()
-        assert 0 < (newest_step(wanted.working_folder) or 0) < STEPS
+        assert newest_step(wanted.working_folder) < STEPS
         pair = [start(machine, wanted, home) for machine in (0, 1)]
         for launched in pair:
             _, output = launched.communicate(timeout=300)

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
+from tests.fakes.command_line import objects, said, theodolite
 from tests.fakes.decoders import small_spec
 from tests.fakes.small_training import small, write_sentences
-from theodolite.app.cli import app
-from theodolite.app.pages.train import choices
 from theodolite.app.pages.train.service import DecoderTraining, EncoderTraining, Training
 from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
@@ -31,9 +28,7 @@ def values(training: Training[Any, Any], **changed: Any) -> dict[str, Any]:
 
 def refused(workspace: Workspace, *words: str) -> str:
     """What a verb says of what it cannot do, without line breaks."""
-    done = CliRunner().invoke(app, [*words, "--store", str(workspace.store.folder)])
-    assert done.exit_code == 2
-    return " ".join(done.stderr.split())
+    return " ".join(theodolite(*words, "--store", str(workspace.store.folder), code=2)[-1].split())
 
 
 @pytest.mark.parametrize(
@@ -68,25 +63,22 @@ def test_data_that_do_not_fit_are_refused_before_they_wait(
     workspace: Workspace, tmp_path: Path
 ) -> None:
     """By the page and by both verbs that queue, in the same sentence."""
-    lines = tmp_path / "lines.txt"
-    lines.write_text("One sentence.\nAnother one.\n", encoding="utf-8")
-    training = EncoderTraining(workspace)
-    spec = training.spec(values(training, objective="sup", train=str(lines), dev="none"))
+    file, training = tmp_path / "lines.txt", EncoderTraining(workspace)
+    file.write_text("One sentence.\nAnother one.\n", encoding="utf-8")
+    spec = training.spec(values(training, objective="sup", train=str(file), dev="none"))
     with pytest.raises(UserError, match=r"lines\.txt") as raised:
         training.start(spec)
-    command = ("sup", "minilm", "--train", str(lines), "--out", "never", "--dev", "none", "--queue")
-    assert raised.value.message in refused(workspace, "train", *command)
-    assert raised.value.message in refused(workspace, "sweep", *command, "--set", "seed=1,2")
+    command = ("sup", "minilm", "--train", str(file), "--out", "never", "--dev", "none", "--queue")
+    for verb in (("train", *command), ("sweep", *command, "--set", "seed=1,2")):
+        assert raised.value.message in refused(workspace, *verb)
     assert workspace.store.runs.list() == []
 
 
 def test_the_dev_set_is_one_that_is_here(workspace: Workspace) -> None:
     """On the form, and of a verb that names none."""
-    assert choices.default_dev(workspace) == "starter-pairs"
     assert EncoderTraining(workspace).defaults()["dev"] == "starter-pairs"
-    done = CliRunner().invoke(app, [*ENCODER, "--queue", "--store", str(workspace.store.folder)])
-    assert done.exit_code == 0
-    assert "STSBenchmark is not available" in done.stderr
+    text = said(*ENCODER, "--queue", "--store", str(workspace.store.folder))
+    assert "STSBenchmark is not available" in text
     (run,) = workspace.store.runs.list()
     assert run["spec"]["dev"] == "starter-pairs"
 
@@ -99,66 +91,34 @@ def test_what_a_training_takes_is_said_before(
     out = tmp_path / "out"
     spec = small_spec(out) if kind == "decoder" else small(write_sentences(tmp_path / "s.txt"), out)
     words = [*spec.command()[1:], "--estimate", "--store", str(workspace.store.folder)]
-    done = CliRunner().invoke(app, words)
-    assert done.exit_code == 0
-    assert done.stdout.startswith("Time: about ")
-    result = json.loads(CliRunner().invoke(app, [*words, "--json"]).stdout)
-    assert result["seconds"] > 0
-    assert result["steps"] > 0
-    assert not out.exists()
-    assert workspace.store.runs.list() == []
+    assert theodolite(*words)[0].startswith("Time: about ")
+    (result,) = objects(theodolite(*words, "--json"))
+    assert result["seconds"] > 0 and result["steps"] > 0
+    assert not out.exists() and workspace.store.runs.list() == []
 
 
 def test_what_a_sweep_takes_is_said_before(workspace: Workspace, tmp_path: Path) -> None:
     """Child by child, then in all; those that differ in the seed alone share a probe."""
     spec = small(write_sentences(tmp_path / "s.txt"), tmp_path / "out")
-    words = [
-        "sweep",
-        *spec.command()[2:],
-        "--set",
-        "batch_size=4,8",
-        "--set",
-        "seed=1,2",
-        "--estimate",
-        "--store",
-        str(workspace.store.folder),
-    ]
-    done = CliRunner().invoke(app, [*words, "--json"])
-    *children, total = [json.loads(line) for line in done.stdout.splitlines()]
+    settings = ("--set", "batch_size=4,8", "--set", "seed=1,2", "--estimate", "--json")
+    command = ["sweep", *spec.command()[2:], *settings, "--store", str(workspace.store.folder)]
+    *children, total = objects(theodolite(*command))
     assert [child["steps"] for child in children] == [30] * 4
     assert len({child["seconds"] for child in children}) == 2
     assert total["seconds"] == pytest.approx(sum(child["seconds"] for child in children))
     assert total["bytes"] == max(child["bytes"] for child in children)
-    assert "All: about " in CliRunner().invoke(app, words).stdout
-    assert not (tmp_path / "out").exists()
-    assert workspace.store.runs.list() == []
+    assert not (tmp_path / "out").exists() and workspace.store.runs.list() == []
 
 
-@pytest.mark.parametrize("kind", [EncoderTraining, DecoderTraining])
+@pytest.mark.parametrize(
+    ("kind", "unasked"), [(EncoderTraining, "next_sentences"), (DecoderTraining, "base")]
+)
 def test_a_form_knows_the_preset_it_says(
-    workspace: Workspace, kind: type[Training[Any, Any]]
+    workspace: Workspace, kind: type[Training[Any, Any]], unasked: str
 ) -> None:
     """Each of them, and none after a change; what does not apply changes nothing."""
     training = kind(workspace)
     for preset in training.presets():
         fields = values(training) | training.preset(preset.name)
-        assert training.preset_of(fields) == preset
+        assert training.preset_of(fields) == training.preset_of(fields | {unasked: "3"}) == preset
         assert training.preset_of(fields | {"seed": "7"}) is None
-    fields = values(training) | training.preset(training.usual)
-    unasked = "next_sentences" if kind is EncoderTraining else "base"
-    assert training.preset_of(fields | {unasked: "3"}) is not None
-
-
-def test_what_a_training_will_do_is_said_before_it_is_begun(workspace: Workspace) -> None:
-    """It follows the settings, and names what comes of it."""
-    training = EncoderTraining(workspace)
-    usual = training.plan(training.spec(values(training, dev="starter-pairs", limit="500")))
-    assert usual["Reads"] == "The starter set, at most 500 examples."
-    assert usual["Learns for"] == "1 epoch, 64 examples per batch."
-    assert "starter-pairs, evaluated every" in usual["Keeps"]
-    assert usual["Leaves"].startswith("unsup-minilm, among the encoders")
-    other = training.plan(training.spec(values(training, dev="none", steps="30")))
-    assert other["Keeps"] == "The last weights." and other["Learns for"].startswith("30 steps")
-    decoder = DecoderTraining(workspace)
-    made = decoder.plan(decoder.spec(values(decoder, epochs="0.5")))
-    assert made["Learns for"].startswith("0.5 epochs") and "random:16" in made["Leaves"]

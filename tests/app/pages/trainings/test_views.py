@@ -1,12 +1,42 @@
-"""Ablations beside the paper: directions, spreads, and which table a sweep is of."""
+"""Pictures of training, and ablations beside the paper: directions, spreads, recognition."""
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from theodolite.app.pages.trainings.ablations_views import judged, recognised
+from theodolite.app.pages.trainings.figures import (
+    Curve,
+    curves,
+    thinned,
+)
 from theodolite.engine.training.ablations import ABLATIONS
 from theodolite.engine.training.sweeps import seeded, without_seed
+
+
+def test_a_long_curve_is_averaged_over_neighbours():
+    """Numpy's means over blocks of eight; the last step is never lost."""
+    values = np.random.default_rng(0).random(7_003)
+    steps, means = thinned(range(1, 7_004), values)
+    blocks = [values[i : i + 8].mean() for i in range(0, 7_003, 8)]
+    np.testing.assert_allclose(means, blocks, rtol=1e-12)
+    assert (len(steps), steps[0], steps[-1]) == (876, 8, 7_003)
+
+
+def test_a_curve_that_grows_keeps_the_points_it_had():
+    """Until it doubles: what is on the screen does not move."""
+    values = np.arange(1_999.0)
+    before = thinned(range(1_500), values[:1_500])[1][:-1]
+    after = thinned(range(1_999), values)[1]
+    assert after[: len(before)] == before
+
+
+def test_names_of_runs_are_shown_as_they_are():
+    """A name with markup is no markup, neither in the hover nor as a trace."""
+    (line,) = curves([Curve("<b>x</b>", [1], [1.0])], "loss")["data"]
+    assert line["name"] == "&lt;b&gt;x&lt;/b&gt;" and "<b>" not in line["hovertemplate"]
+
 
 DROPOUT = ABLATIONS["dropout"]
 ROWS = [(row.label, row.changes) for row in DROPOUT.rows]
@@ -28,8 +58,7 @@ def test_one_seed_agrees_or_disagrees_by_its_sign():
     """Without a spread nothing can lie within it."""
     found = by_label({"p = 0.1": [70.0], "p = 0": [69.9], "p = 0.5": [70.1]})
     assert (found["p = 0"].verdict, found["p = 0"].spread) == ("agrees", None)
-    assert found["p = 0.5"].verdict == "disagrees"
-    assert found["p = 0.2"].verdict == ""
+    assert (found["p = 0.5"].verdict, found["p = 0.2"].verdict) == ("disagrees", "")
 
 
 def test_several_seeds_have_a_spread():
@@ -44,20 +73,20 @@ def test_several_seeds_have_a_spread():
     assert found["p = 0.5"].verdict == "agrees"
 
 
-def test_rows_that_the_paper_prints_alike_agree_within_the_spread():
+@pytest.mark.parametrize(
+    ("reference", "same", "verdict"),
+    [
+        ([80.0], [80.4], ""),
+        ([80.0, 81.0], [80.2, 81.2], "agrees"),
+        ([80.0, 80.1], [90.0, 90.1], "disagrees"),
+    ],
+)
+def test_rows_that_the_paper_prints_alike_agree_within_the_spread(reference, same, verdict):
     """Table 7 has 86.2 for two weights; one seed says nothing about a tie."""
     hard = ABLATIONS["hard-negatives"]
-    same = next(row.label for row in hard.rows if row.label.endswith("α = 2"))
-    reference = next(row.label for row in hard.rows if row.label.endswith("α = 1"))
-    verdict = {
-        n: {one.row.label: one.verdict for one in judged(hard, {reference: a, same: b})}[same]
-        for n, (a, b) in {
-            "one": ([80.0], [80.4]),
-            "near": ([80.0, 81.0], [80.2, 81.2]),
-            "far": ([80.0, 80.1], [90.0, 90.1]),
-        }.items()
-    }
-    assert verdict == {"one": "", "near": "agrees", "far": "disagrees"}
+    one, two = (next(r.label for r in hard.rows if r.label.endswith(f"α = {a}")) for a in (1, 2))
+    judgements = judged(hard, {one: reference, two: same})
+    assert [found.verdict for found in judgements if found.row.label == two] == [verdict]
 
 
 def test_every_row_is_trained_with_every_seed():
@@ -73,8 +102,7 @@ def test_every_row_is_trained_with_every_seed():
 def test_a_sweep_is_recognised_by_its_rows(name):
     """Pooling has the same rows twice: the objective tells them apart."""
     ablation = ABLATIONS[name]
-    labels = [
-        label for label, _ in seeded([(row.label, row.changes) for row in ablation.rows], [1, 2])
-    ]
+    children = seeded([(row.label, row.changes) for row in ablation.rows], [1, 2])
+    labels = [label for label, _ in children]
     assert recognised(labels, [ablation.objective]) is ablation
     assert recognised(labels[:-2], [ablation.objective]) is None
