@@ -1,63 +1,79 @@
-"""What `data add` makes of a file when not every column is named."""
+"""Data sets: what a file becomes, what is said of it, what is seen of it, what is encoded."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any, get_args
 
+import numpy as np
 import pytest
 
 from tests.errors import refused
+from tests.fakes.command_line import objects, said, theodolite
+from theodolite.app.pages.data import samples
+from theodolite.app.pages.data import views as data_views
 from theodolite.app.pages.data.service import hub_name, mapping_of, together
+from theodolite.engine.datasets import CaptionPart, Captions, LabelledPairs
+from theodolite.engine.datasets.types import Kind
 
 LABELLED = {"text": "text", "label": "label"}
 
 
-@pytest.fixture
-def file(tmp_path: Path) -> Path:
-    return tmp_path / "x.csv"
+JUDGED = "query,document,grade\nTea?,Brew it.,1\nTea?,Grind it.,0\n"
+PROBING = "tr\tNN\tthe dog barks\nva\tNNS\tdogs bark\n"
+PLAIN = "comment,first,second\nA whole sentence of words,a,b\nAnother one here,c,d\n"
 
 
-def test_a_kind_alone_that_cannot_be_filled_names_the_columns(file: Path) -> None:
+@pytest.mark.parametrize(
+    ("text", "kind", "type_", "found", "columns"),
+    [
+        (PROBING, "labels", None, "labels", {*LABELLED, "split"}),
+        (PROBING, None, None, "labels", {*LABELLED, "split"}),
+        (JUDGED, None, "Reranking", "retrieval", {"query", "document", "grade"}),
+    ],
+    ids=["a kind", "nothing", "a type of task"],
+)
+def test_a_file_is_what_is_said_of_it(
+    tmp_path: Path, text: str, kind: str | None, type_: str | None, found: str, columns: set[str]
+) -> None:
+    """SentEval's probing layout keeps its splits; a type of task of MTEB's says a kind."""
+    (tmp_path / "x.txt").write_text(text)
+    mapping = mapping_of(tmp_path / "x.txt", kind, None, type_)
+    assert (mapping.kind, mapping.type, set(mapping.columns)) == (found, type_, columns)
+
+
+@pytest.mark.parametrize(
+    ("text", "asked", "code", "named"),
+    [
+        (PLAIN, ("labels", None), "unknown", ("label of labels", "comment, first, second")),
+        (PLAIN, ("labels", None), "unknown", ("text=comment,label=COLUMN",)),
+        (PLAIN, ("labels", "text=comment,first"), "invalid", ("first",)),
+        (JUDGED, (None, None, "Ranking"), "unknown", ("'Ranking'",)),
+    ],
+    ids=["columns", "what to type", "no column", "no type"],
+)
+def test_what_cannot_be_filled_is_named(
+    tmp_path: Path, text: str, asked: tuple[str | None, ...], code: Any, named: tuple[str, ...]
+) -> None:
     """Which role has no column, which columns there are, and how to say it."""
-    file.write_text("comment,first,second\nA whole sentence of words,a,b\nAnother one here,c,d\n")
-    columns = "comment, first, second"
-    with refused("unknown", "label of labels", columns, "text=comment,label=COLUMN"):
-        mapping_of(file, "labels", None)
-    with refused("invalid", "first"):
-        mapping_of(file, "labels", "text=comment,first")
-
-
-def test_a_kind_alone_keeps_the_splits(tmp_path: Path) -> None:
-    """Of a file in SentEval's probing layout, which needs no kind."""
-    file = tmp_path / "x.txt"
-    file.write_text("tr\tNN\tthe dog barks\nva\tNNS\tdogs bark\n")
-    for kind in ("labels", None):
-        assert mapping_of(file, kind, None).columns == LABELLED | {"split": "split"}
+    (tmp_path / "x.csv").write_text(text)
+    with refused(code, *named):
+        mapping_of(tmp_path / "x.csv", *asked)
 
 
 def test_the_files_of_one_set_are_taken_together(tmp_path: Path) -> None:
     """Several files or a folder are an archive for a while; its kind is told by their names."""
-    (tmp_path / "set").mkdir()
-    for language, text in (("de", "eins"), ("en", "one")):
-        (tmp_path / "set" / f"val.{language}").write_text(f"{text}\n")
-    files = sorted((tmp_path / "set").iterdir())
-    for given, name in (([tmp_path / "set"], "set.zip"), (files, "val.zip")):
+    folder = tmp_path / "set"
+    folder.mkdir()
+    for name in ("val.de", "val.en"):
+        (folder / name).write_text("eins\n")
+    for given, name in (([folder], "set.zip"), (sorted(folder.iterdir()), "val.zip")):
         with together(given) as file:
             assert (mapping_of(file, None, None).kind, file.name) == ("parallel", name)
         assert not file.exists()
     for given, named in (([tmp_path / "none"], "none"), ([], "")):
         with refused("no-file", named), together(given):
             pass
-
-
-def test_a_type_of_task_says_the_kind(file: Path) -> None:
-    """As MTEB spells it."""
-    file.write_text("query,document,grade\nTea?,Brew it.,1\nTea?,Grind it.,0\n")
-    mapping = mapping_of(file, None, None, "Reranking")
-    assert (mapping.kind, mapping.type) == ("retrieval", "Reranking")
-    assert set(mapping.columns) == {"query", "document", "grade"}
-    with refused("unknown", "'Ranking'"):
-        mapping_of(file, None, None, "Ranking")
 
 
 def test_a_folder_of_splits_is_mapped_as_a_table(tmp_path: Path) -> None:
@@ -75,3 +91,62 @@ def test_a_file_of_the_hub_has_a_name() -> None:
     assert hub_name(" a/b ", "", " x y.csv", "text=t") == "hub:a/b@main/x%20y.csv?text=t"
     with refused("missing"):
         hub_name(" ", "main", "", "")
+
+
+def test_every_kind_is_shown() -> None:
+    """In words; captions by their images."""
+    assert set(data_views.KINDS) == set(get_args(Kind))
+    part = CaptionPart(("a", "b", "c", "d", "e"), np.zeros((1, 3), np.float32))
+    facts = samples.facts(Captions("COCO", {"train": part, "dev": part}), None)
+    assert ("images", "train 1, dev 1") in facts
+
+
+def test_labelled_pairs_show_both_sides() -> None:
+    """Sentences are kept once; the rows have them where they belong, as text."""
+    data = LabelledPairs.of("mine", ["a <b>", "c"], ["c", "d"], ["yes", "no"], ["train", "test"])
+    heads, rows = samples.rows(data)
+    assert heads == ("Row", "Label", "Left", "Right")
+    for text, cell in zip(("1", "yes", "a &lt;b&gt;", "c"), rows[0], strict=True):
+        assert text in cell
+    assert ("pairs", "2") in samples.facts(data, None)
+
+
+def added(home: Path, name: str, content: str) -> str:
+    """Write a file and add it; return what is said."""
+    (home / name).write_text(content)
+    return said("data", "add", str(home / name))
+
+
+def test_rows_are_shown_with_what_they_were_judged(home: Path) -> None:
+    """Scores beside pairs, labels beside sentences, documents with their grades."""
+    added(home, "pairs.csv", "satz1;satz2;wertung\nein Schiff;ein Boot;2,8\nrot;blau;0,5\n")
+    added(home, "labels.csv", "text,label\na ship,sea\na hill,land\na boat,sea\n")
+    added(home, "judged.csv", "query,document,grade\nTea?,Brew it.,1\nTea?,Grind it.,0\n")
+    pairs, labels, judged = (
+        objects(theodolite("data", "show", f"upload:{name}", "--json"))[1:]
+        for name in ("pairs", "labels", "judged")
+    )
+    assert pairs[0] == {"part": "all", "left": "ein Schiff", "right": "ein Boot", "score": 2.8}
+    assert labels[1] == {"label": "land", "sentence": "a hill"}
+    assert judged[0]["judged documents, grade first"] == "1 Brew it.; 0 Grind it."
+    assert "2 labels: sea 2, land 1" in said("data", "show", "upload:labels")
+
+
+def test_what_is_doubtful_is_said_when_a_file_is_added(home: Path) -> None:
+    """A label of its own for every sentence, which is no task; a first line taken for names."""
+    own = added(home, "own.csv", "text,label\n" + "".join(f"a ship,c{i}\n" for i in range(9)))
+    added(home, "two.csv", "text,label\n" + "".join(f"a ship,c{i % 2}\n" for i in range(9)))
+    tasks = {info["name"]: info["tasks"] for info in objects(theodolite("data", "list", "--json"))}
+    assert "a label of its own" in own and tasks["upload:own"] == []
+    assert "upload:two/few-shot" in tasks["upload:two"]
+    assert "first line was taken" in added(home, "words.csv", "a,b\ncat,cats\ndog,dogs\n")
+
+
+def test_a_table_is_encoded_by_its_column(home: Path) -> None:
+    """Not by its lines, whose first one holds names."""
+    file = home / "two.csv"
+    file.write_text('text,label\n"a boat, red",sea\na hill,land\n')
+    command = ("encode", "random:4", "--file", str(file), "--json")
+    found = objects(theodolite(*command, "--column", "text"))
+    assert [row["sentence"] for row in found] == ["a boat, red", "a hill"]
+    assert "2 columns" in theodolite(*command, code=2)[-1]

@@ -1,77 +1,96 @@
-"""Maps by their question: keys, what is made, what is known of a point, hard cases."""
+"""Maps by their question: what is made, what is known of a point, hard cases; and over HTTP."""
 
 from __future__ import annotations
 
+import io
+import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import httpx
 import numpy as np
+import pandas as pd
 import pytest
+from sklearn.decomposition import PCA
+from sklearn.manifold import trustworthiness
+from sklearn.neighbors import NearestNeighbors
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
 
-from tests.app.pages.map.conftest import ENCODER
 from tests.errors import refused
 from tests.fakes.uploads import collection
-from tests.fakes.workers import do_units
+from tests.fakes.workers import work_off
+from theodolite.app import ui
 from theodolite.app.components.map_columns import MAX_LABELS, Facts
-from theodolite.app.jobs.kinds import job_of
 from theodolite.app.jobs.submit import queue
 from theodolite.app.pages.data.service import keep
+from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.pages.map import facts as map_facts
 from theodolite.app.pages.map import making
 from theodolite.app.pages.map import service as maps
 from theodolite.app.pages.map.job import MapJob, seed_of
+from theodolite.app.pages.map.routes import routes
 from theodolite.app.workspace import Workspace
 from theodolite.engine.datasets.tables import preview
-from theodolite.engine.errors import Code
 from theodolite.engine.space import projection
+from theodolite.store import forget
+
+ENCODER = "random:16"
+
+
+@pytest.fixture(scope="module")
+def workspace(starter: Workspace) -> Workspace:
+    """One encoder is listed."""
+    encoders.add(starter, ENCODER)
+    return starter
+
+
+@pytest.fixture(scope="module")
+def pca(workspace: Workspace) -> maps.StoredMap:
+    """The principal components of the starter topics."""
+    return MapJob.of(ENCODER, "starter-topics", method="pca").make(workspace)
 
 
 def test_a_key_changes_with_everything_that_decides_the_map(workspace: Workspace) -> None:
     """And with nothing else."""
-    base: dict[str, Any] = {"method": "umap", "neighbours": 15, "min_dist": 0.1, "seed": 0}
-    changes = [
-        {},
-        {"neighbours": 5},
-        {"min_dist": 0.2},
-        {"seed": 1},
-        {"seed": None},
-        {"method": "pca"},
-        {"initial": "0" * 32},
+
+    def key(encoder: str = ENCODER, dataset: str = "starter-topics", **how: Any) -> str:
+        return MapJob.of(encoder, dataset, **how).key(workspace)
+
+    keys = [
+        key(),
+        key(neighbours=5),
+        key(min_dist=0.2),
+        key(seed=1),
+        key(seed=None),
+        key(initial="0" * 32),
+        key("random:17"),
+        key(dataset="starter-pairs"),
+        key(method="pca"),
+        key(method="tsne"),
+        key(method="tsne", neighbours=5),
+        key(method="tsne", seed=1),
     ]
-    keys = [MapJob.of(ENCODER, "starter-topics", **base | c).key(workspace) for c in changes]
-    keys.append(MapJob.of("random:17", "starter-topics", **base).key(workspace))
-    keys.append(MapJob.of(ENCODER, "starter-pairs", **base).key(workspace))
     assert len(set(keys)) == len(keys)
-    assert MapJob.of(ENCODER, "starter-topics").key(workspace) == keys[0]
-    tsne = [
-        MapJob.of(ENCODER, "starter-topics", method="tsne", **c).key(workspace)
-        for c in ({}, {"min_dist": 0.2}, {"neighbours": 5}, {"seed": 1})
-    ]
-    assert tsne[0] == tsne[1]  # only UMAP knows a least distance
-    assert len({*keys, *tsne}) == len(keys) + 3
-    pca = [
-        MapJob.of(ENCODER, "starter-topics", method="pca", seed=s).key(workspace) for s in (0, 1)
-    ]
-    assert pca[0] == pca[1]
+    assert key(method="umap", neighbours=15, min_dist=0.1, seed=0) == key()
+    assert key(method="tsne", min_dist=0.2) == key(method="tsne")  # only UMAP knows it
+    assert key(method="pca", seed=1) == key(method="pca", seed=0)
 
 
 def test_one_text_under_two_names_has_two_maps(workspace: Workspace, tmp_path: Path) -> None:
     """Even when the first was removed; and a new label is a new map, for its column is."""
-    lines = ["A boat at sea.", "A train in the rain.", "Bread and salt."]
-    first = collection(workspace, tmp_path, "first-name", lines)
-    assert len(MapJob.of(ENCODER, first, method="pca").make(workspace).points) == 3
-    workspace.store.uploads.remove("first-name")
-    second = collection(workspace, tmp_path, "second-name", lines)
-    assert len(MapJob.of(ENCODER, second, method="pca").make(workspace).points) == 3
-    file = tmp_path / "labelled.csv"
-    keys = []
+    for name in ("first-name", "second-name"):
+        dataset = collection(workspace, tmp_path, name, ["A boat.", "A train.", "Bread and salt."])
+        assert len(MapJob.of(ENCODER, dataset, method="pca").make(workspace).points) == 3
+        workspace.store.uploads.remove(name)
+    file, keys = tmp_path / "labelled.csv", set()
     for label in ("dry", "wet"):
         file.write_text(f"sentence,label\nA boat at sea.,{label}\nBread and salt.,dry\n", "utf-8")
-        mapping = preview(file, file.name).mapping
-        keep(workspace, file, file.name, "labelled", mapping)
-        keys.append(MapJob.of(ENCODER, "upload:labelled", method="pca").key(workspace))
+        keep(workspace, file, file.name, "labelled", preview(file, file.name).mapping)
+        keys.add(MapJob.of(ENCODER, "upload:labelled", method="pca").key(workspace))
         workspace.store.uploads.remove("labelled")
-    assert keys[0] != keys[1]
+    assert len(keys) == 2
 
 
 @pytest.mark.parametrize(
@@ -85,7 +104,7 @@ def test_one_text_under_two_names_has_two_maps(workspace: Workspace, tmp_path: P
     ],
 )
 def test_what_cannot_be_asked_is_refused_before_it_is_queued(
-    workspace: Workspace, how: dict[str, Any], code: Code, named: str
+    workspace: Workspace, how: dict[str, Any], code: Any, named: str
 ) -> None:
     with refused(code, named):
         queue(workspace, MapJob.of(ENCODER, "starter-topics", **how))
@@ -97,14 +116,14 @@ def test_tsne_of_too_many_sentences_is_refused(
 ) -> None:
     """Before anything is queued or encoded; as many as it takes are not."""
     n = len(workspace.catalog.sentences("starter-topics")[0])
-    wanted = MapJob.of(ENCODER, "starter-topics", method="tsne")
+    job = MapJob.of(ENCODER, "starter-topics", method="tsne")
     monkeypatch.setattr(projection, "TSNE_POINTS", n)
-    wanted.validate(workspace)
+    job.validate(workspace)
     monkeypatch.setattr(projection, "TSNE_POINTS", n - 1)
     with refused("too-large", f"{n:,}", f"{n - 1:,}"):
-        queue(workspace, MapJob.of(ENCODER, "starter-topics", method="tsne"))
+        queue(workspace, job)
     with refused("too-large"):
-        wanted.make(workspace)
+        job.make(workspace)
     MapJob.of(ENCODER, "starter-topics", method="umap").validate(workspace)
     assert workspace.store.runs.list() == []
 
@@ -122,9 +141,6 @@ def test_points_and_trust_are_those_of_scikit_learn(
     workspace: Workspace, pca: maps.StoredMap
 ) -> None:
     """Up to the sign of an axis; rows are the collection's sentences in order."""
-    from sklearn.decomposition import PCA
-    from sklearn.manifold import trustworthiness
-
     assert pca.sentences == workspace.catalog.sentences("starter-topics")[0]
     rows = workspace.load(ENCODER).encode(pca.sentences)
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
@@ -136,58 +152,51 @@ def test_points_and_trust_are_those_of_scikit_learn(
 
 def test_columns_say_what_the_data_set_says(workspace: Workspace, pca: maps.StoredMap) -> None:
     """Labels, length; trust is measured at every point of a small collection."""
-    dataset = workspace.catalog.load("starter-topics")
-    of = dict(zip(reversed(dataset.sentences), reversed(dataset.labels), strict=True))
-    labels = next(column for column in pca.columns if column.key == "label").labels
-    assert [labels[i] for i in pca.values["label"]] == [of[s] for s in pca.sentences]
+    data, columns = workspace.catalog.load("starter-topics"), {c.key: c for c in pca.columns}
+    of = dict(zip(reversed(data.sentences), reversed(data.labels), strict=True))
+    names = [columns["label"].labels[i] for i in pca.values["label"]]
+    assert names == [of[s] for s in pca.sentences]
     assert pca.values["length"].tolist() == [len(s) for s in pca.sentences]
     assert np.isfinite(pca.values["recall"]).all()
     assert pca.info["trust"]["recall"] == pytest.approx(pca.values["recall"].mean(), abs=1e-6)
     assert {region.level for region in pca.regions} == {0, 1, 2}
-    assert set(pca.values) == {column.key for column in pca.columns}
+    assert pca.values.keys() == columns.keys()
 
 
 def test_a_point_knows_its_true_neighbours(workspace: Workspace, pca: maps.StoredMap) -> None:
     """By cosine as scikit-learn has it, and whether the map kept them near."""
-    from sklearn.neighbors import NearestNeighbors
-
     rows = workspace.load(ENCODER).encode(pca.sentences)
     full = NearestNeighbors(n_neighbors=11, metric="cosine").fit(rows)
     flat = NearestNeighbors(n_neighbors=11).fit(pca.points)
-    distances, near = full.kneighbors(rows[7:8])
+    distances, ((_, *near),) = full.kneighbors(rows[7:8])
+    ((_, *on_map),) = flat.kneighbors(pca.points[7:8], return_distance=False)
     found = maps.point(workspace, pca, 7, 10)
-    assert {one["id"] for one in found["neighbours"]} == set(near[0].tolist()) - {7}
-    np.testing.assert_allclose(
-        [one["cosine"] for one in found["neighbours"]], 1 - distances[0][1:], atol=1e-5
-    )
-    on_map = set(flat.kneighbors(pca.points[7:8], return_distance=False)[0].tolist())
-    assert {o["id"] for o in found["neighbours"] if o["kept"]} == on_map & set(near[0]) - {7}
+    assert {one["id"] for one in found["neighbours"]} == set(near)
+    assert {one["id"] for one in found["neighbours"] if one["kept"]} == set(on_map) & set(near)
+    cosines = [one["cosine"] for one in found["neighbours"]]
+    np.testing.assert_allclose(cosines, 1 - distances[0][1:], atol=1e-5)
     assert dict(found["facts"])["Length in characters"] == str(len(pca.sentences[7]))
 
 
 def test_a_known_sentence_is_placed_where_it_is(workspace: Workspace, pca: maps.StoredMap) -> None:
     """Its own neighbour with cosine 1 outweighs the rest."""
-    found = maps.place(workspace, pca, pca.sentences[3], 5)
-    assert found["neighbours"][0]["id"] == 3
-    assert found["neighbours"][0]["cosine"] == pytest.approx(1, abs=1e-5)
+    first = maps.place(workspace, pca, pca.sentences[3], 5)["neighbours"][0]
+    assert (first["id"], first["cosine"]) == (3, pytest.approx(1, abs=1e-5))
     with refused("missing"):
         maps.place(workspace, pca, "  ", 5)
 
 
 def test_the_run_makes_the_map_that_the_key_names(workspace: Workspace) -> None:
-    """Units in order, a word on progress, and a second time nothing is made."""
+    """Units in order, and a second time nothing is made."""
     wanted = MapJob.of(ENCODER, "starter-pairs", method="pca")
-    run = workspace.store.runs.get(queue(workspace, wanted))
-    job, seen = job_of(run), []
-    assert job == wanted
-    assert job.units()[0] == f"Encoding starter-pairs with {ENCODER}"
-    do_units(workspace, job, seen.append)
-    assert seen == sorted(seen) or seen[-1] == 1
-    assert wanted.is_stored(workspace)
+    run = queue(workspace, wanted)
+    assert work_off(workspace, run)["state"] == "done" and wanted.is_stored(workspace)
+    units = [unit["label"] for unit in workspace.store.runs.units(run)]
+    assert units[0] == f"Encoding starter-pairs with {ENCODER}"
     before = workspace.store.projections.get(wanted.key(workspace))
     wanted.make(workspace)
     assert workspace.store.projections.get(wanted.key(workspace)) == before
-    workspace.store.runs.cancel(run["id"])
+    assert forget.run(workspace.store, run)
 
 
 def test_a_changed_collection_has_no_map(workspace: Workspace, tmp_path: Path) -> None:
@@ -228,16 +237,16 @@ def test_equal_vectors_are_one_point(workspace: Workspace, tmp_path: Path, metho
     """Nothing is measured between them, and the page says so."""
     words = tmp_path / "words.txt"
     words.write_text("the 1 2 3\nship 1 1 1\nred 0 0 1\nsea 2 0 1\nsails 0 3 1\n")
-    encoder = f"words:{words}"
     unknown = [f"zzq{i} xqv{i}" for i in range(30)]
-    every = collection(workspace, tmp_path, "unknown", unknown)
-    found = MapJob.of(encoder, every, method=method).make(workspace)
-    assert not found.points.any()
-    assert found.info["trust"] == {}
-    assert "All 30 sentences have the same vector" in maps.equal_vectors(found.info)
-    known = ["the ship", "red sea", "the sea", "red sails", "sails"]
-    some = collection(workspace, tmp_path, "some", [*unknown, *known])
-    found = MapJob.of(encoder, some, method=method).make(workspace)
+
+    def made(name: str, lines: list[str]) -> maps.StoredMap:
+        dataset = collection(workspace, tmp_path, name, lines)
+        return MapJob.of(f"words:{words}", dataset, method=method).make(workspace)
+
+    found = made("unknown", unknown)
+    assert not found.points.any() and found.info["trust"] == {}
+    assert "30 sentences" in maps.equal_vectors(found.info)
+    found = made("some", [*unknown, "the ship", "red sea", "the sea", "red sails", "sails"])
     assert len(np.unique(found.points, axis=0)) == 6
     assert len(np.unique(found.points[:30], axis=0)) == 1
     assert (found.info["vectors"], found.info["trust"]["looked_at"]) == (6, 6)
@@ -245,13 +254,8 @@ def test_equal_vectors_are_one_point(workspace: Workspace, tmp_path: Path, metho
 
 def test_a_random_seed_is_read_in_one_way() -> None:
     """Of the page's box and the verb's option; nothing is any."""
-    assert [seed_of(text) for text in ("7", " 0 ", "any", "", None)] == [
-        7,
-        0,
-        None,
-        None,
-        None,
-    ]
+    read = {text: seed_of(text) for text in ("7", " 0 ", "any", "", None)}
+    assert read == {"7": 7, " 0 ": 0, "any": None, "": None, None: None}
     with refused("invalid", "'x'"):
         seed_of("x")
 
@@ -260,9 +264,9 @@ def test_ten_thousand_labels_and_more() -> None:
     """Up to 65,534 labels are told apart; what lies beyond is one label, other."""
     facts = Facts()
     facts.label("label", "Label", [str(i) for i in range(70_000)], np.arange(70_000))
-    assert facts.columns[0].labels[-1] == "other"
-    assert facts.arrays["label"].max() == MAX_LABELS
-    assert (facts.arrays["label"] == MAX_LABELS).sum() == 70_000 - MAX_LABELS
+    labels = facts.arrays["label"]
+    assert (facts.columns[0].labels[-1], labels.max()) == ("other", MAX_LABELS)
+    assert (labels == MAX_LABELS).sum() == 70_000 - MAX_LABELS
 
 
 def test_density_knows_a_crowd() -> None:
@@ -271,3 +275,173 @@ def test_density_knows_a_crowd() -> None:
     found = map_facts.density(points)
     assert found[-1] == found.min() < found[0]
     assert len(np.unique(map_facts.density(np.ones((9, 2))))) == 1
+
+
+HOSTILE = "=1+1 <b>bold</b>"
+
+
+@pytest.fixture(scope="module")
+def hostile(workspace: Workspace, tmp_path_factory: pytest.TempPathFactory) -> maps.StoredMap:
+    """A small map with a formula and markup in it."""
+    lines = [HOSTILE, "A boat, at sea", 'She said "no"', "plain"]
+    name = collection(workspace, tmp_path_factory.mktemp("h"), "hostile", lines)
+    return MapJob.of(ENCODER, name, method="pca").make(workspace)
+
+
+@pytest.fixture(scope="module")
+def site(workspace: Workspace) -> Iterator[str]:
+    """The app, read-only and behind a password."""
+    looking = Workspace(workspace.store.folder, read_only=True)
+    demo = ui.launch(looking, open_browser=False, auth=("reader", "secret"), block=False)
+    yield str(demo.local_url)
+    demo.close()
+    looking.close()
+
+
+@pytest.fixture(scope="module")
+def reader(site: str) -> Iterator[httpx.Client]:
+    """A visitor who is signed in."""
+    with httpx.Client(base_url=site, timeout=30) as client:
+        client.post("/login", data={"username": "reader", "password": "secret"})
+        yield client
+
+
+@pytest.mark.parametrize(
+    "part", ["points", "column/length", "texts?ids=0", "texts", "find?text=a", "point?id=0"]
+)
+def test_strangers_get_nothing(site: str, pca: maps.StoredMap, part: str) -> None:
+    """401 without the login, whether or not there is such a map."""
+    for key in (pca.key, "0" * 32):
+        assert httpx.get(f"{site}theodolite/map/{key}/{part}").status_code == 401
+    for name in ("table.csv", "table.parquet", "place"):
+        assert httpx.post(f"{site}theodolite/map/{pca.key}/{name}", content=b"").status_code == 401
+
+
+def test_numbers_and_texts_are_those_of_the_map(reader: httpx.Client, pca: maps.StoredMap) -> None:
+    """Little-endian and immutable; texts in the order asked for, words in any case."""
+    base = f"/theodolite/map/{pca.key}"
+    answer = reader.get(f"{base}/points").raise_for_status()
+    assert "immutable" in answer.headers["cache-control"]
+    np.testing.assert_array_equal(np.frombuffer(answer.content, "<f4").reshape(-1, 2), pca.points)
+    labels = np.frombuffer(reader.get(f"{base}/column/label").content, "<u2")
+    np.testing.assert_array_equal(labels, pca.values["label"])
+    assert reader.get(f"{base}/texts?ids=5,0,5").json() == [pca.sentences[i] for i in (5, 0, 5)]
+    found = reader.get(f"{base}/find", params={"text": "THE SEA"}).content
+    expected = [i for i, s in enumerate(pca.sentences) if "the sea" in s.lower()]
+    assert np.frombuffer(found, "<u4").tolist() == expected != []
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        f"{'0' * 32}/points",
+        "nonsense/points",
+        "..%2f..%2fetc/points",
+        "KEY/column/points",
+        "KEY/column/..%2f..%2fx",
+        "KEY/column/nothing",
+        "KEY/texts?ids=-1",
+        "KEY/texts?ids=999999",
+        "KEY/texts?ids=1,x",
+        "KEY/texts?ids=",
+        "KEY/texts?ids=" + ",".join(["1"] * 201),
+        "KEY/point?id=999999",
+        "KEY/point",
+        "KEY/point?id=1,2",
+    ],
+)
+def test_what_is_not_there_is_404(reader: httpx.Client, pca: maps.StoredMap, path: str) -> None:
+    """Nothing of a request opens a path."""
+    assert reader.get(f"/theodolite/map/{path.replace('KEY', pca.key)}").status_code == 404
+
+
+def test_patterns_are_found_there_and_stopped(
+    reader: httpx.Client, pca: maps.StoredMap, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As `re` finds them; one that would take for ever, and one that is none, in a sentence."""
+
+    def find(pattern: str) -> httpx.Response:
+        fields = {"text": pattern, "pattern": "1"}
+        return reader.get(f"/theodolite/map/{pca.key}/find", params=fields)
+
+    pattern = r"^who .*\?$"
+    expected = [i for i, s in enumerate(pca.sentences) if re.search(pattern, s, re.I)]
+    assert np.frombuffer(find(pattern).content, "<u4").tolist() == expected != []
+    monkeypatch.setattr("theodolite.engine.search.regex.SECONDS", 1)
+    for pattern, said in (("(", "not a regular expression"), ("(.*.*.*)*~", "stopped")):
+        answer = find(pattern)
+        assert answer.headers["Content-Type"].startswith("text/plain") and said in answer.text
+
+
+def test_tables_of_given_points(reader: httpx.Client, hostile: maps.StoredMap) -> None:
+    """The text as it is; for spreadsheets, with formulas made harmless."""
+
+    def table(name: str, read: Any) -> pd.DataFrame:
+        ids = np.array([2, 0], "<u4").tobytes()
+        answer = reader.post(f"/theodolite/map/{hostile.key}/{name}", content=ids)
+        return read(io.BytesIO(answer.raise_for_status().content))
+
+    rows = table("table.csv", pd.read_csv)
+    assert rows["id"].tolist() == [2, 0]
+    assert rows["sentence"].tolist() == ['She said "no"', HOSTILE]
+    np.testing.assert_allclose(rows[["x", "y"]].to_numpy(), hostile.points[[2, 0]], atol=1e-5)
+    assert table("spreadsheet.csv", pd.read_csv)["sentence"].tolist()[1] == f"'{HOSTILE}"
+    assert table("table.parquet", pd.read_parquet)["sentence"].tolist()[1] == HOSTILE
+
+
+def test_tables_are_bounded(reader: httpx.Client, hostile: maps.StoredMap) -> None:
+    """Numbers of points that are there, whole ones, and not without end."""
+    base = f"/theodolite/map/{hostile.key}/table.csv"
+    for content, status in ((b"\x04\0\0\0", 404), (b"123", 404), (bytes(8_000_004), 413)):
+        assert reader.post(base, content=content).status_code == status
+    assert reader.get(base).status_code == 405
+
+
+def test_a_sentence_is_placed_for_visitors(reader: httpx.Client, hostile: maps.StoredMap) -> None:
+    """What goes wrong is a sentence, not a traceback."""
+    base = f"/theodolite/map/{hostile.key}/place"
+    placed = reader.post(base, content="A boat").raise_for_status().json()
+    assert placed["neighbours"][0]["text"] == "A boat, at sea"
+    empty = reader.post(base, content="  ")
+    assert empty.status_code == 400 and "Traceback" not in empty.text
+    assert reader.post(base, content="x" * 8001).status_code == 413
+
+
+def test_points_are_seen_while_they_move_and_not_after(workspace, monkeypatch) -> None:
+    """Over HTTP, as many as the map has; nothing is left when it is made."""
+    monkeypatch.setattr(projection, "_WATCHED_EVERY", 0.0)
+    job, seen = MapJob.of(ENCODER, "starter-topics"), []
+    browser = TestClient(Starlette(routes=routes(workspace)))
+
+    def look(share: float = 0.0) -> int:
+        answer = browser.get(f"/theodolite/map/{job.key(workspace)}/unfinished")
+        if answer.status_code == 200 and len(seen) < 3:
+            assert answer.headers["cache-control"] == "no-store"
+            seen.append(np.frombuffer(answer.content, "<f4").reshape(-1, 2))
+        return answer.status_code
+
+    assert look() == 204
+    made = job.make(workspace, look)
+    assert look() == 204
+    assert [points.shape for points in seen] == [made.points.shape] * 3
+    assert not np.array_equal(seen[0], seen[1])
+    assert list(workspace.store.projections.folder.glob("*.tmp")) == []
+
+
+def test_work_that_is_given_up_leaves_nothing(workspace, monkeypatch) -> None:
+    """A run that is cancelled here."""
+    monkeypatch.setattr(projection, "_WATCHED_EVERY", 0.0)
+    job = MapJob.of(ENCODER, "starter-topics", seed=1)
+
+    def stop(share: float) -> None:
+        if workspace.store.projections.unfinished(job.key(workspace)):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        job.make(workspace, stop)
+    assert list(workspace.store.projections.folder.glob("*.tmp")) == []
+
+
+def test_no_path_is_opened_by_what_is_no_key(workspace) -> None:
+    """A key has 32 hexadecimal digits."""
+    assert workspace.store.projections.unfinished("../../etc/passwd") is None

@@ -1,0 +1,122 @@
+"""Encoders from folders and files: added, evaluated, searched, and the tasks they suffice for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sentence_transformers import SentenceTransformer
+
+import theodolite as th
+from tests.engine.encoders.folders import LFS_POINTER, LIKE_THEIRS, Folders
+from tests.errors import refused
+from tests.fakes.command_line import objects, said, theodolite
+from tests.fakes.uploads import beir
+from theodolite.app.pages.encoders.service import coverage
+from theodolite.app.workspace import Workspace
+from theodolite.engine.datasets.starter import read_pairs
+from theodolite.engine.encoders.vectors import save
+
+DOCUMENTS = ["a cat sat on the mat", "the dog ran", "a dog and a cat slept", "the cat ran quickly"]
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> Folders:
+    """Writes folders."""
+    return Folders(tmp_path)
+
+
+def test_what_cannot_encode_is_not_added(home: Path, folders: Folders) -> None:
+    """What can is listed with the dimension that its vectors have."""
+    pointer = folders.mean("pointer")
+    (pointer / "model.safetensors").write_text(LFS_POINTER)
+    for spec, why in ((f"dir:{pointer}", "Git LFS pointer"), ("dir:/nowhere", "no folder")):
+        assert why in theodolite("encoders", "add", spec, code=2)[-1]
+    cnn = LIKE_THEIRS["cnn"](folders, "cnn")
+    (row,) = objects(theodolite("encoders", "add", f"dir:{cnn}", "--json"))
+    assert row["dim"] == 24 and row["fingerprint"]
+    assert "depends on the texts that are encoded with it" in row["warnings"][0]
+    kept = [row["name"] for row in objects(theodolite("encoders", "list", "--json"))]
+    assert [name for name in kept if name.startswith("dir:")] == [f"dir:{cnn}"]
+
+
+def test_texts_that_will_be_cut_are_said_before_a_run(home: Path, folders: Folders) -> None:
+    """By `evaluate` and `encode`, and in Python."""
+    spec, file = f"dir:{folders.mean('st')}", folders.root / "long.csv"
+    rows = [f"{' '.join(['cat dog'] * 20)} {i},{'ab'[i % 2]}" for i in range(40)]
+    file.write_text("text,label\n" + "\n".join(rows) + "\n")
+    theodolite("data", "add", str(file), "--name", "long")
+    task, text = "upload:long/classify", "40 of 40 texts of upload:long are longer than the 24"
+    assert text in said("evaluate", spec, "--tasks", task)
+    assert text in said("encode", spec, "--in", "upload:long", "--out", str(home / "v.npy"))
+    with pytest.warns(UserWarning, match=text):
+        th.evaluate(spec, task)
+
+
+def test_routes_are_taken_in_tasks_and_in_search(home: Path, folders: Folders) -> None:
+    """By the command line and in Python, whose objects need no store."""
+    folder = folders.router("router")
+    spec, model = f"dir:{folder}", SentenceTransformer(str(folder), device="cpu")
+
+    def ranked(queries: list[str], documents: list[str]) -> np.ndarray:
+        """The documents' places, the most similar first, as sentence-transformers has them."""
+        sides = model.encode_query(queries), model.encode_document(documents)
+        return np.argsort(-model.similarity(*sides).numpy(), kind="stable")
+
+    query = "the cat and the dog"
+    expected = [DOCUMENTS[i] for i in ranked([query], DOCUMENTS)[0]]
+    for encoder in (spec, th.load(spec)):
+        (hits,) = th.search(query, DOCUMENTS, encoder).hits.values()
+        assert [hit.sentence for hit in hits[0]] == expected
+
+    theodolite("data", "add", *map(str, beir(folders.root / "beir", 12)), "--name", "mine")
+    rows = objects(theodolite("evaluate", spec, "--tasks", "upload:mine", "--json"))
+    (score,) = (row["score"] for row in rows if row["main"])
+    data = th.Workspace(str(home / "store")).catalog.load("upload:mine")
+    names, gains = list(data.documents), []
+    found = ranked(list(data.queries.values()), list(data.documents.values()))
+    for order, (answer,) in zip(found, data.judgements["test"].values(), strict=True):
+        place = order.tolist().index(names.index(answer))
+        gains.append(1 / np.log2(2 + place) if place < 10 else 0.0)
+    assert score == pytest.approx(100 * np.mean(gains), abs=0.01)
+
+
+def test_files_of_vectors_are_read_before_they_are_added(home: Path) -> None:
+    """What their first lines do not show is said now, not in the middle of an evaluation."""
+    words, vectors = home / "v.txt", home / "x.npy"
+    np.save(vectors, np.ones((2, 3), np.float32))
+    (home / "x.txt").write_text("only one\n")
+    for text, spec, says in (
+        ("the 1 2\nship 3 nan\n", f"words:{words}", "'ship'"),
+        ("9 2\nthe 1 2\n", f"words:{words}", "states 9 words"),
+        ("the 1 2\nship 3 4\n", f"vectors:{vectors}", "x.txt"),
+    ):
+        words.write_text(text)
+        assert says in theodolite("encoders", "add", spec, code=2)[-1]
+    theodolite("encoders", "add", f"words:{words}")
+
+
+@pytest.fixture
+def spec(tmp_path: Path) -> str:
+    """Vectors of the starter pairs but for two sentences."""
+    sentences = list(dict.fromkeys(read_pairs().sentences))[2:]
+    save(tmp_path / "x.parquet", sentences, np.ones((len(sentences), 3)))
+    return f"vectors:{tmp_path / 'x.parquet'}"
+
+
+def test_every_task_says_how_many_sentences_are_lacking(spec: str, tmp_path: Path) -> None:
+    """With the first of those; data that cannot be read spoil one row."""
+    (tmp_path / "data" / "probing").mkdir(parents=True)
+    (tmp_path / "data" / "probing" / "past_present.txt").write_text("xx\ta\tb\n")
+    workspace = Workspace(tmp_path / "store", tmp_path / "data")
+    rows = {row["task"]: row for row in coverage(workspace, spec)}
+    assert rows.keys() >= {"StarterSTS", "StarterTopics", "StarterSearch"}
+    sentences = list(dict.fromkeys(read_pairs().sentences))
+    expected = {"sentences": len(sentences), "lacking": 2, "first": sentences[0], "error": None}
+    assert rows["StarterSTS"] == {"task": "StarterSTS", **expected}
+    (tense,) = coverage(workspace, spec, "Tense")
+    assert "past_present.txt, line 1" in tense["error"]
+    with refused("wrong-kind", "random:8"):
+        list(coverage(workspace, "random:8"))
+    workspace.close()
