@@ -149,10 +149,8 @@ def test_twenty_thousand_sentences_are_split_as_in_python(
     assert in_page(tmp_path, encoder, texts) == encoder.source.words(texts)
 
 
-def near(
-    folder: Path, spec: str, sentences: Sequence[str], queries: Sequence[str]
-) -> tuple[float, float]:
-    """Largest difference of a cosine from Python's, and the mean overlap of the ten nearest."""
+def assert_near(folder: Path, spec: str, sentences: Sequence[str], queries: Sequence[str]) -> None:
+    """Hold the cosines and the ten nearest against Python's."""
     encoder = load(spec)
     vectors, query_vectors = encoder.encode(sentences), encoder.encode(queries)
     true, ids = Index(vectors).search(query_vectors, len(sentences))
@@ -161,17 +159,15 @@ def near(
         cosines = dict(zip(ids[place].tolist(), true[place].tolist(), strict=True))
         apart += [abs(hit["cosine"] - cosines[hit["index"]]) for hit in hits]
         overlap.append(len({hit["index"] for hit in hits} & set(ids[place, :10].tolist())) / 10)
-    return max(apart), float(np.mean(overlap))
+    assert max(apart) < 0.01
+    assert np.mean(overlap) >= 0.98
 
 
 @pytest.mark.parametrize("spec", ["wordllama", "random:256"])
 def test_the_nearest_are_those_of_python(tmp_path: Path, spec: str) -> None:
     """Of the sentences that ship, by queries that are not among them."""
-    catalog = Catalog(None)
-    queries = catalog.sentences("starter-pairs")[0][:50]
-    apart, overlap = near(tmp_path, spec, catalog.sentences("starter-topics")[0], queries)
-    assert apart < 0.01
-    assert overlap >= 0.98
+    topics, pairs = (Catalog(None).sentences(f"starter-{of}")[0] for of in ("topics", "pairs"))
+    assert_near(tmp_path, spec, topics, pairs[:50])
 
 
 @pytest.mark.long
@@ -183,9 +179,7 @@ def test_the_nearest_of_many_are_those_of_python(
     """500 queries among 20,000 sentences."""
     sentences = Catalog(data_root).sentences(MIX)[0][:20_500]
     name = f"words:{data_root / spec}" if spec == GLOVE else spec
-    apart, overlap = near(tmp_path, name, sentences[500:], sentences[:500])
-    assert apart < 0.01
-    assert overlap >= 0.98
+    assert_near(tmp_path, name, sentences[500:], sentences[:500])
 
 
 def test_an_encoder_that_needs_python_says_so(tmp_path: Path) -> None:

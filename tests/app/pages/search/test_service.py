@@ -10,13 +10,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 from tests.errors import refused
+from tests.fakes.command_line import objects, theodolite
 from tests.fakes.uploads import collection
 from tests.fakes.workers import do_units
-from theodolite.app import cli
-from theodolite.app.pages.search import filters, indexes, searchable
+from theodolite.app.pages.search import filters, freezing, indexes, searchable
 from theodolite.app.pages.search import job as search_job
 from theodolite.app.pages.search import service as retrieval
 from theodolite.app.pages.search.answer import SEARCH, SearchAnswer, SearchSpec, answer
@@ -36,9 +35,9 @@ def workspace(starter: Workspace) -> Workspace:
     return starter
 
 
-def unit(workspace: Workspace, texts: list[str]) -> np.ndarray:
+def unit(workspace: Workspace, texts: list[str], encoder: str = A) -> np.ndarray:
     """Rows of length 1, in float64."""
-    rows = workspace.load(A).encode(texts).astype(float)
+    rows = workspace.load(encoder).encode(texts).astype(float)
     return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
@@ -51,8 +50,7 @@ def in_words(workspace: Workspace, name: str, query: str) -> list[tuple[str, lis
 
 def test_a_phrase_is_found_whatever_its_case(workspace: Workspace) -> None:
     """The first hits are returned, and the number of all."""
-    sentences, _ = workspace.catalog.sentences(TOPICS)
-    expected = [i for i, s in enumerate(sentences) if re.search(r"\bon the\b", s.lower())]
+    expected = [i for i, s in enumerate(topics(workspace)) if re.search(r"\bon the\b", s.lower())]
     hits, total = retrieval.containing(workspace, TOPICS, '"On THE"', Limits(1))
     assert total == len(expected) > 1
     assert [hit.index for hit in hits] == expected[:1]
@@ -87,15 +85,14 @@ def test_a_filter_needs_no_space(workspace: Workspace, only: str) -> None:
 def test_a_pattern_among_some(workspace: Workspace) -> None:
     """Only the chosen positions are looked at."""
     hits, total = retrieval.matching(workspace, TOPICS, r"^The \w+", Limits(5, among=np.arange(99)))
-    sentences, _ = workspace.catalog.sentences(TOPICS)
-    expected = [i for i in range(99) if sentences[i].startswith("The ")]
+    expected = [i for i, s in enumerate(topics(workspace)[:99]) if s.startswith("The ")]
     assert total == len(expected)
     assert [hit.index for hit in hits] == expected[:5]
 
 
 def test_the_least_cosine_and_the_chosen_positions(workspace: Workspace) -> None:
     """By plain NumPy."""
-    sentences, _ = workspace.catalog.sentences(TOPICS)
+    sentences = topics(workspace)
     among = np.arange(0, len(sentences), 3)
     query = "rain tomorrow"
     cosines = unit(workspace, sentences)[among] @ unit(workspace, [query])[0]
@@ -106,7 +103,7 @@ def test_the_least_cosine_and_the_chosen_positions(workspace: Workspace) -> None
 
 def test_by_example_is_rocchio(workspace: Workspace) -> None:
     """Mean of the like less half the mean of the unlike, without the examples themselves."""
-    sentences, _ = workspace.catalog.sentences(TOPICS)
+    sentences = topics(workspace)
     like, unlike = sentences[:2], sentences[500:503]
     query = unit(workspace, like).mean(0) - 0.5 * unit(workspace, unlike).mean(0)
     order = np.argsort(-(unit(workspace, sentences) @ query), kind="stable").tolist()
@@ -120,11 +117,10 @@ def test_by_example_is_rocchio(workspace: Workspace) -> None:
 def test_properties_are_labels_splits_and_parts(workspace: Workspace) -> None:
     """Every sentence with a label is under it."""
     data = workspace.catalog.load(TOPICS)
-    held = filters.properties(workspace, TOPICS)
-    label = data.labels[7]  # type: ignore[union-attr]
-    expected = {s for s, own in zip(data.sentences, data.labels, strict=True) if own == label}  # type: ignore[union-attr]
-    sentences, _ = workspace.catalog.sentences(TOPICS)
-    assert {sentences[i] for i in held["label"][label]} == expected
+    label = data.labels[7]
+    expected = {s for s, own in zip(data.sentences, data.labels, strict=True) if own == label}
+    places = filters.properties(workspace, TOPICS)["label"][label]
+    assert {topics(workspace)[i] for i in places} == expected
     assert f"label: {label}" in filters.offered(workspace, TOPICS)
 
 
@@ -179,13 +175,16 @@ def runs_of(workspace: Workspace, encoder: str) -> list[str]:
 
 
 def test_a_large_collection_is_searched_by_lists(large: Workspace) -> None:
-    """What a run made is opened, its recall is told, and its hits are nearly the exact ones."""
-    (exact,) = retrieval.nearest(large, A, TOPICS, ["a boat on the river"], 10)
+    """What a run made is opened, and its hits are nearly the exact ones."""
+
+    def hits() -> set[int]:
+        (found,) = retrieval.nearest(large, A, TOPICS, ["a boat on the river"], 10)
+        return {hit.index for hit in found}
+
+    exact = hits()
     for _ in range(2):
         do_units(large, IndexJob(A, TOPICS))
-    (hits,) = retrieval.nearest(large, A, TOPICS, ["a boat on the river"], 10)
-    assert len({h.index for h in hits} & {h.index for h in exact}) >= 8
-    assert "By lists" in shown(large)
+    assert len(hits() & exact) >= 8 and not searchable.so_far(large, A, TOPICS).is_exact
     (made,) = large.store.derived.list("index")
     assert list(made["files"]) == ["lists"], "the vectors are in the cache already"
     assert not list(large.store.folder.glob("index-*"))
@@ -193,21 +192,15 @@ def test_a_large_collection_is_searched_by_lists(large: Workspace) -> None:
 
 def test_the_first_search_of_a_large_collection_waits_for_no_index(large: Workspace) -> None:
     """Exact as soon as the vectors are there, as plain NumPy has it; a second asks no model."""
-    progress: list[tuple[int, int]] = []
-    name, query = "random:40", "a boat on the river"
+    name, query, steps = "random:40", "a boat on the river", []
     sentences, data_hash = large.catalog.sentences(TOPICS)
     for _ in range(2):
-        (hits,) = retrieval.nearest(
-            large, name, TOPICS, [query], 5, lambda *at: progress.append(at)
-        )
-        assert progress[-1] == (2040, 2040)
+        (hits,) = retrieval.nearest(large, name, TOPICS, [query], 5, lambda *at: steps.append(at))
+        assert steps[-1] == (2040, 2040)
         assert indexes.facts(large, large.load(name).fingerprint, data_hash) is None
-    rows, mine = (large.load(name).encode(texts) for texts in (sentences, [query]))
-    cosines = (rows / np.linalg.norm(rows, axis=1, keepdims=True)) @ (
-        mine[0] / np.linalg.norm(mine)
-    )
+    cosines = unit(large, sentences, name) @ unit(large, [query], name)[0]
     assert [hit.index for hit in hits] == np.argsort(-cosines, kind="stable")[:5].tolist()
-    assert progress.count((1024, 2040)) == 1, "encoded once"
+    assert steps.count((1024, 2040)) == 1, "encoded once"
 
 
 def test_an_index_is_made_behind_a_large_collection_that_is_asked_often(large: Workspace) -> None:
@@ -225,39 +218,21 @@ def test_an_index_is_made_behind_a_large_collection_that_is_asked_often(large: W
 
 def test_a_command_makes_an_index_when_asked_to(large: Workspace) -> None:
     """And not before; what it prints is searched by it."""
-    name = "random:49"
-    folder = str(large.store.folder)
+    name, folder = "random:49", str(large.store.folder)
     for options, made in (([], False), (["--index"], True), ([], True)):
-        arguments = ["search", "a boat", "--in", TOPICS, "-e", name, "--store", folder, *options]
-        result = CliRunner().invoke(cli.app, arguments)
-        assert result.exit_code == 0 and name in result.stdout
+        theodolite("search", "a boat", "--in", TOPICS, "-e", name, "--store", folder, *options)
         assert searchable.so_far(large, name, TOPICS).is_exact is not made
 
 
 def test_a_command_filters_and_searches_by_example_as_the_page_does(workspace: Workspace) -> None:
     """One spec for both: the same sentences, and the same words for what cannot be."""
-    data = workspace.catalog.load(TOPICS)
-    only = f"label: {data.labels[0]}"  # type: ignore[union-attr]
+    only = f"label: {workspace.catalog.load(TOPICS).labels[0]}"
     spec = asked(by="examples", only=[only], unlike=["sun"])
     (expected,) = SEARCH.last(workspace, spec, lambda job: False).hits[A]
-    arguments = [
-        "search",
-        "rain",
-        "--unlike",
-        "sun",
-        "--only",
-        only,
-        "-e",
-        A,
-        "-k",
-        "5",
-        "--json",
-        "--store",
-        str(workspace.store.folder),
-    ]
-    result = CliRunner().invoke(cli.app, arguments)
-    found = [json.loads(line)["sentence"] for line in result.stdout.splitlines()]
-    assert found == [hit.sentence for hit in expected] and len(found) == 5
+    options = ("--unlike", "sun", "--only", only, "-e", A, "-k", "5", "--json")
+    found = objects(theodolite("search", "rain", *options, "--store", str(workspace.store.folder)))
+    assert [row["sentence"] for row in found] == [hit.sentence for hit in expected]
+    assert len(found) == 5
     with refused("unknown", "sound"):
         SearchSpec(["rain"], by="sound")
 
@@ -266,17 +241,13 @@ def test_a_command_filters_and_searches_by_example_as_the_page_does(workspace: W
 def test_the_best_so_far_is_shown_while_a_collection_is_encoded(
     workspace: Workspace, spec: str
 ) -> None:
-    """Hits among what the cache has, how many those are, and the run that brings the rest."""
-    sentences = topics(workspace)
-    encoder = workspace.load(spec)
+    """Hits among what the cache has, and the run that brings the rest."""
+    sentences, encoder = topics(workspace), workspace.load(spec)
     encoder.encode(sentences[:700])
     html = shown(workspace, start=True, encoders=(spec,), queries=[sentences[650]])
-    assert '"index":650,' in html
-    assert "best of 700 sentences so far; there are 2,040" in html
-    assert "waiting for its turn" in html
+    assert '"index":650,' in html and "700 sentences so far" in html
     assert max(int(n) for n in re.findall(r'"index":(\d+)', html)) < 700
-    encoder.encode(sentences[:900])
-    assert "best of 900 sentences" in shown(workspace, encoders=(spec,))
+    assert runs_of(workspace, spec) == ["encode"]
     encoder.encode(sentences)
     html = shown(workspace, encoders=(spec,), queries=[sentences[2000]])
     assert '"index":2000,' in html and "so far" not in html
@@ -284,8 +255,7 @@ def test_the_best_so_far_is_shown_while_a_collection_is_encoded(
 
 def test_what_is_fitted_on_the_collection_waits_until_all_is_encoded(workspace: Workspace) -> None:
     """A page must not encode it to fit a step; then it is fitted once, not for every query."""
-    spec = "random:46 | whiten:@task,8"
-    sentences = topics(workspace)
+    spec, sentences = "random:46 | whiten:@task,8", topics(workspace)
     workspace.load("random:46").encode(sentences[:700])
     html = shown(workspace, encoders=(spec,))
     assert "1,340 sentences" in html and '"index"' not in html
@@ -302,9 +272,7 @@ def test_what_is_too_large_for_memory_waits_for_its_index(
     monkeypatch.setattr(searchable, "IN_MEMORY", 1000)
     name = "random:47"
     large.load(name).encode(topics(large))
-    html = shown(large, encoders=(name,))
-    assert "no index for this encoder yet" in html and '"index"' not in html
-    shown(large, start=True, encoders=(name,))
+    assert '"index"' not in shown(large, start=True, encoders=(name,))
     assert runs_of(large, name) == ["index"]
     (hits,) = retrieval.nearest(large, name, TOPICS, ["a boat"], 5, lambda done, of: None)
     assert len(hits) == 5 and not searchable.so_far(large, name, TOPICS).is_exact
@@ -313,3 +281,21 @@ def test_what_is_too_large_for_memory_waits_for_its_index(
 def topics(workspace: Workspace) -> list[str]:
     """Those of the starter topics."""
     return workspace.catalog.sentences(TOPICS)[0]
+
+
+def test_texts_hits_and_neighbours_come_with_the_page(workspace: Workspace) -> None:
+    """An encoder that needs Python has its neighbours, if its vectors are quick to make."""
+    encoders = ["random:16", "random:16 | dims:4,random,0", "minilm"]
+    value, folders = freezing.files(workspace, {"collection": TOPICS, "encoders": encoders})
+    sentences, data_hash = workspace.catalog.sentences(TOPICS)
+    texts = folders[f"theodolite/texts/{data_hash[:16]}"]()
+    parts = (json.loads(texts[f"texts-{n}"]) for n in range(value["texts"]["parts"]["many"]))
+    assert [text for part in parts for text in part] == sentences
+    plain, projected, minilm = value["columns"]
+    assert plain["first"][0] == [0, sentences[0], pytest.approx(1)]
+    assert len(plain["first"]) == freezing.K
+    assert "runs" not in projected and minilm == {"encoder": "minilm", "first": []}
+    files = folders[projected["neighbours"]["parts"]["at"].rpartition("/")[0]]()
+    assert sum(map(len, files.values())) == 8 * (freezing.K - 1) * len(sentences)
+    first = np.frombuffer(files["part-0"], "<u4")[: freezing.K - 1]
+    assert first.tolist() == [index for index, _, _ in projected["first"][1:]]
