@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.engine.tasks.test_registry import mteb_folder
+from tests.engine.tasks.test_registry import RETRIEVAL_AND_LABELS
 from tests.fakes import folder
 from theodolite.app.pages.evaluate import suites
 from theodolite.app.pages.evaluate.costs import Estimate, estimates, rough_size, roughly
@@ -80,7 +80,7 @@ def test_numbers_are_rounded_as_guesses() -> None:
 @pytest.fixture
 def retrieving(tmp_path: Path) -> Workspace:
     """A store over a folder with a set for retrieval and one to classify."""
-    return Workspace(tmp_path / "store", mteb_folder(tmp_path / "data"))
+    return Workspace(tmp_path / "store", folder.files(tmp_path / "data", RETRIEVAL_AND_LABELS))
 
 
 def test_tasks_stand_in_the_group_of_their_type(retrieving: Workspace) -> None:
