@@ -115,8 +115,8 @@ def test_a_turn_with_the_classifier_is_told(workspace: Workspace) -> None:
     found = stability.stability(workspace, "classifier", [A, B, C], ["MRPC"])
     assert found.ranks == {"senteval": {A: 1, B: 2, C: 3}, "senteval-fast": {A: 2, B: 1, C: 3}}
     agreement = found.agreements["senteval", "senteval-fast"]
-    assert agreement.kendall == pytest.approx(1 / 3)  # two pairs stay, one turns
-    assert agreement.spearman == pytest.approx(0.5)  # 1 - 6 * 2 / (3 * 8)
+    # Two pairs stay, one turns; 1 - 6 * 2 / (3 * 8).
+    assert (agreement.kendall, agreement.spearman) == pytest.approx((1 / 3, 0.5))
     (said,) = stability.sentences(found, {})
     assert f"{A} leads under senteval, {B} under senteval-fast" in said
     (tied,) = stability.sentences(found, {"MRPC": {A: "a", B: "a", C: "b"}})
