@@ -22,16 +22,12 @@ ENCODER = "random:64"
 
 
 @pytest.fixture(scope="module", autouse=True)
-def home(tmp_path_factory: pytest.TempPathFactory, decoder_folder: Path) -> Iterator[Path]:
+def workspace(decoding: Workspace) -> Iterator[Workspace]:
     """A store with one decoder, and no data folder."""
-    folder = tmp_path_factory.mktemp("cli") / "store"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("THEODOLITE_HOME", str(folder))
+        patch.setenv("THEODOLITE_HOME", str(decoding.store.folder))
         patch.delenv("THEODOLITE_DATA", raising=False)
-        workspace = Workspace(folder)
-        decoders.register(workspace, decoder_folder)
-        workspace.close()
-        yield folder
+        yield decoding
 
 
 def test_a_sentence_is_decoded() -> None:
@@ -81,9 +77,8 @@ def test_what_cannot_be_read_is_marked() -> None:
         assert (output["text"], output["place"]) == (text, place)
 
 
-def test_every_training_and_diagnosis_is_a_row(home: Path, tmp_path: Path) -> None:
+def test_every_training_and_diagnosis_is_a_row(workspace: Workspace, tmp_path: Path) -> None:
     """One list of all kinds, the newest first; the curve of a decoder is its losses."""
-    workspace = Workspace(home)
     encoder = small(write_sentences(tmp_path / "s.txt"), tmp_path / "enc")
     trained = EncoderTraining(workspace).queue(encoder)
     decoder = DecoderTraining(workspace).queue(small_spec(tmp_path / "one"))
@@ -101,10 +96,9 @@ def test_every_training_and_diagnosis_is_a_row(home: Path, tmp_path: Path) -> No
     assert [(look["kind"], look["step"]) for look in looks] == [("looked", 20), ("looked", 40)]
     assert "20: 3.50, 40: 3.25" in "\n".join(theodolite("runs", decoder, trained))
     assert diagnosed in theodolite("runs", diagnosed, code=2)[-1]
-    workspace.close()
 
 
-def test_decoders_are_listed_and_removed(home: Path, decoder_folder: Path) -> None:
+def test_decoders_are_listed_and_removed(workspace: Workspace, decoder_folder: Path) -> None:
     """A folder of one's own stays; what was done is said."""
     (row,) = [r for r in objects(theodolite("decoders", "list", "--json")) if not r["shipped"]]
     name = row["name"]
@@ -113,9 +107,7 @@ def test_decoders_are_listed_and_removed(home: Path, decoder_folder: Path) -> No
     (printed,) = objects(theodolite("decoders", "remove", name, "--json"))
     assert (printed["removed"], printed["deleted"]) == (name, False) and decoder_folder.exists()
     assert name in theodolite("decoders", "remove", name, code=2)[-1]
-    workspace = Workspace(home)
     decoders.register(workspace, decoder_folder)
-    workspace.close()
 
 
 @pytest.mark.parametrize(
@@ -156,7 +148,7 @@ def test_a_decoder_is_trained_and_used(tmp_path: Path) -> None:
     assert len([row for row in rows if main.items() <= row.items() and not row["length"]]) == 1
 
 
-def test_a_diagnosis_is_left_to_the_worker(home: Path) -> None:
+def test_a_diagnosis_is_left_to_the_worker(workspace: Workspace) -> None:
     """It has nothing to keep, so it is cancelled and not stopped."""
     (output,) = objects(theodolite("diagnose", ENCODER, "--queue", "--json"))
     theodolite("jobs", "stop", output["id"], code=2)

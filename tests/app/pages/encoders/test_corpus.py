@@ -6,7 +6,6 @@ import random
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -61,31 +60,29 @@ def test_files_become_a_folder_that_says_what_it_is(home: Path) -> None:
 
 
 @pytest.fixture
-def queued(home: Path) -> Iterator[tuple[Workspace, str]]:
+def queued(home: Path) -> str:
     """Ten sentences that wait to be encoded in three shards, though their file is gone: the run."""
     file = corpus(home, 10)
     (run,) = objects(theodolite(*arguments(file, home / "out", rows=4), "--queue", "--json"))
     file.unlink()
-    workspace = Workspace(home / "store")
-    yield workspace, run["id"]
-    workspace.close()
+    return run["id"]
 
 
 def test_a_queued_corpus_is_a_run_with_a_unit_for_each_shard(
-    home: Path, queued: tuple[Workspace, str]
+    home: Path, workspace: Workspace, queued: str
 ) -> None:
     """Which a worker does from the folder alone."""
-    workspace, run = queued
-    assert work_off(workspace, run)["state"] == "done"
-    units = [unit["label"] for unit in workspace.store.runs.units(run)]
+    assert work_off(workspace, queued)["state"] == "done"
+    units = [unit["label"] for unit in workspace.store.runs.units(queued)]
     assert units == ["Shard 1 of 3", "Shard 2 of 3", "Shard 3 of 3"]
     assert_whole(lines(10), home / "out")
 
 
-def test_a_shard_by_itself_goes_to_the_others(home: Path, queued: tuple[Workspace, str]) -> None:
+def test_a_shard_by_itself_goes_to_the_others(
+    home: Path, workspace: Workspace, queued: str
+) -> None:
     """Each done alone, in any order, the corpus is complete, and nothing else is left."""
-    workspace, run = queued
-    job = job_of(workspace.store.runs.get(run))
+    job = job_of(workspace.store.runs.get(queued))
     for position in (2, 0, 1):
         part = job.part(position)
         assert isinstance(part, EncodeShardJob) and not part.is_stored(workspace)
@@ -96,7 +93,9 @@ def test_a_shard_by_itself_goes_to_the_others(home: Path, queued: tuple[Workspac
     assert [one for one in (home / "out" / "shards").iterdir() if one.is_dir()] == []
 
 
-def test_it_is_a_data_set_whose_vectors_are_read_in_the_folder(home: Path) -> None:
+def test_it_is_a_data_set_whose_vectors_are_read_in_the_folder(
+    home: Path, workspace: Workspace
+) -> None:
     """Also by an index; the store has none of them, and forgets the folder when it is told to."""
     (row,) = objects(theodolite(*arguments(corpus(home, 300), home / "out", rows=64), "--json"))
     name, text = row["dataset"], "sentence 7 of the corpus"
@@ -104,7 +103,6 @@ def test_it_is_a_data_set_whose_vectors_are_read_in_the_folder(home: Path) -> No
         theodolite("search", text, "--in", name, "-e", "random:8", "-k", "1", "--json")
     )
     assert (hit["sentence"], round(hit["cosine"], 5)) == (text, 1.0)
-    workspace = Workspace(home / "store")
     indexes.make(workspace, "random:8", name)
     encoder = workspace.load("random:8")
     sentences, data_hash = workspace.catalog.sentences(name)
@@ -114,17 +112,16 @@ def test_it_is_a_data_set_whose_vectors_are_read_in_the_folder(home: Path) -> No
     theodolite("data", "remove", name)
     assert name == "corpus:out" and name not in workspace.catalog.names()
     assert (home / "out" / "manifest.json").exists()
-    workspace.close()
 
 
-def test_a_corpus_that_is_gone_is_encoded_again_by_whoever_needs_it(home: Path) -> None:
+def test_a_corpus_that_is_gone_is_encoded_again_by_whoever_needs_it(
+    home: Path, workspace: Workspace
+) -> None:
     """Its vectors are a cache like any other."""
     theodolite(*arguments(corpus(home, 300), home / "out", rows=64))
     (home / "out" / "manifest.json").unlink()
-    workspace = Workspace(home / "store")
     again = workspace.load("random:8").encode(lines(8))
     np.testing.assert_array_equal(again, load("random:8").encode(lines(8)))
-    workspace.close()
 
 
 @pytest.mark.parametrize(
