@@ -21,42 +21,51 @@ WEIGHTS = np.array([[0.3, 0.1], [-0.2, 0.0], [0.1, -0.4], [-0.25, 0.2], [0.15, 0
 CELLS = np.array([0, 1, 0, 1, 2])
 
 
-def _every_session(units: Units, truth: np.ndarray):  # type: ignore[no-untyped-def]
+def _every_session(units: Units, truth: np.ndarray, marks: SecondMarks | None = None):  # type: ignore[no-untyped-def]
     """All orders in which units can be drawn, each with its probability and its draws."""
     for order in itertools.permutations(range(len(truth))):
-        chance, draws, left = 1.0, [], np.ones(len(truth), bool)
+        chance, draws, left = 1.0, list[Draw](), np.ones(len(truth), bool)
         for position, unit in enumerate(order):
             drawn = list(order[:position])
-            expected = sampling.rates(units, drawn, truth[drawn])
+            if marks is None:
+                expected, seen, split = sampling.rates(units, drawn, truth[drawn]), 0, units
+            else:
+                known = marks.until(2 * position)
+                expected = sampling.split_rates(units, drawn, truth[drawn], known.grades)
+                seen, split = int(known.ids.max()), known.split(units)
             undecided = (position < 2, True)  # may change with what was seen
-            chance *= sampling.probabilities(units, left, expected, undecided)[unit]
-            draws.append(Draw(unit, expected, undecided))
+            chance *= sampling.probabilities(split, left, expected, undecided)[unit]
+            draws.append(Draw(unit, expected, undecided, seen))
             left[unit] = False
         yield chance, draws
 
 
-@pytest.mark.parametrize("low", [0.0, -1.0])
-def test_unbiased_whatever_is_chosen(low: float) -> None:
+def assert_unbiased(
+    units: Units, truth: np.ndarray, marks: SecondMarks | None = None, **how: bool
+) -> None:
     """Over all 120 orders the mean of each observation is the difference, and within its bounds.
 
     And a gambler who bets against the true difference has 1 on average after each mark: with that,
     Ville's inequality makes the interval valid, however the units are chosen.
     """
-    truth = np.array([1.0, 0.0, 1.0, 1.0, low])
-    units = Units(WEIGHTS, CELLS, low)
-    true = WEIGHTS.T @ truth
-    values, capital, total = np.zeros((5, 2)), np.zeros((5, 2)), 0.0
-    for chance, draws in _every_session(units, truth):
+    true, total = WEIGHTS.T @ truth, 0.0
+    values, capital = np.zeros((5, 2)), np.zeros((5, 2))
+    for chance, draws in _every_session(units, truth, marks):
         total += chance
-        seen = sampling.observations(units, draws, truth[[one.unit for one in draws]])
-        for pair, one in enumerate(seen):
+        judged = truth[[one.unit for one in draws]]
+        for pair, one in enumerate(sampling.observations(units, draws, judged, marks, **how)):
             values[:, pair] += chance * one.values
             capital[:, pair] += chance * np.exp(log_capital(one, true[pair : pair + 1])[:, 0])
-            assert (one.low - 1e-9 <= one.values).all() and (one.values <= one.high + 1e-9).all()
-            assert (one.low - 1e-9 <= true[pair]).all() and (true[pair] <= one.high + 1e-9).all()
+            for inside in (one.values, true[pair]):
+                assert (one.low - 1e-9 <= inside).all() and (inside <= one.high + 1e-9).all()
     assert total == pytest.approx(1.0)
     assert values == pytest.approx(np.tile(true, (5, 1)))
     assert capital == pytest.approx(np.ones((5, 2)))
+
+
+@pytest.mark.parametrize("low", [0.0, -1.0])
+def test_unbiased_whatever_is_chosen(low: float) -> None:
+    assert_unbiased(Units(WEIGHTS, CELLS, low), np.array([1.0, 0.0, 1.0, 1.0, low]))
 
 
 def test_all_judged_is_all_known() -> None:
@@ -132,31 +141,9 @@ def test_what_need_not_be_judged() -> None:
 @pytest.mark.parametrize("heard", [True, False])
 @pytest.mark.parametrize("grades", [[4, 1, 3, 4, 1], [1, 4, 1, 0, 4]], ids=["right", "contrary"])
 def test_unbiased_whatever_it_says(grades: list[int], heard: bool) -> None:
-    """Over all 120 orders, with marks that come meanwhile, right or wrong.
-
-    The mean of each observation is the difference, all keep to their bounds, and a gambler who bets
-    against the truth has 1 on average after each mark: with that the intervals are valid.
-    """
-    truth, units = np.array([1.0, 0.0, 1.0, 1.0, 0.0]), Units(WEIGHTS, CELLS)
+    """With marks that come meanwhile, right or wrong."""
     marks = SecondMarks(np.array(grades), np.array([2, 5, 1, 4, 3]))
-    true = WEIGHTS.T @ truth
-    values, capital = np.zeros((5, 2)), np.zeros((5, 2))
-    for order in itertools.permutations(range(5)):
-        chance, draws, left = 1.0, list[Draw](), np.ones(5, bool)
-        for position, unit in enumerate(order):
-            drawn, known = list(order[:position]), marks.until(2 * position)
-            expected = sampling.split_rates(units, drawn, truth[drawn], known.grades)
-            split = known.split(units)
-            chance *= sampling.probabilities(split, left, expected, (True, True))[unit]
-            draws.append(Draw(unit, expected, (True, True), int(known.ids.max())))
-            left[unit] = False
-        observed = sampling.observations(units, draws, truth[list(order)], marks, heard=heard)
-        for pair, one in enumerate(observed):
-            values[:, pair] += chance * one.values
-            capital[:, pair] += chance * np.exp(log_capital(one, true[pair : pair + 1])[:, 0])
-            assert (one.low - 1e-9 <= one.values).all() and (one.values <= one.high + 1e-9).all()
-    assert values == pytest.approx(np.tile(true, (5, 1)))
-    assert capital == pytest.approx(np.ones((5, 2)))
+    assert_unbiased(Units(WEIGHTS, CELLS), np.array([1.0, 0.0, 1.0, 1.0, 0.0]), marks, heard=heard)
 
 
 def test_the_estimate_is_that_of_prediction_powered_inference() -> None:

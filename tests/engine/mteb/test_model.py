@@ -14,6 +14,7 @@ from mteb.models import SearchProtocol
 
 import theodolite as th
 from tests.errors import refused
+from tests.fakes.encoders import HashEncoder
 from tests.fakes.mteb_tasks import (
     PAIRS,
     Plain,
@@ -88,23 +89,6 @@ def test_without_mteb_a_person_is_told_how_to_get_it(monkeypatch: pytest.MonkeyP
 # --- search ---
 
 DOCUMENTS, QUERIES = 1500, 25
-DIM = 16
-
-
-class Known:
-    """An encoder whose vectors are drawn, those of some documents the same."""
-
-    name, dim, fingerprint = "known", DIM, "f"
-
-    def __init__(self) -> None:
-        rng = np.random.default_rng(3)
-        texts = [f"document {i}" for i in range(DOCUMENTS)] + [f"query {i}" for i in range(QUERIES)]
-        self._of = {text: rng.normal(size=DIM).astype(np.float32) for text in texts}
-        for i in range(0, 200, 2):  # ties: two documents of one vector
-            self._of[f"document {i + 1}"] = self._of[f"document {i}"]
-
-    def encode(self, sentences: list[str], progress: Any = None) -> np.ndarray:
-        return np.array([self._of[text] for text in sentences])
 
 
 class Searched(Model):
@@ -123,7 +107,9 @@ class Searched(Model):
 def collection(type_: str) -> Any:
     """A collection of which some documents are judged, in grades; of a reranking, candidates."""
     rng = np.random.default_rng(4)
-    documents = {f"d{i}": f"document {n}" for n, i in enumerate(rng.permutation(DOCUMENTS))}
+    # Ties: two documents of one text, and so of one vector.
+    texts = [f"document {n // 2 if n < 200 else n}" for n in range(DOCUMENTS)]
+    documents = {f"d{i}": text for text, i in zip(texts, rng.permutation(DOCUMENTS), strict=True)}
     names, queries = list(documents), {f"q{i}": f"query {i}" for i in range(QUERIES)}
     judged = {
         key: {names[j]: int(rng.integers(0, 3)) for j in rng.integers(0, 400, 30)}
@@ -137,7 +123,7 @@ def collection(type_: str) -> Any:
 @pytest.mark.parametrize("type_", ["Retrieval", "Reranking"])
 def test_our_search_gives_the_scores_of_mtebs_own(type_: str) -> None:
     """Every metric at every depth to 1e-6: documents with equal vectors, more than are ranked."""
-    ours, own = Searched(Known()), Plain(Known())  # type: ignore[arg-type]
+    ours, own = Searched(HashEncoder()), Plain(HashEncoder())  # type: ignore[arg-type]
     assert isinstance(ours, SearchProtocol) and not isinstance(own, SearchProtocol)
     found = [by_mteb(model, collection(type_)) for model in (ours, own)]
     assert ours.searches == 1, "mteb asked our search"
