@@ -36,6 +36,7 @@ from theodolite.engine.decoding.train import DecoderTrainer, train_decoder
 from theodolite.engine.decoding.vocabulary import Vocabulary
 from theodolite.engine.encoders import load
 from theodolite.engine.errors import Code
+from theodolite.engine.threads import one_torch_thread
 from theodolite.engine.training import Noted, checkpoint, loop
 from theodolite.engine.training.events import Event
 from theodolite.engine.training.precision import Precision
@@ -44,10 +45,8 @@ from theodolite.engine.training.precision import Precision
 @pytest.fixture(autouse=True, scope="module")
 def one_thread() -> Iterator[None]:
     """Sums in the same order here and in another process."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+    with one_torch_thread():
+        yield
 
 
 @pytest.fixture(scope="module")

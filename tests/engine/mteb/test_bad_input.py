@@ -6,22 +6,18 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 
-import pytest
-
-from tests.engine.datasets.test_retrieval import folder
-from theodolite.engine import evaluate, load
-from theodolite.engine.datasets import Catalog
-from theodolite.engine.datasets.types import Dataset, LabelledSentences, Retrieval
-from theodolite.engine.results import Result
-
-pytest.importorskip("mteb")
-
 import httpx
+import pytest
 from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError
 from mteb.abstasks import AbsTaskRetrieval, AbsTaskSTS
 from mteb.get_tasks import _TASKS_REGISTRY as REGISTRY
 
+from tests.engine.datasets.test_retrieval import folder
 from tests.fakes.mteb_tasks import split, task_class
+from theodolite.engine import evaluate, load
+from theodolite.engine.datasets import Catalog
+from theodolite.engine.datasets.types import Dataset, LabelledSentences, Retrieval
+from theodolite.engine.results import Result
 
 TEXTS = {f"d{i}": text for i, text in enumerate(("tea is brewed", "coffee is ground", "", "tea"))}
 REFUSED = httpx.Response(403, request=httpx.Request("GET", "https://huggingface.co"))

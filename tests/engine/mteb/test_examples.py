@@ -7,24 +7,20 @@ from typing import Any
 
 import numpy as np
 import pytest
-
-from tests.engine.mteb.test_run import ONE_OF_EACH, measured
-from tests.errors import refused
-from theodolite.engine import load, protocols
-from theodolite.engine.datasets import Catalog
-from theodolite.engine.mteb import conversion, examples
-from theodolite.engine.stats.bootstrap import main_sample
-from theodolite.engine.tasks import get, type_of
-
-pytest.importorskip("mteb")
-
 from datasets import Dataset, DatasetDict, Features, Value
 from datasets.features import ClassLabel
 from mteb._evaluators.retrieval_metrics import evaluate_p_mrr_change
 from mteb.abstasks import AbsTaskMultilabelClassification, AbsTaskRegression, AbsTaskRetrieval
 from mteb.get_tasks import _TASKS_REGISTRY as REGISTRY
 
+from tests.engine.mteb.test_run import ONE_OF_EACH, measured
+from tests.errors import refused
 from tests.fakes.mteb_tasks import Plain, by_mteb, loaded, retrieval_data, task_class
+from theodolite.engine import load, protocols
+from theodolite.engine.datasets import Catalog
+from theodolite.engine.mteb import conversion, examples
+from theodolite.engine.stats.bootstrap import main_sample
+from theodolite.engine.tasks import get, type_of
 
 TOPICS = ("trains", "cards", "dogs", "rates")
 

@@ -14,8 +14,6 @@ import pytest
 
 from tests.fakes.hub import FakeHub
 
-pytest.importorskip("mteb")
-
 TASK = "mteb:Banking77Classification"
 PLACE, REVISION = "mteb/banking77", "0fd18e25b25c072e09e0d92ab615fda904d66300"
 """Where mteb keeps its data, and at which revision."""

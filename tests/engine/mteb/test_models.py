@@ -10,8 +10,12 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 
+import mteb
 import numpy as np
 import pytest
+from mteb.models import ModelMeta, SentenceTransformerEncoderWrapper
+from mteb.models.model_implementations import MODEL_REGISTRY
+from mteb.types import PromptType
 
 from tests.engine.encoders.models import SENTENCES, save_sentence_transformer
 from tests.errors import refused
@@ -22,13 +26,6 @@ from theodolite.engine.encoders.facts import LATER
 from theodolite.engine.errors import Code
 from theodolite.engine.mteb import models
 from theodolite.engine.mteb.model import Model
-
-pytest.importorskip("mteb")
-
-import mteb
-from mteb.models import ModelMeta, SentenceTransformerEncoderWrapper
-from mteb.models.model_implementations import MODEL_REGISTRY
-from mteb.types import PromptType
 
 
 def test_what_a_model_was_trained_on(monkeypatch: pytest.MonkeyPatch) -> None:

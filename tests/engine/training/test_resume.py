@@ -15,6 +15,7 @@ from safetensors.torch import load_file
 from tests.errors import refused
 from tests.fakes.kills import killed_at
 from tests.fakes.runs import TinyCatalog, tiny_run, tiny_spec
+from theodolite.engine.threads import one_torch_thread
 from theodolite.engine.train import train
 from theodolite.engine.training.lock import lock
 
@@ -36,10 +37,8 @@ EVERYTHING = {"augmentation": "delete", "mlm_weight": 0.1, "micro_batch": 4, "st
 @pytest.fixture(autouse=True)
 def one_thread():
     """Sums in the same order here and in another process."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+    with one_torch_thread():
+        yield
 
 
 def assert_same_weights(folder):
