@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from theodolite.engine.decoding.differing import Word
 from theodolite.engine.errors import UserError
 from theodolite.store.run_rows import RunRow
 
@@ -52,6 +53,7 @@ class Nothing:
 
     title: str
     hint: str = ""
+    link: Link | None = None
 
 
 @dataclass(frozen=True)
@@ -151,4 +153,39 @@ class Hits:
     links: Callable[[str], Sequence[Link]] = lambda sentence: ()
 
 
-Block = Finding | Text | Nothing | Table | Chart | Progress | Problem | Hits
+@dataclass(frozen=True)
+class WordDiff:
+    """A sentence that an encoder's decoder wrote, by what it kept of the one given.
+
+    Attributes:
+        name: the encoder.
+        sentence: what was written.
+        words: its words and those that are lost, in order; empty if there was no sentence before.
+        cosine: of what was written to the point that was decoded.
+        status: what is there in place of a sentence.
+        summary: how many words were kept.
+        note: what limits it, in a sentence.
+        others: other sentences, with their cosines.
+        seconds: time of the decoding; None for one that ships.
+    """
+
+    name: str
+    sentence: str = ""
+    words: Sequence[Word] = ()
+    cosine: float | None = None
+    status: Nothing | Progress | Problem | None = None
+    summary: str = ""
+    note: str = ""
+    others: Sequence[tuple[str, float]] = ()
+    seconds: float | None = None
+
+
+@dataclass(frozen=True)
+class WordDiffs:
+    """What several decoders wrote for one sentence, side by side."""
+
+    given: str
+    columns: Sequence[WordDiff]
+
+
+Block = Finding | Text | Nothing | Table | Chart | Progress | Problem | Hits | WordDiffs

@@ -42,7 +42,7 @@ PLACES = {
     "spaces": "pages.spaces.command:spaces",
     "geometry": "pages.geometry.command:geometry",
     "curate": "pages.curate.command:curate",
-    "decode": "pages.decode.command:decode",
+    "decode": "",
     "interpolate": "pages.decode.command:interpolate",
     "analogy": "pages.decode.command:analogy",
     "diagnose": "pages.diagnose.command:diagnose",

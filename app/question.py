@@ -37,9 +37,13 @@ class Answer:
 
     Attributes:
         columns: name of a column of `rows` -> type of its values.
+        decimals: of the numbers in a table.
+        partial: whether it is an answer although some of it is missing.
     """
 
     columns: ClassVar[Mapping[str, Any]] = {}
+    decimals: ClassVar[int] = 2
+    partial: ClassVar[bool] = False
 
     if TYPE_CHECKING:  # some subclasses inherit it from a service's class
 
@@ -49,7 +53,7 @@ class Answer:
     def table_columns(self) -> list[str]:
         """The columns that a terminal shows: those that are not empty."""
         rows = self.rows()
-        return [name for name in self.columns if any(row[name] is not None for row in rows)]
+        return [name for name in self.columns if any(row.get(name) is not None for row in rows)]
 
     def blocks(self) -> Sequence[Block]:
         """What it consists of, from top to bottom."""
@@ -69,9 +73,10 @@ class Answer:
         return any(isinstance(block, Progress) for block in self.blocks())
 
     def complete(self: A) -> A:
-        """The answer itself; raises the first of its problems."""
-        for problem in self.problems():
-            raise problem.error
+        """The answer itself; raises the first of its problems, unless it is an answer without."""
+        problems = self.problems()
+        if problems and not (self.partial and len(problems) < len(self.rows())):
+            raise problems[0].error
         return self
 
     def _pieces(self) -> document.Pieces:
@@ -104,6 +109,7 @@ class Question(Generic[S, A]):
         answer_type: class of the answers.
         examples: command lines without `theodolite`.
         changes: whether it stores more than what was asked for.
+        queues: whether what it needs can be computed in the background.
     """
 
     name: str
@@ -112,6 +118,7 @@ class Question(Generic[S, A]):
     answer_type: type[A]
     examples: Sequence[str] = ()
     changes: bool = False
+    queues: bool = False
 
     @property
     def about(self) -> str:

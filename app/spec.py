@@ -156,7 +156,7 @@ def parameters(spec: type[Spec]) -> tuple[Parameter, ...]:
     """The fields of a spec, in order."""
     if spec not in _KNOWN:
         hints = get_type_hints(spec, include_extras=True)
-        every: Any = fields(spec)  # type: ignore[arg-type]
+        every: Any = sorted(fields(spec), key=lambda field: field.kw_only)  # type: ignore[arg-type]
         _KNOWN[spec] = tuple(_parameter(field.name, hints[field.name], field) for field in every)
     return _KNOWN[spec]
 

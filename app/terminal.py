@@ -106,7 +106,9 @@ class Unwritable(OSError):
     """Standard output is full, or was closed as by `| head`."""
 
 
-def emit(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], as_json: bool) -> None:
+def emit(
+    rows: Sequence[Mapping[str, Any]], columns: Sequence[str], as_json: bool, decimals: int = 2
+) -> None:
     """Print rows: whole as JSON lines, or the named columns as a table."""
     if as_json:
         for row in rows:
@@ -117,7 +119,7 @@ def emit(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], as_json: boo
         numeric = any(isinstance(row.get(column), int | float) for row in rows)
         table.add_column(column.replace("_", " "), justify="right" if numeric else "left")
     for row in rows:
-        table.add_row(*(Text(_cell(row.get(column))) for column in columns))
+        table.add_row(*(Text(_cell(row.get(column), decimals)) for column in columns))
     # A file or a pipe has no width: nothing is cut.
     wide = None if sys.stdout.isatty() else 10_000
     with _writing():
@@ -169,13 +171,13 @@ def _harmless(text: str) -> str:
     return _CONTROL.sub("\ufffd", text).encode("utf-8", "replace").decode()
 
 
-def _cell(value: Any) -> str:
+def _cell(value: Any, decimals: int) -> str:
     if value is None:
         return "–"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
-        return f"{value:.2f}"
+        return f"{value:.{decimals}f}"
     return _harmless(str(value))
 
 
@@ -260,7 +262,7 @@ def verb(command: Callable[..., R]) -> Callable[..., R]:
 def command(question: Question[Any, Any]) -> Callable[..., None]:
     """Make the command of a question: an argument or an option for each value of its spec."""
 
-    @takes_spec(question)
+    @takes_values("spec", question.spec)
     def run(
         workspace: Workspace, spec: Spec, queue: QueueOption = False, as_json: JsonOption = False
     ) -> None:
@@ -277,10 +279,14 @@ def command(question: Question[Any, Any]) -> Callable[..., None]:
         rows = answer.complete().rows()
         if queue and not rows:
             return
-        emit(rows, answer.table_columns(), as_json)
+        emit(rows, answer.table_columns(), as_json, answer.decimals)
         for text in answer.notes():
             say(text)
+        if answer.problems():
+            raise typer.Exit(1)
 
+    if not question.queues:
+        run = takes("queue", bool, ())(run)
     run.__name__ = question.name
     run.__doc__ = "\n\n".join(
         [question.about, *(f"theodolite {line}" for line in question.examples)]
@@ -288,16 +294,13 @@ def command(question: Question[Any, Any]) -> Callable[..., None]:
     return verb(run)
 
 
-def takes_spec(
-    question: Question[Any, Any],
-) -> Callable[[Callable[..., R]], Callable[..., R]]:
-    """Replace a command's parameter `spec` by an argument or option for each of its values."""
+def takes_values(name: str, spec: type[Spec]) -> Callable[[Callable[..., R]], Callable[..., R]]:
+    """Replace a command's parameter, which is a spec, by an option for each of its values."""
 
     def make(**given: Any) -> Spec:
-        spec: Spec = question.spec(**{n.removeprefix(_OF_SPEC): v for n, v in given.items()})
-        return spec
+        return spec(**{n.removeprefix(_OF_SPEC): value for n, value in given.items()})
 
-    return takes("spec", make, map(_option, parameters(question.spec)))
+    return takes(name, make, map(_option, parameters(spec)))
 
 
 _OF_SPEC = "spec_"
@@ -315,13 +318,10 @@ def _option(parameter: Parameter) -> inspect.Parameter:
     if parameter.required:
         info = typer.Argument(help=text, metavar=field.label.upper(), **bounds)
     else:
-        shown = parameter.default or None
         text += " May be repeated." if parameter.many else ""
         info = typer.Option(*parameter.flags, help=text, **bounds)
-        default = list(shown) if parameter.many and shown else shown
+        default = list(parameter.default) or None if parameter.many else parameter.default
         kind = kind | None if default is None else kind
-        if parameter.type is bool:
-            default, kind = False, bool
     return inspect.Parameter(
         _OF_SPEC + parameter.name,
         inspect.Parameter.KEYWORD_ONLY,

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from theodolite.app.pages.decode.service import DecodeOptions
     from theodolite.app.python.verbs import choose, compare, decode, evaluate, map, search, train
     from theodolite.app.workspace import Workspace
     from theodolite.engine.decode import open_decoder
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from theodolite.engine.training import TrainSpec
 
 __all__ = [
-    "DecodeOptions",
     "TrainSpec",
     "Workspace",
     "choose",
@@ -46,7 +44,6 @@ _PLACES = {
         ("choose", "compare", "decode", "evaluate", "map", "search", "train"),
         "theodolite.app.python.verbs",
     ),
-    "DecodeOptions": "theodolite.app.pages.decode.service",
     "TrainSpec": "theodolite.engine.training",
     "Workspace": "theodolite.app.workspace",
     "load": "theodolite.engine.encoders",

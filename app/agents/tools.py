@@ -117,19 +117,6 @@ class Tools:
         rows, left_out = _rows(typed.ComparedRow, report.rows())
         return typed.Compared(rows, list(report.warnings), left_out)
 
-    def decode(self, sentences: list[str], encoders: list[str] | None = None) -> typed.Decoded:
-        """Encode sentences and decode their vectors, to show what each encoder preserves.
-
-        Args:
-            sentences: at most 10 of at most 2,000 characters each.
-            encoders: at most 8 spec strings of encoders with a decoder; minilm if left out.
-        """
-        from theodolite.app.python import verbs
-
-        names = self._named(encoders or ["minilm"])
-        made = verbs.decode(_texts(sentences), names, workspace=self._workspace)
-        return typed.Decoded([row(typed.DecodedRow, one) for one in made.rows()])
-
     def ask(self, question: Question[Any, Any]) -> Callable[..., Any]:
         """The tool that asks a question: its schema comes from the spec, its rows from the answer.
 

@@ -76,17 +76,6 @@ class ComparedRow:
     verdict: str | None
 
 
-@dataclass(frozen=True)
-class DecodedRow:
-    """The sentence which an encoder's decoder generated from a sentence's vector."""
-
-    given: str
-    encoder: str
-    sentence: str
-    cosine: float | None
-    error: str | None
-
-
 # A class for each tool, not one generic class: the schema of a generic one would be that of an
 # object with a single field, `result`.
 
@@ -130,13 +119,6 @@ class Compared:
     rows: list[ComparedRow]
     warnings: list[str]
     left_out: int
-
-
-@dataclass(frozen=True)
-class Decoded:
-    """A row for each sentence and encoder."""
-
-    rows: list[DecodedRow]
 
 
 def row(kind: type[Row], held: Mapping[str, Any]) -> Row:

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from theodolite.app.pages.choose.sheet import Sheet
-    from theodolite.app.pages.decode.service import DecodeResult
     from theodolite.engine.results import Result
     from theodolite.engine.training.events import Event, Finished
 
@@ -115,35 +114,6 @@ class Training(Answer):
 
     def _pieces(self) -> views.Parts:
         return views.training(self.events)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Decodings(Answer):
-    """Sentences decoded from the vectors of sentences.
-
-    Attributes:
-        found: (sentence, the result of each encoder's decoder).
-    """
-
-    found: tuple[tuple[str, tuple[DecodeResult, ...]], ...]
-
-    def rows(self) -> list[dict[str, Any]]:
-        """A row for each sentence and encoder."""
-        return [
-            {
-                "given": given,
-                "encoder": one.encoder,
-                "sentence": one.sentence,
-                "cosine": one.cosine,
-                "decoder": one.decoder,
-                "error": None if one.problem is None else str(one.problem),
-            }
-            for given, results in self.found
-            for one in results
-        ]
-
-    def _pieces(self) -> views.Parts:
-        return views.decodings(self.found)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -17,23 +17,22 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from theodolite.app.pages.decode.answer import DECODE
 from theodolite.app.pages.search.answer import SEARCH, SearchAnswer, SearchSpec, among
 from theodolite.app.python.answers import (
     Comparison,
     Decision,
-    Decodings,
     Map,
     Results,
     Training,
 )
-from theodolite.app.surfaces.notebook import asks, own, performed
+from theodolite.app.surfaces.notebook import asks, function, own, performed
 from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
 from theodolite.engine.given import text, texts
 
 if TYPE_CHECKING:
     from theodolite.app.jobs.submit import Move
-    from theodolite.app.pages.decode.service import DecodeOptions
     from theodolite.engine.encoders.base import Encoder
     from theodolite.engine.progress import Progress
     from theodolite.engine.results import Result
@@ -262,33 +261,7 @@ def train(
     return Training(tuple(events))
 
 
-def decode(
-    sentences: str | Sequence[str],
-    encoders: str | Sequence[str] = "minilm",
-    *,
-    options: DecodeOptions | None = None,
-    workspace: Workspace | None = None,
-) -> Decodings:
-    """Encode sentences and decode their vectors, to show what each encoder preserves.
-
-    Args:
-        sentences: one or several sentences.
-        encoders: one or several spec strings of encoders that have a decoder.
-        options: `DecodeOptions(method, beams, temperature, top_p, seed, rounds, known_words)`.
-        workspace: store of decoders, beside those that ship; None for your own.
-
-    Returns:
-        The decoded sentences; a result that failed has the reason in its `problem`.
-    """
-    from theodolite.app.pages.decode import service
-
-    how, names = options or service.DEFAULTS, _texts(encoders, "encoders")
-    return Decodings(
-        tuple(
-            (sentence, tuple(service.decode(own(workspace), names, sentence, how)))
-            for sentence in _texts(sentences, "sentences")
-        )
-    )
+decode = function(DECODE)
 
 
 def choose(

@@ -17,7 +17,6 @@ from theodolite.app.web.figures import percent
 if TYPE_CHECKING:
     from theodolite.app.pages.choose.sheet import Sheet
     from theodolite.app.pages.compare.service import Comparison
-    from theodolite.app.pages.decode.service import DecodeResult
     from theodolite.app.pages.map.service import StoredMap
     from theodolite.engine.training.events import Event
 
@@ -113,20 +112,6 @@ def training(happened: Sequence[Event]) -> Parts:
         if events:
             line = Curve(what, steps, values, kept=kept)
             shown.append(chart(curves_drawing([line], what, what.replace(" ", "-"))))
-    return shown
-
-
-def decodings(found: Sequence[tuple[str, Sequence[DecodeResult]]]) -> Parts:
-    """Each sentence with a card per encoder."""
-    from theodolite.app.pages.decode import views
-
-    shown: list[str] = []
-    for given, results in found:
-        cards = [
-            (one.encoder, parts.problem(one.problem)) if one.problem is not None else one
-            for one in results
-        ]
-        shown += [parts.heading(given), views.cards(cards)]
     return shown
 
 

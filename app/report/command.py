@@ -28,7 +28,7 @@ from theodolite.app.terminal import (
     do_here,
     done,
     takes,
-    takes_spec,
+    takes_values,
     verb,
     verbs,
 )
@@ -210,7 +210,7 @@ def report_decision(
 def _of_question(question: Question[Any, Any]) -> Callable[..., None]:
     """The verb that reports a question's answer, with the options of its command."""
 
-    @takes_spec(question)
+    @takes_values("spec", question.spec)
     def report(workspace: Workspace, spec: Spec, out: Out, as_json: JsonOption = False) -> None:
         from theodolite.app.report.file import of_answer
 

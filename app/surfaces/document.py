@@ -23,7 +23,10 @@ from theodolite.app.blocks import (
     Progress,
     Table,
     Text,
+    WordDiff,
+    WordDiffs,
 )
+from theodolite.app.components import word_diff
 from theodolite.app.publish.standalone import Piece, chart, document
 from theodolite.app.web import address, parts, progress
 from theodolite.app.web.theme import SERIES
@@ -58,6 +61,67 @@ def framed(shown: Pieces) -> str:
     )
 
 
+def word_diffs(columns: Sequence[WordDiff]) -> str:
+    """A card for each decoder, with what the marks of words mean."""
+    cards = "".join(map(word_diff_card, columns))
+    legend = word_diff.LEGEND if any(column.status is None for column in columns) else ""
+    return f'<div class="t-columns t-told">{cards}</div>{legend}'
+
+
+def word_diff_card(column: WordDiff) -> str:
+    """The card of a decoder."""
+    if column.status is not None:
+        return card(column.name, _status(column.status))
+    marked = word_diff.marked(column.words) if column.words else escape(column.sentence)
+    sentence = marked or '<span class="t-muted">nothing at all</span>'
+    summary = Markup('<p class="t-tally">{}</p>').format(column.summary) if column.summary else ""
+    note = ""
+    if column.note:
+        note = f'<p class="t-note">{parts.tag("cut", "warn")} {escape(column.note)}</p>'
+    return card(
+        column.name,
+        f'<div class="t-telling"><p class="t-sentence" dir="auto">{sentence}</p>'
+        f"{parts.cosine(column.cosine)}</div>{summary}{note}{others(column.others)}",
+        parts.SHIPPED
+        if column.seconds is None
+        else f"<small>{formats.duration(column.seconds)}</small>",
+    )
+
+
+def card(name: str, body: str, beside: str = "") -> str:
+    """A card of an encoder.
+
+    Args:
+        name: of the encoder.
+        body: HTML.
+        beside: HTML beside its name.
+    """
+    return (
+        f'<section class="t-column" aria-label="{escape(name)}"><header>'
+        f"{change(name)}{beside}</header>{body}</section>"
+    )
+
+
+def others(found: Sequence[tuple[str, float]]) -> str:
+    """The other candidates with their cosines, collapsed; empty for none."""
+    if not found:
+        return ""
+    items = "".join(
+        f'<li><span dir="auto">{escape(text) or "nothing"}</span>{parts.cosine(cosine)}</li>'
+        for text, cosine in found
+    )
+    title = formats.plural(len(found), "other candidate")
+    return f'<details class="t-others"><summary>{title}</summary><ol>{items}</ol></details>'
+
+
+def change(encoder: str) -> str:
+    """The name of an encoder above its answer, a button which opens the panel of all encoders."""
+    return (
+        '<button type="button" class="t-spec t-change" data-of="more" title="Change the encoders" '
+        f'data-press="more">{escape(encoder)}</button>'
+    )
+
+
 def _piece(block: Block) -> str | Piece:
     match block:
         case Finding():
@@ -74,6 +138,8 @@ def _piece(block: Block) -> str | Piece:
             return chart(block.drawing)
         case Hits():
             return _hits(block)
+        case WordDiffs():
+            return word_diffs(block.columns)
         case Progress() | Problem():
             return _status(block)
 

@@ -49,8 +49,8 @@ def controls(spec: type[Spec], without: Collection[str] = (), **own: Control) ->
     ]
 
 
-def control(parameter: Parameter, **options: Any) -> Control:
-    """The control of a field; `options` are for its component."""
+def control(parameter: Parameter, hint: str | None = None, **options: Any) -> Control:
+    """The control of a field; `options` are for its component, `hint` stands beside it."""
     field, default = parameter.field, None if parameter.required else parameter.default
     box: Any = gr.Textbox
     given: dict[str, Any] = {}
@@ -75,8 +75,9 @@ def control(parameter: Parameter, **options: Any) -> Control:
         field.label,
         box,
         default,
-        choices=choices,
-        options=given,
+        hint,
+        choices,
+        given,
         key=parameter.key,
     )
 

@@ -122,7 +122,7 @@ def test_what_ships_of_the_decoders_is_of_these_decoders(fresh):
     shown = known["random:256"]
     assert (shown.sentence, shown.words, shown.given) == (said.sentence, said.words, said.given)
     assert decode.decoded(fresh, names, "A cat.", DEFAULTS) == {}
-    assert decode.decoded(fresh, names, decode.SENTENCE, DecodeOptions("greedy")) == {}
+    assert decode.decoded(fresh, names, decode.SENTENCE, DecodeOptions(method="greedy")) == {}
     assert decode.interpolated(fresh, "wordllama", *WAY[1:], DEFAULTS) == []
     found = decode.calculated(fresh, names, "a - b + c", decode.ANALOGY.lines, DEFAULTS)
     assert set(found) == set(names)

@@ -1,0 +1,3 @@
+"""Decoding as a way to see what a vector keeps of a sentence."""
+
+QUESTIONS = {"decode": "answer:DECODE"}

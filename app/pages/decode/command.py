@@ -1,4 +1,4 @@
-"""`theodolite decode | interpolate | analogy`: from points of a space back to sentences."""
+"""`theodolite interpolate | analogy`: from points of a space back to sentences."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from theodolite.app.pages.decode.service import STEPS, DecodeOptions, offer
-from theodolite.app.terminal import JsonOption, emit, progress_bar, say, takes, verb
+from theodolite.app.pages.decode.answer import DecodeAnswer
+from theodolite.app.pages.decode.service import STEPS, DecodeOptions
+from theodolite.app.terminal import JsonOption, emit, progress_bar, say, takes_values, verb
 from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
-    from theodolite.app.pages.decode.service import DecodeResult, Step
+    from theodolite.app.pages.decode.service import Step
 
 EncoderOption = Annotated[
     str, typer.Option("--encoder", "-e", metavar="ENCODER", help="A spec string.")
@@ -30,82 +31,8 @@ EncodersOption = Annotated[
 USUAL = "minilm"
 
 
-def _options(
-    method: Annotated[
-        str,
-        typer.Option(
-            help="beam, greedy, sample, or vec2sent-ref: the beam search of the released code."
-        ),
-    ] = DecodeOptions.method,
-    beams: Annotated[
-        int,
-        typer.Option(
-            help="Number of candidates of beam search or sampling; the best by cosine is kept."
-        ),
-    ] = DecodeOptions.beams,
-    temperature: Annotated[
-        float, typer.Option(help="Of the sampling.")
-    ] = DecodeOptions.temperature,
-    top_p: Annotated[
-        float, typer.Option(help="Sampling: probability mass to draw from (top-p).")
-    ] = DecodeOptions.top_p,
-    seed: Annotated[int, typer.Option(help="Of the sampling.")] = DecodeOptions.seed,
-    corrections: Annotated[
-        int,
-        typer.Option(
-            help="Rounds of correction: encode the result, shift the vector by the error, keep "
-            "the best. None with vec2sent-ref."
-        ),
-    ] = DecodeOptions.rounds,
-    known_words: Annotated[
-        bool,
-        typer.Option(
-            "--known-words/--any-words",
-            help="Restrict to words of the decoder's training text, or allow any.",
-        ),
-    ] = DecodeOptions.known_words,
-) -> DecodeOptions:
-    """The decoding options; each parameter is an option of every command that decodes."""
-    how = (temperature, top_p, seed, corrections, known_words)
-    return DecodeOptions(method, beams, *how)  # type: ignore[arg-type]
-
-
-takes_options = takes("options", _options)
-
-
 @verb
-@takes_options
-def decode(
-    workspace: Workspace,
-    sentence: Annotated[
-        str, typer.Argument(metavar="SENTENCE", help="The sentence to encode and decode.")
-    ],
-    encoders: EncodersOption = None,
-    options: DecodeOptions = DecodeOptions(),  # noqa: B008 - given by `takes_options`
-    as_json: JsonOption = False,
-) -> None:
-    """Encode a sentence and decode its vector: what comes back is what the vector kept.
-
-    theodolite decode "The old dog slept by the fire." --encoder minilm
-
-    theodolite decode "He visits Italy." -e minilm -e wordllama --beams 5 --json
-
-    The encoder needs a decoder; `theodolite train-decoder` makes one. With --json every encoder is
-    one object, with the other candidates and what became of each word. Exit 1 when one of several
-    encoders could not answer.
-    """
-    from theodolite.app.pages.decode import service
-
-    names = encoders or [USUAL]
-    with progress_bar("decoding"):
-        found = [
-            one for name in names for one in service.decode(workspace, [name], sentence, options)
-        ]
-    _print_results(workspace, found, as_json)
-
-
-@verb
-@takes_options
+@takes_values("options", DecodeOptions)
 def interpolate(
     workspace: Workspace,
     first: Annotated[str, typer.Argument(metavar="A", help="The first sentence.")],
@@ -122,7 +49,7 @@ def interpolate(
         ),
     ] = None,
     near: Annotated[int, typer.Option(help="How many of them.")] = 3,
-    options: DecodeOptions = DecodeOptions(),  # noqa: B008 - given by `takes_options`
+    options: DecodeOptions = DecodeOptions(),  # noqa: B008 - given by `takes_values`
     as_json: JsonOption = False,
 ) -> None:
     """Decode the points between two sentences.
@@ -150,7 +77,7 @@ def interpolate(
                 near=near,
             )
         except service.NoDecoder as error:
-            offer(workspace, encoder, error)
+            raise service.with_offer(workspace, encoder, error) from error
     rows = [_step(step) for step in found]
     columns = ("share", "to_first", "to_second", "sentence")
     if as_json:
@@ -176,7 +103,7 @@ def _step(step: Step) -> dict[str, Any]:
 
 
 @verb
-@takes_options
+@takes_values("options", DecodeOptions)
 def analogy(
     workspace: Workspace,
     expression: Annotated[
@@ -188,7 +115,7 @@ def analogy(
         typer.Option("--let", metavar="NAME=SENTENCE", help="Repeat for each name."),
     ] = None,
     encoders: EncodersOption = None,
-    options: DecodeOptions = DecodeOptions(),  # noqa: B008 - given by `takes_options`
+    options: DecodeOptions = DecodeOptions(),  # noqa: B008 - given by `takes_values`
     as_json: JsonOption = False,
 ) -> None:
     """Calculate with sentences and decode where that leads; a : b :: z : c is z = a - b + c.
@@ -204,8 +131,13 @@ def analogy(
 
     names, sentences = encoders or [USUAL], _named(named)
     with progress_bar("decoding"):
-        found = service.calculate(workspace, names, expression, sentences, options)
-    _print_results(workspace, found, as_json)
+        results = service.calculate(workspace, names, expression, sentences, options)
+    answer = DecodeAnswer([(expression, results)]).complete()
+    emit(answer.rows(), answer.table_columns(), as_json, answer.decimals)
+    for text in answer.notes():
+        say(text)
+    if answer.problems():
+        raise typer.Exit(1)
 
 
 def _named(given: Sequence[str] | None) -> dict[str, str]:
@@ -226,48 +158,6 @@ def _named(given: Sequence[str] | None) -> dict[str, str]:
             )
         found[name] = sentence
     return found
-
-
-def _print_results(workspace: Workspace, found: Sequence[DecodeResult], as_json: bool) -> None:
-    """Print each encoder's result; raise if all failed, exit 1 if some did."""
-    failed = [result for result in found if result.problem]
-    if failed and len(failed) == len(found):
-        offer(workspace, failed[0].encoder, failed[0].problem)
-    rows = [_row(result) for result in found]
-    if as_json:
-        emit(rows, (), True)
-    else:
-        columns = ("encoder", "cosine", "sentence", *(("error",) if failed else ()))
-        emit([_rounded(row) for row in rows], columns, False)
-        for result in found:
-            if result.longer:
-                say(
-                    f"{result.encoder}: the sentence has {result.given} words, but the decoder was "
-                    f"trained on at most {result.known}: the rest was cut."
-                )
-            elif result.cut:
-                say(f"{result.encoder}: it was cut at the maximum length.")
-    if failed:
-        raise typer.Exit(1)
-
-
-def _row(result: DecodeResult) -> dict[str, Any]:
-    if result.problem:
-        return {
-            "encoder": result.encoder,
-            "error": result.problem.message,
-            "hint": result.problem.hint,
-        }
-    return {
-        "encoder": result.encoder,
-        "decoder": result.decoder,
-        "sentence": result.sentence,
-        "cosine": result.cosine,
-        "cut": result.cut or result.longer,
-        "words": [{"text": word.text, "fate": word.fate} for word in result.words],
-        "others": [vars(other) for other in result.others],
-        "seconds": result.seconds,
-    }
 
 
 def _rounded(row: dict[str, Any]) -> dict[str, Any]:

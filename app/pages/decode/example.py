@@ -14,7 +14,7 @@ from theodolite.app.blocks import Hit
 from theodolite.app.examples import shipped
 from theodolite.app.pages.decode import service
 from theodolite.app.pages.decode.analogies import PRESETS, named
-from theodolite.app.pages.decode.service import DEFAULTS, NEAR, STEPS, DecodeResult, Other, Step
+from theodolite.app.pages.decode.service import DEFAULTS, NEAR, STEPS, DecodeResult, Step
 from theodolite.app.workspace import STARTER_ENCODERS
 from theodolite.engine.decoding.differing import differing
 from theodolite.engine.decoding.text import words
@@ -141,7 +141,7 @@ def _plain(found: DecodeResult) -> dict[str, Any]:
         "decoder": found.decoder,
         "sentence": found.sentence,
         "cosine": found.cosine,
-        "others": [[one.sentence, one.cosine] for one in found.others],
+        "others": [list(one) for one in found.others],
         "cut": found.cut,
         "known": found.known,
     }
@@ -152,7 +152,7 @@ def _result(encoder: str, plain: Mapping[str, Any], beside: bool = False) -> Dec
     sentence = plain["sentence"]
     return DecodeResult(
         encoder,
-        **{**plain, "others": tuple(Other(*one) for one in plain["others"])},
+        **{**plain, "others": tuple((text, cosine) for text, cosine in plain["others"])},
         words=differing(SENTENCE, sentence) if beside else (),
         given=words(SENTENCE) if beside else 0,
         seconds=None,

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
 from theodolite.app.pages.decode import service, views
-from theodolite.app.pages.decode.service import DEFAULTS, DecodeOptions
+from theodolite.app.pages.decode.service import DecodeOptions
 from theodolite.app.pages.encoders import choices
 from theodolite.app.pages.encoders.service import STARTERS
+from theodolite.app.spec import parameters
+from theodolite.app.surfaces import web
 from theodolite.app.web import background_call
-from theodolite.app.web.controls import Answer, Control, Controls, Values, shape
+from theodolite.app.web.controls import Answer, Controls, Values, shape
 from theodolite.app.web.parts import ALWAYS_LAST
 
 if TYPE_CHECKING:
@@ -30,62 +31,20 @@ MAX_TYPED = 2 * service.MAX_CHARACTERS
 MANY: dict[str, Any] = {**ALWAYS_LAST, "concurrency_limit": 12}
 """Options of an event that decodes: most events wait, and more waiting events make larger batches.
 Each holds one thread per encoder meanwhile, with its own connections to the store."""
-METHODS = [
-    ("Beam search", "beam"),
-    ("Greedy", "greedy"),
-    ("Sampling", "sample"),
-    ("As the reference code", "vec2sent-ref"),
-]
-
-
-def _number(
-    name: str, label: str, hint: str, low: float, high: float, key: str = "", **options: Any
-) -> Control:
-    """A control for a numeric field of `DecodeOptions`."""
-    default = getattr(DEFAULTS, name)
-    step = {"precision": 0} if isinstance(default, int) else {"step": 0.05}
-    return Control(
-        name,
-        label,
-        gr.Number,
-        default,
-        hint,
-        key=key,
-        options={"elem_id": key or name, "minimum": low, "maximum": high} | step | options,
+_OWN: dict[str, dict[str, Any]] = {
+    "temperature": {"step": 0.05, "visible": False},
+    "top_p": {"step": 0.05, "minimum": 0.01, "visible": False},
+    "seed": {"minimum": 0, "maximum": 2**31 - 1, "visible": False},
+    "known_words": {"container": False, "elem_classes": "t-flag"},
+}
+OPTIONS = tuple(
+    web.control(
+        one,
+        None if one.field.choices else one.field.help,
+        elem_id=one.key,
+        **_OWN.get(one.name, {}),
     )
-
-
-OPTIONS = (
-    Control("method", "Method", gr.Radio, DEFAULTS.method, choices=METHODS),
-    _number(
-        "rounds",
-        "Corrections",
-        "Encode the result, shift the vector by the error, keep the best.",
-        0,
-        service.MAX_ROUNDS,
-        "corrections",
-    ),
-    _number("beams", "Candidates", "The best by cosine is shown.", 1, service.MAX_BEAMS),
-    _number("temperature", "Temperature", "Low is cautious.", 0.05, 5, visible=False),
-    _number(
-        "top_p",
-        "Top-p",
-        "Probability mass of the tokens to draw from.",
-        0.01,
-        1,
-        "share",
-        visible=False,
-    ),
-    _number("seed", "Random seed", "Repeats the same draws.", 0, 2**31 - 1, visible=False),
-    Control(
-        "known_words",
-        "Known words only",
-        gr.Checkbox,
-        DEFAULTS.known_words,
-        "Only words of the decoder's training text.",
-        key="known-words",
-        options={"elem_id": "known-words", "container": False, "elem_classes": "t-flag"},
-    ),
+    for one in parameters(DecodeOptions)
 )
 """Controls for the fields of `DecodeOptions`."""
 
@@ -106,7 +65,7 @@ def render(controls: Controls) -> None:
             **dict.fromkeys(sampled, drawn),
         }
 
-    shape(fitting, {controls["method"]: [way for _, way in METHODS]})
+    shape(fitting, {controls["method"]: list(service.METHODS)})
 
 
 def changes(controls: Controls, *names: str) -> list[Any]:
@@ -116,11 +75,7 @@ def changes(controls: Controls, *names: str) -> list[Any]:
 
 def options(values: Values) -> DecodeOptions:
     """Read the options from the controls; an empty control takes the default."""
-    given = {}
-    for field in fields(DecodeOptions):
-        value, usual = getattr(values, field.name), getattr(DEFAULTS, field.name)
-        given[field.name] = usual if value in (None, "") else type(usual)(value)
-    return DecodeOptions(**given)
+    return DecodeOptions(**{one.name: getattr(values, one.name) for one in OPTIONS})
 
 
 def first_encoders(workspace: Workspace) -> list[str]:

@@ -10,8 +10,9 @@ import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal, NoReturn
+from typing import TYPE_CHECKING, Annotated
 
+from theodolite.app.spec import Field, Spec
 from theodolite.app.typed import Typed
 from theodolite.engine.decoding.differing import Word, differing
 from theodolite.engine.errors import UserError
@@ -26,8 +27,13 @@ if TYPE_CHECKING:
     from theodolite.engine.decode import Decoded, Decoder
     from theodolite.engine.encoders.base import Encoder
 
-Method = Literal["greedy", "beam", "sample", "vec2sent-ref"]
-METHODS: tuple[Method, ...] = ("beam", "greedy", "sample", "vec2sent-ref")
+METHODS = {
+    "beam": "Beam search",
+    "greedy": "Greedy",
+    "sample": "Sampling",
+    "vec2sent-ref": "As the reference code",
+}
+"""Methods of `engine.decode`, and their labels."""
 MAX_BEAMS = 20
 MAX_ROUNDS = 20
 MAX_STEPS = 41
@@ -38,48 +44,61 @@ class NoDecoder(UserError):
     """The encoder has no decoder yet; one can be trained."""
 
 
-@dataclass(frozen=True)
-class DecodeOptions:
-    """Decoding options.
+@dataclass(frozen=True, kw_only=True)
+class DecodeOptions(Spec):
+    """How points are decoded."""
 
-    Attributes:
-        method: as `engine.decode.Method`.
-        beams: hypotheses of beam search, or samples drawn.
-        temperature: sampling temperature.
-        top_p: sampling: probability mass to draw from.
-        seed: sampling seed.
-        rounds: corrections after the first decoding; the reference code's search has none.
-        known_words: whether to write only words of the decoder's training text.
-    """
+    method: Annotated[
+        str,
+        Field(
+            "Method",
+            "How sentences are searched for; vec2sent-ref is the beam search of the released code.",
+            choices=METHODS,
+        ),
+    ] = "beam"
+    rounds: Annotated[
+        int,
+        Field(
+            "Corrections",
+            "Encode the result, shift the vector by the error, keep the best; none with "
+            "vec2sent-ref.",
+            key="corrections",
+            flags=("--corrections",),
+            ge=0,
+            le=MAX_ROUNDS,
+        ),
+    ] = 2
+    beams: Annotated[
+        int,
+        Field(
+            "Candidates",
+            "Of beam search or sampling; the best by cosine is kept.",
+            ge=1,
+            le=MAX_BEAMS,
+        ),
+    ] = 5
+    temperature: Annotated[
+        float, Field("Temperature", "Of the sampling; low is cautious.", ge=0.05, le=5)
+    ] = 1.0
+    top_p: Annotated[
+        float,
+        Field("Top-p", "Of the sampling: probability mass to draw from.", key="share", ge=0, le=1),
+    ] = 0.9
+    seed: Annotated[int, Field("Random seed", "Of the sampling.")] = 0
+    known_words: Annotated[
+        bool,
+        Field(
+            "Known words only",
+            "Only words of the decoder's training text.",
+            key="known-words",
+            flags=("--known-words/--any-words",),
+        ),
+    ] = True
 
-    method: Method = "beam"
-    beams: int = 5
-    temperature: float = 1.0
-    top_p: float = 0.9
-    seed: int = 0
-    rounds: int = 2
-    known_words: bool = True
-
-    def __post_init__(self) -> None:
-        """Validate the options before a model is loaded."""
-        if self.method not in METHODS:
-            raise UserError(
-                f"There is no method {self.method!r}.",
-                f"Choose one of {', '.join(METHODS)}.",
-                code="unknown",
-            )
-        if not 1 <= self.beams <= MAX_BEAMS:
-            raise UserError(f"{self.beams} beams are not possible.", f"From 1 to {MAX_BEAMS}.")
-        if not 0.05 <= self.temperature <= 5 or not 0 < self.top_p <= 1:
-            raise UserError(
-                f"Sampling at temperature {self.temperature} from a share of {self.top_p} is not "
-                "possible.",
-                "The temperature is from 0.05 to 5, the share above 0 and at most 1.",
-            )
-        if not 0 <= self.rounds <= MAX_ROUNDS:
-            raise UserError(
-                f"{self.rounds} corrections are not possible.", f"From 0 to {MAX_ROUNDS}."
-            )
+    def check(self) -> None:
+        """Something must be left to draw from."""
+        if not self.top_p:
+            raise UserError("Top-p cannot be 0.", "Give a number above 0.")
 
 
 DEFAULTS = DecodeOptions()
@@ -87,14 +106,6 @@ STEPS = 11
 """Points of an interpolation, both ends included."""
 NEAR = 3
 """Real sentences shown beneath each point."""
-
-
-@dataclass(frozen=True)
-class Other:
-    """Another candidate, and its cosine to the target."""
-
-    sentence: str
-    cosine: float
 
 
 @dataclass(frozen=True)
@@ -106,7 +117,7 @@ class DecodeResult:
         decoder: name of the decoder; empty for none.
         sentence: the best candidate by cosine.
         cosine: of the re-encoded sentence to the point; None on failure.
-        others: the other candidates, best first.
+        others: the other candidates with their cosines to the point, best first.
         words: word differences to the input sentence; empty if there was none.
         cut: whether the sentence was cut at the decoder's maximum length.
         given: number of words of the input sentence; 0 if there was none.
@@ -119,7 +130,7 @@ class DecodeResult:
     decoder: str = ""
     sentence: str = ""
     cosine: float | None = None
-    others: tuple[Other, ...] = ()
+    others: tuple[tuple[str, float], ...] = ()
     words: tuple[Word, ...] = ()
     cut: bool = False
     given: int = 0
@@ -285,13 +296,13 @@ def training_time(workspace: Workspace, encoder: str) -> str:
         return ""
 
 
-def offer(workspace: Workspace, encoder: str, error: UserError | None) -> NoReturn:
-    """Raise the error; for a missing decoder, with the command that trains one and its time."""
+def with_offer(workspace: Workspace, encoder: str, error: UserError) -> UserError:
+    """The error; for a missing decoder, with the command that trains one and its time."""
     if not isinstance(error, NoDecoder):
-        raise error or UserError("Nothing was decoded.", code="no-result")
+        return error
     took = training_time(workspace, encoder)
-    raise UserError(
-        f"{encoder} has no decoder yet.",
+    return NoDecoder(
+        error.message,
         f"Train one{took and f', in {took}'}: theodolite train-decoder {shlex.quote(encoder)} "
         "--train FILE --out FOLDER",
         code="no-result",
@@ -374,8 +385,8 @@ def _decode_points(
     ]
 
 
-def _others(found: Decoded) -> tuple[Other, ...]:
-    return tuple(Other(one.sentence, one.cosine or 0.0) for one in found.others)
+def _others(found: Decoded) -> tuple[tuple[str, float], ...]:
+    return tuple((one.sentence, one.cosine or 0.0) for one in found.others)
 
 
 def _cosines(rows: np.ndarray, ends: np.ndarray) -> np.ndarray:

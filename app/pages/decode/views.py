@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, TypeAlias
 
-from theodolite.app import formats
 from theodolite.app.components import word_diff
-from theodolite.app.pages.decode.service import DecodeResult, NoDecoder, Other, training_time
+from theodolite.app.pages.decode.answer import word_diff_of
+from theodolite.app.pages.decode.service import DecodeResult, NoDecoder, training_time
+from theodolite.app.surfaces import document
 from theodolite.app.web import address, parts
 from theodolite.app.web.parts import cosine
 
@@ -28,69 +29,20 @@ Shown: TypeAlias = DecodeResult | tuple[str, str]
 def cards(found: Sequence[Shown]) -> str:
     """One card per encoder."""
     body = "".join(
-        _framed(one[0], one[1]) if isinstance(one, tuple) else card(one) for one in found
+        document.card(*one)
+        if isinstance(one, tuple)
+        else document.word_diff_card(word_diff_of(one))
+        for one in found
     )
     answered = any(not isinstance(one, tuple) for one in found)
     legend = word_diff.LEGEND if answered else ""
     return f'<div class="t-columns t-told">{body}</div>{legend}'
 
 
-def card(result: DecodeResult) -> str:
-    """The card of a result without a problem; `cards` takes problems as HTML."""
-    sentence = word_diff.marked(result.words) if result.words else escape(result.sentence)
-    shown = sentence or '<span class="t-muted">nothing at all</span>'
-    tally = (
-        f'<p class="t-tally">{escape(word_diff.tallied(result.words))}</p>' if result.words else ""
-    )
-    return _framed(
-        result.encoder,
-        f'<div class="t-telling"><p class="t-sentence" dir="auto">{shown}</p>'
-        f"{cosine(result.cosine)}</div>{tally}{_limits(result)}{others(result.others)}",
-        parts.SHIPPED
-        if result.seconds is None
-        else f"<small>{formats.duration(result.seconds)}</small>",
-    )
-
-
-def others(found: Sequence[Other]) -> str:
-    """The other candidates, collapsed; empty for none."""
-    if not found:
-        return ""
-    items = "".join(
-        f'<li><span dir="auto">{escape(one.sentence) or "nothing"}</span>{cosine(one.cosine)}</li>'
-        for one in found
-    )
-    title = formats.plural(len(found), "other candidate")
-    return f'<details class="t-others"><summary>{title}</summary><ol>{items}</ol></details>'
-
-
 def alike(left: str, right: str) -> bool:
     """Whether two sentences have the same words, ignoring case and punctuation."""
     first, second = (re.findall(r"\w+", text.casefold()) for text in (left, right))
     return bool(first) and first == second
-
-
-def _framed(encoder: str, body: str, beside: str = "") -> str:
-    return (
-        f'<section class="t-column" aria-label="{escape(encoder)}"><header>'
-        f"{change(encoder)}{beside}</header>{body}</section>"
-    )
-
-
-def _limits(result: DecodeResult) -> str:
-    """A note about an input that is too long for the decoder, or an output that was cut."""
-    if result.longer:
-        return _note(
-            f"The sentence has {result.given} words, but this decoder was trained on at most "
-            f"{result.known}: its output is cut short."
-        )
-    if result.cut:
-        return _note("It was cut at this decoder's maximum length.")
-    return ""
-
-
-def _note(text: str) -> str:
-    return f'<p class="t-note">{parts.tag("cut", "warn")} {escape(text)}</p>'
 
 
 def calculated(
@@ -117,7 +69,7 @@ def calculated(
 
 def _row(one: Shown, used: Mapping[str, str], answer: str) -> tuple[str, str, str]:
     if isinstance(one, tuple):
-        return change(one[0]), one[1], ""
+        return document.change(one[0]), one[1], ""
     shown = escape(one.sentence) or '<span class="t-muted">nothing at all</span>'
     marks = "".join(
         parts.tag(f"{name} again") for name, text in used.items() if alike(text, one.sentence)
@@ -126,9 +78,9 @@ def _row(one: Shown, used: Mapping[str, str], answer: str) -> tuple[str, str, st
         marks += parts.tag("as a person might write it", "good")
     if one.cut:
         marks += parts.tag("cut at the maximum length", "warn")
-    sentence = f'<p class="t-sentence" dir="auto">{shown} {marks}</p>{others(one.others)}'
+    sentence = f'<p class="t-sentence" dir="auto">{shown} {marks}</p>{document.others(one.others)}'
     shipped = f" {parts.SHIPPED}" if one.seconds is None else ""
-    return f"{change(one.encoder)}{shipped}", sentence, cosine(one.cosine)
+    return f"{document.change(one.encoder)}{shipped}", sentence, cosine(one.cosine)
 
 
 def interpolated(
@@ -181,12 +133,4 @@ def no_decoder(workspace: Workspace, encoder: str) -> str:
         f'<div class="t-notice t-lacking" role="status"><p><strong>No decoder for '
         f'<span class="t-spec">{escape(encoder)}</span> yet.</strong></p>'
         f"<p>{escape(more)}</p>{link}</div>"
-    )
-
-
-def change(encoder: str) -> str:
-    """The name of an encoder above its sentence, a button which opens the panel of all encoders."""
-    return (
-        '<button type="button" class="t-spec t-change" data-of="more" title="Change the encoders" '
-        f'data-press="more">{escape(encoder)}</button>'
     )

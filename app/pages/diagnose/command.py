@@ -70,7 +70,7 @@ def diagnose(
     any score. With --json every figure and sample is one object; `what` tells them apart.
     """
     from theodolite.app.jobs import submit
-    from theodolite.app.pages.decode.service import NoDecoder, offer
+    from theodolite.app.pages.decode.service import NoDecoder, with_offer
     from theodolite.app.pages.diagnose.service import DiagnoseJob, newest
     from theodolite.engine.decoding.diagnosis import Diagnosis
 
@@ -86,7 +86,7 @@ def diagnose(
     try:
         job = DiagnoseJob.of(workspace, encoder, text, sentences)
     except NoDecoder as error:
-        offer(workspace, encoder, error)
+        raise with_offer(workspace, encoder, error) from error
     if queue:
         queued(submit.queue(workspace, job), as_json)
         return

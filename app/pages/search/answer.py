@@ -354,4 +354,5 @@ SEARCH = Question(
         'search "a dog runs" --unlike "a dog sleeps" --least 0.4',
         'search "^Who .*[?]$" --by pattern',
     ),
+    queues=True,
 )

@@ -51,7 +51,7 @@ DESCRIPTION = (
     "One query, and each encoder's nearest sentences by cosine in its own column. A letter "
     "marks sentences that several of them found; hover or focus it to see where."
 )
-LINES = {
+LINES: dict[str, Any] = {
     "lines": 1,
     "max_lines": MAX_QUERIES,
     "max_length": 2 * MAX_CHARACTERS,

@@ -8,7 +8,7 @@ import pytest
 
 from theodolite.app.components import word_diff
 from theodolite.app.pages.decode import views
-from theodolite.app.pages.decode.service import DecodeResult, Other
+from theodolite.app.pages.decode.service import DecodeResult
 from theodolite.engine.decoding.differing import differing
 
 
@@ -57,7 +57,7 @@ def test_a_card_escapes_what_comes_from_outside():
     """Names, sentences, candidates."""
     probe = "<xss>"
     decoded = DecodeResult(
-        probe, probe, probe, 0.5, (Other(probe, -0.25),), differing(probe, f"{probe} x")
+        probe, probe, probe, 0.5, ((probe, -0.25),), differing(probe, f"{probe} x")
     )
     html = views.cards([decoded, (probe, "<b>ours</b>")])
     assert probe not in html

@@ -20,7 +20,6 @@ VERBS = {
     "spaces.page": "spaces.command.spaces",
     "geometry.page": "geometry.command.geometry",
     "curate.page": "curate.command.curate",
-    "decode.page": "decode.command.decode",
     "decode.interpolate": "decode.command.interpolate",
     "decode.arithmetic": "decode.command.analogy",
     "diagnose.page": "diagnose.command.diagnose",

@@ -45,7 +45,7 @@ def workspace(decoding: Workspace) -> Workspace:
 @pytest.fixture(scope="module")
 def known(workspace: Workspace) -> list[str]:
     """Sentences that the decoder gives back word for word."""
-    greedy = DecodeOptions("greedy")
+    greedy = DecodeOptions(method="greedy")
     kept = [
         text
         for text in known_sentences()
@@ -81,8 +81,9 @@ def test_the_cosine_is_that_of_the_vectors(workspace):
     given, came = vectors(workspace, text, decoded.sentence)
     assert decoded.cosine == pytest.approx(1 - cosine_distance(given, came), abs=1e-5)
     assert 1 <= len(decoded.others) <= 3
-    assert decoded.sentence not in [other.sentence for other in decoded.others]
-    cosines = [decoded.cosine, *(other.cosine for other in decoded.others)]
+    sentences, others = zip(*decoded.others, strict=True)
+    assert decoded.sentence not in sentences
+    cosines = [decoded.cosine, *others]
     assert cosines == sorted(cosines, reverse=True)
 
 
@@ -257,7 +258,7 @@ def test_a_line_that_names_nothing_is_told(text, code, named):
 
 def test_every_preset_can_be_worked_out(workspace):
     """Its lines are its sentences, and a decoder answers."""
-    greedy = DecodeOptions("greedy")
+    greedy = DecodeOptions(method="greedy")
     for preset in analogies.PRESETS:
         named = analogies.named(preset.lines)
         (decoded,) = decode.calculate(workspace, [ENCODER], preset.expression, named, greedy)
@@ -357,7 +358,12 @@ def encoder(workspace: Workspace) -> Encoder:
 
 
 @pytest.mark.parametrize(
-    "how", [DecodeOptions("greedy"), DecodeOptions("beam"), DecodeOptions("beam", rounds=1)]
+    "how",
+    [
+        DecodeOptions(method="greedy"),
+        DecodeOptions(method="beam"),
+        DecodeOptions(method="beam", rounds=1),
+    ],
 )
 def test_many_who_ask_share_a_pass(decoder: Counting, encoder: Encoder, how: DecodeOptions) -> None:
     """While one is decoded twelve ask: the next pass takes all, and says what it says alone."""
@@ -389,7 +395,9 @@ def test_many_who_ask_share_a_pass(decoder: Counting, encoder: Encoder, how: Dec
 def test_the_references_search_is_not_corrected(decoder: Counting, encoder: Encoder) -> None:
     """It finds what it finds, however many rounds are asked for."""
     points = encoder.encode(known_sentences()[:2]) + 0.4
-    found = answering.decode(decoder, encoder, points, DecodeOptions("vec2sent-ref", rounds=3))
+    found = answering.decode(
+        decoder, encoder, points, DecodeOptions(method="vec2sent-ref", rounds=3)
+    )
     assert decoder.passes == [1, 1]
     assert found == decoder.decode(points, encoder=encoder, method="vec2sent-ref")
 
@@ -410,7 +418,7 @@ def test_what_was_asked_before_is_not_decoded_again(decoder: Counting, encoder: 
 def test_samples_are_those_that_were_drawn_alone(decoder: Counting, encoder: Encoder) -> None:
     """The draws of a request are its own, whoever asks beside it."""
     points = encoder.encode(known_sentences()[:4])
-    found = answering.decode(decoder, encoder, points, DecodeOptions("sample", beams=3))
+    found = answering.decode(decoder, encoder, points, DecodeOptions(method="sample", beams=3))
     drawn = decoder.decode(
         points, encoder=encoder, method="sample", beams=3, temperature=1.0, top_p=0.9, seed=0
     )
