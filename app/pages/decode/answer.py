@@ -95,11 +95,11 @@ def answer(workspace: Workspace, spec: DecodeSpec, do: Do) -> Iterator[DecodeAns
     results: list[tuple[str, list[DecodeResult]]] = []
     for sentence in spec.sentences:
         every = service.decode(workspace, spec.encoders, sentence, spec.options)
-        results.append((sentence, [_offering(workspace, one) for one in every]))
+        results.append((sentence, [offering(workspace, one) for one in every]))
         yield DecodeAnswer(tuple(results))
 
 
-def _offering(workspace: Workspace, result: DecodeResult) -> DecodeResult:
+def offering(workspace: Workspace, result: DecodeResult) -> DecodeResult:
     """The result; of a missing decoder, with the way to train one."""
     if result.problem is None:
         return result
@@ -120,6 +120,7 @@ def row(result: DecodeResult) -> dict[str, Any]:
         "words": [{"text": word.text, "fate": word.fate} for word in result.words],
         "others": [{"sentence": text, "cosine": cosine} for text, cosine in result.others],
         "seconds": result.seconds,
+        "error": None,
     }
 
 

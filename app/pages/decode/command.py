@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from theodolite.app.pages.decode.answer import DecodeAnswer
+from theodolite.app.pages.decode.answer import DecodeAnswer, offering
 from theodolite.app.pages.decode.service import STEPS, DecodeOptions
 from theodolite.app.terminal import JsonOption, emit, progress_bar, say, takes_values, verb
 from theodolite.app.workspace import Workspace
@@ -132,7 +132,8 @@ def analogy(
     names, sentences = encoders or [USUAL], _named(named)
     with progress_bar("decoding"):
         results = service.calculate(workspace, names, expression, sentences, options)
-    answer = DecodeAnswer([(expression, results)]).complete()
+    every = [offering(workspace, result) for result in results]
+    answer = DecodeAnswer([(expression, every)]).complete()
     emit(answer.rows(), answer.table_columns(), as_json, answer.decimals)
     for text in answer.notes():
         say(text)

@@ -14,6 +14,7 @@ from tests.errors import refused
 from tests.fakes.results import invent_all
 from theodolite.app.agents.allowed import Allowed
 from theodolite.app.agents.tools import MAX_ENCODERS, Tools
+from theodolite.app.pages.decode.answer import DECODE
 from theodolite.app.pages.search.answer import SEARCH
 from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
@@ -117,7 +118,7 @@ def test_what_is_too_much_is_refused(workspace: Workspace) -> None:
         (MAX_ENCODERS, lambda: tools.compare([f"random:{n}" for n in range(2, MAX_ENCODERS + 3)])),
         ("2,000", lambda: search(queries=["x" * 2001])),
         (8, lambda: search(queries=["x"], encoders=["minilm"] * 9)),
-        (10, lambda: tools.decode(["x"] * 11)),
+        (10, lambda: tools.ask(DECODE)(sentences=["x"] * 11)),
     ):
         with refused("too-large", limit):
             ask()
