@@ -407,7 +407,7 @@ def test_what_was_asked_before_is_not_decoded_again(decoder: Counting, encoder: 
     points = encoder.encode(known_sentences()[:3])
 
     def ask(places: list[int], method: str = "greedy") -> list[Decoded]:
-        return answering.decode(decoder, encoder, points[places], DecodeOptions(method))
+        return answering.decode(decoder, encoder, points[places], DecodeOptions(method=method))
 
     first = ask([0, 1, 2])
     assert ask([2, 1, 0, 1]) == [*first[::-1], first[1]] and decoder.passes == [3]
