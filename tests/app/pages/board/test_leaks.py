@@ -56,6 +56,8 @@ def test_what_an_encoder_was_trained_on(workspace: Workspace) -> None:
     workspace.store.encoders.add("random:8", {"trained_on": ["snli", "starter-pairs"]})
     names = leaks.known(workspace, "random:8")
     assert leaks.here(workspace, names) == {"starter-pairs": ["starter-pairs"]}
+    here = trained.here(["s2orc", "snli", "gooaq"], ["SNLI", "nli", "STS12"])
+    assert here == {"snli": ["SNLI", "nli"]}
     assert leaks.known(workspace, "random:16") is None
     for tasks, sets in ((["StarterSTS"], []), ([], ["nli"])):
         with refused("missing"):
@@ -104,12 +106,6 @@ def test_documents_are_looked_for_beside_queries(
 def test_names_of_the_same_data(name: str, dataset: str, same: bool) -> None:
     """Whoever owns them, whatever the case and type; a family by its own name."""
     assert trained.is_same(name, dataset) is same
-
-
-def test_what_is_here() -> None:
-    """Of training sets those with a data set of their texts."""
-    here = trained.here(["s2orc", "snli", "gooaq"], ["SNLI", "nli", "STS12"])
-    assert here == {"snli": ["SNLI", "nli"]}
 
 
 @pytest.mark.skipif(version() is None, reason="the extra mteb is not installed")

@@ -228,8 +228,3 @@ def test_it_has_a_column_and_a_card(ranked: Workspace) -> None:
     assert protocols.get("vec2sent").hash in views.card(ranked, result)
     low, high = overview.interval(ranked, result)
     assert low < 50 < high
-
-
-def test_tasks_are_not_evaluated_under_it() -> None:
-    """It is offered where decoders are diagnosed, not where encoders are evaluated."""
-    assert set(protocols.PROTOCOLS) - set(protocols.OF_TASKS) == {"vec2sent"}

@@ -1,4 +1,4 @@
-"""Encoders from folders and files: added, evaluated, searched, and the tasks they suffice for."""
+"""Encoders, chosen or from files: added, evaluated, searched, and which tasks they suffice for."""
 
 from __future__ import annotations
 
@@ -13,9 +13,12 @@ from tests.engine.encoders.folders import LFS_POINTER, LIKE_THEIRS, Folders
 from tests.errors import refused
 from tests.fakes.command_line import objects, said, theodolite
 from tests.fakes.uploads import beir
+from theodolite.app.pages.encoders import builder
 from theodolite.app.pages.encoders.service import coverage
+from theodolite.app.web.controls import Values
 from theodolite.app.workspace import Workspace
 from theodolite.engine.datasets.starter import read_pairs
+from theodolite.engine.encoders.spec import parse
 from theodolite.engine.encoders.vectors import save
 
 DOCUMENTS = ["a cat sat on the mat", "the dog ran", "a dog and a cat slept", "the cat ran quickly"]
@@ -97,22 +100,16 @@ def test_files_of_vectors_are_read_before_they_are_added(home: Path) -> None:
     theodolite("encoders", "add", f"words:{words}")
 
 
-@pytest.fixture
-def spec(tmp_path: Path) -> str:
-    """Vectors of the starter pairs but for two sentences."""
-    sentences = list(dict.fromkeys(read_pairs().sentences))[2:]
-    save(tmp_path / "x.parquet", sentences, np.ones((len(sentences), 3)))
-    return f"vectors:{tmp_path / 'x.parquet'}"
-
-
-def test_every_task_says_how_many_sentences_are_lacking(spec: str, tmp_path: Path) -> None:
+def test_every_task_says_how_many_sentences_are_lacking(tmp_path: Path) -> None:
     """With the first of those; data that cannot be read spoil one row."""
+    sentences = list(dict.fromkeys(read_pairs().sentences))
+    save(tmp_path / "x.parquet", sentences[2:], np.ones((len(sentences) - 2, 3)))
+    spec = f"vectors:{tmp_path / 'x.parquet'}"
     (tmp_path / "data" / "probing").mkdir(parents=True)
     (tmp_path / "data" / "probing" / "past_present.txt").write_text("xx\ta\tb\n")
     workspace = Workspace(tmp_path / "store", tmp_path / "data")
     rows = {row["task"]: row for row in coverage(workspace, spec)}
     assert rows.keys() >= {"StarterSTS", "StarterTopics", "StarterSearch"}
-    sentences = list(dict.fromkeys(read_pairs().sentences))
     expected = {"sentences": len(sentences), "lacking": 2, "first": sentences[0], "error": None}
     assert rows["StarterSTS"] == {"task": "StarterSTS", **expected}
     (tense,) = coverage(workspace, spec, "Tense")
@@ -120,3 +117,66 @@ def test_every_task_says_how_many_sentences_are_lacking(spec: str, tmp_path: Pat
     with refused("wrong-kind", "random:8"):
         list(coverage(workspace, "random:8"))
     workspace.close()
+
+
+NAMES = ("source", "value", "pooling", "averaging", "learnt", "before", "steps", "fitted")
+PROMPTS = ("prompt", "query_prompt")
+
+
+def chosen(*values: object, **prompts: str | None) -> Values:
+    """What the controls say."""
+    assert {control.name for control in builder.CONTROLS} == {*NAMES, *PROMPTS}
+    return Values(**dict(zip(NAMES, values, strict=True)), **dict.fromkeys(PROMPTS) | prompts)
+
+
+@pytest.mark.parametrize(
+    ("choices", "text"),
+    [
+        (("wordllama", None, "", "avg", "starter", None, [], "@task"), "wordllama"),
+        (("wordllama", "", "", "max", "starter", "", [], "@task"), "wordllama?pooling=max"),
+        (
+            ("random", "48", "", "sif", "nli", "", ["normalise"], "@task"),
+            "random:48?pooling=sif&data=nli | normalise",
+        ),
+        (
+            ("words", "/a b/x+y.txt", "", "sif", "starter", "", [], "@task"),
+            "words:/a b/x%2By.txt?pooling=sif",
+        ),
+        (
+            ("vectors", "/x.npy", "cls", "max", "starter", "minilm + wordllama", ["drop"], "nli"),
+            "minilm + wordllama + vectors:/x.npy | drop:1,nli",
+        ),
+        (
+            ("hf", "a/b", "cls_token", "max", "starter", "", ["center", "whiten"], "@task"),
+            "hf:a/b?pooling=cls_token | center:@task | whiten:@task",
+        ),
+        (("minilm", "", builder.LEFT_TO_MODEL, "gem", "starter", "", [], "@task"), "minilm"),
+        (
+            (None, "", "cls", "avg", "starter", "random:8", ["normalise"], "@task"),
+            "random:8 | normalise",
+        ),
+    ],
+)
+def test_choices_become_a_spec(choices: tuple, text: str) -> None:
+    """Canonical already, options of another source left out."""
+    assert builder.compose(chosen(*choices)) == text
+    assert str(parse(text)) == text
+
+
+def test_prompts_are_written_for_models_alone() -> None:
+    """Spaces at their ends and all, so that they read back as they were typed."""
+    prompts = {"prompt": "passage: ", "query_prompt": "a & b? "}
+    rest = ("", "", [], "@task")
+    text = builder.compose(chosen("hf", "a/b", "avg", "avg", *rest, **prompts))
+    (source,) = parse(text).sources
+    assert dict(source.options) == {"pooling": "avg", **prompts}
+    minilm = chosen("minilm", "", builder.LEFT_TO_MODEL, "avg", *rest, prompt="@task")
+    assert builder.compose(minilm) == "minilm?prompt=@task"
+    assert builder.compose(chosen("wordllama", "", "", "avg", *rest, **prompts)) == "wordllama"
+
+
+def test_nothing_is_written_while_nothing_is_chosen() -> None:
+    """Nor while a source lacks its value."""
+    for kind in (None, "hf", "words", "vectors", "random"):
+        choices = chosen(kind, " ", "cls", "avg", "starter", "", ["normalise"], "nli")
+        assert builder.compose(choices) == ""

@@ -77,14 +77,9 @@ def test_numbers_are_rounded_as_guesses() -> None:
     assert rough_size(123_456_789) == "120 MB"
 
 
-@pytest.fixture
-def retrieving(tmp_path: Path) -> Workspace:
-    """A store over a folder with a set for retrieval and one to classify."""
-    return Workspace(tmp_path / "store", folder.files(tmp_path / "data", RETRIEVAL_AND_LABELS))
-
-
-def test_tasks_stand_in_the_group_of_their_type(retrieving: Workspace) -> None:
+def test_tasks_stand_in_the_group_of_their_type(tmp_path: Path) -> None:
     """And those of MTEB's types make up a suite; each is scored by the kind of its data."""
+    retrieving = Workspace(tmp_path / "store", folder.files(tmp_path, RETRIEVAL_AND_LABELS))
     here, job = suites.groups(retrieving), EvaluateJob.of(retrieving, ["random:8"], "mine")
     assert (here["retrieval"], here["few_shot"]) == (["mine"], ["banking77/few-shot"])
     assert suites.members(MTEB_HERE, here) == ["banking77/few-shot", "mine"]

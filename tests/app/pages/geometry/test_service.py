@@ -20,15 +20,9 @@ from theodolite.engine.datasets.types import LabelledPairs, PairPart, ScoredPair
 
 
 @pytest.fixture(scope="module")
-def workspace(starter: Workspace) -> Workspace:
-    """For all tests of this module."""
-    return starter
-
-
-@pytest.fixture(scope="module")
-def measured(workspace: Workspace) -> geometry.Geometry:
+def measured(starter: Workspace) -> geometry.Geometry:
     """Of a baseline on the starter pairs."""
-    return geometry.measure(workspace, "random:32", "starter-pairs")
+    return geometry.measure(starter, "random:32", "starter-pairs")
 
 
 def pairs(**parts: tuple[str, str, float]) -> ScoredPairs:
@@ -73,11 +67,11 @@ def test_bad_questions_are_refused() -> None:
 
 
 def test_alignment_under_both_rules_is_that_of_scipy(
-    workspace: Workspace, measured: geometry.Geometry
+    starter: Workspace, measured: geometry.Geometry
 ) -> None:
     """Mean squared distance of unit vectors of the pairs graded above 4, and from 4 on."""
-    (part,) = workspace.catalog.load("starter-pairs").parts.values()  # type: ignore[union-attr]
-    encoder = workspace.load("random:32")
+    (part,) = starter.catalog.load("starter-pairs").parts.values()  # type: ignore[union-attr]
+    encoder = starter.load("random:32")
     left, right = encoder.encode(part.left), encoder.encode(part.right)
     unit = [v / np.linalg.norm(v, axis=1, keepdims=True) for v in (left, right)]
     gaps = ((unit[0] - unit[1]) ** 2).sum(axis=1)
@@ -89,17 +83,17 @@ def test_alignment_under_both_rules_is_that_of_scipy(
     assert measured.info["uniformity"] == pytest.approx(math.log(np.exp(-2 * squares).mean()), 1e-5)
 
 
-def test_it_is_measured_once(workspace: Workspace, measured: geometry.Geometry) -> None:
+def test_it_is_measured_once(starter: Workspace, measured: geometry.Geometry) -> None:
     """Found again with the same numbers, and listed for the chart of all encoders."""
-    again = geometry.found(workspace, "random:32", "starter-pairs")
+    again = geometry.found(starter, "random:32", "starter-pairs")
     assert again is not None and again.info == measured.info
     np.testing.assert_array_equal(again.singular, measured.singular)
-    assert geometry.found(workspace, "random:33", "starter-pairs") is None
+    assert geometry.found(starter, "random:33", "starter-pairs") is None
     job, shares = GeometryJob.of(["random:16"], "starter-pairs"), []
     for _ in range(2):
-        do_units(workspace, job, shares.append)
+        do_units(starter, job, shares.append)
     assert max(shares) == 1.0
-    found = geometry.everyone(workspace, "starter-pairs", "all")
+    found = geometry.everyone(starter, "starter-pairs", "all")
     assert set(found) == {"random:32", "random:16"} and found["random:32"] == measured.info
 
 
