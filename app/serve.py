@@ -19,11 +19,12 @@ from theodolite.app.desktop.command import stay
 from theodolite.app.pages.evaluate.job import welcome
 from theodolite.app.terminal import (
     DataOption,
+    FilesOption,
     FleetOption,
     JsonOption,
     StoreOption,
     emit_json,
-    joined_fleet,
+    join_fleet,
     line,
     plain_errors,
     say,
@@ -91,6 +92,7 @@ def serve(
         typer.Option(metavar="ORIGINS", help="Origins that may embed the app in a frame."),
     ] = "'self'",
     fleet: FleetOption = None,
+    files: FilesOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Launch the app in the browser. This is what `theodolite` alone does.
@@ -108,7 +110,9 @@ def serve(
     adds it to the menu.
 
     With --fleet the workers of other machines evaluate and train; the results are kept here.
-    The password comes from PGPASSWORD or ~/.pgpass. See docs/scaling.md.
+    The password comes from PGPASSWORD or ~/.pgpass. Encoders in files, texts and trained weights
+    are shared at the address of --files; without it, work on these is done here. See
+    docs/scaling.md.
 
     theodolite --data ~/senteval
 
@@ -125,10 +129,10 @@ def serve(
         os.environ["HF_HUB_OFFLINE"] = "1"  # read when the hub's package is imported
     path, names = parse_root_path(root_path), tuple(map(parse_host, allow_host or ()))
     if fleet:
-        say(f"Evaluations and trainings go to the fleet at {joined_fleet(fleet)}.")
-        from theodolite.app.fleet import queue
+        say(f"Evaluations and trainings go to the fleet at {join_fleet(fleet, files)}.")
+        from theodolite.app.fleet.address import Address
 
-        queue.verify()
+        Address.parse(fleet).verify()
 
     from theodolite.app.workspace import Workspace, default_data, default_store
 
@@ -262,12 +266,7 @@ def worker(
             metavar="KINDS", help="In a fleet: accept only this work: evaluate,train,encode."
         ),
     ] = None,
-    out: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="ROOT", help="In a fleet: store models under this address, such as s3://lab."
-        ),
-    ] = None,
+    files: FilesOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Start one more worker on a store, beside the one that the app runs, or one of a fleet.
@@ -278,8 +277,8 @@ def worker(
     theodolite worker --slot second --store /shared/theodolite
 
     A worker of a fleet takes parts of runs from the homes (theodolite serve --fleet URL) on the
-    same database. Its store is a cache of its own, and it opens no file that a home names:
-    only the data folder that it is started with, and what was sent to it.
+    same database. Its store is a cache of its own, and it opens no file that a home names: only
+    the data folder that it is started with, and copies of what was put at the address of --files.
 
     theodolite worker --fleet postgresql://lab@db.lab.org/fleet --data ~/senteval
     """
@@ -292,7 +291,7 @@ def worker(
             data or default_data(),
             slot,
             only,
-            tuple(out or ()),
+            files,
             as_json,
         )
         return
@@ -324,11 +323,12 @@ def _work_in_fleet(
     data: Path | None,
     slot: str | None,
     only: str | None,
-    out: tuple[str, ...],
+    files: str | None,
     as_json: bool,
 ) -> None:
     from theodolite.app.fleet import worker as process
     from theodolite.app.fleet.address import Address
+    from theodolite.app.fleet.files import Files
 
     def ready(name: str) -> None:
         if as_json:
@@ -336,8 +336,9 @@ def _work_in_fleet(
         else:
             say(f"Worker {name} waits for parts of runs at {shown}. Stop it with Ctrl+C.")
 
-    shown = joined_fleet(fleet)
-    process.run(folder, data, slot, process.kinds(only), Address.parse(fleet), ready, out)
+    shown, only_kinds = join_fleet(fleet, files), process.parse_kinds(only)
+    place = Files(files) if files else None
+    process.run(folder, data, slot, only_kinds, Address.parse(fleet), ready, place)
 
 
 def _login(auth: str | None, file: Path | None) -> Auth | None:

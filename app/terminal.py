@@ -54,6 +54,16 @@ FleetOption = Annotated[
         help="Postgres that several machines share: postgresql://user@host/database.",
     ),
 ]
+FilesOption = Annotated[
+    str | None,
+    typer.Option(
+        "--files",
+        metavar="ADDRESS",
+        envvar="THEODOLITE_FILES",
+        help="In a fleet: where its machines share files, such as s3://lab/fleet or a mounted "
+        "folder.",
+    ),
+]
 StoreOption = Annotated[
     Path | None,
     typer.Option(
@@ -457,12 +467,17 @@ def done(row: Mapping[str, Any], sentence: str, as_json: bool) -> None:
         say(sentence)
 
 
-def joined_fleet(fleet: str) -> str:
-    """Parse the address of a fleet, export it to our processes, and return its display form."""
+def join_fleet(fleet: str, files: str | None = None) -> str:
+    """Parse the addresses of a fleet, export them to our processes; return how to show them."""
     from theodolite.app.fleet.address import VARIABLE, WARNING, Address
+    from theodolite.app.fleet.files import VARIABLE as FILES
+    from theodolite.app.fleet.files import Files
 
     address = Address.parse(fleet)
     if address.has_password and fleet != os.environ.get(VARIABLE):
         say(WARNING)
     os.environ[VARIABLE] = address.url  # not an argument: others could read that
-    return str(address)
+    if not files:
+        return str(address)
+    os.environ[FILES] = files
+    return f"{address}, with files at {Files(files).name}"

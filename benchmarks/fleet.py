@@ -6,15 +6,16 @@
 Starts and stops its own Postgres (Debian's programs, in a folder in /tmp, as nobody when root). The
 first form measures evaluations of narrow random encoders on the smallest task. First the overhead
 of a unit: on one worker whose queue is never empty, the time from one answer to the next, minus the
-seconds that the child worked, both as recorded by the queue. Then the latency of a unit that does
-nothing, from enqueueing to its answer, and units per hour by number of workers, beside the same
-units on one machine without a queue. In the second form many clients enqueue units that do nothing
-and read their answers, while executors take them.
+seconds that the child worked. Then the latency of a unit that does nothing, from sending it to
+reading its answer, and units per hour by number of workers, beside the same units on one machine
+without a queue. In the second form many clients send units that do nothing, while executors take
+them.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import statistics
 import subprocess
@@ -25,35 +26,43 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import psutil
 
 from benchmarks.claims import within
 from tests.app.fleet.conftest import Lab, Postgres
-from theodolite.app.fleet import queue
 from theodolite.app.fleet.address import Address
+from theodolite.app.fleet.unit import VERSION
 from theodolite.app.jobs.submit import perform
 from theodolite.app.pages.evaluate.job import EvaluateJob, queue_evaluation
 from theodolite.app.workspace import Workspace
+from theodolite.store.fleet import Units
 
 TASK = "StarterTopics"
 _WARM = 20  # warm-up units, not counted
 EMPTY = """
-import sys, threading
-from dbos import DBOS
-from theodolite.app.fleet import queue
+import sys, time
 from theodolite.app.fleet.address import Address
-DBOS(config=queue.config_of(Address(sys.argv[1]), sys.argv[2]))
-@DBOS.workflow(name="empty")
-def empty(number: int) -> int:
-    return number
-DBOS.listen_queues(["empty"])
-DBOS.launch()
-DBOS.register_queue("empty", worker_concurrency=int(sys.argv[3]), polling_interval_sec=0.01)
+from theodolite.store.fleet import Units
+units = Units(Address(sys.argv[1]).database())
 print("ready", flush=True)
-threading.Event().wait()
+while True:
+    claimed = units.claim(sys.argv[2], ["empty"], "")
+    if claimed:
+        units.answer(claimed[0], sys.argv[2], {})
+    else:
+        time.sleep(0.01)
 """
+
+
+CLOCK = """
+CREATE TABLE theodolite.answered (id text, at timestamptz);
+CREATE FUNCTION theodolite.note() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN INSERT INTO theodolite.answered VALUES (NEW.id, clock_timestamp()); RETURN NEW; END $$;
+CREATE TRIGGER note AFTER UPDATE OF answer ON theodolite.units
+    FOR EACH ROW EXECUTE FUNCTION theodolite.note();
+"""
+"""Records when each answer is written."""
 
 
 def main() -> None:
@@ -131,25 +140,28 @@ def overhead(address: str, units: int) -> bool:
     with tempfile.TemporaryDirectory(prefix="fleet-") as folder:
         lab = Lab(Path(folder), address)
         worker = psutil.Process(lab.start_worker(1).pid)
-        database, client = queue.database_of(Address(address)), queue.client_of(Address(address))
+        database = Address(address).database()
+        send = Units(database)
         while not database.rows("SELECT 1 FROM theodolite.workers"):
             time.sleep(0.2)
+        database.rows(CLOCK)
         catalog = Workspace(lab.home.folder).catalog
         for number in range(units):
             job = EvaluateJob((f"random:{16 + number}",), (TASK,))
-            needs = job.needs(catalog, 0).to_json()
-            unit = queue.Unit(
-                kind=job.kind, spec=job.to_spec(), label=job.title, needs=needs, files={}
-            )
-            _enqueue(client, f"unit-{number}", unit, queue.WORKFLOW, "evaluate")
-        while _counts(address).get("SUCCESS", 0) < units:
+            given = {"kind": job.kind, "spec": job.to_spec(), "label": job.title, "files": {}}
+            given["needs"] = job.resources(catalog).needs(catalog)
+            send.add(f"unit-{number}", "evaluate", VERSION, given)
+        while _answered(address) < units:
             time.sleep(0.5)
         cpu = sum(worker.cpu_times()[:2])
         lab.close()
-    done = sorted(client.list_workflows(load_input=False), key=lambda one: one.completed_at)
-    worked = [one.output["outcome"]["seconds"] for one in done]
-    between = [(b.completed_at - a.completed_at) / 1000 for a, b in pairwise(done)]
-    # The queue counts whole milliseconds, and an answer may be written while the next unit runs.
+    done = database.rows(
+        "SELECT answer, extract(epoch FROM at)::float AS at FROM theodolite.units"
+        " JOIN theodolite.answered USING (id) ORDER BY at"
+    )
+    worked = [json.loads(row["answer"])["outcome"]["seconds"] for row in done]
+    between = [after["at"] - before["at"] for before, after in pairwise(done)]
+    # An answer may be written while the next unit runs.
     beside = [max(0.001, both - work) for both, work in zip(between, worked[1:], strict=True)][
         _WARM:
     ]
@@ -164,98 +176,84 @@ def overhead(address: str, units: int) -> bool:
 
 
 def latency(address: str, units: int) -> None:
-    """Print the latency of units that do nothing, one at a time; `dbos` polls every 10 ms."""
-    client = queue.client_of(Address(address))
-    (executor,) = _executors(address, 1, 1)
+    """Print the latency of units that do nothing, one at a time, taken by a poll every 10 ms."""
+    send = Units(Address(address).database())
+    (executor,) = _executors(address, 1)
     stages = []
     for number in range(units + _WARM):
         began = time.perf_counter()
-        _enqueue(client, f"one-{number}", number)
+        send.add(f"one-{number}", "empty", "", {})
         sent = time.perf_counter()
-        client.retrieve_workflow(f"one-{number}").get_result(polling_interval_sec=0.002)
+        while send.of([f"one-{number}"])[f"one-{number}"]["answer"] is None:
+            time.sleep(0.002)
         read = time.perf_counter()
-        client.delete_workflow(f"one-{number}")
+        send.remove([f"one-{number}"])
         stages.append((sent - began, read - sent, time.perf_counter() - read))
     executor.kill()
     print("a unit that does nothing, one at a time: " + _spread([*map(sum, stages[_WARM:])]))
-    for place, name in enumerate(("enqueue", "claim, do and answer", "delete")):
+    for place, name in enumerate(("send", "claim, do and answer", "delete")):
         print(f"  {name}: " + _spread([times[place] for times in stages[_WARM:]]))
 
 
 def crowd(address: str, clients: int, units: int, executors: int) -> None:
     """Print the throughput of many clients that enqueue units at the same time."""
-    running = _executors(address, executors, 16)
+    running = _executors(address, executors)
     share, errors = units // clients, 0
     lock = threading.Lock()
 
-    def enqueue(client: Any, who: int) -> list[float]:
+    def send(units: Units, who: int) -> list[float]:
         nonlocal errors
         took = []
         for number in range(share):
             began = time.perf_counter()
             try:
-                _enqueue(client, f"{who}-{number}", number)
+                units.add(f"{who}-{number}", "empty", "", {})
             except Exception:  # counted: the number of errors is a result
                 with lock:
                     errors += 1
             took.append(time.perf_counter() - began)
         return took
 
-    connections = [queue.client_of(Address(address)) for _ in range(clients)]
+    connections = [Units(Address(address).database()) for _ in range(clients)]
     began = time.monotonic()
     with ThreadPoolExecutor(clients) as pool:
-        took = [t for each in pool.map(enqueue, connections, range(clients)) for t in each]
+        took = [t for each in pool.map(send, connections, range(clients)) for t in each]
     sent = time.monotonic() - began
-    counts = _counts(address)
-    while counts.get("SUCCESS", 0) + errors < share * clients:
+    while _answered(address) + errors < share * clients:
         time.sleep(0.5)
-        counts = _counts(address)
     done = time.monotonic() - began
     for process in running:
         process.kill()
     print(
-        f"{clients} clients, {share * clients:,} empty units, {executors} executors: enqueued in "
+        f"{clients} clients, {share * clients:,} empty units, {executors} executors: sent in "
         f"{sent:.1f} s ({share * clients / sent:,.0f} a second), all done after {done:.1f} s "
         f"({share * clients / done:,.0f} a second), {errors} errors"
     )
-    print("  enqueueing one, among all: " + _spread(took))
+    print("  sending one, among all: " + _spread(took))
 
 
-def _executors(address: str, number: int, at_once: int) -> list[subprocess.Popen[str]]:
+def _executors(address: str, number: int) -> list[subprocess.Popen[str]]:
     started = []
     for slot in range(number):
         process = subprocess.Popen(
-            [sys.executable, "-c", EMPTY, address, f"empty-{slot}", str(at_once)],
+            [sys.executable, "-c", EMPTY, address, f"empty-{slot}"],
             stdout=subprocess.PIPE,
             text=True,
         )
         started.append(process)
         if process.stdout is None or process.stdout.readline().strip() != "ready":
             raise RuntimeError("an executor did not start")
-    time.sleep(2.0)  # dbos looks for new queues once a second
     return started
 
 
-def _enqueue(
-    client: Any, name: str, given: Any, workflow: str = "empty", where: str = "empty"
-) -> None:
-    client.enqueue(
-        {
-            "workflow_name": workflow,
-            "queue_name": where,
-            "workflow_id": name,
-            "app_version": queue.VERSION,
-        },
-        given,
+def _answered(address: str) -> int:
+    """Number of units that were answered."""
+    rows = (
+        Address(address)
+        .database()
+        .rows("SELECT count(*)::int AS n FROM theodolite.units WHERE answer IS NOT NULL")
     )
-
-
-def _counts(address: str) -> dict[str, int]:
-    """Number of units by status."""
-    rows = queue.database_of(Address(address)).rows(
-        f"SELECT status, count(*)::int AS n FROM {queue.SCHEMA}.workflow_status GROUP BY 1"  # noqa: S608
-    )
-    return {row["status"]: row["n"] for row in rows}
+    return int(rows[0]["n"])
 
 
 def _spread(seconds: list[float]) -> str:

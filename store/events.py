@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import time
 from collections.abc import Mapping
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from theodolite.store.database import Database
+from theodolite.store.errors import StoreError
 from theodolite.store.hashing import to_json
 from theodolite.store.runs import Runs
 
@@ -85,6 +87,15 @@ class Logs:
         """Delete the log of a run that is forgotten."""
         if RUN.fullmatch(run_id):  # no other file is ever named
             (self.folder / f"{run_id}.log").unlink(missing_ok=True)
+
+    def note(self, run_id: str, *lines: str) -> None:
+        """Append lines with the time of day, unless the disk is full or the run is gone."""
+        stamp = time.strftime("%H:%M:%S")
+        with (
+            contextlib.suppress(OSError, StoreError),
+            self.path(run_id).open("a", encoding="utf-8") as file,
+        ):
+            file.writelines(f"{stamp}  {line}\n" for line in lines)
 
     def lines(self, run_id: str, after: int = 0) -> list[str]:
         """The lines of a run's log from number `after` on; of a huge log only the end."""

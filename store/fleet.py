@@ -1,9 +1,9 @@
-"""The Postgres database that a fleet shares: the connection, its workers and homes, their reports.
+"""The Postgres database that a fleet shares: units, workers and homes, reports.
 
-A worker holds its slot by an advisory lock of its connection, which the server releases however the
-worker ends. Its row describes its machine and its present work. It appends reports about the unit
-that it executes; the home that sent the unit reads, stores and deletes them. Times are those of the
-server.
+A home adds the units of its runs, a worker claims one at a time in a single statement and adds the
+answer, and the home reads, stores and deletes it. A worker holds its slot by an advisory lock of
+its connection, which the server releases however the worker ends. Its row describes its machine and
+its present work. It appends reports about the unit that it executes. Times are those of the server.
 """
 
 from __future__ import annotations
@@ -55,18 +55,22 @@ CREATE TABLE IF NOT EXISTS theodolite.reports (
     data jsonb NOT NULL
 );
 CREATE INDEX IF NOT EXISTS reports_unit ON theodolite.reports (unit, id);
-CREATE TABLE IF NOT EXISTS theodolite.asked (
-    unit text PRIMARY KEY,
-    word text NOT NULL
+CREATE TABLE IF NOT EXISTS theodolite.units (
+    id text PRIMARY KEY,
+    number bigserial,
+    work text NOT NULL,
+    version text NOT NULL,
+    priority integer NOT NULL,
+    given text NOT NULL,
+    slots text[],
+    slot text,
+    starts integer NOT NULL DEFAULT 0,
+    word text NOT NULL DEFAULT '',
+    answer text
 );
-CREATE TABLE IF NOT EXISTS theodolite.chunks (
-    file text NOT NULL,
-    number integer NOT NULL,
-    digest text NOT NULL,
-    data bytea NOT NULL,
-    used timestamptz NOT NULL,
-    PRIMARY KEY (file, number)
-)
+CREATE INDEX IF NOT EXISTS units_waiting ON theodolite.units (priority, number)
+    WHERE slot IS NULL AND answer IS NULL;
+CREATE INDEX IF NOT EXISTS units_claimed ON theodolite.units (slot) WHERE answer IS NULL
 """
 FORSAKEN = 5.0
 """Seconds without a heartbeat after which a worker that has released its slot counts as gone."""
@@ -74,7 +78,7 @@ FORSAKEN = 5.0
 _Types = Mapping[str, type | tuple[type, ...]]
 _HAS: _Types = {
     "only": list,
-    "out": list,
+    "files": str,
     "devices": list,
     "data": dict,
     "packages": dict,
@@ -83,7 +87,6 @@ _HAS: _Types = {
     "system": str,
 }
 _DOING: _Types = {
-    "units": list,
     "unit": str,
     "label": str,
     "message": str,
@@ -113,7 +116,7 @@ class Postgres:
         self.turn = threading.RLock()
         self._made = False
 
-    def rows(self, sql: str, given: Sequence[Any] = ()) -> list[dict[str, Any]]:
+    def rows(self, sql: str, given: Sequence[Any] | Mapping[str, Any] = ()) -> list[dict[str, Any]]:
         """Run a statement and return its rows, if any.
 
         Raises:
@@ -354,7 +357,7 @@ class Report(TypedDict):
 
 
 class Reports:
-    """Reports about units, and requests to the workers that execute them."""
+    """Reports about units, from the workers that execute them to their homes."""
 
     def __init__(self, database: Postgres) -> None:
         self._rows = database.rows
@@ -379,27 +382,112 @@ class Reports:
             row["data"] = row["data"] if isinstance(row["data"], dict) else {}
         return [Report(**row) for row in rows]  # type: ignore[typeddict-item]
 
-    def kept(self, ids: Sequence[int]) -> None:
+    def remove(self, ids: Sequence[int]) -> None:
         """Delete reports that the home has stored."""
         self._rows("DELETE FROM theodolite.reports WHERE id = ANY(%s)", [list(ids)])
 
-    def ask(self, units: Sequence[str], word: str) -> None:
-        """Send a request to the workers that execute some units."""
+
+class UnitState(TypedDict):
+    """Where a unit is.
+
+    Attributes:
+        slots: names of the workers that may claim it; None for all.
+        slot: of the worker that claimed it.
+        starts: times that it was claimed.
+        answer: JSON, as its worker wrote it.
+    """
+
+    id: str
+    slots: list[str] | None
+    slot: str | None
+    starts: int
+    answer: str | None
+
+
+class Units:
+    """Units that wait for a worker, are with one, or wait for their home to read the answer."""
+
+    def __init__(self, database: Postgres) -> None:
+        self._rows = database.rows
+
+    def add(
+        self,
+        unit: str,
+        work: str,
+        version: str,
+        given: Mapping[str, Any],
+        priority: int = 0,
+        slots: Sequence[str] | None = None,
+    ) -> None:
+        """Add a unit, once.
+
+        Args:
+            unit: its id.
+            work: the kind of work.
+            version: of `given`; workers claim those of their version.
+            given: JSON-able.
+            priority: lower is claimed earlier.
+            slots: names of the workers that may claim it; None for all.
+        """
         self._rows(
-            "INSERT INTO theodolite.asked SELECT unnest(%s::text[]), %s"
-            " ON CONFLICT (unit) DO UPDATE SET word = excluded.word",
-            [list(units), word],
+            "INSERT INTO theodolite.units (id, work, version, priority, given, slots)"
+            " VALUES (%s, %s, %s, %s, %s, %s) ON CONFLICT DO NOTHING",
+            [unit, work, version, priority, json.dumps(given), slots and list(slots)],
         )
 
-    def asked(self, unit: str) -> str:
-        """The request to the worker of a unit; empty for none."""
-        found = self._rows("SELECT word FROM theodolite.asked WHERE unit = %s", [unit])
-        return str(found[0]["word"]) if found else ""
+    def claim(self, slot: str, works: Sequence[str], version: str) -> tuple[str, str] | None:
+        """Claim a unit for a worker; return its id and what is given. None if there is none.
 
-    def forget(self, prefix: str) -> None:
-        """Delete all reports and requests of units whose names begin with `prefix`."""
-        self._rows("DELETE FROM theodolite.reports WHERE starts_with(unit, %s)", [prefix])
-        self._rows("DELETE FROM theodolite.asked WHERE starts_with(unit, %s)", [prefix])
+        What the worker claimed before and did not answer comes first, as after a crash.
+        """
+        rows = self._rows(
+            "UPDATE theodolite.units SET slot = %(slot)s, starts = starts + 1 WHERE id = coalesce("
+            "(SELECT id FROM theodolite.units WHERE slot = %(slot)s AND answer IS NULL LIMIT 1),"
+            "(SELECT id FROM theodolite.units WHERE slot IS NULL AND answer IS NULL"
+            " AND version = %(version)s AND work = ANY(%(works)s)"
+            " AND (slots IS NULL OR %(slot)s = ANY(slots))"
+            " ORDER BY priority, number LIMIT 1 FOR UPDATE SKIP LOCKED)) RETURNING id, given",
+            {"slot": slot, "works": list(works), "version": version},
+        )
+        return (str(rows[0]["id"]), str(rows[0]["given"])) if rows else None
+
+    def answer(self, unit: str, slot: str, answer: Mapping[str, Any]) -> None:
+        """Answer a unit, unless it is no longer the worker's."""
+        self._rows(
+            "UPDATE theodolite.units SET answer = %s WHERE id = %s AND slot = %s",
+            [json.dumps(answer), unit, slot],
+        )
+
+    def word(self, unit: str, slot: str) -> str | None:
+        """What the home asks of a unit's worker, else empty; None if the unit is not the worker's.
+
+        See `ask`.
+        """
+        rows = self._rows(
+            "SELECT word FROM theodolite.units WHERE id = %s AND slot = %s", [unit, slot]
+        )
+        return str(rows[0]["word"]) if rows else None
+
+    def ask(self, units: Sequence[str], word: str) -> None:
+        """Ask something of the workers of some units."""
+        self._rows("UPDATE theodolite.units SET word = %s WHERE id = ANY(%s)", [word, list(units)])
+
+    def of(self, units: Sequence[str]) -> dict[str, UnitState]:
+        """Those of some units that are in the database, by id."""
+        rows = self._rows(
+            "SELECT id, slots, slot, starts, answer FROM theodolite.units WHERE id = ANY(%s)",
+            [list(units)],
+        )
+        return {row["id"]: UnitState(**row) for row in rows}  # type: ignore[typeddict-item]
+
+    def remove(self, units: Sequence[str]) -> None:
+        """Delete units; a worker stops within seconds."""
+        self._rows("DELETE FROM theodolite.units WHERE id = ANY(%s)", [list(units)])
+
+    def remove_all(self, prefix: str) -> None:
+        """Delete the units whose ids begin with `prefix`, and all reports about them."""
+        for table, column in (("units", "id"), ("reports", "unit")):
+            self._rows(f"DELETE FROM theodolite.{table} WHERE starts_with({column}, %s)", [prefix])
 
 
 def _of_types(said: Any, types: _Types) -> dict[str, Any]:

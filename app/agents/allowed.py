@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from theodolite.engine.encoders.spec import SOURCES, EncoderSpec, SourceSpec, parse
+from theodolite.engine.encoders.spec import EncoderSpec, SourceSpec, parse
 from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
@@ -54,10 +54,7 @@ class Allowed:
         return name
 
     def _source(self, source: SourceSpec) -> None:
-        paths = [source.value] if SOURCES[source.kind].value_is == "path" else []
-        words = source.option("words") or ""
-        paths += [words] if Path(words).is_absolute() else []
-        for path in paths:
+        for path in source.paths:
             real = Path(path).resolve()
             if not any(real.is_relative_to(root) for root in self._roots):
                 raise UserError(
@@ -66,7 +63,7 @@ class Allowed:
                     "encoder: theodolite encoders add.",
                     code="denied",
                 )
-        if source.kind not in SHIPPED and not paths:
+        if source.kind not in SHIPPED and not source.paths:
             raise UserError(
                 f"{source} is not among the encoders here, and an agent fetches none.",
                 "The tool `encoders` lists them; the person adds others: theodolite encoders add.",

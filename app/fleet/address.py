@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 import os
 import re
 from dataclasses import dataclass
-from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
+from urllib.parse import unquote, urlsplit
 
 from theodolite.engine.errors import UserError
+from theodolite.store.fleet import FleetAway, Postgres
 
 VARIABLE = "THEODOLITE_FLEET"
 ENCRYPTED = ("require", "verify-ca", "verify-full")
@@ -39,6 +41,9 @@ class Address:
 
         Connections to other machines are encrypted: `sslmode` is `require` by default.
         """
+        from psycopg import ProgrammingError
+        from psycopg.conninfo import conninfo_to_dict
+
         given = (text or os.environ.get(VARIABLE) or "").strip()
         if not given:
             raise UserError(
@@ -47,36 +52,48 @@ class Address:
                 code="missing",
             )
         shown = mask(given)
-        try:
-            parts = urlsplit(given)
-            query = dict(parse_qsl(parts.query, strict_parsing=bool(parts.query)))
-            hosts = _hosts(parts.netloc, query)
-        except ValueError as error:
-            raise UserError(f"{shown} cannot be read as an address.", _WRITE_IT) from error
-        if parts.scheme not in ("postgresql", "postgres") or parts.fragment:
+        if not re.match("postgres(ql)?://", given) or "#" in given:
             raise UserError(f"{shown} is not the address of a Postgres database.", _WRITE_IT)
-        if not parts.path.strip("/"):
+        try:
+            known = {name: str(value) for name, value in conninfo_to_dict(given).items()}
+        except ProgrammingError as error:
+            raise UserError(f"{shown} cannot be read as an address.", _WRITE_IT) from error
+        if re.search("[^0-9,]", known.get("port", "")):
+            raise UserError(f"{shown} cannot be read as an address.", _WRITE_IT)
+        if not known.get("dbname"):
             raise UserError(f"{shown} names no database.", _WRITE_IT)
-        unknown = [name for name in _ELSEWHERE if name in query]
-        if unknown:
+        if unknown := [name for name in _ELSEWHERE if name in known]:
             raise UserError(
                 f"{shown} sets {unknown[0]}, which is not supported here.",
                 _WRITE_IT,
                 code="unsupported",
             )
-        if not all(map(_is_here, hosts)):
-            if query.setdefault("sslmode", "require") not in ENCRYPTED:
-                raise UserError(
-                    f"{shown} would reach another machine without TLS.",
-                    f"Use sslmode={' or '.join(ENCRYPTED)}, or leave it out.",
-                )
-        more = f"?{urlencode(query)}" if query else ""
-        return cls(f"postgresql://{parts.netloc}{parts.path}{more}")  # with both slashes always
+        if all(map(_is_here, _hosts(known))):
+            return cls(given)
+        if "sslmode" not in known:
+            return cls(f"{given}{'&' if '?' in given else '?'}sslmode=require")
+        if known["sslmode"] not in ENCRYPTED:
+            raise UserError(
+                f"{shown} would reach another machine without TLS.",
+                f"Use sslmode={' or '.join(ENCRYPTED)}, or leave it out.",
+            )
+        return cls(given)
 
     @property
     def has_password(self) -> bool:
         """Whether the address contains a password."""
         return mask(self.url) != self.url
+
+    def database(self) -> Postgres:
+        """A connection to the database."""
+        return Postgres(self.url, str(self))
+
+    def verify(self) -> None:
+        """Check that the database can be used; one that is away may come back."""
+        database = self.database()
+        with contextlib.suppress(FleetAway):
+            database.rows("SELECT 1")
+        database.close()
 
     def __str__(self) -> str:
         return mask(self.url)
@@ -105,26 +122,11 @@ def mask(text: str) -> str:
     return f"{parts.scheme}://{netloc}{parts.path}{more}" if parts.scheme else text
 
 
-def _hosts(netloc: str, query: dict[str, str]) -> list[str]:
-    """Every host that libpq may connect to."""
-    named = netloc.rpartition("@")[2]
-    places = [unquote(_without_port(one)) for one in named.split(",")] if named else []
-    if query.get("host"):
-        places = query["host"].split(",")
-    if query.get("hostaddr"):
-        places += query["hostaddr"].split(",")
-    # Without a host, libpq takes its own variables, and then a socket of this machine.
-    asked = (os.environ.get("PGHOST", ""), os.environ.get("PGHOSTADDR", ""))
-    return places or [one for text in asked if text for one in text.split(",")]
-
-
-def _without_port(place: str) -> str:
-    if place.startswith("["):
-        return place[1:].partition("]")[0]
-    host, _, port = place.partition(":")
-    if port and not port.isdigit():
-        raise ValueError(port)
-    return host
+def _hosts(known: dict[str, str]) -> list[str]:
+    """Every host that libpq may connect to; by default from its own variables, else a socket."""
+    named = [known[name] for name in ("host", "hostaddr") if known.get(name)]
+    named = named or [os.environ.get(name, "") for name in ("PGHOST", "PGHOSTADDR")]
+    return [host for names in named for host in names.split(",")]
 
 
 def _is_here(host: str) -> bool:
@@ -132,6 +134,6 @@ def _is_here(host: str) -> bool:
     if host in ("", "localhost") or host.startswith(("/", "@")):
         return True
     try:
-        return ipaddress.ip_address(host).is_loopback
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
         return False

@@ -1,4 +1,4 @@
-"""What a unit needs, what a machine has or lacks, and what cannot leave the home."""
+"""What a job reads and writes, what it needs of a machine, and what a machine has or lacks."""
 
 from __future__ import annotations
 
@@ -6,92 +6,109 @@ import importlib.metadata
 import os
 import platform
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import psutil
 
-from theodolite.app.fleet import outs
 from theodolite.engine.encoders.packaged import MINILM, WORDLLAMA
-from theodolite.engine.encoders.spec import SOURCES, EncoderSpec, parse
+from theodolite.engine.encoders.spec import SOURCES, parse
 from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
+    from theodolite.app.jobs.job import Job
     from theodolite.engine.datasets import Catalog
+
+    AnyJob = TypeVar("AnyJob", bound=Job)
 
 PACKAGES = {"minilm": MINILM, "wordllama": WORDLLAMA, "mteb": "mteb"}
 """Source of an encoder -> the distribution it needs, which not every machine has."""
-_FETCHED = ("hub:", "mteb:")
+
+
+Needs = dict[str, Any]
+"""What a unit needs: `data`, name of a data set -> its hash at home; `packages`, names of
+distributions; `files`, whether files go there or come back."""
 
 
 @dataclass(frozen=True)
-class Needs:
-    """The requirements of a unit.
+class Resources:
+    """What a job reads and writes, as its spec names it.
 
     Attributes:
-        data: name of a data set -> its hash at home.
-        packages: names of distributions.
-        out: the address to write the output to; empty when it comes home.
+        encoders: spec strings.
+        data: names of data sets.
+        files: files and folders of this machine; in the spec also as `dir:FOLDER`.
+        out: the output folder or address; empty when it only makes results.
+        record: the file of the output folder that records how it was made, and those of its
+            entries that depend on the paths of this machine.
     """
 
-    data: Mapping[str, str] = field(default_factory=dict)
-    packages: tuple[str, ...] = ()
+    encoders: Sequence[str] = ()
+    data: Sequence[str] = ()
+    files: Sequence[str] = ()
     out: str = ""
+    record: tuple[str, Mapping[str, Any]] = ("", {})
 
-    @classmethod
-    def of(
-        cls, catalog: Catalog, data: Sequence[str], encoders: Sequence[str], out: str = ""
-    ) -> Needs:
-        """The requirements of encoders and data sets, and of those that encoders are fitted on."""
-        specs = [parse(encoder) for encoder in encoders]
-        names = [*data, *(name for spec in specs for name in _fitted(spec))]
-        kinds = dict.fromkeys(
-            "wordllama" if source.kind == "borep" else source.kind
-            for spec in specs
-            for source in spec.sources
-        )
-        found = [catalog.load(name) for name in names]
-        return cls(
-            {dataset.name: dataset.hash for dataset in found},
-            tuple(PACKAGES[kind] for kind in kinds if kind in PACKAGES),
-            out,
-        )
+    def paths(self) -> list[str]:
+        """Files and folders of this machine that are read, those of encoders included."""
+        of_encoders = (path for encoder in self.encoders for path in parse(encoder).paths)
+        return list(dict.fromkeys([*self.files, *of_encoders]))
 
-    def to_json(self) -> dict[str, Any]:
-        """A JSON-able mapping for the queue."""
-        return asdict(self)
+    def local_only_reason(self) -> str:
+        """Why only this machine can use them, in words; empty when others can, too.
 
-    @classmethod
-    def from_json(cls, given: Mapping[str, Any]) -> Needs:
-        """The inverse of `to_json`."""
-        return cls(dict(given["data"]), tuple(given["packages"]), str(given["out"]))
+        An endpoint may be called only from the machine on which a person has allowed it.
+        """
+        for encoder in self.encoders:
+            if any(SOURCES[one.kind].value_is == "address" for one in parse(encoder).sources):
+                return f"{encoder} may be asked from this machine only, so it is done here."
+        for name in self._data_sets():
+            if name.startswith(("upload:", "corpus:")):
+                return f"{name} was given to this machine only, so it is done here."
+            if name.startswith(("hub:", "mteb:")):
+                return (
+                    f"The contents of {name} are not known before it is fetched: it is done here."
+                )
+        return ""
 
+    def needs(self, catalog: Catalog) -> Needs:
+        """What another machine needs."""
+        found = [catalog.load(name) for name in self._data_sets()]
+        kinds = [source.kind for encoder in self.encoders for source in parse(encoder).sources]
+        kinds = ["wordllama" if kind == "borep" else kind for kind in kinds]
+        return {
+            "data": {dataset.name: dataset.hash for dataset in found},
+            "packages": list(dict.fromkeys(PACKAGES[kind] for kind in kinds if kind in PACKAGES)),
+            "files": bool(self.out or self.paths()),
+        }
 
-def encoder_stays(encoder: str) -> str:
-    """Why an encoder can be used at home only, in words; empty when it may travel.
+    def move(self, job: AnyJob, places: Mapping[str, str]) -> AnyJob:
+        """The job that has these resources, with other paths."""
+        new = {encoder: move_encoder(encoder, places) for encoder in self.encoders}
+        for path in (*self.files, self.out):
+            there = places.get(path, path)
+            new |= {path: there, f"dir:{path}": f"dir:{there}"}
+        return job.from_spec(replace_texts(job.to_spec(), new))
 
-    An endpoint may be called only from the machine on which a person has allowed it.
-    """
-    spec = parse(encoder)
-    if any(SOURCES[source.kind].value_is == "address" for source in spec.sources):
-        return f"{encoder} may be asked from this machine only, so it is done here."
-    return next(filter(None, map(data_stays, _fitted(spec))), "")
-
-
-def data_stays(name: str) -> str:
-    """Why a data set can be used at home only, in words; empty when others may have it too."""
-    if name.startswith(("upload:", "corpus:")):
-        return f"{name} was given to this machine only, so it is done here."
-    if name.startswith(_FETCHED):
-        return f"{name} is fetched, and not known by its contents before, so it is done here."
-    return ""
+    def _data_sets(self) -> list[str]:
+        """The data sets, and those on which encoders are fitted beside the data of a task."""
+        fitted = (name for encoder in self.encoders for name in parse(encoder).data_sets)
+        return [*self.data, *fitted]
 
 
-def _fitted(spec: EncoderSpec) -> list[str]:
-    """Data sets that word weights and steps are fitted on, beside those of a task."""
-    named = [source.option("data") for source in spec.sources] + [s.data for s in spec.steps]
-    return [name for name in named if name and not name.startswith("@")]
+def replace_texts(value: Any, new: Mapping[str, str]) -> Any:
+    """A JSON-able value in which each text that is a key of `new` is replaced."""
+    if isinstance(value, str):
+        return new.get(value, value)
+    if isinstance(value, Mapping):
+        return {name: replace_texts(one, new) for name, one in value.items()}
+    return [replace_texts(one, new) for one in value] if isinstance(value, list | tuple) else value
+
+
+def move_encoder(encoder: str, places: Mapping[str, str]) -> str:
+    """The spec of an encoder with its paths replaced as in `places`."""
+    return str(parse(encoder).with_paths(places))
 
 
 def lacking(needs: Needs, has: Mapping[str, Any]) -> list[str]:
@@ -100,24 +117,16 @@ def lacking(needs: Needs, has: Mapping[str, Any]) -> list[str]:
     A data set whose hash the machine does not know yet is assumed to match: it checks before it
     begins.
     """
-    lack = [*_data(needs, has.get("data", {})), *_packages(needs, has.get("packages", {}))]
-    if needs.out and not any(outs.is_below(needs.out, root) for root in has.get("out", ())):
-        lack.append(f"leave to write to {needs.out}")
-    return lack
-
-
-def _data(needs: Needs, data: Mapping[str, str]) -> Iterator[str]:
-    for name, wanted in needs.data.items():
+    data, lack = has.get("data", {}), []
+    for name, wanted in needs["data"].items():
         if name not in data:
-            yield f"the data set {name} ({wanted[:12]})"
+            lack.append(f"the data set {name} ({wanted[:12]})")
         elif data[name] not in ("", wanted):
-            yield f"{name} with the same contents ({wanted[:12]}, there {data[name][:12]})"
-
-
-def _packages(needs: Needs, packages: Mapping[str, str]) -> Iterator[str]:
-    for name in needs.packages:
-        if name not in packages:
-            yield f"the package {name}"
+            lack.append(f"{name} with the same contents ({wanted[:12]}, there {data[name][:12]})")
+    lack += [f"the package {n}" for n in needs["packages"] if n not in has.get("packages", {})]
+    return lack + (
+        ["an address for files (--files)"] if needs["files"] > bool(has.get("files")) else []
+    )
 
 
 class Machine:
@@ -126,15 +135,15 @@ class Machine:
     Args:
         catalog: of the data folder that the worker was started with.
         only: kinds of work that it takes.
-        out: addresses under which it may write output.
+        files: its address for files, for people; empty for none.
     """
 
-    def __init__(self, catalog: Catalog, only: tuple[str, ...], out: tuple[str, ...] = ()) -> None:
+    def __init__(self, catalog: Catalog, only: tuple[str, ...], files: str = "") -> None:
         self._catalog = catalog
         self._hashes: dict[str, tuple[object, str]] = {}
         self._fixed = {
             "only": list(only),
-            "out": list(out),
+            "files": files,
             "packages": dict(_installed()),
             "devices": _devices(),
             "cores": os.cpu_count() or 1,
@@ -151,7 +160,7 @@ class Machine:
     def lacking(self, needs: Needs) -> list[str]:
         """What this machine lacks, in words, after reading the data sets in question."""
         known = {}
-        for name in needs.data:
+        for name in needs["data"]:
             try:
                 known[name] = self._hash(name)
             except UserError:  # there is none, or it cannot be read

@@ -8,9 +8,16 @@ import queue
 import subprocess
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from theodolite.app.jobs import processes
+from theodolite.engine.errors import UserError
+
+if TYPE_CHECKING:
+    from theodolite.store import Store
+    from theodolite.store.run_rows import RunRow
+
+CRASHES_ALLOWED = 3
 
 
 class ChildCrashed(Exception):
@@ -19,6 +26,10 @@ class ChildCrashed(Exception):
 
 class Stopped(Exception):
     """The work is no longer wanted."""
+
+
+class GivenUp(UserError):
+    """A unit keeps crashing its process."""
 
 
 class Child:
@@ -45,6 +56,43 @@ class Child:
             return self._ask(question, wanted)
         finally:
             self._asking.release()
+
+    def execute(
+        self,
+        store: Store,
+        run: RunRow,
+        position: int,
+        label: str,
+        wanted: Callable[[], bool],
+        **more: Any,
+    ) -> dict[str, Any]:
+        """Execute a unit of a run; a child that crashes is restarted.
+
+        Returns:
+            Arguments of `Runs.end_unit`, and the ids of results as `made`.
+
+        Raises:
+            Stopped: `wanted()` became false.
+            GivenUp: it crashed `CRASHES_ALLOWED` times in a row.
+        """
+        question = {
+            **{name: run[name] for name in ("kind", "spec", "attempt")},
+            **{"run": run["id"], "position": position, "label": label},
+            "log": str(store.logs.path(run["id"])),
+            **more,
+        }
+        while True:
+            try:
+                return self.ask(question, wanted)
+            except ChildCrashed as crash:
+                store.logs.note(run["id"], f"The process {crash}.")
+                if store.runs.lost_unit(run["id"], position) >= CRASHES_ALLOWED:
+                    raise GivenUp(
+                        f"The process for {label} {crash}, {CRASHES_ALLOWED} times in a row.",
+                        "Close other programs or choose a smaller model, then try again; finished "
+                        "parts are kept.",
+                        code="failed",
+                    ) from crash
 
     def _ask(self, question: dict[str, Any], wanted: Callable[[], bool]) -> dict[str, Any]:
         self.start()

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
-    from theodolite.app.fleet.needs import Needs
+    from theodolite.app.fleet.needs import Resources
     from theodolite.app.jobs.reporter import Reporter
     from theodolite.app.workspace import Workspace
     from theodolite.engine.datasets import Catalog
@@ -81,8 +80,8 @@ class Job:
         """Execute the unit at a position.
 
         Yields:
-            Events and results, for a terminal that executes it; None or nothing where all of it is
-            in the store.
+            Events and rows of results, for a terminal that executes it; None or nothing where all
+            of it is in the store.
         """
         raise NotImplementedError
 
@@ -90,39 +89,12 @@ class Job:
         """The unit at a position as a job of its own; None where it cannot stand by itself."""
         return None
 
-    def stays(self, catalog: Catalog) -> str:
-        """Why other machines cannot do its parts, in words; empty when they can."""
-        return f"Work of the kind {self.kind} cannot be sent to a fleet."
-
-    def needs(self, catalog: Catalog, position: int) -> Needs:
-        """What another machine needs to do the unit at a position, for a job that may travel."""
+    def resources(self, catalog: Catalog) -> Resources:
+        """What it reads and writes, for a job whose parts other machines can do."""
         raise NotImplementedError
 
-    def files(self) -> list[str]:
-        """Files and folders of this machine that a part reads, as its spec names them."""
-        return []
-
-    def leaves(self) -> str:
-        """The output folder or address of a part; empty when it only makes results."""
-        return ""
-
-    def moved(self, places: Mapping[str, str]) -> Self:
-        """The same part with the paths of `files` and `leaves` replaced."""
-        return self
-
-    def as_of_home(self, kind: str, data: Mapping[str, Any]) -> dict[str, Any]:
-        """Replace the paths in an event of a part done elsewhere by those of this part."""
-        return dict(data)
-
-    def settle(self, folder: Path) -> None:
-        """Rewrite the records in an output folder, made under other paths, for this part's spec."""
-
-    def arrived(self, workspace: Workspace, finished: Mapping[str, Any]) -> None:
+    def receive(self, workspace: Workspace, finished: Mapping[str, Any]) -> None:
         """Register the output of a part that was done elsewhere, given its event `finished`."""
-
-    def made(self, happened: object) -> list[int]:
-        """Ids of the results in an object that `work` yielded, to be sent home by a worker."""
-        return []
 
     def validate(self, workspace: Workspace) -> None:
         """Raise a UserError if the job cannot be done; called before anything is begun."""

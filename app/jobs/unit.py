@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from theodolite.app.workspace import Workspace
     from theodolite.store import Store
 
-CRASHES_ALLOWED = 3
-
 log = logging.getLogger("theodolite.jobs")
 
 
@@ -83,7 +81,9 @@ def do(workspace: Workspace, job: Job, position: int, reporter: Reporter) -> Out
     made: list[int] = []
     while True:
         try:
-            made += job.made(next(unit))
+            happened = next(unit)
+            if isinstance(happened, dict):  # the row of a result
+                made.append(int(happened["id"]))
         except StopIteration as end:
             outcome: Outcome = end.value
             return replace(outcome, made=tuple(made))
@@ -99,11 +99,3 @@ def conclude(store: Store, run_id: str, attempt: int, job: Job) -> None:
         return
     count = f"{len(failed)} of {len(units)} failed." if failed else ""
     store.runs.finish(run_id, attempt, "done", job.ending(store, run_id) or count, *why)
-
-
-def given_up(label: str, crash: str) -> tuple[str, str]:
-    """(error, hint) for a unit that keeps crashing its process."""
-    return (
-        f"The process for {label} {crash}, {CRASHES_ALLOWED} times in a row.",
-        "Close other programs or choose a smaller model, then try again; finished parts are kept.",
-    )

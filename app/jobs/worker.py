@@ -28,17 +28,17 @@ from dbos import DBOSPortableJSONSerializer as JSONSerializer
 from filelock import BaseFileLock, FileLock, Timeout
 
 from theodolite.app.jobs import processes
-from theodolite.app.jobs.child_process import Child, ChildCrashed, Stopped
+from theodolite.app.jobs.child_process import Child, GivenUp, Stopped
 from theodolite.app.jobs.job import queue_priority
-from theodolite.app.jobs.kinds import job_of, kind_of, spec_of
-from theodolite.app.jobs.unit import CRASHES_ALLOWED, conclude, given_up
+from theodolite.app.jobs.kinds import job_of, kind_of
+from theodolite.app.jobs.unit import conclude
 from theodolite.engine.errors import UserError
 from theodolite.store import Store, StoreError, queue_file
 from theodolite.store.errors import NoSuchRun, StoreGone
 from theodolite.store.run_rows import RunRow
 
 if TYPE_CHECKING:
-    from theodolite.app.fleet.home import Home
+    from theodolite.app.fleet.coordinator import Coordinator
 
 QUEUE, INTERACTIVE, FLEET = "runs", "interactive", "fleet"
 """Queues. The first two have one run at a time, in a child of their own; see `Job.interactive`. The
@@ -101,7 +101,7 @@ class Worker:
         data_root: Path | None,
         slot: str,
         kinds: str = "theodolite.app.jobs.kinds",
-        fleet: Home | None = None,
+        fleet: Coordinator | None = None,
     ) -> None:
         self._store = store
         self._fleet = fleet
@@ -203,14 +203,14 @@ class Worker:
         if not runs.start(run_id, attempt, self._slot, labels, weights):
             self._cancel_in_fleet(run_id, attempt)
             return "not wanted"
-        stays = "" if self._fleet is None else self._fleet.takes(job)
-        if self._fleet is not None and not stays:
+        why = "" if self._fleet is None else self._fleet.local_only_reason(job)
+        if self._fleet is not None and not why:
             if self._fleet.work(run, attempt, job) == "stopped":
                 return "stopped"
             conclude(self._store, run_id, attempt, job)
             return "ended"
-        if stays:
-            self._note(run_id, stays)
+        if why:
+            self._store.logs.note(run_id, why)
         for position in range(len(labels)):
             # No step of dbos: the store alone records which units are over.
             if self.unit(run_id, attempt, position) == "stopped":
@@ -228,45 +228,35 @@ class Worker:
             return "stopped"
         if unit["state"] != "waiting":
             return "ended"
-        question = {
-            "kind": run["kind"],
-            "spec": spec_of(run, self._kinds),
-            "run": run_id,
-            "attempt": attempt,
-            "position": position,
-            "label": unit["label"],
-            "worker": self._slot,
-            "log": str(self._store.logs.path(run_id)),
-        }
         runs.progress(run_id, attempt, 0.0, unit["label"])
-        self._note(run_id, f"{position + 1} of {run['total']}: {unit['label']}")
-        while True:
-            try:
-                answer = child.ask(question, lambda: self._is_wanted(run_id, attempt))
-            except Stopped:
-                self._note(run_id, "Stopped.")
+        note = partial(self._store.logs.note, run_id)
+        note(f"{position + 1} of {run['total']}: {unit['label']}")
+        wanted = partial(self._is_wanted, run_id, attempt)
+        more = {"attempt": attempt, "worker": self._slot}
+        try:
+            answer = child.execute(self._store, run, position, unit["label"], wanted, **more)
+        except Stopped:
+            note("Stopped.")
+            return "stopped"
+        except GivenUp as error:
+            if not kind_of(run["kind"], self._kinds).continue_on_crash:
+                runs.finish(run_id, attempt, "failed", error=error.message, hint=error.hint)
                 return "stopped"
-            except ChildCrashed as crash:
-                self._note(run_id, f"The process {crash}.")
-                if runs.lost_unit(run_id, position) < CRASHES_ALLOWED:
-                    continue
-                error, hint = given_up(unit["label"], str(crash))
-                if not kind_of(run["kind"], self._kinds).continue_on_crash:
-                    runs.finish(run_id, attempt, "failed", error=error, hint=hint)
-                    return "stopped"
-                runs.end_unit(run_id, position, 0.0, error, hint)
-                return "ended"
-            answer.pop("made")  # the results are in the store
-            error, hint = answer["error"], answer["hint"]
-            self._note(run_id, f"{error} {hint}" if error else f"Took {answer['seconds']:.1f} s.")
-            runs.end_unit(run_id, position, **answer)
+            runs.end_unit(run_id, position, 0.0, error.message, error.hint)
             return "ended"
+        answer.pop("made")  # the results are in the store
+        failure = f"{answer['error']} {answer['hint']}" if answer["error"] else ""
+        note(failure or f"Took {answer['seconds']:.1f} s.")
+        runs.end_unit(run_id, position, **answer)
+        return "ended"
 
     def _queue(self, run: RunRow) -> str:
         with contextlib.suppress(UserError):  # of an unknown kind: `work` reports it
             if kind_of(run["kind"], self._kinds).interactive:
                 return INTERACTIVE
-            if self._fleet is not None and not self._fleet.takes(job_of(run, self._kinds)):
+            if self._fleet is not None and not self._fleet.local_only_reason(
+                job_of(run, self._kinds)
+            ):
                 return FLEET
         return QUEUE
 
@@ -347,14 +337,6 @@ class Worker:
         except StoreError:  # unknown for now
             return True
 
-    def _note(self, run_id: str, line: str) -> None:
-        stamp = time.strftime("%H:%M:%S")
-        with (
-            contextlib.suppress(OSError, NoSuchRun),  # a full disk costs the log only
-            self._store.logs.path(run_id).open("a", encoding="utf-8") as file,
-        ):
-            file.write(f"{stamp}  {line}\n")
-
 
 def _workflow(run: RunRow) -> str:
     return f"{run['id']}-{run['attempt']}"
@@ -394,12 +376,12 @@ def run(
             "Give this one another name with --slot.",
             code="conflict",
         ) from error
-    home = None
+    coordinator = None
     if fleet:
-        from theodolite.app.fleet.home import Home
+        from theodolite.app.fleet.coordinator import Coordinator
 
-        home = Home.here(store_folder, data_root)
-    worker = Worker(store, data_root, slot, kinds, home)
+        coordinator = Coordinator.here(store_folder, data_root)
+    worker = Worker(store, data_root, slot, kinds, coordinator)
 
     def end(*_: object) -> None:
         # As in a crash: the child ends with its pipe, and its work is resumed later.

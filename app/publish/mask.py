@@ -22,10 +22,7 @@ def private(encoders: Collection[str]) -> list[str]:
     """Paths and addresses of servers in the names of encoders."""
     found = []
     for source in (source for name in encoders for source in parse(name).sources):
-        if SOURCES[source.kind].value_is in ("path", "address"):
-            found.append(source.value)
-        words = source.option("words") or ""
-        found += [words] if Path(words).is_absolute() else []
+        found += [source.value] if SOURCES[source.kind].value_is == "address" else source.paths
     return list(dict.fromkeys(found))
 
 

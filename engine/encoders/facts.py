@@ -373,11 +373,7 @@ def stamp_of(spec: str, data: Callable[[str], object]) -> Stamp:
         data: the stamp of a data set by name.
     """
     read = parse(spec)
-    names = [source.option("data") for source in read.sources] + [step.data for step in read.steps]
-    return (
-        *(stamp(*_paths(source)) for source in read.sources),
-        *(data(name) for name in names if name and name != TASK_DATA),
-    )
+    return (*(stamp(*_paths(source)) for source in read.sources), *map(data, read.data_sets))
 
 
 def _paths(source: SourceSpec) -> Iterator[Path]:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import difflib
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from urllib.parse import unquote
 
@@ -122,6 +122,21 @@ class SourceSpec:
         kept = ((name, given[name]) for name in known if given.get(name) is not None)
         return replace(self, options=tuple((name, str(value)) for name, value in kept))
 
+    @property
+    def paths(self) -> list[str]:
+        """Files and folders of this machine that it names."""
+        values = [self.value] if SOURCES[self.kind].value_is == "path" else []
+        words = self.option("words")
+        return values + ([words] if words and words != "wordllama" else [])
+
+    def with_paths(self, places: Mapping[str, str]) -> SourceSpec:
+        """A copy with some paths replaced."""
+        words, value = self.option("words"), self.value
+        if SOURCES[self.kind].value_is == "path":
+            value = places.get(value, value)
+        moved = replace(self, value=value)
+        return moved if words is None else moved.with_options(words=places.get(words, words))
+
     def __str__(self) -> str:
         text = f"{self.kind}:{_quote(self.value)}" if self.value else self.kind
         if self.options:
@@ -177,6 +192,23 @@ class EncoderSpec:
         """True when a step is fitted on the sentences of the task, or a prompt taken from it."""
         prompts = (source.option(name) for source in self.sources for name in PROMPTS)
         return TASK_DATA in (*prompts, *(step.data for step in self.steps))
+
+    @property
+    def paths(self) -> list[str]:
+        """Files and folders of this machine that it names."""
+        return [path for source in self.sources for path in source.paths]
+
+    @property
+    def data_sets(self) -> list[str]:
+        """Names of the data sets that it is fitted on, but for the sentences of the task."""
+        names = [source.option("data") for source in self.sources]
+        return [
+            name for name in [*names, *(s.data for s in self.steps)] if name and name != TASK_DATA
+        ]
+
+    def with_paths(self, places: Mapping[str, str]) -> EncoderSpec:
+        """A copy with some paths replaced."""
+        return replace(self, sources=tuple(source.with_paths(places) for source in self.sources))
 
     def __str__(self) -> str:
         return " | ".join([" + ".join(map(str, self.sources)), *map(str, self.steps)])

@@ -1,4 +1,4 @@
-"""A local server that speaks as much of S3's protocol as writing files to a bucket needs.
+"""A local server that speaks as much of S3's protocol as files in a bucket need.
 
 Objects are files in `root/BUCKET/KEY`. Anyone who signs is let in but to the buckets in `closed`.
 
@@ -8,6 +8,7 @@ Objects are files in `root/BUCKET/KEY`. Anyone who signs is let in but to the bu
 
 from __future__ import annotations
 
+from email.utils import formatdate
 from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
 from xml.sax.saxutils import escape
@@ -44,10 +45,10 @@ class FakeBucket(FakeServer):
 
 
 class _Handler(Handler[FakeBucket]):
-    """PUT of buckets and objects, HEAD and GET of objects, and lists of both."""
+    """PUT of buckets and objects, HEAD, GET and DELETE of objects, and lists of both."""
 
     def do_PUT(self) -> None:
-        """Make a bucket, or store an object."""
+        """Make a bucket, or store an object, which may be a copy of another."""
         body, (bucket, key) = self.read(), self._place()
         if not self._let_in(bucket):
             return
@@ -55,12 +56,24 @@ class _Handler(Handler[FakeBucket]):
             self._refuse(404, "NoSuchBucket")
             return
         place = self.fake.root / bucket / key
-        if key:
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_bytes(body)
-        else:
+        source = unquote(self.headers.get("x-amz-copy-source", ""))
+        if not key:
             place.mkdir(parents=True, exist_ok=True)
-        self.send(200, b"", ETag='"0"')
+        elif source and not (self.fake.root / source).is_file():
+            self._refuse(404, "NoSuchKey")
+            return
+        else:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes((self.fake.root / source).read_bytes() if source else body)
+        told = "<CopyObjectResult><ETag>0</ETag></CopyObjectResult>" if source else ""
+        self.send(200, told.encode(), ETag='"0"', **XML)
+
+    def do_DELETE(self) -> None:
+        """Delete an object."""
+        bucket, key = self._place()
+        if self._let_in(bucket):
+            (self.fake.root / bucket / key).unlink(missing_ok=True)
+            self.send(204, b"")
 
     def do_GET(self) -> None:
         """Send an object, or list buckets or the keys below a prefix."""
@@ -69,7 +82,8 @@ class _Handler(Handler[FakeBucket]):
             return
         place = self.fake.root / bucket / key
         if key and place.is_file():
-            self.send(200, place.read_bytes(), ETag='"0"')
+            written = formatdate(place.stat().st_mtime, usegmt=True)
+            self.send(200, place.read_bytes(), ETag='"0"', Last_Modified=written)
         elif key or not place.is_dir():
             self._refuse(404, "NoSuchKey" if key else "NoSuchBucket")
         else:

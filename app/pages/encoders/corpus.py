@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from theodolite.app import corpora
-from theodolite.app.fleet import parcels
-from theodolite.app.fleet.needs import Needs, encoder_stays
+from theodolite.app.fleet.needs import Resources
 from theodolite.app.formats import count, last_part, plural
 from theodolite.app.jobs.job import Job
 from theodolite.app.jobs.submit import Move
@@ -103,17 +102,9 @@ class EncodeCorpusJob(Job):
             shard.stop,
         )
 
-    def stays(self, catalog: Catalog) -> str:
-        """Why only this machine may use the encoder; empty if others may too."""
-        return encoder_stays(self.encoder)
-
-    def needs(self, catalog: Catalog, position: int) -> Needs:
-        """The needs of its encoder."""
-        return Needs.of(catalog, [], [self.encoder])
-
-    def files(self) -> list[str]:
-        """The files of its encoder; the text of a shard is sent with the shard."""
-        return parcels.paths_of(self.encoder)
+    def resources(self, catalog: Catalog) -> Resources:
+        """Its encoder; a shard has its text and its folder."""
+        return Resources([self.encoder])
 
     def work(self, workspace: Workspace, position: int, reporter: Reporter) -> None:
         """Encode a shard unless it is done; once all are, add the corpus for search."""

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from theodolite.app import corpora, endpoints
-from theodolite.app.fleet import parcels
-from theodolite.app.fleet.needs import Needs, encoder_stays
+from theodolite.app.fleet.needs import Resources
 from theodolite.app.jobs.job import Job
 from theodolite.engine.corpus import encode as shards
 from theodolite.engine.corpus.cut import Cut, Shard
@@ -63,30 +62,9 @@ class EncodeShardJob(Job):
         """The job itself: it has one unit."""
         return self
 
-    def stays(self, catalog: Catalog) -> str:
-        """Why only one machine may use the encoder; empty if others may too."""
-        return encoder_stays(self.encoder)
-
-    def needs(self, catalog: Catalog, position: int) -> Needs:
-        """The needs of the encoder."""
-        return Needs.of(catalog, [], [self.encoder])
-
-    def files(self) -> list[str]:
-        """The sentences, and the files of the encoder."""
-        return [self.text, *parcels.paths_of(self.encoder)]
-
-    def leaves(self) -> str:
-        """The output folder."""
-        return self.out
-
-    def moved(self, places: Mapping[str, str]) -> EncodeShardJob:
-        """The same shard with other paths of encoder, text and output."""
-        return replace(
-            self,
-            encoder=parcels.moved(self.encoder, places),
-            text=places.get(self.text, self.text),
-            out=places.get(self.out, self.out),
-        )
+    def resources(self, catalog: Catalog) -> Resources:
+        """The encoder, the sentences and the output folder."""
+        return Resources([self.encoder], files=[self.text], out=self.out)
 
     def work(self, workspace: Workspace, position: int, reporter: Reporter) -> None:
         """Encode the shard unless it is done; at home, add it to the other shards at once."""
@@ -99,7 +77,7 @@ class EncodeShardJob(Job):
         shards.encode_shard(folder, self._cut, self._shard, model, reporter)
         sentences.unlink(missing_ok=True)  # home has the sentences
         if Path(self.text).parent == folder.parent:
-            self.arrived(workspace, {})
+            self.receive(workspace, {})
 
     def is_stored(self, workspace: Workspace) -> bool:
         """Whether the corpus has the shard; once it has all, add it for search."""
@@ -110,7 +88,7 @@ class EncodeShardJob(Job):
             corpora.add(workspace.store, corpus)
         return True
 
-    def arrived(self, workspace: Workspace, finished: Mapping[str, Any]) -> None:
+    def receive(self, workspace: Workspace, finished: Mapping[str, Any]) -> None:
         """Copy its files to those of the other shards, the record that marks it as done last."""
         folder, name = Path(self.out), self._shard.name
         try:

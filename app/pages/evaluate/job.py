@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
-from theodolite.app.fleet import needs as fleet
-from theodolite.app.fleet import parcels
-from theodolite.app.fleet.needs import Needs
+from theodolite.app.fleet.needs import Resources
 from theodolite.app.jobs.job import Job
 from theodolite.app.jobs.reporter import Reporter
 from theodolite.app.jobs.submit import queue
@@ -144,29 +142,9 @@ class EvaluateJob(Job):
         if row["error"] is not None:
             raise UserError(row["error"], row["hint"] or "", code="failed")
 
-    def stays(self, catalog: Catalog) -> str:
-        """The encoder or data set that only this machine may use, as a reason; else empty."""
-        reasons = [fleet.encoder_stays(encoder) for encoder in self.encoders]
-        reasons += [fleet.data_stays(_dataset(task, catalog)) for task in self.tasks]
-        return next(filter(None, reasons), "")
-
-    def needs(self, catalog: Catalog, position: int) -> Needs:
-        """The same data, and the encoder's packages."""
-        encoder, task, _ = self.questions()[position]
-        return Needs.of(catalog, [_dataset(task, catalog)], [encoder])
-
-    def files(self) -> list[str]:
-        """Files that its encoders name."""
-        return [path for encoder in self.encoders for path in parcels.paths_of(encoder)]
-
-    def moved(self, places: Mapping[str, str]) -> EvaluateJob:
-        """The job with other paths in its encoders' specs."""
-        encoders = tuple(parcels.moved(encoder, places) for encoder in self.encoders)
-        return replace(self, encoders=encoders)
-
-    def made(self, happened: object) -> list[int]:
-        """The id of the result whose row was yielded."""
-        return [int(happened["id"])] if isinstance(happened, dict) else []
+    def resources(self, catalog: Catalog) -> Resources:
+        """Its encoders, and the data of its tasks."""
+        return Resources(self.encoders, [_dataset(task, catalog) for task in self.tasks])
 
     def weights(self, store: Store) -> list[float]:
         """Estimated seconds of each unit, from the times of earlier results.

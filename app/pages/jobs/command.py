@@ -12,7 +12,7 @@ from theodolite.app.terminal import (
     JsonOption,
     done,
     emit,
-    joined_fleet,
+    join_fleet,
     line,
     progress_bar,
     say,
@@ -152,7 +152,7 @@ def workers(workspace: Workspace, fleet: FleetOption = None, as_json: JsonOption
     from theodolite.app.pages.jobs import workers as service
 
     if fleet:
-        joined_fleet(fleet)
+        join_fleet(fleet)
     found = service.now(workspace)
     rows = [{"kind": "worker", **vars(one)} for one in found.workers]
     waiting = [{"kind": "waiting", **vars(one)} for one in found.waiting]

@@ -121,10 +121,9 @@ def in_fleet(workspace: Workspace) -> bool:
 
 @functools.lru_cache(maxsize=1)
 def _roster(address: Address) -> Roster:
-    from theodolite.app.fleet.queue import database_of
     from theodolite.store.fleet import Roster
 
-    return Roster(database_of(address))
+    return Roster(address.database())
 
 
 def _local(workspace: Workspace) -> tuple[WorkerNow, ...]:

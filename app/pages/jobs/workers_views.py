@@ -115,7 +115,7 @@ def _has(has: Mapping[str, Any]) -> str:
         "Machine": escape(machine),
         "Takes": escape(", ".join(has.get("only", ()))),
         "Extras": escape(", ".join(has.get("packages", {}))),
-        "Leaves models at": escape(", ".join(has.get("out", ()))),
+        "Files at": escape(has.get("files", "")),
         "Data": ", ".join([*named, *more]),
     }
     facts = "".join(f"<dt>{name}</dt><dd>{value}</dd>" for name, value in lines.items() if value)

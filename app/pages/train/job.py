@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
-from theodolite.app.fleet import needs as fleet
-from theodolite.app.fleet import outs, parcels
-from theodolite.app.fleet.needs import Needs
+from theodolite.app.fleet.files import is_address
+from theodolite.app.fleet.needs import Resources
 from theodolite.app.formats import last_part
 from theodolite.app.jobs.job import Job
 from theodolite.app.jobs.job import Spec as JobSpec
@@ -28,7 +26,7 @@ from theodolite.engine.training.dev import data_set_of
 from theodolite.engine.training.events import EVENTS
 from theodolite.engine.training.examples import is_file
 from theodolite.engine.training.presets import STARTER
-from theodolite.engine.training.record import RECORD, encoder_of
+from theodolite.engine.training.record import RECORD
 from theodolite.store.run_rows import STOP
 
 if TYPE_CHECKING:
@@ -36,6 +34,7 @@ if TYPE_CHECKING:
     from theodolite.app.workspace import Workspace
     from theodolite.store import Store
 
+TOPICS = "starter-topics"
 Spec = TypeVar("Spec", bound=BaseSpec)
 
 
@@ -91,53 +90,20 @@ class TrainingJob(Job, Generic[Spec]):
         """Text on an evaluation for the progress line; empty to keep the previous text."""
         raise NotImplementedError
 
-    def reads(self) -> Reads:
-        """The inputs, by how another machine obtains them."""
-        raise NotImplementedError
-
-    def files(self) -> list[str]:
-        """Paths of texts, and of models in folders."""
-        return self.reads().files
-
     def part(self, position: int) -> Self | None:
         """The job itself: it has one unit."""
         return self if position == 0 else None
 
-    def stays(self, catalog: Catalog) -> str:
-        """Why only this machine may use its data or an encoder; empty if others may too."""
-        return stays(self.reads())
-
-    def needs(self, catalog: Catalog, position: int) -> Needs:
-        """Its data, the packages of its encoders, and write access to its address if any."""
-        return needs(self.reads(), catalog, self.spec.out if self._is_left else "")
-
-    def leaves(self) -> str:
-        """The output folder or address."""
-        return self.spec.out
-
     @property
     def _is_left(self) -> bool:
-        return outs.is_address(self.spec.out)
+        return is_address(self.spec.out)
 
-    def settle(self, folder: Path) -> None:
-        """Write this job's spec and its hash into the model's record."""
-        record = folder / self.record
-        if not record.is_file():  # already copied to its address
-            return
-        found = json.loads(record.read_text("utf-8"))
-        found |= {"hash": self.spec.hash, "spec": self.spec.relative_paths().to_dict()}
-        text = json.dumps(found | self.own_facts(), indent=1, ensure_ascii=False)
-        record.write_text(text, "utf-8")
+    def record_of(self, **more: Any) -> tuple[str, dict[str, Any]]:
+        """The name of the model's record, and its entries that depend on this machine."""
+        shared = self.spec.relative_paths().to_dict()
+        return self.record, {"hash": self.spec.hash, "spec": shared, **more}
 
-    def own_facts(self) -> dict[str, Any]:
-        """Further entries of the record that depend on this machine."""
-        return {}
-
-    def as_of_home(self, kind: str, data: Mapping[str, Any]) -> dict[str, Any]:
-        """The event; a `Finished` gets this job's output."""
-        return {**data, "out": self.spec.out} if kind == Finished.kind else dict(data)
-
-    def arrived(self, workspace: Workspace, finished: Mapping[str, Any]) -> None:
+    def receive(self, workspace: Workspace, finished: Mapping[str, Any]) -> None:
         """Register the model, unless it stays at an address."""
         if not self._is_left:
             self.register(workspace, finished)
@@ -175,7 +141,7 @@ class TrainingJob(Job, Generic[Spec]):
         if self._is_left:
             raise UserError(
                 f"Only a worker of a fleet leaves what it trains at {self.spec.out}.",
-                "Start one with theodolite worker --fleet URL --out ROOT, or give a folder.",
+                "Start the app with --fleet and a --files address above it, or give a folder.",
                 code="unsupported",
             )
         report = TrainingReport(self, workspace, reporter)
@@ -215,20 +181,21 @@ class TrainJob(TrainingJob[TrainSpec]):
             spec = replace(spec, base="dir:" + str(named(spec.base[4:]).absolute()))
         return replace(spec, train=_absolute(spec.train))
 
-    def reads(self) -> Reads:
-        """The inputs, as `of_encoder` lists them."""
-        return of_encoder(self.spec)
-
-    def moved(self, places: Mapping[str, str]) -> TrainJob:
-        """The same training with other paths of base, text and output."""
-        return TrainJob(moved_encoder(self.spec, places))
-
-    def as_of_home(self, kind: str, data: Mapping[str, Any]) -> dict[str, Any]:
-        """The event; a `Finished` gets this job's output and its encoder spec."""
-        event = super().as_of_home(kind, data)
-        if kind == Finished.kind:
-            event["encoder"] = "" if self._is_left else encoder_of(Path(self.spec.out))
-        return event
+    def resources(self, catalog: Catalog) -> Resources:
+        """Base, data and dev set; a base with random weights is no encoder, a folder a file."""
+        spec = self.spec
+        encoders, files = _base(spec.base)
+        dev = [data_set_of(spec.dev, catalog)] if spec.dev else []
+        return Resources(
+            encoders,
+            [
+                *_data_sets([spec.train], "starter-pairs" if spec.objective == "sup" else TOPICS),
+                *dev,
+            ],
+            [*files, *filter(is_file, [spec.train])],
+            spec.out,
+            self.record_of(),
+        )
 
     @staticmethod
     def home(workspace: Workspace, spec: TrainSpec) -> Path:
@@ -278,17 +245,17 @@ class TrainDecoderJob(TrainingJob[DecoderSpec]):
         start = spec.start and str(decoders.folder_of(workspace, spec.start))
         return replace(spec, encoder=encoder, train=tuple(train), start=start)
 
-    def reads(self) -> Reads:
-        """The inputs, with the encoder whose vectors are decoded."""
-        return of_decoder(self.spec)
-
-    def moved(self, places: Mapping[str, str]) -> TrainDecoderJob:
-        """The same training with other paths of encoder, texts and output."""
-        return TrainDecoderJob(moved_decoder(self.spec, places))
-
-    def own_facts(self) -> dict[str, Any]:
-        """The encoder by its spec on this machine."""
-        return {"encoder": self.spec.encoder}
+    def resources(self, catalog: Catalog) -> Resources:
+        """The encoder whose vectors are decoded, base, texts, and a decoder to start from."""
+        spec = self.spec
+        encoders, files = _base(spec.base)
+        return Resources(
+            [spec.encoder, *encoders],
+            _data_sets(spec.train, TOPICS),
+            [*files, *filter(None, [spec.start]), *filter(is_file, spec.train)],
+            spec.out,
+            self.record_of(encoder=spec.encoder),
+        )
 
     @staticmethod
     def home(workspace: Workspace, spec: DecoderSpec) -> Path:
@@ -334,7 +301,7 @@ def encoder_home(workspace: Workspace, spec: TrainSpec, mark: str) -> Path:
 
 def whole_path(out: str) -> str:
     """The absolute path of a folder; an address unchanged."""
-    return out if outs.is_address(out) else str(named(out).absolute())
+    return out if is_address(out) else str(named(out).absolute())
 
 
 def _absolute(train: str) -> str:
@@ -343,77 +310,11 @@ def _absolute(train: str) -> str:
     return str(path.absolute()) if path.is_file() else train
 
 
-@dataclass(frozen=True)
-class Reads:
-    """Inputs of a training, by how another machine obtains them.
-
-    Attributes:
-        data: names of data sets, which must be installed there.
-        dev: name of the dev set or of its task; empty for none.
-        encoders: specs of encoders, whose packages must be installed there.
-        files: files and folders, which are sent.
-    """
-
-    data: list[str]
-    dev: str
-    encoders: list[str]
-    files: list[str]
-
-
-def of_encoder(spec: TrainSpec) -> Reads:
-    """The inputs of an encoder's training; a base with random weights is no encoder."""
-    shipped = "starter-pairs" if spec.objective == "sup" else "starter-topics"
-    encoders = [] if spec.base.startswith("new:") else [spec.base]
-    files = [*_folder(spec.base), *filter(is_file, [spec.train])]
-    return Reads(_data_sets([spec.train], shipped), spec.dev or "", encoders, files)
-
-
-def of_decoder(spec: DecoderSpec) -> Reads:
-    """The inputs of a decoder's training."""
-    models = [spec.encoder, *filter(None, [spec.base])]
-    files = [*parcels.paths_of(spec.encoder), *_folder(spec.base), *filter(None, [spec.start])]
-    files += filter(is_file, spec.train)
-    return Reads(_data_sets(spec.train, "starter-topics"), "", models, files)
-
-
-def needs(reads: Reads, catalog: Catalog, out: str) -> Needs:
-    """Requirements on another machine: the inputs, and write access to the address `out`."""
-    data = [*reads.data, *([data_set_of(reads.dev, catalog)] if reads.dev else [])]
-    return Needs.of(catalog, data, reads.encoders, out)
-
-
-def stays(reads: Reads) -> str:
-    """Why the inputs may be read on this machine only, in words; empty otherwise."""
-    reasons = [*map(fleet.data_stays, [*reads.data, reads.dev])]
-    reasons += map(fleet.encoder_stays, reads.encoders)
-    return next(filter(None, reasons), "")
-
-
-def moved_encoder(spec: TrainSpec, places: Mapping[str, str]) -> TrainSpec:
-    """The spec with some paths replaced."""
-    train, out = (places.get(path, path) for path in (spec.train, spec.out))
-    return replace(spec, base=_base(spec.base, places), train=train, out=out)
-
-
-def moved_decoder(spec: DecoderSpec, places: Mapping[str, str]) -> DecoderSpec:
-    """The spec with some paths replaced."""
-    return replace(
-        spec,
-        encoder=parcels.moved(spec.encoder, places),
-        train=tuple(places.get(name, name) for name in spec.train),
-        base=spec.base and _base(spec.base, places),
-        start=spec.start and places.get(spec.start, spec.start),
-        out=places.get(spec.out, spec.out),
-    )
-
-
-def _folder(base: str | None) -> list[str]:
-    return [base.removeprefix("dir:")] if base and base.startswith("dir:") else []
-
-
-def _base(base: str, places: Mapping[str, str]) -> str:
-    (folder,) = _folder(base) or [""]
-    return f"dir:{places.get(folder, folder)}" if folder else base
+def _base(base: str | None) -> tuple[list[str], list[str]]:
+    """The encoder, or the folder, that is a base."""
+    if not base or base.startswith("new:"):
+        return [], []
+    return ([], [base[4:]]) if base.startswith("dir:") else ([base], [])
 
 
 def _data_sets(names: Sequence[str], shipped: str) -> list[str]:

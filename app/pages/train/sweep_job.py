@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Self
 
-from theodolite.app.fleet.needs import Needs
+from theodolite.app.fleet.needs import Resources
 from theodolite.app.jobs.job import Job, LeftOut
 from theodolite.app.pages.train.job import TrainJob, encoder_home, slug
 from theodolite.app.pages.train.report import last_event
@@ -82,21 +83,14 @@ class SweepJob(Job):
             return None
         return TrainJob(self.child(position))
 
-    def trainings(self) -> list[TrainJob]:
-        """The children as jobs."""
-        return [TrainJob(self.child(position)) for position in range(len(self.children))]
-
-    def stays(self, catalog: Catalog) -> str:
-        """The reason of the first child that has one."""
-        return next(filter(None, (child.stays(catalog) for child in self.trainings())), "")
-
-    def files(self) -> list[str]:
-        """The files of all children."""
-        return list(dict.fromkeys(path for child in self.trainings() for path in child.files()))
-
-    def needs(self, catalog: Catalog, position: int) -> Needs:
-        """The needs of a child."""
-        return TrainJob(self.child(position)).needs(catalog, 0)
+    def resources(self, catalog: Catalog) -> Resources:
+        """Those of all children, but for the output of each."""
+        of = [TrainJob(self.child(at)).resources(catalog) for at in range(len(self.children))]
+        encoders, data, files = (
+            list(dict.fromkeys(chain.from_iterable(names)))
+            for names in zip(*((one.encoders, one.data, one.files) for one in of), strict=True)
+        )
+        return Resources(encoders, data, files)
 
     def child(self, position: int) -> TrainSpec:
         """The spec of the child at a position."""

@@ -181,19 +181,24 @@ class Lab:
         self.folder = folder
         self.address = address
         self.home = Store.open(folder / "home")
+        self.files = folder / "files"
+        self.files.mkdir()
         self._environment = {
             **{name: value for name, value in os.environ.items() if name != "THEODOLITE_DATA"},
             "THEODOLITE_FLEET": address,
+            "THEODOLITE_FILES": str(self.files),
             "PYTHONPATH": str(processes.ROOT),
             "OMP_NUM_THREADS": "1",
         }
         self._started: list[subprocess.Popen[bytes]] = []
         self._log = (folder / "log").open("w+b")
 
-    def start_home(self, store: Path | None = None, *more: str) -> subprocess.Popen[bytes]:
+    def start_home(
+        self, store: Path | None = None, *more: str, **environment: str
+    ) -> subprocess.Popen[bytes]:
         """What the app keeps running."""
-        given = ["--store", str(store or self.home.folder), "--slot", "local-0", "--fleet"]
-        return self._start("theodolite.app.jobs.worker", *given, *more)
+        given = ["--store", str(store or self.home.folder), "--slot", "local-0", "--fleet", *more]
+        return self._start("theodolite.app.jobs.worker", *given, **environment)
 
     @property
     def host(self) -> str:
@@ -212,6 +217,12 @@ class Lab:
         return self._start(
             "theodolite.app", "worker", *given, machine=machine, **there, **environment
         )
+
+    def rows(self, table: str) -> int:
+        """The number of rows of a table of the database."""
+        with psycopg.connect(self.address) as connection:
+            found = connection.execute(f"SELECT count(*) FROM theodolite.{table}".encode())  # noqa: S608
+            return int(found.fetchall()[0][0])
 
     def close(self) -> str:
         """End everything; what was printed."""
@@ -274,25 +285,3 @@ def trained(workspace: Workspace, job: TrainJob | TrainDecoderJob) -> Path:
     """The same training, done here."""
     list(perform(workspace, job))
     return Path(job.spec.out)
-
-
-TEAR = """
-CREATE TABLE theodolite.torn AS SELECT 0 AS n;
-CREATE FUNCTION theodolite.tear() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    IF length(NEW.data) > 50000 AND (SELECT n FROM theodolite.torn) < {times} THEN
-        UPDATE theodolite.torn SET n = n + 1;
-        NEW.data := 'x';
-    END IF;
-    RETURN NEW;
-END $$;
-CREATE TRIGGER tear BEFORE INSERT ON theodolite.chunks
-    FOR EACH ROW EXECUTE FUNCTION theodolite.tear();
-"""
-
-
-def tear(lab: Lab, times: int) -> None:
-    """Damage so many of the larger chunks as they get into the database."""
-    wait_until(lambda: "waits for parts" in lab.printed())
-    with psycopg.connect(lab.address, autocommit=True) as connection:
-        connection.execute(TEAR.replace("{times}", str(times)).encode())

@@ -99,7 +99,7 @@ def test_a_killed_worker_costs_nothing(
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("encoders", "kills"), [(24, 6), (134, 30)])
+@pytest.mark.parametrize(("encoders", "kills"), [(24, 6), (200, 30)])
 def test_anything_may_be_killed(
     lab: Lab, workspace: Workspace, postgres: Postgres, tmp_path: Path, encoders: int, kills: int
 ) -> None:

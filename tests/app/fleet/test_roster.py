@@ -1,10 +1,9 @@
-"""Who works in a fleet: slots that one process fills, and what each says of itself."""
+"""The database of a fleet: slots that one process fills, units, and what each says of itself."""
 
 import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 
 import psycopg
 import pytest
@@ -12,16 +11,14 @@ import pytest
 from tests.app.fleet.conftest import Postgres
 from tests.errors import refused
 from tests.waiting import wait_until
-from theodolite.app.fleet import queue
 from theodolite.app.fleet.address import Address
-from theodolite.app.fleet.arrivals import Arrivals
-from theodolite.app.fleet.home import Home, _SentRun
-from theodolite.app.fleet.needs import Needs, lacking
+from theodolite.app.fleet.coordinator import Coordinator, _SentRun
+from theodolite.app.fleet.needs import lacking
 from theodolite.app.pages.evaluate.job import EvaluateJob
 from theodolite.app.pages.jobs import workers, workers_views
 from theodolite.app.workspace import Workspace
 from theodolite.store import fleet as roster
-from theodolite.store.fleet import FleetAway, Reports, Roster
+from theodolite.store.fleet import FleetAway, Reports, Roster, Units
 from theodolite.store.fleet import Postgres as Database
 
 HAS = {"data": {"MR": "abc"}, "cores": 2}
@@ -75,13 +72,64 @@ def test_who_is_gone(two: tuple[Roster, Roster], monkeypatch: pytest.MonkeyPatch
     assert one.fill("let-go")  # to look is not to take
 
 
+def test_a_unit_is_claimed_once(database: str) -> None:
+    """By priority and age, by who may; by its worker again after a crash, until it is answered."""
+    units = Units(Database(database, "fleet"))
+    units.add("late", "evaluate", "3", {"n": 1}, priority=1)
+    units.add("only-b", "evaluate", "3", {}, slots=["b"])
+    units.add("old", "evaluate", "2", {})
+    units.add("other", "train", "3", {})
+    units.add("first", "evaluate", "3", {"n": float("nan"), "text": "a\0b"})
+    units.add("first", "evaluate", "3", {"again": True})
+    name, given = units.claim("a", ["evaluate"], "3") or ("", "")
+    assert (name, json.loads(given)["text"]) == ("first", "a\0b")
+    assert units.claim("b", ["evaluate"], "3") == ("only-b", "{}")
+    assert units.claim("a", ["evaluate"], "3") == (name, given)
+    assert units.of(["first"])["first"]["starts"] == 2
+    assert [units.word("first", slot) for slot in "ab"] == ["", None]
+    units.ask(["first"], "stop")
+    assert units.word("first", "a") == "stop"
+    units.answer("first", "b", {"not": "ours"})
+    assert units.of(["first"])["first"]["answer"] is None
+    units.answer("first", "a", {"score": 1.5})
+    assert json.loads(units.of(["first"])["first"]["answer"] or "") == {"score": 1.5}
+    assert units.claim("a", ["evaluate"], "3") == ("late", '{"n": 1}')
+    assert units.claim("c", ["evaluate"], "3") is None
+    units.remove(["late"])
+    assert units.word("late", "a") is None
+    units.remove_all("o")
+    assert set(units.of(["old", "other", "only-b", "first"])) == {"first"}
+
+
+def test_reports_come_in_their_order_and_once(database: str) -> None:
+    """Of the units that were asked for; NaN is no number in JSON."""
+    shared = Database(database, "fleet")
+    reports = Reports(shared)
+    reports.add("a-1", [("log", {"lines": ["one"]}), ("stepped", {"loss": float("nan")})])
+    reports.add("b-1", [("log", {"lines": ["other"]})])
+    received = reports.of(["a-1"])
+    assert [(one["kind"], one["data"]) for one in received] == [
+        ("log", {"lines": ["one"]}),
+        ("stepped", {"loss": None}),
+    ]
+    reports.remove([one["id"] for one in received])
+    assert reports.of(["a-1"]) == []
+    Units(shared).remove_all("b-")
+    assert reports.of(["b-1"]) == []
+    with pytest.raises(FleetAway, match="no_such_table"):
+        shared.rows("SELECT * FROM no_such_table")
+
+
 def test_a_database_that_cannot_hold_every_text(
     postgres: Postgres, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Is refused when a worker or a home joins, with the command that makes one that can."""
     address = postgres.make(f"ascii_{time.monotonic_ns()}", "SQL_ASCII")
     monkeypatch.setenv("THEODOLITE_FLEET", address)
-    for join in (queue.verify, lambda: Roster(Database(address, "fleet")).fill("lab-1")):
+    for join in (
+        Address.parse(None).verify,
+        lambda: Roster(Database(address, "fleet")).fill("lab-1"),
+    ):
         with refused("unsupported", "SQL_ASCII") as caught:
             join()
         assert "createdb --encoding UTF8" in caught.value.hint
@@ -93,8 +141,8 @@ ODD = (
     [],
     7,
     "text",
-    {"only": 7, "data": ["MR"], "packages": {"mteb": 1}, "out": None},
-    {"unit": 1, "share": "half", "units": None, "label": [], "since": "now"},
+    {"only": 7, "data": ["MR"], "packages": {"mteb": 1}, "files": None},
+    {"unit": 1, "share": "half", "label": [], "since": "now"},
 )
 
 
@@ -118,7 +166,8 @@ def test_rows_that_are_not_as_expected_harm_nobody(
     assert [
         (member["has"], member["doing"]) for member in members if member["slot"] == "lab-1"
     ] == [(HAS, {"unit": "u", "share": 0.5})]
-    able = [one["slot"] for one in members if not lacking(Needs({"MR": "abc"}), one["has"])]
+    needs = {"data": {"MR": "abc"}, "packages": [], "files": False}
+    able = [member["slot"] for member in members if not lacking(needs, member["has"])]
     assert able == ["lab-1"]
     monkeypatch.setenv("THEODOLITE_FLEET", database)
     workspace = Workspace(tmp_path / "store")
@@ -127,11 +176,9 @@ def test_rows_that_are_not_as_expected_harm_nobody(
     assert [run.title for run in found.waiting] == ["a"]
     assert "lab-1" in workers_views.workers(found)
     run = workspace.store.runs.create("train", {}, "train")
-    reports = Reports(Database(database, "fleet"))
-    arrivals = Arrivals(workspace, reports, None)  # type: ignore[arg-type] - no folder comes
-    units = {f"odd-{number}": 0 for number in range(len(ODD))}
-    arrivals.hear(run, units)
-    assert reports.of(list(units)) == []
+    units = {f"odd-{number}": {"position": 0} for number in range(len(ODD))}
+    Coordinator(workspace, Address.parse(database))._hear(run, units)  # type: ignore[arg-type]
+    assert Reports(Database(database, "fleet")).of(list(units)) == []
 
 
 @pytest.mark.parametrize(
@@ -139,6 +186,7 @@ def test_rows_that_are_not_as_expected_harm_nobody(
     [
         [],
         {"outcome": 3},
+        {"damaged": 7},
         {"outcome": {"seconds": 1}},
         {
             "outcome": {"seconds": 0.0, "error": None, "hint": "", "made": 1},
@@ -157,12 +205,13 @@ def test_an_answer_that_cannot_be_read_fails_its_unit(
     job = EvaluateJob(("random:8",), ("StarterSTS", "StarterTopics"))
     run_id = workspace.store.runs.create(job.kind, job.to_spec(), job.title)
     workspace.store.runs.start(run_id, 1, "local-0", job.units())
-    home = Home(workspace, Address.parse(database))
+    home = Coordinator(workspace, Address.parse(database))
     unit = workspace.store.runs.units(run_id)[0]
     sent = _SentRun(workspace.store.runs.get(run_id), 1, job)
-    home._over(sent, unit, SimpleNamespace(status="SUCCESS", output=answer))  # type: ignore[arg-type]
+    for _ in range(3):  # what was damaged is sent again, twice
+        home._keep(sent, unit, json.dumps(answer))
     states = [unit["state"] for unit in workspace.store.runs.units(run_id)]
-    assert states == ["failed" if isinstance(answer, dict) else "waiting", "waiting"]
+    assert states == ["failed", "waiting"]
 
 
 def test_a_database_that_is_away(postgres: Postgres, two: tuple[Roster, Roster]) -> None:

@@ -7,13 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.app.fleet.conftest import Lab, films, tear, trained, weights
+from tests.app.fleet.conftest import Lab, films, trained, weights
 from tests.app.fleet.test_fleet import over
 from tests.app.jobs.conftest import kill
 from tests.fakes.bucket import FakeBucket
 from tests.fakes.small_training import small, write_sentences
 from tests.waiting import wait_until
-from theodolite.app.fleet.worker import GIVE_BACK_AFTER
+from theodolite.app.fleet.address import Address
+from theodolite.app.fleet.coordinator import Coordinator, _SentRun
+from theodolite.app.fleet.files import Files
 from theodolite.app.jobs import submit
 from theodolite.app.pages.evaluate.job import queue_evaluation
 from theodolite.app.pages.jobs import service as jobs
@@ -21,7 +23,6 @@ from theodolite.app.pages.train.job import TrainJob
 from theodolite.app.pages.train.sweep_job import SweepJob
 from theodolite.app.pages.trainings import service as trainings
 from theodolite.app.workspace import Workspace
-from theodolite.store.run_rows import LIVE
 
 
 @pytest.mark.long
@@ -53,44 +54,69 @@ def test_a_sweep_is_trained_elsewhere(lab: Lab, workspace: Workspace, tmp_path: 
         assert weights(Path(row.out)) == weights(here)
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("scheme", ["file", "s3"])
+@pytest.mark.parametrize("scheme", ["file", pytest.param("s3", marks=pytest.mark.long)])
 def test_a_training_stops_elsewhere_and_keeps_its_best(
     lab: Lab, workspace: Workspace, tmp_path: Path, scheme: str
 ) -> None:
-    """And stays at an address, where one was named that the worker may write to."""
-    text, models = write_sentences(tmp_path / "text.txt"), tmp_path / "models"
-    root = f"file://{models}" if scheme == "file" else "s3://models"
-    spec = replace(small(text, tmp_path, steps=100_000), out=f"{root}/mine")
+    """And stays at an address, where one below that for files was named."""
+    text = write_sentences(tmp_path / "text.txt")
+    root = f"file://{lab.files}" if scheme == "file" else "s3://files"
+    spec = replace(small(text, tmp_path, steps=100_000), out=f"{root}/models/mine")
     with FakeBucket(tmp_path, lab.host) as bucket:
-        lab.start_worker(1)
-        lab.start_home()
+        more = {"THEODOLITE_FILES": root, **(bucket.environment if scheme == "s3" else {})}
+        lab.start_worker(1, THEODOLITE_FILES="")
+        lab.start_home(**more)
         run_id = submit.queue(workspace, TrainJob.of(workspace, spec))
-        wait_until(lambda: "leave to write to" in lab.home.runs.get(run_id)["message"])
-        lab.start_worker(2, "--out", root, **bucket.environment)
+        wait_until(lambda: "--files" in lab.home.runs.get(run_id)["message"])
+        lab.start_worker(2, **more)
         wait_until(lambda: trainings.curves(workspace, run_id).evals)
         jobs.stop(workspace, run_id)
         over(lab.home, run_id)
-    assert lab.home.runs.get(run_id)["message"] == f"It is at {root}/mine."
+    run = lab.home.runs.get(run_id)
+    assert run["message"] == f"It is at {root}/models/mine."
     (row,) = trainings.table(workspace)
-    assert (row.why, row.out, row.encoder) == ("stopped", f"{root}/mine", "")
-    assert (models / "mine" / "model.safetensors").is_file()
+    assert (row.why, row.out, row.encoder) == ("stopped", f"{root}/models/mine", "")
+    model = lab.files / "models" / "mine"
+    assert weights(model)
+    record = json.loads((model / "theodolite.json").read_text())
+    assert (record["hash"], record["spec"]["train"]) == (spec.hash, "text.txt")
     assert lab.home.encoders.list() == []
 
 
-@pytest.mark.long
-def test_weights_that_are_always_damaged_are_not_sent_without_end(
-    lab: Lab, workspace: Workspace, tmp_path: Path
+@pytest.mark.parametrize("times", [1, 3])
+def test_weights_that_are_damaged_on_their_way_are_sent_again(
+    lab: Lab, workspace: Workspace, tmp_path: Path, times: int
 ) -> None:
-    """The training has failed, and says why."""
+    """Not without end: then the training has failed, and says why."""
     spec = small(write_sentences(tmp_path / "text.txt"), tmp_path / "out", steps=20)
+    job, runs = TrainJob.of(workspace, spec), workspace.store.runs
+    run_id = runs.create(job.kind, job.to_spec(), job.title)
+    runs.start(run_id, 1, "local-0", job.units())
+    home = Coordinator(workspace, Address.parse(lab.address), Files(str(lab.files)))
+    sent = _SentRun(runs.get(run_id), 1, job)
     lab.start_worker(1)
-    lab.start_home()
-    tear(lab, times=1000)
-    run_id = submit.queue(workspace, TrainJob.of(workspace, spec))
-    wait_until(lambda: lab.home.runs.get(run_id)["state"] not in LIVE)
-    assert "damaged" in lab.home.runs.get(run_id)["error"]
-    assert not Path(spec.out).exists()
+    damaged = 0
+
+    def look() -> bool:
+        nonlocal damaged
+        state = home._units.of([f"{run_id}-1-0"]).get(f"{run_id}-1-0")
+        if state is not None and state["answer"] is None:
+            return False  # `_round` might read the answer before it is damaged
+        if state is not None and damaged < times:
+            largest = max((lab.files / "objects").iterdir(), key=lambda file: file.stat().st_size)
+            largest.write_bytes(b"x" * largest.stat().st_size)
+            damaged += 1
+        home._round(sent, home._waiting(run_id))
+        return not home._waiting(run_id)
+
+    wait_until(look)
+    (unit,) = runs.units(run_id)
+    if times == 1:
+        assert unit["error"] is None
+        assert weights(Path(spec.out))
+    else:
+        assert "damaged" in unit["error"]
+        assert not Path(spec.out).exists()
 
 
 @pytest.mark.long
@@ -109,7 +135,7 @@ def test_nothing_waits_behind_a_training(lab: Lab, workspace: Workspace, tmp_pat
     assert lab.home.runs.get(training)["state"] == "running"
     there_only = queue_evaluation(Workspace(lab.home.folder, data), ["random:8"], ["MR"])
     wait_until(lambda: lab.home.runs.get(there_only)["state"] == "running")
-    time.sleep(2 * GIVE_BACK_AFTER)
+    time.sleep(2.0)
     workspace.store.runs.cancel(training)
     evaluation = queue_evaluation(workspace, ["random:24"], ["StarterTopics"])
     over(lab.home, evaluation)

@@ -20,7 +20,7 @@ HAS = {
     "cores": 8,
     "memory": 64_000_000_000,
     "packages": {"mteb": "2"},
-    "out": ["s3://lab"],
+    "files": "s3://lab",
 }
 
 
