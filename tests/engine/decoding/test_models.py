@@ -108,31 +108,25 @@ def test_the_papers_architecture_is_of_the_papers_size() -> None:
 
 
 def test_the_loss_of_rows_is_pytorchs_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Value and gradients in float64, over rows that do not come out even."""
+    """Value and gradients in float64, over rows that do not come out even; nearly so in bf16."""
     monkeypatch.setattr("theodolite.engine.decoding.loss.ROWS", 3)
-    states = torch.randn(8, 5, dtype=torch.float64, requires_grad=True)
-    table = torch.randn(PIECES, 5, dtype=torch.float64, requires_grad=True)
+    states, table = torch.randn(8, 5), torch.randn(PIECES, 5)
     wanted = torch.randint(0, PIECES, (8,))
-    own, peer = cross_entropy(states, table, wanted), F.cross_entropy(states @ table.T, wanted)
-    gradients = [torch.autograd.grad(3 * loss, (states, table)) for loss in (own, peer)]
+    exact = [each.double().requires_grad_() for each in (states, table)]
+    own, peer = cross_entropy(*exact, wanted), F.cross_entropy(exact[0] @ exact[1].T, wanted)
+    gradients, expected = (torch.autograd.grad(3 * loss, exact) for loss in (own, peer))
     torch.testing.assert_close(own, peer)
-    torch.testing.assert_close(*gradients)
+    torch.testing.assert_close(gradients, expected)
     with torch.no_grad():
-        torch.testing.assert_close(cross_entropy(states, table, wanted), peer.detach())
-
-
-def test_the_loss_in_bf16_is_nearly_that_in_float32(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Value and gradients, of the types of what was given."""
-    monkeypatch.setattr("theodolite.engine.decoding.loss.ROWS", 3)
-    states, table = torch.randn(8, 5, requires_grad=True), torch.randn(11, 5, requires_grad=True)
-    wanted = torch.randint(0, PIECES, (8,))
-    exact = cross_entropy(states, table, wanted)
+        torch.testing.assert_close(cross_entropy(*exact, wanted), peer.detach())
+    single = [each.requires_grad_() for each in (states, table)]
     with torch.autocast("cpu", torch.bfloat16):
-        rounded = cross_entropy(states, table, wanted)
-    near = partial(torch.testing.assert_close, atol=0.02, rtol=0.02)
-    near(rounded, exact)
-    assert not torch.equal(rounded, exact)
-    near(*(torch.autograd.grad(loss, (states, table)) for loss in (rounded, exact)))
+        rounded = cross_entropy(*single, wanted)
+    gradients = torch.autograd.grad(rounded, single)
+    assert rounded.dtype == gradients[0].dtype == torch.float32
+    assert float(rounded.detach()) != pytest.approx(float(peer.detach()), rel=1e-6)
+    near = partial(torch.testing.assert_close, atol=0.02, rtol=0.02, check_dtype=False)
+    near((rounded, *gradients), (peer, *(gradient / 3 for gradient in expected)))
 
 
 @pytest.mark.parametrize("packed", [True, False])

@@ -222,21 +222,6 @@ def test_one_pass_with_a_fixed_mask_is_two_with_the_same_random_state() -> None:
     assert_same(once, twice)
 
 
-@pytest.mark.parametrize(("dtype", "within"), [(torch.float64, 1e-6), (torch.float32, 1e-5)])
-def test_the_mlm_loss_is_that_of_transformers(dtype: torch.dtype, within: float) -> None:
-    """`BertForMaskedLM` of the same weights on the padded batch."""
-    model = tiny_model(spec("mlm"), dtype)
-    masked = mask_tokens([Column(model.ids([e[0] for e in EXAMPLES]))], model, default_rng(0), 0.4)
-    width = max(len(row) for row in masked.ids)
-    padded = torch.tensor([row + [0] * (width - len(row)) for row in masked.ids])
-    labels = torch.tensor([row + [-100] * (width - len(row)) for row in masked.labels])
-    expected = model.encoders[0](padded, attention_mask=(padded != 0).long(), labels=labels).loss
-    assert masked.chosen > 5
-    assert float(mlm_loss(model, masked).detach()) / masked.chosen == pytest.approx(
-        float(expected.detach()), abs=within
-    )
-
-
 def test_the_base_replaces_tokens_as_it_was_before_training() -> None:
     """The copy is the model's own, and stays when the model changes."""
     own = spec("unsup", augmentation="mlm", augmentation_rate=0.4, dropout=0.5)

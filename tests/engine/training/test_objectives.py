@@ -13,6 +13,7 @@ import torch
 from numpy.random import default_rng
 from scipy.special import log_softmax
 from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
+from torch.nn.utils.rnn import pad_sequence
 
 from tests.engine.training.test_gradients import gradients
 from tests.errors import refused
@@ -215,20 +216,32 @@ EXAMPLES = [(text,) for text in SENTENCES]
 
 
 @pytest.mark.parametrize(("dtype", "within"), [(torch.float64, 1e-6), (torch.float32, 1e-5)])
-def test_the_loss_of_mlm_is_that_of_scipy(monkeypatch, dtype: torch.dtype, within: float) -> None:
-    """Scores are computed for the chosen tokens alone, not rows of the vocabulary for nothing."""
+def test_the_loss_of_mlm_is_that_of_scipy_and_of_transformers(
+    monkeypatch: pytest.MonkeyPatch, dtype: torch.dtype, within: float
+) -> None:
+    """`BertForMaskedLM` has the same weights and the padded batch.
+
+    Scores are computed for the chosen tokens alone, not rows of the vocabulary for nothing.
+    """
     model = tiny_model(spec("mlm"), dtype)
     masked = mask_tokens([Column(model.ids(SENTENCES))], model, default_rng(0), 0.4)
     scores = model.mlm_logits(model.token_states(masked.ids)[0]).detach().double().numpy()
     labels = np.concatenate(masked.labels)
     chosen = np.flatnonzero(labels != IGNORED)
-    expected = -log_softmax(scores, axis=1)[chosen, labels[chosen]].sum()
+    by_scipy = -log_softmax(scores, axis=1)[chosen, labels[chosen]].sum()
+    padded, wanted = (
+        pad_sequence([torch.tensor(row) for row in rows], batch_first=True, padding_value=fill)
+        for rows, fill in ((masked.ids, 0), (masked.labels, IGNORED))
+    )
+    by_transformers = model.encoders[0](padded, (padded != 0).long(), labels=wanted).loss
     rows, whole = [], model.mlm_logits
     monkeypatch.setattr(
         model, "mlm_logits", lambda states: rows.append(len(states)) or whole(states)
     )
-    assert float(mlm_loss(model, masked).detach()) == pytest.approx(expected, rel=within)
-    assert rows == [masked.chosen]
+    loss = float(mlm_loss(model, masked).detach())
+    assert rows == [masked.chosen] == [len(chosen)]
+    assert loss == pytest.approx(by_scipy, rel=within)
+    assert loss / masked.chosen == pytest.approx(float(by_transformers.detach()), abs=within)
 
 
 def test_nothing_chosen_is_no_loss_and_no_nan() -> None:
