@@ -115,7 +115,7 @@ def test_arrays_files_and_facts_come_back(store: Store, tmp_path: Path) -> None:
     store.derived.put(KEY, "index", {"recall": 0.995}, {"a": np.arange(3.0)}, {"lists": file})
     store.derived.put(OTHER, "index", {})
     row = store.derived.get(KEY)
-    assert row is not None and array(row, "a").tolist() == [0, 1, 2]
+    assert array(row, "a").tolist() == [0, 1, 2]
     assert row["files"]["lists"].read_bytes() == file.read_bytes()
     assert (row["kind"], row["info"]) == ("index", {"recall": 0.995})
     assert [r["key"] for r in store.derived.list("index")] == [OTHER, KEY]

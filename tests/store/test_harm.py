@@ -134,12 +134,9 @@ def test_a_database_that_was_emptied_is_not_begun_afresh(kept: Path, wal: bytes)
     with pytest.raises(StoreDamaged, match="empty"):
         Store.open(kept)
     assert (kept / "theodolite.db-wal").read_bytes() == wal
-
-
-def test_an_empty_file_in_an_empty_folder_is_a_new_store(tmp_path: Path) -> None:
-    """As when the first start was killed."""
-    (tmp_path / "theodolite.db").touch()
-    assert Store.open(tmp_path).check() == []
+    (kept / "alone").mkdir()
+    (kept / "alone" / "theodolite.db").touch()  # as when the first start was killed
+    assert Store.open(kept / "alone").check() == []
 
 
 def test_whatever_bytes_are_changed_there_is_no_internal_error(kept: Path) -> None:

@@ -48,15 +48,11 @@ def test_nothing_is_written(store: Store, what: str) -> None:
     assert files(store.folder) == before
 
 
-def test_sqlite_itself_refuses(store: Store) -> None:
-    """Whoever forgets to ask."""
+def test_it_is_read_as_ever(store: Store) -> None:
+    """SQLite itself refuses whoever forgets to ask; vectors are looked up without a note."""
     with pytest.raises(StoreError):
         store.database.rows("DELETE FROM encoders RETURNING name")
     assert store.encoders.names() == ["random:16"]
-
-
-def test_it_is_read_as_ever(store: Store) -> None:
-    """Looking vectors up leaves no note of who asked."""
     found, _ = store.vectors.of("random:16").get("ab", [b"k" * 16], 4)
     assert not found.any()
     assert store.reading

@@ -195,8 +195,8 @@ def test_a_run_that_is_over_can_be_forgotten(store: Store, run: str) -> None:
     store.runs.start(run, 1, "local-0", LABELS)
     assert not forget.run(store, run)
     store.runs.cancel(run)
-    sizes = {one: forget.size(store, one) for one in (run, other)}
-    assert forget.sizes(store) == sizes
+    sizes = forget.sizes(store)
+    assert sizes == {one: forget.size(store, one) for one in (run, other)}
     assert sizes[run] > 100
     assert forget.run(store, run)
     assert [row["id"] for row in store.runs.list()] == [other]
@@ -211,8 +211,7 @@ def test_a_run_that_is_over_can_be_forgotten(store: Store, run: str) -> None:
 
 def test_old_runs_and_results_are_forgotten_by_age(store: Store, run: str) -> None:
     """By when they ended and were measured; what is not over stays however old."""
-    old = store.runs.create("encode", {"a": 1}, title="old")
-    young = store.runs.create("encode", {"a": 2}, title="young")
+    old, young = (store.runs.create("encode", {"a": n}, title="") for n in range(2))
     for one in (old, young):
         store.runs.cancel(one)
     store.database.change("UPDATE runs SET finished = finished - 864000 WHERE id = ?", [old])

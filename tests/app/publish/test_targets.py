@@ -1,4 +1,4 @@
-"""Folders that run: what is in them, and that what starts them starts."""
+"""Folders that run: what is in them, that what starts them starts, and how a GPU is lent there."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from weakref import WeakValueDictionary
 
+import gradio as gr
 import httpx
 import numpy as np
 import pytest
@@ -18,6 +20,8 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from tests.engine.encoders.models import save
+from tests.errors import refused
 from tests.fakes import folder as data_folder
 from tests.fakes.command_line import objects, theodolite
 from tests.fakes.results import invent_all
@@ -26,9 +30,11 @@ from tests.fakes.stores import starter_store
 from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.pages.evaluate.results import evaluated
 from theodolite.app.publish import choice, folder, live, manifest, readme, source, targets
+from theodolite.app.publish import started as starting
 from theodolite.app.publish.site import Site
 from theodolite.app.web.frozen import Choice
 from theodolite.app.workspace import Workspace
+from theodolite.engine.encoders import loading, zerogpu
 
 ROOT = Path(__file__).parents[3]
 LIVE = ("zerogpu", "docker")
@@ -258,3 +264,30 @@ def test_a_folder_starts_where_it_lies(home: Path, kept: Workspace) -> None:
     )
     places = subprocess.check_output([sys.executable, "-c", code], cwd=target, text=True).split()
     assert all(path.startswith(str(target / "source")) for path in places)
+
+
+def test_a_refusal_is_told_in_plain_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The hub's own reason, without its markup; an encoder that is not here is passed over."""
+    monkeypatch.setattr(loading, "_live", WeakValueDictionary())
+    monkeypatch.setattr(zerogpu, "_decorated", [])
+    monkeypatch.setattr(zerogpu, "_sources", [])
+    name = f"dir:{save(tmp_path / 'model')}?pooling=avg"
+    made = Workspace(tmp_path / "store")
+    for listed in (name, "random:16", f"dir:{tmp_path / 'gone'}"):
+        made.store.encoders.add(listed)
+    made.close()
+    gone = False
+
+    def decorated(number: int, sentences: list[str]) -> list[np.ndarray]:
+        if gone:
+            raise gr.Error("Quota exceeded <a href='x'>Join</a>")
+        return zerogpu.encode(number, sentences)
+
+    starting.lend(decorated, tmp_path / "store")
+    assert [one.name for one in zerogpu._sources] == [name]
+    looking = Workspace(tmp_path / "store", demo=True)
+    assert looking.load(name).encode(["a cat"]).shape == (1, 32)
+    gone = True
+    with refused("unreachable", "Quota exceeded Join"):
+        looking.load(name).encode(["a dog"])
+    looking.close()
