@@ -1,7 +1,5 @@
 """Asserts that something is refused: by its code and what the message names, not by its words."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 

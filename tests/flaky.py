@@ -7,8 +7,6 @@ For the tests in a browser alone, where a busy machine can make a page late:
 Whoever reads the report mends the test. More than `ALLOWED` in one run are failures.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Generator
 from typing import Any

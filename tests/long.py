@@ -6,8 +6,6 @@ stopped at any time. What passed is noted in `artifacts/long/`, which git ignore
     THEODOLITE_DATA=... python -m tests.long
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

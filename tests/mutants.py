@@ -8,8 +8,6 @@ expression, so that it survives formatting and a move to another file of the sam
 writes into the checkout, one file at a time, and restores it; do not edit there meanwhile.
 """
 
-from __future__ import annotations
-
 import ast
 import copy
 import json

@@ -10,8 +10,6 @@ The first test that needs a package or a shared fixture pays for it: run it unti
 To make the list from scratch, empty it first.
 """
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from collections.abc import Generator

@@ -1,7 +1,5 @@
 """Imports point one way, app -> engine and app -> store; the light, like the door, stay light."""
 
-from __future__ import annotations
-
 import ast
 import os
 import subprocess

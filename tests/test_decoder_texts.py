@@ -1,7 +1,5 @@
 """What the decoders that ship learn from, and what they must never see."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 

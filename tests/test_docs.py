@@ -1,7 +1,5 @@
 """The documentation and the README say what is there; what costs little is executed, too."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import subprocess

@@ -1,7 +1,5 @@
 """The form of every message that a person sees, whoever wrote it."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The documentation as a site: what is written, what is made of the code, and that links lead."""
 
-from __future__ import annotations
-
 import re
 import sys
 from html import unescape

@@ -1,7 +1,5 @@
 """What is installed: one package, beside any file of a person, and its needs are pinned."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

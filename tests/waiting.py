@@ -1,7 +1,5 @@
 """Waiting for what other processes do: for a state, however long a busy machine takes."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 

@@ -3,8 +3,6 @@
 The oracle encodes with `encode_query` and `encode_document`, and trec_eval scores.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Requests that wait for one model are answered together, and none spoils another's answer."""
 
-from __future__ import annotations
-
 import sys
 import threading
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """Runs and results from a terminal: queued, let go, failed, trained, interrupted."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess

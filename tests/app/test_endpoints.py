@@ -1,7 +1,5 @@
 """Endpoints in the app: nobody is sent a text unless a person has said so, and visitors never."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

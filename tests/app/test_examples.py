@@ -1,7 +1,5 @@
 """The answers that ship: there, small, of the encoders that ship, and what would be worked out."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections import ChainMap

@@ -1,7 +1,5 @@
 """Numbers on their way out: to the browser, to programs, into words."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

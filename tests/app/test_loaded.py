@@ -1,7 +1,5 @@
 """Encoders and data in memory follow the disk."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The command line as a process: interrupts, outputs that end or are full, memory given back."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """One declaration a question: a page in one file is on every surface without another line."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

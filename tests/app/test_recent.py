@@ -1,7 +1,5 @@
 """What takes long to load is loaded once, and holds up nobody who wants something else."""
 
-from __future__ import annotations
-
 import threading
 from concurrent.futures import ThreadPoolExecutor
 

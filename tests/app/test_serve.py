@@ -1,7 +1,5 @@
 """`theodolite serve`: who may come, and how a demonstration begins."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """What people type is not kept on disk for ever; what data sets hold is."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

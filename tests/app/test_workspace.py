@@ -1,7 +1,5 @@
 """The workspace: what is evaluated once, what is kept, and what is said when it goes wrong."""
 
-from __future__ import annotations
-
 from unittest.mock import Mock
 
 import pytest

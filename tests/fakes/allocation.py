@@ -1,7 +1,5 @@
 """A memory in which only so much has room: torch's own allocator fails beyond it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import torch

@@ -4,8 +4,6 @@ THEODOLITE_BROWSER starts it: `python -m tests.fakes.browser [--fail | --hand-ov
 it was given and what the page answered in PROFILE/seen.json; a file PROFILE/closed closes it.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -6,8 +6,6 @@ Objects are files in `root/BUCKET/KEY`. Anyone who signs is let in but to the bu
         subprocess.run(..., env={**os.environ, **s3.environment})
 """
 
-from __future__ import annotations
-
 from email.utils import formatdate
 from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit

@@ -1,7 +1,5 @@
 """What encoders cost, as the job that measures it leaves it in the store."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from theodolite.app.pages.board import cost

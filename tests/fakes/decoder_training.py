@@ -1,7 +1,5 @@
 """A decoder's training of three seconds, and what it said."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

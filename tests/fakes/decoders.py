@@ -1,7 +1,5 @@
 """A decoder that knows sixty short sentences by heart, trained in a few seconds."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import torch

@@ -1,7 +1,5 @@
 """Diagnoses made up by hand, for pages and lists that need no decoder."""
 
-from __future__ import annotations
-
 import hashlib
 
 from theodolite.engine.decoding.diagnosis import DecodedSample, Diagnosis, Figure, FigureRow, System

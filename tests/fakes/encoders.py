@@ -1,7 +1,5 @@
 """Encoders that need no model: one that behaves, and one for each way to misbehave."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Data folders: of files that a test names, or a small one in SentEval's layout."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

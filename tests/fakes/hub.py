@@ -11,8 +11,6 @@ or its own name where that is 40 hex digits. Which repositories are closed says 
 or sets the endpoint by hand.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Mapping

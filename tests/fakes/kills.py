@@ -1,7 +1,5 @@
 """A process of its own that is killed while it trains."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """The app, launched for somebody who speaks to it over HTTP without a browser."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any

@@ -1,7 +1,5 @@
 """Results that nobody measured, as the store keeps them: for views of many of them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from theodolite.engine.encoders import parse

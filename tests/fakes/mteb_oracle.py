@@ -1,7 +1,5 @@
 """Scores of mteb's own tasks on data in memory, given the vectors: what ours are compared with."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Tasks of mteb's own classes, with a few rows in memory."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -8,8 +8,6 @@ grade is what `server.judge` makes of query and document. What goes wrong is sai
 advance: `server.next += [...]` of callables that answer one request each in place of the usual.
 """
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Callable

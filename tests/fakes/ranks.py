@@ -1,7 +1,5 @@
 """What each process of the test of several does: `torchrun -m tests.fakes.ranks FOLDER`."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from pathlib import Path

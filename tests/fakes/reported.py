@@ -1,7 +1,5 @@
 """A store with something of every kind that can be reported; names and texts wish us ill."""
 
-from __future__ import annotations
-
 import base64
 import csv
 import re

@@ -1,17 +1,13 @@
 """Invented results of classifiers, put into a store as if they had been measured."""
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from theodolite.app.workspace import Workspace
 from theodolite.engine.results import Result, Score
-
-if TYPE_CHECKING:
-    from theodolite.app.workspace import Workspace
 
 
 def invent(

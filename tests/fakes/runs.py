@@ -1,7 +1,5 @@
 """Small training runs: a BERT of two layers, sentences of a few words, six graded pairs."""
 
-from __future__ import annotations
-
 import itertools
 import random
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A training that takes seconds: one narrow layer, a small vocabulary, invented sentences."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 from typing import Any

@@ -7,8 +7,6 @@ It knows one user, by one token. A file ending in `.db` goes by LFS, as the hub 
 text. What breaks, breaks where `breaks` says: the connection ends without an answer.
 """
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """A published app, started in its folder as a Space or a container would."""
 
-from __future__ import annotations
-
 import os
 import socket
 import subprocess

@@ -1,7 +1,5 @@
 """Stores of their own for fixtures that last longer than a test."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

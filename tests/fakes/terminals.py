@@ -1,7 +1,5 @@
 """A person's terminal, for processes that a test starts."""
 
-from __future__ import annotations
-
 import signal
 
 

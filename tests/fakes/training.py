@@ -1,7 +1,5 @@
 """Tiny BERTs of the engine's own, from fresh weights."""
 
-from __future__ import annotations
-
 import torch
 
 from theodolite.engine.training import TrainSpec

@@ -1,7 +1,5 @@
 """Files that a person brings."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path

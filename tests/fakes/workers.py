@@ -1,7 +1,5 @@
 """Runs done in the process of a test, as a worker would do them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 

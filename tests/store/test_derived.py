@@ -1,7 +1,5 @@
 """Projections and other derived results by content key: stored whole or not at all."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

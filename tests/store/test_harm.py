@@ -1,7 +1,5 @@
 """Stores whose disk is full or read-only, and stores whose database was damaged."""
 
-from __future__ import annotations
-
 import gc
 import os
 import random

@@ -1,7 +1,5 @@
 """A store that is opened for reading: whatever would write to it is refused."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A store of an earlier version is brought up to date, whole or not at all."""
 
-from __future__ import annotations
-
 import contextlib
 import sqlite3
 from collections.abc import Callable

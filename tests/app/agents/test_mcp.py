@@ -1,7 +1,5 @@
 """`theodolite mcp`, asked by the client of the protocol's own package over a pipe."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import sys

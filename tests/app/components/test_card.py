@@ -1,7 +1,5 @@
 """Cards of weights as pieces of a page: whoever wrote them."""
 
-from __future__ import annotations
-
 from theodolite.app.components.card import card
 
 

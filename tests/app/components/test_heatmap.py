@@ -1,7 +1,5 @@
 """The value of a heatmap: what the browser is given to draw."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

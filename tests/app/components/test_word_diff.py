@@ -1,7 +1,5 @@
 """What became of the words, as HTML and in words."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

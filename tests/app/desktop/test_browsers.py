@@ -1,7 +1,5 @@
 """Which browser is found, where, and what is said when there is none."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The launcher in the menu: what is written, where, and that it is gone afterwards."""
 
-from __future__ import annotations
-
 import shlex
 import subprocess
 import sys

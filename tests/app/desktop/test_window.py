@@ -1,7 +1,5 @@
 """A window: how it is opened, remembered, closed, and what its end means for the app."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import subprocess

@@ -1,7 +1,5 @@
 """Every kind of job: read from its spec; the units of an evaluation."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """How a unit of an evaluation pauses while somebody waits for a page."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable

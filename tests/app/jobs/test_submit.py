@@ -1,7 +1,5 @@
 """Jobs done in the foreground or left to a worker, whichever verb asks for them."""
 
-from __future__ import annotations
-
 import logging
 import math
 import os

@@ -1,7 +1,5 @@
 """`theodolite publish`: what is written, how large, what is not, and where it is never written."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from html import unescape

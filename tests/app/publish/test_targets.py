@@ -1,7 +1,5 @@
 """Folders that run: what is in them, that what starts them starts, and how a GPU is lent there."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

@@ -1,7 +1,5 @@
 """A folder as a Space of the hub: what is asked of the hub, and what a person is told."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What is frozen of answers that were worked out here, and of pages as they are seen."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from html import unescape
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`import theodolite as th`: what is kept and what is not, and how an answer is looked at."""
 
-from __future__ import annotations
-
 import base64
 import json
 import re

@@ -1,7 +1,5 @@
 """`theodolite report`: one answer as one file, which asks nobody for anything."""
 
-from __future__ import annotations
-
 import csv
 import io
 import random

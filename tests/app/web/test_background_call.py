@@ -1,7 +1,5 @@
 """What a page says while it works: at once, with a bar; given up when it is not wanted any more."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """The pages are laid out with less work than Gradio would do."""
 
-from __future__ import annotations
-
 import httpx
 import pytest
 from gradio.blocks import Blocks, BlocksConfigDict

@@ -1,7 +1,5 @@
 """Controls as data: what an address says of them, how events are answered, and notices."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

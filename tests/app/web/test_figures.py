@@ -1,7 +1,5 @@
 """Charts hold the numbers they were given, as plotly accepts them; headlines say what these say."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The launch: whom it lets in, and what it says when it cannot."""
 
-from __future__ import annotations
-
 import socket
 
 import httpx

@@ -1,7 +1,5 @@
 """How much the browser has to do before a page stands: counted, for seconds vary."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from typing import Any

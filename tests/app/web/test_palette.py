@@ -1,7 +1,5 @@
 """What the palette offers and what the rail counts, as the browser is told."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from starlette.applications import Starlette

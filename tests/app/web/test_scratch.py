@@ -1,7 +1,5 @@
 """The folder for uploads: of this process alone, and gone with it."""
 
-from __future__ import annotations
-
 import os
 import stat
 import subprocess

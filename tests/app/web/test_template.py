@@ -1,7 +1,5 @@
 """What pages begin with: each app its own, and every script with the number of the answer."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """An app over a small store, spoken to over HTTP without a browser."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import httpx

@@ -1,7 +1,5 @@
 """Logins: from a file, hashed by Argon2; each wrong password makes the next one wait."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """How much anybody may send: bounded on every route before anything reads it."""
 
-from __future__ import annotations
-
 import tracemalloc
 from collections.abc import Iterator
 from http.client import HTTPConnection

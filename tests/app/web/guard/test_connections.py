@@ -1,7 +1,5 @@
 """Clients that keep the server waiting: they are left after a while, and use up nothing."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import socket

@@ -1,7 +1,5 @@
 """A demonstration: what a stranger may ask of it, and nothing kept of what they type."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

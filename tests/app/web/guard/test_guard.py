@@ -3,8 +3,6 @@
 What a browser makes of the answers is in tests/ui/test_foreign_pages.py.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from urllib.parse import quote

@@ -4,8 +4,6 @@ Paths and addresses go to the app as a server would hand them on, also those tha
 send; events and uploads go over HTTP. Meanwhile no file outside may be opened.
 """
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import json

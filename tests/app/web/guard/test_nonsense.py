@@ -3,8 +3,6 @@
 Spoken over HTTP, for a browser would not send them.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import uuid

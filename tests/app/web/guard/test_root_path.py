@@ -1,7 +1,5 @@
 """The names and addresses of the app: its own, and behind a proxy, by hand and by nginx."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 import shutil

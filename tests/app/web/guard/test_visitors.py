@@ -3,8 +3,6 @@
 No browser: the pages hide what visitors may not do, these requests are made all the same.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from pathlib import Path
