@@ -4,6 +4,7 @@ import ast
 import os
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from typing import get_type_hints
 
@@ -83,6 +84,7 @@ def module_name(path: Path) -> str:
     return ".".join(("theodolite", *parts)).removesuffix(".__init__")
 
 
+@cache
 def imports_between_modules() -> dict[str, set[str]]:
     """Module -> modules of ours that it imports when it runs, in functions too, not for types."""
     files = {
