@@ -202,7 +202,7 @@ _NUMBERS = {"entailment": 0, "neutral": 1, "contradiction": 2, "-": -1}
             "mlm",
             {"limit": 3},
             [("a",), ("b",), ("c",)],
-            ["1 sentence that came before"],
+            ["2 sentences that came before"],
         ),
         ("column.csv", "text,label\na,1\nb,2\n", "unsup", {}, [("a",), ("b",)], []),
         ("column.tsv", "id\tsentence\n1\ta\n2\tb\n", "unsup", {}, [("a",), ("b",)], []),
