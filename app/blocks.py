@@ -57,6 +57,13 @@ class Nothing:
 
 
 @dataclass(frozen=True)
+class Filters:
+    """What an answer is restricted to: each with the link to the answer without it."""
+
+    links: Sequence[Link]
+
+
+@dataclass(frozen=True)
 class Table:
     """Rows of text, numbers, or None.
 
@@ -107,12 +114,14 @@ class Hit:
         sentence: its text.
         cosine: cosine to the query; None in a search by words.
         spans: (start, end) of each match in it, in order.
+        label: of the sentence in its data set; empty for none.
     """
 
     index: int
     sentence: str
     cosine: float | None
     spans: Spans = ()
+    label: str = ""
 
 
 @dataclass(frozen=True)
@@ -188,4 +197,4 @@ class WordDiffs:
     columns: Sequence[WordDiff]
 
 
-Block = Finding | Text | Nothing | Table | Chart | Progress | Problem | Hits | WordDiffs
+Block = Finding | Text | Filters | Nothing | Table | Chart | Progress | Problem | Hits | WordDiffs

@@ -172,3 +172,13 @@ def _parameter(name: str, hint: Any, field: Any) -> Parameter:
     if get_origin(kind) is Literal:
         kind = str
     return Parameter(name, kind, many, type(None) in members, default, meaning)
+
+
+def query(spec: Spec) -> dict[str, str | Sequence[str]]:
+    """The values of a spec that are not their defaults, by their names in an address."""
+    given = {}
+    for parameter in parameters(type(spec)):
+        value = getattr(spec, parameter.name)
+        if value != parameter.default:
+            given[parameter.key] = value if parameter.many else str(value)
+    return given

@@ -13,6 +13,7 @@ from theodolite.app import formats
 from theodolite.app.blocks import (
     Block,
     Chart,
+    Filters,
     Finding,
     Hit,
     Hits,
@@ -130,6 +131,14 @@ def _piece(block: Block) -> str | Piece:
             )
         case Text():
             return parts.heading(block.heading, block.paragraph)
+        case Filters():
+            links = [
+                Markup(
+                    '<a class="t-filter" href="{}" title="Remove this filter">{} <b>×</b></a>'
+                ).format(address.link(one.page, **one.query), one.label)
+                for one in block.links
+            ]
+            return f'<p class="t-filters">Only {" ".join(links)}</p>'
         case Nothing():
             return parts.empty(block.title, block.hint)
         case Table():
@@ -217,5 +226,6 @@ def _hit(hit: Hit, links: Sequence[Link]) -> dict[str, Any]:
         "sentence": hit.sentence,
         "cosine": hit.cosine,
         "spans": hit.spans,
+        "label": hit.label,
         "links": [(link.label, address.link(link.page, **link.query)) for link in links],
     }

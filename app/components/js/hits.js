@@ -72,7 +72,8 @@ function head(column, frozen) {
 
 function item(hit, rank, query, badge, others, palette) {
   const { el } = window.theodolite;
-  const marks = hit.sentence === query ? [el("span", { class: "t-tag" }, "the query itself")] : [];
+  const tag = (text) => el("span", { class: "t-tag" }, text);
+  const marks = [...(hit.label ? [tag(hit.label)] : []), ...(hit.sentence === query ? [tag("the query itself")] : [])];
   let own = {};
   if (badge !== undefined) {
     own = { tabindex: "0", style: `--mark:${palette[badge % palette.length]}` };

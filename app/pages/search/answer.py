@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from theodolite.app import formats
-from theodolite.app.blocks import Block, Hit, Hits, HitsColumn, Link, Nothing, Problem, Progress
+from theodolite.app.blocks import (
+    Block,
+    Filters,
+    Hit,
+    Hits,
+    HitsColumn,
+    Link,
+    Nothing,
+    Problem,
+    Progress,
+)
 from theodolite.app.pages.search import filters, indexes, job, searchable, service
 from theodolite.app.pages.search.service import Limits
 from theodolite.app.question import Answer, Do, Question
-from theodolite.app.spec import Field, Spec
+from theodolite.app.spec import Field, Spec, query
 from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
@@ -88,19 +98,15 @@ class SearchSpec(Spec):
         """Whether the search compares vectors; words and patterns need no encoder."""
         return self.by in ("meaning", "examples")
 
-    def link(self, label: str, like: Sequence[str], unlike: Sequence[str]) -> Link:
-        """The same search by other examples."""
-        query = {
-            "in": self.data,
-            "encoder": self.encoders,
-            "by": "examples",
-            "only": self.only,
-            "k": str(self.k),
-            "least": None if self.least is None else str(self.least),
-            "q": like,
-            "unlike": unlike,
-        }
-        return Link(label, "search", query)
+    def link(self, label: str, **changes: Any) -> Link:
+        """The page with this search, or with one that differs in some values."""
+        values = query(replace(self, **changes))
+        values.pop("encoder", None)  # a page begins with other encoders than a command
+        return Link(label, "search", values | ({"encoder": self.encoders} if self.encoders else {}))
+
+    def without(self, filter_: str) -> Link:
+        """The same search without one of its filters."""
+        return self.link(filter_, only=[one for one in self.only if one != filter_])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -164,11 +170,13 @@ class SearchAnswer(Answer):
             titles = [f"Like {formats.plural(len(titles), 'example')}"]
             if self.spec.unlike:
                 titles[0] += f", unlike {formats.plural(len(self.spec.unlike), 'example')}"
-        hits = Hits(titles, self.found, self._links)
-        if not self.is_empty:
-            return [hits]
-        hint = "Remove something from Filter by label."
-        return [Nothing("No sentence has all of these labels", hint), hits]
+        blocks: list[Block] = [Hits(titles, self.found, self._links)]
+        if self.is_empty:
+            hint = "Remove something from Filter by label."
+            blocks.insert(0, Nothing("No sentence has all of these labels", hint))
+        if self.spec.only:
+            blocks.insert(0, Filters([self.spec.without(text) for text in self.spec.only]))
+        return blocks
 
     def notes(self) -> list[str]:
         """How the hits were found."""
@@ -184,13 +192,15 @@ class SearchAnswer(Answer):
         return any(isinstance(column.status, Progress) for column in self.found)
 
     def _links(self, sentence: str) -> list[Link]:
-        like, unlike = self.spec.queries, self.spec.unlike
-        if self.spec.by != "examples":
-            return [self.spec.link("similar to this", [sentence], ())]
-        return [
-            self.spec.link("similar to this", [*like, sentence], unlike),
-            self.spec.link("less like this", like, [*unlike, sentence]),
-        ]
+        spec = self.spec
+        encoders = spec.encoders or SearchSpec.encoders
+        like = spec.queries if spec.by == "examples" else ()
+        more = spec.link(
+            "similar to this", queries=[*like, sentence], by="examples", encoders=encoders
+        )
+        if not like:
+            return [more]
+        return [more, spec.link("less like this", unlike=[*spec.unlike, sentence])]
 
 
 def answer(
@@ -263,7 +273,8 @@ def _by_text(workspace: Workspace, spec: SearchSpec, limits: Limits) -> HitsColu
     find = service.containing if spec.by == "words" else service.matching
     begun = time.perf_counter()
     answers = [find(workspace, spec.data, query, limits) for query in spec.queries]
-    hits, totals = [hits for hits, _ in answers], [total for _, total in answers]
+    hits = _labelled(workspace, spec, [hits for hits, _ in answers])
+    totals = [total for _, total in answers]
     notes = [
         f"{total:,} found" + (f", the first {len(own)} are shown" if total > len(own) else "")
         for own, total in zip(hits, totals, strict=True)
@@ -276,6 +287,13 @@ def _by_text(workspace: Workspace, spec: SearchSpec, limits: Limits) -> HitsColu
         "; ".join(notes),
         is_encoder=False,
     )
+
+
+def _labelled(
+    workspace: Workspace, spec: SearchSpec, lists: Sequence[Sequence[Hit]]
+) -> list[list[Hit]]:
+    labels = filters.labels(workspace, spec.data)
+    return [[replace(hit, label=labels.get(hit.index, "")) for hit in hits] for hits in lists]
 
 
 def _none(by: str) -> Nothing:
@@ -297,7 +315,7 @@ def _by_encoder(
     begun = time.perf_counter()
     if status is None:
         opened = searchable.open_collection(workspace, name, spec.data)
-    hits = _hits(opened, spec, limits)
+    hits = _labelled(workspace, spec, _hits(opened, spec, limits))
     took = time.perf_counter() - begun
     if status is not None:
         n = len(opened.sentences)

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from theodolite.app.recent import Recent
 from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
     import numpy as np
 
     from theodolite.app.workspace import Workspace
+
+
+MAX_LABELS = 200
+"""More distinct labels are names of examples, which say nothing beside a sentence."""
 
 
 def properties(workspace: Workspace, collection: str) -> dict[str, dict[str, np.ndarray]]:
@@ -83,3 +88,20 @@ def among(workspace: Workspace, collection: str, only: Sequence[str]) -> np.ndar
         either = np.unique(np.concatenate(arrays))
         found = either if found is None else np.intersect1d(found, either)
     return found
+
+
+_labels: Recent[tuple[str, str], Mapping[int, str]] = Recent(4)
+
+
+def labels(workspace: Workspace, collection: str) -> Mapping[int, str]:
+    """Position of a sentence -> its labels, with commas; empty where nearly all labels differ."""
+
+    def read() -> dict[int, str]:
+        held = properties(workspace, collection).get("label", {})
+        every: dict[int, str] = {}
+        for value, ids in held.items() if len(held) <= MAX_LABELS else ():
+            for position in ids.tolist():
+                every[position] = f"{every[position]}, {value}" if position in every else value
+        return every
+
+    return _labels.get((collection, workspace.catalog.load(collection).hash), read)

@@ -15,13 +15,14 @@ from tests.errors import refused
 from tests.fakes.command_line import objects, theodolite
 from tests.fakes.uploads import collection
 from tests.fakes.workers import do_units
+from theodolite.app.blocks import Filters, Link
 from theodolite.app.pages.search import filters, freezing, indexes, searchable
 from theodolite.app.pages.search import job as search_job
 from theodolite.app.pages.search import service as retrieval
 from theodolite.app.pages.search.answer import SEARCH, SearchAnswer, SearchSpec, answer
 from theodolite.app.pages.search.job import IndexJob
 from theodolite.app.pages.search.service import Limits
-from theodolite.app.surfaces import web
+from theodolite.app.surfaces import document, web
 from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
 from theodolite.engine.search import ann_index
@@ -299,3 +300,18 @@ def test_texts_hits_and_neighbours_come_with_the_page(workspace: Workspace) -> N
     assert sum(map(len, files.values())) == 8 * (freezing.K - 1) * len(sentences)
     first = np.frombuffer(files["part-0"], "<u4")[: freezing.K - 1]
     assert first.tolist() == [index for index, _, _ in projected["first"][1:]]
+
+
+def test_hits_have_their_labels_and_filters_can_be_removed(workspace: Workspace) -> None:
+    """One link for each filter, to the same search without it."""
+    data = workspace.catalog.load(TOPICS)
+    label = dict(zip(data.sentences, data.labels, strict=True))  # type: ignore[union-attr]
+    only = ["label: cooking", "label: sea"]
+    workspace.load(A).encode(topics(workspace))
+    whole = last(workspace, only=only, k=3)
+    assert [hit.label for hit in whole.hits[A][0]] == [label[h.sentence] for h in whole.hits[A][0]]
+    chips = next(block for block in whole.blocks() if isinstance(block, Filters))
+    assert [link.label for link in chips.links] == only
+    assert chips.links[0].query == {"q": ("rain",), "k": "3", "only": (only[1],), "encoder": (A,)}
+    html = document.pieces([Filters([Link("<b>", "search", {"q": '"'})])])[0]
+    assert "<b>" not in str(html).replace("<b>×</b>", "") and "q=%22" in str(html)
