@@ -107,7 +107,7 @@ class Job:
         """Whether it takes a minute at most, so that an agent may have it done."""
         return False
 
-    def happened(self, kind: str, data: Mapping[str, Any]) -> object:
+    def event_result(self, kind: str, data: Mapping[str, Any]) -> object:
         """The object that `work` yielded when it reported an event; None for other events."""
         return None
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from theodolite.app.jobs.reporter import Cancelled, Reporter
-from theodolite.app.jobs.unit import Outcome, conclude, doing
+from theodolite.app.jobs.unit import Outcome, conclude, iter_unit
 from theodolite.engine.errors import UserError
 from theodolite.store.errors import RunAtWork, StoreError
 from theodolite.store.run_rows import LIVE
@@ -114,7 +114,7 @@ def _follow(
             while events := store.events.of(run_id, position, last.get(position, 0)):
                 last[position] = events[-1]["id"]
                 for event in events:
-                    yield run, position, job.happened(event["kind"], event["data"])
+                    yield run, position, job.event_result(event["kind"], event["data"])
             if unit["state"] == "failed" and position not in failed:
                 failed.add(position)
                 if job.continue_on_failure:
@@ -215,7 +215,7 @@ def _unit(
     reporter = _Here(workspace.store, run, position, label, move)
     workspace.store.runs.progress(run["id"], run["attempt"], 0.0, label)
     reporter(0, 1)
-    work = doing(workspace, job, position, reporter)
+    work = iter_unit(workspace, job, position, reporter)
     while True:
         try:
             happening = next(work)

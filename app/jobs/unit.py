@@ -53,7 +53,7 @@ class Outcome:
         }
 
 
-def doing(
+def iter_unit(
     workspace: Workspace, job: Job, position: int, reporter: Reporter
 ) -> Generator[object, None, Outcome]:
     """Execute a unit; yields what its job yields and returns how it ended.
@@ -77,7 +77,7 @@ def doing(
 
 def do(workspace: Workspace, job: Job, position: int, reporter: Reporter) -> Outcome:
     """Execute a unit to its end."""
-    unit = doing(workspace, job, position, reporter)
+    unit = iter_unit(workspace, job, position, reporter)
     made: list[int] = []
     while True:
         try:

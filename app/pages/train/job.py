@@ -121,7 +121,7 @@ class TrainingJob(Job, Generic[Spec]):
         """The job of a run's spec."""
         return cls(cls.spec_type.from_dict(spec))  # type: ignore[arg-type]
 
-    def happened(self, kind: str, data: Mapping[str, Any]) -> Event | None:
+    def event_result(self, kind: str, data: Mapping[str, Any]) -> Event | None:
         """The event as its class."""
         return EVENTS[kind](**data)
 

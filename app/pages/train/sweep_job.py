@@ -110,9 +110,9 @@ class SweepJob(Job):
             raise LeftOut(LEFT_OUT, "Retry the run to train it as well.", code="stale")
         return TrainJob(self.child(position)).work(workspace, position, reporter)
 
-    def happened(self, kind: str, data: Mapping[str, Any]) -> Event | None:
+    def event_result(self, kind: str, data: Mapping[str, Any]) -> Event | None:
         """The event of a child."""
-        return TrainJob(self.child(0)).happened(kind, data)
+        return TrainJob(self.child(0)).event_result(kind, data)
 
     def ending(self, store: Store, run_id: str) -> str:
         """The best child by dev score, and how many failed or were left out."""
