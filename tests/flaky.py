@@ -31,7 +31,7 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
         reports = runtestprotocol(item, log=False, nextitem=nextitem)
         called = [report for report in reports if report.when == "call"]
         if called and not any(report.failed for report in reports):
-            called[0].flaky = errors[0]  # travels with the report from a worker of xdist
+            called[0].flaky = "\n\n".join(errors)  # travels with the report from a worker of xdist
     for report in reports:
         item.ihook.pytest_runtest_logreport(report=report)
     item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)

@@ -12,6 +12,7 @@ import theodolite as th
 from tests.fakes.costs import keep
 from tests.fakes.results import invent, invent_all
 from tests.fakes.stores import starter_store
+from tests.fakes.workers import say
 from theodolite.app.pages.judge import service as judging
 from theodolite.app.pages.train.service import EncoderTraining
 from theodolite.app.workspace import Workspace
@@ -61,9 +62,7 @@ def training(workspace: Workspace) -> str:
         Noted(40, HOSTILE),
         Finished(60, 60, 63.0, 12.0, "somewhere", "random:64", "done", None),
     ]
-    for event in events:
-        data = event.to_dict()
-        workspace.store.events.add(run, data.pop("kind"), data)
+    say(workspace, run, *events)
     workspace.store.runs.end_unit(run, 0, 12.0)
     workspace.store.runs.finish(run, 1, "done")
     return run

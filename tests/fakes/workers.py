@@ -24,6 +24,13 @@ class Heard(Reporter):
         self._hear(done / total if total else 0.0)
 
 
+def say(workspace: Workspace, run_id: str, *events: Any, position: int = 0) -> None:
+    """Store events of a training."""
+    for event in events:
+        data = event.to_dict()
+        workspace.store.events.add(run_id, data.pop("kind"), data, position)
+
+
 def do_units(
     workspace: Workspace, job: Job, hear: Callable[[float], None] = lambda share: None
 ) -> list[Outcome]:

@@ -80,14 +80,20 @@ def playwright() -> Iterator[Playwright]:
 
 
 @pytest.fixture(scope="session")
-def browser(playwright: Playwright) -> Iterator[Browser]:
-    """Chromium, without a window."""
-    path = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+def chromium() -> str:
+    """Its path; one with windows, which the one that `CHROMIUM` names may lack."""
+    path = shutil.which("chromium") or shutil.which("google-chrome") or os.environ.get("CHROMIUM")
     if path is None:
         pytest.skip("chromium is not installed")
-    launched = playwright.chromium.launch(executable_path=path, args=list(FLAGS))
-    yield launched
-    launched.close()
+    return path
+
+
+@pytest.fixture(scope="session")
+def browser(playwright: Playwright, chromium: str) -> Iterator[Browser]:
+    """Chromium, without a window."""
+    path = os.environ.get("CHROMIUM", chromium)
+    with playwright.chromium.launch(executable_path=path, args=list(FLAGS)) as launched:
+        yield launched
 
 
 @pytest.fixture(scope="session")
@@ -103,15 +109,16 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
 
 @pytest.fixture(scope="module", autouse=True)
 def left_as_it_was(workspace: Workspace) -> Iterator[None]:
-    """Runs that wait, for nobody works here, and encoders do not get into the next file's pages."""
+    """Nothing gets into the next file's pages: no run that waits, no encoder and no upload."""
     store = workspace.store
     known = set(store.encoders.names())
     yield
     for run in store.runs.list(("queued", "running")):
-        workspace.store.runs.cancel(run["id"])
-    for row in store.encoders.list():
-        if row["name"] not in known:
-            store.encoders.remove(row["name"])
+        store.runs.cancel(run["id"])
+    for name in set(store.encoders.names()) - known:
+        store.encoders.remove(name)
+    for upload in store.uploads.list():
+        store.uploads.remove(upload["name"])
 
 
 @contextlib.contextmanager
@@ -122,6 +129,17 @@ def served(workspace: Workspace) -> Iterator[str]:
         yield str(demo.local_url).rstrip("/")
     finally:
         demo.close()
+
+
+@contextlib.contextmanager
+def served_to_visitors(workspace: Workspace) -> Iterator[str]:
+    """Address of an app over the same store for visitors, who can only look."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("THEODOLITE_DATA", raising=False)
+        looking = Workspace(workspace.store.folder, read_only=True)
+    with served(looking) as address:
+        yield address
+    looking.close()
 
 
 @pytest.fixture(scope="session")
@@ -147,9 +165,8 @@ def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]]:
 
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
-    """A store of the module's own, with MiniLM to train."""
+    """A store of the module's own; a module that wants one with results fills it."""
     made = starter_store(tmp_path_factory.mktemp("desk"))
-    encoders.add(made, "minilm")
     yield made
     made.close()
 
@@ -161,13 +178,13 @@ def place(desk: Workspace) -> Iterator[str]:
         yield address
 
 
-@pytest.fixture(scope="module")
-def showcase(desk: Workspace) -> Iterator[str]:
-    """Address of an app over it for visitors, who can only look."""
-    looking = Workspace(desk.store.folder, read_only=True)
-    with served(looking) as address:
-        yield address
-    looking.close()
+@pytest.fixture
+def stranger(browser: Browser) -> Iterator[Page]:
+    """A tab of somebody who was never here, whose page may do as it likes."""
+    context = browser.new_context(viewport={"width": WIDE[0], "height": WIDE[1]})
+    context.set_default_timeout(PATIENCE)
+    yield context.new_page()
+    context.close()
 
 
 @dataclass
@@ -199,9 +216,8 @@ class Visit:
 
         A chart is drawn again a moment after its window has changed.
         """
-        fits = "() => document.documentElement.scrollWidth <= innerWidth"
         with contextlib.suppress(PlaywrightTimeout):
-            self.page.wait_for_function(fits)
+            self.page.wait_for_function("() => document.documentElement.scrollWidth <= innerWidth")
             return False
         print(self.page.evaluate(STICKING_OUT))  # noqa: T201
         return True

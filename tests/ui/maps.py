@@ -43,17 +43,6 @@ def on_screen(page, points):
     return np.stack([x, y], axis=1)
 
 
-def inside(polygon, points):
-    """Even-odd rule, one edge after another."""
-    hit = np.zeros(len(points), bool)
-    x, y = points.T
-    for (ax, ay), (bx, by) in zip(polygon, np.roll(polygon, -1, axis=0), strict=True):
-        crosses = (ay > y) != (by > y)
-        at = ax + (y - ay) * (bx - ax) / (by - ay if by != ay else 1)
-        hit ^= crosses & (x < at)
-    return hit
-
-
 def table(page, kind="CSV"):
     """What Save gives."""
     with page.expect_download() as waiting:

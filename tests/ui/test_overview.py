@@ -12,43 +12,35 @@ GRID = ".t-heat-table tbody tr"
 
 def cell(page, row, column):
     """The cell of an encoder and a task."""
+    expect(page.locator(GRID).first).to_be_visible()
     heads = page.locator(".t-heat-table thead th").all()
     position = [head.get_attribute("data-key") for head in heads].index(column)
     return page.locator(GRID, has_text=row).locator("td").nth(position - 1)
 
 
 def test_the_table_is_read_sorted_and_taken_away(visit, workspace):
-    """Scores to two decimals, a dash where there is none, averages over the same tasks alone."""
+    """Scores to two decimals, a dash where there is none; the address keeps the order."""
     page = visit.open()
-    says(page.locator("#t-main"), "which was written for this app")
     (row,) = workspace.store.results.table(encoders=["random:256"], tasks=["StarterSTS"])
-    expect(page.locator(GRID).first).to_be_visible()
     expect(cell(page, "random:256", "StarterSTS")).to_have_text(f"{row['score']:.2f}")
     expect(cell(page, "random:64", "StarterSearch")).to_have_text("–")
-    says(cell(page, "random:64", "average:starter"), "1 of 3 tasks")
-    tip = page.locator(".t-tip")
     cell(page, "random:256", "StarterSTS").hover()
-    says(tip, "simcse-2021", "480")
-    says(tip.locator("dd").last, " to ")
-    rows = rows_saved(page, page.get_by_role("button", name="Download CSV"))
-    assert [row["encoder"] for row in rows] == ["random:256", "random:64"]
-    assert rows[1]["StarterSearch"] == ""
+    says(page.locator(".t-tip"), "simcse-2021", "480", " to ")
+    rows = rows_saved(page.get_by_role("button", name="Download CSV"))
+    assert {row["encoder"]: row["StarterSearch"] for row in rows}["random:64"] == ""
     head = page.locator("th[data-key=StarterSTS]")
     for way in ("descending", "ascending"):
         head.locator("button").click()
         expect(head).to_have_attribute("aria-sort", way)
-    first = page.locator(f"{GRID} th").first.inner_text()
     address_of(page, "order=up")
     page.reload()
     expect(head).to_have_attribute("aria-sort", "ascending")
-    expect(page.locator(f"{GRID} th").first).to_have_text(first, use_inner_text=True)
 
 
 def test_the_keyboard_opens_a_result_and_it_can_be_removed(visit, workspace):
     """Arrows move, Enter opens the protocol card, and the address names the result."""
     row = invent(workspace, "random:40", "StarterTopics", 0.5, protocol="starter-1")
     page = visit.open()
-    expect(page.locator(GRID).first).to_be_visible()
     cell(page, "random:256", "StarterSTS").focus()
     for key in ("ArrowRight", "ArrowLeft", "Enter"):
         page.keyboard.press(key)
@@ -59,7 +51,6 @@ def test_the_keyboard_opens_a_result_and_it_can_be_removed(visit, workspace):
     says(card, "StarterSTS")
     page = visit.open(f"?result={row['id']}")
     page.get_by_text("Remove this result").click()
-    expect(page.get_by_role("status").filter(has_text="Removed: random:40")).to_be_visible()
+    says(page.locator("body"), "Removed: random:40")
     expect(page.locator("th[data-key=StarterTopics]")).to_have_count(0)
-    expect(page.get_by_text("Remove this result")).to_have_count(0)
     assert workspace.store.results.table(encoders=["random:40"]) == []

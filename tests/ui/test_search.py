@@ -1,15 +1,15 @@
-"""The page Search: columns of neighbours, shared hits marked, large sets in the background."""
+"""The pages Search and Curate: columns of neighbours, tables, large sets in the background."""
 
 from __future__ import annotations
 
 import re
 
+import httpx
 import numpy as np
 from playwright.sync_api import expect
 
-from tests.ui.steps import HOSTILE, address_of, box, bring, says, stays_text, write
-
-TWO = "search?encoder=random:256&encoder=random:64&in=starter-pairs"
+from tests.ui.steps import HOSTILE, box, bring, done, rows_saved, says, stays_text, write
+from theodolite.app.pages.encoders import service as encoders
 
 
 def test_each_encoder_has_its_nearest_by_cosine(visit, workspace):
@@ -17,41 +17,34 @@ def test_each_encoder_has_its_nearest_by_cosine(visit, workspace):
 
     Focus on one is seen on its twin.
     """
-    query = "The train is late"
-    page = visit.open(f"{TWO}&q={query}&k=20")
+    query, names = "The train is late", ("random:256", "random:64")
+    page = visit.open(
+        f"search?in=starter-pairs&q={query}&k=20" + "".join(f"&encoder={n}" for n in names)
+    )
     columns = page.locator(".t-column")
     expect(columns.locator("li")).to_have_count(40)
     sentences, _ = workspace.catalog.sentences("starter-pairs")
-    for column, name in enumerate(("random:256", "random:64")):
+    for column, name in enumerate(names):
         encoder = workspace.load(name)
         rows, mine = encoder.encode(sentences), encoder.encode([query])[0]
         lengths = np.linalg.norm(rows, axis=1) * np.linalg.norm(mine)
         cosines = rows @ mine / np.where(lengths == 0, 1, lengths)
-        first = columns.nth(column).locator("li").first
-        says(first, sentences[int(cosines.argmax())], f"{cosines.max():.3f}")
+        says(
+            columns.nth(column).locator("li").first,
+            sentences[int(cosines.argmax())],
+            f"{cosines.max():.3f}",
+        )
     shared = columns.first.locator("li[tabindex]").first
     letter = shared.locator(".t-mark").inner_text()
-    says(shared, "random:64")
     shared.focus()
     expect(page.locator("li.t-lit .t-mark")).to_have_text([letter, letter])
     visit.fits("search")
-    page = visit.open("search?encoder=random:256&k=2&q=rain&q=bread")
-    expect(page.locator(".t-hits h2")).to_have_text(["rain", "bread"])
-    page.get_by_role("button", name="More controls").click()
-    page.locator("#pick").click()
-    # Not always the first: another order of its words is the same to a bag of words.
-    says(columns.first, "the query itself")
-    page.keyboard.press("Escape")
-    page.locator(".t-column header button").click()
-    page.locator("#encoders").get_by_label("random:64", exact=True).check()
-    expect(page.locator(".t-column header")).to_have_count(2)
 
 
-def test_the_page_opens_with_a_query_and_what_ships_as_its_answer(visit):
-    """Said to be so; the address stays plain. Asked again it is an answer of now."""
+def test_the_page_opens_with_what_ships_and_is_asked_again(visit):
+    """Said to be so; the address stays plain. A picked query finds itself; encoders come and go."""
     page = visit.open("search")
     column = page.locator(".t-column", has=page.locator("header", has_text="random:256"))
-    expect(column.locator("li")).to_have_count(10)
     says(column.locator("header"), "shipped example")
     assert "q=" not in page.url
     page.locator("#search-button").click()
@@ -60,6 +53,16 @@ def test_the_page_opens_with_a_query_and_what_ships_as_its_answer(visit):
     page.keyboard.insert_text("long " * 20_000)
     page.locator("#search-button").click()
     says(page.get_by_role("alert"), "too much for one page")
+    page = visit.open("search?encoder=random:256&k=2&q=rain&q=bread")
+    expect(page.locator(".t-hits h2")).to_have_text(["rain", "bread"])
+    page.get_by_role("button", name="More controls").click()
+    page.locator("#pick").click()
+    # Not always the first: another order of its words is the same to a bag of words.
+    says(column.first, "the query itself")
+    page.keyboard.press("Escape")
+    page.locator(".t-column header button").click()
+    page.locator("#encoders").get_by_label("random:64", exact=True).check()
+    expect(page.locator(".t-column header")).to_have_count(2)
 
 
 def test_uploads_stay_text_and_large_ones_are_encoded_in_the_background(visit, workspace, tmp_path):
@@ -74,7 +77,6 @@ def test_uploads_stay_text_and_large_ones_are_encoded_in_the_background(visit, w
     many = bring(workspace, tmp_path, "many", [f"number {i} of many" for i in range(600)])
     page = visit.open(f"search?encoder=random:256&in={many}&q=number+7")
     says(column, "600 sentences")
-    assert not [r for r in workspace.store.runs.list() if r["spec"].get("dataset") == many]
     page.locator("#search-button").click()
     says(column, "waiting for its turn")
     (run,) = [r for r in workspace.store.runs.list() if r["spec"].get("dataset") == many]
@@ -82,27 +84,17 @@ def test_uploads_stay_text_and_large_ones_are_encoded_in_the_background(visit, w
     workspace.load("random:256").encode(workspace.catalog.sentences(many)[0])
     workspace.store.runs.finish(run["id"], 1, "done")
     says(column.locator("li").first, "number 7")
-    for name in ("boats", "many"):
-        workspace.store.uploads.remove(name)
 
 
-def test_words_patterns_and_marks_in_the_box(visit):
-    """Words are marked where they stand; signs in the box say how it is meant."""
-    page = visit.open("search?by=words&q=%22on the%22&k=2")
-    mark = page.locator("#hits mark").first
-    expect(mark).to_have_text("on the", ignore_case=True)
-    expect(page.locator("#encoders")).to_be_hidden()
+def test_words_patterns_and_examples(visit):
+    """Signs in the box say how it is meant; `similar to this` asks by example."""
     page = visit.open("search?encoder=random:256&k=2")
-    expect(page.locator(".t-column li").first).to_be_visible()
+    hits = page.locator("#hits li")
+    expect(hits.first).to_be_visible()
     for text, found in (('"on the"', "on the"), ("/^Who .*[?]$/", "Who ")):
         write(page, "query", text)
-        expect(mark).to_contain_text(found, ignore_case=True)
-
-
-def test_by_example_and_above_a_cosine(visit):
-    """`similar to this` asks by example; what no sentence reaches is said."""
+        expect(page.locator("#hits mark").first).to_contain_text(found, ignore_case=True)
     page = visit.open("search?encoder=random:256&in=starter-pairs&q=The train is late&k=4")
-    hits = page.locator("#hits li")
     text = hits.first.locator("p").inner_text()
     hits.first.get_by_role("link", name="similar to this").click()
     expect(page.locator("#hits h2")).to_have_text("Like 1 example")
@@ -110,9 +102,41 @@ def test_by_example_and_above_a_cosine(visit):
     assert text not in page.locator("#hits li p").all_inner_texts()
     hits.nth(1).get_by_role("link", name="less like this").click()
     expect(page.locator("#hits h2")).to_have_text("Like 1 example, unlike 1 example")
-    expect(page.locator("#unlike")).to_be_visible()
-    page = visit.open("search?encoder=random:256&q=rain&k=5")
-    page.get_by_role("button", name="More controls").click()
-    write(page, "least", "0.999")
-    says(page.locator("#hits"), "None has a cosine of 0.999")
-    address_of(page, "least=0.999")
+
+
+def test_a_collection_is_looked_through(visit, workspace, tmp_path):
+    """Duplicates are listed and saved, found on the map; sentences stay text and lead to Search."""
+    twins = bring(
+        workspace, tmp_path, "twins", ["A cat.", "a cat", "A dog.", "A boat at sea.", HOSTILE]
+    )
+    page = visit.open(f"curate?job=exact&in={twins}")
+    found = page.locator("#found")
+    says(found, "not checked yet")
+    expect(page.locator("#encoder")).to_be_hidden()
+    page.locator("#look").click()
+    expect(found.locator("tbody tr")).to_have_count(2)
+    rows = rows_saved(page.get_by_role("link", name="as CSV"))
+    assert [row["sentence"] for row in rows] == ["A cat.", "a cat"]
+    page = visit.open(f"curate?job=typical&in={twins}&encoder=random:256&many=2")
+    says(found, "not checked yet")
+    page.locator("#look").click()
+    expect(found.locator("tbody tr")).to_have_count(4)
+    stays_text(page)
+    visit.fits("curate")
+    found.locator("tbody tr a").first.click()
+    says(page.locator("#hits li").first, "the query itself")
+
+
+def test_a_large_job_is_a_run_that_is_followed_and_found_on_the_map(visit, workspace):
+    encoders.add(workspace, "random:20")
+    page = visit.open("curate?job=typical&in=starter-topics&encoder=random:20&many=3")
+    says(page.locator("#found"), "not checked yet")
+    done(page, workspace, "#look")
+    expect(page.locator("#found tbody tr")).to_have_count(6)
+    page.get_by_role("link", name="on the map").click()
+    says(page.locator("#map"), "6 selected")
+
+
+def test_a_table_that_is_not_there_is_404(site):
+    for key in ("0" * 32, "..%2Fx", "x"):
+        assert httpx.get(f"{site}/theodolite/curation/{key}.csv").status_code == 404

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 from pathlib import Path
 from typing import Any
 
-import pytest
 from playwright.sync_api import Browser as Chromium
 from playwright.sync_api import Page, Playwright
 
@@ -21,61 +18,50 @@ from theodolite.app.workspace import Workspace
 NAME, PASSWORD = "ada", "lovelace:1815"
 
 
-@pytest.fixture
-def path() -> str:
-    """Of a browser with windows, which the one that drives the other tests may lack."""
-    found = shutil.which("chromium") or shutil.which("google-chrome") or os.environ.get("CHROMIUM")
-    if found is None:
-        pytest.skip("chromium is not installed")
-    return found
-
-
 def shown_by(playwright: Playwright, profile: Path) -> tuple[Chromium, Page]:
     """The browser with this profile, and the page in its window."""
     port_file = profile / "DevToolsActivePort"
     wait_until(port_file.exists)
-    port = port_file.read_text().split()[0]
-    chromium = playwright.chromium.connect_over_cdp(f"http://127.0.0.1:{port}")
-    (context,) = chromium.contexts
-    return chromium, context.pages[0] if context.pages else context.wait_for_event("page")
-
-
-def size_of(page: Page) -> list[int]:
-    """Of the window, in pixels."""
-    return list(page.evaluate("[outerWidth, outerHeight]"))
+    opened = playwright.chromium.connect_over_cdp(
+        f"http://127.0.0.1:{port_file.read_text().split()[0]}"
+    )
+    (context,) = opened.contexts
+    return opened, context.pages[0] if context.pages else context.wait_for_event("page")
 
 
 def test_the_window_has_no_bars_and_keeps_its_size(
-    path: str, tmp_path: Path, site: str, playwright: Playwright
+    chromium: str, tmp_path: Path, site: str, playwright: Playwright
 ) -> None:
     """Opened, made smaller and closed; opened again, it is as it was left."""
-    browser = Browser("Chromium", (path, *FLAGS, "--headless=new", "--remote-debugging-port=0"))
+    browser = Browser("Chromium", (chromium, *FLAGS, "--headless=new", "--remote-debugging-port=0"))
     sizes = []
     for _ in range(2):
         with window.opened(browser, f"{site}/", tmp_path) as shown:
-            chromium, page = shown_by(playwright, tmp_path / "1")
+            opened, page = shown_by(playwright, tmp_path / "1")
             page.wait_for_selector(".t-header")
             assert page.evaluate("matchMedia('(display-mode: standalone)').matches")
-            sizes.append(size_of(page))
+            sizes.append(page.evaluate("[outerWidth, outerHeight]"))
             devtools = page.context.new_cdp_session(page)
             number = devtools.send("Browser.getWindowForTarget")["windowId"]
-            bounds = {"width": 901, "height": 705}
-            devtools.send("Browser.setWindowBounds", {"windowId": number, "bounds": bounds})
+            devtools.send(
+                "Browser.setWindowBounds",
+                {"windowId": number, "bounds": {"width": 901, "height": 705}},
+            )
             page.wait_for_function("outerWidth == 901 && outerHeight == 705")
-            chromium.new_browser_cdp_session().send("Browser.close")
+            opened.new_browser_cdp_session().send("Browser.close")
             shown.wait()
         (tmp_path / "1" / "DevToolsActivePort").unlink(missing_ok=True)
     assert sizes == [[int(side) for side in window.FIRST_SIZE.split(",")], [901, 705]]
 
 
 def test_it_can_be_installed_behind_a_login(
-    path: str, tmp_path: Path, playwright: Playwright
+    chromium: str, tmp_path: Path, playwright: Playwright
 ) -> None:
     """Chromium itself has nothing against it, before the login as well as after."""
     workspace = Workspace(tmp_path / "store")
     demo = ui.launch(workspace, open_browser=False, auth=(NAME, PASSWORD), block=False)
     context = playwright.chromium.launch_persistent_context(
-        tmp_path / "profile", executable_path=path, args=list(FLAGS)
+        tmp_path / "profile", executable_path=chromium, args=list(FLAGS)
     )
     page = context.pages[0]
     page.set_default_timeout(PATIENCE)

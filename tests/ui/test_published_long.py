@@ -1,4 +1,4 @@
-"""Published apps, each started in an environment that has nothing but what its folder asks for.
+"""Published work at full length: apps in environments of their own, and STS-B frozen.
 
 There is no container here: a step that copies copies, a step that runs runs, as user 1000, and an
 environment of its own stands for the image's Python.
@@ -22,9 +22,10 @@ from playwright.sync_api import expect
 
 from tests.fakes.started import started, steps_of
 from tests.fakes.stores import starter_store
+from tests.ui.steps import says
 from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.pages.evaluate.results import evaluated
-from theodolite.app.publish import choice, folder, live, readme, targets
+from theodolite.app.publish import choice, folder, live, readme, site, targets
 from theodolite.app.workspace import Workspace
 
 pytestmark = pytest.mark.long
@@ -55,9 +56,9 @@ def place() -> Iterator[Path]:
 def published(kept: Workspace, name: targets.Name, where: Path) -> Path:
     """The folder, written."""
     target, chosen = targets.TARGETS[name], choice.choose(kept, NAMES)
-    site = live.make(kept, chosen, target, texts=True)
-    about = readme.text(kept, chosen, site, target, "Two encoders")
-    folder.write(where, {**site.files, "README.md": about.encode()})
+    made = live.make(kept, chosen, target, texts=True)
+    about = readme.text(kept, chosen, made, target, "Two encoders")
+    folder.write(where, {**made.files, "README.md": about.encode()})
     return where
 
 
@@ -84,16 +85,13 @@ def _runs(python: str, how: dict[str, Any]) -> bool:
         return False
 
 
-def looked_at(visitor: Any, address: str, name: str) -> None:
-    """Compare, search and decode, as a visitor would; nothing fails in the browser."""
+def looked_at(visitor: Any, address: str) -> None:
+    """Compare and search as a visitor would; nothing fails in the browser."""
     visit = visitor(address)
     page = visit.open("compare?encoder=minilm&encoder=wordllama")
-    expect(page.locator("#comparison tbody tr").first).to_be_visible()
-    expect(page.locator("#comparison")).to_contain_text("minilm")
-    visit.picture(f"published-{name}-compare")
+    says(page.locator("#comparison"), "minilm")
     page = visit.open("search?encoder=minilm&in=starter-topics&q=a boat at sea&k=5")
     expect(page.locator(".t-column li")).to_have_count(5)
-    visit.picture(f"published-{name}-search")
 
 
 def test_a_space_starts_with_what_it_asks_for(kept: Workspace, place: Path, visitor: Any) -> None:
@@ -103,7 +101,7 @@ def test_a_space_starts_with_what_it_asks_for(kept: Workspace, place: Path, visi
     theirs = [f"gradio[oauth]=={front_matter['sdk_version']}", "spaces", "torch==2.13.0"]
     python = installed(place, where / "requirements.txt", *theirs)
     with started([python, front_matter["app_file"]], where) as address:
-        looked_at(visitor, address, "zerogpu")
+        looked_at(visitor, address)
 
 
 def test_a_container_starts_by_its_steps(kept: Workspace, place: Path, visitor: Any) -> None:
@@ -128,4 +126,52 @@ def test_a_container_starts_by_its_steps(kept: Workspace, place: Path, visitor: 
             command = yaml.safe_load(rest)
     assert command[0] == "python"
     with started([python, *command[1:]], where, {"HOME": str(home)}, **how) as address:
-        looked_at(visitor, address, "docker")
+        looked_at(visitor, address)
+
+
+ENCODERS = ("random:256", "random:64", "wordllama")
+TASK = "STSBenchmark"
+PATHS = {
+    "": "#scores tbody tr",
+    "compare": "#comparison tbody tr",
+    "board": "#board tbody tr",
+    "fair-play": "#seeds h2",
+    "search": "#search .t-column li",
+    "map": ".t-map-said",
+    "spaces": "#left-map .t-map-said",
+    "distributions": "#readings li",
+    "decode": "#told .t-column",
+    "interpolate": "#walk",
+    "arithmetic": "#told tbody tr",
+}
+"""Every page that has something of it -> what is there once it says something. Geometry is measured
+before it is published where the sentences are many."""
+
+
+@pytest.fixture(scope="module")
+def kept_stsb(tmp_path_factory: pytest.TempPathFactory, data_root: Path) -> Iterator[Workspace]:
+    """A store with three encoders evaluated."""
+    made = Workspace(tmp_path_factory.mktemp("stsb") / "store", data_root)
+    for name in ENCODERS:
+        encoders.add(made, name)
+        assert evaluated(made, name, TASK)["error"] is None
+    yield made
+    made.close()
+
+
+@pytest.mark.data
+def test_every_page_opens_with_what_is_of_stsb(visitor, web, kept_stsb):
+    """Without an error in its console or a request to another host, which the visit holds."""
+    root, address = web
+    made = site.freeze(kept_stsb, choice.choose(kept_stsb, ENCODERS, TASK))
+    folder.write(root / "stsb", made.files)
+    pages = {name[:-10].rstrip("/") for name in made.files if name.endswith("index.html")}
+    assert pages == set(PATHS)
+    visit = visitor(f"{address}/stsb")
+    for path, place in PATHS.items():
+        expect(visit.open(path).locator(place).first).to_be_visible()
+        visit.fits(f"stsb-{path or 'overview'}")
+    (row,) = kept_stsb.store.results.table(encoders=["wordllama"])
+    says(visit.open("compare").locator("#comparison"), f"{row['score']:.2f}")
+    text = visit.open("search").locator("#search .t-column li p").first.inner_text()
+    assert text in kept_stsb.catalog.load(TASK).sentences

@@ -1,0 +1,182 @@
+"""Every page: the thing first, in the same frame, without a complaint, for everybody.
+
+A page is opened once and seen at three sizes. What people came for has the class `t-answer`. What
+is chosen on a page that has choices is chosen again in another tab by the copied address.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.ui.conftest import NARROW, WIDE, Visit
+from tests.ui.steps import address_of, write
+from theodolite.app.ui import PAGES, RAIL
+
+MIDDLE = (1024, 768)
+HIGHEST_ON_A_PHONE = 420
+"""Pixels above the answer."""
+SHARE_OF_THE_MAP = 0.70
+LEAST = 40
+"""Pixels that an answer has at least, once it is there."""
+TABBED = [
+    p for group in RAIL for entry in group if len(entry.pages) > 1 for p in entry.pages.values()
+]
+MEASURE = """() => {
+  const boxes = [...document.querySelectorAll(".t-answer:not(.t-answer .t-answer)")]
+    .map((node) => node.getBoundingClientRect()).filter(({ width, height }) => width && height);
+  if (!boxes.length) return null;
+  const inside = (from, to, end) => Math.max(0, Math.min(to, end) - Math.max(from, 0));
+  const area = (box) => inside(box.left, box.right, innerWidth) * inside(box.top, box.bottom, innerHeight);
+  const top = Math.min(...boxes.map((box) => box.top)), bottom = Math.max(...boxes.map((box) => box.bottom));
+  return { top, height: bottom - top, share: boxes.reduce((sum, box) => sum + area(box), 0) / innerWidth / innerHeight };
+}"""  # noqa: E501
+"""Where what people came for is, in pixels, and its share of the first screen."""
+
+LEVELS = {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"]}
+COLOURS = {"type": "rule", "values": ["color-contrast"]}
+"""Rules of axe-core: all that we keep, and what alone a theme changes."""
+
+UNSORTED = """() => [...document.querySelectorAll("#t-main table.t-table")]
+  .filter((table) => table.tBodies[0]?.rows.length > 2 && !table.querySelector("thead button"))
+  .map((table) => table.closest("[aria-label]")?.getAttribute("aria-label"))"""
+ORDERED = {"The two spaces in figures"}
+"""Tables whose order has a meaning; every other one of more than two rows has heads to sort by."""
+
+CONTROLS = """JSON.stringify([...document.querySelectorAll(
+    "#t-main input:not([type=file]), #t-main textarea, #t-main select")]
+  .filter((one) => !one.closest(".t-map"))
+  .map((one) => (/checkbox|radio/.test(one.type) ? one.checked : one.value)))"""
+"""What stands in every control of the page."""
+Change = Callable[[Page], None]
+
+
+def tick(label: str, folded: str | None = None) -> Change:
+    """Tick a box, once the button of this name has unfolded what it is in."""
+
+    def change(page: Page) -> None:
+        if folded:
+            page.get_by_role("button", name=folded).click()
+        page.get_by_label(label, exact=True).check()
+
+    return change
+
+
+def fill(name: str, text: str, folded: str | None = None) -> Change:
+    """Write into the control of this id, in the same way."""
+
+    def change(page: Page) -> None:
+        if folded:
+            page.get_by_role("button", name=folded).click()
+        write(page, name, text)
+
+    return change
+
+
+PAIR, MORE = "encoder=random:64&encoder=random:256", "More controls"
+CHOICES: dict[str, tuple[str, Change, str]] = {
+    "arithmetic": (f"{PAIR}&x=a&let=a%3DRain.", fill("expression", "a*2"), "x=a*2"),
+    "board": (f"{PAIR}&most_dimensions=64", tick("Types"), "columns=types"),
+    "choose": ("encoder=random:64", fill("margin", "15", "Limits and columns"), "margin=15"),
+    "compare": (f"{PAIR}&view=ranks", tick("Resample examples and tasks"), "drawn=over"),
+    "curate": (f"{PAIR}&in=starter-pairs", tick("Near duplicates"), "job=near"),
+    "data": ("set=starter-pairs", fill("find", "pairs"), "find=pairs"),
+    "decode": (
+        "encoder=random:64&q=Rain.&corrections=2",
+        tick("Sampling", MORE),
+        "method=sample",
+    ),
+    "distributions": (PAIR, tick("wordllama"), "encoder=wordllama"),
+    "encoders": ("", fill("spec", "random:16"), "random%3A16"),
+    "evaluate": (f"{PAIR}&starter=StarterSTS", tick("wordllama"), "encoder=wordllama"),
+    "geometry": (f"{PAIR}&data=starter-pairs&cut=2", tick("4 and above", MORE), "rule=from"),
+    "interpolate": ("encoder=random:64&steps=5", tick("Great circle", MORE), "path=spherical"),
+    "search": ("encoder=random:64&q=rain&k=5", fill("least", "0.5", MORE), "least=0.5"),
+    "spaces": (f"{PAIR}&method=pca", tick("One map, animated"), "show=move"),
+    "train": ("seed=3", lambda page: page.get_by_label("Temperature").fill("0.1"), "ture=0.1"),
+    "train-decoder": (
+        "clauses=false",
+        lambda page: page.get_by_label("Max words").fill("9"),
+        "words=9",
+    ),
+}
+"""Page -> the query it is opened with, what is chosen then, and what its address says of that."""
+
+
+@pytest.fixture(scope="module")
+def axe() -> str | None:
+    """The script of axe-core; CI must have it."""
+    spec = importlib.util.find_spec("axe_playwright_python")
+    if spec is None or spec.origin is None:
+        assert os.environ.get("CI") != "true"
+        return None
+    return (Path(spec.origin).parent / "axe.min.js").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("module", PAGES, ids=[page.PATH or "overview" for page in PAGES])
+def test_a_page_answers_first_fits_and_is_copied(visitor, site, module, axe):
+    """Its answer is in the first screen; it fits every window; nothing is wrong with it for axe.
+
+    No error, no request elsewhere, no sideways scrolling, its line of the rail marked, one heading.
+    """
+    visit, path = visitor(site), module.PATH
+    page = visit.open(path)
+    expect(page).to_have_title(f"{module.TITLE} · Theodolite")
+    here = f"[data-paths][aria-current], .t-tabs [href='./{path}'][aria-current=page]"
+    expect(page.locator(here)).to_have_count(2 if module in TABBED else 1)
+    expect(page.locator("h1")).to_have_count(1)
+    page.wait_for_function(f"({MEASURE})()?.height > {LEAST}")
+    page.wait_for_function("document.fonts.status === 'loaded'")
+    seen = {}
+    for size in (WIDE, MIDDLE, NARROW):
+        page.set_viewport_size({"width": size[0], "height": size[1]})
+        seen[size] = page.evaluate(MEASURE)
+        visit.picture(f"{path or 'overview'}-{size[0]}")
+        assert not visit.scrolls_sideways(), f"{size[0]} pixels are too few"
+    assert {*page.evaluate(UNSORTED)} <= ORDERED
+    assert violations(page, axe, LEVELS) == []
+    page.evaluate("theodolite.toggleTheme()")
+    page.set_viewport_size({"width": WIDE[0], "height": WIDE[1]})
+    visit.picture(f"{path or 'overview'}-dark")
+    assert violations(page, axe, COLOURS) == []
+    wide = seen[WIDE]
+    assert WIDE[1] - wide["top"] >= min(wide["height"], WIDE[1] / 2)
+    assert path != "map" or wide["share"] >= SHARE_OF_THE_MAP
+    assert seen[NARROW]["top"] <= HIGHEST_ON_A_PHONE
+    if path in CHOICES:
+        a_copied_address_shows_the_same(visit, visitor(site), path)
+
+
+def a_copied_address_shows_the_same(visit: Visit, other: Visit, path: str) -> None:
+    """What stands in every control of the page, in another tab; and the address stays."""
+    query, change, written = CHOICES[path]
+    page = visit.open(f"{path}?{query}")
+    page.wait_for_function("document.querySelector('#t-main .t-answer')?.innerText")
+    change(page)
+    copied = address_of(page, written)
+    again = other.open(copied)
+    again.wait_for_function(f"seen => {CONTROLS} === seen", arg=page.evaluate(CONTROLS))
+    assert address_of(again) == copied
+
+
+def violations(page: Page, axe: str | None, rules: dict[str, Any]) -> list[str]:
+    """What axe-core finds against these rules."""
+    if axe is None:
+        return []
+    if not page.evaluate("'axe' in window"):
+        page.evaluate(axe)
+    # A colour on its way from one theme to the other is neither's.
+    page.wait_for_function("!document.getAnimations().some((a) => a instanceof CSSTransition)")
+    found = page.evaluate(
+        "(runOnly) => axe.run(document, { resultTypes: ['violations'], runOnly }).then("
+        "({ violations }) => violations.flatMap(({ id, nodes }) => nodes.map(({ target, any }) =>"
+        " `${id}: ${target.join(' ')} ${any.map(({ message }) => message)}`)))",
+        rules,
+    )
+    return list(found)

@@ -1,0 +1,418 @@
+"""The pages of training: Train and Train decoder, Trainings, and Diagnose.
+
+Forms that say the command, the cost and what is wrong; curves that follow; runs for real.
+"""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.fakes.diagnoses import diagnosis
+from tests.fakes.workers import say, work_off
+from tests.ui.steps import HOSTILE, address_of, gone_from_address, rows_saved, says, stays_text
+from theodolite.app import decoders
+from theodolite.app.pages.encoders import service as encoders
+from theodolite.app.pages.train.service import DecoderTraining, EncoderTraining
+from theodolite.engine.decoding.diagnosis import to_result
+from theodolite.engine.decoding.spec import DecoderSpec
+from theodolite.engine.training import TrainSpec
+from theodolite.engine.training.events import (
+    Encoded,
+    Evaluated,
+    Finished,
+    Noted,
+    Started,
+    Stepped,
+)
+
+TINY = "new:layers=1,hidden=16,heads=2,vocab=400"
+QUICK = (
+    f"train?preset=own&base={TINY}&train=starter&dev=starter-pairs&steps=20&dev_every=10"
+    "&batch_size=16&learning_rate=0.001"
+)
+COMMAND = "#command pre >> nth=0"
+"""That of this machine; the one for several is folded below it."""
+
+
+def form(visit):
+    """The form, filled with the first preset."""
+    page = visit.open("train")
+    says(page.locator(COMMAND), "theodolite train unsup minilm --train starter")
+    address_of(page, "train=starter")  # written once the form is filled
+    return page
+
+
+def test_the_command_follows_what_is_chosen(visitor, place):
+    """It opens with a preset for this machine; a change makes the settings one's own."""
+    page = form(visitor(place))
+    page.get_by_label("Peak learning rate").fill("5e-5")
+    says(page.locator(COMMAND), "--learning-rate 5e-5")
+    expect(page.locator("#preset input")).to_have_value("My own settings")
+    address_of(page, "learning_rate=5e-5", "preset=own")
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.wait_for_function(  # again where the command was written anew in that moment
+        """() => {
+          const button = document.querySelector("#command button");
+          if (button?.textContent !== "Copied") button?.click();
+          return button?.textContent === "Copied";
+        }""",
+        polling=300,
+    )
+    assert page.evaluate("navigator.clipboard.readText()") == page.locator(COMMAND).inner_text()
+    page.locator("#preset input").click()
+    page.get_by_role("option", name="SimCSE's paper: RoBERTa base, unsupervised").click()
+    says(page.locator(COMMAND), "hf:roberta-base", "--batch-size 512")
+
+
+def test_only_what_applies_is_asked_and_a_slip_is_said(visitor, place, desk, tmp_path):
+    """By objective and base, while one types and when one starts; no run is queued."""
+    visit = visitor(place)
+    page = form(visit)
+    page.get_by_role("radio", name="Supervised SimCSE: pairs").check()
+    expect(page.get_by_label("Use hard negatives")).to_be_visible()
+    says(page.locator(COMMAND), "train sup minilm")
+    page.get_by_role("radio", name="Unsupervised SimCSE").check()
+    page.get_by_label("A new small BERT").check()
+    says(page.locator(COMMAND), "new:layers=4,hidden=256,heads=4")
+    page.get_by_label("Upload a file").check()
+    lines = tmp_path / "harbour.txt"
+    lines.write_text("The harbour is full.\nNo ship can leave.\n", encoding="utf-8")
+    page.locator("#upload input[type=file]").set_input_files(lines)
+    expect(page.locator("#dataset input")).to_have_value("upload:harbour")
+    visit.fits("train")
+    page.get_by_label("Temperature").fill("0")
+    says(page.locator("#said"), "The temperature cannot be 0")
+    page.locator("#start").click()
+    says(page.get_by_role("alert"), "The temperature cannot be 0")
+    expect(page.locator("#dataset input")).to_have_value("upload:harbour")
+    assert desk.store.runs.list(("queued",)) == []
+
+
+def test_several_values_are_one_sweep(visitor, place, desk):
+    """What they make is shown before, with its command; the start leads to Runs."""
+    page = form(visitor(place))
+    page.get_by_role("button", name="Try several values at once").click()
+    values = page.locator("#sweep-values textarea")
+    page.wait_for_function(  # Gradio may empty a fold that it still draws: again until it is read
+        """(text) => {
+          const box = document.querySelector("#sweep-values textarea");
+          if (!box || box.value === text) return document.querySelector("[role=alert]");
+          box.value = text;
+          box.dispatchEvent(new Event("input", { bubbles: true }));
+        }""",
+        arg="temprature = 0.1",
+    )
+    says(page.get_by_role("alert"), "no field 'temprature'")
+    values.fill("temperature = 0.05, 0.1\nseed = 1, 2, 3")
+    says(page.locator("#sweep-preview"), "6 runs", "--set temperature=0.05,0.1")
+    page.locator("#start-sweep").click()
+    page.wait_for_url("**/runs?*")
+    run = desk.store.runs.list(kinds=["sweep"])[0]
+    assert len(run["spec"]["children"]) == 6
+    desk.store.runs.cancel(run["id"])
+
+
+def test_a_model_is_trained_for_real(visitor, place, desk):
+    """From the estimate to the encoder: a tiny BERT on the starter set."""
+    page = visitor(place).open(QUICK)
+    page.locator("#cost").click()
+    says(page.locator("#estimate"), "20 of")
+    page.locator("#start").click()
+    page.wait_for_url("**/runs?*")
+    row = page.locator("#runs .t-open")
+    work_off(desk, desk.store.runs.list(kinds=["train"])[0]["id"])
+    says(row, "20 updates")
+    expect(page.locator("#chart-score .point")).to_have_count(3)
+    row.get_by_role("link", name="Evaluate").click()
+    expect(page.locator("#encoders input:checked")).to_have_count(1)
+
+
+OF_ENCODER = TrainSpec("unsup", "minilm", "starter", "", dev="starter-pairs", dev_every=20)
+
+
+def learn(desk, run, *scores, first=1, position=0):
+    """Twenty updates and a look for each score."""
+    for number, score in enumerate(scores, first):
+        step, best = 20 * number, score == max(scores[: number - first + 1])
+        say(
+            desk,
+            run,
+            Stepped(step - 10, 200, 2.0 - step / 200, 3e-5, 1.0, 400.0, float(step), 9.0, None),
+            Stepped(step, 200, 2.0 - step / 200, 3e-5, 1.0, 400.0, float(step), 9.0, None),
+            Evaluated(step, best, score, 0.5 - step / 1000, -2.0 - step / 1000),
+            position=position,
+        )
+
+
+def begin(desk, run, labels=("training",)):
+    """Have a worker take a run up."""
+    desk.store.runs.start(run, 1, "local-0", list(labels))
+    for position in range(len(labels)):
+        say(
+            desk, run, Started(0, 200, 2040, 22_000_000, "cpu", "fp32", "0" * 32), position=position
+        )
+
+
+def end(desk, run, score, step=60, *, position=0):
+    """Say that a training is over."""
+    over = Finished(step, step, score, 12.0, "somewhere", f"random:{64 + position}", "done", None)
+    say(desk, run, over, position=position)
+    desk.store.runs.end_unit(run, position, 12.0)
+
+
+@pytest.fixture
+def training(desk):
+    """A run that has looked three times and goes on."""
+    run = EncoderTraining(desk).queue(replace(OF_ENCODER, seed=1))
+    begin(desk, run)
+    learn(desk, run, 60.0, 66.0, 64.0)
+    yield run
+    desk.store.runs.cancel(run)
+
+
+@pytest.fixture
+def finished(desk):
+    """A run that is over, from another seed."""
+    run = EncoderTraining(desk).queue(replace(OF_ENCODER, seed=2, batch_size=128))
+    begin(desk, run)
+    learn(desk, run, 61.0, 65.0, 70.25)
+    say(desk, run, Noted(40, "Out of memory: the micro-batch is now 16."))
+    end(desk, run, 70.25)
+    desk.store.runs.finish(run, 1, "done")
+    return run
+
+
+def test_runs_lie_over_each_other(visitor, place, training, finished):
+    """One line a run in every chart, beside the settings that differ; a name adds a run by key."""
+    visit = visitor(place)
+    page = visit.open(f"runs?run={training}")
+    page.locator(f"#runs [data-id='{finished}']").first.press("Enter")
+    for chart in ("score", "trajectory", "loss", "rate", "speed"):
+        expect(page.locator(f"#chart-{chart} .scatterlayer .js-line")).to_have_count(2)
+    rows = page.locator("#differences table tbody tr")
+    expect(rows).to_have_count(3)  # batch size, seed, best score
+    says(page.locator("#noted"), "the micro-batch is now 16")
+    visit.fits("runs")
+
+
+def test_a_running_run_is_followed_stopped_and_tried_again(visitor, place, desk, training):
+    """New numbers move into the same picture; the focus stays on the button that has it."""
+    page = visitor(place).open(f"runs?run={training}")
+    row, points = page.locator("#runs .t-open"), page.locator("#chart-score .point")
+    expect(points).to_have_count(4)  # three looks and the star
+    page.evaluate("document.querySelector('#chart-score .main-svg').dataset.mark = 'mine'")
+    stop = page.get_by_role("button", name="Stop unsup from minilm on starter now")
+    stop.focus()
+    learn(desk, training, 71.5, first=4)
+    expect(points).to_have_count(5)
+    expect(page.locator("#chart-score .main-svg[data-mark=mine]")).to_have_count(1)
+    expect(stop).to_be_focused()
+    stop.press("Enter")
+    says(row, "stopping")
+    assert desk.store.runs.asked(training, 1) == "stop"
+    row.get_by_role("button", name="Cancel").click()
+    row.get_by_role("button", name="Retry").click()
+    says(row, "waiting for its turn")
+
+
+def test_a_finished_encoder_opens_elsewhere(visitor, place, finished):
+    """Evaluate has it, Compare has it beside its base, Map draws it; its form can be had again."""
+    page = visitor(place).open(f"runs?run={finished}")
+    row = page.locator("#runs .t-open")
+    for name, query in (
+        ("Evaluate", "encoder=random%3A64"),
+        ("Compare", "encoder=minilm&encoder=random%3A64"),
+        ("Map", "encoder=random%3A64"),
+    ):
+        assert query in row.get_by_role("link", name=name).get_attribute("href")
+    row.get_by_role("link", name="Train again").click()
+    says(page.locator("#command pre >> nth=0"), "--batch-size 128", "--seed 2")
+
+
+def test_a_table_of_the_paper_is_one_click(visitor, place, desk):
+    """All of its rows with two seeds, as one run; its outcome stands beside the paper's."""
+    page = visitor(place).open("train")
+    page.get_by_role("button", name="Ablations of the paper").click()
+    page.locator("#ablation-seeds").get_by_label("2", exact=True).check()
+    page.get_by_role("button", name="Queue 16 runs: Table 3").click()
+    expect(page.locator("#runs .t-children")).to_be_visible()
+    run = address_of(page, "sweep=").split("sweep=")[1].split("&")[0]
+    labels = [child["label"] for child in desk.store.runs.get(run)["spec"]["children"]]
+    begin(desk, run, labels)
+    for position, label in enumerate(labels):
+        score = {"p = 0": 50.0, "p = 0.1": 70.0}.get(label.split(" ·")[0])
+        if score:
+            learn(desk, run, score + position % 2, position=position)
+            end(desk, run, score + position % 2, 20, position=position)
+    table = page.get_by_role("region", name="Comparison with the paper")
+    row = table.locator("tr").filter(has=page.locator("td:first-child", has_text="p = 0"))
+    says(row.first, "71.1", "50.50 ± 0.71", "agrees")
+    rows = rows_saved(page.get_by_role("button", name="The paper's table as CSV"))
+    (first,) = [row for row in rows if row["row"] == "p = 0"]
+    assert [float(first[name]) for name in ("paper", "mean", "seeds")] == [71.1, 50.5, 2]
+    desk.store.runs.cancel(run)
+
+
+def test_an_error_and_a_name_with_markup_are_shown_as_they_are(visitor, place, desk):
+    """What a run failed of, with what to do; no text becomes part of the page."""
+    run = EncoderTraining(desk).queue(replace(OF_ENCODER, seed=77), title=HOSTILE)
+    begin(desk, run)
+    learn(desk, run, 50.0)
+    desk.store.runs.finish(run, 1, "failed", error="The loss is <nan>.", hint="Lower the rate.")
+    page = visitor(place).open(f"runs?run={run}")
+    says(page.locator("#runs .t-open"), "The loss is <nan>.", HOSTILE)
+    expect(page.locator("#chart-score .main-svg").first).to_be_visible()
+    stays_text(page)
+
+
+OF_DECODER = DecoderSpec("random:64", ("starter",), "")
+SAMPLES = (
+    ("The old dog slept by the fire.", "The dog slept by the old stove."),
+    ("<b>Rain</b> fell.", "<i>Rain fell."),
+)
+QUICK_DECODER = (
+    "train-decoder?encoder=random:32&train=starter&limit=300&held_out=40&width=32&layers=1"
+    "&vocabulary=300&epochs=1&batch_tokens=256&device=cpu"
+)
+
+
+@pytest.fixture(scope="module")
+def desk(desk, decoder_folder):
+    """A store with a decoder, and an encoder that has none."""
+    encoders.add(desk, "random:32")
+    decoders.register(desk, decoder_folder)
+    return desk
+
+
+def learn_decoder(desk, run, step):
+    """Twenty updates and a look."""
+    stepped = Stepped(step, 400, 6 - step / 100, 2e-3, 1.0, 900.0, float(step), 9.0, None)
+    say(desk, run, stepped, Evaluated(step, True, loss=6.5 - step / 100, samples=SAMPLES))
+
+
+@pytest.fixture
+def decoder_training(desk):
+    """A training that has looked three times and goes on."""
+    run = DecoderTraining(desk).queue(OF_DECODER)
+    desk.store.runs.start(run, 1, "local-0", ["decoder"])
+    say(desk, run, Noted(0, "2,398 different sentences."), Encoded(2398, 2398, 0.0))
+    say(desk, run, Started(0, 400, 1898, 5_300_000, "cpu", "fp32", "0" * 32))
+    for step in (20, 40, 60):
+        learn_decoder(desk, run, step)
+    yield run
+    desk.store.runs.cancel(run)
+
+
+def test_a_training_is_followed_and_stopped(visitor, place, desk, decoder_training):
+    """New losses move into the same picture; what it says so far has the differences marked."""
+    visit = visitor(place)
+    page = visit.open(f"train-decoder?run={decoder_training}")
+    row, samples = page.locator("#decoders .t-open"), page.locator(".t-samples li")
+    expect(page.locator("#curve .scatterlayer .js-line")).to_have_count(2)
+    expect(samples.first.locator("ins")).to_have_text("stove")
+    says(samples.nth(1), "<b>Rain</b> fell.")
+    visit.fits("train-decoder")
+    page.evaluate("document.querySelector('#curve .main-svg').dataset.mark = 'mine'")
+    learn_decoder(desk, decoder_training, 80)
+    says(page.locator("#samples"), "after 80 updates")
+    expect(page.locator("#curve .main-svg[data-mark=mine]")).to_have_count(1)
+    page.get_by_role("button", name="Stop decoder of random:64 on starter now").click()
+    says(row, "stopping")
+    assert desk.store.runs.asked(decoder_training, 1) == "stop"
+
+
+def test_the_command_follows_and_a_slip_is_said(visitor, place):
+    """A preset of the paper fills the form; what is wrong is said while one types, and at a start.
+
+    A handler is called again only when the server has taken the call before, or the answer to the
+    older call may come last: opening the form changes several controls.
+    """
+    opened, calls = visitor(place), []
+
+    def note(request, happened):
+        if "/queue/join" in request.url:
+            calls.append((request.post_data_json["fn_index"], happened))
+
+    opened.listen("request", lambda request: note(request, "made"))
+    opened.listen("response", lambda response: note(response.request, "taken"))
+    page = opened.open("train-decoder")
+    command = page.locator("#command pre")
+    expect(command).to_be_visible()
+    page.locator("#preset input").click()
+    page.get_by_role("option", name="Vec2Sent, as the paper says").click()
+    says(command, "--architecture lstm-mos", "--no-clauses")
+    address_of(page, "preset=paper")
+    page.get_by_label("Epochs").fill("0")
+    says(page.locator("#said"), "The epochs cannot be 0")
+    page.locator("#start").click()
+    says(page.get_by_role("alert"), "The epochs cannot be 0")
+    expect(page.get_by_label("Epochs")).to_have_value("0")
+    for handler in {handler for handler, _ in calls}:
+        course = [happened for found, happened in calls if found == handler]
+        assert course == (["made", "taken"] * len(course))[: len(course)]
+    assert len(calls) > 2 * len({handler for handler, _ in calls})  # one of them more than once
+
+
+def test_a_decoder_is_trained_for_real(visitor, place, desk):
+    """From the estimate to the page Decode."""
+    page = visitor(place).open(QUICK_DECODER)
+    page.locator("#cost").click()
+    says(page.locator("#estimate"), "260")
+    page.locator("#start").click()
+    row = page.locator("#decoders .t-open")
+    says(row, "waiting for its turn")
+    assert work_off(desk, desk.store.runs.list(("queued",))[0]["id"])["state"] == "done"
+    expect(page.locator(".t-samples li")).to_have_count(5)
+    row.get_by_role("link", name="Decode:").click()
+    page.wait_for_url("**/decode?encoder=*")
+    expect(page.locator("#encoders input:checked")).to_have_count(1)
+
+
+def test_a_decoder_is_read_and_removed_by_keyboard(visitor, place, desk, decoder_folder):
+    """The address keeps which card; before it is removed it is said what becomes of its files."""
+    home = desk.store.decoders.folder / "gone-soon"
+    decoders.register(desk, shutil.copytree(decoder_folder, home, dirs_exist_ok=True))
+    page = visitor(place).open("train-decoder")
+    read = page.get_by_role("button", name="Read the card of").last
+    read.press("Enter")
+    again = visitor(place).open(address_of(page, "card="))
+    says(again.locator("#card table").first, "architecture")
+    expect(again.locator("#card h2")).to_be_in_viewport()
+    read.press("Enter")
+    expect(page.locator("#card h2")).to_have_count(0)
+    gone_from_address(page, "card=")
+    row = page.locator("#installed tr", has_text="gone-soon")
+    row.locator("summary").press("Enter")
+    says(row.locator("details"), "permanently deleted")
+    row.get_by_role("button", name="Delete its files: gone-soon").press("Enter")
+    expect(row).to_have_count(0)
+    assert not home.exists()
+
+
+def test_a_diagnosis_is_shown_and_another_is_made(visitor, place, desk):
+    """Figures beside the baselines, by length, samples; a new one takes its place."""
+    desk.keep_result(to_result(diagnosis("random:32", 20.0), "abc"))
+    desk.keep_result(to_result(diagnosis("random:64", 40.0), "abc"))
+    visit = visitor(place)
+    page = visit.open("diagnose")
+    figures = page.locator("#figures")
+    says(figures.locator("tr", has_text="Token F1"), "40.0", "37.5 to 42.5", "above both")
+    says(page.locator(".t-samples li").last, "<b>Bold</b> words & more of them")
+    visit.fits("diagnose")
+    rows = rows_saved(page.get_by_role("button", name="All figures as CSV"))
+    wanted = ("decoder", "all", "token_f1")
+    (main,) = [row for row in rows if (row["giver"], row["length"], row["figure"]) == wanted]
+    assert [float(main[name]) for name in ("value", "low", "high")] == [40.0, 37.5, 42.5]
+
+    page = visit.open("diagnose?encoder=random:64")
+    page.get_by_role("button", name="More controls").click()
+    page.get_by_label("How many").fill("50")
+    says(page.locator("#command pre"), "theodolite diagnose random:64 --sentences 50")
+    page.locator("#start").click()
+    says(page.locator("#running"), "diagnosis of random:64")
+    assert work_off(desk, desk.store.runs.list(kinds=["diagnose"])[0]["id"])["state"] == "done"
+    says(figures, "Measured on 20 sentences")
