@@ -97,8 +97,8 @@ def _one(
     watched = _ProgressWatch(progress)
     result = Result(
         encoder=encoder.name,
-        fingerprint=encoder.fingerprint,
-        dim=encoder.dim,
+        fingerprint="",
+        dim=0,
         task=task.name,
         protocol=protocol.name,
         seed=protocol.seed if seed is None else seed,
@@ -106,6 +106,8 @@ def _one(
     )
     start = time.perf_counter()
     try:
+        # Pairs of functions encode some sentences to tell, which may fail.
+        result = replace(result, fingerprint=encoder.fingerprint, dim=encoder.dim)
         kind = type_of(task, protocol)
         dataset = _load(task, catalog)
         result = replace(result, data_hash=dataset.hash)

@@ -241,13 +241,16 @@ def test_a_dimension_that_changes_between_calls(folder: Path) -> None:
 
 
 def test_an_encoder_that_fails_fails_its_task_alone(folder: Path) -> None:
-    """Another encoder measures the same tasks after it."""
+    """Another encoder measures the same tasks after it, whether its first call fails or a later."""
     broken = BrokenEncoder()
 
-    def batcher(params: object, batch: list[list[str]]) -> np.ndarray:
+    def later(params: object, batch: list[list[str]]) -> np.ndarray:
         return broken.encode(batch) if len(batch) > 3 else np.ones((len(batch), 2))
 
-    for encoder in (broken, FunctionEncoder(None, batcher)):
+    def at_once(params: object, batch: list[list[str]]) -> np.ndarray:
+        return broken.encode(batch)
+
+    for encoder in (broken, FunctionEncoder(None, later), FunctionEncoder(None, at_once)):
         for result in evaluate(encoder, [GOOD, "StarterSTS"], data=Catalog(folder)):
             assert result.error == "RuntimeError: CUDA error: device-side assert triggered"
             assert (bool(result.hint), result.scores) == (True, ())
