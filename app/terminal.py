@@ -12,7 +12,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import wraps
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
@@ -285,7 +285,9 @@ def command(question: Question[Any, Any]) -> Callable[..., None]:
                 do_here(workspace, job)
             return not queue
 
-        *_, answer = question.answer(workspace, spec, do)
+        # A job that is done here has a bar of its own.
+        with nullcontext() if question.queues else progress_bar(question.name):
+            *_, answer = question.answer(workspace, spec, do)
         rows = answer.complete().rows()
         if queue and not rows:
             return

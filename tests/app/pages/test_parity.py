@@ -20,8 +20,6 @@ VERBS = {
     "spaces.page": "spaces.command.spaces",
     "geometry.page": "geometry.command.geometry",
     "curate.page": "curate.command.curate",
-    "decode.interpolate": "decode.command.interpolate",
-    "decode.arithmetic": "decode.command.analogy",
     "diagnose.page": "diagnose.command.diagnose",
     "train.page": "train.command.train",
     "train.decoder_page": "train.command.train_decoder",
