@@ -89,6 +89,8 @@ class Parameter:
         choices = self.field.choices
         words = [self.field.help or f"{self.field.label}."]
         words += [f"One of {', '.join(choices)}."] if choices is not None else []
+        if self.field.ge is not None and self.field.le is not None:
+            words.append(f"From {self.field.ge:,g} to {self.field.le:,g}.")
         return " ".join(words)
 
     def read(self, value: Any) -> Any:

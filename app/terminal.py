@@ -324,14 +324,13 @@ def _option(parameter: Parameter) -> inspect.Parameter:
     field = parameter.field
     kind: Any = list[parameter.type] if parameter.many else parameter.type  # type: ignore[name-defined]
     text = parameter.meaning
-    bounds: Any = {"min": field.ge, "max": field.le}
     info: Any
     default: Any = inspect.Parameter.empty
     if parameter.required:
-        info = typer.Argument(help=text, metavar=field.label.upper(), **bounds)
+        info = typer.Argument(help=text, metavar=field.label.upper())
     else:
         text += " May be repeated." if parameter.many else ""
-        info = typer.Option(*parameter.flags, help=text, **bounds)
+        info = typer.Option(*parameter.flags, help=text)
         default = list(parameter.default) or None if parameter.many else parameter.default
         kind = kind | None if default is None else kind
     return inspect.Parameter(

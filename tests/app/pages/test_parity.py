@@ -28,8 +28,6 @@ NOTHING = (None, "", [], (), USUAL)
 """No choice: everything there is, or what the service thinks best."""
 FILLED = {"encoder"}
 """A list that the page fills from the store when it is opened."""
-ONLY_ON_THE_PAGE = {("decode.interpolate", "collection")}
-"""The page always shows the nearest real sentences, the verb where it is asked to."""
 OF_EVERY_VERB = {"store", "data", "as_json"}
 
 
@@ -46,7 +44,6 @@ def shared() -> list[Any]:
             )
             for control in getattr(import_module(f"theodolite.app.pages.{page}"), "CONTROLS", ())
             if control.name in names
-            and (page, control.name) not in ONLY_ON_THE_PAGE
             and options[control.name].default is not inspect.Parameter.empty
         ]
     assert len(found) > 30

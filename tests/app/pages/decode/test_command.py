@@ -115,7 +115,7 @@ def test_decoders_are_listed_and_removed(workspace: Workspace, decoder_folder: P
     [
         (("decode", "  ", "-e", ENCODER), "missing", ""),
         (("decode", "A cat.", "-e", ENCODER, "--method", "guess"), "unknown", "'guess'"),
-        (("interpolate", "A", "B", "-e", ENCODER, "--steps", "1"), "invalid", "1 steps"),
+        (("interpolate", "A", "B", "-e", ENCODER, "--steps", "1"), "invalid", "Steps"),
         (("analogy", "a - d", "--let", "a=A cat.", "-e", ENCODER), "damaged", "'d'"),
         (("analogy", "a", "--let", "A cat.", "-e", ENCODER), "damaged", "A cat."),
         (("analogy", "a", "--let", "a=x", "--let", "a=y", "-e", ENCODER), "conflict", "a "),
