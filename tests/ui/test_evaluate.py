@@ -73,7 +73,8 @@ def desk(tmp_path_factory):
         tmp_path_factory.mktemp("trained") / "store", folder.write(tmp_path_factory.mktemp("data"))
     )
     encoders.add(made, "random:32")
-    evaluate(made, EvaluateJob(("random:32",), ("SST5",), seeds=3))
+    rows = evaluate(made, EvaluateJob(("random:32",), ("SST5",), seeds=3))
+    assert [row["error"] for row in rows] == [None] * 3
     yield made
     made.close()
 
