@@ -12,6 +12,14 @@ from theodolite.app.workspace import Workspace
 LISTED = "random:16"
 
 
+@pytest.fixture(scope="module", autouse=True)
+def no_data() -> Iterator[None]:
+    """Opening Fairness with a data folder compares its sets, which takes long."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("THEODOLITE_DATA", raising=False)
+        yield
+
+
 @pytest.fixture(scope="module")
 def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     """A person's own, with one encoder."""
