@@ -1,7 +1,5 @@
 """What several folders of the engine's tests share."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

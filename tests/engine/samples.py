@@ -1,7 +1,5 @@
 """Simulated samples for the tests of statistics."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from theodolite.engine.stats.bootstrap import Sample

@@ -4,8 +4,6 @@ Every case is a real folder with one good task, measured by `evaluate` from its 
 results. Where a file is at fault, the sentence names it, and the line where there is one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """evaluate: results in order, errors as values, progress, and what is refused at once."""
 
-from __future__ import annotations
-
 import importlib
 import json
 import subprocess

@@ -4,8 +4,6 @@ The golden files hold what SimCSE's fork of SentEval gives on the same files; th
 closely each number can be met, and why STS12 has ties.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -5,8 +5,6 @@ must be equal; one test sample is allowed, since another processor rounds otherw
 its own order of draws where there are folds: within three times the spread over seeds.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

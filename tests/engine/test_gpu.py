@@ -4,8 +4,6 @@ Small models of our own, so that neither a hub nor the starter encoders are need
 comes out is compared with the same on the CPU.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

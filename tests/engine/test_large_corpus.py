@@ -3,8 +3,6 @@
 What counts is memory that only this process has: pages of a file that is mapped can be dropped.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import subprocess

@@ -1,7 +1,5 @@
 """The fast solver against the plain loop."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Columns against torch's own autograd, optimisers and layers."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

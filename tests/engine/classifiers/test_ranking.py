@@ -1,7 +1,5 @@
 """Caption-image retrieval: ranks by hand and by sorting, training by a plain loop."""
 
-from __future__ import annotations
-
 import copy
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Regressions by scikit-learn on one thread: two took up to ten times the CPU time of one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

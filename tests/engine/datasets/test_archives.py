@@ -1,7 +1,5 @@
 """Several files as one data set: what an archive may hold, and what it may not do."""
 
-from __future__ import annotations
-
 import io
 import zipfile
 from pathlib import Path

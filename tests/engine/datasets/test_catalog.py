@@ -1,7 +1,5 @@
 """The catalog: names, folders, uploads and what is said of a name that is not there."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """COCO: pickles in the official layout are converted once; hostile ones do nothing."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

@@ -1,7 +1,5 @@
 """Files as pandas, Excel, the hub and other programs write them: read as meant, or named."""
 
-from __future__ import annotations
-
 import csv
 import gzip
 import json

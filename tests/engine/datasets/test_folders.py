@@ -1,7 +1,5 @@
 """Collections, labelled sets, triplets and SentEval's other tasks, on real files and hand-made."""
 
-from __future__ import annotations
-
 import gzip
 import tracemalloc
 from collections import Counter

@@ -4,8 +4,6 @@ Sound files of every kind are damaged (bytes flipped, cut, repeated, put in from
 some are hostile as they stand. None may raise anything but a `UserError`, take long or take much.
 """
 
-from __future__ import annotations
-
 import gzip
 import io
 import json

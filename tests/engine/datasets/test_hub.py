@@ -1,7 +1,5 @@
 """Files of the hub, from a local server that speaks its protocol, in a process of its own."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

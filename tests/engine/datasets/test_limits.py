@@ -1,7 +1,5 @@
 """Small files that would become large: each is refused in a sentence before anything is built."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import time

@@ -1,7 +1,5 @@
 """Bitext, pairs and summaries below `mteb/`: layouts that need no code, and their faults."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

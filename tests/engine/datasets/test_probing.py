@@ -1,7 +1,5 @@
 """Probing files in a data folder or given as a table, and SentEval's labelled pairs."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Retrieval and reranking: BEIR's folders, tables of texts, and what is wrong with them."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from collections.abc import Mapping

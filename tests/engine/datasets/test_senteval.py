@@ -1,7 +1,5 @@
 """SentEval's STS files: the reference's text, counts and order, and clear words about bad files."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The starter set: large enough, varied, without doubles, and part of the package."""
 
-from __future__ import annotations
-
 import tomllib
 from collections import Counter
 from pathlib import Path

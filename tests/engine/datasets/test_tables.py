@@ -1,7 +1,5 @@
 """Uploaded tables: preview, guesses, reading, and what is said of each kind of bad file."""
 
-from __future__ import annotations
-
 import gzip
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """What every kind of data set has."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Scripts as people have them, written for SentEval; and small data of its layout."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
