@@ -12,7 +12,7 @@ from tests.engine.encoders.models import WORDS, save, save_sentence_transformer
 from tests.errors import refused
 from tests.fakes.resampled import resample
 from theodolite.engine.datasets.types import PairPart, Retrieval, ScoredPairs, Sentences
-from theodolite.engine.encoders import int8, load, transformer
+from theodolite.engine.encoders import int8, load, query_side, transformer
 from theodolite.engine.encoders.audit import Audit, audit, some_of
 from theodolite.engine.encoders.pooling import pool
 from theodolite.engine.encoders.probe import Probe
@@ -48,45 +48,39 @@ def folder(tmp_path_factory):
 
 
 def audited(spec, data=PAIRS, **options):
-    """The last thing that an audit gives."""
+    """Rows by what was set, and the last thing that an audit gives."""
     *steps, made = audit(spec, some_of(data), device="cpu", **options)
     assert isinstance(made, Audit)
     shares = [share for share, _ in steps]
     assert shares == sorted(shares) and shares[0] == 0.0 and shares[-1] < 1.0
-    return made
-
-
-def by_label(made):
-    """Rows by what was set."""
-    return {row.setting.label if row.setting else "as asked": row for row in made.rows}
+    return {row.setting.label if row.setting else "as asked": row for row in made.rows}, made
 
 
 def spearman(left, right):
     """Of the cosine of rows, in points."""
-    cosines = np.diag(cosine_similarity(left.astype(float), right.astype(float)))
+    cosines = np.diag(cosine_similarity(left, right))
     return 100 * spearmanr(cosines, PART.gold).statistic
 
 
-def vectors(folder, texts, prompt):
-    """With a prompt; of equal numbers, not nearly equal ones, ranks are the same."""
-    return load(f"dir:{folder}?prompt={quote(prompt)}", device="cpu").encode(texts).astype(float)
+def sides(spec, of=(PART.left, PART.right)):
+    """Vectors of texts; of equal numbers, not nearly equal ones, ranks are the same."""
+    return [load(spec, device="cpu").encode(side).astype(float) for side in of]
 
 
 def test_prompts_are_the_model_s_own_and_none(folder):
     """All compared with what was asked for."""
-    made = audited(f"dir:{folder}?prompt=document", groups=("prompt",))
-    rows = by_label(made)
+    rows, made = audited(f"dir:{folder}?prompt=document", groups=("prompt",))
     assert list(rows) == ["as asked", "no prompt", "prompt query"]
     for label, prompt in (("as asked", "a "), ("no prompt", ""), ("prompt query", "the cat ")):
-        left, right = (vectors(folder, side, prompt) for side in (PART.left, PART.right))
-        assert rows[label].score == pytest.approx(spearman(left, right), abs=1e-6)
+        expected = spearman(*sides(f"dir:{folder}?prompt={quote(prompt)}"))
+        assert rows[label].score == pytest.approx(expected, abs=1e-6)
     assert (made.measured_on, made.metric, made.n) == ("mine dev", "Spearman", 30)
     assert load(rows["prompt query"].spec, device="cpu").name == f"dir:{folder}?prompt=query"
 
 
 def test_both_sides_and_the_sides_swapped_on_queries(folder):
     """NDCG at 10 as trec_eval computes it."""
-    rows = by_label(audited(f"dir:{folder}", SEARCH, groups=("prompt",)))
+    rows, _ = audited(f"dir:{folder}", SEARCH, groups=("prompt",))
     judge = pytrec_eval.RelevanceEvaluator(JUDGED, {"ndcg_cut.10"})
     for label, of_queries, of_documents in (
         ("as asked", "", ""),
@@ -94,9 +88,11 @@ def test_both_sides_and_the_sides_swapped_on_queries(folder):
         ("these two swapped", "a ", "the cat "),
         ("prompt query", "the cat ", "the cat "),
     ):
+        spec = f"dir:{folder}?prompt={quote(of_documents)}&query_prompt={quote(of_queries)}"
+        encoder = load(spec, device="cpu")
         scores = cosine_similarity(
-            vectors(folder, [*QUERIES.values()], of_queries),
-            vectors(folder, [*DOCUMENTS.values()], of_documents),
+            query_side(encoder).encode([*QUERIES.values()]).astype(float),
+            encoder.encode([*DOCUMENTS.values()]).astype(float),
         )
         run = {
             q: dict(zip(DOCUMENTS, rankdata(row), strict=True))
@@ -106,16 +102,16 @@ def test_both_sides_and_the_sides_swapped_on_queries(folder):
         assert rows[label].score == pytest.approx(100 * np.mean(found), abs=1e-6), label
     # Two prompts of one's own, as texts, are swapped too.
     spec = f"dir:{folder}?prompt=the%20&query_prompt=dog%20"
-    row = by_label(audited(spec, SEARCH, groups=("prompt",)))["its two prompts swapped"]
-    assert row.spec == f"dir:{folder}?prompt=dog%20&query_prompt=the%20"
+    rows, _ = audited(spec, SEARCH, groups=("prompt",))
+    assert rows["its two prompts swapped"].spec == f"dir:{folder}?prompt=dog%20&query_prompt=the%20"
 
 
 def test_what_the_task_decides_is_audited_as_on_that_task(folder):
     """On pairs it is the default, on queries one prompt a side."""
     spec = f"dir:{folder}?prompt=@task"
-    rows = by_label(audited(spec, SEARCH, groups=("prompt",)))
+    rows, _ = audited(spec, SEARCH, groups=("prompt",))
     assert rows["as asked"].score == rows["query for queries, document for documents"].score
-    rows = by_label(audited(spec, groups=("prompt",)))
+    rows, _ = audited(spec, groups=("prompt",))
     assert rows["as asked"].score == rows["no prompt"].score
 
 
@@ -132,53 +128,48 @@ def test_every_pooling_is_measured_in_one_pass(folder, data):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(transformer, "pool", counted)
         patch.setattr(transformer, "probe", lambda *_: Probe(32, agrees=True))
-        rows = by_label(audited(spec, data, groups=("pooling",)))
+        rows, _ = audited(spec, data, groups=("pooling",))
     assert list(rows) == ["as asked", *POOLINGS]
     runs = [seen.count(pooling) for pooling in POOLINGS]
     assert len(set(runs)) == 1 and runs[0] <= 2 * 3, "a batch is run once for all poolings"
-    alone = audited(f"{spec}&pooling=avg_top2", data, groups=()).rows[0]
-    assert alone.score == pytest.approx(rows["avg_top2"].score, abs=0.05)
+    alone, _ = audited(f"{spec}&pooling=avg_top2", data, groups=())
+    assert alone["as asked"].score == pytest.approx(rows["avg_top2"].score, abs=0.05)
 
 
 def test_without_a_pooler_none_is_made_up(tmp_path):
     """It would be random."""
-    rows = by_label(audited(f"dir:{save(tmp_path / 'mlm', head='ForMaskedLM')}"))
+    rows, _ = audited(f"dir:{save(tmp_path / 'mlm', head='ForMaskedLM')}")
     assert "pooler_output" not in rows and "avg" in rows
 
 
 def test_a_cut_is_tried_where_it_changes_a_text(folder, monkeypatch):
     """Otherwise the audit says how long the longest is."""
-    made = audited(f"dir:{folder}", groups=("cut",))
+    _, made = audited(f"dir:{folder}", groups=("cut",))
     assert len(made.rows) == 1 and "no other cut changes anything" in " ".join(made.notes)
     monkeypatch.setattr("theodolite.engine.encoders.audit.CUTS", (8, 16, 512))
-    rows = by_label(audited(f"dir:{folder}", groups=("cut",)))
+    rows, _ = audited(f"dir:{folder}", groups=("cut",))
     assert list(rows) == ["as asked", "cut at 8 tokens", "cut at 16 tokens"]
     words = [[" ".join(text.split()[:6]) for text in side] for side in (PART.left, PART.right)]
-    left, right = (load(f"dir:{folder}", device="cpu").encode(side) for side in words)
-    assert rows["cut at 8 tokens"].score == pytest.approx(spearman(left, right), abs=2.0)
+    expected = spearman(*sides(f"dir:{folder}", words))
+    assert rows["cut at 8 tokens"].score == pytest.approx(expected, abs=2.0)
 
 
 def test_length_and_precision(folder):
     """The dot product sees lengths, the cosine does not; half precision is another dtype."""
-    rows = by_label(audited(f"dir:{folder}", groups=("length", "precision")))
-    encoder = load(f"dir:{folder}", device="cpu")
-    left, right = (encoder.encode(side).astype(float) for side in (PART.left, PART.right))
+    rows, _ = audited(f"dir:{folder}", groups=("length", "precision"))
+    left, right = sides(f"dir:{folder}")
     expected = 100 * spearmanr((left * right).sum(1), PART.gold).statistic
     assert rows["not normalised, by dot product"].score == pytest.approx(expected, abs=0.1)
     assert list(rows)[2:] == ["float16", "bfloat16", *["int8"] * int8.available()]
-    half = load(f"dir:{folder}?dtype=bfloat16", device="cpu")
-    expected = spearman(*(half.encode(side) for side in (PART.left, PART.right)))
+    expected = spearman(*sides(f"dir:{folder}?dtype=bfloat16"))
     assert rows["bfloat16"].score == pytest.approx(expected, abs=0.1)
 
 
 def test_intervals_are_those_of_the_paired_bootstrap(folder):
     """Against the spec as asked and against the best; nothing is lost against oneself."""
-    made = audited(f"dir:{folder}", groups=("prompt", "pooling"))
-    rows, drawn = by_label(made), []
-    for label in ("max", "as asked"):
-        encoder = load(rows[label].spec, device="cpu")
-        left, right = (encoder.encode(side).astype(float) for side in (PART.left, PART.right))
-        drawn.append([resample(Sample(np.diag(cosine_similarity(left, right)), PART.gold))])
+    rows, made = audited(f"dir:{folder}", groups=("prompt", "pooling"))
+    cosines = (np.diag(cosine_similarity(*sides(rows[one].spec))) for one in ("max", "as asked"))
+    drawn = ([resample(Sample(each, PART.gold))] for each in cosines)
     expected, ours = difference(*drawn), rows["max"].change
     assert (ours.low, ours.high) == pytest.approx((expected.low, expected.high), abs=0.5)
     assert ours.verdict == expected.verdict
@@ -193,7 +184,7 @@ def test_a_setting_that_fails_leaves_the_others(folder, monkeypatch):
         return [np.full((len(ids), self.dim), np.nan, np.float32) for _ in poolings]
 
     monkeypatch.setattr(transformer.Transformer, "pooled", overflows)
-    rows = by_label(audited(f"dir:{folder}", groups=("pooling", "precision")))
+    rows, _ = audited(f"dir:{folder}", groups=("pooling", "precision"))
     assert "NaN" in rows["max"].error and rows["max"].score is None
     assert rows["bfloat16"].error is None
     with refused("failed", "NaN"):

@@ -10,7 +10,7 @@ from sklearn.decomposition import TruncatedSVD
 from tests.errors import refused
 from tests.fakes.folder import files
 from theodolite.engine.encoders import gem, load
-from theodolite.engine.encoders.averaging import hierarchical, power_means
+from theodolite.engine.encoders.averaging import hierarchical
 from theodolite.engine.encoders.random_words import word_vector
 from theodolite.engine.encoders.steps import fit_common
 
@@ -43,6 +43,12 @@ THE, CAT, ZIPF = 0.001 / 0.751, 0.001 / 0.251, (0.001 / 0.481, 0.001 / 0.121)
     [
         ("avg", ["the cat"], [[0.5, 1]]),
         ("max", ["the sat cat unknown", "unknown", ""], [[1, 2], [0, 0], [0, 0]]),
+        # Of cat (0, 2) and sat (-3, 1): the cubes' means are -13.5 and 4.5.
+        (
+            "pmean",
+            ["cat sat"],
+            [[-1.5, 1.5, -(13.5 ** (1 / 3)), 4.5 ** (1 / 3), 0, 2, -3, 1]],
+        ),
         # Windows of two: the cat (0.5, 1), cat sat (-1.5, 1.5), sat mat (1, -3.5).
         ("hier&window=2", ["the cat sat mat", "mat"], [[1, 1.5], [5, -8]]),
         # In "the cat", "the the": p(the) = 3/4, p(cat) = 1/4, and sat does not occur.
@@ -52,28 +58,19 @@ THE, CAT, ZIPF = 0.001 / 0.751, 0.001 / 0.251, (0.001 / 0.481, 0.001 / 0.121)
     ],
 )
 def test_poolings_by_hand(file, pooling, texts, expected):
-    np.testing.assert_allclose(encode(f"words:{file}?pooling={pooling}", *texts), expected, 1e-6)
+    spec = f"words:{file}?pooling={pooling}"
+    np.testing.assert_allclose(encode(spec, *texts), expected, 1e-6)
+    assert load(spec, datasets=datasets).dim == len(expected[0])
     if pooling == "avg":  # the default: cached vectors are shared
-        given, default = load(f"words:{file}?pooling=avg"), load(f"words:{file}")
-        assert given.fingerprint == default.fingerprint
+        assert load(spec).fingerprint == load(f"words:{file}").fingerprint
 
 
-def test_hierarchical_depends_on_the_order():
-    """Unlike every other method but GEM."""
+def test_hierarchical_takes_windows_of_five():
+    """Of fewer words it is the mean."""
     x = RNG.standard_normal((9, 4))
     direct = np.max([x[i : i + 5].mean(0) for i in range(5)], axis=0)
     np.testing.assert_allclose(hierarchical(x), direct, atol=1e-12)
-    assert not np.allclose(hierarchical(x[RNG.permutation(9)]), direct)
     np.testing.assert_allclose(hierarchical(x[:3]), x[:3].mean(0), atol=1e-12)
-
-
-def test_power_means_by_hand(file):
-    """Of cat (0, 2) and sat (-3, 1): the cubes' means are -13.5 and 4.5."""
-    (vector,) = encode(f"words:{file}?pooling=pmean", "cat sat")
-    expected = [-1.5, 1.5, -(13.5 ** (1 / 3)), 4.5 ** (1 / 3), 0, 2, -3, 1]
-    np.testing.assert_allclose(vector, expected, rtol=1e-6)
-    assert load(f"words:{file}?pooling=pmean").dim == 8
-    np.testing.assert_allclose(power_means(np.array([[2.0]])), [2, 2, 2, 2])
 
 
 def test_sif_whole_is_the_paper_written_out():
@@ -94,7 +91,6 @@ def test_common_is_not_drop():
     x = RNG.standard_normal((50, 5)) + 4
     u = TruncatedSVD(2, algorithm="arpack").fit(x).components_
     np.testing.assert_allclose(fit_common(x, 2)(x), x - x @ u.T @ u, atol=1e-9)
-    assert abs(fit_common(x, 1)(x).mean(0)).max() > 1e-3
 
 
 def by_the_letter(x, directions, strengths, window):
@@ -171,14 +167,3 @@ def test_every_option_is_part_of_the_fingerprint():
     )
     specs = [f"random:8?pooling={some}" for some in options]
     assert len({load(spec, datasets=datasets).fingerprint for spec in specs}) == 9
-
-
-def test_random_projections_can_be_pooled_likewise():
-    """The projected words of a sentence under `hier`."""
-    encoder, source = load("borep:6?pooling=hier&window=2").source, load("wordllama").source
-    (rows,) = source.words(["A cat sat on the mat."])
-    projected = source.vectors(rows) @ encoder.matrix
-    means = (projected[1:] + projected[:-1]) / 2
-    ours = encoder.encode(["A cat sat on the mat."])
-    np.testing.assert_allclose(ours, [means.max(0)], atol=1e-5)
-    assert load("borep:6?pooling=pmean").dim == 24

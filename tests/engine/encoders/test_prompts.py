@@ -40,6 +40,11 @@ def close(ours, expected):
     np.testing.assert_allclose(ours, expected, atol=1e-5)
 
 
+def mine(name):
+    """A data set to fit steps on."""
+    return SENTENCES, "hash"
+
+
 BOTH = "prompt=document&query_prompt=query"
 
 
@@ -68,13 +73,20 @@ def test_an_encoder_without_a_query_prompt_is_its_own_query_side(folder):
         assert query_side(encoder) is encoder
 
 
-def test_documents_share_their_vectors_with_the_plain_spec(folder):
-    """And queries with the spec whose prompt is theirs: nothing is encoded anew."""
+@pytest.mark.parametrize(
+    ("known", "asked"),
+    [
+        (("?prompt=document", "?prompt=query"), f"?{BOTH}"),
+        (("",), " | whiten:mine,4 | normalise"),
+    ],
+)
+def test_vectors_are_shared_with_the_plain_spec(folder, known, asked):
+    """And those of queries with the spec whose prompt is theirs: nothing is encoded anew."""
     cache = MemoryCache()
-    for options in ("?prompt=document", "?prompt=query"):
+    for options in known:
         load(f"dir:{folder}{options}", cache=cache, device="cpu").encode(SENTENCES)
     cache.put = None  # nothing is kept, or it fails
-    encoder = load(f"dir:{folder}?{BOTH}", cache=cache, device="cpu")
+    encoder = load(f"dir:{folder}{asked}", cache=cache, datasets=mine, device="cpu")
     for side in (encoder, query_side(encoder)):
         side.encode(SENTENCES)
 
@@ -94,7 +106,7 @@ def test_steps_are_fitted_on_documents_and_applied_to_both_sides(folder):
     """The mean that is taken off queries is that of documents."""
     spec = f"dir:{folder}?{BOTH}"
     plain = load(spec, device="cpu")
-    steps = load(f"{spec} | center:mine", datasets=lambda _: (SENTENCES, "h"), device="cpu")
+    steps = load(f"{spec} | center:mine", datasets=mine, device="cpu")
     mean = plain.encode(SENTENCES).mean(0)
     for ours, side in ((steps, plain), (query_side(steps), query_side(plain))):
         close(ours.encode(SENTENCES), side.encode(SENTENCES) - mean)

@@ -164,10 +164,10 @@ def test_what_cannot_encode_is_said_to_be_what_it_is(folders, kind):
 
 def test_a_text_is_cut_where_the_positions_end(folders):
     """RoBERTa's begin after the padding: no file states that maximum; a larger one is not used."""
-    folder = folders.mean("roberta", "roberta")
-    plain = folders.root / "roberta-plain?pooling=avg"
+    folder, gpt = folders.mean("roberta", "roberta"), folders.mean("gpt", "gpt2")
+    plain, plain_gpt = (folders.root / f"{of}-plain?pooling=avg" for of in ("roberta", "gpt"))
     long = edit_config(folders.mean("long"), "sentence_bert_config.json", max_seq_length=512)
-    for path, peer in ((folder, folder), (plain, folder), (long, long)):
+    for path, peer in ((folder, folder), (plain, folder), (long, long), (plain_gpt, gpt)):
         expected = theirs(peer)
         expected.max_seq_length = 24
         encoder = load(f"dir:{path}", device="cpu")

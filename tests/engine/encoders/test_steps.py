@@ -88,14 +88,6 @@ def test_a_chain_is_fitted_in_order():
     assert ours.dtype == np.float32 and ours.shape == (9, 3)
 
 
-def test_steps_use_what_is_cached():
-    """The same source with other steps encodes nothing anew."""
-    cache = MemoryCache()
-    load("random:16", cache=cache).encode(TEXTS)
-    cache.put = None  # nothing is kept, or it fails
-    load("random:16 | whiten:one,4 | normalise", cache=cache, datasets=datasets).encode(TEXTS)
-
-
 def test_the_fingerprint_holds_steps_and_data():
     """Other steps, other data or another task are other encoders."""
     prints = {

@@ -15,6 +15,7 @@ from tests.errors import refused
 from tests.fakes.allocation import Allocation
 from tests.fakes.folder import files
 from tests.fakes.pickles import Calls
+from theodolite.engine.decoding.shipped import shipped
 from theodolite.engine.encoders import describe, load
 from theodolite.engine.encoders.batching import TokenBudget, batches
 from theodolite.engine.encoders.float32 import exact_float32
@@ -88,25 +89,21 @@ def test_pooling_does_not_mind_the_side_of_the_padding():
     assert pool(States([x], None, right), "avg").tolist() == [[3, 4]]
 
 
-@pytest.mark.parametrize("family", ["bert", "roberta", "gpt2"])
-def test_texts_are_cut_at_the_models_last_position_and_it_is_said(folders, family):
-    """Not before: RoBERTa's table has two places more than it has positions."""
-    encoder = load(f"dir:{folders[family]}?pooling=avg", device="cpu")
-    encoder.encode(["cat " * 8])
-    assert not any("cut" in w for w in encoder.warnings)
-    encoder.encode(["cat " * 50_000, "dog " * 30])
-    assert encoder.source.transformer.limit == 24
-    assert any("2 texts were cut to 24 tokens" in w for w in encoder.warnings)
-
-
-def test_the_fingerprint_follows_the_files(bert, tmp_path):
-    """Another folder with the same files has the same one; other weights have not."""
+@pytest.mark.parametrize("device", ["cpu", "cuda", "mps"])
+def test_the_fingerprint_follows_the_files_whatever_the_device(bert, tmp_path, device):
+    """Weights are read at the first `encode`, so this needs no such device."""
     same, changed = save(tmp_path / "same"), save(tmp_path / "changed", initializer_range=0.5)
-    specs = [f"{folder}?pooling=avg" for folder in (bert, same, changed)]
-    first, *others = (
-        load(f"dir:{s}", device="cpu").fingerprint for s in (*specs, f"{bert}?pooling=max")
-    )
+    specs = [f"{folder}?pooling=avg" for folder in (same, changed)]
+    others = [load(f"dir:{s}", device=device).fingerprint for s in (*specs, f"{bert}?pooling=max")]
+    first = load(f"dir:{bert}?pooling=avg", device="cpu").fingerprint
     assert [one == first for one in others] == [True, False, False]
+    for spec, folder in shipped().items():  # the decoders know those of their encoders
+        facts = json.loads((folder / "decoder.json").read_text("utf-8"))
+        assert load(spec, device=device).fingerprint == facts["fingerprint"]
+    minilm, *precise = (f"minilm{option}" for option in ("", "?dtype=float32", "?dtype=float16"))
+    expected = load(minilm, device="cpu").fingerprint
+    same_as = [load(spec, device=device).fingerprint == expected for spec in precise]
+    assert same_as == [True, False]
 
 
 def test_batches_cover_every_text_once_within_the_budget():
@@ -143,29 +140,6 @@ def test_busy_cores_get_larger_batches(monkeypatch, waiting, chosen):
 
 
 LINES = [" ".join(["the cat sees a dog"] * (1 + i % 4)) for i in range(200)]
-
-
-MINILM = "442be9242b6d975e1f20b7fd378dc6ee"
-"""Fingerprint of `minilm` since the decoder that ships was trained."""
-
-
-def test_the_decoders_that_ship_fit_on_every_device() -> None:
-    """On a GPU too, where it was called one for another version."""
-    from theodolite.engine.decoding.shipped import shipped
-
-    for spec, folder in shipped().items():
-        facts = json.loads((folder / "decoder.json").read_text("utf-8"))
-        assert load(spec, device="cuda").fingerprint == facts["fingerprint"]
-
-
-@pytest.mark.parametrize("device", ["cpu", "cuda", "mps"])
-def test_a_device_does_not_change_the_fingerprint(bert, device: str) -> None:
-    """Weights are read at the first `encode`, so this needs no such device."""
-    assert load("minilm", device=device).fingerprint == MINILM
-    assert load("minilm?dtype=float32", device=device).fingerprint == MINILM
-    assert load("minilm?dtype=float16", device=device).fingerprint != MINILM
-    spec = f"dir:{bert}?pooling=avg"
-    assert load(spec, device=device).fingerprint == load(spec, device="cpu").fingerprint
 
 
 def new_source(folder):

@@ -3,14 +3,12 @@
 import bz2
 import gzip
 import hashlib
-import io
 import json
 import lzma
 import pickle
 import struct
 import subprocess
 import sys
-import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -18,11 +16,8 @@ import pytest
 
 from tests.errors import refused
 from tests.fakes.folder import files
-from theodolite.engine.encoders import describe, load, packaged
-from theodolite.engine.encoders.packaged import (
-    WordLlama,
-    verified_folder,
-)
+from theodolite.engine.encoders import describe, load
+from theodolite.engine.encoders.packaged import MINILM, MINILM_FILES, WordLlama, verified_folder
 from theodolite.engine.encoders.random_words import split_words
 from theodolite.engine.encoders.source import mean_rows
 from theodolite.engine.encoders.word_file import read_vectors
@@ -81,19 +76,6 @@ def test_every_layout_of_word_vectors_is_read(tmp_path, raw, expected, pack):
     assert load(f"words:{file}").dim == 2
 
 
-def zipped(raw) -> bytes:
-    """As GloVe is distributed."""
-    with zipfile.ZipFile(file := io.BytesIO(), "w") as archive:
-        archive.writestr("glove.txt", raw)
-    return file.getvalue()
-
-
-def saved(array) -> bytes:
-    """As np.save writes it."""
-    np.save(file := io.BytesIO(), array)
-    return file.getvalue()
-
-
 @pytest.mark.parametrize(
     ("raw", "code", "named"),
     [
@@ -105,12 +87,12 @@ def saved(array) -> bytes:
         (b"word,x1,x2\n" + GLOVE.replace(b" ", b","), "wrong-kind", ["`,`"]),
         (GLOVE.decode().encode("utf-16"), "wrong-kind", ["UTF-16"]),
         (GLOVE.decode().encode("utf-16-le"), "wrong-kind", ["UTF-16"]),
-        (zipped(GLOVE), "wrong-kind", ["ZIP"]),
+        (b"PK\3\4" + GLOVE, "wrong-kind", ["ZIP"]),
         (bz2.compress(GLOVE), "wrong-kind", ["bzip2"]),
         (lzma.compress(GLOVE), "wrong-kind", ["xz"]),
         (b"\xba\x16\x4f\x2f\x0c\0\0\0" + bytes(60), "wrong-kind", ["fastText", ".vec"]),
         (pickle.dumps({"the": [1, 2]}), "wrong-kind", ["pickle", "save_word2vec_format"]),
-        (saved(np.ones((2, 2))), "wrong-kind", ["NumPy", "vectors:"]),
+        (b"\x93NUMPY\1\0v\0{}" + bytes(32), "wrong-kind", ["NumPy", "vectors:"]),
         (
             b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n",
             "wrong-kind",
@@ -171,8 +153,10 @@ def test_borep_is_the_largest_random_projection_of_the_words(tmp_path):
     projected = np.array([VECTORS["cat"], VECTORS["."]], np.float32) @ matrix
     spec = f"borep:5?words={written(tmp_path, LINES)}&seed=3"
     np.testing.assert_allclose(load(spec).encode(["cat .", ""]), [projected.max(0), [0] * 5])
-    mean = load(f"{spec}&pooling=avg").encode(["cat ."])
-    np.testing.assert_allclose(mean[0], projected.mean(0), rtol=1e-6)
+    for pooling, expected in (("avg", projected.mean(0)), ("hier&window=1", projected.max(0))):
+        (vector,) = load(f"{spec}&pooling={pooling}").encode(["cat ."])
+        np.testing.assert_allclose(vector, expected, rtol=1e-6)
+    assert load(f"{spec}&pooling=pmean").dim == 20
     assert load("borep:5").encode(["a cat"]).shape == (1, 5)
 
 
@@ -197,10 +181,10 @@ def test_a_changed_file_of_a_package_is_refused(tmp_path, monkeypatch):
 
 def test_every_file_of_minilm_that_decides_is_checked():
     """All that sentence-transformers reads for it, weights and tokenizer first of all."""
-    folder = verified_folder(packaged.MINILM, packaged.MINILM_FILES)
+    folder = verified_folder(MINILM, MINILM_FILES)
     read = {f.relative_to(folder).as_posix() for f in folder.rglob("*") if f.suffix != ".md"}
     ignored = {"data_config.json", "config_sentence_transformers.json", ".gitattributes"}
-    assert read - ignored - {"1_Pooling"} == set(packaged.MINILM_FILES)
+    assert read - ignored - {"1_Pooling"} == set(MINILM_FILES)
 
 
 def test_packages_are_not_imported():
@@ -284,7 +268,7 @@ def test_minilm_equals_sentence_transformers():
     """On our own path, to 1e-5, padded and even batches alike."""
     from sentence_transformers import SentenceTransformer
 
-    folder = verified_folder(packaged.MINILM, packaged.MINILM_FILES)
+    folder = verified_folder(MINILM, MINILM_FILES)
     texts = [f"Sentence {i} has {'many ' * (i % 9)}words." for i in range(80)] + ["", "x " * 900]
     theirs = SentenceTransformer(str(folder), device="cpu").encode(texts)
     np.testing.assert_allclose(load("minilm", device="cpu").encode(texts), theirs, atol=1e-5)
