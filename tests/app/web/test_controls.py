@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections.abc import Iterator
 from html import unescape
 from types import SimpleNamespace
 from typing import Any
@@ -13,9 +12,8 @@ from starlette.datastructures import QueryParams
 from starlette.requests import Request
 
 from theodolite.app.web import address, parts
-from theodolite.app.web.controls import Control, Controls, on, on_open, poll, shape, with_notice
+from theodolite.app.web.controls import Control, Controls, with_notice
 from theodolite.engine.errors import PlacedError, UserError
-from theodolite.store.errors import StoreGone
 
 DECLARED = (
     Control("q", "Query", default=""),
@@ -33,13 +31,6 @@ def opened(query: str) -> gr.Request:
     """The request of a page with this query."""
     scope = {"type": "http", "query_string": query.encode(), "headers": [], "path": "/"}
     return gr.Request(Request(scope))
-
-
-def filled() -> tuple[Controls, Any, Any]:
-    """Controls, an output and a notice inside an app."""
-    controls = Controls(*DECLARED)
-    controls.render("split", "k", min_width=100)
-    return controls, gr.HTML(), gr.HTML()
 
 
 @pytest.mark.parametrize(
@@ -71,103 +62,19 @@ def test_the_address_is_read_with_the_type_of_the_default(
     assert getattr(Controls(*DECLARED).from_address(opened(query)), name) == value
 
 
-def test_a_handler_is_given_values_by_name_and_names_what_it_changes() -> None:
-    """Also of what is not among the controls; and the notice is emptied."""
-    with gr.Blocks() as demo:
-        controls, shown, notice = filled()
-
-        def show(asked: SimpleNamespace) -> dict[Any, Any]:
-            return {shown: f"{asked.split} {asked.k} {asked.seen}"}
-
-        on(controls["k"].input, show, {**controls, "seen": gr.State()}, [shown], notice)
-    (event,) = demo.fns.values()
-    assert event.fn("test", 3, "five") == {notice: "", shown: "test 3 five"}
-    assert [output._id for output in event.outputs] == [shown._id, notice._id]
-
-
 def test_errors_stand_in_the_notice_alone(caplog: pytest.LogCaptureFixture) -> None:
     """Text is text; a fault of ours is said without its details, which the log has."""
-    with gr.Blocks():
-        controls, _, notice = filled()
 
-        def refuse(asked: SimpleNamespace) -> dict[Any, Any]:
-            if asked.k < 0:
-                raise KeyError("inner thing")
-            raise UserError("There are no <b>0</b>.", "Choose another.")
+    def refuse(asked: SimpleNamespace) -> dict[Any, Any]:
+        if asked.k < 0:
+            raise KeyError("inner thing")
+        raise UserError("There are no <b>0</b>.", "Choose another.")
 
-    html = with_notice(refuse, notice, list(controls))("all", 0)
-    assert html.keys() == {notice}
-    assert "no &lt;b&gt;0&lt;/b&gt;" in html[notice] and "Choose another." in html[notice]
-    fault = with_notice(refuse, notice, list(controls))("all", -1)[notice]
+    html = with_notice(refuse, "notice", ["split", "k"])("all", 0)
+    assert html.keys() == {"notice"}
+    assert "no &lt;b&gt;0&lt;/b&gt;" in html["notice"] and "Choose another." in html["notice"]
+    fault = with_notice(refuse, "notice", ["split", "k"])("all", -1)["notice"]
     assert "inner thing" not in fault and "inner thing" in caplog.text
-
-
-def test_the_address_has_keys_defaults_and_no_states() -> None:
-    """A control stands there under its key; what is kept in a state is nobody's link."""
-    with gr.Blocks() as demo:
-        controls = Controls(*DECLARED)
-        controls.render("k", "collection")
-        controls.add("seen", gr.State([]))
-        controls.keep()
-    (event,) = demo.fns.values()
-    assert [box._id for box in event.inputs] == [controls["k"]._id, controls["collection"]._id]
-    assert '["k", "in"]' in str(event.js)
-    assert '"in": "starter-topics"' in str(event.js)
-
-
-def test_what_a_choice_shows_is_known_to_the_browser() -> None:
-    """One entry a combination, its updates in the order of the outputs."""
-    with gr.Blocks() as demo:
-        controls, shown, _ = filled()
-        shape(lambda split: {shown: f"of {split}"}, {controls["split"]: ("all", "test")})
-    (event,) = demo.fns.values()
-    assert [box._id for box in event.outputs] == [shown._id]
-    assert json.loads(str(event.js).partition("(")[2].partition("=> (")[2].partition(")[")[0]) == {
-        '["all"]': ["of all"],
-        '["test"]': ["of test"],
-    }
-
-
-def test_looking_again_ends_when_the_store_is_gone() -> None:
-    """A look that finds nothing new changes nothing; the last one stops the timer."""
-    looks: list[Any] = [None, {"new": True}, StoreGone("The store is gone.", "Start again.")]
-
-    def look() -> dict[Any, Any] | None:
-        found = looks.pop(0)
-        if isinstance(found, Exception):
-            raise found
-        return {shown: "new"} if found else None
-
-    with gr.Blocks() as demo:
-        shown = gr.HTML()
-        poll(1, demo.load(lambda: None), look, [], [shown])
-    tick = list(demo.fns.values())[-1]
-    timer = tick.outputs[-1]
-    assert tick.fn() == {timer: gr.skip()}
-    assert tick.fn() == {timer: gr.skip(), shown: "new"}
-    assert tick.fn()[timer].active is False
-
-
-def test_a_page_is_filled_and_answered_by_one_event() -> None:
-    """With what its controls say once they are filled; one that is not keeps its value."""
-    with gr.Blocks() as demo:
-        controls, shown, notice = filled()
-        kept, given = gr.State("kept"), gr.State()
-
-        def load(request: gr.Request) -> dict[Any, Any]:
-            split = controls.from_address(request).split
-            return {controls["split"]: gr.update(choices=["test"], value=split), given: {"a": 1}}
-
-        def show(asked: SimpleNamespace, request: gr.Request) -> Iterator[dict[Any, Any]]:
-            yield {shown: f"{asked.split} {asked.k} {asked.kept} {asked.given}"}
-            raise UserError("No more is known.")
-
-        on_open(load, show, {**controls, "kept": kept, "given": given}, [shown], notice)
-    (event,) = demo.fns.values()
-    first, then, last = event.fn(opened("split=test"))
-    assert first[controls["split"]]["value"] == "test"
-    assert then == {notice: "", shown: "test 10 kept {'a': 1}"}
-    assert "No more is known" in last[notice]
 
 
 def test_what_a_control_begins_with_is_not_drawn_again() -> None:

@@ -1,11 +1,18 @@
-"""The launch: whom it lets in, and what it says when it cannot."""
+"""The launch: whom it lets in, what it says when it cannot, and how little there is to lay out."""
 
 import socket
+from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
+from typing import Any
+from unittest.mock import Mock
 
 import httpx
 import pytest
+from gradio.blocks import Blocks
 
+from tests.fakes.launched import launched
 from theodolite.app import ui
+from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
 
 
@@ -43,3 +50,85 @@ def test_strangers_need_a_password(workspace, options):
     """No address beyond this machine and no public link without one."""
     with pytest.raises(UserError, match="password"):
         ui.launch(workspace, open_browser=False, block=False, **options)
+
+
+def test_laying_out_writes_no_configuration_of_the_pages(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only the launch does, since only then all is known that stands in it."""
+    written = Mock(wraps=Blocks.get_config_file)
+    monkeypatch.setattr(Blocks, "get_config_file", lambda blocks: written(blocks))
+    demo = ui.build(workspace)
+    assert written.call_count <= 1, "that of the empty Blocks themselves, at most"
+    pages = {page for page, *_ in demo.pages}
+    config = demo.get_config_file()
+    assert {page.PATH for page in ui.PAGES} == pages == set(config["page"])
+    assert len(config["components"]) > 500 and len(config["dependencies"]) == len(demo.fns)
+
+
+def test_a_machine_too_busy_for_a_page_in_three_seconds_launches_all_the_same(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Gradio would take that for a machine that cannot reach itself."""
+
+    def late(*args: object, **kwargs: object) -> None:
+        raise httpx.ReadTimeout("after 3 s")
+
+    monkeypatch.setattr(httpx, "head", late)
+    with launched(workspace) as client:
+        assert client.get("/healthz").is_success
+
+
+MOUNTED = 66
+"""Components at most that a page draws when it opens; a closed fold draws its own when opened."""
+TOLD = 3
+"""Components at most that Gradio tells how far an event is, at each of its steps: it searches the
+whole page for each of them."""
+
+
+@pytest.fixture(scope="module")
+def config(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """What Gradio's script is given to lay out the pages."""
+    workspace = Workspace(tmp_path_factory.mktemp("opening"))
+    yield ui.build(workspace).get_config_file()
+    workspace.close()
+
+
+def drawn(node: Mapping[str, Any], components: Mapping[int, Any]) -> Iterator[int]:
+    """The components of a layout that are mounted when it is laid out."""
+    part = components.get(node["id"], {"type": "", "props": {}})
+    if part["props"].get("visible", True) is False:
+        return
+    yield node["id"]
+    if part["type"] == "accordion" and not part["props"]["open"]:
+        return
+    for child in node.get("children", ()):
+        yield from drawn(child, components)
+
+
+def test_no_page_begins_with_more_than_it_shows(config: Any) -> None:
+    """A form of a hundred controls keeps most of them in closed folds."""
+    components = {part["id"]: part for part in config["components"]}
+    counted = {
+        path or "overview": sum(1 for _ in drawn(page["layout"], components))
+        for path, page in config["page"].items()
+    }
+    assert {path: n for path, n in counted.items() if n > MOUNTED} == {}
+    assert counted["train"] < len(config["page"]["train"]["components"]) * 0.6
+
+
+def test_an_event_that_shows_no_progress_tells_nobody_of_it(config: Any) -> None:
+    """Nor does one that shows it tell more than what it is shown on."""
+    events = [event for event in config["dependencies"] if event["backend_fn"]]
+    assert len(events) > 100
+    for event in events:
+        on = event["show_progress_on"]
+        components = event["outputs"] if on is None else on
+        most = 0 if event["show_progress"] == "hidden" else TOLD
+        assert len(components) <= most, f"{event['api_name']} tells {len(components)} components"
+
+
+@pytest.mark.parametrize("module", ui.WARM)
+def test_what_is_imported_ahead_exists(module: str) -> None:
+    """A wrong name would only be seen as time that pages take."""
+    assert find_spec(module)

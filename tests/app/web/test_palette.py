@@ -45,10 +45,3 @@ def test_visitors_are_told_of_nothing_that_is_not_listed(workspace: Workspace) -
     looking.close()
     for kind, listed in kinds.items():
         assert {place["title"] for place in found if place["kind"] == kind} == listed
-
-
-def test_what_runs_is_counted(workspace: Workspace) -> None:
-    """A run that waits, and one at work by how far it is."""
-    assert told(workspace, "live") == {"running": 0, "queued": 0, "share": 0.0}
-    workspace.store.runs.create("evaluate", {}, title="One")
-    assert told(workspace, "live") == {"running": 0, "queued": 1, "share": 0.0}

@@ -1,14 +1,11 @@
 """Maps by their question: what is made, what is known of a point, hard cases; and over HTTP."""
 
-from __future__ import annotations
-
 import io
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx
 import numpy as np
 import pandas as pd
 import pytest
@@ -21,7 +18,6 @@ from starlette.testclient import TestClient
 from tests.errors import refused
 from tests.fakes.uploads import collection
 from tests.fakes.workers import work_off
-from theodolite.app import ui
 from theodolite.app.components.map_columns import MAX_LABELS, Facts
 from theodolite.app.jobs.submit import queue
 from theodolite.app.pages.data.service import keep
@@ -289,35 +285,14 @@ def hostile(workspace: Workspace, tmp_path_factory: pytest.TempPathFactory) -> m
 
 
 @pytest.fixture(scope="module")
-def site(workspace: Workspace) -> Iterator[str]:
-    """The app, read-only and behind a password."""
+def reader(workspace: Workspace) -> Iterator[TestClient]:
+    """A visitor, at the addresses of maps alone."""
     looking = Workspace(workspace.store.folder, read_only=True)
-    demo = ui.launch(looking, open_browser=False, auth=("reader", "secret"), block=False)
-    yield str(demo.local_url)
-    demo.close()
+    yield TestClient(Starlette(routes=routes(looking)))
     looking.close()
 
 
-@pytest.fixture(scope="module")
-def reader(site: str) -> Iterator[httpx.Client]:
-    """A visitor who is signed in."""
-    with httpx.Client(base_url=site, timeout=30) as client:
-        client.post("/login", data={"username": "reader", "password": "secret"})
-        yield client
-
-
-@pytest.mark.parametrize(
-    "part", ["points", "column/length", "texts?ids=0", "texts", "find?text=a", "point?id=0"]
-)
-def test_strangers_get_nothing(site: str, pca: maps.StoredMap, part: str) -> None:
-    """401 without the login, whether or not there is such a map."""
-    for key in (pca.key, "0" * 32):
-        assert httpx.get(f"{site}theodolite/map/{key}/{part}").status_code == 401
-    for name in ("table.csv", "table.parquet", "place"):
-        assert httpx.post(f"{site}theodolite/map/{pca.key}/{name}", content=b"").status_code == 401
-
-
-def test_numbers_and_texts_are_those_of_the_map(reader: httpx.Client, pca: maps.StoredMap) -> None:
+def test_numbers_and_texts_are_those_of_the_map(reader: TestClient, pca: maps.StoredMap) -> None:
     """Little-endian and immutable; texts in the order asked for, words in any case."""
     base = f"/theodolite/map/{pca.key}"
     answer = reader.get(f"{base}/points").raise_for_status()
@@ -350,17 +325,17 @@ def test_numbers_and_texts_are_those_of_the_map(reader: httpx.Client, pca: maps.
         "KEY/point?id=1,2",
     ],
 )
-def test_what_is_not_there_is_404(reader: httpx.Client, pca: maps.StoredMap, path: str) -> None:
+def test_what_is_not_there_is_404(reader: TestClient, pca: maps.StoredMap, path: str) -> None:
     """Nothing of a request opens a path."""
     assert reader.get(f"/theodolite/map/{path.replace('KEY', pca.key)}").status_code == 404
 
 
 def test_patterns_are_found_there_and_stopped(
-    reader: httpx.Client, pca: maps.StoredMap, monkeypatch: pytest.MonkeyPatch
+    reader: TestClient, pca: maps.StoredMap, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As `re` finds them; one that would take for ever, and one that is none, in a sentence."""
 
-    def find(pattern: str) -> httpx.Response:
+    def find(pattern: str) -> Any:
         fields = {"text": pattern, "pattern": "1"}
         return reader.get(f"/theodolite/map/{pca.key}/find", params=fields)
 
@@ -373,7 +348,7 @@ def test_patterns_are_found_there_and_stopped(
         assert answer.headers["Content-Type"].startswith("text/plain") and said in answer.text
 
 
-def test_tables_of_given_points(reader: httpx.Client, hostile: maps.StoredMap) -> None:
+def test_tables_of_given_points(reader: TestClient, hostile: maps.StoredMap) -> None:
     """The text as it is; for spreadsheets, with formulas made harmless."""
 
     def table(name: str, read: Any) -> pd.DataFrame:
@@ -388,7 +363,7 @@ def test_tables_of_given_points(reader: httpx.Client, hostile: maps.StoredMap) -
     assert table("table.parquet", pd.read_parquet)["sentence"].tolist()[1] == HOSTILE
 
 
-def test_tables_are_bounded(reader: httpx.Client, hostile: maps.StoredMap) -> None:
+def test_tables_are_bounded(reader: TestClient, hostile: maps.StoredMap) -> None:
     """Numbers of points that are there, whole ones, and not without end."""
     base = f"/theodolite/map/{hostile.key}/table.csv"
     for content, status in ((b"\x04\0\0\0", 404), (b"123", 404), (bytes(8_000_004), 413)):
@@ -396,7 +371,7 @@ def test_tables_are_bounded(reader: httpx.Client, hostile: maps.StoredMap) -> No
     assert reader.get(base).status_code == 405
 
 
-def test_a_sentence_is_placed_for_visitors(reader: httpx.Client, hostile: maps.StoredMap) -> None:
+def test_a_sentence_is_placed_for_visitors(reader: TestClient, hostile: maps.StoredMap) -> None:
     """What goes wrong is a sentence, not a traceback."""
     base = f"/theodolite/map/{hostile.key}/place"
     placed = reader.post(base, content="A boat").raise_for_status().json()

@@ -1,7 +1,5 @@
 """Training runs: done in a terminal, stopped, gone on with, swept, listed, set side by side."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -11,17 +9,14 @@ import pytest
 from typer.main import get_command
 
 from tests.errors import refused
-from tests.fakes.decoders import small_spec
 from tests.fakes.small_training import small, write_sentences
 from tests.fakes.workers import happened
-from theodolite.app import decoders
 from theodolite.app.cli import app
 from theodolite.app.jobs import submit
 from theodolite.app.jobs.reporter import Reporter
-from theodolite.app.pages.diagnose.service import DiagnoseJob
 from theodolite.app.pages.jobs import service as jobs
 from theodolite.app.pages.train.job import TrainJob
-from theodolite.app.pages.train.service import DecoderTraining, EncoderTraining
+from theodolite.app.pages.train.service import EncoderTraining
 from theodolite.app.pages.train.sweep_job import LEFT_OUT, SweepJob
 from theodolite.app.pages.trainings import service as runs
 from theodolite.app.workspace import Workspace
@@ -250,27 +245,6 @@ def test_a_child_that_cannot_be_is_refused_at_once(
     with pytest.raises(UserError):
         submit.queue(workspace, SweepJob.of(workspace, spec, children))
     assert workspace.store.runs.list() == []
-
-
-def test_visitors_start_and_stop_nothing(workspace: Workspace, spec: TrainSpec) -> None:
-    """They may look, at encoders and at decoders."""
-    run = EncoderTraining(workspace).queue(spec)
-    decoder = DecoderTraining(workspace).queue(small_spec(Path(spec.out)))
-    visiting = Workspace(workspace.store.folder, read_only=True)
-    for attempt in (
-        lambda: EncoderTraining(visiting).queue(spec),
-        lambda: EncoderTraining(visiting).start_sweep(spec, [("a", {})]),
-        lambda: submit.queue(visiting, SweepJob.of(visiting, spec, [("a", {})])),
-        lambda: DecoderTraining(visiting).queue(small_spec(Path(spec.out))),
-        lambda: submit.queue(visiting, DiagnoseJob("random:32", "out", "text", 10)),
-        lambda: jobs.stop(visiting, run),
-        lambda: jobs.stop(visiting, decoder),
-        lambda: decoders.remove(visiting, "out"),
-    ):
-        with refused("denied"):
-            attempt()
-    assert [row.run for row in runs.table(visiting)] == [run]
-    assert [row.run for row in runs.table(visiting, kinds=runs.DECODERS)] == [decoder]
 
 
 def test_curves_forget_the_steps_that_are_done_over(workspace: Workspace) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from tests.app.web.guard.conftest import LISTED
 from tests.fakes.launched import launched
+from theodolite.app.web.routes import PLOTLY_JS
 from theodolite.app.workspace import Workspace
 
 LOGIN = ("ada", "lovelace")
@@ -270,7 +271,14 @@ GUARDED = [
     ("POST", "/gradio_api/upload"),
     ("GET", "/config"),
     ("GET", "/theodolite/curation/x.csv"),
-    ("GET", "/theodolite/map/x/points"),
+    *(("GET", f"/theodolite/map/x/{part}") for part in ("points", "texts?ids=0", "find?text=a")),
+    *(("POST", f"/theodolite/map/x/{part}") for part in ("table.csv", "table.parquet", "place")),
+    ("GET", f"/{PLOTLY_JS}"),
+    ("GET", "/theodolite/mark.svg"),
+    ("GET", "/theodolite/places.json"),
+    ("GET", "/theodolite/live.json"),
+    ("GET", "/gradio_api/file=/etc/hosts"),
+    ("GET", "/gradio_api/queue/status"),
     ("POST", "/gradio_api/component_server"),
     ("GET", "/logout"),
     ("GET", "/nothing"),

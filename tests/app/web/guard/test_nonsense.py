@@ -3,14 +3,12 @@
 Spoken over HTTP, for a browser would not send them.
 """
 
-import io
 import json
 import uuid
 from typing import Any
 
 import httpx
 import pytest
-from PIL import Image
 
 from tests.app.web.guard.conftest import LISTED
 from theodolite.app.pages.encoders.service import STARTERS
@@ -106,18 +104,6 @@ def handlers(
 def calm(text: str) -> bool:
     """Whether an answer keeps the inside to itself."""
     return not any(sign in text for sign in (*SIGNS, "root:"))
-
-
-@pytest.mark.parametrize("size", [192, 512])
-def test_the_app_can_be_installed(client: httpx.Client, size: int) -> None:
-    """Its manifest names icons that are there, of the size they claim."""
-    icons = client.get("/manifest.json").raise_for_status().json()["icons"]
-    found = [icon for icon in icons if icon["sizes"] == f"{size}x{size}"]
-    assert [icon["purpose"] for icon in found] == (["any"] if size == 192 else ["any", "maskable"])
-    for icon in found:
-        answer = client.get(icon["src"].removeprefix(".")).raise_for_status()
-        assert answer.headers["content-type"] == icon["type"] == "image/png"
-        assert Image.open(io.BytesIO(answer.content)).size == (size, size)
 
 
 HOSTILE_PATHS = [
