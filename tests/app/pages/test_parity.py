@@ -1,7 +1,5 @@
 """A page and its verb are two faces of one service: where they ask the same, the default is one."""
 
-from __future__ import annotations
-
 import inspect
 from importlib import import_module
 from typing import Any

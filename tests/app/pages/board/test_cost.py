@@ -1,7 +1,5 @@
 """What encoders cost: measured in a process of its own, kept, and set against quality."""
 
-from __future__ import annotations
-
 import math
 from collections import namedtuple
 from itertools import product

@@ -1,7 +1,5 @@
 """What data sets share: texts that were seen in training, and how alike they are."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A published folder of results, opened on the board: beside one's own, never among them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Whether a comparison can be trusted: the null check, and how ranks move with the conditions."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Verdicts over several tasks, tie groups, rank intervals and cautions, on invented results."""
 
-from __future__ import annotations
-
 from threading import Event
 from typing import Any
 
@@ -118,8 +116,10 @@ def test_ties_and_ranks(workspace: Workspace) -> None:
         assert [row.name for row in report.ranks] == [A, B, C]
         assert (report.ranks[-1].low, report.ranks[-1].high) == (3, 3)
         assert sum(row.first for row in report.ranks_over_tasks) == pytest.approx(1.0)
+    mean, deltas = report.average_differences[B], [report.differences[B, t].delta for t in TASKS]
+    assert mean.delta == pytest.approx(np.mean(deltas)) and mean.low < mean.delta < mean.high
     one = comparison.compare(workspace, [A, B], ["MR"])
-    assert one.ranks and not one.ranks_over_tasks
+    assert one.ranks and not one.ranks_over_tasks and not one.average_differences
 
 
 def wrong_on(workspace: Workspace, name: str, task: str, wrong: int) -> None:

@@ -1,7 +1,5 @@
 """Curation: questions checked, answers kept, tables told."""
 
-from __future__ import annotations
-
 import csv
 import io
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Data sets: what a file becomes, what is said of it, what is seen of it, what is encoded."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any, get_args
 
@@ -13,7 +11,7 @@ from tests.fakes.command_line import objects, said, theodolite
 from theodolite.app.pages.data import samples
 from theodolite.app.pages.data import views as data_views
 from theodolite.app.pages.data.service import hub_name, mapping_of, together
-from theodolite.engine.datasets import CaptionPart, Captions, LabelledPairs
+from theodolite.engine.datasets import CaptionPart, Captions
 from theodolite.engine.datasets.types import Kind
 
 LABELLED = {"text": "text", "label": "label"}
@@ -99,16 +97,6 @@ def test_every_kind_is_shown() -> None:
     part = CaptionPart(("a", "b", "c", "d", "e"), np.zeros((1, 3), np.float32))
     facts = samples.facts(Captions("COCO", {"train": part, "dev": part}), None)
     assert ("images", "train 1, dev 1") in facts
-
-
-def test_labelled_pairs_show_both_sides() -> None:
-    """Sentences are kept once; the rows have them where they belong, as text."""
-    data = LabelledPairs.of("mine", ["a <b>", "c"], ["c", "d"], ["yes", "no"], ["train", "test"])
-    heads, rows = samples.rows(data)
-    assert heads == ("Row", "Label", "Left", "Right")
-    for text, cell in zip(("1", "yes", "a &lt;b&gt;", "c"), rows[0], strict=True):
-        assert text in cell
-    assert ("pairs", "2") in samples.facts(data, None)
 
 
 def added(home: Path, name: str, content: str) -> str:

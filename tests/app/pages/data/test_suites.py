@@ -1,7 +1,5 @@
 """MTEB's suites on the page Data and by its verb: what is here, what is fetched, and how large."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

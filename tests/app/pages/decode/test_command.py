@@ -1,7 +1,5 @@
 """The verbs of decoding, as a person or a script meets them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Decoding: a sentence, a way, an expression, a place of a map; and for many who ask at once."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Iterator
@@ -178,9 +176,16 @@ def test_words_are_kept_moved_lost_or_new(before, after, fates):
 
 @pytest.mark.parametrize("spherical", [False, True])
 def test_a_way_leads_from_one_sentence_to_the_other(workspace, known, spherical):
-    """The ends are the sentences; the points between are those of SciPy and NumPy."""
-    first, second = known[0], known[1]
-    steps = decode.interpolate(workspace, ENCODER, first, second, 5, spherical=spherical)
+    """The ends are the sentences; the points between are those of SciPy and NumPy.
+
+    So are the nearest real sentences that stand beneath each step.
+    """
+    first, second = known[:2]
+    how = {"spherical": spherical, "collection": "starter-topics", "near": 2}
+    steps = decode.interpolate(workspace, ENCODER, first, second, 5, **how)
+    sentences, _ = workspace.catalog.sentences("starter-topics")
+    rows = vectors(workspace, *sentences)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     assert [step.share for step in steps] == [0, 0.25, 0.5, 0.75, 1]
     assert (steps[0].result.sentence, steps[-1].result.sentence) == (first, second)
     a, b = vectors(workspace, first, second)
@@ -192,19 +197,6 @@ def test_a_way_leads_from_one_sentence_to_the_other(workspace, known, spherical)
         ours = (step.point_first, step.point_second, step.to_first, step.to_second)
         pairs = ((point, a), (point, b), (came, a), (came, b))
         assert ours == pytest.approx([1 - cosine_distance(*pair) for pair in pairs], abs=1e-5)
-
-
-def test_beneath_each_step_stand_the_nearest_real_sentences(workspace, known):
-    """As NumPy finds them among all of the collection."""
-    first, second = known[:2]
-    steps = decode.interpolate(
-        workspace, ENCODER, first, second, 3, collection="starter-topics", near=2
-    )
-    sentences, _ = workspace.catalog.sentences("starter-topics")
-    rows = vectors(workspace, *sentences)
-    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    a, b = vectors(workspace, first, second)
-    for step, point in zip(steps, (a, (a + b) / 2, b), strict=True):
         cosines = rows @ (point / np.linalg.norm(point))
         best = np.sort(cosines)[::-1][:2]
         assert [hit.cosine for hit in step.near] == pytest.approx(best.tolist(), abs=1e-5)

@@ -1,7 +1,5 @@
 """Diagnoses as runs and results like all others, and what those of all encoders say together."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,11 +22,8 @@ from theodolite.app.pages.diagnose.relations import across
 from theodolite.app.pages.diagnose.service import DiagnoseJob
 from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.pages.evaluate.service import Repair, repair
-from theodolite.app.pages.overview import service as overview
-from theodolite.app.pages.overview import views
 from theodolite.app.pages.train.job import TrainDecoderJob
 from theodolite.app.workspace import Workspace
-from theodolite.engine import protocols
 from theodolite.engine.datasets.starter import read_topics
 from theodolite.engine.decoding.diagnosis import Diagnosis, to_result
 from theodolite.store import forget
@@ -217,14 +212,3 @@ def test_encoders_are_ranked_by_it(ranked: Workspace, tasks: str | list[str] | N
     assert found.differences["minilm", "Vec2Sent-abc"].verdict == "a"
     assert found.differences["random:32", "Vec2Sent-abc"].verdict == "b"
     assert [row.name for row in found.ranks] == ["minilm", "wordllama", "random:32"]
-
-
-def test_it_has_a_column_and_a_card(ranked: Workspace) -> None:
-    """The main score and its interval in the overview; the protocol on the card."""
-    _, rows = views.table(ranked)
-    cells = {row.name: row.cells["Vec2Sent-abc"] for row in rows}
-    assert {name: cells[name].score for name, _ in SEEN} == dict(SEEN)
-    result = int(cells["minilm"].result)
-    assert protocols.get("vec2sent").hash in views.card(ranked, result)
-    low, high = overview.interval(ranked, result)
-    assert low < 50 < high

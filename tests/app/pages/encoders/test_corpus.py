@@ -1,7 +1,5 @@
 """`theodolite encode-corpus`: a corpus of any size to a folder of vectors."""
 
-from __future__ import annotations
-
 import random
 import subprocess
 import sys
@@ -12,9 +10,7 @@ import numpy as np
 import pytest
 
 from tests.fakes.command_line import objects, theodolite
-from tests.fakes.workers import do_units, work_off
-from theodolite.app.jobs.kinds import job_of
-from theodolite.app.pages.encoders.shard import EncodeShardJob
+from tests.fakes.workers import work_off
 from theodolite.app.pages.search import indexes
 from theodolite.app.workspace import Workspace
 from theodolite.engine.corpus.reading import EncodedCorpus
@@ -76,21 +72,6 @@ def test_a_queued_corpus_is_a_run_with_a_unit_for_each_shard(
     units = [unit["label"] for unit in workspace.store.runs.units(queued)]
     assert units == ["Shard 1 of 3", "Shard 2 of 3", "Shard 3 of 3"]
     assert_whole(lines(10), home / "out")
-
-
-def test_a_shard_by_itself_goes_to_the_others(
-    home: Path, workspace: Workspace, queued: str
-) -> None:
-    """Each done alone, in any order, the corpus is complete, and nothing else is left."""
-    job = job_of(workspace.store.runs.get(queued))
-    for position in (2, 0, 1):
-        part = job.part(position)
-        assert isinstance(part, EncodeShardJob) and not part.is_stored(workspace)
-        assert [one.failure for one in do_units(workspace, part)] == [None]
-        assert part.is_stored(workspace)
-    assert job.is_stored(workspace)
-    assert_whole(lines(10), home / "out")
-    assert [one for one in (home / "out" / "shards").iterdir() if one.is_dir()] == []
 
 
 def test_it_is_a_data_set_whose_vectors_are_read_in_the_folder(

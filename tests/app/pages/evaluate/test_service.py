@@ -1,7 +1,5 @@
 """What an evaluation would cost, the groups of tasks, and the protocols that the plan names."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The advice on fairness on a store of invented results: what it says, and what it asks for."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Geometry of spaces: what is measured, kept and said."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

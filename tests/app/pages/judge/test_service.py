@@ -1,7 +1,5 @@
 """Sessions of judging, played by a script; and a model as a second judge: consent, its marks."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
@@ -318,9 +316,14 @@ def marked(workspace: Workspace, session: str) -> Any:
 
 
 def test_it_marks_the_pool_once(workspace: Workspace, server: FakeOpenAI, seconded: str) -> None:
-    """Every document with its query, those that count most first; another asks the rest."""
+    """Every document with its query, those that count most first; another asks the rest.
+
+    Visitors have nothing sent, not even to this machine.
+    """
     found = service.opened(workspace, seconded)
     pool = found.pool
+    with refused("denied"):
+        second.ask(Workspace(workspace.store.folder, read_only=True), seconded)
     assert second.sending(found).texts == len(pool.keys) and server.requests == []
     assert work_off(workspace, second.ask(workspace, seconded))["state"] == "done"
     now = progress(workspace, seconded)
@@ -483,15 +486,6 @@ def test_nothing_leaves_unasked(workspace: Workspace) -> None:
     assert endpoints.allowed(workspace.store) == ["https://api.invalid/v1"]
     service.remove(workspace, session)
     assert endpoints.allowed(workspace.store) == []
-
-
-def test_visitors_have_nothing_sent(
-    workspace: Workspace, server: FakeOpenAI, seconded: str
-) -> None:
-    """Not even to this machine."""
-    with refused("denied"):
-        second.ask(Workspace(workspace.store.folder, read_only=True), seconded)
-    assert server.requests == []
 
 
 def test_its_marks_are_never_the_persons(

@@ -1,7 +1,5 @@
 """Encoders that run in a published page: tokens, cosines and neighbours as Python has them."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

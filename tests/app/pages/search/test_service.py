@@ -1,7 +1,5 @@
 """Search by meaning, example, words and pattern, among all or some, exact or by lists."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter, OrderedDict
@@ -16,7 +14,7 @@ from tests.fakes.command_line import objects, theodolite
 from tests.fakes.uploads import collection
 from tests.fakes.workers import do_units
 from theodolite.app.blocks import Filters, Link
-from theodolite.app.pages.search import filters, freezing, indexes, searchable
+from theodolite.app.pages.search import filters, indexes, searchable
 from theodolite.app.pages.search import job as search_job
 from theodolite.app.pages.search import service as retrieval
 from theodolite.app.pages.search.answer import SEARCH, SearchAnswer, SearchSpec, answer
@@ -141,16 +139,6 @@ def last(workspace: Workspace, *, start: bool = False, **other: Any) -> SearchAn
 
     *_, whole = answer(workspace, asked(**other), do)
     return whole
-
-
-def test_what_cannot_be_searched_is_an_error_of_the_page(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A label that no sentence has, in a link; a pattern that takes too long is stopped."""
-    monkeypatch.setattr("theodolite.engine.search.regex.SECONDS", 0.3)
-    for other in ({"only": ("label: no such",)}, {"by": "pattern", "queries": [r"(.*.*.*)*~"]}):
-        with pytest.raises(UserError):
-            last(workspace, **other)
 
 
 @pytest.fixture
@@ -282,24 +270,6 @@ def test_what_is_too_large_for_memory_waits_for_its_index(
 def topics(workspace: Workspace) -> list[str]:
     """Those of the starter topics."""
     return workspace.catalog.sentences(TOPICS)[0]
-
-
-def test_texts_hits_and_neighbours_come_with_the_page(workspace: Workspace) -> None:
-    """An encoder that needs Python has its neighbours, if its vectors are quick to make."""
-    encoders = ["random:16", "random:16 | dims:4,random,0", "minilm"]
-    value, folders = freezing.files(workspace, {"collection": TOPICS, "encoders": encoders})
-    sentences, data_hash = workspace.catalog.sentences(TOPICS)
-    texts = folders[f"theodolite/texts/{data_hash[:16]}"]()
-    parts = (json.loads(texts[f"texts-{n}"]) for n in range(value["texts"]["parts"]["many"]))
-    assert [text for part in parts for text in part] == sentences
-    plain, projected, minilm = value["columns"]
-    assert plain["first"][0] == [0, sentences[0], pytest.approx(1)]
-    assert len(plain["first"]) == freezing.K
-    assert "runs" not in projected and minilm == {"encoder": "minilm", "first": []}
-    files = folders[projected["neighbours"]["parts"]["at"].rpartition("/")[0]]()
-    assert sum(map(len, files.values())) == 8 * (freezing.K - 1) * len(sentences)
-    first = np.frombuffer(files["part-0"], "<u4")[: freezing.K - 1]
-    assert first.tolist() == [index for index, _, _ in projected["first"][1:]]
 
 
 def test_hits_have_their_labels_and_filters_can_be_removed(workspace: Workspace) -> None:

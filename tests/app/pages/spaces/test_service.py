@@ -1,7 +1,5 @@
 """Pairs of spaces: what decides them, what is measured, what is said of it."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -158,22 +156,6 @@ def test_clusters_are_columns_and_their_flow_adds_up(pair: spaces.Pair) -> None:
     assert ours == pytest.approx([v_measure_score(labels, a), v_measure_score(labels, b)])
     flows = [row[2] for row in flow.rows(clusters)]
     assert sum(flows) == len(a) and flows == sorted(flows, reverse=True)
-
-
-def test_a_flow_with_noise_says_so() -> None:
-    """Two groups and noise against noise alone; names are no markup."""
-    clusters = {
-        "names": [["a <b>", "c"], []],
-        "sizes": [[3, 2], []],
-        "noise": [1, 6],
-        "counts": [[3], [2], [1]],
-        "pairs": [],
-        "kept": 0,
-    }
-    assert flow.names(clusters) == (["a <b>", "c", "in no group"], ["in no group"])
-    (sankey,) = flow.figure(clusters, ("x", "y"))["data"]
-    assert "a &lt;b&gt;" in sankey["node"]["label"]
-    assert list(sankey["link"]["value"]) == [3, 2, 1]
 
 
 def test_a_run_does_its_units_and_may_do_them_twice(workspace: Workspace, tmp_path: Path) -> None:

@@ -1,7 +1,5 @@
 """Decoders: trained in a terminal, gone on with, stopped, listed, found for an encoder."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from dataclasses import replace

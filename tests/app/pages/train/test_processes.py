@@ -1,7 +1,5 @@
 """A training in several processes, started by `--processes` or by `torchrun` on each machine."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """What page and verb of a training share: defaults, presets, and what is said of a slip."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

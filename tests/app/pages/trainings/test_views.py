@@ -1,18 +1,14 @@
 """Pictures of training, and ablations beside the paper: directions, spreads, recognition."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
 from theodolite.app.pages.trainings.ablations_views import judged, recognised
 from theodolite.app.pages.trainings.figures import (
-    Curve,
-    curves,
     thinned,
 )
 from theodolite.engine.training.ablations import ABLATIONS
-from theodolite.engine.training.sweeps import seeded, without_seed
+from theodolite.engine.training.sweeps import seeded
 
 
 def test_a_long_curve_is_averaged_over_neighbours():
@@ -30,12 +26,6 @@ def test_a_curve_that_grows_keeps_the_points_it_had():
     before = thinned(range(1_500), values[:1_500])[1][:-1]
     after = thinned(range(1_999), values)[1]
     assert after[: len(before)] == before
-
-
-def test_names_of_runs_are_shown_as_they_are():
-    """A name with markup is no markup, neither in the hover nor as a trace."""
-    (line,) = curves([Curve("<b>x</b>", [1], [1.0])], "loss")["data"]
-    assert line["name"] == "&lt;b&gt;x&lt;/b&gt;" and "<b>" not in line["hovertemplate"]
 
 
 DROPOUT = ABLATIONS["dropout"]
@@ -86,15 +76,6 @@ def test_rows_that_the_paper_prints_alike_agree_within_the_spread(reference, sam
     one, two = (next(r.label for r in hard.rows if r.label.endswith(f"α = {a}")) for a in (1, 2))
     judgements = judged(hard, {one: reference, two: same})
     assert [found.verdict for found in judgements if found.row.label == two] == [verdict]
-
-
-def test_every_row_is_trained_with_every_seed():
-    """And a child's label says which row it is."""
-    made = seeded(ROWS, [42, 43])
-    assert len(made) == 2 * len(DROPOUT.rows)
-    assert made[1] == ("p = 0 · seed 43", {"dropout": 0.0, "seed": 43})
-    assert without_seed(made[1][0]) == "p = 0"
-    assert seeded(ROWS, [7])[0] == ("p = 0", {"dropout": 0.0, "seed": 7})
 
 
 @pytest.mark.parametrize("name", ABLATIONS)
