@@ -1,6 +1,8 @@
-"""The command line, as a person or a script meets it."""
+"""The command line, as a person, a script or a system meets it."""
 
 import json
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -13,9 +15,13 @@ from rich.console import Console
 from typer.main import get_command
 
 from tests.fakes.command_line import objects, theodolite
+from tests.fakes.small_training import small, write_sentences
+from tests.fakes.terminals import heed_interrupts
 from theodolite.app import terminal as output
 from theodolite.app.cli import app, summary
-from theodolite.app.formats import p_value
+from theodolite.app.jobs.unit import conclude
+from theodolite.app.pages.evaluate.job import EvaluateJob
+from theodolite.store import Store
 
 VERBS = sorted(get_command(app).commands)
 TWO = ["random:16", "random:64"]
@@ -50,18 +56,6 @@ def test_every_number_is_one_object_and_one_of_them_is_main(home: Path) -> None:
     for task in ("StarterSTS", "StarterTopics", "StarterSearch"):
         assert sum(row["main"] for row in rows if row["task"] == task) == 1
     assert {row["metric"] for row in rows} >= {"spearman", "pearson", "accuracy", "precision_at_10"}
-
-
-def test_compare_says_which_differences_are_real(home: Path) -> None:
-    """Each task, and their mean, has a difference against the first encoder, in both outputs."""
-    theodolite("evaluate", *TWO, "--tasks", "starter")
-    rows = objects(theodolite("compare", *TWO, "--json"))
-    against = [row for row in rows if row.get("against")]
-    assert (len(against), against[-1]["task"]) == (4, "mean of 3 tasks")
-    assert all(row["low"] <= row["delta"] <= row["high"] for row in against)
-    assert {"tie_group", "rank_low", "warning"} <= {name for row in rows for name in row}
-    expected = "\n".join(theodolite("compare", *TWO))
-    assert all(p_value(p) in expected for p in [row.get("p_holm", row["p"]) for row in against])
 
 
 def test_long_work_tells_a_pipe_how_far_it_is(
@@ -196,7 +190,7 @@ def test_without_a_tunnel_the_app_goes_on_here(home: Path, monkeypatch: pytest.M
 
 
 def test_an_upload_becomes_a_task(home: Path) -> None:
-    """A file of one's own is added, its columns named; it is listed, evaluated and removed."""
+    """A file of one's own is added, its columns named; it is listed and removed."""
     file = home / "mine.csv"
     lines = [f"the {w} sat,a {w} was sitting,{i % 6}" for i, w in enumerate("abcdefghij")]
     file.write_text("p,q,r\n" + "\n".join(lines))
@@ -208,8 +202,6 @@ def test_an_upload_becomes_a_task(home: Path) -> None:
     mine = listed["upload:mine"]
     assert (mine["kind"], mine["origin"], mine["problem"]) == ("pairs", "upload", None)
     assert isinstance(mine["tasks"], list) and mine["bytes"] == file.stat().st_size
-    rows = objects(theodolite("evaluate", "random:16", "--tasks", "upload:mine", "--json"))
-    assert any(row["main"] for row in rows)
     theodolite("data", "remove", "upload:mine")
 
 
@@ -247,3 +239,197 @@ def test_what_cannot_be_used_is_said_in_a_sentence(
 ) -> None:
     """Exit code 2, what was wrong and what to do, never a traceback."""
     assert said in theodolite(*arguments, code=2)[-1]
+
+
+def queued(tasks: str) -> str:
+    """The id of a run that waits."""
+    (run,) = objects(theodolite("jobs", "add", "random:16", "--tasks", tasks, "--json"))
+    return str(run["id"])
+
+
+def test_runs_and_results_can_be_let_go(home: Path) -> None:
+    """Each with its size; what is not there, or not over, is said. A run that waits is moved."""
+    theodolite("evaluate", "random:16", "random:24", "--tasks", "StarterSTS,StarterTopics")
+    listed = objects(theodolite("results", "list", "--json"))
+    assert len(listed) == 4
+    assert all(row["bytes"] > 0 for row in listed)
+    one = str(listed[0]["id"])
+    (output,) = objects(theodolite("results", "remove", one, "--json"))
+    assert output == {"removed": [listed[0]["id"]], "bytes": listed[0]["bytes"]}
+    for words, code in (([one], "unknown"), ([], "missing")):
+        (error,) = objects(theodolite("results", "remove", *words, "--json", code=2)[:1])
+        assert error["code"] == code
+    theodolite("results", "remove", "--encoder", "random:24", "--task", "StarterSTS")
+    rest = objects(theodolite("results", "list", "--encoder", "random:24", "--json"))
+    assert [row["task"] for row in rest] == ["StarterTopics"]
+    run = queued("StarterSTS")
+    (moved,) = objects(theodolite("jobs", "prioritise", run, "--priority", "-3", "--json"))
+    assert moved == {"id": run, "priority": -3}
+    assert run in theodolite("jobs", "remove", run, code=2)[-1], "it has not ended yet"
+    theodolite("jobs", "cancel", run)
+    first = objects(theodolite("jobs", "list", "--json"))[0]
+    assert first["state"] == "cancelled" and "bytes" in first
+    assert objects(theodolite("jobs", "remove", run, "--json"))[0]["removed"] == run
+    (left,) = objects(theodolite("jobs", "list", "--json"))
+    assert left["worker"] == "terminal", "the evaluation above is a run as well"
+    assert objects(theodolite("store", "check", "--json")) == []
+    aged = ["store", "clean", "--runs-older-than", "0", "--results-older-than", "0", "--json"]
+    cleaned = objects(theodolite(*aged))[0]
+    assert (cleaned["runs"], cleaned["results"]) == (1, 2)
+    assert theodolite("results", "list", "--json") == []
+
+
+@pytest.mark.parametrize(("failing", "state"), [(0, "done"), (7, "partly failed"), (9, "failed")])
+def test_a_run_with_failed_parts_is_no_success(home: Path, failing: int, state: str) -> None:
+    """In the list, in JSON and in the exit status of those who wait for it."""
+    tasks = "STS12,STS13,STS14,STS15,STS16,MR,CR,SUBJ,MPQA"
+    run = queued(tasks)
+    store = Store.open(home / "store")
+    store.runs.start(run, 1, "local-0", tasks.split(","))
+    for position in range(9):
+        failed = position < failing
+        store.runs.end_unit(run, position, 1.0, "No space is left." if failed else None)
+    conclude(store, run, 1, EvaluateJob(("random:16",), ("MR",)))
+    store.close()
+    lines = theodolite("jobs", "wait", run, "--json", code=0 if state == "done" else 1)
+    for row in (json.loads(lines[0]), objects(theodolite("jobs", "list", "--json"))[0]):
+        assert (row["state"], row["done"], row["failed"]) == (state, 9 - failing, failing)
+        assert row["error"] == ("No space is left." if failing else None)
+    assert state in " ".join(theodolite("jobs", "list"))
+
+
+def test_a_training_streams_its_events_and_ends_with_the_outcome(home: Path) -> None:
+    """One object an event; an evaluation can name what was trained."""
+    spec = small(write_sentences(home / "s.txt"), home / "out", steps=10)
+    lines = objects(theodolite(*spec.command()[1:], "--json"))
+    kinds = [row["kind"] for row in lines]
+    assert set(kinds[1:-1]) == {"stepped", "looked"}
+    assert (kinds[0], kinds[-1]) == ("started", "finished")
+    encoder = lines[-1]["encoder"]
+    assert encoder in [row["name"] for row in objects(theodolite("encoders", "list", "--json"))]
+    (row,) = objects(theodolite("runs", "--json"))
+    assert (row["score"], row["out"]) == (lines[-1]["best_score"], spec.out)
+
+
+def test_an_interrupted_training_says_how_to_go_on(home: Path) -> None:
+    """Ctrl-C ends it with 130; the checkpoint stays."""
+    spec = small(write_sentences(home / "s.txt"), home / "out", steps=100_000)
+    words = [sys.executable, "-m", "theodolite.app", *spec.command()[1:], "--json"]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(
+        words, stdout=pipe, stderr=pipe, text=True, preexec_fn=heed_interrupts
+    ) as training:
+        looks = (line for line in training.stdout or () if json.loads(line)["kind"] == "looked")
+        assert next(looks) and next(looks)  # the checkpoint of the first is written
+        training.send_signal(signal.SIGINT)
+        rest, output = training.communicate()
+    assert training.returncode == 130
+    last = json.loads(rest.splitlines()[-1])
+    assert last["kind"] == "interrupted"
+    assert 0 < last["checkpoint"] <= last["step"]
+    assert "Traceback" not in output
+    assert "theodolite train unsup" in output and "theodolite jobs retry" in output
+    assert [*(home / "out.training").glob("step-*")]
+
+
+def test_a_run_whose_terminal_was_killed_is_over_at_the_next_look(home: Path) -> None:
+    """Without a worker, which would notice it as well."""
+    store = Store(home / "store")
+    run = store.runs.create("evaluate", {}, "killed", queue=False)
+    store.runs.start(run, 1, "terminal", ["one"])
+    (row,) = objects(theodolite("jobs", "list", "--json"))
+    assert (row["id"], row["state"]) == (run, "failed")
+    assert "terminal" in row["error"]
+    other = store.runs.create("evaluate", {"a": 1}, "killed too", queue=False)
+    store.runs.start(other, 1, "terminal", ["one"])
+    theodolite("jobs", "remove", other)
+
+
+EARLY = """
+import os, signal, sys
+from theodolite.app import __main__ as start
+
+class Interrupt:
+    def find_spec(self, name, *_):
+        if name == "theodolite.app.serve":  # while the command line is being imported
+            os.kill(os.getpid(), signal.SIGINT)
+
+sys.meta_path.insert(0, Interrupt())
+sys.argv = ["theodolite", "data", "list"]
+start.main()
+"""
+
+
+def done(*arguments: str, **named: object) -> subprocess.CompletedProcess[str]:
+    """A process of Python, with what it printed."""
+    named = {"stdout": subprocess.PIPE} | named
+    return subprocess.run(
+        [sys.executable, *arguments], stderr=subprocess.PIPE, text=True, check=False, **named
+    )  # type: ignore[call-overload, no-any-return]
+
+
+def test_an_interrupt_of_the_imports_is_one_line(home: Path) -> None:
+    """With the exit status of Ctrl+C."""
+    early = done("-c", EARLY, preexec_fn=heed_interrupts)
+    assert (early.returncode, early.stdout, early.stderr) == (130, "", "Stopped.\n")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+@pytest.mark.parametrize("words", [["encode", "random:4", "a", "--json"], ["data", "list"]])
+def test_a_full_output_is_one_line(home: Path, words: list[str]) -> None:
+    """No traceback, whatever prints; and no success."""
+    with Path("/dev/full").open("w") as full:
+        failed = done("-m", "theodolite.app", *words, stdout=full)
+    assert failed.returncode == 1
+    assert failed.stderr == "error: The output cannot be written: No space left on device.\n"
+
+
+def test_a_closed_output_is_silent(home: Path) -> None:
+    """As behind `| head -1`."""
+    read, write = os.pipe()
+    os.close(read)
+    closed = done("-m", "theodolite.app", "encode", "random:4", "a", "--json", stdout=write)
+    os.close(write)
+    assert (closed.returncode, closed.stderr) == (1, "")
+
+
+def test_a_terminal_that_lacks_a_character_shows_another(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every command goes on under the locale C."""
+    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
+    (home / "menu.txt").write_text("crème brûlée\n", "utf-8")
+    theodolite("data", "add", str(home / "menu.txt"))
+    shown = done("-m", "theodolite.app", "data", "show", "upload:menu")
+    assert (shown.returncode, "Traceback" in shown.stderr) == (0, False)
+    assert "cr?me br?l?e" in shown.stdout
+
+
+PINNED = """
+import ctypes, psutil
+from theodolite.app import memory
+libc = ctypes.CDLL(None)
+libc.malloc.restype, libc.free.argtypes = ctypes.c_void_p, [ctypes.c_void_p]
+libc.memset.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_size_t]
+def held():
+    return psutil.Process().memory_info().rss / 2**20
+blocks = [libc.malloc(2**16) for _ in range(3200)]
+for block in blocks:
+    libc.memset(block, 1, 2**16)
+libc.malloc(2**16)  # above all of them, so that glibc alone returns none
+full = held()
+for block in blocks:
+    libc.free(block)
+freed = held()
+memory.release()
+print(full - freed, full - held())
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="glibc only")
+def test_freed_memory_goes_back_to_the_system():
+    """200 MiB below one block in use: kept when they are freed, returned by a release."""
+    run = subprocess.run([sys.executable, "-c", PINNED], capture_output=True, text=True, check=True)
+    alone, released = map(float, run.stdout.split())
+    assert alone < 20
+    assert released > 150

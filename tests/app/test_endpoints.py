@@ -1,6 +1,5 @@
 """Endpoints in the app: nobody is sent a text unless a person has said so, and visitors never."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -17,18 +16,9 @@ from theodolite.app.pages.evaluate.service import evaluate
 from theodolite.app.pages.evaluate.views import estimates as table
 from theodolite.app.workspace import Workspace
 from theodolite.engine.encoders.endpoint import Sending
-from theodolite.engine.endpoints import KEY
 from theodolite.engine.errors import UserError
 
 AWAY = "api:https://api.invalid/v1#m"
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeOpenAI]:
-    """A server, and no key."""
-    monkeypatch.delenv(KEY, raising=False)
-    with FakeOpenAI() as fake:
-        yield fake
 
 
 def test_what_is_allowed_holds_until_the_encoder_is_removed(workspace: Workspace) -> None:

@@ -27,23 +27,14 @@ from theodolite.app.pages.geometry import service as geometry
 from theodolite.app.pages.judge import example as judged
 from theodolite.app.pages.map import service as maps
 from theodolite.app.pages.map.job import MapJob
-from theodolite.app.pages.overview import views as overview
 from theodolite.app.pages.search import example as search
 from theodolite.app.pages.search import service as searching
 from theodolite.app.pages.search.answer import SearchSpec
 from theodolite.app.pages.spaces.service import SpacesJob
 from theodolite.app.pages.trainings import service as trainings
-from theodolite.app.workspace import STARTER_ENCODERS, Workspace
+from theodolite.app.workspace import STARTER_ENCODERS
 
 WAY = (decode.WALKED, decode.ENDS, STEPS, "linear", decode.COLLECTION)
-
-
-@pytest.fixture(scope="module")
-def fresh(tmp_path_factory):
-    """A store in which nothing was done."""
-    made = Workspace(tmp_path_factory.mktemp("fresh") / "store")
-    yield made
-    made.close()
 
 
 def test_together_they_are_small():
@@ -52,55 +43,57 @@ def test_together_they_are_small():
     assert 0 < sum(file.stat().st_size for file in files) < 5_000_000
 
 
-def test_the_map_of_the_starter_set_is_there_before_anything_was_done(fresh):
+def test_the_map_of_the_starter_set_is_there_before_anything_was_done(starter):
     """A UMAP with names, trust and neighbours; not for another encoder, method or seed."""
-    found = MapJob.of("minilm", "starter-topics").stored(fresh)
+    found = MapJob.of("minilm", "starter-topics").stored(starter)
     assert (found.info["method"], found.info["trust"]["k"]) == ("umap", 15)
     assert len(found.regions) > 5
     assert found.points.shape == (len(found.sentences), 2)
-    assert fresh.store.projections.list() == []
+    assert starter.store.projections.list() == []
     for other in ({"method": "tsne"}, {"seed": 1}, {"neighbours": 16}):
-        assert MapJob.of("minilm", "starter-topics", **other).stored(fresh) is None
+        assert MapJob.of("minilm", "starter-topics", **other).stored(starter) is None
     for other in ("minilm|normalise", "wordllama"):
-        assert MapJob.of(other, "starter-topics").stored(fresh) is None
+        assert MapJob.of(other, "starter-topics").stored(starter) is None
     # Encoded here, a sentence has the shipped ones as its nearest.
-    opened = maps.point(fresh, found, 7, 10)
+    opened = maps.point(starter, found, 7, 10)
     texts = [found.sentences[7], *(hit["text"] for hit in opened["neighbours"])]
-    rows = fresh.load("minilm").encode(texts).astype(np.float64)
+    rows = starter.load("minilm").encode(texts).astype(np.float64)
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     assert np.allclose(rows[1:] @ rows[0], [h["cosine"] for h in opened["neighbours"]], atol=1e-4)
 
 
-def test_two_spaces_and_the_geometries_are_there_too(fresh):
+def test_two_spaces_and_the_geometries_are_there_too(starter):
     """With all that their pages show; for another number of neighbours there is nothing."""
-    pair = SpacesJob.of("minilm", "wordllama", "starter-topics").stored(fresh)
+    pair = SpacesJob.of("minilm", "wordllama", "starter-topics").stored(starter)
     assert pair.report["encoders"] == ["minilm", "wordllama"]
     assert len(pair.report["changed"]) == 50
-    assert SpacesJob.of("minilm", "wordllama", "starter-topics", k=11).stored(fresh) is None
+    assert SpacesJob.of("minilm", "wordllama", "starter-topics", k=11).stored(starter) is None
     for encoder in STARTER_ENCODERS:
-        found = geometry.found(fresh, encoder, "starter-pairs")
+        found = geometry.found(starter, encoder, "starter-pairs")
         assert found is not None and len(found.cosine) == found.info["n_pairs"]
-    assert set(densities.distributions(fresh, STARTER_ENCODERS, "StarterSTS")) == set(
+    assert set(densities.distributions(starter, STARTER_ENCODERS, "StarterSTS")) == set(
         STARTER_ENCODERS
     )
 
 
-def test_a_geometry_that_ships_is_the_one_measured_here(fresh):
+def test_a_geometry_that_ships_is_the_one_measured_here(starter):
     """To the last digits that a float32 has."""
-    shipped_one = geometry.found(fresh, "wordllama", "starter-pairs")
-    taken = geometry.take(fresh.catalog.load("starter-pairs"))
-    info, arrays = geometry._measured(taken, fresh.load("wordllama").encode(taken.sentences), None)
+    shipped_one = geometry.found(starter, "wordllama", "starter-pairs")
+    taken = geometry.take(starter.catalog.load("starter-pairs"))
+    info, arrays = geometry._measured(
+        taken, starter.load("wordllama").encode(taken.sentences), None
+    )
     assert np.allclose(arrays["cosine"], shipped_one.cosine, atol=1e-5)
     for name in ("uniformity", "alignment_over", "isoscore", "hub_skew"):
         assert info[name] == pytest.approx(shipped_one.info[name], rel=1e-3)
 
 
-def test_the_query_of_search_is_answered_by_each_encoder_that_ships(fresh):
+def test_the_query_of_search_is_answered_by_each_encoder_that_ships(starter):
     """As the search itself answers it; nothing for another question, encoder or collection."""
     usual = SearchSpec((search.QUERY,), encoders=STARTER_ENCODERS)
-    found = search.known(fresh, usual)
+    found = search.known(starter, usual)
     assert list(found) == list(STARTER_ENCODERS)
-    hits = searching.nearest(fresh, "random:256", usual.data, [search.QUERY], usual.k)
+    hits = searching.nearest(starter, "random:256", usual.data, [search.QUERY], usual.k)
     assert [hit.sentence for hit in found["random:256"][0]] == [hit.sentence for hit in hits[0]]
     for other in (
         replace(usual, k=3),
@@ -108,94 +101,84 @@ def test_the_query_of_search_is_answered_by_each_encoder_that_ships(fresh):
         replace(usual, data="starter-pairs"),
         replace(usual, encoders=("random:64",)),
     ):
-        assert search.known(fresh, other) == {}
+        assert search.known(starter, other) == {}
 
 
-def test_what_ships_of_the_decoders_is_of_these_decoders(fresh):
+def test_what_ships_of_the_decoders_is_of_these_decoders(starter):
     """If this fails, run `python -m theodolite.app.examples.make decode interpolate arithmetic`."""
     names = STARTER_ENCODERS
-    known = decode.decoded(fresh, names, decode.SENTENCE, DEFAULTS)
+    known = decode.decoded(starter, names, decode.SENTENCE, DEFAULTS)
     assert set(known) == set(names)
-    (said,) = decoding.decode(fresh, ["random:256"], decode.SENTENCE)
+    (said,) = decoding.decode(starter, ["random:256"], decode.SENTENCE)
     shown = known["random:256"]
     assert (shown.sentence, shown.words, shown.given) == (said.sentence, said.words, said.given)
-    assert decode.decoded(fresh, names, "A cat.", DEFAULTS) == {}
-    assert decode.decoded(fresh, names, decode.SENTENCE, DecodeOptions(method="greedy")) == {}
-    assert decode.interpolated(fresh, "wordllama", *WAY[1:], DEFAULTS) == []
-    found = decode.calculated(fresh, names, "a - b + c", decode.ANALOGY.lines, DEFAULTS)
+    assert decode.decoded(starter, names, "A cat.", DEFAULTS) == {}
+    assert decode.decoded(starter, names, decode.SENTENCE, DecodeOptions(method="greedy")) == {}
+    assert decode.interpolated(starter, "wordllama", *WAY[1:], DEFAULTS) == []
+    found = decode.calculated(starter, names, "a - b + c", decode.ANALOGY.lines, DEFAULTS)
     assert set(found) == set(names)
     assert found["minilm"].sentence == decode.ANALOGY.answer
-    assert len(decode.interpolated(fresh, *WAY, DEFAULTS)) == STEPS
+    assert len(decode.interpolated(starter, *WAY, DEFAULTS)) == STEPS
 
 
-def test_a_decoder_of_ones_own_takes_the_place_of_an_example(fresh, tmp_path):
+def test_a_decoder_of_ones_own_takes_the_place_of_an_example(starter, tmp_path):
     """The newest decoder of an encoder is the one that is asked."""
     folder = tmp_path / "mine"
-    shutil.copytree(decoders.decoder_of(fresh, "random:256").folder, folder)
+    shutil.copytree(decoders.decoder_of(starter, "random:256").folder, folder)
     facts = json.loads((folder / decoders.FACTS).read_text("utf-8"))
     (folder / decoders.FACTS).write_text(json.dumps(facts | {"loss": 1.0}), encoding="utf-8")
-    name = decoders.register(fresh, folder).name
-    assert decode.decoded(fresh, ["random:256"], decode.SENTENCE, DEFAULTS) == {}
-    fresh.store.decoders.remove(name)
-    assert decode.decoded(fresh, ["random:256"], decode.SENTENCE, DEFAULTS) != {}
+    name = decoders.register(starter, folder).name
+    assert decode.decoded(starter, ["random:256"], decode.SENTENCE, DEFAULTS) == {}
+    starter.store.decoders.remove(name)
+    assert decode.decoded(starter, ["random:256"], decode.SENTENCE, DEFAULTS) != {}
 
 
-def test_the_session_the_sheet_and_the_leaks_are_of_these_encoders(fresh):
+def test_the_session_the_sheet_and_the_leaks_are_of_these_encoders(starter):
     """Of what the pages begin with, and of no named machine; leaks without texts."""
     kept = shipped.read("judge")
-    assert kept is not None and kept.is_of(fresh, *judged.ENCODERS)
+    assert kept is not None and kept.is_of(starter, *judged.ENCODERS)
     (pair,) = kept.answer["pairs"]
     assert pair["verdict"] == "minilm" and len(pair["path"]) == kept.answer["marks"] + 1
-    sheet = choose.read(fresh)
+    sheet = choose.read(starter)
     assert sheet is not None and sheet["data"] == choose.DATA
     assert [row["encoder"] for row in sheet["encoders"]] == list(STARTER_ENCODERS[::-1])
     assert sheet["best"]["encoder"] == "minilm" and sheet["cheapest"]["dtype"] == "int8"
     assert sheet["machine"] == "the machine it was made on"
-    first, *_ = leaks.example(fresh, leaks.EXAMPLE)
+    first, *_ = leaks.example(starter, leaks.EXAMPLE)
     assert first.share > 0.2 and first.trained_on == leaks.EXAMPLE_SET and first.examples == ()
-    assert leaks.example(fresh, "wordllama") == []
+    assert leaks.example(starter, "wordllama") == []
 
 
-def test_the_training_learned(fresh):
+def test_the_training_learned(starter):
     """A real run that ended, with its curves; in no list."""
     run, learned = trainings.example()
     assert (run.state, run.encoder, run.step) == ("done", None, run.steps)
     assert run.score == max(one["score"] for one in learned.evals) > learned.evals[0]["score"] + 10
     assert learned.steps[-1]["loss"] < learned.steps[0]["loss"]
-    assert trainings.table(fresh) == []
+    assert trainings.table(starter) == []
 
 
 @pytest.mark.long
-def test_the_curation_is_what_the_page_asks_first(fresh):
+def test_the_curation_is_what_the_page_asks_first(starter):
     """The same sentences as worked out anew; nothing of it lies in the store."""
     first = next(control for control in CURATED if control.name == "check").default
     wanted = curation.spec(first, "starter-topics", encoder="minilm")
-    shown = curation.found(fresh, wanted)
-    assert curation.found(fresh, replace(wanted, many=50)) is None
-    info, arrays = curation.checks.WORK[wanted.check](fresh, wanted, None)
+    shown = curation.found(starter, wanted)
+    assert curation.found(starter, replace(wanted, many=50)) is None
+    info, arrays = curation.checks.WORK[wanted.check](starter, wanted, None)
     assert shown.info["n"] == info["n"]
     np.testing.assert_array_equal(shown.ids, arrays["ids"])
     np.testing.assert_allclose(shown.columns["cosine"], arrays["cosine"], atol=1e-5)
 
 
-def test_the_diagnosis_is_of_the_decoder_that_ships(fresh):
+def test_the_diagnosis_is_of_the_decoder_that_ships(starter):
     """If this fails, run `python -m theodolite.app.examples.make diagnose`."""
-    found = diagnosed.read(fresh)
+    found = diagnosed.read(starter)
     assert (found.encoder, found.decoder["architecture"]) == (diagnosed.ENCODER, "prefix")
     assert max(row.n for row in found.rows) == diagnosed.SENTENCES
     assert set(one.sentence for one in found.samples) <= set(
-        fresh.catalog.sentences(diagnosed.TEXT)[0]
+        starter.catalog.sentences(diagnosed.TEXT)[0]
     )
-
-
-@pytest.fixture
-def welcomed(tmp_path, monkeypatch):
-    """A new store, whose first runs wait."""
-    monkeypatch.delenv("THEODOLITE_DATA", raising=False)
-    made = Workspace(tmp_path / "store")
-    assert welcome(made)
-    yield made
-    made.close()
 
 
 def compared(workspace, *encoders):
@@ -207,47 +190,37 @@ def compared(workspace, *encoders):
     return dict(ChainMap(*list(compare_views.below(workspace, wanted))[::-1]))
 
 
-def test_results_ship_and_give_way_to_those_measured_here(welcomed):
+def test_results_ship_and_give_way_to_those_measured_here(workspace):
     """In Compare until each of its encoders is measured, and never in the store or its verbs."""
-    shown = compared(welcomed, "random:256", "wordllama")
+    assert welcome(workspace)
+    shown = compared(workspace, "random:256", "wordllama")
     assert "shipped example" in shown["headline"] and "StarterSearch" in shown["comparison"]
     assert shown["forest"] is not None and shown["ranks"] and shown["stability"]
-    assert welcomed.store.results.table() == []
-    evaluated(welcomed, "random:256", "StarterSTS")
-    assert "shipped example" in compared(welcomed, "random:256", "wordllama")["headline"]
-    evaluated(welcomed, "wordllama", "StarterSTS")
-    mine = compared(welcomed, "random:256", "wordllama")
+    assert workspace.store.results.table() == []
+    evaluated(workspace, "random:256", "StarterSTS")
+    assert "shipped example" in compared(workspace, "random:256", "wordllama")["headline"]
+    evaluated(workspace, "wordllama", "StarterSTS")
+    mine = compared(workspace, "random:256", "wordllama")
     assert "shipped" not in mine["headline"] and "StarterSearch" not in mine["comparison"]
-    assert "being computed" in compared(welcomed, "random:64", "random:32")["busy"]
+    assert "being computed" in compared(workspace, "random:64", "random:32")["busy"]
 
 
-def test_a_result_that_ships_is_the_one_measured_here(fresh):
+def test_a_result_that_ships_is_the_one_measured_here(starter):
     """If this fails, run `python -m theodolite.app.examples.make results`."""
-    kept = results.scores(fresh, [*STARTER_ENCODERS, "random:64"])
+    kept = results.scores(starter, [*STARTER_ENCODERS, "random:64"])
     assert len(kept) == 9 and {name for name, _ in kept} == set(STARTER_ENCODERS)
-    assert len(results.standing_in(fresh).store.results.table()) == 9
-    row = evaluated(fresh, "random:256", "StarterSTS")
+    assert len(results.standing_in(starter).store.results.table()) == 9
+    row = evaluated(starter, "random:256", "StarterSTS")
     assert kept["random:256", "StarterSTS"] == pytest.approx(row["score"], abs=1e-4)
-    fresh.store.results.remove([row["id"]])
+    starter.store.results.remove([row["id"]])
 
 
-def test_the_first_table_has_scores_that_wait_for_ours(welcomed):
-    """They are marked as waiting, open nothing, and the finding says what they are."""
-    columns, rows = overview.table(welcomed)
-    cells = [cell for row in rows for cell in row.cells.values()]
-    assert len(cells) == 12 and {cell.state for cell in cells} == {"waiting"}
-    assert all(cell.score is not None and cell.result is None for cell in cells)
-    html = overview.headline(columns, rows)
-    assert "minilm has the highest score on all 3 tasks" in html
-    assert "shipped example" in html and "0 of 9 scores computed" in html
-
-
-def test_how_alike_the_topics_are_is_known_at_once(fresh):
+def test_how_alike_the_topics_are_is_known_at_once(starter):
     """If this fails, run `python -m theodolite.app.examples.make similarity`."""
     for name in STARTER_ENCODERS:
         job = similarity.SimilarityJob.of(name, similarity.EXAMPLE)
-        found = similarity.found(fresh, job)
+        found = similarity.found(starter, job)
         assert found.shipped and not found.missing and len(found.rows) == 20
-        assert not similarity.queue_similarity(fresh, job)
-        assert similarity.found(fresh, replace(job, sentences=20)).rows == ()
-    assert fresh.store.derived.list(similarity.KIND) == []
+        assert not similarity.queue_similarity(starter, job)
+        assert similarity.found(starter, replace(job, sentences=20)).rows == ()
+    assert starter.store.derived.list(similarity.KIND) == []

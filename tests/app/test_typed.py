@@ -11,8 +11,6 @@ from theodolite.app.pages.map import service as maps
 from theodolite.app.pages.search import service as retrieval
 from theodolite.app.typed import Typed
 from theodolite.app.workspace import Workspace
-from theodolite.engine.encoders import MemoryCache
-from theodolite.engine.encoders.base import sentence_key
 
 ENCODER = "random:64"
 COLLECTION = "starter-topics"
@@ -67,19 +65,6 @@ def test_vectors_are_those_of_the_encoder(workspace: Workspace) -> None:
     assert np.array_equal(typed.encode(texts), workspace.load(ENCODER).encode(texts))
     assert typed.encode([]).shape == (0, 64)
     assert (typed.name, typed.dim, typed.fingerprint) == (ENCODER, 64, encoder.fingerprint)
-
-
-def test_memory_holds_what_was_asked_for_last() -> None:
-    """No more than it has room for; what is asked for stays."""
-    cache = MemoryCache(3 * 4 * 8)
-    keys = [sentence_key(str(n)) for n in range(4)]
-    rows = np.arange(32, dtype=np.float32).reshape(4, 8)
-    cache.put("f", keys[:3], rows[:3])
-    cache.get("f", keys[:1], 8)
-    cache.put("f", keys[3:], rows[3:])
-    found, held = cache.get("f", keys, 8)
-    assert found.tolist() == [True, False, True, True]
-    assert np.array_equal(held, rows[[0, 2, 3]])
 
 
 @pytest.mark.parametrize("spec", [ENCODER, "random:32 + random:64"])

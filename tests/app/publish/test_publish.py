@@ -11,21 +11,16 @@ import pytest
 from tests.fakes.command_line import objects, theodolite
 from tests.fakes.results import invent, invent_all
 from theodolite.app.jobs.submit import perform
-from theodolite.app.pages.compare import ranking_view
-from theodolite.app.pages.compare import service as comparison
 from theodolite.app.pages.data import service as data
 from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.pages.evaluate.results import evaluated
 from theodolite.app.pages.map.job import MapJob
 from theodolite.app.pages.search import service as search
 from theodolite.app.publish import choice, folder, mask, site
-from theodolite.app.publish.opened import OpenedPage
-from theodolite.app.publish.page import POLICY, answers_of
-from theodolite.app.web import frame
+from theodolite.app.publish.page import POLICY
 from theodolite.app.workspace import Workspace
 from theodolite.engine.datasets.tables import Mapping
 from theodolite.engine.encoders import parse
-from theodolite.engine.errors import UserError
 
 PRIVATE = "/home/zebulon/clandestine models/heirloom"
 OWN = f"dir:{PRIVATE}"
@@ -208,28 +203,6 @@ def test_texts_are_listed_with_their_licence_or_left_out(home: Path) -> None:
     assert not [row for row in rows if row.get("kind") == "texts"]
     everything = unescape("".join(written(home / "site").values()))
     assert not [text for text in sentences if text in everything]
-
-
-def test_answers_are_those_of_the_live_page(workspace: Workspace) -> None:
-    """Of every choice that is kept, what its page says of it."""
-    names = ["random:256", "random:64", "wordllama"]
-    invent_all(workspace, {name: ACCURACIES[name] for name in names}, ("MR", "CR", "SUBJ"))
-    page = site.freezable()["compare"]
-    query = [("encoder", name) for name in names]
-    opened = OpenedPage(frame.Entry("Compare", "compare", {"": page}), page, workspace, query)
-    text = answers_of(opened, page.FROZEN)["controls"]["drawn"]
-    part = str(opened.by_id("ranks")._id)
-    report = comparison.compare(workspace, names)
-    for drawn in ("within", "over"):
-        assert text[drawn][part] == ranking_view.ranks(report, drawn)[0]
-    assert text["within"][part] != text["over"][part]
-
-
-def test_visitors_publish_nothing(workspace: Workspace) -> None:
-    """Not by the service either."""
-    workspace.read_only = True
-    with pytest.raises(UserError, match="Visitors"):
-        choice.choose(workspace)
 
 
 SENTENCES = 50_000

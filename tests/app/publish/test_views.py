@@ -107,23 +107,16 @@ def test_a_view_that_names_what_is_not_there_is_refused(kept: Workspace) -> None
         site.of_views(kept, [choice.read_address("judge?session=unknown")])
 
 
-def test_what_a_view_names_is_not_named_again(kept: Workspace, tmp_path: Path) -> None:
-    """Neither by options nor for an app that has all pages."""
-    store = ["--store", str(kept.store.folder), "--yes"]
-    for more in (["--encoder", "random:8"], ["--target", "docker"]):
-        theodolite("publish", str(tmp_path / "x"), "--view", "compare", *more, *store, code=2)
-    assert not (tmp_path / "x").exists()
-
-
 def test_the_verb_writes_what_is_seen(kept: Workspace, tmp_path: Path) -> None:
-    """And lists what was asked."""
-    site_folder, store = tmp_path / "x", str(kept.store.folder)
-    view = "compare?encoder=random:8&encoder=random:4"
-    rows = objects(
-        theodolite("publish", str(site_folder), "--view", view, "--store", store, "--yes", "--json")
-    )
+    """And lists what was asked; a view names no encoders besides, and is no app."""
+    view = ("--view", "compare?encoder=random:8&encoder=random:4")
+    command = ("publish", str(tmp_path / "x"), *view, "--store", str(kept.store.folder), "--yes")
+    for more in (("--encoder", "random:8"), ("--target", "docker")):
+        theodolite(*command, *more, code=2)
+    assert not (tmp_path / "x").exists()
+    rows = objects(theodolite(*command, "--json"))
     assert [row["name"] for row in rows if row.get("kind") == "view"] == ["random:8 · random:4"]
-    assert (site_folder / "compare" / "index.html").is_file()
+    assert (tmp_path / "x" / "compare" / "index.html").is_file()
 
 
 @pytest.fixture
