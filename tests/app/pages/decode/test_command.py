@@ -102,6 +102,7 @@ def test_decoders_are_listed_and_removed(workspace: Workspace, decoder_folder: P
     name = row["name"]
     assert row["encoder"] == ENCODER
     assert theodolite("decoders", "card", name)[0].startswith("# A decoder for")
+    assert "nobody" in theodolite("decoders", "card", "nobody", code=2)[-1]
     (printed,) = objects(theodolite("decoders", "remove", name, "--json"))
     assert (printed["removed"], printed["deleted"]) == (name, False) and decoder_folder.exists()
     assert name in theodolite("decoders", "remove", name, code=2)[-1]

@@ -238,12 +238,3 @@ def test_one_that_came_with_the_app_stays(
     with pytest.raises(UserError, match="ships with"):
         decoders.remove(workspace, "random:32")
     assert [row.shipped for row in decoders.listed(workspace)] == [True]
-
-
-def test_a_card_says_what_a_decoder_is(workspace: Workspace, out: Path) -> None:
-    """As it lies beside the weights; without one, or a decoder, that is said."""
-    assert decoders.card_of(workspace, "out").startswith("# A decoder for `random:32`")
-    (out / "README.md").unlink()
-    for name in ("out", "nobody"):
-        with pytest.raises(UserError, match=name):
-            decoders.card_of(workspace, name)
