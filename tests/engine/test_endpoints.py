@@ -13,14 +13,6 @@ from theodolite.engine.endpoints import KEY, LONGEST_WAIT, TRIES, Address, Endpo
 BODY = {"input": ["a boat"]}
 
 
-@pytest.fixture
-def server(monkeypatch):
-    """A server, and no key."""
-    monkeypatch.delenv(KEY, raising=False)
-    with FakeOpenAI() as fake:
-        yield fake
-
-
 def asking(server, waits=None, **options):
     """An endpoint that waits for nothing, and notes how long it would have."""
     sleep = (lambda seconds: None) if waits is None else waits.append

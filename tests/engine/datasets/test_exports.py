@@ -191,20 +191,31 @@ def test_labels_come_out_as_they_went_in(made: Callable[[], Written], tmp_path: 
     assert list(encoded) == TEXTS
 
 
-def test_quotes_in_tsv_stay_where_no_program_put_them() -> None:
-    """As in GLUE, whose sentences begin and end with quotes of their own."""
-    rows = ['" he said\tno "quotes"', '"all of it"\tand none', 'five" nails\tx ""']
-    raw = "\n".join(["text\tlabel", *rows]).encode()
-    data = read(raw, "x.tsv", preview(raw, "x.tsv").mapping)
-    assert [f"{a}\t{b}" for a, b in zip(data.sentences, data.labels, strict=True)] == rows
+BY_EXCEL = b'text\tlabel\r\n"yes, that"\tx\r\nno more\ty\r\n"so, so"\tx\r\nall\ty\r\n'
 
 
-@pytest.mark.parametrize("name", ["x.tsv", "x.txt"])
-def test_quotes_of_excel_around_commas_are_removed(name: str) -> None:
-    """Its text with tabs puts cells with a comma in quotes, and no others."""
-    raw = b'text\tlabel\r\n"yes, that"\tx\r\nno more\ty\r\n"so, so"\tx\r\nall\ty\r\n'
+@pytest.mark.parametrize(
+    ("name", "raw", "sentences", "labels"),
+    [
+        # As in GLUE, whose sentences begin and end with quotes of their own.
+        (
+            "x.tsv",
+            b'text\tlabel\n" he said\tno "quotes"\n"all of it"\tand none\nfive" nails\tx ""',
+            ['" he said', '"all of it"', 'five" nails'],
+            ['no "quotes"', "and none", 'x ""'],
+        ),
+        # Excel's text with tabs puts cells with a comma in quotes, and no others.
+        *(
+            (name, BY_EXCEL, ["yes, that", "no more", "so, so", "all"], ["x", "y"] * 2)
+            for name in ("x.tsv", "x.txt")
+        ),
+    ],
+)
+def test_quotes_are_removed_where_a_program_put_them(
+    name: str, raw: bytes, sentences: list[str], labels: list[str]
+) -> None:
     data = read(raw, name, preview(raw, name).mapping)
-    assert data.sentences == ["yes, that", "no more", "so, so", "all"]
+    assert (data.sentences, data.labels) == (sentences, labels)
 
 
 @pytest.mark.parametrize("ending", [".tsv", ".csv", ".txt"])
@@ -269,6 +280,7 @@ def test_what_is_no_table_is_named(filename: str, raw: bytes, code: Code, named:
 @pytest.mark.parametrize("name", ["x.txt", "x.csv", "x.tsv", "x.jsonl"])
 def test_a_pointer_is_no_corpus_and_no_training_data(name: str, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(LFS)
+    assert preview(b"The version is https://git-lfs.github.com/spec/v1.\n", "x.txt").n_rows == 1
     for read_rows in (lambda file: list(texts_of(file)), lambda file: RowFile(file, tmp_path)):
         with refused("wrong-kind", name, "Git LFS"):
             read_rows(tmp_path / name)

@@ -23,30 +23,43 @@ BY_PANDAS: dict[str, Callable[[pd.DataFrame], bytes]] = {
 }
 
 
-def test_each_kind_is_read() -> None:
-    """Labels, sentences and triplets come out in the order of the file; a split makes parts."""
-    labels = read(
-        b"text,label,split\nGood.,1,train\nBad.,0,test\n",
-        "x.csv",
-        Mapping("labels", {"text": "text", "label": "label", "split": "split"}),
-    )
-    sentences = read(b"One.\n\nTwo.\r\n", "x.txt", Mapping("sentences", {"text": "text"}))
-    triplets = read(
-        b'{"a": "x", "p": "y", "n": "z"}\n',
-        "x.jsonl",
-        Mapping("triplets", {"anchor": "a", "positive": "p", "negative": "n"}),
-    )
-    pairs = read(
-        b"a\tb\ts\tpart\nx\ty\t1\tdev\nx\tz\t2\ttest\nx\tw\t3\tdev\n",
-        "x.tsv",
-        Mapping("pairs", {"left": "a", "right": "b", "score": "s", "split": "part"}),
-    )
+@pytest.mark.parametrize(
+    ("filename", "raw", "mapping", "expected"),
+    [
+        (
+            "x.csv",
+            b"text,label,split\nGood.,1,train\nBad.,0,test\n",
+            Mapping("labels", {"text": "text", "label": "label", "split": "split"}),
+            {"sentences": ["Good.", "Bad."], "labels": ["1", "0"], "splits": ["train", "test"]},
+        ),
+        (
+            "x.txt",
+            b"One.\n\nTwo.\r\n",
+            Mapping("sentences", {"text": "text"}),
+            {"sentences": ["One.", "Two."]},
+        ),
+        (
+            "x.jsonl",
+            b'{"a": "x", "p": "y", "n": "z"}\n',
+            Mapping("triplets", {"anchor": "a", "positive": "p", "negative": "n"}),
+            {"sentences": ["x", "y", "z"]},
+        ),
+    ],
+)
+def test_each_kind_is_read(
+    filename: str, raw: bytes, mapping: Mapping, expected: dict[str, list[str]]
+) -> None:
+    """In the order of the file."""
+    data = read(raw, filename, mapping)
+    assert {name: getattr(data, name) for name in expected} == expected
 
-    assert (labels.sentences, labels.labels) == (["Good.", "Bad."], ["1", "0"])
-    assert labels.splits == ["train", "test"]
-    assert sentences.sentences == ["One.", "Two."]
-    assert triplets.sentences == ["x", "y", "z"]
-    assert {name: part.gold.tolist() for name, part in pairs.parts.items()} == {
+
+def test_a_split_makes_parts_of_pairs() -> None:
+    mapping = Mapping("pairs", {"left": "a", "right": "b", "score": "s", "split": "part"})
+    parts = read(
+        b"a\tb\ts\tpart\nx\ty\t1\tdev\nx\tz\t2\ttest\nx\tw\t3\tdev\n", "x.tsv", mapping
+    ).parts
+    assert {k: part.gold.tolist() for k, part in parts.items()} == {
         "dev": [1.0, 3.0],
         "test": [2.0],
     }

@@ -11,25 +11,17 @@ import numpy as np
 import pytest
 
 from tests.errors import refused
-from tests.fakes.openai import DIM, FakeOpenAI, held, saying, status, vector
+from tests.fakes.openai import DIM, held, saying, status, vector
 from theodolite.engine.encoders import MemoryCache, describe, load
 from theodolite.engine.encoders.base import sentence_key
 from theodolite.engine.encoders.cached import CachedEncoder
 from theodolite.engine.encoders.endpoint import BATCH, CHARACTERS, EndpointSource, Sending
 from theodolite.engine.encoders.facts import warnings_of
-from theodolite.engine.endpoints import KEY, TRIES, Address, Endpoint
+from theodolite.engine.endpoints import TRIES, Address, Endpoint
 from theodolite.store import Store
 
 AWAY = "api:https://api.invalid/v1#m"
 TEXTS = [f"{'a' * (i % 7)} boat {i}" for i in range(3 * BATCH + 5)]
-
-
-@pytest.fixture
-def server(monkeypatch):
-    """A server, and no key."""
-    monkeypatch.delenv(KEY, raising=False)
-    with FakeOpenAI() as fake:
-        yield fake
 
 
 def source(server, **options):

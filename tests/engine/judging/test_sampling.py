@@ -1,7 +1,7 @@
 """The choice of what is judged next, and what follows from the marks."""
 
-import itertools
 import json
+from itertools import permutations, product
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +23,7 @@ CELLS = np.array([0, 1, 0, 1, 2])
 
 def _every_session(units: Units, truth: np.ndarray, marks: SecondMarks | None = None):  # type: ignore[no-untyped-def]
     """All orders in which units can be drawn, each with its probability and its draws."""
-    for order in itertools.permutations(range(len(truth))):
+    for order in permutations(range(len(truth))):
         chance, draws, left = 1.0, list[Draw](), np.ones(len(truth), bool)
         for position, unit in enumerate(order):
             drawn = list(order[:position])
@@ -40,20 +40,31 @@ def _every_session(units: Units, truth: np.ndarray, marks: SecondMarks | None = 
         yield chance, draws
 
 
-def assert_unbiased(
-    units: Units, truth: np.ndarray, marks: SecondMarks | None = None, **how: bool
+@pytest.mark.parametrize(
+    ("low", "grades", "heard"),
+    [
+        (0.0, None, True),
+        (-1.0, None, True),
+        *product([0.0], ([4, 1, 3, 4, 1], [1, 4, 1, 0, 4]), (True, False)),  # right, contrary
+    ],
+)
+def test_unbiased_whatever_is_chosen_and_the_second_judge_says(
+    low: float, grades: list[int] | None, heard: bool
 ) -> None:
     """Over all 120 orders the mean of each observation is the difference, and within its bounds.
 
-    And a gambler who bets against the true difference has 1 on average after each mark: with that,
-    Ville's inequality makes the interval valid, however the units are chosen.
+    Also with marks that come meanwhile, right or wrong. And a gambler who bets against the true
+    difference has 1 on average after each mark: with that, Ville's inequality makes the interval
+    valid, however the units are chosen.
     """
+    units, truth = Units(WEIGHTS, CELLS, low), np.array([1.0, 0.0, 1.0, 1.0, low])
+    marks = SecondMarks(np.array(grades), np.array([2, 5, 1, 4, 3])) if grades else None
     true, total = WEIGHTS.T @ truth, 0.0
     values, capital = np.zeros((5, 2)), np.zeros((5, 2))
     for chance, draws in _every_session(units, truth, marks):
         total += chance
         judged = truth[[one.unit for one in draws]]
-        for pair, one in enumerate(sampling.observations(units, draws, judged, marks, **how)):
+        for pair, one in enumerate(sampling.observations(units, draws, judged, marks, heard=heard)):
             values[:, pair] += chance * one.values
             capital[:, pair] += chance * np.exp(log_capital(one, true[pair : pair + 1])[:, 0])
             for inside in (one.values, true[pair]):
@@ -61,11 +72,6 @@ def assert_unbiased(
     assert total == pytest.approx(1.0)
     assert values == pytest.approx(np.tile(true, (5, 1)))
     assert capital == pytest.approx(np.ones((5, 2)))
-
-
-@pytest.mark.parametrize("low", [0.0, -1.0])
-def test_unbiased_whatever_is_chosen(low: float) -> None:
-    assert_unbiased(Units(WEIGHTS, CELLS, low), np.array([1.0, 0.0, 1.0, 1.0, low]))
 
 
 def test_all_judged_is_all_known() -> None:
@@ -136,14 +142,6 @@ def test_what_need_not_be_judged() -> None:
     assert (found.difference, found.low, found.high) == (0.0, 0.0, 0.0)
     keys, units = pool.preferences({"a": [[1, 2], [3]], "b": [[1, 2], [4]], "c": [[2], [3]]}, 2)
     assert keys == [(0, 1), (0, 2), (1, 0), (1, 2)] and units.low == -1.0
-
-
-@pytest.mark.parametrize("heard", [True, False])
-@pytest.mark.parametrize("grades", [[4, 1, 3, 4, 1], [1, 4, 1, 0, 4]], ids=["right", "contrary"])
-def test_unbiased_whatever_it_says(grades: list[int], heard: bool) -> None:
-    """With marks that come meanwhile, right or wrong."""
-    marks = SecondMarks(np.array(grades), np.array([2, 5, 1, 4, 3]))
-    assert_unbiased(Units(WEIGHTS, CELLS), np.array([1.0, 0.0, 1.0, 1.0, 0.0]), marks, heard=heard)
 
 
 def test_the_estimate_is_that_of_prediction_powered_inference() -> None:
