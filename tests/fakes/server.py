@@ -1,7 +1,5 @@
 """What the fake servers have in common: a thread that serves, and answers with their length."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import socket
@@ -43,7 +41,7 @@ class FakeServer:
         url: of its root.
     """
 
-    def __init__(self, handler: type[Handler[Any]], host: str = "127.0.0.1") -> None:
+    def __init__(self, handler: "type[Handler[Any]]", host: str = "127.0.0.1") -> None:
         self._server = _Server((host, 0), handler)
         self._server.daemon_threads = True
         self._server.fake = self  # type: ignore[attr-defined]

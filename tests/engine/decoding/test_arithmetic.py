@@ -1,7 +1,5 @@
 """Expressions over named vectors: what they mean, and what is refused in plain words."""
 
-from __future__ import annotations
-
 import copy
 import re
 

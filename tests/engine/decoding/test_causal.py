@@ -1,7 +1,5 @@
 """A language model as the decoder: a tiny GPT-2, made here, that has read nothing."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Decoding as a whole: vectors in, sentences out; ranked, corrected, or refused."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A diagnosis of a decoder that knows its sentences, of one that does not, and as a result."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """A decoder's folder: written, read, small, damaged; the list of those that ship."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

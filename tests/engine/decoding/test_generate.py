@@ -1,7 +1,5 @@
 """Search over pieces, held against every sentence there is, for a decoder small enough."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections import Counter

@@ -1,7 +1,5 @@
 """Decoding that is held to the words of the training text."""
 
-from __future__ import annotations
-
 import itertools
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What the models compute, beside plain PyTorch and arithmetic by hand."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import pytest

@@ -1,7 +1,5 @@
 """The text that decoders learn from, and the pieces that it is cut into."""
 
-from __future__ import annotations
-
 import doctest
 
 import pytest

@@ -1,7 +1,5 @@
 """Training of a decoder: it learns, goes on after a kill, and keeps what was good."""
 
-from __future__ import annotations
-
 import errno
 import itertools
 import json

@@ -1,7 +1,5 @@
 """Bad input of MTEB's types: by our code and by mteb's, the same answer or one clear sentence."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock

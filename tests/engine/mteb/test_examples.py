@@ -1,7 +1,5 @@
 """Values per example of mteb's newer types, on a few rows in memory, and texts of all types."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """MTEB's tasks by name from the hub: fetched from a server that speaks as much of its protocol."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """An encoder of ours is a model that mteb takes: by its protocol, its own checks and its scores."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock

@@ -1,7 +1,5 @@
 """What mteb knows of models, and its models as encoders."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

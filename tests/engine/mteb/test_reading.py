@@ -1,7 +1,5 @@
 """Results that others published, as folders, archives and single files of mteb's or of the hub."""
 
-from __future__ import annotations
-
 import json
 import zipfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Under `mteb-X.Y.Z` a task is what `mteb.evaluate` makes of it in a plain script, to 1e-6."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from unittest.mock import Mock

@@ -1,7 +1,5 @@
 """What a checkpoint keeps, and what happens to it when it cannot be written."""
 
-from __future__ import annotations
-
 import random
 import resource
 import signal

@@ -1,7 +1,5 @@
 """The look at a scored task during training."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.spatial.distance import cosine

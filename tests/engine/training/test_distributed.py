@@ -1,7 +1,5 @@
 """Two processes with half a batch each train as one with the whole."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

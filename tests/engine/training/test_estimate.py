@@ -1,7 +1,5 @@
 """What a run will take: real updates, timed and forgotten."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Training data in lines and tables: what becomes an example, what is left out and told."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import subprocess

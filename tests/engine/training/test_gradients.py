@@ -1,7 +1,5 @@
 """Gradients of a batch in micro-batches: the same, in the memory of one."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

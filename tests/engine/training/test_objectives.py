@@ -1,7 +1,5 @@
 """Every contrastive objective, against NumPy, sentence-transformers and numbers by hand."""
 
-from __future__ import annotations
-
 import doctest
 import importlib
 import pkgutil

@@ -1,7 +1,5 @@
 """A run that was killed goes on, and ends as if nothing had happened."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Grids and random searches: every combination, seeded draws, nothing that cannot be run."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from pathlib import Path

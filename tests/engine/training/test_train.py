@@ -1,7 +1,5 @@
 """A training run from its first event to its encoder, and what may go wrong in between."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import math
