@@ -22,14 +22,12 @@ class FakeBucket(FakeServer):
     """Serves a folder until the `with` block ends.
 
     Attributes:
-        requests: `METHOD path` of everything asked for, in order.
         closed: buckets that nobody may use.
         environment: environment variables for a process that shall use this server.
     """
 
     def __init__(self, root: Path, host: str = "127.0.0.1") -> None:
         self.root = root
-        self.requests: list[str] = []
         self.closed: set[str] = set()
         super().__init__(_Handler, host)
         self.environment = {
@@ -74,7 +72,7 @@ class _Handler(Handler[FakeBucket]):
             self.send(204, b"")
 
     def do_GET(self) -> None:
-        """Send an object, or list buckets or the keys below a prefix."""
+        """Send an object, or list the keys below a prefix."""
         bucket, key = self._place()
         if not self._let_in(bucket):
             return
@@ -82,10 +80,10 @@ class _Handler(Handler[FakeBucket]):
         if key and place.is_file():
             written = formatdate(place.stat().st_mtime, usegmt=True)
             self.send(200, place.read_bytes(), ETag='"0"', Last_Modified=written)
-        elif key or not place.is_dir():
+        elif key or not bucket or not place.is_dir():
             self._refuse(404, "NoSuchKey" if key else "NoSuchBucket")
         else:
-            self._list(place) if bucket else self._list_buckets()
+            self._list(place)
 
     do_HEAD = do_GET
 
@@ -104,17 +102,9 @@ class _Handler(Handler[FakeBucket]):
         told = f"<Name>{bucket.name}</Name><IsTruncated>false</IsTruncated>{rows}"
         self.send(200, f"<ListBucketResult>{told}</ListBucketResult>".encode(), **XML)
 
-    def _list_buckets(self) -> None:
-        names = sorted(folder.name for folder in self.fake.root.iterdir())
-        rows = "".join(f"<Bucket><Name>{escape(name)}</Name></Bucket>" for name in names)
-        told = f"<ListAllMyBucketsResult><Buckets>{rows}</Buckets></ListAllMyBucketsResult>"
-        self.send(200, told.encode(), **XML)
-
     def _place(self) -> tuple[str, str]:
         """The bucket and the key that a request names."""
-        path = unquote(urlsplit(self.path).path).strip("/")
-        self.fake.requests.append(f"{self.command} /{path}")
-        bucket, _, key = path.partition("/")
+        bucket, _, key = unquote(urlsplit(self.path).path).strip("/").partition("/")
         return bucket, key
 
     def _let_in(self, bucket: str) -> bool:

@@ -1,4 +1,4 @@
-"""A decoder's training of three seconds, and what it said."""
+"""A decoder's training of three seconds."""
 
 import random
 from pathlib import Path
@@ -6,7 +6,6 @@ from pathlib import Path
 from theodolite.engine.datasets.catalog import Catalog
 from theodolite.engine.decoding.dataset import sentences_of
 from theodolite.engine.decoding.spec import DecoderSpec
-from theodolite.engine.training.events import Event, Finished
 
 NOUNS = "cat dog man woman child bird horse king road house tree song".split()
 VERBS = "sees likes finds hears paints follows forgets wants".split()
@@ -35,12 +34,6 @@ def small(tmp_path: Path) -> DecoderSpec:
         noise=0.1,
         device="cpu",
     )
-
-
-def finished(events: list[Event]) -> Finished:
-    """What it said last."""
-    assert isinstance(events[-1], Finished)
-    return events[-1]
 
 
 def running_sentences(spec: DecoderSpec) -> list[str]:

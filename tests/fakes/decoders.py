@@ -57,8 +57,7 @@ def tiny_decoder(folder: Path, encoder: str = "random:64") -> Path:
     dataset = with_vectors(spec, texts, opened.encode(texts), vocabulary)
     with torch.random.fork_rng(devices=[]):
         trainer = DecoderTrainer(spec, dataset, vocabulary, opened.fingerprint, text.hash)
-        for _ in trainer.events():
-            pass
+        list(trainer.events())
     return folder
 
 

@@ -5,6 +5,7 @@ import hashlib
 from theodolite.engine.decoding.diagnosis import DecodedSample, Diagnosis, Figure, FigureRow, System
 
 LENGTHS = ("", "1 to 4 words", "5 to 7 words", "8 to 10 words", "11 to 14 words")
+SHARES: tuple[tuple[System, float], ...] = (("decoder", 1.0), ("nearest", 0.8), ("another", 0.3))
 _PAIRS = (
     ("The old dog slept by the warm fire.", "The old man slept by the fire."),
     ("She paid for the tickets with her card.", "She paid with the tickets for her car."),
@@ -27,7 +28,7 @@ def diagnosis(encoder: str = "minilm", level: float = 40.0, n: int = 1000) -> Di
             system, length, n if not length else n // 4, _figures(level * share - 4 * place, length)
         )
         for place, length in enumerate(LENGTHS)
-        for system, share in _shares()
+        for system, share in SHARES
     )
     samples = tuple(
         DecodedSample(given, text, 0.9 - 0.1 * place, place == 3, "A dog slept by the stove.", 0.7)
@@ -50,10 +51,6 @@ def diagnosis(encoder: str = "minilm", level: float = 40.0, n: int = 1000) -> Di
         seed=1111,
         seconds=60.0,
     )
-
-
-def _shares() -> tuple[tuple[System, float], ...]:
-    return (("decoder", 1.0), ("nearest", 0.8), ("another", 0.3))
 
 
 def _figures(level: float, length: str) -> tuple[Figure, ...]:

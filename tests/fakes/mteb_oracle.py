@@ -3,34 +3,23 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import mteb
 import numpy as np
-import torch
-from datasets import Dataset, DatasetDict
-from mteb import TaskMetadata
+from datasets import DatasetDict
 from mteb.abstasks import AbsTask
-from mteb.models.model_meta import ModelMeta
-from mteb.similarity_functions import cos_sim, pairwise_cos_sim
+
+from tests.fakes.mteb_tasks import Plain, loaded, split, task_class
 
 
-class Given:
+class Given(Plain):
     """A model whose vectors are known."""
 
     def __init__(self, sentences: Sequence[str], vectors: np.ndarray) -> None:
+        super().__init__(self)  # type: ignore[arg-type]
         self.known = dict(zip(sentences, vectors, strict=True))
-        self.mteb_model_meta = ModelMeta.create_empty({"name": "tests/given", "revision": "1"})
 
-    def encode(self, inputs: Any, **kwargs: Any) -> np.ndarray:
+    def encode(self, inputs: Any, **options: Any) -> np.ndarray:
         """Look up every text."""
         return np.stack([self.known[text] for batch in inputs for text in batch["text"]])
-
-    def similarity(self, a: Any, b: Any) -> torch.Tensor:
-        """Cosines of all with all."""
-        return cos_sim(a, b)
-
-    def similarity_pairwise(self, a: Any, b: Any) -> Any:
-        """Cosines of rows."""
-        return pairwise_cos_sim(a, b)
 
 
 def scores(
@@ -46,34 +35,10 @@ def scores(
         model: gives the vectors.
         attributes: of the task, such as its number of samples.
     """
-    metadata = TaskMetadata(
-        name="Mine",
-        description="Mine.",
-        reference=None,
-        type=type_,
-        category="t2t",
-        modalities=["text"],
-        eval_splits=["test"],
-        eval_langs=["eng-Latn"],
-        main_score=main,
-        dataset={"path": "mine/mine", "revision": "1"},
-        date=None,
-        domains=None,
-        task_subtypes=None,
-        license=None,
-        annotations_creators=None,
-        dialect=None,
-        sample_creation=None,
-        bibtex_citation=None,
-    )
-    made = type("Mine", (kind,), {"metadata": metadata, **attributes})()
-    made.dataset, made.data_loaded = dataset, True
-    return made.evaluate(model, "test", encode_kwargs={"batch_size": 64})["default"]
+    task = loaded(task_class(kind, type_, main, lambda: dataset, **attributes))
+    return task.evaluate(model, "test", encode_kwargs={"batch_size": 64})["default"]
 
 
 def table(**columns: Sequence[Any]) -> DatasetDict:
     """A data set with one split."""
-    return DatasetDict({"test": Dataset.from_dict(columns)})
-
-
-__all__ = ["Given", "mteb", "scores", "table"]
+    return split(columns)

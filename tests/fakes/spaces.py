@@ -20,6 +20,7 @@ from tests.fakes.server import FakeServer, Handler
 
 USER, TOKEN, READER = "ada", "hf_" + "x" * 34, "hf_" + "r" * 34
 """Of the one user: a token that may write, and one that may read."""
+TOO_LONG = {"message": '"short_description" length must be at most 60 characters long'}
 FREE = "Static Spaces are free for everyone, but hosting Gradio and Docker Spaces requires PRO."
 
 
@@ -30,7 +31,6 @@ class FakeSpaces(FakeServer):
         url: what the endpoint must be.
         spaces: `OWNER/NAME` -> path -> content.
         created: what was asked for at each creation.
-        commits: how many were taken.
         paid: whether the user may host what is not static.
         breaks: path of a request that gets no answer, as a pattern.
         requests: `METHOD path` of all, in order.
@@ -39,7 +39,6 @@ class FakeSpaces(FakeServer):
     def __init__(self) -> None:
         self.spaces: dict[str, dict[str, bytes]] = {}
         self.created: list[dict[str, Any]] = []
-        self.commits = 0
         self.paid = True
         self.breaks: str | None = None
         self.requests: list[str] = []
@@ -52,18 +51,17 @@ class _Handler(Handler[FakeSpaces]):
         hub, path = self.fake, unquote(urlsplit(self.path).path)
         body = self.read()
         hub.requests.append(f"{self.command} {path}")
+        token = (self.headers.get("Authorization") or "").removeprefix("Bearer ")
         if hub.breaks and re.search(hub.breaks, path):
             self.close_connection = True
-            return
-        if path.startswith("/objects/"):
+        elif path.startswith("/objects/"):
             hub.objects[path.removeprefix("/objects/")] = body
             self.send_json({})
-            return
-        token = (self.headers.get("Authorization") or "").removeprefix("Bearer ")
-        if token not in (TOKEN, READER):
+        elif token not in (TOKEN, READER):
             self._error(401, "Invalid username or password.")
         elif path == "/api/validate-yaml":
-            faults = _faults(json.loads(body)["content"])
+            front_matter = yaml.safe_load(json.loads(body)["content"].split("---\n")[1])
+            faults = [TOO_LONG] if len(front_matter["short_description"]) > 60 else []
             self.send_json({"errors": faults, "warnings": []}, 400 if faults else 200)
         elif path == "/api/whoami-v2":
             self.send_json({"name": USER, "type": "user", "orgs": []})
@@ -96,7 +94,8 @@ class _Handler(Handler[FakeSpaces]):
         if found is None or files is None:
             self._error(404, "Repository not found")
         elif found[3].startswith("tree/"):
-            self.send_json([_entry(name, data) for name, data in files.items()])
+            sizes = [{"path": name, "size": len(data)} for name, data in files.items()]
+            self.send_json([one | {"type": "file", "oid": "0" * 40} for one in sizes])
         elif found[3].startswith("preupload/"):
             self.send_json(
                 {
@@ -111,19 +110,16 @@ class _Handler(Handler[FakeSpaces]):
                 }
             )
         elif found[3] == "info/lfs/objects/batch":
-            self._batch(json.loads(body))
+            place = f"{self.fake.url}/objects/"
+            objects = [
+                one | {"authenticated": True, "actions": {"upload": {"href": place + one["oid"]}}}
+                for one in json.loads(body)["objects"]
+            ]
+            self.send_json({"transfer": "basic", "objects": objects})
         elif found[3].startswith("commit/"):
             self._commit(found[1], [json.loads(line) for line in body.splitlines()])
         else:
             self._file(files, found[3].removeprefix("resolve/main/"))
-
-    def _batch(self, asked: dict[str, Any]) -> None:
-        place = f"{self.fake.url}/objects"
-        objects = [
-            one | {"authenticated": True, "actions": {"upload": {"href": f"{place}/{one['oid']}"}}}
-            for one in asked["objects"]
-        ]
-        self.send_json({"transfer": "basic", "objects": objects})
 
     def _commit(self, space: str, lines: list[dict[str, Any]]) -> None:
         """All of it or nothing, as the hub has it."""
@@ -138,9 +134,7 @@ class _Handler(Handler[FakeSpaces]):
             elif line["key"] == "deletedFile":
                 del after[value["path"]]
         hub.spaces[space] = after
-        hub.commits += 1
-        made = f"{hub.url}/spaces/{space}/commit/{'0' * 40}"
-        self.send_json({"commitUrl": made, "commitOid": "0" * 40})
+        self.send_json({"commitUrl": f"{hub.url}/spaces/{space}/commit/0", "commitOid": "0" * 40})
 
     def _file(self, files: dict[str, bytes], name: str) -> None:
         if name not in files:
@@ -151,20 +145,3 @@ class _Handler(Handler[FakeSpaces]):
 
     def _error(self, status: int, message: str, **headers: str) -> None:
         self.send_json({"error": message}, status, **headers)
-
-
-def _faults(readme: str) -> list[dict[str, str]]:
-    """What the hub does not take in the front matter of a Space."""
-    front_matter = yaml.safe_load(readme.split("---\n")[1])
-    if len(front_matter["short_description"]) > 60:
-        return [{"message": '"short_description" length must be at most 60 characters long'}]
-    return []
-
-
-def _entry(name: str, data: bytes) -> dict[str, object]:
-    return {
-        "type": "file",
-        "path": name,
-        "size": len(data),
-        "oid": hashlib.sha256(data).hexdigest()[:40],
-    }

@@ -7,8 +7,7 @@ import pytest
 from tests.fakes import decoder_training
 from theodolite.engine.decode import Decoder, open_decoder
 from theodolite.engine.decoding.spec import DecoderSpec
-from theodolite.engine.encoders import load
-from theodolite.engine.encoders.base import Encoder
+from theodolite.engine.encoders import Encoder, load
 
 
 @pytest.fixture(scope="module")

@@ -13,8 +13,7 @@ from tests.fakes.encoders import HashEncoder
 from theodolite.engine.datasets import Catalog
 from theodolite.engine.decode import Decoder, interpolate, open_decoder
 from theodolite.engine.decoding.shipped import shipped
-from theodolite.engine.encoders import load
-from theodolite.engine.encoders.base import Encoder
+from theodolite.engine.encoders import Encoder, load
 from theodolite.engine.errors import Code
 
 
@@ -22,8 +21,7 @@ from theodolite.engine.errors import Code
 def points(encoder: Encoder) -> np.ndarray:
     """Six of its sentences, pushed off their places."""
     vectors = encoder.encode(known_sentences()[:6])
-    rng = np.random.default_rng(4)
-    return (vectors + 0.15 * rng.normal(size=vectors.shape)).astype(np.float32)
+    return (vectors + 0.15 * np.random.default_rng(4).normal(size=vectors.shape)).astype(np.float32)
 
 
 def near(encoder: Encoder, sentence: str, point: np.ndarray) -> float:
@@ -61,12 +59,11 @@ def test_candidates_are_ranked_by_cosine(
 
 def test_a_seed_decides_what_is_drawn(decoder: Decoder, points: np.ndarray) -> None:
     """Equal for one seed, and not for another."""
-
-    def drawn(seed: int) -> list[str]:
-        found = decoder.decode(points, method="sample", temperature=3, top_p=1, seed=seed)
-        return [one.sentence for one in found]
-
-    assert drawn(1) == drawn(1) != drawn(2)
+    one, again, other = (
+        decoder.decode(points, method="sample", temperature=3, top_p=1, seed=seed)
+        for seed in (1, 1, 2)
+    )
+    assert one == again != other
 
 
 @pytest.mark.parametrize("step", [0.5, 1.0])
@@ -116,8 +113,7 @@ def test_what_came_back_whole_is_not_corrected(
     vectors = encoder.encode(sentences)
     found = decoder.decode(vectors, encoder=encoder)
     whole = next(row for row, one in enumerate(found) if one.sentence == sentences[row])
-    given = np.stack([vectors[whole], vectors[whole] + 0.4])
-    corrected = decoder.correct(given, encoder, rounds=2)
+    corrected = decoder.correct(np.stack([vectors[whole], vectors[whole] + 0.4]), encoder, rounds=2)
     assert [len(each) for each in asked] == [20, 2, 1, 1]
     assert corrected[0].sentence == sentences[whole]
 
@@ -221,8 +217,7 @@ def test_ways_that_are_none() -> None:
 def test_a_batch_says_what_each_says_alone(method: str) -> None:
     """Of a decoder that ships and sentences that it never saw: candidates and cosines too."""
     encoder, opened = load("random:256"), open_decoder(shipped()["random:256"])
-    sentences = Catalog(None).sentences("starter-topics")[0][::100]
-    vectors = encoder.encode(sentences)
+    vectors = encoder.encode(Catalog(None).sentences("starter-topics")[0][::100])
     together = opened.decode(vectors, encoder=encoder, method=method)
     for vector, found in zip(vectors, together, strict=True):
         (alone,) = opened.decode(vector[None], encoder=encoder, method=method)

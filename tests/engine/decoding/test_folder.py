@@ -27,7 +27,6 @@ NEW = [
     "My brother has lost his keys again.",
     "This film is far too long.",
 ]
-FACTS = ("decoder.json", "model.safetensors", "vocabulary.json")
 
 
 @pytest.fixture
@@ -83,7 +82,7 @@ def test_the_card_says_on_what_and_how(decoder_folder: Path) -> None:
     assert str(decoder_folder.parent) not in card + json.dumps(facts)
 
 
-@pytest.mark.parametrize("name", FACTS)
+@pytest.mark.parametrize("name", ["decoder.json", "model.safetensors", "vocabulary.json"])
 @pytest.mark.parametrize("how", ["missing", "empty", "half", "other"])
 def test_a_missing_or_damaged_file_is_told(copied: Path, name: str, how: str) -> None:
     file = copied / name

@@ -99,8 +99,7 @@ def test_a_loss_is_of_the_pieces_behind_begin_and_of_no_padding(architecture: st
 def test_the_papers_architecture_is_of_the_papers_size() -> None:
     """Three layers of 1024 and five softmaxes over embeddings of 300: counted by hand."""
     model = build("lstm-mos", 384, 1000, {"positions": 20})
-    inputs = (300 + 384, 1024, 1024)
-    lstm_weights = sum(4 * 1024 * (i + 1024) + 8 * 1024 for i in inputs)
+    lstm_weights = sum(4 * 1024 * (i + 1024) + 8 * 1024 for i in (300 + 384, 1024, 1024))
     softmaxes = 1024 * 5 * 300 + 5 * 300 + 5 * 1024 + 1000
     assert sum(p.numel() for p in model.parameters()) == 1000 * 300 + lstm_weights + softmaxes
 

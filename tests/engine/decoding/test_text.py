@@ -7,7 +7,6 @@ import pytest
 from tests.fakes.decoders import known_sentences
 from theodolite.engine.datasets.starter import read_topics
 from theodolite.engine.decoding import text
-from theodolite.engine.decoding.text import corpus, tidy
 from theodolite.engine.decoding.vocabulary import BEGIN, END, PAD, Vocabulary
 
 
@@ -29,14 +28,14 @@ def test_the_examples_in_the_documentation_hold() -> None:
 )
 def test_the_spaces_of_a_tokenizer_are_taken_back(line: str, said: str) -> None:
     """As one writes it; tidied again it stays."""
-    assert tidy(line) == tidy(said) == said
+    assert text.tidy(line) == text.tidy(said) == said
 
 
 def test_a_corpus_is_of_distinct_sentences_of_few_words() -> None:
     """Long ones are cut at their marks or left out; lines without a letter are none."""
     lines = ["A short one.", "a b c d e f, g h i j k", "", "1 2 3", "A short one .", "x y z, w"]
-    assert corpus(lines, most=5) == ["A short one.", "g h i j k", "x y z, w"]
-    assert corpus(lines, most=5, cut=False) == ["A short one.", "x y z, w"]
+    assert text.corpus(lines, most=5) == ["A short one.", "g h i j k", "x y z, w"]
+    assert text.corpus(lines, most=5, cut=False) == ["A short one.", "x y z, w"]
 
 
 def test_every_text_comes_back_as_it_was() -> None:

@@ -5,7 +5,7 @@ import itertools
 import json
 import os
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -18,25 +18,23 @@ import torch
 from safetensors.torch import load_file
 
 from tests.errors import refused
-from tests.fakes.decoder_training import finished, running_sentences, small
+from tests.fakes.decoder_training import running_sentences, small
 from tests.fakes.decoders import small_spec
 from tests.fakes.encoders import ConstantEncoder, NaNEncoder
 from tests.fakes.kills import killed_at
 from theodolite.engine.datasets.catalog import Catalog
 from theodolite.engine.decode import open_decoder
 from theodolite.engine.decoding import folder as folders
-from theodolite.engine.decoding import train as training
 from theodolite.engine.decoding.dataset import sentences_of, with_vectors
 from theodolite.engine.decoding.estimate import estimate
 from theodolite.engine.decoding.presets import PRESETS, preset
 from theodolite.engine.decoding.spec import Architecture, DecoderSpec
-from theodolite.engine.decoding.train import DecoderTrainer, train_decoder
+from theodolite.engine.decoding.train import SAMPLES, DecoderTrainer, train_decoder
 from theodolite.engine.decoding.vocabulary import Vocabulary
 from theodolite.engine.encoders import load
 from theodolite.engine.errors import Code
 from theodolite.engine.threads import one_torch_thread
-from theodolite.engine.training import Noted, checkpoint, loop
-from theodolite.engine.training.events import Event
+from theodolite.engine.training import Event, Noted, checkpoint, loop
 from theodolite.engine.training.precision import Precision
 
 
@@ -63,12 +61,6 @@ def assert_same(left: Path, right: Path) -> None:
     assert folders.facts_of(left)["curve"] == folders.facts_of(right)["curve"]
 
 
-def countdown(asked: int) -> Callable[[], bool]:
-    """Stop when asked more often than this."""
-    count = itertools.count(1)
-    return lambda: next(count) > asked
-
-
 def of(events: list[Event], kind: str) -> list[Any]:
     """Those of a kind."""
     return [event for event in events if event.kind == kind]
@@ -79,10 +71,10 @@ def test_it_learns_and_says_so(whole: tuple[DecoderSpec, list[Event]]) -> None:
     kinds = [e.kind for e in events]
     assert kinds.index("noted") < kinds.index("encoded") < kinds.index("started")
     assert of(events, "encoded")[-1].done == 300
-    (started,), looks, last = of(events, "started"), of(events, "looked"), finished(events)
+    (started,), looks, last = of(events, "started"), of(events, "looked"), events[-1]
     assert (started.step, started.examples, started.device) == (0, 270, "cpu")
     assert looks[-1].loss < 0.7 * looks[0].loss
-    assert len(looks[0].samples) == training.SAMPLES
+    assert len(looks[0].samples) == SAMPLES
     assert all(e.sentences_per_second > 0 and e.seconds_left >= 0 for e in of(events, "stepped"))
     assert last.why == "done" and last.step == looks[-1].step == started.steps
     assert last.best_loss == min(e.loss for e in looks)
@@ -121,13 +113,13 @@ def test_a_killed_training_ends_with_the_weights_of_an_unbroken_one(
     resumed = list(train_decoder(spec))
     assert 0 < of(resumed, "started")[0].step <= 10
     assert_same(spec.out_folder, whole[0].out_folder)
-    assert finished(resumed).best_loss == finished(whole[1]).best_loss
+    assert resumed[-1].best_loss == whole[1][-1].best_loss
 
 
 def test_it_goes_on_in_the_middle_of_a_pass(spec: DecoderSpec, tmp_path: Path) -> None:
     """From any update, with every architecture."""
     spec = replace(spec, architecture="lstm", width=16, epochs=2)
-    events = train_decoder(spec, stop=countdown(6))
+    events = train_decoder(spec)
     next(e for e in events if e.kind == "looked" and e.step == 3)
     events.close()  # type: ignore[attr-defined]
     assert checkpoint.peek(spec.working_folder) is not None
@@ -160,7 +152,8 @@ def test_nothing_is_trained_again_and_nothing_overwritten(
 def test_a_stop_before_the_first_update_leaves_nothing(spec: DecoderSpec) -> None:
     assert list(train_decoder(spec, stop=lambda: True))[-1].kind == "noted"
     assert not spec.out_folder.exists()
-    last = finished(list(train_decoder(spec, stop=countdown(13))))
+    answers = iter([False] * 13 + [True])
+    *_, last = train_decoder(spec, stop=lambda: next(answers))
     assert (last.why, last.step) == ("stopped", 12)  # one question before the encoding
 
 
@@ -184,7 +177,7 @@ def test_weights_of_nan_are_neither_kept_nor_saved(
     monkeypatch.setattr(checkpoint, "save", noted)
     monkeypatch.setattr(loop, "CHECKPOINT_SECONDS", 0.0)
     events = list(train_decoder(spec))
-    last = finished(events)
+    last = events[-1]
     assert (last.why, last.step, last.best_step) == ("diverged", 9, 8)
     assert saved == [True] * 8
     assert all(np.isfinite(e.loss) for e in of(events, "looked"))
@@ -242,8 +235,7 @@ def test_a_disk_that_fills_at_the_very_end_loses_nothing(
         with refused("no-file", spec.out):
             list(train_decoder(spec))
     assert not spec.out_folder.exists()
-    events = list(train_decoder(spec))
-    assert not {"stepped", "looked"} & {e.kind for e in events}
+    assert not {"stepped", "looked"} & {e.kind for e in train_decoder(spec)}
     assert open_decoder(spec.out_folder).dim == 32
 
 
@@ -259,7 +251,8 @@ def test_too_few_different_sentences_are_told(spec: DecoderSpec) -> None:
     for lines, count in ((sentences[:60], 60), (["the cat sees the dog"] * 500, 1)):
         with refused("too-few", f"{count} different sentences", 30):
             list(train_decoder(lines_of(spec, lines)))
-    finished(list(train_decoder(lines_of(spec, sentences[:61]))))
+    *_, last = train_decoder(lines_of(spec, sentences[:61]))
+    assert last.kind == "finished"
 
 
 def test_odd_lines_are_left_out_and_counted(spec: DecoderSpec) -> None:
@@ -275,15 +268,15 @@ def test_odd_lines_are_left_out_and_counted(spec: DecoderSpec) -> None:
     counted = " ".join(e.message for e in of(events, "noted"))
     for part in ("2 empty lines", "301 different sentences", "603 lines", "1 sentences of very"):
         assert part in counted
-    assert open_decoder(Path(finished(events).out)).model.positions <= 4 * 6 + 8
+    assert open_decoder(Path(events[-1].out)).model.positions <= 4 * 6 + 8
 
 
 def test_odd_vectors(spec: DecoderSpec) -> None:
     """NaN is refused before training; of one vector for all there still is a language model."""
     with refused("not-finite"):
         list(train_decoder(spec, encoder=NaNEncoder(4)))
-    events = list(train_decoder(replace(spec, epochs=1), encoder=ConstantEncoder(4)))
-    assert np.isfinite(finished(events).best_loss)
+    *_, last = train_decoder(replace(spec, epochs=1), encoder=ConstantEncoder(4))
+    assert np.isfinite(last.best_loss)
 
 
 # --- from another's weights ---
@@ -293,7 +286,7 @@ def test_odd_vectors(spec: DecoderSpec) -> None:
 def first(tmp_path_factory: pytest.TempPathFactory) -> DecoderSpec:
     """A training that is over."""
     spec = small_spec(tmp_path_factory.mktemp("first") / "out")
-    finished(list(train_decoder(spec)))
+    list(train_decoder(spec))
     return spec
 
 

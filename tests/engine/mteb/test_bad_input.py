@@ -11,17 +11,14 @@ from mteb.abstasks import AbsTaskRetrieval, AbsTaskSTS
 from mteb.get_tasks import _TASKS_REGISTRY as REGISTRY
 
 from tests.engine.datasets.test_retrieval import folder
-from tests.fakes.mteb_tasks import split, task_class
+from tests.fakes.mteb_tasks import ENGLISH, split, task_class
 from theodolite.engine import evaluate, load
-from theodolite.engine.datasets import Catalog
-from theodolite.engine.datasets.types import Dataset, LabelledSentences, Retrieval
+from theodolite.engine.datasets import Catalog, Dataset, LabelledSentences, Retrieval
 from theodolite.engine.results import Result
 
 TEXTS = {f"d{i}": text for i, text in enumerate(("tea is brewed", "coffee is ground", "", "tea"))}
 REFUSED = httpx.Response(403, request=httpx.Request("GET", "https://huggingface.co"))
 QUERIES = {"q1": "tea", "q2": "coffee", "q3": "nobody judged this", "q4": ""}
-JUDGED = {"q1": {"d0": 1}, "q2": {"d1": 1}}
-SAME = {f"d{i}": "tea" for i in range(6)}
 
 
 def both(data: Dataset, root: Path | None, task: str = "drinks") -> tuple[Result, Result]:
@@ -53,8 +50,14 @@ def same(one: Result, other: Result) -> float:
             {"q1": {"d0": 1, "d3": 2}, "q2": {"d1": 1, "nowhere": 1}, "q4": {"d2": 1}, "q3": {}},
             None,
         ),
-        (SAME, {"q1": {"d2": 1}, "q2": {"d5": 1}}, None),  # all alike: ties are broken in one way
-        (TEXTS, JUDGED, {"q1": ("d0", "d1", "d1"), "q2": ("d1", "d2", "d3")}),  # d1 is listed twice
+        # All alike: ties are broken in one way.
+        (dict.fromkeys(TEXTS, "tea"), {"q1": {"d2": 1}, "q2": {"d3": 1}}, None),
+        # A document that is listed twice.
+        (
+            TEXTS,
+            {"q1": {"d0": 1}, "q2": {"d1": 1}},
+            {"q1": ("d0", "d1", "d1"), "q2": ("d1", "d2", "d3")},
+        ),
     ],
 )
 def test_both_give_the_same_score(
@@ -99,17 +102,25 @@ def few(monkeypatch: pytest.MonkeyPatch, kind: Any) -> Result:
     return result
 
 
-RETRIEVAL = (AbsTaskRetrieval, "Retrieval", "ndcg_at_10")
-TWO_LANGUAGES = {"en": ["eng-Latn"], "de": ["deu-Latn"]}
 SIMILARITY = (AbsTaskSTS, "STS", "cosine_spearman")
 
 
 @pytest.mark.parametrize(
     ("kind", "data", "languages", "named"),
     [
-        (SIMILARITY, lambda: {"en": pairs(9)}, TWO_LANGUAGES, "no data of de"),
-        (SIMILARITY, lambda: pairs(0), ["eng-Latn"], "no data"),
-        (RETRIEVAL, lambda: {"default": {}}, ["eng-Latn"], "no data of test"),
+        (
+            SIMILARITY,
+            lambda: {"en": pairs(9)},
+            {"en": ["eng-Latn"], "de": ["deu-Latn"]},
+            "no data of de",
+        ),
+        (SIMILARITY, lambda: pairs(0), ENGLISH, "no data"),
+        (
+            (AbsTaskRetrieval, "Retrieval", "ndcg_at_10"),
+            lambda: {"default": {}},
+            ENGLISH,
+            "no data of test",
+        ),
     ],
     ids=["no such language", "no rows", "no such split"],
 )

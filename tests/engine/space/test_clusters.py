@@ -8,7 +8,6 @@ from sklearn.cluster import HDBSCAN, KMeans
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
 from theodolite.engine.space import clusters
-from theodolite.engine.space.clusters import Clusters
 
 
 def _heaps(each: tuple[int, ...] = (60, 40, 25), dim: int = 8, spread: float = 0.05) -> np.ndarray:
@@ -20,9 +19,9 @@ def _unit(vectors: np.ndarray) -> np.ndarray:
     return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
 
 
-def _of(*groups: int) -> Clusters:
+def _of(*groups: int) -> clusters.Clusters:
     of = np.array(groups, np.int32)
-    return Clusters(of, np.bincount(of[of >= 0]), "by hand")
+    return clusters.Clusters(of, np.bincount(of[of >= 0]), "by hand")
 
 
 def test_k_means_is_that_of_scikit_learn_on_unit_rows() -> None:
@@ -53,8 +52,7 @@ def test_hdbscan_of_many_dimensions_and_points_says_what_it_did(
 ) -> None:
     """Reduced and sampled, the heaps are still found, and `how` tells."""
     monkeypatch.setattr(clusters, "DENSITY_FITTED", 80)
-    vectors = _heaps((200, 100, 50), dim=64, spread=0.02)
-    ours = clusters.cluster(vectors, "hdbscan", 5)
+    ours = clusters.cluster(_heaps((200, 100, 50), dim=64, spread=0.02), "hdbscan", 5)
     truth = np.repeat([0, 1, 2], (200, 100, 50))[ours.of >= 0]
     assert adjusted_rand_score(truth, ours.of[ours.of >= 0]) == 1
     assert "15 principal components" in ours.how and "80 of 350 points" in ours.how

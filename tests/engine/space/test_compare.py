@@ -16,10 +16,6 @@ def _cloud(n: int = 120, dim: int = 12, seed: int = 0) -> np.ndarray:
     return (rng.normal(size=(n, dim)) * np.linspace(3, 0.2, dim) + 0.5).astype(np.float32)
 
 
-def _turn(dim: int, seed: int = 1) -> np.ndarray:
-    return np.linalg.qr(np.random.default_rng(seed).normal(size=(dim, dim)))[0]
-
-
 def test_neighbours_are_those_of_scikit_learn_by_cosine() -> None:
     """Each point's own row is left out."""
     first, second, progress = _cloud(), _cloud(dim=7, seed=5), []
@@ -81,8 +77,7 @@ def test_the_most_changed_come_first() -> None:
     order = found.most(len(first))
     assert found.looked_at[order[0]] == 17
     assert (np.diff(found.overlap[order]) >= 0).all()
-    nothing = found.gap[order][found.overlap[order] == 0]
-    assert (np.diff(nothing) <= 0).all()
+    assert (np.diff(found.gap[order][found.overlap[order] == 0]) <= 0).all()
 
 
 def test_identical_points_and_zero_rows_have_neighbours_too() -> None:
@@ -121,7 +116,8 @@ def test_residual_is_that_of_scipy_with_padding() -> None:
 def test_a_turn_and_a_scale_change_nothing() -> None:
     """All four figures are blind to how a space is turned."""
     first = _cloud()
-    second = (3 * first @ _turn(12)).astype(np.float32)
+    turn = np.linalg.qr(np.random.default_rng(1).normal(size=(12, 12)))[0]
+    second = (3 * first @ turn).astype(np.float32)
     numbers = spaces.figures(first, second, spaces.change(first, second, 5))
     assert (numbers.jaccard, numbers.overlap) == pytest.approx((1, 1), abs=0.01)
     assert (numbers.cka, numbers.residual) == pytest.approx((1, 0), abs=1e-5)

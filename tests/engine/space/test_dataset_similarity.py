@@ -89,8 +89,7 @@ def test_the_alike_stand_together() -> None:
     """Whatever the order they come in; within groups where there are some."""
     angles = np.radians([0, 90, 5, 95, 10, 100])
     found = similarity(np.stack([np.cos(angles), np.sin(angles)], axis=1))
-    halves = order(found).reshape(2, 3).tolist()
-    assert sorted(map(sorted, halves)) == [[0, 2, 4], [1, 3, 5]]
+    assert sorted(map(sorted, order(found).reshape(2, 3).tolist())) == [[0, 2, 4], [1, 3, 5]]
     grouped = order(found, ["a", "a", "b", "b", "a", "a"]).tolist()
     assert sorted(grouped) == [*range(6)] and set(grouped[:2]) | set(grouped[-2:]) >= {2, 3}
     assert order(np.ones((2, 2))).tolist() == [0, 1]

@@ -61,11 +61,18 @@ def test_uniformity_by_hand(points: list[list[float]], squared: tuple[int, ...])
 
 @pytest.mark.parametrize("n", [2, 300, 4500])
 def test_uniformity_is_that_of_torch_pdist(n: int) -> None:
-    """The formula of Wang and Isola with torch.pdist; 4,500 rows span several blocks."""
+    """The formula of Wang and Isola with torch.pdist; 4,500 rows span several blocks.
+
+    The last word is that all is done, and no step goes back.
+    """
+    progress: list[tuple[int, ...]] = []
     rows = np.random.default_rng(n).normal(size=(n, 6)) + 0.3
     unit = torch.nn.functional.normalize(torch.from_numpy(rows), dim=1)
     expected = torch.pdist(unit).pow(2).mul(-2).exp().mean().log().item()
-    assert geometry.uniformity(rows) == pytest.approx(expected, rel=1e-10)
+    found = geometry.uniformity(rows, progress=lambda *at: progress.append(at))
+    assert found == pytest.approx(expected, rel=1e-10)
+    assert progress == sorted(progress)
+    assert not progress or progress[-1][0] == progress[-1][1]
 
 
 def test_random_pairs_are_all_pairs() -> None:
@@ -81,11 +88,20 @@ def test_random_pairs_are_all_pairs() -> None:
     assert abs(sample.mean() - pairs.mean) < 5 * pairs.std / math.sqrt(20_000)
 
 
-@pytest.mark.parametrize("function", [geometry.uniformity, geometry.random_pairs])
-def test_one_vector_has_no_pairs(function: object) -> None:
-    """A single row is refused."""
-    with pytest.raises(ValueError, match="at least 2"):
-        function(np.ones((1, 3)))  # type: ignore[operator]
+@pytest.mark.parametrize(
+    ("function", "vectors", "named"),
+    [
+        (geometry.uniformity, np.ones((1, 3)), "at least 2"),
+        (geometry.random_pairs, np.ones((1, 3)), "at least 2"),
+        (geometry.isoscore, np.ones((1, 3)), "IsoScore"),
+        (geometry.isoscore, np.ones((5, 1)), "IsoScore"),
+        (geometry.isoscore, np.ones((5, 3)), "IsoScore"),
+    ],
+)
+def test_what_has_no_spread_is_refused(function, vectors: np.ndarray, named: str) -> None:
+    """One vector has no pairs; one dimension, and rows that are all the same, no directions."""
+    with pytest.raises(ValueError, match=named):
+        function(vectors)
 
 
 def test_gold_groups_of_figure_4() -> None:
@@ -145,13 +161,6 @@ def test_isoscore_counts_the_directions_used(used: int) -> None:
     assert geometry.isoscore(cloud + 7.0) == pytest.approx((used - 1) / 3, abs=1e-9)
 
 
-def test_isoscore_needs_a_spread() -> None:
-    """One vector, one dimension, or all the same."""
-    for vectors in (np.ones((1, 3)), np.ones((5, 1)), np.ones((5, 3))):
-        with pytest.raises(ValueError, match="IsoScore"):
-            geometry.isoscore(vectors)
-
-
 def test_hubness_is_the_skew_of_brute_force_counts() -> None:
     """By scipy's skew of how often scikit-learn finds each among the ten nearest."""
     vectors = RNG.normal(size=(400, 30)) + 0.3
@@ -191,11 +200,3 @@ def test_the_golden_figures_of_sts_b(data_root: Path, golden: Path, split: str) 
     singular = geometry.singular_values(vectors)[:10]
     first = expected["singular_values_raw_normalised_first10"]
     assert singular / singular[0] == pytest.approx(first, rel=1e-6)
-
-
-def test_uniformity_tells_how_far_it_is() -> None:
-    """The last word is that all is done, and no step goes back."""
-    progress: list[tuple[int, ...]] = []
-    geometry.uniformity(RNG.normal(size=(5000, 3)), progress=lambda *at: progress.append(at))
-    assert progress == sorted(progress)
-    assert progress[-1][0] == progress[-1][1]

@@ -13,7 +13,6 @@ from sklearn.manifold import TSNE, trustworthiness
 from theodolite.engine.search.index import neighbours_of_each, unit_rows
 from theodolite.engine.space import projection, umap
 from theodolite.engine.space.trust import trust
-from theodolite.engine.space.umap import curve, fuzzy_graph
 from theodolite.engine.threads import one_torch_thread
 
 JIT_COMPILED = pytest.param("umap_learn", marks=pytest.mark.long)
@@ -152,11 +151,11 @@ def test_memberships_of_a_point_add_up_to_the_logarithm_of_its_neighbours() -> N
         scale = brentq(lambda s, b=beyond: np.exp(-b / s).sum() - np.log2(8), 1e-9, 1e3)
         one_way[point, ids[point]] = np.exp(-beyond / scale)
     expected = one_way + one_way.T - one_way * one_way.T
-    np.testing.assert_allclose(fuzzy_graph(ids, distances).toarray(), expected, atol=1e-4)
+    np.testing.assert_allclose(umap.fuzzy_graph(ids, distances).toarray(), expected, atol=1e-4)
     ids, distances = _neighbours(np.ones((6, 3)), 3)  # nothing is far, so nothing decides a scale
-    np.testing.assert_array_equal(fuzzy_graph(ids, np.zeros_like(distances)).data, 1)
+    np.testing.assert_array_equal(umap.fuzzy_graph(ids, np.zeros_like(distances)).data, 1)
     # Of a least distance of 0.1, the values that every implementation prints.
-    np.testing.assert_allclose(curve(0.1), (1.577, 0.895), atol=1e-3)
+    np.testing.assert_allclose(umap.curve(0.1), (1.577, 0.895), atol=1e-3)
 
 
 def test_the_graph_is_that_of_umap_learn() -> None:
@@ -171,9 +170,8 @@ def test_the_graph_is_that_of_umap_learn() -> None:
         "knn_dists": np.hstack([0 * own, distances]).astype(np.float32),
     }
     with threadpool_limits(None):  # numba leaves torch with other threads, for all tests to come
-        random = np.random.RandomState(0)
-        graph, _, _ = fuzzy_simplicial_set(vectors, 15, random, "cosine", **known)
-    assert abs(graph - fuzzy_graph(ids, distances)).max() < 1e-4
+        graph, _, _ = fuzzy_simplicial_set(vectors, 15, np.random.RandomState(0), "cosine", **known)
+    assert abs(graph - umap.fuzzy_graph(ids, distances)).max() < 1e-4
 
 
 def test_a_seed_gives_one_plane_and_none_gives_others() -> None:

@@ -71,8 +71,7 @@ def test_alignment_is_over_pairs_above_four_and_uniformity_over_all_sentences():
     assert score.alignment == pytest.approx(2.0)
     # Left a, c, a, b and right b, d, d, c are each corner twice: of 28 pairs, 4 are the same point,
     # 16 lie a quarter apart (squared 2) and 8 opposite (squared 4).
-    mean = (4 + 16 * np.exp(-4) + 8 * np.exp(-8)) / 28
-    assert score.uniformity == pytest.approx(np.log(mean))
+    assert score.uniformity == pytest.approx(np.log((4 + 16 * np.exp(-4) + 8 * np.exp(-8)) / 28))
 
 
 @pytest.mark.parametrize(

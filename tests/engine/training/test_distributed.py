@@ -15,7 +15,7 @@ from tests.fakes import ranks as fake
 from tests.fakes.runs import TinyCatalog, tiny_run, tiny_spec
 from theodolite.engine.train import train
 from theodolite.engine.training import checkpoint
-from theodolite.engine.training.distributed import Ranks, all_gather, sum_gradients, summed
+from theodolite.engine.training.distributed import Ranks
 
 ROOT = Path(__file__).parents[3]
 
@@ -47,7 +47,6 @@ def test_gradients_and_loss_are_those_of_one_process(folder: Path, name: str) ->
     """Summed over both, in float64; also where one has nothing to predict, or no example at all."""
     model, loss = fake.masked_case(Ranks()) if name == "mlm" else fake.case(name, Ranks())
     expected = {k: p.grad for k, p in model.named_parameters() if p.grad is not None}
-    assert len(expected) == (6 if "dual" in name else 5 if "mlm" in name else 3)
     assert any(gradient.any() for gradient in expected.values())
     for rank in (0, 1):
         gradients = load_file(folder / f"{name} {rank}.safetensors")
@@ -73,25 +72,13 @@ def test_the_launcher_says_who_this_is(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_batch_is_sharded_without_loss() -> None:
     """The first ranks take one more where it does not divide; with too few, one stands in."""
-    batch = np.arange(10, 17)
     ranks = [Ranks(rank, 3) for rank in range(3)]
     for size, parts, counts in (
         (7, [[10, 11, 12], [13, 14], [15, 16]], [3, 2, 2]),
         (2, [[10], [11], [10]], [1, 1, 0]),
     ):
-        assert [rank.shard(batch[:size]).tolist() for rank in ranks] == parts
+        assert [rank.shard(np.arange(10, 10 + size)).tolist() for rank in ranks] == parts
         assert ranks[0].counts(size) == counts
-
-
-def test_alone_nothing_is_exchanged() -> None:
-    """A single process needs no other."""
-    own = torch.ones(2, 3, requires_grad=True)
-    weight = torch.nn.Parameter(torch.ones(2))
-    weight.grad = torch.full((2,), 3.0)
-    sum_gradients([weight])
-    assert all_gather(own) is own
-    assert weight.grad.tolist() == [3.0, 3.0]
-    assert float(summed(torch.tensor(4.0))) == 4.0
 
 
 # Written in one piece: `print` would write the ends of lines apart.

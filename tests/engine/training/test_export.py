@@ -104,8 +104,7 @@ def test_three_libraries_give_the_vectors_of_training(folders, tmp_path, kind, p
 def test_a_kept_head_over_a_mean_is_a_dense_layer(folders, tmp_path):
     """For which plain transformers have no place."""
     model = trained(folders["bert"], tmp_path / "out", pooling="avg", head="mlp")
-    spec = write(model, record_of(model), tmp_path / "out")
-    rows = load(spec, device="cpu").encode(SENTENCES)
+    rows = load(write(model, record_of(model), tmp_path / "out"), device="cpu").encode(SENTENCES)
     np.testing.assert_allclose(rows, model.encode(SENTENCES), atol=1e-5)
     dense = model.heads[0].dense
     mean = np.array([plainly(tmp_path / "out", "avg", s) for s in SENTENCES])
@@ -142,8 +141,7 @@ def test_mlm_keeps_its_head_for_the_next_run(folders, tmp_path):
 def look(step, score, alignment, uniformity, best):
     """An evaluation of a curve."""
     names = ("kind", "step", "score", "alignment", "uniformity", "best")
-    values = ("looked", step, score, alignment, uniformity, best)
-    return dict(zip(names, values, strict=True))
+    return dict(zip(names, ("looked", step, score, alignment, uniformity, best), strict=True))
 
 
 CURVE = (

@@ -78,8 +78,7 @@ def test_it_goes_on_in_the_middle_of_an_epoch(tmp_path, objective, changes):
             break  # and never came back
     resumed = list(train(first.spec, TinyCatalog()))
     assert resumed[0].step == 1
-    unbroken = replace(first.spec, out=str(tmp_path / "unbroken"))
-    whole = list(train(unbroken, TinyCatalog()))
+    whole = list(train(replace(first.spec, out=str(tmp_path / "unbroken")), TinyCatalog()))
     assert_same_weights(tmp_path)
     assert resumed[-1].best_score == whole[-1].best_score
 

@@ -123,22 +123,20 @@ def test_the_best_has_the_highest_dev_score() -> None:
 
 UNSUP = TrainSpec.from_dict(UNSUPERVISED | {"base": "minilm", "train": "starter", "out": "o"})
 SUP = TrainSpec.from_dict(SUPERVISED | {"base": "minilm", "train": "nli", "out": "o"})
-START = {"unsup": UNSUP, "sup": SUP}
 
 
 @pytest.mark.parametrize("name", ABLATIONS)
 def test_every_row_is_a_run_of_its_own_and_the_paper_chose_the_best(name) -> None:
     """No two labels are the same. The presets are the best row of each table, bar equals."""
     ablation = ABLATIONS[name]
-    spec = START[ablation.objective]
+    spec = {"unsup": UNSUP, "sup": SUP}[ablation.objective]
     found = children(name, spec)
     usual = spec.to_dict() | {"dropout": 0.1}
     runs = {str(TrainSpec.from_dict(usual | changes)) for _, changes in found}
     assert len(runs) == len(dict(found)) == len(found)
     top = max(row.score for row in ablation.rows)
     assert top == {"unsup": 82.5, "sup": 86.2}[ablation.objective]
-    best = [row.changes for row in ablation.rows if row.score == top]
-    assert any(usual | changes == usual for changes in best)
+    assert any(usual | row.changes == usual for row in ablation.rows if row.score == top)
 
 
 def test_alpha_of_equation_8_becomes_a_logit() -> None:
@@ -213,12 +211,13 @@ def test_the_settings_of_the_paper(catalog, name, batch, rate) -> None:
 
 def test_a_small_memory_takes_smaller_micro_batches(catalog) -> None:
     """And a large one the whole batch at once; the batch stays the paper's."""
-    machines = [Machine("cuda", memory * GB) for memory in (4, 8, 24, 80)]
-    changes = [named(catalog, machine)["paper-sup-bert-base"].changes for machine in machines]
+    changes = [
+        named(catalog, Machine("cuda", memory * GB))["paper-sup-bert-base"].changes
+        for memory in (4, 8, 24, 80)
+    ]
     assert {change["batch_size"] for change in changes} == {512}
     sizes = [change["micro_batch"] or 512 for change in changes]
-    assert sizes == sorted(sizes)
-    assert sizes[0] < sizes[-1] == 512
+    assert sorted(sizes) == sizes and sizes[0] < sizes[-1] == 512
 
 
 @pytest.mark.data
