@@ -82,7 +82,7 @@ def do(workspace: Workspace, job: Job, position: int, reporter: Reporter) -> Out
     while True:
         try:
             happened = next(unit)
-            if isinstance(happened, dict):  # the row of a result
+            if isinstance(happened, dict) and "id" in happened:  # the row of a result
                 made.append(int(happened["id"]))
         except StopIteration as end:
             outcome: Outcome = end.value

@@ -1,14 +1,17 @@
 """Every kind of job: read from its spec; the units of an evaluation."""
 
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from tests.errors import refused
-from tests.fakes.workers import work_off
+from tests.fakes.workers import do_units, work_off
+from theodolite.app.jobs.job import Job
 from theodolite.app.jobs.kinds import KINDS, job_of, kind_of
+from theodolite.app.jobs.reporter import Reporter
 from theodolite.app.pages.evaluate.job import EvaluateJob, queue_evaluation
 from theodolite.app.pages.evaluate.results import evaluated
 from theodolite.app.pages.evaluate.service import evaluate
@@ -17,6 +20,26 @@ from theodolite.engine.errors import Code, UserError
 from theodolite.engine.stats.spread import spreads
 
 A, B = "random:16", "random:24"
+
+
+class Sums(Job):
+    """Yields what is no row of a result."""
+
+    kind = "sums"
+
+    def units(self) -> list[str]:
+        return ["one"]
+
+    def work(self, workspace: Workspace, position: int, reporter: Reporter) -> Iterator[object]:
+        yield {"best": "minilm"}
+
+
+def test_only_the_rows_of_results_are_reported_as_results(workspace: Workspace) -> None:
+    """A worker of a fleet sends those home; a decision, which is a dictionary too, is none."""
+    (outcome,) = do_units(workspace, Sums())
+    assert (outcome.failure, outcome.made) == (None, ())
+    (outcome, *_) = do_units(workspace, EvaluateJob.of(workspace, [A], "StarterSTS"))
+    assert [workspace.store.results.by_id(i)["task"] for i in outcome.made] == ["StarterSTS"]
 
 
 def test_a_unit_is_an_encoder_on_a_task_with_a_seed(workspace: Workspace) -> None:
