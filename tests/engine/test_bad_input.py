@@ -15,7 +15,8 @@ from tests.fakes import folder as folders
 from tests.fakes.encoders import BrokenEncoder, HashEncoder, NaNEncoder, ShrinkingEncoder
 from theodolite.engine import evaluate
 from theodolite.engine.datasets import Catalog, Upload
-from theodolite.engine.encoders.functions import FunctionEncoder
+from theodolite.engine.encoders.base import Encoder
+from theodolite.engine.encoders.functions import Batcher, FunctionEncoder, dotdict
 from theodolite.engine.progress import Progress
 from theodolite.engine.results import Result
 
@@ -193,6 +194,11 @@ class Flat(HashEncoder):
         return super().encode(sentences, progress).reshape(-1)
 
 
+def growing(*few: str) -> Batcher:
+    """Gives 4 dimensions to batches that begin with one of these words or a full stop, then 5."""
+    return lambda params, batch: np.ones((len(batch), 4 if batch[0][-1] in (".", *few) else 5))
+
+
 @pytest.mark.parametrize(
     ("encoder", "says"),
     [
@@ -200,10 +206,16 @@ class Flat(HashEncoder):
         (Zeros(every=True), ("zero vector", "32 sentences")),
         (ShrinkingEncoder(), ("(32, 15)", "(32, 16)")),
         (Flat(), ("(512,)", "32 sentences")),
+        # A dimension that changes between two batches, and after the sentences that tell it.
+        (
+            FunctionEncoder(None, growing("0"), "growing", dotdict(batch_size=10)),
+            ("growing gave 5 dimensions after 4",),
+        ),
+        (FunctionEncoder(None, growing()), ("(32, 5) for 32 sentences; expected (32, 4)",)),
     ],
 )
 def test_vectors_that_nothing_can_be_computed_from(
-    folder: Path, encoder: HashEncoder, says: tuple[str, ...]
+    folder: Path, encoder: Encoder, says: tuple[str, ...]
 ) -> None:
     """How many, and the first of them."""
     (result,) = evaluate(encoder, GOOD, data=Catalog(folder))
@@ -216,26 +228,6 @@ def test_some_zero_vectors_are_measured_and_noted(folder: Path) -> None:
     for encoder, notes in ((Zeros(every=False), [note]), (HashEncoder(), [])):
         (result,) = evaluate(encoder, GOOD, data=Catalog(folder))
         assert (result.error, result.details["notes"]) == (None, notes)
-
-
-def test_a_dimension_that_changes_between_calls(folder: Path) -> None:
-    """Between two batches of one task, and between two tasks."""
-    seen: list[int] = []
-
-    def growing(params: object, batch: list[list[str]]) -> np.ndarray:
-        seen.append(len(batch))
-        return np.ones((len(batch), 4 if len(seen) < 3 else 5))
-
-    encoder = FunctionEncoder(None, growing, "growing")
-    encoder.params.batch_size = 10
-    (result,) = evaluate(encoder, GOOD, data=Catalog(folder))
-    assert_told(result, "growing gave 5 dimensions after 4")
-    again = FunctionEncoder(None, growing, "grown")
-    seen.clear()
-    assert again.dim == 4
-    seen += [1, 1]
-    (result,) = evaluate(again, GOOD, data=Catalog(folder))
-    assert_told(result, "(32, 5) for 32 sentences; expected (32, 4)")
 
 
 def test_an_encoder_that_fails_fails_its_task_alone(folder: Path) -> None:

@@ -126,28 +126,35 @@ def test_queries_and_documents_take_their_own_routes(folders):
     assert (facts["routed"], facts["max_tokens"]) == (True, 24)
 
 
-def test_a_prompt_of_the_spec_takes_the_place_of_a_route_s_own(folders):
-    """For one side or both, by text or by task."""
-    folder = folders.router("router", prompts={"query": "the cat ", "STS": "a dog "})
-    model = theirs(folder)
-    for options, query in (
-        ("query_prompt=a%20dog%20", "a dog "),
-        ("prompt=a%20dog%20", "a dog "),
-        ("prompt=@task", "the cat "),
-    ):
-        encoder = bind_task(load(f"dir:{folder}?{options}", device="cpu"), (), "", RETRIEVAL)
-        expected = model.encode_query(TEXTS, prompt=query)
-        np.testing.assert_allclose(query_side(encoder).encode(TEXTS), expected, atol=1e-5)
-
-
-def test_a_router_inside_of_a_router_is_followed(folders):
-    """The task reaches the inner one."""
+def nested(folders, **options):
+    """A router inside of a router."""
     documents = [folders.inner("nested"), folders.m.Pooling(WIDTH, "mean")]
     inner = folders.m.Router.for_query_document([folders.static()], documents)
-    folder = folders.save("nested", folders.m.Router({"text": [inner]}, default_route="text"))
-    bound = bind_task(load(f"dir:{folder}", device="cpu"), (), "", RETRIEVAL)
-    expected = theirs(folder).encode_query(TEXTS)
-    np.testing.assert_allclose(query_side(bound).encode(TEXTS), expected, atol=1e-5)
+    outer = folders.m.Router({"text": [inner]}, default_route="text")
+    return folders.save("nested", outer, **options)
+
+
+def routed(folders, **options):
+    """A router alone."""
+    return folders.router("router", **options)
+
+
+@pytest.mark.parametrize("write", [routed, nested])
+@pytest.mark.parametrize(
+    ("options", "query"),
+    [
+        ("?query_prompt=a%20dog%20", "a dog "),
+        ("?prompt=a%20dog%20", "a dog "),
+        ("?prompt=@task", "the cat "),
+        ("", "the cat "),
+    ],
+)
+def test_a_prompt_of_the_spec_takes_the_place_of_a_route_s_own(folders, write, options, query):
+    """For one side or both, by text or by task; the task reaches a router inside of a router."""
+    folder = write(folders, prompts={"query": "the cat ", "STS": "a dog "})
+    encoder = bind_task(load(f"dir:{folder}{options}", device="cpu"), (), "", RETRIEVAL)
+    expected = theirs(folder).encode_query(TEXTS, prompt=query)
+    np.testing.assert_allclose(query_side(encoder).encode(TEXTS), expected, atol=1e-5)
 
 
 @pytest.mark.parametrize("kind", REFUSED)

@@ -1,7 +1,6 @@
 """Transformers: every pooling against transformers' own hidden states, computed plainly."""
 
 import json
-import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -175,22 +174,14 @@ def test_a_process_that_allows_tf32_gets_float32_all_the_same(bert, medium) -> N
     assert torch.get_float32_matmul_precision() == "medium"
 
 
-def test_the_last_thread_out_restores_what_was_allowed(medium) -> None:
-    """The first one to leave would otherwise take exactness from the others."""
-    inside, leave = threading.Event(), threading.Event()
-
-    def first() -> None:
-        with exact_float32():
-            inside.set()
-            leave.wait()
-
-    with ThreadPoolExecutor() as threads:
-        left = threads.submit(first)
-        inside.wait()
-        with exact_float32():
-            leave.set()
-            left.result()
-            assert precisions() == {"ieee"}
+def test_the_last_one_out_restores_what_was_allowed(medium) -> None:
+    """Of two threads, the first one to leave would otherwise take exactness from the other."""
+    first, last = exact_float32(), exact_float32()
+    first.__enter__()
+    last.__enter__()
+    first.__exit__(None, None, None)
+    assert precisions() == {"ieee"}
+    last.__exit__(None, None, None)
     assert torch.get_float32_matmul_precision() == "medium"
 
 
