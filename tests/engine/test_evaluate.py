@@ -29,11 +29,12 @@ MODULE = importlib.import_module("theodolite.engine.evaluate")
 @pytest.fixture
 def year(tmp_path: Path) -> Path:
     """A SentEval folder with a small STS13."""
-    files = {}
-    for subset in ("FNWN", "headlines", "OnWN"):
-        lines = [f"{subset} left {i}\t{subset} right {i}\n" for i in range(12)]
-        files[f"STS.input.{subset}.txt"] = "".join(lines)
-        files[f"STS.gs.{subset}.txt"] = "".join(f"{i % 6}\n" for i in range(12))
+    lines = {"input": "{0} left {1}\t{0} right {1}\n", "gs": "{2}\n"}
+    files = {
+        f"STS.{kind}.{subset}.txt": "".join(line.format(subset, i, i % 6) for i in range(12))
+        for kind, line in lines.items()
+        for subset in ("FNWN", "headlines", "OnWN")
+    }
     folder.files(tmp_path / "downstream" / "STS" / "STS13-en-test", files)
     return tmp_path
 

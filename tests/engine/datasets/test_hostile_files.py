@@ -5,7 +5,6 @@ some are hostile as they stand. None may raise anything but a `UserError`, take 
 """
 
 import gzip
-import io
 import json
 import random
 import resource
@@ -16,10 +15,10 @@ from datetime import datetime
 from functools import cache
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from tests.errors import refused
+from tests.fakes.tables import parquet
 from theodolite.engine.datasets.columns import ROLES
 from theodolite.engine.datasets.tables import Mapping, Preview, preview, read
 from theodolite.engine.errors import Code, UserError
@@ -38,13 +37,6 @@ ROWS = [
 NAMES = ("sentence1", "sentence2", "score", "label")
 
 
-def parquet(columns: dict[str, pa.Array], **options: object) -> bytes:
-    """A table as the bytes of a file."""
-    made = io.BytesIO()
-    pq.write_table(pa.table(columns), made, **options)
-    return made.getvalue()
-
-
 @cache
 def sound() -> dict[str, bytes]:
     """The same rows in every format, plain and packed."""
@@ -60,15 +52,17 @@ def sound() -> dict[str, bytes]:
     columns = {name: pa.array([r[i] for r in ROWS]) for i, name in enumerate(NAMES)}
     when = pa.array([datetime(2020, 1, 1)] * len(ROWS), pa.timestamp("us", tz="UTC"))
     return files | {
-        "x.parquet": parquet(columns | {"when": when, "many": pa.array([["a"]] * len(ROWS))}),
-        "y.parquet": parquet(columns, compression="none", use_dictionary=False),
+        "x.parquet": parquet(
+            pa.table(columns | {"when": when, "many": pa.array([["a"]] * len(ROWS))})
+        ),
+        "y.parquet": parquet(pa.table(columns), compression="none", use_dictionary=False),
     }
 
 
 def stamps(kind: pa.DataType, value: int) -> bytes:
     """A Parquet file with sentences and times."""
     times = pa.array([value, value], pa.int64()).cast(kind, safe=False)
-    return parquet({"text": pa.array(["a", "b"]), "when": times})
+    return parquet(pa.table({"text": ["a", "b"], "when": times}))
 
 
 def nested(depth: int) -> bytes:
@@ -81,11 +75,17 @@ HOSTILE: list[tuple[str, bytes]] = [
     ("far.parquet", stamps(pa.timestamp("ms"), 2**60)),
     ("early.parquet", stamps(pa.timestamp("us", tz="UTC"), -(2**62))),
     ("long.parquet", stamps(pa.duration("s"), 2**62)),
-    ("bytes.parquet", parquet({"text": pa.array([b"\xff", b"a"]), "n": pa.array([1, 2])})),
-    ("nothing.parquet", parquet({"text": pa.array([], pa.string())})),
-    ("null.parquet", parquet({"text": pa.nulls(3)})),
-    ("lists.parquet", parquet({"text": pa.array([["a"], []])})),
-    ("map.parquet", parquet({"a": pa.array([{"k": 1}, None]), "text": pa.array(["x", "y"])})),
+    (
+        "bytes.parquet",
+        parquet(pa.table({"text": pa.array([b"\xff", b"a"]), "n": pa.array([1, 2])})),
+    ),
+    ("nothing.parquet", parquet(pa.table({"text": pa.array([], pa.string())}))),
+    ("null.parquet", parquet(pa.table({"text": pa.nulls(3)}))),
+    ("lists.parquet", parquet(pa.table({"text": pa.array([["a"], []])}))),
+    (
+        "map.parquet",
+        parquet(pa.table({"a": pa.array([{"k": 1}, None]), "text": pa.array(["x", "y"])})),
+    ),
     ("key.jsonl", b'{"\\ud800": "a", "text": "b"}\n'),
     ("half.jsonl", b'{"text": "\\ud800", "label": "\\udfff"}\n' * 3),
     ("half-score.jsonl", b'{"sentence1": "a", "sentence2": "b", "score": "\\ud800"}\n' * 3),

@@ -1,15 +1,14 @@
 """Small files that would become large: each is refused in a sentence before anything is built."""
 
 import gzip
-import io
 import time
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from tests.errors import refused
+from tests.fakes.tables import parquet
 from theodolite.engine.datasets import formats, limits
 from theodolite.engine.datasets.columns import guess
 from theodolite.engine.datasets.row_file import FileRow, RowFile
@@ -17,13 +16,6 @@ from theodolite.engine.datasets.tables import Mapping, preview, read, read_colum
 from theodolite.engine.errors import Code
 
 SENTENCES = Mapping("sentences", {"text": "text"})
-
-
-def parquet(table: pa.Table, **options: object) -> bytes:
-    """A table as the bytes of a file."""
-    made = io.BytesIO()
-    pq.write_table(table, made, **options)
-    return made.getvalue()
 
 
 def one_text(length: int, rows: int) -> bytes:

@@ -64,11 +64,13 @@ def test_other_text_stays_lines(line: str) -> None:
 
 def test_pairs_point_at_distinct_sentences(tmp_path: Path) -> None:
     """A premise that comes back is one sentence; latin-1 as in the reference."""
-    files = {}
-    for split in ("train", "dev", "test"):
-        files[f"s1.{split}"] = "A  man.\nA man.\n"
-        files[f"s2.{split}"] = f"Café {split}.\nA man.\n"
-        files[f"labels.{split}"] = "neutral\nentailment\n"
+    texts = {
+        "s1": "A  man.\nA man.\n",
+        "s2": "Café {}.\nA man.\n",
+        "labels": "neutral\nentailment\n",
+    }
+    splits = ("train", "dev", "test")
+    files = {f"{k}.{split}": text.format(split) for k, text in texts.items() for split in splits}
     folder.files(tmp_path / "downstream" / "SNLI", files)
     data = Catalog(tmp_path).load("SNLI")
     assert data.sentences == ["A man.", "CafÃ© train.", "CafÃ© dev.", "CafÃ© test."]

@@ -1,0 +1,13 @@
+"""Tables as the bytes of files."""
+
+import io
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+
+def parquet(table: pa.Table, **options: object) -> bytes:
+    """As Parquet, written with some options."""
+    made = io.BytesIO()
+    pq.write_table(table, made, **options)
+    return made.getvalue()
