@@ -5,7 +5,6 @@ import pytest
 
 from theodolite.app import vectors
 from theodolite.app.pages.decode import service as decode
-from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.pages.map import job as map_job
 from theodolite.app.pages.map import service as maps
 from theodolite.app.pages.search import service as retrieval
@@ -32,15 +31,16 @@ def test_what_is_decoded_is_not_kept(decoding: Workspace) -> None:
     assert kept(decoding) == before > 0
 
 
-def test_what_is_searched_for_is_not_kept(workspace: Workspace) -> None:
+@pytest.mark.parametrize("spec", [ENCODER, "random:32 + random:64"])
+def test_what_is_searched_for_is_not_kept(workspace: Workspace, spec: str) -> None:
     """The collection is, and a query that is one of its sentences is not encoded again."""
     sentences, _ = workspace.catalog.sentences(COLLECTION)
-    retrieval.nearest(workspace, ENCODER, COLLECTION, [sentences[0]], 1)
+    retrieval.nearest(workspace, spec, COLLECTION, [sentences[0]], 1)
     before = kept(workspace)
     assert before > 4 * 64 * len(sentences)
-    retrieval.nearest(workspace, ENCODER, COLLECTION, ["A query of mine."], 1)
-    retrieval.alike(workspace, ENCODER, COLLECTION, ["Like this one."], ["Not like it."], 1)
-    found = map_job.quick(workspace, ENCODER, COLLECTION)
+    retrieval.nearest(workspace, spec, COLLECTION, ["A query of mine."], 1)
+    retrieval.alike(workspace, spec, COLLECTION, ["Like this one."], ["Not like it."], 1)
+    found = map_job.quick(workspace, spec, COLLECTION)
     maps.place(workspace, found, "A sentence that is placed.", 3)
     assert kept(workspace) == before
 
@@ -65,15 +65,3 @@ def test_vectors_are_those_of_the_encoder(workspace: Workspace) -> None:
     assert np.array_equal(typed.encode(texts), workspace.load(ENCODER).encode(texts))
     assert typed.encode([]).shape == (0, 64)
     assert (typed.name, typed.dim, typed.fingerprint) == (ENCODER, 64, encoder.fingerprint)
-
-
-@pytest.mark.parametrize("spec", [ENCODER, "random:32 + random:64"])
-def test_visitors_fill_no_disk(workspace: Workspace, spec: str) -> None:
-    """A hundred different queries, not a byte."""
-    encoders.add(workspace, spec)
-    workspace.read_only = True
-    retrieval.nearest(workspace, spec, COLLECTION, ["one"], 1)
-    before = kept(workspace)
-    for number in range(100):
-        retrieval.nearest(workspace, spec, COLLECTION, [f"query number {number}"], 1)
-    assert kept(workspace) == before

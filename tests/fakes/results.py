@@ -2,6 +2,7 @@
 
 import zlib
 from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -64,9 +65,11 @@ def invent(
 
 
 def invent_all(
-    workspace: Workspace, accuracies: dict[str, float], tasks: Sequence[str] = ("MR",)
+    workspace: Workspace,
+    accuracies: dict[str, float],
+    tasks: Sequence[str] = ("MR",),
+    **how: Any,
 ) -> None:
-    """One of each encoder on each task."""
-    for name, accuracy in accuracies.items():
-        for task in tasks:
-            invent(workspace, name, task, accuracy)
+    """One of each encoder on each task, otherwise alike."""
+    for (name, accuracy), task in product(accuracies.items(), tasks):
+        invent(workspace, name, task, accuracy, **how)

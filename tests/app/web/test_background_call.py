@@ -96,10 +96,9 @@ def test_an_answer_that_waits_says_so_again(monkeypatch: pytest.MonkeyPatch) -> 
     assert list(steps)[-1] == ("", [1])
 
 
+@pytest.mark.usefixtures("hasty")
 def test_who_hangs_up_leaves_no_work_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     """Over HTTP, as a closed tab does: the server notices, and the work ends by itself."""
-    monkeypatch.setattr(working, "SOON_SECONDS", 0.01)
-    monkeypatch.setattr(working, "EVERY_SECONDS", 0.05)
     monkeypatch.setattr(working, "ALIVE_SECONDS", 0.1)
     ended, over = threading.Event(), threading.Event()
 
@@ -130,18 +129,6 @@ def test_who_hangs_up_leaves_no_work_behind(monkeypatch: pytest.MonkeyPatch) -> 
     finally:
         over.set()
         demo.close()
-
-
-@pytest.mark.usefixtures("hasty")
-def test_several_works_are_told_of_side_by_side() -> None:
-    """One that is there is shown while the other is still at work."""
-    slow = Held()
-    works = {"quick": lambda say: [2], "slow": slow}
-    steps = working.together(works, {"quick": "Quick", "slow": "Slow"})
-    first = next(step for step in steps if step["quick"][1])
-    assert first["quick"] == ("", [2]) and "Slow" in first["slow"][0]
-    slow.go.set()
-    assert list(steps)[-1] == {"quick": ("", [2]), "slow": ("", [1])}
 
 
 def test_encoding_goes_part_by_part(starter: Workspace) -> None:

@@ -14,7 +14,7 @@ from theodolite.app.pages.compare import figures as ranks
 from theodolite.app.pages.decode.figures import cosines
 from theodolite.app.pages.decode.service import DecodeResult, Step
 from theodolite.app.pages.fair import figures as fair
-from theodolite.app.pages.fair.points import DimensionCurves, Dots, Exhibit, Grid
+from theodolite.app.pages.fair.points import DimensionCurves, Dots, Grid
 from theodolite.app.pages.geometry import figures as geometry
 from theodolite.app.pages.spaces import flow
 from theodolite.app.web import figures
@@ -151,10 +151,3 @@ def test_ranks_have_their_intervals():
     bars, marks = Figure(CHARTS["rank intervals"]).data
     assert bars.x == (1, 2, None, 1, 2, None)
     assert (marks.x, marks.y) == ((1, 2), (0, 1))
-
-
-def test_an_exhibit_is_drawn_by_its_kind():
-    """With its own rows: here a line for each row, a bar for its range, marks of two series."""
-    value = fair.show(Exhibit("name", "label", DOTS, ("row", "value"), (("b", 2.0),)))
-    assert json.loads(value["table"]) == {"columns": ["row", "value"], "rows": [["b", 2.0]]}
-    assert len(json.loads(value["figure"])["data"]) == 2 + 1 + 2

@@ -7,7 +7,7 @@ import pytest
 
 from tests.errors import refused
 from tests.fakes.measured import put
-from tests.fakes.results import invent
+from tests.fakes.results import invent, invent_all
 from theodolite.app.pages.board import examples, lengths, service
 from theodolite.app.pages.board.examples import disagreement, opening, quality
 from theodolite.app.pages.board.service import BoardSpec
@@ -124,9 +124,7 @@ def test_an_upload_and_another_seed(workspace: Workspace) -> None:
 
 def test_ranks_with_their_intervals(workspace: Workspace) -> None:
     """One far behind is always third; two close together tie."""
-    for task in ("MR", "CR", "SUBJ"):
-        for name, accuracy in ((A, 0.80), (B, 0.795), (C, 0.50)):
-            invent(workspace, name, task, accuracy)
+    invent_all(workspace, {A: 0.80, B: 0.795, C: 0.50}, ("MR", "CR", "SUBJ"))
     found = service.board(workspace)
     assert not service.is_ranked(found)
     rows = {row["encoder"]: row for row in found.rows(service.ranking(workspace, found))}
@@ -138,8 +136,8 @@ def test_ranks_with_their_intervals(workspace: Workspace) -> None:
 
 def test_tasks_by_the_length_of_their_texts(workspace: Workspace) -> None:
     """In characters or words, by the mean of distinct texts; without texts it is left out."""
-    for task in ("StarterTopics", "StarterSearch", "MR"):
-        invent(workspace, A, task, 0.8, protocol="starter-1")
+    tasks = ("StarterTopics", "StarterSearch", "MR")
+    invent_all(workspace, {A: 0.8}, tasks, protocol="starter-1")
     texts, _ = workspace.catalog.sentences("starter-topics")
     mean = sum(map(len, texts)) / len(texts)
     words = sum(len(text.split()) for text in texts) / len(texts)

@@ -7,7 +7,7 @@ import pytest
 
 from tests.errors import refused
 from tests.fakes.command_line import objects, theodolite
-from tests.fakes.results import invent
+from tests.fakes.results import invent_all
 from theodolite.app.pages.compare import null_check, stability
 from theodolite.app.pages.evaluate.results import evaluated
 from theodolite.app.workspace import Workspace
@@ -100,16 +100,10 @@ def test_the_command_shows_the_rates(workspace: Workspace, monkeypatch: pytest.M
 A, B, C = "random:32", "random:96", "wordllama"
 
 
-def put(workspace: Workspace, scores: dict[str, float], task: str, **how: object) -> None:
-    """One result for each encoder."""
-    for name, accuracy in scores.items():
-        invent(workspace, name, task, accuracy, **how)  # type: ignore[arg-type]
-
-
 def test_a_turn_with_the_classifier_is_told(workspace: Workspace) -> None:
     """A leads B on MRPC by logistic regression, B leads by the prototyping setting; C is last."""
-    put(workspace, {A: 0.8, B: 0.7, C: 0.5}, "MRPC")
-    put(workspace, {A: 0.7, B: 0.8, C: 0.5}, "MRPC", protocol="senteval-fast")
+    invent_all(workspace, {A: 0.8, B: 0.7, C: 0.5}, ["MRPC"])
+    invent_all(workspace, {A: 0.7, B: 0.8, C: 0.5}, ["MRPC"], protocol="senteval-fast")
     found = stability.stability(workspace, "classifier", [A, B, C], ["MRPC"])
     assert found.ranks == {"senteval": {A: 1, B: 2, C: 3}, "senteval-fast": {A: 2, B: 1, C: 3}}
     agreement = found.agreements["senteval", "senteval-fast"]
@@ -129,7 +123,7 @@ def test_what_is_absent_is_named_with_the_way_there(
     workspace: Workspace, kind: Any, state: dict[str, str]
 ) -> None:
     """Nothing under a hidden layer, one seed alone: the link holds what to evaluate."""
-    put(workspace, {A: 0.8, B: 0.7}, "MR")
+    invent_all(workspace, {A: 0.8, B: 0.7}, ["MR"])
     found = stability.stability(workspace, kind, [A, B], ["MR"])
     (gap,) = found.missing
     assert not found.ranks and gap.path == "evaluate"
@@ -138,9 +132,9 @@ def test_what_is_absent_is_named_with_the_way_there(
 
 def test_only_what_all_conditions_have_is_ranked(workspace: Workspace) -> None:
     """CR has one condition, C one: both stay out, so that ranks are of the same encoders."""
-    put(workspace, {A: 0.8, B: 0.7, C: 0.5}, "MR")
-    put(workspace, {A: 0.8, B: 0.7}, "MR", protocol="senteval-fast")
-    put(workspace, {A: 0.8, B: 0.7, C: 0.5}, "CR")
+    invent_all(workspace, {A: 0.8, B: 0.7, C: 0.5}, ["MR"])
+    invent_all(workspace, {A: 0.8, B: 0.7}, ["MR"], protocol="senteval-fast")
+    invent_all(workspace, {A: 0.8, B: 0.7, C: 0.5}, ["CR"])
     found = stability.stability(workspace, "classifier", [A, B, C], ["MR", "CR"])
     assert (found.encoders, found.tasks) == ((A, B), ("MR",))
     (said,) = stability.sentences(found, {})
@@ -180,7 +174,7 @@ def test_each_condition_ranks_anew(
     workspace: Workspace, kind: Any, results: Any, orders: dict[str, list[str]]
 ) -> None:
     for scores, how in results:
-        put(workspace, scores, "MR", **how)
+        invent_all(workspace, scores, ["MR"], **how)
     found = stability.stability(workspace, kind, [A, B], ["MR"])
     ranked = [(name, sorted(ranks, key=ranks.__getitem__)) for name, ranks in found.ranks.items()]
     assert ranked == [*orders.items()]
@@ -189,8 +183,8 @@ def test_each_condition_ranks_anew(
 def test_means_may_turn_where_no_task_does(workspace: Workspace) -> None:
     """A leads by much on MR and trails on CR; with another classifier it leads by little."""
     for protocol, mr, cr in (("senteval", 0.9, 0.6), ("senteval-fast", 0.72, 0.5)):
-        put(workspace, {A: mr, B: 0.7}, "MR", protocol=protocol)
-        put(workspace, {A: cr, B: 0.7}, "CR", protocol=protocol)
+        invent_all(workspace, {A: mr, B: 0.7}, ["MR"], protocol=protocol)
+        invent_all(workspace, {A: cr, B: 0.7}, ["CR"], protocol=protocol)
     found = stability.stability(workspace, "classifier", [A, B], ["MR", "CR"])
     turned, alike = stability.sentences(found, {})
     assert f"{A} leads {B} under senteval and trails under senteval-fast" in turned

@@ -10,7 +10,7 @@ from scipy import stats
 from tests.engine.samples import pairs as pairs_of
 from tests.errors import refused
 from tests.fakes.measured import put
-from tests.fakes.results import invent
+from tests.fakes.results import invent, invent_all
 from theodolite.app.pages.compare import published, tested
 from theodolite.app.pages.compare import service as comparison
 from theodolite.app.pages.compare import table as compare_table
@@ -28,9 +28,7 @@ TASKS = ("MR", "CR", "SUBJ", "MPQA")
 @pytest.fixture
 def workspace(workspace: Workspace) -> Workspace:
     """A is good, B a little worse on every task, C much worse."""
-    for task in TASKS:
-        for name, accuracy in ((A, 0.86), (B, 0.83), (C, 0.60)):
-            invent(workspace, name, task, accuracy)
+    invent_all(workspace, {A: 0.86, B: 0.83, C: 0.60}, TASKS)
     return workspace
 
 
@@ -159,8 +157,7 @@ def test_an_answer_is_remembered_until_there_are_other_results(workspace: Worksp
     assert comparison.compare(workspace, [A, B]) is first
     assert list(comparison.resampling(comparison.ask(workspace, [A, B]))) == []
     assert comparison.compare(workspace, [B, A]) is not first
-    for name in (A, B):
-        invent(workspace, name, "TREC", 0.83)
+    invent_all(workspace, {A: 0.83, B: 0.83}, ["TREC"])
     steps = list(comparison.resampling(comparison.ask(workspace, [A, B])))
     assert [(done, of) for _, done, of in steps] == [(done, 5) for done in range(5)]
     assert comparison.compare(workspace, [A, B]).tasks == (*first.tasks, "TREC")
@@ -190,8 +187,7 @@ def test_rows_carry_what_the_page_shows(workspace: Workspace) -> None:
 
 
 def test_a_protocol_is_one_for_all_tasks(workspace: Workspace) -> None:
-    for name in (A, B):
-        invent(workspace, name, "MR", 0.7, protocol="senteval-fast")
+    invent_all(workspace, {A: 0.7, B: 0.7}, protocol="senteval-fast")
     for protocol, under, tasks in (
         ("senteval-fast", "senteval-fast", ("MR",)),
         (None, "senteval", TASKS),
@@ -215,10 +211,8 @@ def test_a_task_s_own_protocol_comes_first(
 
     It is their own, too, for tasks that a data set's labels make.
     """
-    for name in (A, B):
-        invent(workspace, name, task, 0.7, protocol=own)
-    for name in (A, B, C):
-        invent(workspace, name, task, 0.7, protocol=other)
+    invent_all(workspace, {A: 0.7, B: 0.7}, [task], protocol=own)
+    invent_all(workspace, {A: 0.7, B: 0.7, C: 0.7}, [task], protocol=other)
     report = comparison.compare(workspace, [A, B, C], None)
     assert report.cells[A, task]["protocol"] == own
     assert (B, task) in report.differences and (C, task) not in report.differences
@@ -230,9 +224,8 @@ def test_what_is_unfair_is_said(workspace: Workspace) -> None:
     found = comparison.compare(workspace, [A, B])
     assert [words for words in unfair if words in " ".join(found.warnings)] == [*unfair]
     assert {one.path for one in found.cautions if one.label} <= {"evaluate", "fair-play"}
-    for name in (A, B, C):
-        invent(workspace, name, "MR", 0.8, seed=7)
-        invent(workspace, name, "MR", 0.8, protocol="senteval-fast")
+    for how in ({"seed": 7}, {"protocol": "senteval-fast"}):
+        invent_all(workspace, {A: 0.8, B: 0.8, C: 0.8}, **how)
     texts = " ".join(comparison.compare(workspace, [A, B, C]).warnings)
     assert [words for words in (*unfair, "baseline") if words in texts] == []
 

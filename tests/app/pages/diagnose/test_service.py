@@ -10,7 +10,7 @@ from scipy.stats import spearmanr
 from tests.errors import refused
 from tests.fakes.decoders import known_sentences, small_spec
 from tests.fakes.diagnoses import diagnosis
-from tests.fakes.results import invent
+from tests.fakes.results import invent_all
 from tests.fakes.stores import starter_store
 from tests.fakes.workers import do_units, happened, work_off
 from theodolite.app import decoders
@@ -138,8 +138,8 @@ def test_diagnostics_are_correlated_with_scores_over_encoders(empty: Workspace) 
     diagnosed(empty, levels)
     found = across(empty)
     assert found.relations is None and found.problem is not None
-    for encoder, share in zip(ENCODERS, (0.5, 0.55, 0.6, 0.65, 0.7, 0.75), strict=True):
-        invent(empty, encoder, "MR", share)
+    shares = (0.5, 0.55, 0.6, 0.65, 0.7, 0.75)
+    invent_all(empty, dict(zip(ENCODERS, shares, strict=True)))
     found = across(empty)
     scores = {row["encoder"]: row["score"] for row in empty.store.results.table(tasks=["MR"])}
     rho = spearmanr([levels[e] for e in ENCODERS], [scores[e] for e in ENCODERS]).statistic

@@ -42,13 +42,12 @@ def test_what_cannot_encode_is_not_added(home: Path, folders: Folders) -> None:
 
 
 def test_texts_that_will_be_cut_are_said_before_a_run(home: Path, folders: Folders) -> None:
-    """By `evaluate` and `encode`, and in Python."""
+    """By a verb, and in Python."""
     spec, file = f"dir:{folders.mean('st')}", folders.root / "long.csv"
     rows = [f"{' '.join(['cat dog'] * 20)} {i},{'ab'[i % 2]}" for i in range(40)]
     file.write_text("text,label\n" + "\n".join(rows) + "\n")
     theodolite("data", "add", str(file), "--name", "long")
     task, text = "upload:long/classify", "40 of 40 texts of upload:long are longer than the 24"
-    assert text in said("evaluate", spec, "--tasks", task)
     assert text in said("encode", spec, "--in", "upload:long", "--out", str(home / "v.npy"))
     with pytest.warns(UserWarning, match=text):
         th.evaluate(spec, task)

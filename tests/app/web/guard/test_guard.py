@@ -74,19 +74,21 @@ def test_no_page_of_others_can_frame_ours(client: httpx.Client, page: str) -> No
 
 
 @pytest.mark.parametrize("headers", FOREIGN, ids=str)
-def test_a_page_of_others_can_store_nothing(client: httpx.Client, headers: dict[str, str]) -> None:
-    """An upload without a preflight, which a browser would send."""
-    files = {"files": ("a.csv", b"text\nstored by others\n")}
-    assert client.post("/gradio_api/upload", files=files, headers=headers).status_code == 403
-
-
-@pytest.mark.parametrize("headers", FOREIGN, ids=str)
-@pytest.mark.parametrize("path", ["/config", "/gradio_api/queue/data?session_hash=x", "/"])
-def test_a_page_of_others_reads_nothing(
-    client: httpx.Client, headers: dict[str, str], path: str
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("GET", "/config"),
+        ("GET", "/gradio_api/queue/data?session_hash=x"),
+        ("GET", "/"),
+        ("POST", "/gradio_api/upload"),  # without a preflight, which a browser would send
+    ],
+)
+def test_a_page_of_others_reads_and_stores_nothing(
+    client: httpx.Client, headers: dict[str, str], method: str, path: str
 ) -> None:
     """No answer, and no header that would let its script have one."""
-    answer = client.get(path, headers=headers)
+    files = {"files": ("a.csv", b"text\nstored by others\n")} if method == "POST" else None
+    answer = client.request(method, path, headers=headers, files=files)
     assert answer.status_code == 403
     assert not [name for name in answer.headers if name.startswith("access-control")]
 
