@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.errors import refused
+from tests.fakes import folder as data_folder
 from tests.fakes.command_line import objects, theodolite
 from tests.fakes.measured import put
 from theodolite.app import exchange, formats, suites
@@ -36,9 +37,9 @@ def publish(
         "mteb_version": "2.9.1",
         "scores": {"test": parts},
     }
-    file = folder / model.replace("/", "__") / revision / f"{task}.json"
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps(fields))
+    data_folder.files(
+        folder, {f"{model.replace('/', '__')}/{revision}/{task}.json": json.dumps(fields)}
+    )
 
 
 @pytest.fixture

@@ -1,18 +1,13 @@
 """Data sets: what a file becomes, what is said of it, what is seen of it, what is encoded."""
 
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
-import numpy as np
 import pytest
 
 from tests.errors import refused
 from tests.fakes.command_line import objects, said, theodolite
-from theodolite.app.pages.data import samples
-from theodolite.app.pages.data import views as data_views
 from theodolite.app.pages.data.service import hub_name, mapping_of, together
-from theodolite.engine.datasets import CaptionPart, Captions
-from theodolite.engine.datasets.types import Kind
 
 LABELLED = {"text": "text", "label": "label"}
 
@@ -89,14 +84,6 @@ def test_a_file_of_the_hub_has_a_name() -> None:
     assert hub_name(" a/b ", "", " x y.csv", "text=t") == "hub:a/b@main/x%20y.csv?text=t"
     with refused("missing"):
         hub_name(" ", "main", "", "")
-
-
-def test_every_kind_is_shown() -> None:
-    """In words; captions by their images."""
-    assert set(data_views.KINDS) == set(get_args(Kind))
-    part = CaptionPart(("a", "b", "c", "d", "e"), np.zeros((1, 3), np.float32))
-    facts = samples.facts(Captions("COCO", {"train": part, "dev": part}), None)
-    assert ("images", "train 1, dev 1") in facts
 
 
 def added(home: Path, name: str, content: str) -> str:

@@ -15,7 +15,10 @@ from theodolite.engine.datasets import Catalog
 from theodolite.engine.encoders import load
 from theodolite.engine.search.index import Index, unit_rows
 
-pytestmark = pytest.mark.node
+pytestmark = [
+    pytest.mark.node,
+    pytest.mark.skipif(not shutil.which("node"), reason="node is not installed"),
+]
 SCRIPT = Path(__file__).parents[3] / "fakes/search.mjs"
 ODD = [
     "",
@@ -68,12 +71,6 @@ ODD = [
 """Texts that tell tokenisers apart."""
 MIX = "unlabelled/sentences_mix"
 GLOVE = "vectors/glove.6B.50d.5k.txt.gz"
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _node() -> None:
-    if not shutil.which("node"):
-        pytest.skip("node is not installed")
 
 
 def in_page(folder: Path, encoder: Any, texts: Sequence[str], vectors: Any = None) -> Any:

@@ -173,15 +173,14 @@ def test_umap_of_a_pair_begins_where_the_first_ended(workspace: Workspace) -> No
     assert second.initial == MapJob.of(first.encoder, first.dataset).key(workspace)
 
 
-def test_too_few_sentences_are_refused(workspace: Workspace, tmp_path: Path) -> None:
-    """Two points have no neighbourhoods."""
-    name = collection(workspace, tmp_path, "two", ["One.", "Two."])
-    with refused("too-few", name, 2):
-        queue(workspace, SpacesJob.of(A, B, name))
-
-
 def test_identical_points_are_compared(workspace: Workspace, tmp_path: Path) -> None:
-    """Four ways of writing the same words: nothing varies, and what has no value is none."""
+    """Four ways of writing the same words: nothing varies, and what has no value is none.
+
+    Two points have no neighbourhoods, and are refused.
+    """
+    two = collection(workspace, tmp_path, "two", ["One.", "Two."])
+    with refused("too-few", two, 2):
+        queue(workspace, SpacesJob.of(A, B, two))
     name = collection(workspace, tmp_path, "same", ["A boat.", "a boat.", "A BOAT.", "a BOAT."])
     made = SpacesJob.of(A, B, name, method="pca").make(workspace)
     assert made.report["rows"][0]["cka"] is None and np.isfinite(made.second.points).all()

@@ -20,14 +20,6 @@ def test_a_long_curve_is_averaged_over_neighbours():
     assert (len(steps), steps[0], steps[-1]) == (876, 8, 7_003)
 
 
-def test_a_curve_that_grows_keeps_the_points_it_had():
-    """Until it doubles: what is on the screen does not move."""
-    values = np.arange(1_999.0)
-    before = thinned(range(1_500), values[:1_500])[1][:-1]
-    after = thinned(range(1_999), values)[1]
-    assert after[: len(before)] == before
-
-
 DROPOUT = ABLATIONS["dropout"]
 ROWS = [(row.label, row.changes) for row in DROPOUT.rows]
 

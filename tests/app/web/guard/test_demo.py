@@ -92,11 +92,6 @@ def test_nothing_is_kept_of_what_is_typed(stranger: httpx.Client, store: Path) -
     assert not [path for path in kept if path.is_file() and b"ukulele" in path.read_bytes()]
 
 
-def test_what_was_not_worked_out_is_not_worked_out_here(demo: Workspace) -> None:
-    """Nor is it tried for long first."""
-    assert geometry.quick(demo, LISTED, "starter-pairs") is None
-
-
 @pytest.mark.parametrize("spec", ["dir:/etc", "hf:a/b", "random:17", "minilm"])
 def test_no_encoder_is_loaded_that_is_not_listed(demo: Workspace, spec: str) -> None:
     """Nor one that would be sent what strangers type."""
@@ -106,6 +101,7 @@ def test_no_encoder_is_loaded_that_is_not_listed(demo: Workspace, spec: str) -> 
         demo.load("api:http://127.0.0.1:9/v1#model")
     with refused("denied"):
         demo.catalog.load("hub:owner/name@main/file.csv")
+    assert geometry.quick(demo, LISTED, "starter-pairs") is None  # nor is anything worked out
 
 
 def test_a_text_that_is_too_long_is_refused_in_a_sentence(stranger: httpx.Client) -> None:

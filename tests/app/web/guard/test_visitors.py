@@ -79,12 +79,6 @@ def test_a_forged_act_changes_nothing(visitor: httpx.Client, owner: Workspace, a
         assert sum("change nothing" in text for text in answers) >= 12  # two of each of six panels
 
 
-def test_nothing_can_be_uploaded(visitor: httpx.Client) -> None:
-    """Gradio's address for uploads is there on every app; here it refuses."""
-    files = {"files": ("a.csv", b"text\na\n")}
-    assert visitor.post("/gradio_api/upload", files=files).status_code == 403
-
-
 @pytest.mark.parametrize("spec", ["dir:/etc", "words:/etc/passwd", "hf:a/b", "random:17"])
 def test_only_listed_encoders_are_loaded(looking: Workspace, spec: str) -> None:
     """A path in a spec is never looked at, nor the hub asked; it is not said what is there."""
@@ -122,12 +116,6 @@ def test_nothing_is_added_or_started(looking: Workspace, tmp_path: Path) -> None
             change()
 
 
-def test_a_visit_keeps_no_evaluation_waiting(visitor: httpx.Client, owner: Workspace) -> None:
-    """Those who can change nothing cannot slow what the owner runs either."""
-    visitor.get("/search").raise_for_status()
-    assert owner.store.visits.seconds_since() == math.inf
-
-
 def test_the_one_who_serves_is_welcomed(tmp_path: Path) -> None:
     """The first runs of a new store are queued even where visitors can start none."""
     made = Workspace(tmp_path / "store", read_only=True)
@@ -153,8 +141,12 @@ def test_no_file_of_the_machine_is_served(
     assert visitor.get(f"/gradio_api/file={place}").status_code in (403, 404)
 
 
-def test_a_login_opens_no_more_than_the_pages(visitor: httpx.Client) -> None:
-    """No function of ours can be called by its name."""
+def test_a_login_opens_no_more_than_the_pages(visitor: httpx.Client, owner: Workspace) -> None:
+    """No function of ours can be called by its name, nothing uploaded, no evaluation slowed."""
+    files = {"files": ("a.csv", b"text\na\n")}
+    assert visitor.post("/gradio_api/upload", files=files).status_code == 403
+    visitor.get("/search").raise_for_status()
+    assert owner.store.visits.seconds_since() == math.inf
     assert "immutable" in visitor.get(f"/{PLOTLY_JS}").raise_for_status().headers["cache-control"]
     expected = {"named_endpoints": {}, "unnamed_endpoints": {}}
     assert visitor.get("/gradio_api/info").json() == expected
