@@ -108,24 +108,39 @@ def test_what_may_pass_is_tried_again(server, trouble):
 
 @pytest.mark.parametrize("code", [429, 503])
 def test_a_server_says_how_long_to_wait(server, code):
-    """In seconds or as a date; an hour is no wait but the end."""
+    """In seconds or as a date."""
     soon = formatdate(time.time() + 100, usegmt=True)
     server.next = [status(code, Retry_After="7"), status(code, Retry_After=soon)]
     waits = []
     asking(server, waits).post("embeddings", BODY)
     assert 7 <= waits[0] <= 8 and 50 <= waits[1] <= 101
-    server.next = [status(code, "quota", Retry_After=str(LONGEST_WAIT + 1))]
-    with refused("unreachable", "quota", 121):
+
+
+A_LIST = saying(lambda _: ["a list"])
+LATER = {"Retry_After": str(LONGEST_WAIT + 1)}
+
+
+@pytest.mark.parametrize(
+    ("answers", "code", "named", "requests"),
+    [
+        ([status(500, "on fire")] * 2 * TRIES, "unreachable", ["HTTP 500: on fire"], TRIES),
+        # To ask again would not help: an hour is no wait but the end, a page is no answer.
+        ([status(429, "quota", **LATER)], "unreachable", ["quota", 121], 1),
+        ([status(503, "quota", **LATER)], "unreachable", ["quota", 121], 1),
+        ([status(404, "no such model")], "unreachable", ["no such model"], 1),
+        ([page], "wrong-kind", ["127.0.0.1"], 1),
+        ([A_LIST], "wrong-kind", ["127.0.0.1"], 1),
+    ],
+    ids=["500", "429", "503", "404", "page", "list"],
+)
+def test_what_does_not_pass_is_said(server, answers, code, named, requests):
+    """With the last reason, after so many tries."""
+    server.next = answers
+    waits = []
+    with refused(code, *named) as other:
         asking(server, waits).post("embeddings", BODY)
-    assert len(waits) == 2
-
-
-def test_what_does_not_pass_is_said(server):
-    """After so many tries, with the last reason."""
-    server.next = [status(500, "on fire")] * 2 * TRIES
-    with refused("unreachable", "HTTP 500: on fire"):
-        asking(server).post("embeddings", BODY)
-    assert len(server.requests) == TRIES
+    assert (len(server.requests), len(waits)) == (requests, requests - 1)
+    assert not isinstance(other.value, Unacceptable)
     server.close()
     with refused("unreachable", "connection"):
         asking(server).post("embeddings", BODY, tries=2)
@@ -155,20 +170,8 @@ def test_nobody_is_sent_on(server):
 
 def test_what_a_server_does_not_want_is_not_repeated(server):
     """It would not want it the next time; a smaller request it may."""
-    server.next = [status(422, "too long"), status(404, "no such model")]
+    server.next = [status(422, "too long")]
     with pytest.raises(Unacceptable, match="too long"):
-        asking(server).post("embeddings", BODY)
-    with refused("unreachable", "no such model") as other:
-        asking(server).post("embeddings", BODY)
-    assert not isinstance(other.value, Unacceptable)
-    assert len(server.requests) == 2
-
-
-@pytest.mark.parametrize("other", [page, saying(lambda _: ["a list"])])
-def test_an_answer_of_something_else_is_no_answer(server, other):
-    """A page, or JSON that is no object: asking again would not help."""
-    server.next = [other]
-    with refused("wrong-kind", server.url):
         asking(server).post("embeddings", BODY)
     assert len(server.requests) == 1
 

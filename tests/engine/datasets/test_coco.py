@@ -169,8 +169,11 @@ def test_the_command(tmp_path: Path) -> None:
     base = write(tmp_path)
     done = CliRunner().invoke(app, ["data", "import-coco", str(base), "--json"])
     assert done.exit_code == 0, done.output
-    *_, last = done.stdout.splitlines()
-    assert json.loads(last) == {"split": "test", "images": 4, "converted": True}
+    assert json.loads(done.stdout.splitlines()[-1]) == {
+        "split": "test",
+        "images": 4,
+        "converted": True,
+    }
     again = CliRunner().invoke(app, ["data", "import-coco", str(base)])
     assert "already converted" in again.output
 

@@ -4,7 +4,6 @@ import tomllib
 from collections import Counter
 from pathlib import Path
 
-from theodolite.engine.datasets import Catalog
 from theodolite.engine.datasets.starter import read_pairs, read_topics, rubric, sources
 
 REPOSITORY = Path(__file__).parents[3]
@@ -51,12 +50,3 @@ def test_its_files_are_in_the_package() -> None:
     shipped = {path for pattern in patterns for path in engine.glob(pattern)}
     files = {p for p in (engine / "datasets" / "starter").rglob("*") if p.is_file()}
     assert files <= shipped and len(files) >= 17
-
-
-def test_it_needs_no_data_folder(monkeypatch) -> None:
-    """A catalog without folder and uploads holds exactly the starter set."""
-    monkeypatch.delenv("THEODOLITE_DATA", raising=False)
-    catalog = Catalog()
-
-    assert catalog.names() == ["starter-pairs", "starter-topics"]
-    assert catalog.sentences("starter")[0] == catalog.load("starter-topics").sentences

@@ -253,19 +253,18 @@ def test_a_document_cannot_end_itself() -> None:
     assert len(question(second.messages("q", "x" * 99_999))["document"]) == second.LONGEST
 
 
-def test_how_it_is_asked() -> None:
+def test_how_it_is_asked(server: FakeOpenAI) -> None:
     """Once; once more while it cannot be read; without a temperature from when it takes none."""
-    with FakeOpenAI() as server:
-        judge = second.SecondJudge(f"api:{server.url}#fake", sleep=lambda seconds: None)
-        server.judge = lambda query, document: grade(2)
-        assert judge.mark("q", "d") == 3 and len(server.requests) == 1
-        server.next = [talking("hm"), talking(grade(1))]
-        assert judge.mark("q", "d") == 2
-        server.next = [talking("hm"), talking("hm")]
-        assert judge.mark("q", "d") is None and len(server.requests) == 5
-        server.next = [status(400, "Unsupported value: 'temperature'")]
-        assert [judge.mark("q", "d") for _ in range(2)] == [3, 3]
-        assert ["temperature" in body for _, body in server.requests[5:]] == [True, False, False]
+    judge = second.SecondJudge(f"api:{server.url}#fake", sleep=lambda seconds: None)
+    server.judge = lambda query, document: grade(2)
+    assert judge.mark("q", "d") == 3 and len(server.requests) == 1
+    server.next = [talking("hm"), talking(grade(1))]
+    assert judge.mark("q", "d") == 2
+    server.next = [talking("hm"), talking("hm")]
+    assert judge.mark("q", "d") is None and len(server.requests) == 5
+    server.next = [status(400, "Unsupported value: 'temperature'")]
+    assert [judge.mark("q", "d") for _ in range(2)] == [3, 3]
+    assert ["temperature" in body for _, body in server.requests[5:]] == [True, False, False]
 
 
 @pytest.mark.parametrize(
