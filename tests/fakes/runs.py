@@ -1,6 +1,5 @@
 """Small training runs: a BERT of two layers, sentences of a few words, six graded pairs."""
 
-import itertools
 import random
 from pathlib import Path
 from typing import Any
@@ -42,15 +41,14 @@ class TinyCatalog(Catalog):
 
 def sentences(folder: Path, count: int = 60) -> Path:
     """A file of different sentences."""
-    made = itertools.islice(_distinct(random.Random(5)), count)
     file = folder / "sentences.txt"
-    file.write_text("\n".join(made), "utf-8")
+    file.write_text("\n".join(_distinct(5, count)), "utf-8")
     return file
 
 
 def triplets(folder: Path, count: int = 60) -> Path:
     """A file with the columns sent0, sent1, hard_neg."""
-    made = list(itertools.islice(_distinct(random.Random(6)), 3 * count))
+    made = _distinct(6, 3 * count)
     rows = [",".join(made[i : i + 3]) for i in range(0, len(made), 3)]
     file = folder / "triplets.csv"
     file.write_text("\n".join(["sent0,sent1,hard_neg", *rows]), "utf-8")
@@ -84,10 +82,7 @@ def tiny_run(spec: TrainSpec, ranks: Ranks | None = None) -> EncoderTrainer:
     return EncoderTrainer(spec, model, examples, dev, Precision.of(spec), ranks)
 
 
-def _distinct(rng: random.Random) -> Any:
-    seen = set()
-    while True:
-        sentence = " ".join(rng.choices(WORDS, k=rng.randint(3, 9)))
-        if sentence not in seen:
-            seen.add(sentence)
-            yield sentence
+def _distinct(seed: int, count: int) -> list[str]:
+    rng = random.Random(seed)
+    drawn = [" ".join(rng.choices(WORDS, k=rng.randint(3, 9))) for _ in range(2 * count)]
+    return list(dict.fromkeys(drawn))[:count]

@@ -11,14 +11,14 @@ from theodolite.engine.encoders.steps import random_projection
 from theodolite.engine.space import compare as spaces
 
 
-def _cloud(n: int = 120, dim: int = 12, seed: int = 0) -> np.ndarray:
+def cloud(n: int = 120, dim: int = 12, seed: int = 0) -> np.ndarray:
     rng = np.random.default_rng(seed)
     return (rng.normal(size=(n, dim)) * np.linspace(3, 0.2, dim) + 0.5).astype(np.float32)
 
 
 def test_neighbours_are_those_of_scikit_learn_by_cosine() -> None:
     """Each point's own row is left out."""
-    first, second, progress = _cloud(), _cloud(dim=7, seed=5), []
+    first, second, progress = cloud(), cloud(dim=7, seed=5), []
     found = spaces.change(first, second, 6, tick=progress.append)
     assert progress == sorted(progress) and progress[-1] == 1
     for row, (a, b) in enumerate(zip(found.first.tolist(), found.second.tolist(), strict=True)):
@@ -53,7 +53,7 @@ def test_rank_biased_overlap_is_the_endless_sum_with_the_last_agreement_going_on
 
 def test_blocks_change_nothing_and_neither_do_samples(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is worked off in parts is what is worked off at once, and a sample a part of it."""
-    first, second = _cloud(), _cloud(dim=5, seed=2)
+    first, second = cloud(), cloud(dim=5, seed=2)
     whole = spaces.change(first, second, 7)
     numbers = spaces.figures(first, second, whole)
     some = spaces.change(first, second, 7, sample=30)  # each still measured against all others
@@ -70,7 +70,7 @@ def test_blocks_change_nothing_and_neither_do_samples(monkeypatch: pytest.Monkey
 
 def test_the_most_changed_come_first() -> None:
     """One point is moved across; it changes more than those it left."""
-    first = _cloud()
+    first = cloud()
     second = first.copy()
     second[17] = -first[17]
     found = spaces.change(first, second, 5)
@@ -91,19 +91,19 @@ def test_identical_points_and_zero_rows_have_neighbours_too() -> None:
 
 def test_cka_is_that_of_gram_matrices() -> None:
     """The n x n form with centred kernels (Kornblith et al. 2019, equations 1 to 3)."""
-    first, second = _cloud(), _cloud(dim=7, seed=5)
+    first, second = cloud(), cloud(dim=7, seed=5)
     centring = np.eye(120) - 1 / 120
     k, m = (centring @ (v.astype(float) @ v.astype(float).T) @ centring for v in (first, second))
     oracle = np.trace(k @ m) / np.sqrt(np.trace(k @ k) * np.trace(m @ m))
     assert spaces.linear_cka(*spaces.products(first, second)) == pytest.approx(oracle)
     same = np.ones((10, 3))  # nothing varies, so nothing can vary together
-    assert np.isnan(spaces.linear_cka(*spaces.products(same, _cloud(10))))
-    assert np.isnan(spaces.procrustes_residual(*spaces.products(_cloud(10), same)))
+    assert np.isnan(spaces.linear_cka(*spaces.products(same, cloud(10))))
+    assert np.isnan(spaces.procrustes_residual(*spaces.products(cloud(10), same)))
 
 
 def test_residual_is_that_of_scipy_with_padding() -> None:
     """The best turn found explicitly; the disparity of `scipy.spatial` is of the same strength."""
-    first, second = _cloud(dim=9).astype(float), _cloud(dim=6, seed=5).astype(float)
+    first, second = cloud(dim=9).astype(float), cloud(dim=6, seed=5).astype(float)
     ours = spaces.procrustes_residual(*spaces.products(first, second))
     a, b, disparity = scipy_procrustes(first, np.pad(second, ((0, 0), (0, 3))))
     assert disparity == pytest.approx(1 - (1 - ours / 2) ** 2)
@@ -115,7 +115,7 @@ def test_residual_is_that_of_scipy_with_padding() -> None:
 
 def test_a_turn_and_a_scale_change_nothing() -> None:
     """All four figures are blind to how a space is turned."""
-    first = _cloud()
+    first = cloud()
     turn = np.linalg.qr(np.random.default_rng(1).normal(size=(12, 12)))[0]
     second = (3 * first @ turn).astype(np.float32)
     numbers = spaces.figures(first, second, spaces.change(first, second, 5))
@@ -125,7 +125,7 @@ def test_a_turn_and_a_scale_change_nothing() -> None:
 
 def test_twins_are_the_projections_that_specs_name() -> None:
     """`dims:DIM,random` with seeds 0 and 1."""
-    vectors = _cloud()
+    vectors = cloud()
     for seed, twin in enumerate(spaces.twins(vectors)):
         oracle = vectors @ random_projection(12, 12, seed).matrix
         np.testing.assert_allclose(twin, oracle, rtol=1e-4, atol=1e-5)
@@ -141,7 +141,7 @@ def test_twins_are_the_projections_that_specs_name() -> None:
 
 def test_gap_is_the_loss_of_cosine_in_either_space() -> None:
     """Worked out point by point; where the neighbours are the same there is none."""
-    first, second = _cloud(), _cloud(dim=7, seed=5)
+    first, second = cloud(), cloud(dim=7, seed=5)
     found = spaces.change(first, second, 4)
     for i in (0, 60, 119):
         losses = []
@@ -158,7 +158,7 @@ def test_gap_is_the_loss_of_cosine_in_either_space() -> None:
 
 def test_shuffled_rows_share_what_chance_shares() -> None:
     """A neighbour list against a random one: k / (n - 1) of each is shared, by expectation."""
-    vectors = _cloud(n=1000)
+    vectors = cloud(n=1000)
     jaccard = np.array(
         [spaces.change(vectors, spaces.shuffled(vectors, seed), 20).jaccard for seed in range(8)]
     )

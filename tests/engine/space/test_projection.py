@@ -10,6 +10,7 @@ from scipy.spatial import procrustes as scipy_procrustes
 from sklearn.decomposition import PCA
 from sklearn.manifold import TSNE, trustworthiness
 
+from tests.engine.space.test_compare import cloud
 from theodolite.engine.search.index import neighbours_of_each, unit_rows
 from theodolite.engine.space import projection, umap
 from theodolite.engine.space.trust import trust
@@ -17,11 +18,6 @@ from theodolite.engine.threads import one_torch_thread
 
 JIT_COMPILED = pytest.param("umap_learn", marks=pytest.mark.long)
 """Half a minute of compiling in a fresh environment, and again for what has a seed."""
-
-
-def _cloud(n: int = 300, dim: int = 12) -> np.ndarray:
-    rng = np.random.default_rng(0)
-    return (rng.normal(size=(n, dim)) * np.linspace(3, 0.2, dim) + 0.5).astype(np.float32)
 
 
 def _unit(vectors: np.ndarray) -> np.ndarray:
@@ -40,7 +36,7 @@ def _neighbours(vectors: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def test_pca_is_that_of_scikit_learn_on_unit_rows() -> None:
-    vectors = _cloud()
+    vectors = cloud(300)
     oracle = PCA(2).fit(_unit(vectors).astype(np.float64))
     ours, theirs = projection.pca(vectors), oracle.transform(_unit(vectors))
     for axis in range(2):
@@ -53,7 +49,7 @@ def test_pca_is_that_of_scikit_learn_on_unit_rows() -> None:
 @pytest.mark.parametrize("k", [5, 15])
 def test_trust_is_scikit_learns_trustworthiness_both_ways(k: int) -> None:
     """Continuity is trustworthiness with the two spaces exchanged."""
-    vectors = _cloud()
+    vectors = cloud(300)
     plane = projection.pca(vectors).points
     found, both = trust(vectors, plane, k), (_unit(vectors), plane)
     for ours, sides in ((found.trustworthiness, both), (found.continuity, both[::-1])):
@@ -97,7 +93,7 @@ def test_groups_stay_apart(method: str) -> None:
 @pytest.mark.parametrize("n", [4, 5, 8])
 def test_a_few_points_and_equal_ones(method, n: int) -> None:
     """Fewer points than neighbours; points that lie on one another; three are too few."""
-    for vectors in (_cloud(n, 5), np.ones((n, 3))):
+    for vectors in (cloud(n, 5), np.ones((n, 3))):
         points = method(vectors).points
         assert points.shape == (n, 2) and np.isfinite(points).all()
     with pytest.raises(ValueError, match="four points"):
@@ -138,7 +134,7 @@ def test_a_known_vector_is_placed_where_it_lies() -> None:
 def test_torch_keeps_its_threads(method: str) -> None:
     """Numba, which some of them compile with, would give it every core: another order."""
     with one_torch_thread():
-        getattr(projection, method)(_cloud(60), seed=None)
+        getattr(projection, method)(cloud(60), seed=None)
         assert torch.get_num_threads() == 1
 
 
