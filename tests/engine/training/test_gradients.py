@@ -35,10 +35,12 @@ def spec(name: str, **changes: object) -> TrainSpec:
     return TrainSpec(name.split(",")[0], BASE, "t", "out", **settings)  # type: ignore[arg-type]
 
 
-def batch(spec: TrainSpec, model: torch.nn.Module) -> tuple[Objective, list[Column]]:
-    """An objective, and its columns of five examples."""
-    objective = objective_of(spec)
-    return objective, objective.columns(EXAMPLES, model, default_rng(4))
+def twins(
+    spec: TrainSpec, dtype: torch.dtype = torch.float64
+) -> tuple[torch.nn.Module, torch.nn.Module, Objective, list[Column]]:
+    """Two models with the same weights, an objective, and its columns of five examples."""
+    one, other, objective = tiny_model(spec, dtype), tiny_model(spec, dtype), objective_of(spec)
+    return one, other, objective, objective.columns(EXAMPLES, one, default_rng(4))
 
 
 def gradients(model: torch.nn.Module) -> dict[str, torch.Tensor]:
@@ -63,8 +65,7 @@ def assert_same(
 @pytest.mark.parametrize("name", OBJECTIVES)
 def test_micro_batches_have_the_gradients_of_the_batch(name: str, size: int) -> None:
     """float64, dropout 0, also where the last micro-batch is smaller."""
-    whole, cut = tiny_model(spec(name)), tiny_model(spec(name))
-    objective, columns = batch(spec(name), whole)
+    whole, cut, objective, columns = twins(spec(name))
     at_once = backward(whole, objective, columns, None, default_rng(0))
     in_parts = backward(cut, objective, columns, size, default_rng(0))
     assert float(in_parts) == pytest.approx(float(at_once), abs=1e-10)
@@ -77,8 +78,7 @@ def test_the_whole_batch_is_one_forward_with_autograds_gradients(name: str) -> N
 
     MLM is the mean over all hidden tokens, of both copies where there are two (table D.1).
     """
-    model, plain = tiny_model(spec(name)), tiny_model(spec(name))
-    objective, columns = batch(spec(name), model)
+    model, plain, objective, columns = twins(spec(name))
     forwards, vectors = [], model.vectors
     model.vectors = lambda ids, **how: forwards.append(len(ids)) or vectors(ids, **how)
     loss = backward(model, objective, columns, None, default_rng(0))
@@ -137,9 +137,7 @@ def test_gradients_are_added_and_the_loss_is_scaled_for_the_backward_pass_alone(
     size: int | None,
 ) -> None:
     """Zeroing is left to the loop; fp16 scales the loss, but the true one is told."""
-    own = spec("unsup, mlm")
-    once, scaled = tiny_model(own), tiny_model(own)
-    objective, columns = batch(own, once)
+    once, scaled, objective, columns = twins(spec("unsup, mlm"))
     loss = backward(once, objective, columns, size, default_rng(0))
     for _ in range(2):
         same = backward(
@@ -151,9 +149,7 @@ def test_gradients_are_added_and_the_loss_is_scaled_for_the_backward_pass_alone(
 
 def test_under_autocast_micro_batches_reach_every_weight() -> None:
     """A cast made without a graph must not be used again with one."""
-    own = spec("unsup")
-    whole, cut = tiny_model(own, torch.float32), tiny_model(own, torch.float32)
-    objective, columns = batch(own, whole)
+    whole, cut, objective, columns = twins(spec("unsup"), torch.float32)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         backward(whole, objective, columns, None, default_rng(0))
         backward(cut, objective, columns, 4, default_rng(0))
@@ -167,9 +163,7 @@ def test_under_autocast_micro_batches_reach_every_weight() -> None:
 @pytest.mark.parametrize("mlm_weight", [0.0, 0.1])
 def test_autocast_is_for_the_forward_pass_alone(mlm_weight: float) -> None:
     """The gradients are exactly those of a backward pass outside of it, as torch advises."""
-    own = spec("sup", mlm_weight=mlm_weight)
-    around, plain = tiny_model(own, torch.float32), tiny_model(own, torch.float32)
-    objective, columns = batch(own, around)
+    around, plain, objective, columns = twins(spec("sup", mlm_weight=mlm_weight), torch.float32)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         backward(around, objective, columns, None, default_rng(0))
     with torch.autocast("cpu", dtype=torch.bfloat16):
@@ -186,9 +180,7 @@ def test_autocast_is_for_the_forward_pass_alone(mlm_weight: float) -> None:
 
 def test_with_dropout_both_passes_of_a_micro_batch_have_the_same_masks() -> None:
     """Against one graph over the same micro-batches, drawn from the same random state."""
-    own = spec("unsup", dropout=0.3)
-    cached, graph = tiny_model(own), tiny_model(own)
-    objective, columns = batch(own, cached)
+    cached, graph, objective, columns = twins(spec("unsup", dropout=0.3))
     torch.manual_seed(11)
     loss = backward(cached, objective, columns, 2, default_rng(0))
     torch.manual_seed(11)
@@ -205,8 +197,7 @@ def test_with_dropout_both_passes_of_a_micro_batch_have_the_same_masks() -> None
 def test_one_pass_with_a_fixed_mask_is_two_with_the_same_random_state() -> None:
     """Also without padding: batch and places of the tokens are the same."""
     own = spec("unsup, fixed mask", dropout=0.1)
-    once, twice = tiny_model(own), tiny_model(own)
-    objective, columns = batch(own, once)
+    once, twice, objective, columns = twins(own)
     torch.manual_seed(5)
     loss = backward(once, objective, columns, None, default_rng(0))
     passes = []
