@@ -46,23 +46,20 @@ class _Handler(Handler[FakeBucket]):
     def do_PUT(self) -> None:
         """Make a bucket, or store an object, which may be a copy of another."""
         body, (bucket, key) = self.read(), self._place()
+        place = self.fake.root / bucket / key
+        source = unquote(self.headers.get("x-amz-copy-source", ""))
         if not self._let_in(bucket):
             return
         if key and not (self.fake.root / bucket).is_dir():
             self._refuse(404, "NoSuchBucket")
-            return
-        place = self.fake.root / bucket / key
-        source = unquote(self.headers.get("x-amz-copy-source", ""))
-        if not key:
-            place.mkdir(parents=True, exist_ok=True)
         elif source and not (self.fake.root / source).is_file():
             self._refuse(404, "NoSuchKey")
-            return
         else:
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_bytes((self.fake.root / source).read_bytes() if source else body)
-        told = "<CopyObjectResult><ETag>0</ETag></CopyObjectResult>" if source else ""
-        self.send(200, told.encode(), ETag='"0"', **XML)
+            (place.parent if key else place).mkdir(parents=True, exist_ok=True)
+            if key:
+                place.write_bytes((self.fake.root / source).read_bytes() if source else body)
+            told = "<CopyObjectResult><ETag>0</ETag></CopyObjectResult>" if source else ""
+            self.send(200, told.encode(), ETag='"0"', **XML)
 
     def do_DELETE(self) -> None:
         """Delete an object."""

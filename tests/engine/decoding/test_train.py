@@ -35,7 +35,6 @@ from theodolite.engine.encoders import load
 from theodolite.engine.errors import Code
 from theodolite.engine.threads import one_torch_thread
 from theodolite.engine.training import Event, Noted, checkpoint, loop
-from theodolite.engine.training.precision import Precision
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -193,12 +192,12 @@ def finite(tensors: dict[str, torch.Tensor]) -> bool:
     return all(bool(tensor.isfinite().all()) for tensor in tensors.values())
 
 
-def opened(spec: DecoderSpec, precision: Precision) -> DecoderTrainer:
-    """What `train_decoder` opens, with another precision."""
+def opened(spec: DecoderSpec) -> DecoderTrainer:
+    """What `train_decoder` opens."""
     sentences, encoder = sentences_of(spec, Catalog(), spec.working_folder), load(spec.encoder)
     vocabulary = folders.vocabulary_of(spec, sentences.texts[: -spec.held_out])
     dataset = with_vectors(spec, sentences.texts, encoder.encode(sentences.texts), vocabulary)
-    return DecoderTrainer(spec, dataset, vocabulary, encoder.fingerprint, sentences.hash, precision)
+    return DecoderTrainer(spec, dataset, vocabulary, encoder.fingerprint, sentences.hash)
 
 
 @pytest.mark.parametrize("architecture", ["prefix", "lstm", "lstm-mos"])
@@ -209,7 +208,7 @@ def test_half_precision_learns_nearly_the_same(
     spec = replace(spec, architecture=architecture, width=16, epochs=1, dropout=0.0, noise=0.0)
     losses = []
     for name in ("fp32", "bf16"):
-        trainer = opened(spec, Precision.on("cpu", name))
+        trainer = opened(replace(spec, precision=name))
         for rows in trainer.batches(0):
             trainer.update(rows)
         losses.append(trainer.score()[0])
@@ -219,7 +218,7 @@ def test_half_precision_learns_nearly_the_same(
 
 def test_an_update_that_does_not_fit_says_so(spec: DecoderSpec) -> None:
     """Torch's allocator really fails."""
-    trainer = opened(spec, Precision.on("cpu"))
+    trainer = opened(spec)
     next(trainer.model.children()).register_forward_pre_hook(lambda *_: torch.empty(1 << 50) and 0)
     with refused("too-large", "cpu"):
         trainer.update(next(trainer.batches(0)))

@@ -1,6 +1,7 @@
 """Results that others published, as folders, archives and single files of mteb's or of the hub."""
 
 import json
+import shutil
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -44,10 +45,7 @@ def of_mteb(folder: Path, revision: str = "r1", data: str = "d1", **said: Any) -
 
 def packed(folder: Path, target: Path) -> Path:
     """A folder as an archive."""
-    with zipfile.ZipFile(target, "w") as archive:
-        for file in sorted(folder.rglob("*")):
-            archive.write(file, file.relative_to(folder).as_posix())
-    return target
+    return Path(shutil.make_archive(str(target.with_suffix("")), "zip", folder))
 
 
 def read(place: Path, model: str = "") -> reading.Reading:

@@ -14,7 +14,7 @@ from transformers import AutoModel, AutoModelForMaskedLM, AutoTokenizer
 from tests.engine.encoders.models import SENTENCES
 from tests.errors import refused
 from theodolite.engine.encoders import describe, load
-from theodolite.engine.training import TrainSpec
+from theodolite.engine.training import Evaluated, TrainSpec
 from theodolite.engine.training.base_spec import relative_path
 from theodolite.engine.training.export import write
 from theodolite.engine.training.model import open_model
@@ -59,27 +59,26 @@ def plainly(folder, pooling, sentence):
     return vector().numpy()
 
 
-NEW = "new:layers=1,hidden=32,heads=2,vocab=60,positions=40"
-"""A base that has words of its own."""
-CASES = [
-    ("bert", "cls_token", "mlp-train-only"),
-    ("bert", "cls_token", "mlp"),
-    ("bert", "cls_token", "none"),
-    ("bert", "avg", "none"),
-    ("bert", "avg_top2", "none"),
-    ("bert", "avg_first_last", "mlp-train-only"),
-    ("bert", "max", "none"),
-    ("roberta", "cls_token", "mlp"),
-    ("roberta", "avg_first_last", "none"),
-    ("gpt2", "avg", "none"),
-    ("new", "cls_token", "mlp-train-only"),
-]
-
-
-@pytest.mark.parametrize(("kind", "pooling", "head"), CASES)
+@pytest.mark.parametrize(
+    ("kind", "pooling", "head"),
+    [
+        ("bert", "cls_token", "mlp-train-only"),
+        ("bert", "cls_token", "mlp"),
+        ("bert", "cls_token", "none"),
+        ("bert", "avg", "none"),
+        ("bert", "avg_top2", "none"),
+        ("bert", "avg_first_last", "mlp-train-only"),
+        ("bert", "max", "none"),
+        ("roberta", "cls_token", "mlp"),
+        ("roberta", "avg_first_last", "none"),
+        ("gpt2", "avg", "none"),
+        # A base that has words of its own.
+        ("new:layers=1,hidden=32,heads=2,vocab=60,positions=40", "cls_token", "mlp-train-only"),
+    ],
+)
 def test_three_libraries_give_the_vectors_of_training(folders, tmp_path, kind, pooling, head):
     """Without options, warnings or files of other places; the pooling doctor names the pooling."""
-    model = trained(folders.get(kind, NEW), tmp_path / "out", pooling=pooling, head=head)
+    model = trained(folders.get(kind, kind), tmp_path / "out", pooling=pooling, head=head)
     texts = TEXTS if kind != "gpt2" else [*SENTENCES, LONG]
     expected = model.encode(texts)
     spec = write(model, record_of(model), tmp_path / "out")
@@ -138,17 +137,11 @@ def test_mlm_keeps_its_head_for_the_next_run(folders, tmp_path):
     np.testing.assert_allclose(rows, model.encode(TEXTS), atol=1e-5)
 
 
-def look(step, score, alignment, uniformity, best):
-    """An evaluation of a curve."""
-    names = ("kind", "step", "score", "alignment", "uniformity", "best")
-    return dict(zip(names, ("looked", step, score, alignment, uniformity, best), strict=True))
-
-
 CURVE = (
     {"kind": "stepped", "step": 5, "loss": 1.25},
-    look(5, 61.5, 0.25, -1.5, True),
+    Evaluated(5, True, 61.5, 0.25, -1.5).to_dict(),
     {"kind": "stepped", "step": 10, "loss": 0.5},
-    look(10, 60.0, 0.2, -1.75, False),
+    Evaluated(10, False, 60.0, 0.2, -1.75).to_dict(),
 )
 
 
@@ -227,7 +220,9 @@ def test_names_cannot_break_the_card(folders, tmp_path):
 
 def test_a_long_curve_is_thinned_in_the_card():
     """The best look stays."""
-    looks = [look(i, 50.0 + (i == 333), 0.0, 0.0, i in (0, 333)) for i in range(1000)]
+    looks = [
+        Evaluated(i, i in (0, 333), 50.0 + (i == 333), 0.0, 0.0).to_dict() for i in range(1000)
+    ]
     record = Record(TrainSpec("unsup", "minilm", "x", "y"), "h", 1, curve=looks, best_score=51.0)
     rows = [line for line in card(record, 8, "avg").splitlines() if line.count("|") == 6]
     assert 20 < len(rows) < 30
