@@ -42,11 +42,15 @@ def test_a_folder_of_beir_comes_as_an_archive() -> None:
         read(raw, "mine.zip", Mapping("retrieval", {}, type="Reranking"))
 
 
-def test_the_third_file_holds_the_judgements_whatever_it_is_called() -> None:
+@pytest.mark.parametrize(
+    ("names", "splits"), [(["dev.tsv"], ["test"]), (["dev.tsv", "test.tsv"], ["dev", "test"])]
+)
+def test_the_third_file_holds_the_judgements_whatever_it_is_called(
+    names: list[str], splits: list[str]
+) -> None:
     texts = {name: raw for name, raw in BEIR.items() if "qrels" not in name}
-    for names, judged in ((["dev.tsv"], ["test"]), (["dev.tsv", "test.tsv"], ["dev", "test"])):
-        raw = zipped(texts | dict.fromkeys(names, BEIR["qrels/test.tsv"]))
-        assert read(raw, "x.zip", RETRIEVAL).judgements == dict.fromkeys(judged, JUDGED["test"])
+    raw = zipped(texts | dict.fromkeys(names, BEIR["qrels/test.tsv"]))
+    assert read(raw, "x.zip", RETRIEVAL).judgements == dict.fromkeys(splits, JUDGED["test"])
 
 
 def test_two_files_of_lines_are_parallel() -> None:

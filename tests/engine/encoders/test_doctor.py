@@ -17,24 +17,52 @@ SIDES = {"query": "the cat ", "document": "a "}
 
 
 @pytest.mark.parametrize(
-    ("name", "kind", "head", "pooling", "because"),
+    ("name", "kind", "head", "pooling", "because", "wrong", "warning"),
     [
-        ("unsup-simcse-bert", "bert", "Model", "cls_token", "training only"),
-        ("sup-simcse-bert", "bert", "Model", "pooler_output", "trained head is its pooler"),
-        ("my-bert", "bert", "ForMaskedLM", "avg_first_last", "not tuned"),
-        ("my-encoder", "bert", "Model", "avg", "common choice"),
-        ("my-gpt", "gpt2", "LMHeadModel", "last", "decoder"),
+        (
+            "unsup-simcse-bert",
+            "bert",
+            "Model",
+            "cls_token",
+            "training only",
+            "pooler_output",
+            "expects cls_token",
+        ),
+        (
+            "sup-simcse-bert",
+            "bert",
+            "Model",
+            "pooler_output",
+            "trained head is its pooler",
+            "avg",
+            "expects pooler_output",
+        ),
+        (
+            "my-gpt",
+            "gpt2",
+            "LMHeadModel",
+            "last",
+            "decoder",
+            "cls_token",
+            "first token of a decoder sees nothing",
+        ),
+        ("my-bert", "bert", "ForMaskedLM", "avg_first_last", "not tuned", "", ""),
+        ("my-encoder", "bert", "Model", "avg", "common choice", "", ""),
     ],
 )
-def test_files_and_names_tell_the_pooling(tmp_path, name, kind, head, pooling, because):
-    """And it is the one used when the spec names none."""
-    folder = save(tmp_path / name, kind, head)
-    diagnosis = diagnose(f"dir:{folder}")
+def test_files_and_names_tell_the_pooling(
+    tmp_path, name, kind, head, pooling, because, wrong, warning
+):
+    """It is the one used when the spec names none, and one that is wrong is warned of."""
+    spec = f"dir:{save(tmp_path / name, kind, head)}"
+    diagnosis, encoder = diagnose(spec), load(spec, device="cpu")
     assert diagnosis.pooling == pooling and because in diagnosis.reasons[0]
-    assert diagnosis.warnings == load(f"dir:{folder}", device="cpu").warnings == ()
-    given = load(f"dir:{folder}?pooling={pooling}", device="cpu").fingerprint
-    assert load(f"dir:{folder}", device="cpu").fingerprint == given
-    assert describe(f"dir:{folder}")["pooling"] == pooling
+    assert diagnosis.warnings == encoder.warnings == ()
+    assert encoder.fingerprint == load(f"{spec}?pooling={pooling}", device="cpu").fingerprint
+    assert describe(spec)["pooling"] == pooling
+    if wrong:
+        warnings = load(f"{spec}?pooling={wrong}", device="cpu").warnings
+        assert any(warning in one for one in warnings)
 
 
 def test_other_evidence_of_the_pooling(tmp_path):
@@ -57,19 +85,6 @@ def test_a_checkpoint_that_was_not_converted_is_recognised(tmp_path):
     save_file(tensors, folder / "model.safetensors", {"format": "pt"})
     diagnosis = diagnose(f"dir:{folder}?pooling=pooler_output")
     assert diagnosis.pooling == "cls_token" and "mlp" in diagnosis.warnings[0]
-
-
-@pytest.mark.parametrize(
-    ("name", "kind", "head", "pooling", "words"),
-    [
-        ("unsup-simcse-x", "bert", "Model", "pooler_output", "expects cls_token"),
-        ("sup-simcse-x", "bert", "Model", "avg", "expects pooler_output"),
-        ("gpt", "gpt2", "LMHeadModel", "cls_token", "first token of a decoder sees nothing"),
-    ],
-)
-def test_a_wrong_pooling_is_warned_of_before_the_run(tmp_path, name, kind, head, pooling, words):
-    encoder = load(f"dir:{save(tmp_path / name, kind, head)}?pooling={pooling}", device="cpu")
-    assert any(words in warning for warning in encoder.warnings)
 
 
 def test_what_has_no_pooling_to_diagnose_is_refused(tmp_path):
