@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from theodolite.app.pages.compare.tested import NOTHING_KEPT
+from theodolite.app.pages.compare.tested import UNTESTABLE
 from theodolite.engine.encoders.variants import baseline
 from theodolite.store.results import REPAIR
 
@@ -72,7 +72,7 @@ def unreadable_values(encoder: str, task: str) -> Caution:
 
 def untested(names: Sequence[str], task: str) -> Caution:
     """Scores without a test."""
-    return Caution(f"No difference of {', '.join(names)} on {task} is tested: {NOTHING_KEPT}")
+    return Caution(f"No difference of {', '.join(names)} on {task} is tested: {UNTESTABLE}")
 
 
 def _sizes(names: Sequence[str], cells: Cells) -> Iterator[Caution]:

@@ -137,7 +137,7 @@ def _after(before: NullRate, a: Result, b: Result) -> NullRate:
     known: dict[str, tested.Measured] = {}
     for name, kept in tested.of_results(before.task, results).items():
         if kept is None:
-            return replace(before, error=f"Nothing to check: {tested.NOTHING_KEPT}")
+            return replace(before, error=f"Nothing to check: {tested.UNTESTABLE}")
         known[name] = kept
     (verdict,) = verdicts({("a", before.task): tested.differences(known, "b", ["a"])["a"]}).values()
     wrong = before.wrong + (verdict.verdict != "tie")
