@@ -79,9 +79,11 @@ class Measured:
 
 
 UNTESTABLE = (
-    "that takes the values of each example, and those of several trainings where the score comes "
-    "from a regressor that is trained once."
+    "that takes the values of each example, and several trainings where a regressor or a ranker is "
+    "trained on the vectors."
 )
+TRAINED_ONCE = {"predicted", "recall"}
+"""Values per example of learned relatedness and of caption retrieval."""
 _MEASURED: dict[tuple[Workspace, int], Measured | None] = {}
 """By workspace and id of the result, oldest first; None where no values are kept."""
 
@@ -265,14 +267,14 @@ def of_results(
 ) -> dict[Key, Measured | None]:
     """Inputs of the tests from details and values per example; None without what they take.
 
-    A regressor that is trained once per encoder (learned relatedness) varies with its training by
-    more than with the examples: of two copies of one encoder with 1 % noise, half the pairs would
-    be told apart.
+    What is trained once per encoder, a regressor of relatedness or a ranker of captions, varies
+    with its training: of pairs of copies of one encoder with 1 % noise, the bootstrap would tell
+    half apart on SICKRelatedness.
     """
     found: dict[Key, Measured | None] = {}
     alike: dict[tuple[int, bytes | None], dict[Key, tuple[Sample, np.ndarray | None]]] = {}
     for one, (details, examples) in results.items():
-        if "predicted" in examples:
+        if "mean_of" not in details and TRAINED_ONCE & examples.keys():
             found[one] = None
             continue
         try:

@@ -236,9 +236,11 @@ def test_a_result_without_examples_is_not_tested(workspace: Workspace) -> None:
     for name in (A, B):
         put(workspace.store, name, "MRPC", 70.0, examples={})
         put(workspace.store, name, "SICKRelatedness", 70.0, examples=trained)
+        recall = {"recall": np.arange(9.0)}
+        put(workspace.store, name, "ImageCaptionRetrieval", 70.0, examples=recall)
     report = comparison.compare(workspace, [A, B])
     assert report.common == TASKS
-    for task in ("MRPC", "SICKRelatedness"):
+    for task in ("MRPC", "SICKRelatedness", "ImageCaptionRetrieval"):
         assert (B, task) in report.cells and (B, task) not in report.differences
         (note,) = [caution for caution in report.cautions if f"on {task}" in caution.text]
         assert f"{A}, {B}" in note.text and tested.UNTESTABLE in note.text and not note.label
