@@ -1,6 +1,6 @@
 """The command `theodolite`, from its first moment: interrupts, and an output that ends or is full.
 
-It imports the command line, which takes a second, only once it hears interrupts.
+It hears interrupts before it imports the command line, which ends that once a command is imported.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ def main() -> None:
     signal.signal(signal.SIGINT, _stop)
     from theodolite.app.cli import main as run
 
-    signal.signal(signal.SIGINT, signal.default_int_handler)
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:  # closed by the shell

@@ -7,7 +7,9 @@ sources: importing them takes seconds.
 from __future__ import annotations
 
 import ast
+import signal
 import sys
+import threading
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.metadata import version
@@ -97,7 +99,10 @@ class Commands(TyperGroup):
 
 @cache
 def load(name: str) -> Any:
-    """Import a command, or a group with those that pages add to it."""
+    """Import a command, or a group with those that pages add to it.
+
+    Until then, an interrupt ends the process in a line (`app.__main__`); a command says more.
+    """
     from theodolite.app.terminal import command
 
     one = typer.Typer(context_settings=_HELP, callback=lambda: None)
@@ -110,6 +115,8 @@ def load(name: str) -> Any:
         one.add_typer(found, name=name)
     else:
         one.command(name)(found if callable(found) else command(found))
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     return get_group(one).commands[name]
 
 

@@ -348,7 +348,7 @@ from theodolite.app import __main__ as start
 
 class Interrupt:
     def find_spec(self, name, *_):
-        if name == "theodolite.app.serve":  # while the command line is being imported
+        if name == "theodolite.app.pages.data.command":  # while the command is being imported
             os.kill(os.getpid(), signal.SIGINT)
 
 sys.meta_path.insert(0, Interrupt())
