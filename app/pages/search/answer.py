@@ -115,7 +115,7 @@ class SearchAnswer(Answer):
 
     Attributes:
         spec: what was asked.
-        found: columns of hits, one for each encoder, or for words.
+        columns_of_hits: one for each encoder, or for words.
         is_empty: whether no sentence passes the filters.
     """
 
@@ -129,7 +129,7 @@ class SearchAnswer(Answer):
     }
 
     spec: SearchSpec
-    found: Sequence[HitsColumn]
+    columns_of_hits: Sequence[HitsColumn]
     is_empty: bool = False
 
     @property
@@ -141,7 +141,7 @@ class SearchAnswer(Answer):
     @property
     def hits(self) -> dict[str, Sequence[Sequence[Hit]]]:
         """Encoder, or `words` or `pattern` -> a list for each query, nearest first."""
-        return {c.name if c.is_encoder else self.spec.by: c.hits for c in self.found}
+        return {c.name if c.is_encoder else self.spec.by: c.hits for c in self.columns_of_hits}
 
     def rows(self) -> list[dict[str, Any]]:
         """A row per hit."""
@@ -170,7 +170,7 @@ class SearchAnswer(Answer):
             titles = [f"Like {formats.plural(len(titles), 'example')}"]
             if self.spec.unlike:
                 titles[0] += f", unlike {formats.plural(len(self.spec.unlike), 'example')}"
-        blocks: list[Block] = [Hits(titles, self.found, self._links)]
+        blocks: list[Block] = [Hits(titles, self.columns_of_hits, self._links)]
         if self.is_empty:
             hint = "Remove something from Filter by label."
             blocks.insert(0, Nothing("No sentence has all of these labels", hint))
@@ -180,16 +180,18 @@ class SearchAnswer(Answer):
 
     def notes(self) -> list[str]:
         """How the hits were found."""
-        return [column.note for column in self.found if column.note]
+        return [column.note for column in self.columns_of_hits if column.note]
 
     def problems(self) -> list[Problem]:
         """Encoders that could not search."""
-        return [column.status for column in self.found if isinstance(column.status, Problem)]
+        return [
+            column.status for column in self.columns_of_hits if isinstance(column.status, Problem)
+        ]
 
     @property
     def waits(self) -> bool:
         """Whether a run is under way for some of it."""
-        return any(isinstance(column.status, Progress) for column in self.found)
+        return any(isinstance(column.status, Progress) for column in self.columns_of_hits)
 
     def _links(self, sentence: str) -> list[Link]:
         spec = self.spec

@@ -40,6 +40,8 @@ def properties(workspace: Workspace, collection: str) -> dict[str, dict[str, np.
     elif isinstance(data, LabelledPairs):
         texts = [data.sentences[i] for side in (data.left, data.right) for i in side]
         columns = {"label": [*data.labels, *data.labels], "split": [*data.splits, *data.splits]}
+    if not columns:
+        return {}
     sentences, _ = workspace.catalog.sentences(collection)
     place = {sentence: i for i, sentence in enumerate(sentences)}
     found: dict[str, dict[str, np.ndarray]] = {}

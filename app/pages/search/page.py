@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import gradio as gr
 
 import theodolite.app.surfaces.web as web
-from theodolite.app.blocks import Nothing
+from theodolite.app.blocks import Nothing, Progress
 from theodolite.app.pages.data import choices as collections
 from theodolite.app.pages.encoders import choices
 from theodolite.app.pages.search import example, filters, freezing, job, service
@@ -236,9 +236,10 @@ def _answers(
         runs = job.runs(workspace, spec.data)
         waits = one.waits and any(run["state"] in LIVE for run in runs)
         yield web.value(one.blocks()), gr.update(active=waits), signature(runs)
-    if start:
-        for name in spec.encoders:
-            job.count_search(workspace, name, spec.data)
+    for column in one.columns_of_hits if start else ():
+        # One that failed, or searched a part while its run is under way, is none to count.
+        if column.is_encoder and column.hits and not isinstance(column.status, Progress):
+            job.count_search(workspace, column.name, spec.data)
 
 
 def _reopened(workspace: Workspace, values: Values) -> Iterator[tuple[str, Any, list[Any]]]:

@@ -1,5 +1,5 @@
 // What of the view stands in the page's address, so that a copied link shows what is seen: place and zoom,
-// colour, size, names, filters, what was looked for, and a selection that is not long.
+// colour, size, names, filters, the search, and a selection that is not long.
 
 import { column } from "./data.js";
 import { decodeAt, readPlace, formatPlace } from "./decode.js";

@@ -51,7 +51,7 @@ export async function find(ui, text, pattern = false, own = true) {
     } catch (error) {
       failure = error.message;
     }
-    if (ui.map !== mine || mine.sought !== sought) return; // something else was looked for meanwhile
+    if (ui.map !== mine || mine.sought !== sought) return; // another search began meanwhile
     if (failure) mine.sought = null;
   }
   highlight(ui, found, mine.sought);
@@ -59,7 +59,7 @@ export async function find(ui, text, pattern = false, own = true) {
   if (failure) ui.status.textContent = failure;
 }
 
-// The points that were found stand out; the boxes say what was looked for.
+// Points that match stand out; the boxes hold the search.
 export function highlight(ui, found, sought) {
   ui.map.found = found;
   ui.map.sought = sought;

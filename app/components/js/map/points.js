@@ -52,7 +52,7 @@ export function nearestPoint(grid, x, y, radius, may = () => true) {
 }
 
 // The points inside a closed line, by the even-odd rule: Uint32Array of numbers, in no order.
-// Only cells that the line passes through are looked at point by point.
+// Only cells that the line passes through are tested point by point.
 export function pointsInside(grid, polygon) {
   const line = polygon.map(([x, y]) => [grid.column(x), grid.row(y)]);
   const edges = line.map((a, i) => [a, line[(i + 1) % line.length]]).filter(([a, b]) => a[1] !== b[1] || a[0] !== b[0]);

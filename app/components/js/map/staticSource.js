@@ -46,7 +46,7 @@ function expression(text) {
     const wanted = new RegExp(text, "iu");
     return (one) => wanted.test(one);
   } catch {
-    throw new Error("That is no regular expression that a browser can read.");
+    throw new Error("This is not a regular expression that browsers support.");
   }
 }
 

@@ -84,7 +84,7 @@ async function ask(ui, query, id = null) {
     draw();
   }))));
   const known = collection.columns.some(({ neighbours }) => neighbours) ? await collection.numberOf(query, candidates) : null;
-  await Promise.all(alive.filter(([column]) => !column.runs).map(([column, at]) => place(at, looked(ui, column, known))));
+  await Promise.all(alive.filter(([column]) => !column.runs).map(([column, at]) => place(at, neighboursOf(ui, column, known))));
   if (known === null && !collection.columns.some(({ runs }) => runs)) {
     shown.push(await worded(ui, query));
     draw();
@@ -102,10 +102,10 @@ async function run(ui, column, query, candidates, told) {
   return { ...drawn(ui, column, hits), aside: `<small>${took < 10 ? took.toFixed(1) : Math.round(took)} ms</small>` };
 }
 
-async function looked(ui, column, known) {
+async function neighboursOf(ui, column, known) {
   if (column.neighbours && known !== null) return drawn(ui, column, await ui.collection.withTexts(await column.around(known)));
   return drawn(ui, column, [], column.neighbours
-    ? notice("It needs Python for a new sentence.", "Its neighbours of every sentence of the collection are here: press “more” beside one, or “Pick one”.")
+    ? notice("It needs Python for a new sentence.", "Its neighbours of every sentence of the collection are here: press “similar” beside one, or “Pick one”.")
     : notice("It needs Python.", "Its vectors of this collection were not there when this was published."));
 }
 

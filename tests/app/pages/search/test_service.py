@@ -4,6 +4,7 @@ import json
 import re
 from collections import Counter, OrderedDict
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from tests.fakes.command_line import objects, theodolite
 from tests.fakes.uploads import collection
 from tests.fakes.workers import do_units
 from theodolite.app.blocks import Filters, Link
-from theodolite.app.pages.search import filters, indexes, searchable
+from theodolite.app.pages.search import filters, indexes, page, searchable
 from theodolite.app.pages.search import job as search_job
 from theodolite.app.pages.search import service as retrieval
 from theodolite.app.pages.search.answer import SEARCH, SearchAnswer, SearchSpec, answer
@@ -285,3 +286,14 @@ def test_hits_have_their_labels_and_filters_can_be_removed(workspace: Workspace)
     assert chips.links[0].query == {"q": ("rain",), "k": "3", "only": (only[1],), "encoder": (A,)}
     html = document.pieces([Filters([Link("<b>", "search", {"q": '"'})])])[0]
     assert "<b>" not in str(html).replace("<b>×</b>", "") and "q=%22" in str(html)
+
+
+def test_only_searches_of_whole_collections_call_for_an_index(large: Workspace) -> None:
+    """Neither an encoder that fails nor one whose run is under way; the page shows no error."""
+    whole, part = "random:51", "random:50"
+    large.load(whole).encode(topics(large))
+    values = {one.name: one.default for one in page.CONTROLS}
+    asked_for = SimpleNamespace(**values | {"encoders": [whole, part, "dir:/no/such"]})
+    for _ in range(3):
+        assert list(page._answers(large, asked_for, start=True))
+    assert runs_of(large, whole) == ["index"] and runs_of(large, part) == ["encode"]
