@@ -84,6 +84,12 @@ class Parameter:
         return self.field.flags or (f"--{self.name.replace('_', '-')}",)
 
     @property
+    def annotation(self) -> Any:
+        """Its type as a list where there are many, with None where it is optional."""
+        kind: Any = list[self.type] if self.many else self.type  # type: ignore[name-defined]
+        return kind | None if self.optional else kind
+
+    @property
     def meaning(self) -> str:
         """What it means and may be, in a sentence or two."""
         choices = self.field.choices
@@ -151,6 +157,17 @@ class Spec:
         """Raise a UserError for values that do not go together."""
 
 
+Encoders = Annotated[
+    Sequence[str],
+    Field(
+        "Encoders",
+        "Spec string of an encoder.",
+        names="encoder",
+        key="encoder",
+        flags=("--encoder", "-e"),
+    ),
+]
+"""The encoders that a question is asked of."""
 _KNOWN: dict[type, tuple[Parameter, ...]] = {}
 
 

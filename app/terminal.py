@@ -321,13 +321,11 @@ _OF_SPEC = "spec_"
 
 def _option(parameter: Parameter) -> inspect.Parameter:
     """The argument or option of a command for a value of a spec."""
-    field = parameter.field
-    kind: Any = list[parameter.type] if parameter.many else parameter.type  # type: ignore[name-defined]
-    text = parameter.meaning
+    kind, text = parameter.annotation, parameter.meaning
     info: Any
     default: Any = inspect.Parameter.empty
     if parameter.required:
-        info = typer.Argument(help=text, metavar=field.label.upper())
+        info = typer.Argument(help=text, metavar=parameter.field.label.upper())
     else:
         text += " May be repeated." if parameter.many else ""
         info = typer.Option(*parameter.flags, help=text)

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 MAX_ENCODERS, MAX_TASKS, MAX_QUERIES = 8, 20, 10
 MAX_CHARACTERS, MAX_ROWS = 2000, 500
+MAX_SENTENCES = 10_000
+"""Of a data set, for what no run can prepare."""
 Row = TypeVar("Row")
 
 
@@ -137,7 +139,7 @@ class Tools:
 
         def tool(**values: Any) -> Any:
             checked = {
-                parameter.name: self._checked(parameter, values[parameter.name])
+                parameter.name: self._checked(question, parameter, values[parameter.name])
                 for parameter in parameters(question.spec)
                 if values.get(parameter.name) is not None
             }
@@ -151,12 +153,20 @@ class Tools:
         )
         return tool
 
-    def _checked(self, parameter: Parameter, value: Any) -> Any:
+    def _checked(self, question: Question[Any, Any], parameter: Parameter, value: Any) -> Any:
         """A value within the limits of an agent."""
         if parameter.field.names == "encoder":
             return self._named(value) if parameter.many else self._allowed.encoder(value)
         if parameter.field.names == "dataset":
-            return self._allowed.data(value)
+            name = self._allowed.data(value)
+            n = 0 if question.queues else len(self._workspace.catalog.sentences(name)[0])
+            if n > MAX_SENTENCES:
+                raise UserError(
+                    f"{name} has {n:,} sentences; an agent may ask of {MAX_SENTENCES:,} at most.",
+                    f"The person can ask this: theodolite {question.name}.",
+                    code="too-large",
+                )
+            return name
         return _texts(value) if parameter.many else value
 
     def _named(self, encoders: Sequence[str]) -> list[str]:
@@ -166,7 +176,6 @@ class Tools:
 def _keyword(parameter: Parameter) -> inspect.Parameter:
     """A keyword whose annotation is the schema of a value."""
     field = parameter.field
-    kind: Any = list[parameter.type] if parameter.many else parameter.type  # type: ignore[name-defined]
     described = PydanticField(description=parameter.meaning, ge=field.ge, le=field.le)
     default = inspect.Parameter.empty if parameter.required else parameter.default
     if parameter.many and not parameter.required:
@@ -175,7 +184,7 @@ def _keyword(parameter: Parameter) -> inspect.Parameter:
         parameter.name,
         inspect.Parameter.KEYWORD_ONLY,
         default=default,
-        annotation=Annotated[kind | None if parameter.optional else kind, described],
+        annotation=Annotated[parameter.annotation, described],
     )
 
 

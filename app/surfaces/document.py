@@ -62,15 +62,19 @@ def framed(shown: Pieces) -> str:
     )
 
 
-def word_diffs(columns: Sequence[WordDiff]) -> str:
-    """A card for each decoder, with what the marks of words mean."""
-    cards = "".join(map(word_diff_card, columns))
-    legend = word_diff.LEGEND if any(column.status is None for column in columns) else ""
-    return f'<div class="t-columns t-told">{cards}</div>{legend}'
+def word_diffs(columns: Sequence[WordDiff | tuple[str, str]]) -> str:
+    """A card for each decoder, with what the marks of words mean.
+
+    Args:
+        columns: from left to right; (name of an encoder, HTML) for another card.
+    """
+    cards = [card(*one) if isinstance(one, tuple) else _word_diff(one) for one in columns]
+    marked = any(isinstance(one, WordDiff) and one.status is None for one in columns)
+    legend = word_diff.LEGEND if marked else ""
+    return f'<div class="t-columns t-told">{"".join(cards)}</div>{legend}'
 
 
-def word_diff_card(column: WordDiff) -> str:
-    """The card of a decoder."""
+def _word_diff(column: WordDiff) -> str:
     if column.status is not None:
         return card(column.name, _status(column.status))
     marked = word_diff.marked(column.words) if column.words else escape(column.sentence)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -61,9 +61,7 @@ def asks(question: Question[Any, A]) -> Callable[[Callable[..., A]], Callable[..
 def _keyword(parameter: Parameter) -> inspect.Parameter:
     default = inspect.Parameter.empty if parameter.required else parameter.default
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    type_: Any = Sequence[parameter.type] if parameter.many else parameter.type  # type: ignore[name-defined]
-    annotation = type_ | None if parameter.optional else type_
-    return inspect.Parameter(parameter.name, kind, default=default, annotation=annotation)
+    return inspect.Parameter(parameter.name, kind, default=default, annotation=parameter.annotation)
 
 
 def performed(workspace: Workspace, move: Move | None = None) -> Do:

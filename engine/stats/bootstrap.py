@@ -123,6 +123,9 @@ class Sample:
         luck: float64 (r,), deviations of the statistic by r random choices that are no choice of
             examples, such as draws of training sentences, not in points. The sum of their squares
             is the variance by luck. None without such choices.
+        trained_once: whether the values come from a model that was trained once on the encoder's
+            vectors. Its luck is unknown: of pairs of copies of one encoder with 1 % noise, the
+            bootstrap tells half apart on SICKRelatedness. So such samples are not tested.
         paired: whether the choices are those of the other encoders too. With a single k-means of
             each they are not: the seed is the same, and the few that jump elsewhere decide.
     """
@@ -134,6 +137,7 @@ class Sample:
     beside: np.ndarray | None = None
     luck: np.ndarray | None = None
     paired: bool = True
+    trained_once: bool = False
 
     @property
     def statistic(self) -> float:
@@ -208,12 +212,14 @@ def _values(examples: Mapping[str, np.ndarray], details: Mapping[str, Any]) -> S
         rows = np.isin(examples["part"], list(details["main_parts"]))
         return Sample(examples["cosine"][rows], examples["gold"][rows])
     if "predicted" in examples:
-        return Sample(examples["predicted"], examples["gold"], details["selected_by"])
+        how = details["selected_by"]
+        return Sample(examples["predicted"], examples["gold"], how, trained_once=True)
     if "precision" in examples:
         return Sample(examples["precision"], beside=examples.get("as_neighbour"))
     for name in ("correct", "recall", "token_f1"):
         if name in examples:
-            return Sample(np.asarray(examples[name], dtype=np.float64))
+            values = np.asarray(examples[name], dtype=np.float64)
+            return Sample(values, trained_once=name == "recall")  # of captions, by a trained ranker
     known = "`cosine`, `predicted`, `correct`, `precision`, `recall` or `token_f1`"
     raise ValueError(f"expected examples {known}, got {list(examples)}")
 

@@ -82,8 +82,6 @@ UNTESTABLE = (
     "that takes the values of each example, and several trainings where a regressor or a ranker is "
     "trained on the vectors."
 )
-TRAINED_ONCE = {"predicted", "recall"}
-"""Values per example of learned relatedness and of caption retrieval."""
 _MEASURED: dict[tuple[Workspace, int], Measured | None] = {}
 """By workspace and id of the result, oldest first; None where no values are kept."""
 
@@ -265,21 +263,15 @@ def _resampled(workspace: Workspace, task: str, ids: Sequence[int]) -> dict[int,
 def of_results(
     task: str, results: Mapping[Key, tuple[Mapping[str, Any], Mapping[str, np.ndarray]]]
 ) -> dict[Key, Measured | None]:
-    """Inputs of the tests from details and values per example; None without what they take.
-
-    What is trained once per encoder, a regressor of relatedness or a ranker of captions, varies
-    with its training: of pairs of copies of one encoder with 1 % noise, the bootstrap would tell
-    half apart on SICKRelatedness.
-    """
+    """Inputs of the tests from details and values per example; None without what they take."""
     found: dict[Key, Measured | None] = {}
     alike: dict[tuple[int, bytes | None], dict[Key, tuple[Sample, np.ndarray | None]]] = {}
     for one, (details, examples) in results.items():
-        if "mean_of" not in details and TRAINED_ONCE & examples.keys():
-            found[one] = None
-            continue
         try:
             sample = main_sample(examples, details)
         except ValueError:
+            sample = None
+        if sample is None or sample.trained_once:
             found[one] = None
             continue
         key = len(sample.values), sample.cluster_key

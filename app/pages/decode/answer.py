@@ -29,7 +29,7 @@ from theodolite.app.pages.decode.service import (
     Step,
 )
 from theodolite.app.question import Answer, Do, Question
-from theodolite.app.spec import Field
+from theodolite.app.spec import Encoders, Field
 from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
@@ -44,16 +44,7 @@ class DecodeSpec(DecodeOptions):
     """
 
     sentences: Annotated[Sequence[str], Field("Sentence", "What to encode and decode.", key="q")]
-    encoders: Annotated[
-        Sequence[str],
-        Field(
-            "Encoders",
-            "Spec string of an encoder.",
-            names="encoder",
-            key="encoder",
-            flags=("--encoder", "-e"),
-        ),
-    ] = ("minilm",)
+    encoders: Encoders = ("minilm",)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -288,16 +279,7 @@ class AnalogySpec(DecodeOptions):
     named: Annotated[
         Sequence[str], Field("Names", "A name and its sentence, NAME=SENTENCE.", flags=("--let",))
     ] = ()
-    encoders: Annotated[
-        Sequence[str],
-        Field(
-            "Encoders",
-            "Spec string of an encoder.",
-            names="encoder",
-            key="encoder",
-            flags=("--encoder", "-e"),
-        ),
-    ] = ("minilm",)
+    encoders: Encoders = ("minilm",)
 
     def sentences(self) -> dict[str, str]:
         """Name -> its sentence."""

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, TypeAlias
 
-from theodolite.app.components import word_diff
 from theodolite.app.pages.decode.answer import word_diff_of
 from theodolite.app.pages.decode.service import DecodeResult, NoDecoder, training_time
 from theodolite.app.surfaces import document
@@ -28,15 +27,9 @@ Shown: TypeAlias = DecodeResult | tuple[str, str]
 
 def cards(found: Sequence[Shown]) -> str:
     """One card per encoder."""
-    body = "".join(
-        document.card(*one)
-        if isinstance(one, tuple)
-        else document.word_diff_card(word_diff_of(one))
-        for one in found
+    return document.word_diffs(
+        [one if isinstance(one, tuple) else word_diff_of(one) for one in found]
     )
-    answered = any(not isinstance(one, tuple) for one in found)
-    legend = word_diff.LEGEND if answered else ""
-    return f'<div class="t-columns t-told">{body}</div>{legend}'
 
 
 def alike(left: str, right: str) -> bool:

@@ -22,7 +22,7 @@ from theodolite.app.blocks import (
 from theodolite.app.pages.search import filters, indexes, job, searchable, service
 from theodolite.app.pages.search.service import Limits
 from theodolite.app.question import Answer, Do, Question
-from theodolite.app.spec import Field, Spec, query
+from theodolite.app.spec import Encoders, Field, Spec, query
 from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
@@ -55,16 +55,7 @@ class SearchSpec(Spec):
             flags=("--in",),
         ),
     ] = "starter-topics"
-    encoders: Annotated[
-        Sequence[str],
-        Field(
-            "Encoders",
-            "Spec string of an encoder.",
-            names="encoder",
-            key="encoder",
-            flags=("--encoder", "-e"),
-        ),
-    ] = ("minilm",)
+    encoders: Encoders = ("minilm",)
     k: Annotated[
         int, Field("Top k", "Hits of each query and encoder.", flags=("-k",), ge=1, le=MAX_HITS)
     ] = 10

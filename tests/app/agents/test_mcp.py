@@ -12,7 +12,7 @@ from tests.errors import refused
 from tests.fakes.results import invent_all
 from theodolite.app.agents.allowed import Allowed
 from theodolite.app.agents.tools import MAX_ENCODERS, Tools
-from theodolite.app.pages.decode.answer import DECODE
+from theodolite.app.pages.decode.answer import DECODE, INTERPOLATE
 from theodolite.app.pages.search.answer import SEARCH
 from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
@@ -108,8 +108,9 @@ def test_nothing_is_opened_that_was_not_allowed(workspace: Workspace, tmp_path: 
             allowed.data(name)
 
 
-def test_what_is_too_much_is_refused(workspace: Workspace) -> None:
+def test_what_is_too_much_is_refused(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     """In a sentence that names the limit."""
+    monkeypatch.setattr("theodolite.app.agents.tools.MAX_SENTENCES", 2_000)
     tools = Tools(workspace, Allowed(workspace))
     search = tools.ask(SEARCH)
     for limit, ask in (
@@ -117,6 +118,7 @@ def test_what_is_too_much_is_refused(workspace: Workspace) -> None:
         ("2,000", lambda: search(queries=["x" * 2001])),
         (8, lambda: search(queries=["x"], encoders=["minilm"] * 9)),
         (10, lambda: tools.ask(DECODE)(sentences=["x"] * 11)),
+        ("2,040", lambda: tools.ask(INTERPOLATE)(first="a", second="b", data="starter-topics")),
     ):
         with refused("too-large", limit):
             ask()

@@ -235,7 +235,8 @@ def test_a_result_without_examples_is_not_tested(workspace: Workspace) -> None:
     trained = {"predicted": np.arange(9.0), "gold": np.arange(9.0)}  # whose luck is not known
     for name in (A, B):
         put(workspace.store, name, "MRPC", 70.0, examples={})
-        put(workspace.store, name, "SICKRelatedness", 70.0, examples=trained)
+        learned = {"examples": trained, "details": {"selected_by": "pearson"}}
+        put(workspace.store, name, "SICKRelatedness", 70.0, **learned)
         recall = {"recall": np.arange(9.0)}
         put(workspace.store, name, "ImageCaptionRetrieval", 70.0, examples=recall)
     report = comparison.compare(workspace, [A, B])
