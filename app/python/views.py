@@ -8,7 +8,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from theodolite.app import formats
-from theodolite.app.pages.overview.service import metric
+from theodolite.app.metrics import metric
 from theodolite.app.publish.standalone import Piece, chart, point_map
 from theodolite.app.spaced import evenly_spaced
 from theodolite.app.web import parts

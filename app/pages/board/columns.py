@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -11,6 +10,7 @@ from typing import Any
 
 from theodolite.app import suites
 from theodolite.app.pages.board.spec import ALL, PUBLISHED, UPLOADS, TaskColumn
+from theodolite.app.results import has_score, protocols_of, under_one_protocol
 from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
 from theodolite.engine.mteb.own_tasks import PREFIX, split_name
@@ -55,8 +55,8 @@ def chosen(workspace: Workspace, suite: str, protocol: str, now: Edition) -> Cho
         rows = [row for row in rows if is_package(row["protocol"])]
     wanted = set(in_suite(workspace, suite, {row["task"] for row in rows}))
     rows = [row for row in rows if row["task"] in wanted]
-    under = _protocols(rows, "" if protocol == PUBLISHED else protocol)
-    cells = _cells(rows, under)
+    one = "" if protocol == PUBLISHED else protocol
+    under, cells = protocols_of(rows, one), under_one_protocol(rows, one)
     evaluated = {task for _, task in cells}
     by_mteb = _described_by_mteb(workspace, cells)
     there = {bare(task) for task in evaluated}
@@ -139,8 +139,7 @@ def type_name(kind: str) -> str:
 @lru_cache(maxsize=2)
 def scored(workspace: Workspace, _now: Edition) -> list[Row]:
     """Rows with a score that is not NaN, the oldest first."""
-    rows = workspace.store.results.table()
-    return [row for row in rows if row["error"] is None and row["score"] == row["score"]]
+    return list(filter(has_score, workspace.store.results.table()))
 
 
 def _described_by_mteb(
@@ -165,34 +164,6 @@ def _of_others(workspace: Workspace, name: str, languages: tuple[str, ...]) -> T
     return TaskColumn(name, type_name(kind or UNKNOWN), PUBLISHED, languages, name)
 
 
-def _protocols(rows: Sequence[Row], protocol: str) -> dict[str, str]:
-    """Task -> the protocol of its column: the requested one, else the task's own.
-
-    Results of mteb's own code are never mixed with Theodolite's: unless requested, they are shown
-    only if there are no others.
-    """
-    found: dict[str, dict[str, int]] = {}
-    for (task, name), number in Counter((row["task"], row["protocol"]) for row in rows).items():
-        found.setdefault(task, {})[name] = number
-    if protocol:
-        return {task: protocol for task, under in found.items() if protocol in under}
-    ours = {
-        task: {name: n for name, n in under.items() if not is_package(name)}
-        for task, under in found.items()
-    }
-    if any(ours.values()):
-        return {task: _own(task, under) for task, under in ours.items() if under}
-    versions = Counter(name for under in found.values() for name in under)
-    newest = max(versions, key=lambda name: (versions[name], name), default="")
-    return {task: newest for task, under in found.items() if newest in under}
-
-
-def _own(task: str, under: Mapping[str, int]) -> str:
-    """The task's own protocol if it has results, else the protocol with the most results."""
-    own = _task(task).protocol if _task(task) else ""
-    return own if own in under else max(under, key=lambda name: (under[name], name))
-
-
 @lru_cache(maxsize=4096)
 def _task(name: str) -> Any:
     from theodolite.engine.tasks import named
@@ -201,20 +172,6 @@ def _task(name: str) -> Any:
         return named(name)
     except ValueError:
         return None
-
-
-def _cells(rows: Sequence[Row], under: Mapping[str, str]) -> dict[tuple[str, str], Row]:
-    """One result for each encoder and task, with the protocol's own seed if available."""
-    seeds = {name: protocol.seed for name, protocol in PROTOCOLS.items()}
-    kept: dict[tuple[str, str], Row] = {}
-    for row in rows:
-        task, protocol = row["task"], row["protocol"]
-        if under.get(task) != protocol:
-            continue
-        key = row["encoder"], task
-        if key not in kept or row["seed"] == seeds.get(protocol):
-            kept[key] = row
-    return kept
 
 
 def _column(

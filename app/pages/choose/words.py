@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from theodolite.app import formats
-from theodolite.app.pages.overview.service import METRICS
+from theodolite.app.metrics import METRICS
 
 Sheet = Mapping[str, Any]
 MIN_OPTIMISM, MIN_DIFFERENCE = 0.05, 0.005

@@ -7,12 +7,12 @@ from html import escape
 from typing import Any
 
 from theodolite.app import formats
+from theodolite.app.metrics import METRICS
 from theodolite.app.pages.compare.cautions import evaluated_as
 from theodolite.app.pages.compare.published import Reference
 from theodolite.app.pages.compare.service import Comparison
 from theodolite.app.pages.compare.tested import tie_note
 from theodolite.app.pages.compare.verdicts import Verdict
-from theodolite.app.pages.overview.service import METRICS
 from theodolite.app.web import parts
 from theodolite.engine.protocols import PROTOCOLS
 from theodolite.engine.stats.significance import Difference

@@ -105,11 +105,11 @@ def _kinds(workspace: Workspace, rows: list[dict[str, Any]]) -> dict[str, Number
 
 def _scores(workspace: Workspace) -> Numbers:
     """Encoder -> task -> its main score under the task's own protocol."""
-    from theodolite.app.pages.overview.service import chosen
+    from theodolite.app.results import has_score, under_own_protocol
 
     rows = [row for row in workspace.store.results.table() if row["protocol"] != PROTOCOL]
     found: Numbers = {}
-    for (encoder, task), row in chosen(rows).items():
-        if row["error"] is None and row["score"] == row["score"]:
+    for (encoder, task), row in under_own_protocol(rows).items():
+        if has_score(row):
             found.setdefault(encoder, {})[task] = float(row["score"])
     return found

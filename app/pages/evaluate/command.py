@@ -126,7 +126,7 @@ def add_job(
 
 def _print_results(table: list[dict[str, Any]], as_json: bool, *, with_seed: bool) -> None:
     """Rows for people, and the spread over seeds for both."""
-    from theodolite.app.pages.overview.service import metric
+    from theodolite.app.metrics import metric
     from theodolite.engine.stats.spread import spreads, words
 
     found = spreads(table)

@@ -12,10 +12,10 @@ from theodolite.app import formats
 from theodolite.app.components import protocol_card
 from theodolite.app.components.actions import button
 from theodolite.app.endpoints import in_words
+from theodolite.app.metrics import metric
 from theodolite.app.pages.board import service as board
 from theodolite.app.pages.evaluate import costs, service, suites
 from theodolite.app.pages.evaluate.job import EvaluateJob, Key
-from theodolite.app.pages.overview.service import metric
 from theodolite.app.web import address, parts
 from theodolite.app.workspace import Workspace
 from theodolite.engine import encoders, protocols

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -11,8 +11,9 @@ from theodolite.app.components import protocol_card
 from theodolite.app.components.actions import button
 from theodolite.app.components.heatmap import Cell, HeatmapColumn, HeatmapRow
 from theodolite.app.examples import results
+from theodolite.app.metrics import AGGREGATIONS, metric
 from theodolite.app.pages.overview import service
-from theodolite.app.pages.overview.service import AGGREGATIONS, metric
+from theodolite.app.results import under_own_protocol
 from theodolite.app.web import address, parts
 from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
@@ -74,7 +75,7 @@ def table(workspace: Workspace) -> tuple[list[HeatmapColumn], list[HeatmapRow]]:
 
     listed = workspace.store.encoders.list()
     stored = workspace.store.results.table(encoders=[row["name"] for row in listed])
-    found, moved = service.chosen(stored), spread.spreads(stored)
+    found, moved = under_own_protocol(stored), spread.spreads(stored)
     lost = workspace.store.results.missing(found.values())
     waiting = service.waiting(workspace)
     ships = results.scores(workspace, {owner for owner, _ in waiting})
@@ -181,7 +182,7 @@ def _note(info: dict[str, Any]) -> str:
     return ", ".join(facts)
 
 
-def _cell(row: dict[str, Any], over: spread.Spread | None, lost: bool) -> Cell:
+def _cell(row: Mapping[str, Any], over: spread.Spread | None, lost: bool) -> Cell:
     when = ("evaluated", formats.ago(row["created"]))
     if row["error"] is not None:
         facts = [("error", row["error"]), ("what to do", row["hint"]), when]
