@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 from theodolite.app.examples import results, shipped
 from theodolite.app.jobs.submit import perform
-from theodolite.app.pages.board import cost, leaks, similarity
+from theodolite.app.pages.board import cost
 from theodolite.app.pages.board import service as board
 from theodolite.app.pages.choose import example as choose
+from theodolite.app.pages.curate import leaks
 from theodolite.app.pages.curate import service as curate
+from theodolite.app.pages.data import similarity
 from theodolite.app.pages.decode import example as decode
 from theodolite.app.pages.diagnose import example as diagnose
 from theodolite.app.pages.encoders import service as encoders

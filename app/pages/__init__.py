@@ -71,8 +71,8 @@ RAIL = (
             {
                 "Ranking": "board.page",
                 "Cost": "board.cost_page",
-                "Data sets": "board.similarity_page",
-                "Leaks": "board.leaks_page",
+                "Data sets": "data.similarity_page",
+                "Leaks": "curate.leaks_page",
             },
             "Board",
         ),

@@ -11,11 +11,12 @@ import pytest
 
 from theodolite.app import decoders
 from theodolite.app.examples import results, shipped
-from theodolite.app.pages.board import leaks, similarity
 from theodolite.app.pages.choose import example as choose
 from theodolite.app.pages.compare import views as compare_views
+from theodolite.app.pages.curate import leaks
 from theodolite.app.pages.curate import service as curation
 from theodolite.app.pages.curate.page import CONTROLS as CURATED
+from theodolite.app.pages.data import similarity
 from theodolite.app.pages.decode import example as decode
 from theodolite.app.pages.decode import service as decoding
 from theodolite.app.pages.decode.service import DEFAULTS, STEPS, DecodeOptions

@@ -1,7 +1,5 @@
-"""Encoders ranked, their costs, and the similarity of the data sets they are evaluated on."""
+"""Encoders ranked, and their costs."""
 
 JOBS = {
     "cost": "cost:CostJob",
-    "dataset-similarity": "similarity:SimilarityJob",
-    "leaks": "leaks:LeakJob",
 }

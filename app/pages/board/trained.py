@@ -1,6 +1,6 @@
 """The training data of encoders according to their files and MTEB, and which of it is available.
 
-Data sets are matched by name only: `app.pages.board.leaks` compares their texts.
+Data sets are matched by name only: `app.pages.curate.leaks` compares their texts.
 """
 
 from __future__ import annotations

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from theodolite.app import beforehand, endpoints, formats
-from theodolite.app.pages.board import cost, leaks
+from theodolite.app.pages.board import cost
 from theodolite.app.pages.choose import data, words
+from theodolite.app.pages.curate import leaks
 from theodolite.engine.datasets.types import (
     LabelledPairs,
     LabelledSentences,

@@ -1,3 +1,3 @@
-"""Checks for problems in a data set."""
+"""Checks for problems in a data set, and for texts of tasks in training data."""
 
-JOBS = {"curate": "service:CurateJob"}
+JOBS = {"curate": "service:CurateJob", "leaks": "leaks:LeakJob"}

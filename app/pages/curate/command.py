@@ -86,3 +86,57 @@ def curate(
     elif out is None:
         emit(table.to_dict("records"), tuple(table.columns), False)
     say(tables.sentence(found))
+
+
+@verb
+def leaks(
+    workspace: Workspace,
+    encoder: Annotated[str, typer.Argument(help="The encoder whose training data are searched.")],
+    tasks: Annotated[
+        str, typer.Option(help="Comma-separated; default: those it was evaluated on, or all.")
+    ] = "",
+    trained_on: Annotated[
+        str,
+        typer.Option("--in", help="Comma-separated data sets; default: the known training data."),
+    ] = "",
+    queue: QueueOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Search the training data of an encoder for the texts of tasks, exact or nearly so.
+
+    theodolite encoders leaks minilm
+
+    theodolite encoders leaks minilm --tasks STSBenchmark --in SNLI,nli --json
+
+    The training data are those that its files and MTEB name, as far as they are installed. Two
+    texts are nearly the same when the Jaccard index of their character 5-grams is at least 0.8
+    (Broder 1997). The search is for the examples of a task's main score, and for the documents of
+    a retrieval task; it goes through the split train of a training set that has one.
+    """
+    from theodolite.app.jobs import submit
+    from theodolite.app.pages.board import trained
+    from theodolite.app.pages.curate import leaks as service
+
+    trained.look_up(workspace, [encoder])
+    names = service.known(workspace, encoder)
+    there = service.here(workspace, names)
+    if not trained_on:
+        say(service.summary(encoder, names, there))
+    job = service.LeakJob.of(
+        _names(tasks) or service.tasks(workspace, encoder),
+        _names(trained_on) or [name for those in there.values() for name in those],
+    )
+    if queue:
+        queued(submit.queue(workspace, job), as_json)
+        return
+    do_here(workspace, job)
+    rows = [leak.row() for leak in service.ordered(service.found(workspace, job).values())]
+    emit(
+        rows,
+        ("task", "part", "trained_on", "same", "nearly", "tested", "share", "problem"),
+        as_json,
+    )
+
+
+def _names(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]

@@ -1,3 +1,3 @@
-"""Data sets: what is available, adding your own, and MTEB's suites."""
+"""Data sets: what is available, adding your own, MTEB's suites, and how similar they are."""
 
-JOBS = {"fetch": "suites:FetchJob"}
+JOBS = {"fetch": "suites:FetchJob", "dataset-similarity": "similarity:SimilarityJob"}

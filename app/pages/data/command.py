@@ -228,3 +228,40 @@ def remove_data(
     """
     service.remove(workspace, name)
     done({"removed": name}, f"Removed {name}.", as_json)
+
+
+@verb
+def similarity(
+    workspace: Workspace,
+    compared: Annotated[
+        str, typer.Argument(help="all, a family in several languages (xnli), or labelled data.")
+    ] = "all",
+    encoder: Annotated[
+        str, typer.Option(help="The encoder whose vectors are compared.")
+    ] = "wordllama",
+    sentences: Annotated[int, typer.Option(help="Maximum number of sentences per data set.")] = 100,
+    queue: QueueOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Compare data sets by the cosine between the mean vectors of their sentences.
+
+    theodolite data similarity
+
+    theodolite data similarity xnli --encoder minilm --json
+
+    Sentences of each are drawn with a fixed seed, as for figure 2 of MTEB. `all` includes a family
+    in several languages once. The name of a family compares its languages, and that of labelled
+    sentences their labels. The most similar pairs come first.
+    """
+    from theodolite.app.jobs import submit
+    from theodolite.app.pages.data import similarity as service
+
+    job = service.SimilarityJob.of(encoder, compared, sentences)
+    if queue:
+        queued(submit.queue(workspace, job), as_json)
+        return
+    do_here(workspace, job)
+    found = service.found(workspace, job)
+    for name, problem in found.problems.items():
+        say(f"{name} is left out: {problem}")
+    emit(found.pairs(), ("first", "second", "cosine"), as_json)

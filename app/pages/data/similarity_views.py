@@ -8,7 +8,7 @@ from typing import Any
 
 from theodolite.app import formats
 from theodolite.app.components.chart import drawing, plain
-from theodolite.app.pages.board.similarity import ALL, EXAMPLE, Similarity
+from theodolite.app.pages.data.similarity import ALL, EXAMPLE, Similarity
 from theodolite.app.web import parts
 from theodolite.app.web.figures import Figure, axis, clear_colour, draw, scatter
 from theodolite.app.web.theme import SERIES

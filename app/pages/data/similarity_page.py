@@ -9,9 +9,9 @@ from typing import Any
 import gradio as gr
 
 from theodolite.app.components.chart import chart
-from theodolite.app.pages.board import similarity
-from theodolite.app.pages.board import similarity_views as views
-from theodolite.app.pages.board.similarity import SimilarityJob
+from theodolite.app.pages.data import similarity
+from theodolite.app.pages.data import similarity_views as views
+from theodolite.app.pages.data.similarity import SimilarityJob
 from theodolite.app.pages.encoders import choices
 from theodolite.app.pages.jobs.run_panel import RunPanel
 from theodolite.app.web import background_call, parts

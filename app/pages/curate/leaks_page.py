@@ -10,8 +10,9 @@ from typing import Any
 import gradio as gr
 
 from theodolite.app import formats
-from theodolite.app.pages.board import leaks, trained, views
-from theodolite.app.pages.board.leaks import LeakJob
+from theodolite.app.pages.board import trained
+from theodolite.app.pages.curate import leaks
+from theodolite.app.pages.curate.leaks import LeakJob
 from theodolite.app.pages.encoders import choices
 from theodolite.app.pages.jobs.run_panel import RunPanel
 from theodolite.app.web import background_call, parts
@@ -229,9 +230,8 @@ def examples(found: Sequence[leaks.Leak]) -> str:
     rows = [
         (
             escape(leak.label),
-            views.cut(text, MAX_CHARACTERS),
-            f'{views.cut(twin, MAX_CHARACTERS)}<br><span class="t-muted">'
-            f"{escape(leak.trained_on)}</span>",
+            _cut(text),
+            f'{_cut(twin)}<br><span class="t-muted">{escape(leak.trained_on)}</span>',
             "the same" if same else f"{alike:.2f}",
         )
         for leak, text, twin, alike, same in shown
@@ -243,3 +243,8 @@ def examples(found: Sequence[leaks.Leak]) -> str:
     ]
     save = parts.csv_button("Download CSV", "theodolite-leaks.csv", data)
     return parts.table(heads, rows, "Texts seen in training", (3,), stacked=True) + save
+
+
+def _cut(text: str) -> str:
+    short = text if len(text) <= MAX_CHARACTERS else f"{text[:MAX_CHARACTERS].rstrip()}…"
+    return f'<span dir="auto">{escape(short)}</span>'
