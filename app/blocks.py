@@ -33,10 +33,16 @@ class Link:
 
 @dataclass(frozen=True)
 class Finding:
-    """The conclusion in a sentence, with what it is based on."""
+    """The conclusion in a sentence, with what it is based on.
+
+    Attributes:
+        text, detail: plain text.
+        shipped: whether what it is based on ships with Theodolite.
+    """
 
     text: str
     detail: str = ""
+    shipped: bool = False
 
 
 @dataclass(frozen=True)
@@ -65,17 +71,21 @@ class Filters:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of text, numbers, or None.
+    """Rows of text, numbers, links, or None.
 
     Attributes:
         name: of its file. Plain text.
         columns: their names.
         rows: a cell for each column.
+        shown: how many rows are shown; the file has all.
+        note: what is to be known about it, in a sentence or a few.
     """
 
     name: str
     columns: Sequence[str]
     rows: Sequence[Sequence[Any]]
+    shown: int | None = None
+    note: str = ""
 
 
 @dataclass(frozen=True)

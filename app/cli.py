@@ -10,7 +10,7 @@ import ast
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from importlib.metadata import version
 from inspect import cleandoc
@@ -27,7 +27,6 @@ PLACES = {
     "serve": "serve:serve",
     "results": "pages.overview.command:result_verbs",
     "data": "pages.data.command:data_verbs",
-    "data similarity": "pages.data.command:similarity",
     "encode": "pages.encoders.encode_command:encode",
     "encode-corpus": "pages.encoders.encode_command:encode_corpus",
     "encoders": "pages.encoders.command:encoder_verbs",
@@ -103,21 +102,26 @@ def load(name: str) -> Any:
 
     Until then, an interrupt ends the process in a line (`app.__main__`); a command says more.
     """
-    from theodolite.app.terminal import command
-
     one = typer.Typer(context_settings=_HELP, callback=lambda: None)
     found = pages.load(_place(name))
     if isinstance(found, typer.Typer):
         for whole in PLACES:
             group, _, last = whole.rpartition(" ")
             if group == name:
-                found.command(last)(pages.load(_place(whole)))
+                found.command(last)(_command(whole))
         one.add_typer(found, name=name)
     else:
-        one.command(name)(found if callable(found) else command(found))
+        one.command(name)(_command(name))
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.default_int_handler)
     return get_group(one).commands[name]
+
+
+def _command(name: str) -> Callable[..., Any]:
+    from theodolite.app.terminal import command
+
+    found = pages.load(_place(name))
+    return found if callable(found) else command(found)
 
 
 def _place(name: str) -> str:

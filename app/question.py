@@ -108,6 +108,7 @@ class Question(Generic[S, A]):
         answer: yields the answer as it grows; the last one is all there is.
         answer_type: class of the answers.
         examples: command lines without `theodolite`.
+        group: of its command, if it is one of a group's.
         changes: whether it stores more than what was asked for.
         queues: whether what it needs can be computed in the background.
     """
@@ -117,6 +118,7 @@ class Question(Generic[S, A]):
     answer: Callable[[Workspace, S, Do], Iterator[A]]
     answer_type: type[A]
     examples: Sequence[str] = ()
+    group: str = ""
     changes: bool = False
     queues: bool = False
 
@@ -128,13 +130,13 @@ class Question(Generic[S, A]):
 
     def command(self, spec: S) -> list[str]:
         """The words of the command that asks it, without `theodolite`."""
-        words = [self.name]
+        words = [*self.group.split(), self.name]
         for parameter in parameters(self.spec):
             value = getattr(spec, parameter.name)
             if value == parameter.default:
                 continue
             each = value if parameter.many else [value]
-            if parameter.required:
+            if parameter.is_argument:
                 words += map(str, each)
             elif parameter.type is bool:
                 words.append(parameter.flags[0])

@@ -34,6 +34,7 @@ class Field:
         names: what its texts name.
         key: its name in an address; empty for the field's own.
         flags: its spelling on the command line; empty for `--name`.
+        argument: whether a command takes it as an argument although it has a default.
         ge, le: lowest and highest value of a number.
         choices: value -> label of a value that is one of few.
     """
@@ -43,6 +44,7 @@ class Field:
     names: Names = ""
     key: str = ""
     flags: tuple[str, ...] = ()
+    argument: bool = False
     ge: float | None = None
     le: float | None = None
     choices: Mapping[str, str] | None = None
@@ -72,6 +74,11 @@ class Parameter:
     def required(self) -> bool:
         """Whether it has no default."""
         return self.default is MISSING
+
+    @property
+    def is_argument(self) -> bool:
+        """Whether a command takes it as an argument, not as an option."""
+        return self.required or self.field.argument
 
     @property
     def key(self) -> str:

@@ -326,6 +326,9 @@ def _option(parameter: Parameter) -> inspect.Parameter:
     default: Any = inspect.Parameter.empty
     if parameter.required:
         info = typer.Argument(help=text, metavar=parameter.field.label.upper())
+    elif parameter.field.argument:
+        metavar = f"[{parameter.field.label.upper()}]"
+        info, default = typer.Argument(help=text, metavar=metavar), parameter.default
     else:
         text += " May be repeated." if parameter.many else ""
         info = typer.Option(*parameter.flags, help=text)

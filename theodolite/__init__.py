@@ -61,7 +61,7 @@ def __getattr__(name: str) -> Any:
         return getattr(import_module(_PLACES[name]), name)
     from theodolite.app import pages
 
-    if name.startswith("_") or name not in (questions := pages.named("QUESTIONS")):
+    if name.startswith("_") or name not in (questions := pages.questions()):
         raise AttributeError(f"module 'theodolite' has no attribute {name!r}")
     return import_module("theodolite.app.surfaces.notebook").function(pages.load(questions[name]))
 

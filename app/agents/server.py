@@ -12,7 +12,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.types import ToolAnnotations
 
 from theodolite.app.agents.tools import Tools
-from theodolite.app.pages import load, named
+from theodolite.app.pages import load, questions
 from theodolite.engine.errors import UserError
 from theodolite.store.errors import StoreError
 
@@ -29,7 +29,7 @@ def server(tools: Tools) -> MCPServer[Any]:
     made: MCPServer[Any] = MCPServer(
         "theodolite", instructions=ABOUT, version=version("theodolite"), log_level="WARNING"
     )
-    asked = {name: load(place) for name, place in named("QUESTIONS").items()}
+    asked = {name: load(place) for name, place in questions().items()}
     every = {name: (getattr(tools, name), name in CHANGES) for name in NAMES}
     every |= {name: (tools.ask(one), one.changes) for name, one in asked.items()}
     for name, (tool, changes) in every.items():

@@ -158,16 +158,27 @@ class Tools:
         if parameter.field.names == "encoder":
             return self._named(value) if parameter.many else self._allowed.encoder(value)
         if parameter.field.names == "dataset":
-            name = self._allowed.data(value)
-            n = 0 if question.queues else len(self._workspace.catalog.sentences(name)[0])
-            if n > MAX_SENTENCES:
-                raise UserError(
-                    f"{name} has {n:,} sentences; an agent may ask of {MAX_SENTENCES:,} at most.",
-                    f"The person can ask this: theodolite {question.name}.",
-                    code="too-large",
-                )
-            return name
+            for name in value if parameter.many else [value]:
+                self._check_data(question, name)
+            return value
+        if parameter.field.names == "task":
+            from theodolite.engine.tasks import get
+
+            for task in _few(value, MAX_TASKS, "task"):
+                self._allowed.data(get(task, self._workspace.catalog).dataset)
+            return value
         return _texts(value) if parameter.many else value
+
+    def _check_data(self, question: Question[Any, Any], name: str) -> None:
+        """Refuse a data set that is not here, or too large for what no run can prepare."""
+        self._allowed.data(name)
+        n = 0 if question.queues else len(self._workspace.catalog.sentences(name)[0])
+        if n > MAX_SENTENCES:
+            raise UserError(
+                f"{name} has {n:,} sentences; an agent may ask of {MAX_SENTENCES:,} at most.",
+                f"The person can ask this: theodolite {question.name}.",
+                code="too-large",
+            )
 
     def _named(self, encoders: Sequence[str]) -> list[str]:
         return [self._allowed.encoder(name) for name in _few(encoders, MAX_ENCODERS, "encoder")]

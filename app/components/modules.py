@@ -19,11 +19,19 @@ from starlette.routing import Route
 
 from theodolite.app.web.routes import FOREVER
 
+
+def as_module(body: str) -> str:
+    """The `js_on_load` of any other component as a module that exports `mount`."""
+    return f"export function mount({{ element, props, trigger, server, watch }}) {{\n{body}\n}}\n"
+
+
 _FOLDER = Path(__file__).parent / "js"
 _SOURCES = {
     file.relative_to(_FOLDER).as_posix(): file.read_bytes()
     for file in sorted(_FOLDER.rglob("*.js"))
 }
+for _name in ("board.js", "chart.js"):  # blocks of answers, too
+    _SOURCES[_name] = as_module((_FOLDER.parent / _name).read_text("utf-8")).encode()
 _IMPORTED = re.compile(rb'from "(\.{1,2}/[^"]+)"')
 BASE = "theodolite/js-" + sha256(b"\0".join(_SOURCES.values())).hexdigest()[:16]
 
@@ -60,11 +68,6 @@ def import_map(name: str) -> dict[str, str]:
         source = _IMPORTED.sub(whole, _SOURCES[module])
         found[module] = "data:text/javascript;base64," + base64.b64encode(source).decode()
     return found
-
-
-def as_module(body: str) -> str:
-    """The `js_on_load` of any other component as a module that exports `mount`."""
-    return f"export function mount({{ element, props, trigger, server, watch }}) {{\n{body}\n}}\n"
 
 
 def sources() -> dict[str, bytes]:

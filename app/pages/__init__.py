@@ -122,6 +122,11 @@ def named(what: str) -> dict[str, str]:
     }
 
 
+def questions() -> dict[str, str]:
+    """Name of a question, without the group of its command -> `module:attribute`."""
+    return {name.rpartition(" ")[2]: place for name, place in named("QUESTIONS").items()}
+
+
 def load(place: str) -> Any:
     """Import what `module:attribute` names."""
     module, _, attribute = place.partition(":")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from theodolite.app.pages import load, named
+from theodolite.app.pages import load, questions
 from theodolite.app.pages.choose.command import (
     EncodersOption,
     LicencesOption,
@@ -220,11 +220,12 @@ def _of_question(question: Question[Any, Any]) -> Callable[..., None]:
 
         out.write(of_answer(question, spec, question.last(workspace, spec, do)), as_json)
 
-    example = f"theodolite report {question.examples[0]} --out {question.name}.html"
+    words = question.examples[0].removeprefix(f"{question.group} ")
+    example = f"theodolite report {words} --out {question.name}.html"
     report.__doc__ = f"{question.about}\n\n{example}"
     written: Callable[..., None] = _written(report)
     return written
 
 
-for _name, _place in named("QUESTIONS").items():
+for _name, _place in questions().items():
     report_verbs.command(_name)(_of_question(load(_place)))

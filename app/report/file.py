@@ -116,7 +116,7 @@ def of_answer(question: Question[Any, Any], spec: Spec, answer: Answer) -> Repor
         question.about.partition("\n")[0],
         lambda cap: pieces(answer.blocks()),
         [Table(question.name, list(answer.columns), rows)],
-        ["theodolite", "report", *question.command(spec)],
+        ["theodolite", "report", *question.command(spec)[bool(question.group) :]],
     )
 
 

@@ -130,9 +130,8 @@ def change(encoder: str) -> str:
 def _piece(block: Block) -> str | Piece:
     match block:
         case Finding():
-            return Markup('<p class="t-finding"><strong>{}</strong> {}</p>').format(
-                block.text, block.detail
-            )
+            beside = f" {parts.SHIPPED}" if block.shipped else ""
+            return parts.heading(block.text, block.detail, beside=beside)
         case Text():
             return parts.heading(block.heading, block.paragraph)
         case Filters():
@@ -158,18 +157,30 @@ def _piece(block: Block) -> str | Piece:
 
 
 def _table(block: Table) -> str:
-    numbers = [
-        place
-        for place in range(len(block.columns))
-        if any(isinstance(row[place], int | float) for row in block.rows)
-    ]
-    rows = [[_cell(cell) for cell in row] for row in block.rows]
-    heads = [escape(column.replace("_", " ")) for column in block.columns]
-    save = parts.csv_button("Download CSV", f"{block.name}.csv", [block.columns, *block.rows])
-    return parts.table(heads, rows, block.name, numbers) + save
+    note = Markup('<p class="t-small t-muted t-below">{}</p>').format(block.note)
+    if not block.rows:
+        return note if block.note else ""
+    first = block.rows[0]
+    numbers = [at for at in range(len(first)) if any(_is_number(row[at]) for row in block.rows)]
+    heads = [column.replace("_", " ") for column in block.columns]
+    rows = [[_cell(cell) for cell in row] for row in block.rows[: block.shown]]
+    data = [at for at, cell in enumerate(first) if not isinstance(cell, Link)]
+    file = [[row[at] for at in data] for row in [block.columns, *block.rows]]
+    save = parts.csv_button("Download CSV", f"{block.name}.csv", file)
+    return parts.table(heads, rows, block.name, numbers, stacked=True) + save + note
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _cell(value: Any) -> str:
+    if isinstance(value, Link):
+        return Markup('<a class="t-small" href="{}">{}</a>').format(
+            address.link(value.page, **value.query), value.label
+        )
+    if isinstance(value, bool):
+        value = "yes" if value else "no"
     text = formats.MISSING if value is None else value
     return Markup('<span dir="auto">{}</span>').format(
         f"{text:,.4g}" if isinstance(text, float) else text

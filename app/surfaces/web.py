@@ -25,6 +25,7 @@ from theodolite.app.web.controls import Answer as Changes
 from theodolite.app.web.controls import Control, Controls, Values, on, on_load
 from theodolite.app.web.frozen import Frozen
 from theodolite.app.web.parts import ALWAYS_LAST
+from theodolite.app.web.routes import PLOTLY_JS
 from theodolite.app.workspace import STARTER_ENCODERS
 
 if TYPE_CHECKING:
@@ -98,7 +99,8 @@ def _piece(piece: str | Piece) -> dict[str, Any]:
     if isinstance(piece, str):
         return {"html": piece}
     module = f"{piece.name.removeprefix('js/')}.js"
-    return {"module": module, "props": {**piece.props, "value": piece.value}}
+    props = {"plotly": PLOTLY_JS, **piece.props, "value": piece.value}
+    return {"module": module, "props": props}
 
 
 class QuestionPage:
@@ -145,15 +147,14 @@ def build(question: Question[Any, Any], title: str, workspace: Workspace) -> Non
     box.keep()
 
 
-def _spec(question: Question[Any, Any], values: Values) -> Spec:
+def spec_of(spec: type[S], values: Values) -> S:
     """The spec that the controls describe; of several texts each has a line of its box."""
     given = {}
-    for one in parameters(question.spec):
+    for one in parameters(spec):
         typed = getattr(values, one.name)
         lines = one.many and isinstance(typed, str)
         given[one.name] = [line for line in typed.splitlines() if line.strip()] if lines else typed
-    spec: Spec = question.spec(**given)
-    return spec
+    return spec(**given)
 
 
 def _answers(
@@ -164,12 +165,12 @@ def _answers(
             queue(workspace, job)
         return job.is_stored(workspace)
 
-    yield from question.answer(workspace, _spec(question, values), do)
+    yield from question.answer(workspace, spec_of(question.spec, values), do)
 
 
 def _report(question: Question[Any, Any], workspace: Workspace, values: Values) -> Any:
     *_, last = _answers(question, workspace, values, start=False)
-    return of_answer(question, _spec(question, values), last.complete())
+    return of_answer(question, spec_of(question.spec, values), last.complete())
 
 
 def _filled(

@@ -218,9 +218,9 @@ def test_a_result_that_ships_is_the_one_measured_here(starter):
 def test_how_alike_the_topics_are_is_known_at_once(starter):
     """If this fails, run `python -m theodolite.app.examples.make similarity`."""
     for name in STARTER_ENCODERS:
-        job = similarity.SimilarityJob.of(name, similarity.EXAMPLE)
-        found = similarity.found(starter, job)
-        assert found.shipped and not found.missing and len(found.rows) == 20
-        assert not similarity.queue_similarity(starter, job)
-        assert similarity.found(starter, replace(job, sentences=20)).rows == ()
+        job = similarity.SimilaritySpec(similarity.EXAMPLE, name)
+        found = similarity.find(starter, job)
+        assert found.shipped and not found.missing and len(found.collections) == 20
+        assert job.is_stored(starter)
+        assert not similarity.find(starter, replace(job, sentences=20)).collections
     assert starter.store.derived.list(similarity.KIND) == []

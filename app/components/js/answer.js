@@ -1,11 +1,11 @@
 // An answer: its blocks one under another. `value` is what `app/surfaces/web.py` writes: a block is HTML of the page's own
-// parts, or a component with its module and its props. A component stays where it is while its block does, and is given
+// parts, or a component with its module and its props; a value may also be HTML, while the answer is being computed. A component stays where it is while its block does, and is given
 // the new value, so that it keeps the focus and what was scrolled.
 
 export function mount({ element, props, trigger, watch }) {
   let places = [];
   const redraw = () => {
-    const pieces = props.value ? JSON.parse(props.value) : [];
+    const pieces = piecesOf(props.value);
     places = pieces.map((piece, i) => (places[i]?.module && places[i].module === piece.module
       ? update(places[i], piece) : make(piece, trigger)));
     const nodes = places.map(({ node }) => node);
@@ -15,6 +15,11 @@ export function mount({ element, props, trigger, watch }) {
   };
   watch("value", redraw);
   redraw();
+}
+
+function piecesOf(value) {
+  if (!value) return [];
+  return value.startsWith("<") ? [{ html: value }] : JSON.parse(value);
 }
 
 function make({ html, module, props = {} }, trigger) {

@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import gradio as gr
 
+import theodolite.app.surfaces.web as web
 from theodolite.app import vectors
 from theodolite.app.components.actions import actions
+from theodolite.app.jobs.submit import queue
 from theodolite.app.pages.jobs import service, views
 from theodolite.app.web import address, background_call, parts
 from theodolite.app.web.controls import Answer, Controls, Values, on, on_open
@@ -26,6 +28,8 @@ from theodolite.store.errors import StoreClosed
 from theodolite.store.run_rows import LIVE, RunRow
 
 if TYPE_CHECKING:
+    from theodolite.app.jobs.job import Job
+    from theodolite.app.question import Question
     from theodolite.app.workspace import Workspace
 
 T = TypeVar("T")
@@ -149,6 +153,66 @@ class RunPanel:
         on(go.click, making, controls, [*shown.values(), self.run], notice, **HIDE_PROGRESS)
         on(self.moved.change, *again, **ALWAYS_LAST)
         controls.keep()
+
+    def ask(
+        self,
+        question: Question[Any, Any],
+        controls: Controls,
+        shown: Any,
+        go: gr.Button,
+        notice: Any,
+        *,
+        load: Callable[[Values, gr.Request], Named],
+        refill: Mapping[str, Callable[[Values], Named]] = NOTHING,
+    ) -> None:
+        """Connect a page to a question: what is stored is shown, and `go` has the rest computed.
+
+        Args:
+            question: the question.
+            controls: controls of the page.
+            shown: component of `surfaces.web.answer`.
+            go: the button that starts what the answer needs.
+            notice: component which shows an error.
+            load: as of `connect`.
+            refill: as of `connect`.
+        """
+
+        def show(values: Values, session: str | None) -> Iterator[Named]:
+            answers = question.answer(
+                self._workspace, web.spec_of(question.spec, values), self._is_stored
+            )
+            answer: Any = ...
+            while answer is not None:
+                for words, step in background_call.followed(
+                    lambda say: [next(answers, None)], "Looking for what is known", session
+                ):
+                    if step is None and answer is ...:
+                        yield {"answer": words}
+                answer = step and step[0]
+                if answer is not None:
+                    yield {"answer": web.value(answer.blocks())}
+
+        def make(values: Values) -> str:
+            self._workspace.refuse_visitors()
+            runs = []
+
+            def do(job: Job) -> bool:
+                done = job.is_stored(self._workspace) or job.is_short(self._workspace)
+                if not done:
+                    runs.append(queue(self._workspace, job))
+                return done
+
+            for _ in question.answer(self._workspace, web.spec_of(question.spec, values), do):
+                pass
+            return next(iter(runs), "")
+
+        named = {"answer": shown}
+        self.connect(
+            controls, named, shown, go, notice, load=load, show=show, make=make, refill=refill
+        )
+
+    def _is_stored(self, job: Job) -> bool:
+        return job.is_stored(self._workspace)
 
     def _tick(self, run_id: str, known: str) -> Answer:
         """Show the state of the run as soon as it moves, or after a while."""

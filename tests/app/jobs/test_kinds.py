@@ -118,7 +118,12 @@ SPECS = {
         "named": "",
     },
     "cost": {"encoders": [A]},
-    "dataset-similarity": {"encoder": A, "compared": "starter-topics", "sentences": 100},
+    "dataset-similarity": {
+        "encoder": A,
+        "compared": "starter-topics",
+        "sentences": 100,
+        "order": "group",
+    },
     "leaks": {"tasks": ["StarterSTS"], "trained_on": ["starter-topics"]},
     "fetch": {"tasks": ["mteb:STS17/en-en"], "suite": "MTEB(eng, v2)"},
     "index": {"encoder": A, "dataset": "starter-topics"},

@@ -6,7 +6,7 @@ import pytest
 from tests.errors import refused
 from tests.fakes.workers import do_units
 from theodolite.app.pages.data import similarity
-from theodolite.app.pages.data.similarity import ALL, EXAMPLE, SimilarityJob
+from theodolite.app.pages.data.similarity import ALL, EXAMPLE, SimilaritySpec
 from theodolite.app.workspace import Workspace
 
 A = "random:32"
@@ -14,29 +14,26 @@ A = "random:32"
 
 def test_topics_of_the_starter_set_are_there_at_once(workspace: Workspace) -> None:
     """As by hand: the cosine between the mean unit vectors of what was drawn."""
-    job = SimilarityJob.of(A, EXAMPLE)
-    assert similarity.quick(workspace, job) and not similarity.quick(workspace, SimilarityJob(A))
-    assert len(similarity.found(workspace, job).missing) == 20
-    found = similarity.measure(workspace, job)
-    assert found.missing == () and job.is_stored(workspace) and len(found.rows) == 20
+    spec = SimilaritySpec(EXAMPLE, A)
+    assert len(similarity.find(workspace, spec).missing) == 20
+    (found,) = similarity.answer(workspace, spec, lambda job: False)
+    assert spec.is_stored(workspace) and len(found.collections) == 20
     data, means = workspace.catalog.load(EXAMPLE), []
-    for row in found.rows[:2]:
-        vectors = workspace.load(A).encode(row.sample(data)).astype(float)
+    for one in found.collections[:2]:
+        vectors = workspace.load(A).encode(one.sample(data)).astype(float)
         means.append((vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).mean(axis=0))
     cosine = means[0] @ means[1] / np.linalg.norm(means[0]) / np.linalg.norm(means[1])
     assert found.cosines[0, 1] == pytest.approx(cosine)
-    pairs = found.pairs()
+    pairs = found.rows()
     assert len(pairs) == 190 and pairs[0]["cosine"] >= pairs[-1]["cosine"]
 
 
 def test_all_data_sets_by_a_job_with_a_bar(workspace: Workspace) -> None:
-    """One that is kept is not worked out again."""
-    job = SimilarityJob.of(A, sentences=10)
-    do_units(workspace, job)
-    found = similarity.found(workspace, job)
-    assert [row.name for row in found.rows] == ["starter-pairs", "starter-topics"]
-    assert found.counts == (10, 10) and similarity.opening(workspace, A) == ALL
-    assert similarity.queue_similarity(workspace, job) == ""
+    spec = SimilaritySpec(encoder=A, sentences=10)
+    do_units(workspace, spec)
+    found = similarity.find(workspace, spec)
+    assert [row.name for row in found.collections] == ["starter-pairs", "starter-topics"]
+    assert found.counts == [10, 10] and similarity.opening(workspace, A) == ALL
 
 
 def test_what_cannot_be_compared(workspace: Workspace) -> None:
@@ -46,9 +43,7 @@ def test_what_cannot_be_compared(workspace: Workspace) -> None:
         ("unsupported", "random:32 | center:@task", EXAMPLE, "center:@task"),
     ):
         with refused(code, named):
-            similarity.measure(workspace, SimilarityJob.of(encoder, compared))
+            similarity.find(workspace, SimilaritySpec(compared, encoder))
     for count in (9, 1001):
         with refused("invalid", count):
-            SimilarityJob.of(A, ALL, count)
-    with refused("missing"):
-        SimilarityJob.of("")
+            SimilaritySpec(ALL, A, count)
