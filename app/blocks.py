@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from theodolite.engine.decoding.differing import Word
 from theodolite.engine.errors import UserError
@@ -86,6 +86,63 @@ class Table:
     rows: Sequence[Sequence[Any]]
     shown: int | None = None
     note: str = ""
+
+
+class GridCell(NamedTuple):
+    """A cell of a grid: a number, or a few words.
+
+    Attributes:
+        text: its number is what the cell is sorted by.
+        tone: `muted` where there is nothing, `bad`, `printed` for what others published, or none.
+        detail: for those who point at it.
+        is_best: whether it is set in bold.
+        note: something small beside it, such as over how many tasks a mean is.
+    """
+
+    text: str
+    tone: str = ""
+    detail: str = ""
+    is_best: bool = False
+    note: str = ""
+
+
+class GridHead(NamedTuple):
+    """The head of a column of a grid.
+
+    Attributes:
+        title: its words.
+        note: something small below it.
+        ascending: whether the lowest come first when it is sorted.
+        opens: name of the column in the event of a pressed cell; empty where cells open nothing.
+    """
+
+    title: str
+    note: str = ""
+    ascending: bool = False
+    opens: str = ""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A wide table of short texts, of which only what is in view is drawn.
+
+    Attributes:
+        label: what it is, for screen readers.
+        name: of its file. Plain text.
+        heads: that of the names of the rows first.
+        rows: name, something small beside it, and a cell for each further head.
+        reading: how to read it.
+        pressing: what happens when a cell is pressed.
+        best_first: index of the head by which the rows are sorted, the best first.
+    """
+
+    label: str
+    name: str
+    heads: Sequence[GridHead]
+    rows: Sequence[tuple[str, str, Sequence[GridCell]]]
+    reading: str = ""
+    pressing: str = ""
+    best_first: int | None = None
 
 
 @dataclass(frozen=True)
@@ -207,4 +264,16 @@ class WordDiffs:
     columns: Sequence[WordDiff]
 
 
-Block = Finding | Text | Filters | Nothing | Table | Chart | Progress | Problem | Hits | WordDiffs
+Block = (
+    Finding
+    | Text
+    | Filters
+    | Nothing
+    | Table
+    | Grid
+    | Chart
+    | Progress
+    | Problem
+    | Hits
+    | WordDiffs
+)

@@ -147,6 +147,12 @@ def plural(number: int, word: str, words: str | None = None) -> str:
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
+def ordinal(number: int) -> str:
+    """`1st`, `2nd`, `3rd`, `4th`, `11th`, `21st`."""
+    ending = {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{'th' if number % 100 in (11, 12, 13) else ending}"
+
+
 def encodable(text: str) -> str:
     """Replace lone surrogates in a text, which cannot be encoded."""
     return text.encode("utf-8", "replace").decode()

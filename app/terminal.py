@@ -188,6 +188,8 @@ def _cell(value: Any, decimals: int) -> str:
         return "yes" if value else "no"
     if isinstance(value, float):
         return f"{value:.{decimals}f}"
+    if isinstance(value, list | tuple):
+        value = ", ".join(map(str, value))
     return _harmless(str(value))
 
 

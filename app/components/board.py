@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from theodolite.app.components.modules import mount
 
 if TYPE_CHECKING:
     import gradio as gr
 
-_JS = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
 Cell = tuple[str, str, str, bool] | tuple[str, str, str, bool, str]
 """Text, CSS class, tooltip, whether it is bold, small text beside it."""
 Head = (
@@ -39,7 +39,9 @@ def board(**kwargs: Any) -> gr.HTML:
     """
     import gradio as gr
 
-    return gr.HTML(None, html_template="", js_on_load=_JS, apply_default_css=False, **kwargs)
+    return gr.HTML(
+        None, html_template="", js_on_load=mount("board.js"), apply_default_css=False, **kwargs
+    )
 
 
 def value(
@@ -49,6 +51,7 @@ def value(
     reading: str,
     file: str = "",
     pressing: str = "",
+    best_first: int | None = None,
 ) -> str:
     """The value of a board: plain texts as one JSON string, since Gradio would wrap every cell.
 
@@ -59,6 +62,7 @@ def value(
         reading: how to read the table, shown below it.
         file: file name of its CSV; empty for no CSV.
         pressing: what pressing a cell does, shown below it too.
+        best_first: index of the head by which the rows are sorted.
     """
     brief = [(name, small, [_brief(cell) for cell in cells]) for name, small, cells in rows]
     held = {
@@ -68,6 +72,7 @@ def value(
         "reading": reading,
         "file": file,
         "pressing": pressing,
+        "sorted": None if best_first is None else (best_first, True),
     }
     return json.dumps(held, separators=(",", ":"))
 

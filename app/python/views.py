@@ -56,7 +56,7 @@ def comparison(answer: Comparison) -> Parts:
     shown: Parts = [table.table(answer, [], {}), table.reading(answer)]
     if len(answer.encoders) - 1 > differences.MAX_DRAWN:
         of = differences.of_means
-        shown = [Piece("board", board.table(answer, [], {}))]
+        shown = [Piece("js/board", board.table(answer, [], {}))]
     intervals, title = of(answer)
     picture = chart(differences.picture(answer, intervals, title)) if intervals else ""
     return [parts.heading(title) if title else "", picture, *shown, panel(answer.cautions)]

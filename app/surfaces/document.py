@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -15,6 +15,7 @@ from theodolite.app.blocks import (
     Chart,
     Filters,
     Finding,
+    Grid,
     Hit,
     Hits,
     HitsColumn,
@@ -27,7 +28,7 @@ from theodolite.app.blocks import (
     WordDiff,
     WordDiffs,
 )
-from theodolite.app.components import word_diff
+from theodolite.app.components import board, word_diff
 from theodolite.app.publish.standalone import Piece, chart, document
 from theodolite.app.web import address, parts, progress
 from theodolite.app.web.theme import SERIES
@@ -37,6 +38,8 @@ Pieces = Sequence[str | Piece]
 _FIRST_HEIGHT = 320
 """Pixels, until the frame reports its height."""
 _MAX_HEIGHT = 4000
+_MAX_CHARACTERS = 280
+"""Of a text in a table; its file has the whole text."""
 
 
 def pieces(blocks: Iterable[Block]) -> list[str | Piece]:
@@ -128,32 +131,20 @@ def change(encoder: str) -> str:
 
 
 def _piece(block: Block) -> str | Piece:
-    match block:
-        case Finding():
-            beside = f" {parts.SHIPPED}" if block.shipped else ""
-            return parts.heading(block.text, block.detail, beside=beside)
-        case Text():
-            return parts.heading(block.heading, block.paragraph)
-        case Filters():
-            links = [
-                Markup(
-                    '<a class="t-filter" href="{}" title="Remove this filter">{} <b>×</b></a>'
-                ).format(address.link(one.page, **one.query), one.label)
-                for one in block.links
-            ]
-            return f'<p class="t-filters">Only {" ".join(links)}</p>'
-        case Nothing():
-            return parts.empty(block.title, block.hint)
-        case Table():
-            return _table(block)
-        case Chart():
-            return chart(block.drawing)
-        case Hits():
-            return _hits(block)
-        case WordDiffs():
-            return word_diffs(block.columns)
-        case Progress() | Problem():
-            return _status(block)
+    return _PIECES[type(block)](block)
+
+
+def _filters(block: Filters) -> str:
+    link = Markup('<a class="t-filter" href="{}" title="Remove this filter">{} <b>×</b></a>')
+    links = [link.format(address.link(one.page, **one.query), one.label) for one in block.links]
+    return f'<p class="t-filters">Only {" ".join(links)}</p>'
+
+
+def _nothing(block: Nothing) -> str:
+    to = None
+    if block.link:
+        to = block.link.label, address.link(block.link.page, **block.link.query)
+    return parts.empty(block.title, block.hint, to)
 
 
 def _table(block: Table) -> str:
@@ -162,7 +153,7 @@ def _table(block: Table) -> str:
         return note if block.note else ""
     first = block.rows[0]
     numbers = [at for at in range(len(first)) if any(_is_number(row[at]) for row in block.rows)]
-    heads = [column.replace("_", " ") for column in block.columns]
+    heads = [name.replace("_", " ") if name.isidentifier() else name for name in block.columns]
     rows = [[_cell(cell) for cell in row] for row in block.rows[: block.shown]]
     data = [at for at, cell in enumerate(first) if not isinstance(cell, Link)]
     file = [[row[at] for at in data] for row in [block.columns, *block.rows]]
@@ -174,6 +165,29 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
+def _grid(block: Grid) -> Piece:
+    heads = [
+        (one.title, one.note, one.ascending, bool(one.opens), one.opens or one.title)
+        for one in block.heads
+    ]
+    rows = [
+        (name, note, [(c[0], c[1] and f"t-{c[1]}", *c[2:]) for c in cells])
+        for name, note, cells in block.rows
+    ]
+    return Piece(
+        "js/board",
+        board.value(
+            block.label,
+            heads,
+            rows,
+            block.reading,
+            f"{block.name}.csv",
+            block.pressing,
+            block.best_first,
+        ),
+    )
+
+
 def _cell(value: Any) -> str:
     if isinstance(value, Link):
         return Markup('<a class="t-small" href="{}">{}</a>').format(
@@ -182,9 +196,11 @@ def _cell(value: Any) -> str:
     if isinstance(value, bool):
         value = "yes" if value else "no"
     text = formats.MISSING if value is None else value
-    return Markup('<span dir="auto">{}</span>').format(
-        f"{text:,.4g}" if isinstance(text, float) else text
-    )
+    if isinstance(text, float):
+        text = f"{text:,.4g}"
+    elif isinstance(text, str) and len(text) > _MAX_CHARACTERS:
+        text = f"{text[:_MAX_CHARACTERS].rstrip()}…"
+    return Markup('<span dir="auto">{}</span>').format(text)
 
 
 def _status(block: Nothing | Progress | Problem | None) -> str:
@@ -244,3 +260,21 @@ def _hit(hit: Hit, links: Sequence[Link]) -> dict[str, Any]:
         "label": hit.label,
         "links": [(link.label, address.link(link.page, **link.query)) for link in links],
     }
+
+
+_PIECES: Mapping[type[Any], Callable[[Any], str | Piece]] = {
+    Finding: lambda block: parts.heading(
+        block.text, block.detail, beside=f" {parts.SHIPPED}" if block.shipped else ""
+    ),
+    Text: lambda block: parts.heading(block.heading, block.paragraph),
+    Filters: _filters,
+    Nothing: _nothing,
+    Table: _table,
+    Grid: _grid,
+    Chart: lambda block: chart(block.drawing),
+    Hits: _hits,
+    WordDiffs: lambda block: word_diffs(block.columns),
+    Progress: _status,
+    Problem: _status,
+}
+"""Block -> what draws it."""

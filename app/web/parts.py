@@ -129,7 +129,8 @@ def heading(title: str, lead: str = "", html: str = "", beside: str = "") -> str
         beside: HTML after the title.
     """
     sentence = f"<p>{escape(lead)}{html}</p>" if lead or html else ""
-    return f'<div class="t-section"><h2>{escape(title)}{beside}</h2>{sentence}</div>'
+    head = f"<h2>{escape(title)}{beside}</h2>" if title or beside else ""
+    return f'<div class="t-section">{head}{sentence}</div>'
 
 
 def readings(values: Mapping[str, str]) -> str:

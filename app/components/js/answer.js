@@ -7,7 +7,7 @@ export function mount({ element, props, trigger, watch }) {
   const redraw = () => {
     const pieces = piecesOf(props.value);
     places = pieces.map((piece, i) => (places[i]?.module && places[i].module === piece.module
-      ? update(places[i], piece) : make(piece, trigger)));
+      ? update(places[i], piece) : make(piece, trigger, props.frozen)));
     const nodes = places.map(({ node }) => node);
     if (nodes.length !== element.children.length || nodes.some((node, i) => node !== element.children[i])) {
       element.replaceChildren(...nodes);
@@ -22,9 +22,9 @@ function piecesOf(value) {
   return value.startsWith("<") ? [{ html: value }] : JSON.parse(value);
 }
 
-function make({ html, module, props = {} }, trigger) {
+function make({ html, module, props = {} }, trigger, frozen) {
   const node = document.createElement("div");
-  const place = { node, module, props: { ...props }, watchers: [] };
+  const place = { node, module, props: { ...props, frozen }, watchers: [] };
   if (module) {
     const watch = (_, changed) => place.watchers.push(changed);
     import(new URL(module, import.meta.url).href).then((code) => code.mount({ element: node, props: place.props, trigger, watch }));
