@@ -55,6 +55,10 @@ class Answer:
         rows = self.rows()
         return [name for name in self.columns if any(row.get(name) is not None for row in rows)]
 
+    def table_rows(self) -> list[dict[str, Any]]:
+        """The rows as a terminal shows them."""
+        return self.rows()
+
     def blocks(self) -> Sequence[Block]:
         """What it consists of, from top to bottom."""
         raise NotImplementedError

@@ -293,7 +293,8 @@ def command(question: Question[Any, Any]) -> Callable[..., None]:
         rows = answer.complete().rows()
         if queue and not rows:
             return
-        emit(rows, answer.table_columns(), as_json, answer.decimals)
+        shown = rows if as_json else answer.table_rows()
+        emit(shown, answer.table_columns(), as_json, answer.decimals)
         for text in answer.notes():
             say(text)
         if answer.problems():

