@@ -153,6 +153,13 @@ class Chart:
 
 
 @dataclass(frozen=True)
+class Readings:
+    """What a picture or a table says of each encoder, in a sentence or two."""
+
+    texts: Mapping[str, str]
+
+
+@dataclass(frozen=True)
 class Progress:
     """What the answer waits for.
 
@@ -272,6 +279,7 @@ Block = (
     | Table
     | Grid
     | Chart
+    | Readings
     | Progress
     | Problem
     | Hits

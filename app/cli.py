@@ -40,7 +40,7 @@ PLACES = {
     "search": "",
     "project": "pages.map.command:project",
     "spaces": "pages.spaces.command:spaces",
-    "geometry": "pages.geometry.command:geometry",
+    "geometry": "",
     "curate": "pages.curate.command:curate",
     "decode": "",
     "interpolate": "",

@@ -72,6 +72,11 @@ class Answer:
         return [block for block in self.blocks() if isinstance(block, Problem)]
 
     @property
+    def lack(self) -> str | None:
+        """The button that has the rest computed; empty where nothing is lacking, None for any."""
+        return None
+
+    @property
     def waits(self) -> bool:
         """Whether a run is under way for some of it."""
         return any(isinstance(block, Progress) for block in self.blocks())

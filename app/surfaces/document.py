@@ -23,6 +23,7 @@ from theodolite.app.blocks import (
     Nothing,
     Problem,
     Progress,
+    Readings,
     Table,
     Text,
     WordDiff,
@@ -148,9 +149,10 @@ def _nothing(block: Nothing) -> str:
 
 
 def _table(block: Table) -> str:
-    note = Markup('<p class="t-small t-muted t-below">{}</p>').format(block.note)
+    below = Markup('<p class="t-small t-muted t-below">{}</p>').format(block.note)
+    note = str(below) if block.note else ""  # Markup would escape the HTML that it is added to
     if not block.rows:
-        return note if block.note else ""
+        return note
     first = block.rows[0]
     numbers = [at for at in range(len(first)) if any(_is_number(row[at]) for row in block.rows)]
     heads = [name.replace("_", " ") if name.isidentifier() else name for name in block.columns]
@@ -272,6 +274,7 @@ _PIECES: Mapping[type[Any], Callable[[Any], str | Piece]] = {
     Table: _table,
     Grid: _grid,
     Chart: lambda block: chart(block.drawing),
+    Readings: lambda block: parts.readings(block.texts),
     Hits: _hits,
     WordDiffs: lambda block: word_diffs(block.columns),
     Progress: _status,

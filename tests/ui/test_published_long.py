@@ -139,7 +139,7 @@ PATHS = {
     "search": "#search .t-column li",
     "map": ".t-map-said",
     "spaces": "#left-map .t-map-said",
-    "distributions": "#readings li",
+    "distributions": ".t-readings li",
     "decode": "#told .t-column",
     "interpolate": "#walk",
     "arithmetic": "#told tbody tr",
