@@ -30,7 +30,6 @@ PLACES = {
     "encode": "pages.encoders.encode_command:encode",
     "encode-corpus": "pages.encoders.encode_command:encode_corpus",
     "encoders": "pages.encoders.command:encoder_verbs",
-    "encoders leaks": "pages.curate.command:leaks",
     "choose": "pages.choose.command:choose",
     "evaluate": "pages.evaluate.command:evaluate",
     "judge": "pages.judge.command:judge_verbs",

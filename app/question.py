@@ -137,9 +137,14 @@ class Question(Generic[S, A]):
         paragraphs = cleandoc(self.spec.__doc__ or "").split("\n\n")
         return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
 
+    @property
+    def verb(self) -> str:
+        """Its command, with its group."""
+        return f"{self.group} {self.name}".strip()
+
     def command(self, spec: S) -> list[str]:
         """The words of the command that asks it, without `theodolite`."""
-        words = [*self.group.split(), self.name]
+        words = self.verb.split()
         for parameter in parameters(self.spec):
             value = getattr(spec, parameter.name)
             if value == parameter.default:

@@ -121,7 +121,7 @@ class Tools:
             if not job.is_short(self._workspace):
                 raise UserError(
                     f"{job.title} takes long.",
-                    f"The person can have that done once: theodolite {question.name} --queue.",
+                    f"The person can have that done once: theodolite {question.verb} --queue.",
                     code="no-result",
                 )
             return True  # the answer does it, without a run
@@ -165,7 +165,7 @@ class Tools:
         if n > MAX_SENTENCES:
             raise UserError(
                 f"{name} has {n:,} sentences; an agent may ask of {MAX_SENTENCES:,} at most.",
-                f"The person can ask this: theodolite {question.name}.",
+                f"The person can ask this: theodolite {question.verb}.",
                 code="too-large",
             )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
@@ -71,9 +70,9 @@ def test_cost_similarity_and_leaks_offer_what_has_to_be_done_first(visitor, plac
     for path, offer in (
         ("cost?suite=transfer", "Measure the cost of 4"),
         ("similarity?encoder=random:64&of=all", "Compare"),
-        ("leaks?encoder=random:64&in=starter-topics", re.compile("Search for .* in 1 training")),
+        ("leaks?encoder=random:64&in=starter-topics", "Search"),
     ):
-        expect(visit.open(path).get_by_role("button", name=offer)).to_be_visible()
+        expect(visit.open(path).get_by_role("button", name=offer, exact=True)).to_be_visible()
 
 
 def test_published_results_are_opened_on_an_empty_board(visitor, tmp_path: Path):
