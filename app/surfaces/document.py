@@ -200,6 +200,8 @@ def _cell(value: Any) -> str:
     text = formats.MISSING if value is None else value
     if isinstance(text, float):
         text = f"{text:,.4g}"
+    elif isinstance(text, int):
+        text = f"{text:,}"
     elif isinstance(text, str) and len(text) > _MAX_CHARACTERS:
         text = f"{text[:_MAX_CHARACTERS].rstrip()}…"
     return Markup('<span dir="auto">{}</span>').format(text)
