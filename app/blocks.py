@@ -79,6 +79,7 @@ class Table:
         rows: a cell for each column.
         shown: how many rows are shown; the file has all.
         note: what is to be known about it, in a sentence or a few.
+        links: what can be done with its rows.
     """
 
     name: str
@@ -86,6 +87,7 @@ class Table:
     rows: Sequence[Sequence[Any]]
     shown: int | None = None
     note: str = ""
+    links: Sequence[Link] = ()
 
 
 class GridCell(NamedTuple):

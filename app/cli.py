@@ -40,7 +40,6 @@ PLACES = {
     "project": "pages.map.command:project",
     "spaces": "pages.spaces.command:spaces",
     "geometry": "",
-    "curate": "pages.curate.command:curate",
     "decode": "",
     "interpolate": "",
     "analogy": "",

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from inspect import cleandoc
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
+from theodolite.app import formats
 from theodolite.app.blocks import Block, Finding, Problem, Progress
 from theodolite.app.jobs.job import Job
 from theodolite.app.spec import Spec, parameters
@@ -97,6 +98,19 @@ class Answer:
         import pandas as pd
 
         return pd.DataFrame(self.rows())
+
+    def to_csv(self, *, spreadsheet: bool = False) -> bytes:
+        """The rows as CSV in UTF-8.
+
+        Args:
+            spreadsheet: put an apostrophe before text that a spreadsheet would take for a formula.
+        """
+        table = self.to_pandas()
+        if spreadsheet:
+            table = table.map(
+                lambda cell: formats.spreadsheet_text(cell) if isinstance(cell, str) else cell
+            )
+        return table.to_csv(index=False, lineterminator="\r\n").encode("utf-8", "replace")
 
     def _repr_html_(self) -> str:
         return document.framed(self._pieces())

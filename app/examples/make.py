@@ -19,8 +19,8 @@ from theodolite.app.pages.board import cost
 from theodolite.app.pages.board import service as board
 from theodolite.app.pages.board.spec import BoardSpec
 from theodolite.app.pages.choose import example as choose
+from theodolite.app.pages.curate import answer as curate
 from theodolite.app.pages.curate import leaks
-from theodolite.app.pages.curate import service as curate
 from theodolite.app.pages.data import similarity
 from theodolite.app.pages.decode import example as decode
 from theodolite.app.pages.diagnose import example as diagnose

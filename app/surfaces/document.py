@@ -160,7 +160,16 @@ def _table(block: Table) -> str:
     data = [at for at, cell in enumerate(first) if not isinstance(cell, Link)]
     file = [[row[at] for at in data] for row in [block.columns, *block.rows]]
     save = parts.csv_button("Download CSV", f"{block.name}.csv", file)
-    return parts.table(heads, rows, block.name, numbers, stacked=True) + save + note
+    if any(_is_formula(cell) for row in file for cell in row):
+        save += parts.FOR_SPREADSHEETS
+    ways = "".join(str(_cell(link)) for link in block.links)
+    if len(rows) < len(block.rows):
+        note = f'<p class="t-muted">The first {len(rows)} are shown here.</p>{note}'
+    return parts.table(heads, rows, block.name, numbers, stacked=True) + save + ways + note
+
+
+def _is_formula(value: Any) -> bool:
+    return isinstance(value, str) and formats.spreadsheet_text(value) != formats.encodable(value)
 
 
 def _is_number(value: Any) -> bool:

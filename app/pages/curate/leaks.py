@@ -179,10 +179,19 @@ class Leak:
     def row(self) -> dict[str, Any]:
         """A flat dictionary with the first example."""
         first = self.examples[0] if self.examples else (None, None)
-        row = {"task": self.task, "part": self.part or None, "trained_on": self.trained_on}
-        row |= {name: getattr(self, name) for name in ("tested", "trained", "same", "nearly")}
-        row |= {"share": self.share, "example": first[0], "twin": first[1]}
-        return row | {"problem": self.problem or None}
+        return {
+            "task": self.task,
+            "part": self.part or None,
+            "trained_on": self.trained_on,
+            "tested": self.tested,
+            "trained": self.trained,
+            "same": self.same,
+            "nearly": self.nearly,
+            "share": self.share,
+            "example": first[0],
+            "twin": first[1],
+            "problem": self.problem or None,
+        }
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -15,7 +15,6 @@ VERBS = {
     "judge.page": "judge.command.start_session",
     "map.page": "map.command.project",
     "spaces.page": "spaces.command.spaces",
-    "curate.page": "curate.command.curate",
     "diagnose.page": "diagnose.command.diagnose",
     "train.page": "train.command.train",
     "train.decoder_page": "train.command.train_decoder",
