@@ -14,6 +14,8 @@ from theodolite.engine.errors import UserError
 from theodolite.store.run_rows import RunRow
 
 Spans = tuple[tuple[int, int], ...]
+Folders = Mapping[str, Callable[[], Mapping[str, bytes]]]
+"""Address of a folder, relative to the first page -> what makes its files, by name."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,6 @@ class Table:
         rows: a cell for each column.
         shown: how many rows are shown; the file has all.
         note: what is to be known about it, in a sentence or a few.
-        links: what can be done with its rows.
     """
 
     name: str
@@ -87,7 +88,6 @@ class Table:
     rows: Sequence[Sequence[Any]]
     shown: int | None = None
     note: str = ""
-    links: Sequence[Link] = ()
 
 
 class GridCell(NamedTuple):
@@ -155,10 +155,21 @@ class Chart:
 
 
 @dataclass(frozen=True)
-class Readings:
-    """What a picture or a table says of each encoder, in a sentence or two."""
+class Component:
+    """A part that a script of the page's own draws.
 
-    texts: Mapping[str, str]
+    Attributes:
+        name: of its module below `app/components/js`, without an ending: `map/map`.
+        value: what it shows, as JSON has it.
+        props: what else the script is given.
+        folders: address of a folder that the script reads -> what makes its files, for where
+            nobody serves them.
+    """
+
+    name: str
+    value: Any
+    props: Mapping[str, Any] = field(default_factory=dict)
+    folders: Folders = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -281,7 +292,7 @@ Block = (
     | Table
     | Grid
     | Chart
-    | Readings
+    | Component
     | Progress
     | Problem
     | Hits

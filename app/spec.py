@@ -16,10 +16,20 @@ import math
 import types
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
-from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from theodolite.engine.errors import UserError
 
+S = TypeVar("S", bound="Spec")
 Names = Literal["", "encoder", "dataset", "task"]
 """What a text names, if anything: surfaces offer the names that there are, and check them."""
 
@@ -198,6 +208,25 @@ def _parameter(name: str, hint: Any, field: Any) -> Parameter:
     if get_origin(kind) is Literal:
         kind = str
     return Parameter(name, kind, many, type(None) in members, default, meaning)
+
+
+def read_query(spec: type[S], pairs: Iterable[tuple[str, str]]) -> S:
+    """The spec of an address: the inverse of `query`; other names are ignored.
+
+    Args:
+        spec: its class.
+        pairs: names and values, in order.
+    """
+    given: dict[str, list[str]] = {}
+    for name, value in pairs:
+        given.setdefault(name, []).append(value)
+    values: dict[str, Any] = {}
+    for one in parameters(spec):
+        if one.key in given:
+            first = given[one.key][0]
+            text: Any = given[one.key] if one.many else first
+            values[one.name] = first in ("True", "true", "1") if one.type is bool else text
+    return spec(**values)
 
 
 def query(spec: Spec) -> dict[str, str | Sequence[str]]:

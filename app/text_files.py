@@ -6,7 +6,8 @@ import json
 from collections.abc import Iterator, Sequence
 
 from theodolite.app import formats
-from theodolite.app.web.frozen import FOLDER, Folders
+from theodolite.app.blocks import Folders
+from theodolite.app.web.frozen import FOLDER
 
 PER_FILE = 500
 """Texts, or records of sentences, per file: some 50 kB."""

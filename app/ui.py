@@ -28,6 +28,7 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from theodolite.app import formats, memory, pages
 from theodolite.app.components import modules
+from theodolite.app.pages.curate import routes as curation_routes
 from theodolite.app.pages.map import routes as map_routes
 from theodolite.app.publish import routes as publish_routes
 from theodolite.app.web import frame, palette, scratch, template, theme
@@ -113,7 +114,11 @@ def first_painted(demo: gr.Blocks | None = None, *, publish: bool = False) -> st
     """
     titles = {page.PATH: page.TITLE for page in PAGES}
     early = list(modules.import_map("map/map.js"))
-    freezes = [page.PATH or "overview" for page in PAGES if hasattr(page, "FROZEN")]
+    freezes = [
+        page.PATH or "overview"
+        for page in PAGES
+        if hasattr(page, "FROZEN") or hasattr(page, "PUBLISHED")
+    ]
     kinds = {block.get_block_name() for block in demo.blocks.values()} if demo else set()
     later = [f"assets/{name}" for name in template.component_files(kinds)]
     later += [PLOTLY_JS, *(f"{modules.BASE}/{name}" for name in early)]
@@ -240,6 +245,7 @@ def _server(
             *modules.routes(),
             *palette.routes(workspace, RAIL),
             *map_routes.routes(workspace),
+            *curation_routes.routes(workspace),
             *([] if workspace.read_only else publish_routes.routes(workspace)),
         ],
     )

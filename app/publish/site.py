@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from theodolite.app import formats, ui
 from theodolite.app.components import modules
@@ -17,6 +17,7 @@ from theodolite.app.publish.choice import choose, part
 from theodolite.app.publish.mask import Mask
 from theodolite.app.publish.opened import OpenedPage
 from theodolite.app.publish.page import FrozenPage, kept
+from theodolite.app.surfaces.static import StaticPage, of_address
 from theodolite.app.web import frame, theme
 from theodolite.app.web.frozen import Choice, Published, Query, View
 from theodolite.app.web.routes import PLOTLY_JS, plotly_file
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from theodolite.app.workspace import Workspace
 
 HERE = Path(__file__).parent
+SURFACES = theme.APP / "surfaces"
 FAMILIES = {"IBMPlexSans": "IBM Plex Sans", "IBMPlexMono": "IBM Plex Mono"}
 WEIGHTS = {"Regular": 400, "Bold": 700}
 
@@ -50,7 +52,11 @@ class Site:
 
 def freezable() -> dict[str, ModuleType]:
     """Name of a page, as in its address -> the page, of those that can be frozen."""
-    return {page.PATH or "overview": page for page in ui.PAGES if hasattr(page, "FROZEN")}
+    return {
+        page.PATH or "overview": page
+        for page in ui.PAGES
+        if hasattr(page, "FROZEN") or hasattr(page, "PUBLISHED")
+    }
 
 
 def freeze(
@@ -88,13 +94,14 @@ def freeze(
             small = part(workspace, choice, Path(folder), texts=texts)
             published = Published(source=workspace, workspace=small, **vars(choice))
             wanted = {page: [query for name, query in at if known[name] is page] for page in chosen}
-            frozen: dict[ModuleType, FrozenPage] = {}
+            frozen: dict[ModuleType, FrozenPage | StaticPage] = {}
             for line in (line for group in ui.RAIL for line in group):
                 entry = _only(line, chosen)
                 for page in entry.pages.values():
                     progress(page.TITLE, chosen.index(page), len(chosen))
                     try:
-                        frozen[page] = _frozen(entry, page, published, wanted[page])
+                        make = _published if hasattr(page, "PUBLISHED") else _frozen
+                        frozen[page] = make(entry, page, published, wanted[page])
                     except UserError:
                         if named:  # else it is left out: nobody has asked for it
                             raise
@@ -117,6 +124,27 @@ def _answers(workspace: Workspace, views: Sequence[str]) -> list[tuple[str, str]
     ]
 
 
+def _published(
+    entry: frame.Entry, page: Any, published: Published, at: Sequence[Query]
+) -> StaticPage:
+    """The answers at the given addresses of a page, or those that it chooses."""
+    static = page.PUBLISHED
+    if static.carry:
+        static.carry(published)
+    views = [of_address(static, published, query) for query in at] or [*static.views(published)]
+    if not views:
+        raise _nothing(page)
+    return StaticPage(page, frame.tab_links(entry, page), published, views)
+
+
+def _nothing(page: Any) -> UserError:
+    return UserError(
+        f"{page.TITLE} has nothing to publish of this.",
+        "Leave it out, or name data sets with --collection.",
+        code="no-result",
+    )
+
+
 def _frozen(
     entry: frame.Entry, page: ModuleType, published: Published, at: Sequence[Query]
 ) -> FrozenPage:
@@ -127,11 +155,7 @@ def _frozen(
     own = [usual] if frozen.views is None else frozen.views(published)
     views = [_view(published, query) for query in at] or own
     if not views:
-        raise UserError(
-            f"{page.TITLE} has nothing to publish of this.",
-            "Leave it out, or name data sets with --collection.",
-            code="no-result",
-        )
+        raise _nothing(page)
     every = tuple(("encoder", name) for name in published.encoders.values())
     whole = [
         view if "encoder" in dict(view.query) else replace(view, query=every + view.query)
@@ -147,7 +171,7 @@ def _view(published: Published, query: Query) -> View:
     return View(" · ".join(value for _, value in public), public)
 
 
-def _files(frozen: Mapping[ModuleType, FrozenPage]) -> dict[str, bytes]:
+def _files(frozen: Mapping[ModuleType, FrozenPage | StaticPage]) -> dict[str, bytes]:
     """The files of the pages, and all that they load."""
     rail = [
         [entry for line in group if (entry := _only(line, list(frozen))).pages] for group in ui.RAIL
@@ -188,9 +212,11 @@ def _shared() -> tuple[dict[str, bytes], dict[str, str]]:
         "style": kept("style", style.encode(), ".css"),
         "script": kept("script", theme.script().encode(), ".js"),
         "frozen": kept("frozen", (HERE / "frozen.js").read_bytes(), ".js"),
+        "static": kept("static", (SURFACES / "static.js").read_bytes(), ".js"),
         "mark": kept("mark", (theme.STATIC / "mark.svg").read_bytes(), ".svg"),
     }
-    return files | dict(named.values()), {name: file[0] for name, file in named.items()}
+    shared = {name: file[0] for name, file in named.items()}
+    return files | dict(named.values()), shared | {"answer": f"{modules.BASE}/answer.js"}
 
 
 def _font(name: str, style: str) -> bytes:
@@ -217,7 +243,9 @@ def of_views(
     trainings: list[str] = []
     for name, query in views:
         named = [value for key, value in query if key == "encoder"]
-        if not named and name in pages and pages[name].FROZEN.all_encoders:
+        page = pages.get(name)
+        shows = getattr(page, "PUBLISHED", None) or getattr(page, "FROZEN", None)
+        if not named and shows is not None and shows.all_encoders:
             named = workspace.store.encoders.names()
         encoders += named
         data += [value for key, value in query if key in DATA_NAMES and value in here]

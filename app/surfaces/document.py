@@ -13,6 +13,7 @@ from theodolite.app import formats
 from theodolite.app.blocks import (
     Block,
     Chart,
+    Component,
     Filters,
     Finding,
     Grid,
@@ -23,7 +24,6 @@ from theodolite.app.blocks import (
     Nothing,
     Problem,
     Progress,
-    Readings,
     Table,
     Text,
     WordDiff,
@@ -32,6 +32,7 @@ from theodolite.app.blocks import (
 from theodolite.app.components import board, word_diff
 from theodolite.app.publish.standalone import Piece, chart, document
 from theodolite.app.web import address, parts, progress
+from theodolite.app.web.routes import PLOTLY_JS
 from theodolite.app.web.theme import SERIES
 
 Pieces = Sequence[str | Piece]
@@ -46,6 +47,19 @@ _MAX_CHARACTERS = 280
 def pieces(blocks: Iterable[Block]) -> list[str | Piece]:
     """The blocks, from top to bottom."""
     return [_piece(block) for block in blocks]
+
+
+def as_json(pieces: Pieces, props: Mapping[str, Any] | None = None) -> str:
+    """Pieces as JSON for the script of `answer.js`; `props` are for all components in it."""
+    return formats.json_text([_as_data(piece, props or {}) for piece in pieces])
+
+
+def _as_data(piece: str | Piece, props: Mapping[str, Any]) -> dict[str, Any]:
+    if isinstance(piece, str):
+        return {"html": piece}
+    module = f"{piece.name.removeprefix('js/')}.js"
+    given = {"plotly": PLOTLY_JS, **piece.props, **props, "value": piece.value}
+    return {"module": module, "props": given}
 
 
 def framed(shown: Pieces) -> str:
@@ -149,10 +163,9 @@ def _nothing(block: Nothing) -> str:
 
 
 def _table(block: Table) -> str:
-    below = Markup('<p class="t-small t-muted t-below">{}</p>').format(block.note)
-    note = str(below) if block.note else ""  # Markup would escape the HTML that it is added to
+    note = Markup('<p class="t-small t-muted t-below">{}</p>').format(block.note)
     if not block.rows:
-        return note
+        return note if block.note else ""
     first = block.rows[0]
     numbers = [at for at in range(len(first)) if any(_is_number(row[at]) for row in block.rows)]
     heads = [name.replace("_", " ") if name.isidentifier() else name for name in block.columns]
@@ -160,16 +173,7 @@ def _table(block: Table) -> str:
     data = [at for at, cell in enumerate(first) if not isinstance(cell, Link)]
     file = [[row[at] for at in data] for row in [block.columns, *block.rows]]
     save = parts.csv_button("Download CSV", f"{block.name}.csv", file)
-    if any(_is_formula(cell) for row in file for cell in row):
-        save += parts.FOR_SPREADSHEETS
-    ways = "".join(str(_cell(link)) for link in block.links)
-    if len(rows) < len(block.rows):
-        note = f'<p class="t-muted">The first {len(rows)} are shown here.</p>{note}'
-    return parts.table(heads, rows, block.name, numbers, stacked=True) + save + ways + note
-
-
-def _is_formula(value: Any) -> bool:
-    return isinstance(value, str) and formats.spreadsheet_text(value) != formats.encodable(value)
+    return parts.table(heads, rows, block.name, numbers, stacked=True) + save + note
 
 
 def _is_number(value: Any) -> bool:
@@ -209,8 +213,6 @@ def _cell(value: Any) -> str:
     text = formats.MISSING if value is None else value
     if isinstance(text, float):
         text = f"{text:,.4g}"
-    elif isinstance(text, int):
-        text = f"{text:,}"
     elif isinstance(text, str) and len(text) > _MAX_CHARACTERS:
         text = f"{text[:_MAX_CHARACTERS].rstrip()}…"
     return Markup('<span dir="auto">{}</span>').format(text)
@@ -285,7 +287,9 @@ _PIECES: Mapping[type[Any], Callable[[Any], str | Piece]] = {
     Table: _table,
     Grid: _grid,
     Chart: lambda block: chart(block.drawing),
-    Readings: lambda block: parts.readings(block.texts),
+    Component: lambda block: Piece(
+        f"js/{block.name}", block.value, dict(block.props), block.folders
+    ),
     Hits: _hits,
     WordDiffs: lambda block: word_diffs(block.columns),
     Progress: _status,

@@ -9,26 +9,24 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import gradio as gr
 
-from theodolite.app import formats
 from theodolite.app.blocks import Block
 from theodolite.app.components.modules import mount
 from theodolite.app.jobs.job import Job
 from theodolite.app.jobs.submit import queue
-from theodolite.app.publish.standalone import Piece
 from theodolite.app.question import Answer, Question
 from theodolite.app.report.button import report_button
 from theodolite.app.report.file import of_answer
 from theodolite.app.spec import Parameter, Spec, parameters
 from theodolite.app.surfaces import document
+from theodolite.app.surfaces.static import Static
 from theodolite.app.web import address, parts
 from theodolite.app.web.controls import Answer as Changes
 from theodolite.app.web.controls import Control, Controls, Values, on, on_load
-from theodolite.app.web.frozen import Frozen
 from theodolite.app.web.parts import ALWAYS_LAST
-from theodolite.app.web.routes import PLOTLY_JS
 from theodolite.app.workspace import STARTER_ENCODERS
 
 if TYPE_CHECKING:
+    from theodolite.app.web.frozen import Published
     from theodolite.app.workspace import Workspace
 
 S = TypeVar("S", bound=Spec)
@@ -92,25 +90,21 @@ def answer(**kwargs: Any) -> gr.HTML:
 
 def value(blocks: Iterable[Block]) -> str:
     """Blocks as a value of the component of `answer`, as JSON for its script."""
-    return formats.json_text([_piece(piece) for piece in document.pieces(blocks)])
-
-
-def _piece(piece: str | Piece) -> dict[str, Any]:
-    if isinstance(piece, str):
-        return {"html": piece}
-    module = f"{piece.name.removeprefix('js/')}.js"
-    props = {"plotly": PLOTLY_JS, **piece.props, "value": piece.value}
-    return {"module": module, "props": props}
+    return document.as_json(document.pieces(blocks))
 
 
 class QuestionPage:
     """The page of a module that has a `QUESTION`, a `TITLE` and a `PATH`, and no `build`."""
 
-    FROZEN = Frozen()
-
     def __init__(self, module: ModuleType) -> None:
         self.TITLE, self.PATH = module.TITLE, module.PATH
+        self.PUBLISHED = getattr(module, "PUBLISHED", Static(module.QUESTION, _usual))
         self.build = partial(build, module.QUESTION, module.TITLE)
+
+
+def _usual(published: Published) -> Iterator[tuple[str, Spec]]:
+    """Nothing, unless an address is given."""
+    yield from ()
 
 
 def build(question: Question[Any, Any], title: str, workspace: Workspace) -> None:
@@ -125,7 +119,7 @@ def build(question: Question[Any, Any], title: str, workspace: Workspace) -> Non
             if rest:
                 box.render(*rest)
             notice = parts.notice()
-            report_button(box, notice, partial(report, question, workspace))
+            report_button(box, notice, partial(_report, question, workspace))
     shown = answer(elem_classes=["t-answer"])
     timer = gr.Timer(POLL_SECONDS, active=False)
 
@@ -168,8 +162,7 @@ def _answers(
     yield from question.answer(workspace, spec_of(question.spec, values), do)
 
 
-def report(question: Question[Any, Any], workspace: Workspace, values: Values) -> Any:
-    """The report of what a page shows; nothing is started for it."""
+def _report(question: Question[Any, Any], workspace: Workspace, values: Values) -> Any:
     *_, last = _answers(question, workspace, values, start=False)
     return of_answer(question, spec_of(question.spec, values), last.complete())
 

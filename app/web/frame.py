@@ -174,13 +174,25 @@ def lay_out(
 
 
 def tabs(entry: Entry, here: Any) -> None:
-    """Place the tabs of an entry with several pages above the page being built.
+    """Place the tabs of an entry with several pages above the page being built."""
+    links = tab_links(entry, here)
+    if links:
+        gr.HTML(
+            links,
+            elem_classes=["t-tabs"],
+            js_on_load="theodolite.tabs(element)",
+            apply_default_css=False,
+        )
+
+
+def tab_links(entry: Entry, here: Any) -> str:
+    """The tabs of an entry with several pages as HTML; empty for a single page.
 
     A page may have tabs of its own, its `VIEWS`: label -> the view in its address. The script
     carries the query from tab to tab, and shows a view of the same page in place.
     """
     if len(entry.pages) < 2 and not hasattr(here, "VIEWS"):
-        return
+        return ""
     links = ""
     for label, page in entry.pages.items():
         views = {label: ""} | getattr(page, "VIEWS", {})
@@ -190,9 +202,4 @@ def tabs(entry: Entry, here: Any) -> None:
                 f'<a href="./{escape(page.PATH)}" data-view="{escape(view)}"{mark}>'
                 f"{escape(name)}</a>"
             )
-    gr.HTML(
-        f'<nav aria-label="{escape(entry.title)}">{links}</nav>',
-        elem_classes=["t-tabs"],
-        js_on_load="theodolite.tabs(element)",
-        apply_default_css=False,
-    )
+    return f'<nav aria-label="{escape(entry.title)}">{links}</nav>'

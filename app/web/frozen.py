@@ -12,6 +12,7 @@ from functools import cached_property
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
+from theodolite.app.blocks import Folders
 from theodolite.store.hashing import hash_of
 
 if TYPE_CHECKING:
@@ -23,9 +24,6 @@ FOLDER = "theodolite"
 """Subfolder of a published folder whose files are fetched by pages, not opened by people."""
 Query = tuple[tuple[str, str], ...]
 """Names and values of a query string, in order."""
-Folders = Mapping[str, Callable[[], Mapping[str, bytes]]]
-"""Address relative to the first page -> function which makes the files of that folder, by name; a
-folder that several values name is made once."""
 
 
 @dataclass(frozen=True)

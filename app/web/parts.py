@@ -63,14 +63,19 @@ def bar(title: str, about: str = "") -> Iterator[gr.Row]:
     import gradio as gr
 
     with gr.Row(elem_classes=["t-first"]) as row:
-        help_ = ""
-        if about:
-            help_ = (
-                '<details class="t-about"><summary aria-label="About this page">?</summary>'
-                f"<p>{escape(about)}</p></details>"
-            )
-        static(f'<header class="t-header"><h1>{escape(title)}</h1>{help_}</header>')
+        static(header(title, about))
         yield row
+
+
+def header(title: str, about: str = "") -> str:
+    """The title of a page, with its purpose behind a question mark."""
+    help_ = ""
+    if about:
+        help_ = (
+            '<details class="t-about"><summary aria-label="About this page">?</summary>'
+            f"<p>{escape(about)}</p></details>"
+        )
+    return f'<header class="t-header"><h1>{escape(title)}</h1>{help_}</header>'
 
 
 @contextmanager
@@ -273,14 +278,6 @@ def csv_button(
         f'<button type="button" class="t-link" data-name="{escape(name)}" data-rows="{data}" '
         f'data-spreadsheet="{json.dumps(spreadsheet)}" data-press="save">{escape(label)}</button> '
     )
-
-
-FOR_SPREADSHEETS = (
-    '<button type="button" class="t-link" data-spreadsheet="true" data-press="save" title="An '
-    'apostrophe before text that a spreadsheet would take for a formula">CSV for spreadsheets'
-    "</button> "
-)
-"""A button after one of `csv_button` that saves the same rows."""
 
 
 def tag(text: str, kind: str = "") -> str:

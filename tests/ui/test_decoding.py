@@ -108,8 +108,9 @@ def test_a_way_is_walked(visit):
     steps.first.get_by_role("button").press("Enter")
     expect(page.locator(".t-stage .t-sentence")).to_have_text(FIRST)
     address_of(page, "at=0")
-    page.locator("#way summary").click()
-    rows = rows_saved(page.locator("#way").get_by_role("button", name="Download CSV"))
+    chart = page.locator("#walk .t-twin")
+    chart.locator("summary").click()
+    rows = rows_saved(chart.get_by_role("button", name="Download CSV"))
     assert rows[0]["decoded"] == FIRST
 
 
@@ -119,7 +120,7 @@ def test_what_is_missing_is_said_with_the_way_to_it(visit, workspace, tmp_path):
     many = bring(workspace, tmp_path, "lines", [f"line {i} of many" for i in range(600)])
     page = visit.open(f"interpolate?encoder={ENCODER}&in={many}&a={FIRST}&b={HOSTILE}")
     expect(page.locator(".t-steps > li")).to_have_count(11)
-    says(page.locator("#told"), "600 sentences of upload:lines are not yet")
+    says(page.locator("#walk"), "600 sentences of upload:lines are not yet")
     says(page.locator(".t-ends"), "onerror")
     stays_text(page)
 
@@ -130,7 +131,7 @@ def test_what_is_missing_is_said_with_the_way_to_it(visit, workspace, tmp_path):
 def test_sentences_are_calculated_with(visit):
     """A preset by mouse, one's own sum by keyboard, and a slip that is pointed at."""
     page = visit.open(f"arithmetic?encoder={ENCODER}&encoder={WITHOUT}")
-    rows = page.locator("#told tbody tr")
+    rows = page.locator("#told .t-column")
     expect(rows).to_have_count(2)
     page.locator("#preset input").click()
     page.get_by_role("option", name="Vec2Sent: Italy and pizza").click()
@@ -139,7 +140,6 @@ def test_sentences_are_calculated_with(visit):
     write(page, "expression", "a - b + b")
     says(rows.first, FIRST, "1.000")
     visit.fits("arithmetic")
-    assert page.locator("#told .t-scroll").evaluate("box => box.scrollWidth <= box.clientWidth + 1")
 
     write(page, "expression", "a - q")
     notice = page.get_by_role("alert")

@@ -37,12 +37,12 @@ READY = {
     "compare": "#comparison tbody tr",
     "board": "#board tbody tr",
     "fair-play": "#seeds h2",
-    "distributions": ".t-readings li",
+    "distributions": "#readings li",
 }
 """Page -> what is there once it says something."""
 SHOWN = """() => [...document.querySelectorAll(
   '#headline h2, #comparison tr, #cautions li, #scores tr, #scores + p, #board tr, #ranks p, '
-  + '#advice, .t-point p, .t-point h2, .t-readings li')]
+  + '#advice, .t-point p, .t-point h2, #readings li')]
   .map((one) => one.innerText.replace(/\\s+/g, ' ').trim())"""
 
 
@@ -213,7 +213,7 @@ def test_a_map_answers_out_of_its_files(visitor, frozen, desk):
     for side in ("left", "right"):
         says(page.locator(f"#{side}-map .t-map-said"), "960 points")
     page.goto(f"{frozen}/geometry")
-    page.wait_for_selector(".t-chart .main-svg")
+    page.wait_for_selector("#spectrum .main-svg")
 
 
 def test_hostile_texts_and_names_are_shown_as_text(visitor, freeze, tmp_path):
@@ -281,9 +281,9 @@ PATHS = {
     "choose": ("#sheet", "Decision sheet for upload:topics"),
     "judge": ("#judging", "10 of at most 20 marks on"),
     "runs": ("#runs", "60 updates"),
-    "decode": ("#told", "He drinks coffee in the morning."),
-    "interpolate": ("#walk", "of the way"),
-    "arithmetic": ("#told", "Is the shop closed?"),
+    "decode": ("#answer", "He drinks coffee in the morning."),
+    "interpolate": ("#answer", "of the way"),
+    "arithmetic": ("#answer", "Is the shop closed?"),
 }
 """Page -> where it says what."""
 
@@ -333,7 +333,7 @@ def test_they_are_those_of_their_pages_and_another_is_chosen(visitor, answers, a
     says(page.locator("#t-main"), "b = I like this film.")
     page.goto(f"{answers}/interpolate")
     page.get_by_role("slider").press("End")
-    says(page.locator("#walk"), "100 % of the way")
+    says(page.locator("#answer"), "100 % of the way")
 
 
 # Search in a searchable workbench: new sentences found in the browser, from a plain web server.
@@ -345,7 +345,7 @@ NEW_QUERY = "Doctors say that bread is good for a cold."
 
 def in_column(page, encoder):
     """Sentences in an encoder's column, once they are there."""
-    column = page.locator("#search .t-column", has=page.get_by_text(encoder, exact=True))
+    column = page.locator("#answer .t-column", has=page.get_by_text(encoder, exact=True))
     expect(column.locator("li")).to_have_count(10)
     return column.locator("li p").all_inner_texts()
 
@@ -368,12 +368,12 @@ def test_a_new_sentence_is_found_without_a_server(visitor, workspace, freeze):
     visit.fits("frozen-search")
     page.get_by_role("searchbox", name="Query").fill(NEW_QUERY)
     page.keyboard.press("Enter")
-    says(page.locator("#search .t-notice"), "It needs Python")
+    says(page.locator("#answer .t-notice"), "It needs Python")
     for name in ALIVE:
         there, here = live(workspace, name, NEW_QUERY), in_column(page, name)
         assert len(set(here) & set(there)) >= 9
         assert here[0] == there[0]
-    page.locator("#search li a").first.click()
+    page.locator("#answer li a").first.click()
     near = in_column(page, DEAD)
     assert near == live(workspace, DEAD, near[0])
     page.reload()

@@ -1,4 +1,5 @@
 """Encoders ranked, and their costs."""
 
-QUESTIONS = {"board": "answer:BOARD", "encoders cost": "cost_answer:COST"}
-JOBS = {"cost": "cost:CostJob"}
+JOBS = {
+    "cost": "cost:CostJob",
+}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from theodolite.engine.errors import UserError
@@ -14,7 +14,7 @@ _LINE = re.compile(r"\s*(?P<name>[^\W\d]\w*)\s*[=:]\s*(?P<sentence>.*)")
 
 
 @dataclass(frozen=True)
-class Analogy:
+class Preset:
     """An expression with its sentences.
 
     Attributes:
@@ -37,69 +37,69 @@ class Analogy:
 
 PRESETS = (
     # The two of Vec2Sent (Kerscher and Eger 2020), as its authors wrote them.
-    Analogy(
+    Preset(
         "Vec2Sent: Italy and pizza",
         ("he visits italy", "he eats pizza", "she drinks wine"),
         "she visits france",
     ),
-    Analogy(
+    Preset(
         "Vec2Sent: Robert and Julia",
         ("he is a doctor", "his name is robert", "her name is julia"),
         "she is a doctor",
     ),
-    Analogy(
+    Preset(
         "Tense",
         ("He walks to school.", "He walked to school.", "She played the piano."),
         "She plays the piano.",
     ),
-    Analogy(
+    Preset(
         "Future",
         ("It will rain tomorrow.", "It rained yesterday.", "They arrived yesterday."),
         "They will arrive tomorrow.",
     ),
-    Analogy("Number", ("The dogs bark.", "The dog barks.", "The bird sings."), "The birds sing."),
-    Analogy(
+    Preset("Number", ("The dogs bark.", "The dog barks.", "The bird sings."), "The birds sing."),
+    Preset(
         "Counting",
         ("I have two cats.", "I have one cat.", "I have one brother."),
         "I have two brothers.",
     ),
-    Analogy(
+    Preset(
         "Negation",
         ("I do not like this film.", "I like this film.", "I like this book."),
         "I do not like this book.",
     ),
-    Analogy(
+    Preset(
         "Question",
         ("Is the door open?", "The door is open.", "The shop is closed."),
         "Is the shop closed?",
     ),
-    Analogy(
+    Preset(
         "Opposite",
         ("The soup is hot.", "The soup is cold.", "The water is cold."),
         "The water is hot.",
     ),
-    Analogy(
+    Preset(
         "Praise",
         ("The film was wonderful.", "The film was terrible.", "The food was terrible."),
         "The food was wonderful.",
     ),
-    Analogy("Person", ("I am tired.", "You are tired.", "You are late."), "I am late."),
-    Analogy(
+    Preset("Person", ("I am tired.", "You are tired.", "You are late."), "I am late."),
+    Preset(
         "He and she",
         ("She is a teacher.", "He is a teacher.", "He reads his book."),
         "She reads her book.",
     ),
-    Analogy(
+    Preset(
         "Capital",
         ("Paris is the capital of France.", "France is a country.", "Italy is a country."),
         "Rome is the capital of Italy.",
     ),
-    Analogy(
+    Preset(
         "Passive",
         ("The ball was thrown by the boy.", "The boy threw the ball.", "The cat ate the fish."),
         "The fish was eaten by the cat.",
     ),
-    Analogy(
+    Preset(
         "Halfway",
         ("The old man walks his dog.", "A young girl rides her horse."),
         "",
@@ -113,10 +113,10 @@ def written(sentences: Sequence[str]) -> str:
     return "\n".join(f"{chr(97 + i)} = {sentence}" for i, sentence in enumerate(sentences))
 
 
-def named(text: str) -> dict[str, str]:
+def named(lines: Iterable[str]) -> dict[str, str]:
     """Parse `name = sentence` lines; a colon may replace the equals sign."""
     found: dict[str, str] = {}
-    for number, line in enumerate(text.splitlines(), 1):
+    for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         match = _LINE.fullmatch(line)
@@ -149,3 +149,10 @@ def named(text: str) -> dict[str, str]:
             code="missing",
         )
     return found
+
+
+def preset_of(expression: str, lines: Iterable[str]) -> Preset | None:
+    """The preset with this expression and these sentences."""
+    given = [line.strip() for line in lines if line.strip()]
+    same = (one for one in PRESETS if one.expression == expression)
+    return next((one for one in same if one.lines.splitlines() == given), None)

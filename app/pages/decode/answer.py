@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
+from theodolite.app import formats
 from theodolite.app.blocks import (
     Block,
     Chart,
+    Component,
     Finding,
     Link,
     Nothing,
     Problem,
-    Table,
+    Text,
     WordDiff,
     WordDiffs,
 )
 from theodolite.app.components import word_diff
 from theodolite.app.pages.decode import figures, service
+from theodolite.app.pages.decode.analogies import named, preset_of
 from theodolite.app.pages.decode.service import (
     MAX_STEPS,
     NEAR,
@@ -30,9 +34,9 @@ from theodolite.app.pages.decode.service import (
 )
 from theodolite.app.question import Answer, Do, Question
 from theodolite.app.spec import Encoders, Field
-from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
+    from theodolite.app.batches import Waiting
     from theodolite.app.workspace import Workspace
 
 
@@ -197,7 +201,10 @@ class Interpolation(Answer):
     """The sentences from one to another.
 
     Attributes:
+        spec: what was asked.
         steps: from the first sentence to the second.
+        lacking: why there are no real sentences near the steps; empty if there are, or if none were
+            asked for.
     """
 
     columns: ClassVar[Mapping[str, Any]] = {
@@ -209,7 +216,9 @@ class Interpolation(Answer):
     }
     decimals: ClassVar[int] = 3
 
+    spec: InterpolateSpec
     steps: Sequence[Step]
+    lacking: str = ""
 
     def rows(self) -> list[dict[str, Any]]:
         """A row per step, with the nearest real sentences."""
@@ -233,13 +242,24 @@ class Interpolation(Answer):
         return [name for name in self.columns if name != "cosine"]
 
     def blocks(self) -> list[Block]:
-        """What the steps have in common, their chart and their table."""
-        rows = [[row[name] for name in self.columns] for row in self.rows()]
-        return [
-            Finding(figures.headline(self.steps)),
-            Chart(figures.cosines(self.steps)),
-            Table("interpolation", list(self.columns), rows),
-        ]
+        """What the steps have in common, the steps, and their chart."""
+        spec, first = self.spec, self.steps[0].result
+        blocks: list[Block] = [Finding(figures.headline(self.steps))]
+        if known := next((step.result.known for step in self.steps if step.result.known), 0):
+            words = f"The decoder {first.decoder} knows sentences of at most {known} words."
+            blocks.append(Text("", words))
+        if self.lacking:
+            link = Link("Search it", "search", {"in": spec.data, "encoder": first.encoder})
+            hint = (
+                "A search encodes it once; then the nearest real sentences stand below each step."
+            )
+            blocks.append(Nothing(self.lacking, hint, link))
+        walk = {
+            "steps": self.rows(),
+            "ends": [spec.first, spec.second],
+            "collection": "" if self.lacking else spec.data or "",
+        }
+        return [*blocks, Component("interpolation", walk), Chart(figures.cosines(self.steps))]
 
     def notes(self) -> list[str]:
         """The real sentences near each step."""
@@ -250,8 +270,23 @@ class Interpolation(Answer):
         ]
 
 
-def interpolate(workspace: Workspace, spec: InterpolateSpec, do: Do) -> Iterator[Interpolation]:
-    """Decode all steps."""
+def interpolate(
+    workspace: Workspace,
+    spec: InterpolateSpec,
+    do: Do,
+    waiting: Waiting | None = None,
+    *,
+    lacking: str = "",
+) -> Iterator[Interpolation]:
+    """Decode all steps.
+
+    Args:
+        workspace: with the encoder and its decoder.
+        spec: what is asked.
+        do: of a question; nothing is computed in the background.
+        waiting: as in `service.decode`.
+        lacking: why no real sentences can be shown, so that none are looked for.
+    """
     try:
         steps = service.interpolate(
             workspace,
@@ -261,12 +296,13 @@ def interpolate(workspace: Workspace, spec: InterpolateSpec, do: Do) -> Iterator
             spec.steps,
             options_of(spec),
             spherical=spec.spherical,
-            collection=spec.data,
+            collection=None if lacking else spec.data,
             near=spec.near,
+            waiting=waiting,
         )
     except NoDecoder as error:
         raise service.with_offer(workspace, spec.encoder, error) from error
-    yield Interpolation(tuple(steps))
+    yield Interpolation(spec, tuple(steps), lacking)
 
 
 @dataclass(frozen=True)
@@ -283,30 +319,66 @@ class AnalogySpec(DecodeOptions):
 
     def sentences(self) -> dict[str, str]:
         """Name -> its sentence."""
-        found: dict[str, str] = {}
-        for text in self.named:
-            name, equals, sentence = text.partition("=")
-            name = name.strip()
-            if not equals or not name.isidentifier():
-                raise UserError(
-                    f"{text[:60]!r} does not name a sentence.",
-                    "Give each as a=a sentence.",
-                    code="damaged",
-                )
-            if name in found:
-                raise UserError(
-                    f"{name} is given twice.", "Use another name for one of them.", code="conflict"
-                )
-            found[name] = sentence
-        return found
+        return named(self.named)
+
+    @property
+    def expected(self) -> str:
+        """What a person might say to a preset; empty for any other expression."""
+        preset = preset_of(self.expression, self.named)
+        return preset.answer if preset else ""
 
 
-def analogy(workspace: Workspace, spec: AnalogySpec, do: Do) -> Iterator[DecodeAnswer]:
+@dataclass(frozen=True, eq=False, repr=False)
+class Analogy(DecodeAnswer):
+    """The sentences at a point that an expression leads to.
+
+    Attributes:
+        spec: what was asked.
+    """
+
+    spec: AnalogySpec = field(kw_only=True)
+
+    def blocks(self) -> list[Block]:
+        """A card for each encoder, and what a person might say."""
+        ((expression, every),) = self.results
+        blocks: list[Block] = [
+            WordDiffs(expression, [calculated_card(one, self.spec) for one in every])
+        ]
+        if self.spec.expected:
+            blocks.append(Text("", f"A person might say: {self.spec.expected}"))
+        return blocks
+
+
+def calculated_card(result: DecodeResult, spec: AnalogySpec) -> WordDiff:
+    """The card of an encoder's result, which says whether it only repeats a sentence."""
+    from theodolite.engine.decoding.arithmetic import names
+
+    card = word_diff_of(result)
+    sentences = spec.sentences()
+    again = [
+        name
+        for name in names(spec.expression)
+        if name in sentences and alike(sentences[name], result.sentence)
+    ]
+    summary = f"This is {formats.listed(again)} again." if again else ""
+    if alike(spec.expected, result.sentence):
+        summary = "As a person might write it."
+    return replace(card, summary=summary)
+
+
+def alike(left: str, right: str) -> bool:
+    """Whether two sentences have the same words, ignoring case and punctuation."""
+    first, second = (re.findall(r"\w+", text.casefold()) for text in (left, right))
+    return bool(first) and first == second
+
+
+def analogy(workspace: Workspace, spec: AnalogySpec, do: Do) -> Iterator[Analogy]:
     """Decode the value of the expression with each encoder's decoder."""
     results = service.calculate(
         workspace, spec.encoders, spec.expression, spec.sentences(), options_of(spec)
     )
-    yield DecodeAnswer([(spec.expression, [offering(workspace, one) for one in results])])
+    every = [offering(workspace, one) for one in results]
+    yield Analogy([(spec.expression, every)], spec=spec)
 
 
 def options_of(spec: DecodeOptions) -> DecodeOptions:
@@ -339,7 +411,7 @@ ANALOGY = Question(
     "analogy",
     AnalogySpec,
     analogy,
-    DecodeAnswer,
+    Analogy,
     (
         'analogy "a - b + c" --let a="he visits italy" --let b="he eats pizza" --let '
         'c="she drinks wine"',

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import gradio as gr
 
-from theodolite.app.pages.decode import example, form, freezing, service, views
-from theodolite.app.pages.decode.analogies import ANALOGY, PRESETS, named
+from theodolite.app.pages.decode import example, form, published, service, views
+from theodolite.app.pages.decode.analogies import ANALOGY, PRESETS, preset_of
+from theodolite.app.pages.decode.answer import AnalogySpec
 from theodolite.app.pages.encoders import choices
 from theodolite.app.web import address, parts
 from theodolite.app.web.controls import Answer, Control, Controls, Values, on, on_load
-from theodolite.app.web.frozen import Frozen
 from theodolite.app.web.parts import ALWAYS_LAST
 from theodolite.engine.errors import UserError
 
@@ -28,7 +28,7 @@ DESCRIPTION = (
     "decoder writes the sentence it finds there. + and - combine sentences, * and / take a "
     "number, parentheses group; a - b + c is the analogy a : b :: z : c."
 )
-FROZEN = Frozen(carry=freezing.carry, views=freezing.analogies)
+PUBLISHED = published.ARITHMETIC
 OWN = "My own"
 MAX_EXPRESSION = 5000
 MAX_TEXT = 60_000
@@ -109,8 +109,9 @@ def build(workspace: Workspace) -> None:
             raise UserError(
                 "The expression is empty.", f"Write one, such as {ANALOGY}.", code="missing"
             )
-        lines = named(values.sentences)
-        used, answer = _used(text, lines), _answer(text, values.sentences)
+        sentences = tuple(line for line in values.sentences.splitlines() if line.strip())
+        spec = AnalogySpec(expression=text, named=sentences, encoders=names, **vars(options))
+        lines = spec.sentences()
         known = (
             example.calculated(workspace, names, text, values.sentences, options) if shipped else {}
         )
@@ -119,7 +120,7 @@ def build(workspace: Workspace) -> None:
             return service.calculate(workspace, [name], text, lines, options, waiting)
 
         for done in form.answers(workspace, names, ask, session, known):
-            yield {found: views.calculated(text, used, answer, done)}
+            yield {found: views.calculated(done, spec)}
 
     def nothing(values: Values) -> Answer:
         return None if (values.expression + values.sentences).strip() else {found: NOTHING}
@@ -156,18 +157,5 @@ def build(workspace: Workspace) -> None:
 
 def _preset_of(expression: str, lines: str) -> str:
     """The title of the preset with this expression and these sentences, or `OWN`."""
-    same = (one.title for one in PRESETS if (one.expression, one.lines) == (expression, lines))
-    return next(same, OWN)
-
-
-def _answer(expression: str, lines: str) -> str:
-    """The expected answer of a preset; empty for any other expression."""
-    title = _preset_of(expression, lines)
-    return next((one.answer for one in PRESETS if one.title == title), "")
-
-
-def _used(expression: str, sentences: Mapping[str, str]) -> dict[str, str]:
-    """The names in the expression that have a sentence, in order, with their sentences."""
-    from theodolite.engine.decoding.arithmetic import names
-
-    return {name: sentences[name] for name in names(expression) if name in sentences}
+    preset = preset_of(expression, lines.splitlines())
+    return preset.title if preset else OWN

@@ -37,7 +37,7 @@ def make_decode(workspace: Workspace) -> None:
 
 def make_arithmetic(workspace: Workspace) -> None:
     """Decode the analogy with every shipped decoder, and write the answer."""
-    lines = named(ANALOGY.lines)
+    lines = named(ANALOGY.lines.splitlines())
     found = service.calculate(workspace, STARTER_ENCODERS, ANALOGY.expression, lines)
     _write(workspace, "arithmetic", found)
 

@@ -8,21 +8,21 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from theodolite.app.components.chart import chart
-from theodolite.app.components.interpolation import Near, Stop, interpolation, value_of
+from theodolite.app.blocks import Nothing
 from theodolite.app.pages.data import choices as collections
-from theodolite.app.pages.decode import example, figures, form, freezing, service, views
-from theodolite.app.pages.decode.service import NEAR, STEPS, NoDecoder
+from theodolite.app.pages.decode import example, form, published, service, views
+from theodolite.app.pages.decode.answer import InterpolateSpec, Interpolation
+from theodolite.app.pages.decode.answer import interpolate as answer
+from theodolite.app.pages.decode.service import STEPS, NoDecoder
 from theodolite.app.pages.encoders import choices
 from theodolite.app.pages.search import job as search
-from theodolite.app.web import address, background_call, parts
+from theodolite.app.surfaces import document, web
+from theodolite.app.web import background_call, parts
 from theodolite.app.web.controls import Answer, Control, Controls, Values, on, on_load
-from theodolite.app.web.frozen import Frozen
 from theodolite.app.web.parts import HIDE_PROGRESS
 from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
-    from theodolite.app.pages.decode.service import Step
     from theodolite.app.workspace import Workspace
 
 TITLE = "Interpolate"
@@ -31,9 +31,9 @@ DESCRIPTION = (
     "Move through the space from one sentence to another: each step is a point between their "
     "vectors, and the decoder writes the sentence it finds there."
 )
-FROZEN = Frozen(carry=freezing.carry, views=freezing.interpolations)
+PUBLISHED = published.INTERPOLATIONS
 PATHS = [("Straight line", "linear"), ("Great circle", "spherical")]
-NOTHING = parts.empty("Nothing to interpolate", "Write two sentences, or pick a random pair.")
+NOTHING = Nothing("Nothing to interpolate", "Write two sentences, or pick a random pair.")
 EXAMPLES = [
     example.ENDS,
     ("I love this film.", "The train was late again."),
@@ -91,44 +91,27 @@ def build(workspace: Workspace) -> None:
             form.render(controls)
             pick = gr.Button("Pick two sentences", size="md", elem_id="pick")
     notice = parts.notice()
-    words = parts.static("", elem_id="told")
-    strip = interpolation(elem_id="walk", elem_classes=["t-answer"])
-    drawn = chart(elem_id="way", height=320)
-    at = gr.State(None)
+    walk = web.answer(elem_id="walk", elem_classes=["t-answer"])
     ends = [controls["first"], controls["second"]]
-    shown = {"words": words, "strip": strip, "drawn": drawn}
 
     def load(request: gr.Request) -> Answer:
-        step = address.first(request, "at")
         filled = _filled(workspace, controls.from_address(request), request)
-        return {
-            at: int(step) if step.isdecimal() and len(step) < 4 else None,
-            **{controls[name]: value for name, value in filled.items()},
-        }
+        return {controls[name]: value for name, value in filled.items()}
 
-    def answer(values: Values, session: str | None, shipped: bool) -> Iterator[Answer]:
-        """Yield progress, then the strip and the chart, or the way to train a decoder."""
-        steps = _shipped(workspace, values) if shipped else []
-        answers = [_drawn(steps, values)] if steps else _answers(workspace, values, session)
-        for found in answers:
-            yield {shown[name]: value for name, value in found.items()}
+    def ask(values: Values, session: str | None, shipped: bool) -> Iterator[Answer]:
+        known = _shipped(workspace, values) if shipped else None
+        for found in [known] if known else _answers(workspace, values, session):
+            yield {walk: found}
 
     def nothing(values: Values) -> Answer:
-        empty = {words: NOTHING, strip: None, drawn: None}
+        empty = {walk: web.value([NOTHING])}
         return None if (values.first + values.second).strip() else empty
 
-    boxes = [*shown.values()]
-    start, again, reopen = form.handlers(answer, nothing)
-    opened = on_load(load, [*controls.values(), at], notice)
-    on(opened.then, reopen, {**controls, "at": at}, boxes, notice, **form.MANY)
-    on(
-        form.changes(controls, "encoder", "path", "collection"),
-        again,
-        controls,
-        boxes,
-        notice,
-        **form.MANY,
-    )
+    start, again, reopen = form.handlers(ask, nothing)
+    opened = on_load(load, controls.values(), notice)
+    on(opened.then, reopen, controls, [walk], notice, **form.MANY)
+    changed = form.changes(controls, "encoder", "path", "collection")
+    on(changed, again, controls, [walk], notice, **form.MANY)
     picked = on(
         pick.click,
         lambda: dict(zip(ends, random.choice(EXAMPLES), strict=True)),
@@ -139,7 +122,7 @@ def build(workspace: Workspace) -> None:
     )
     submits = [go.click, *(end.submit for end in ends), controls["steps"].submit]
     for event in (submits, picked.then):
-        on(event, start, controls, boxes, notice, **form.MANY)
+        on(event, start, controls, [walk], notice, **form.MANY)
     controls.keep()
 
 
@@ -162,49 +145,43 @@ def _filled(workspace: Workspace, values: Values, request: gr.Request) -> dict[s
     }
 
 
-def _answers(workspace: Workspace, values: Values, session: str | None) -> Iterator[dict[str, Any]]:
-    """Yield progress, then words, strip and chart."""
-    options, many = form.options(values), int(values.steps or STEPS)
-    ends = (
-        service.checked(values.first, "The first sentence"),
-        service.checked(values.second, "The second sentence"),
-    )
-    encoder = values.encoder
-    if not encoder:
+def _answers(workspace: Workspace, values: Values, session: str | None) -> Iterator[str]:
+    """Yield progress, then the answer, or the way to train a decoder."""
+    spec = _spec(values)
+    if not spec.encoder:
         raise UserError(
             "No encoder chosen.", "Choose one above, or add one on Encoders.", code="missing"
         )
-    place = _place(values)
 
-    def work(say: background_call.Say) -> tuple[list[Step], str]:
-        lacking = search.lacking(workspace, encoder, place) if place else ""
-        near = None if lacking else place
-        found = service.interpolate(
-            workspace,
-            encoder,
-            *ends,
-            many,
-            options,
-            spherical=values.path == "spherical",
-            collection=near,
-            near=NEAR,
-            waiting=background_call.waiting(say),
-        )
-        return found, lacking
+    def work(say: background_call.Say) -> Interpolation:
+        lacking = search.lacking(workspace, spec.encoder, spec.data) if spec.data else ""
+        waiting = background_call.waiting(say)
+        (found,) = answer(workspace, spec, lambda job: False, waiting, lacking=lacking)
+        return found
 
     try:
-        for progress, found in background_call.followed(work, form.opening(encoder), session):
-            if found is None:
-                yield {"words": progress}
-                continue
-            yield _drawn(found[0], values, found[1])
+        for progress, found in background_call.followed(work, form.opening(spec.encoder), session):
+            yield document.as_json([progress]) if found is None else web.value(found.blocks())
     except NoDecoder:
-        yield {"words": views.no_decoder(workspace, encoder), "strip": None, "drawn": None}
+        yield document.as_json([views.no_decoder(workspace, spec.encoder)])
 
 
-def _shipped(workspace: Workspace, values: Values) -> list[Step]:
-    """The shipped steps for these values; empty if none ship."""
-    return example.interpolated(
+def _spec(values: Values) -> InterpolateSpec:
+    """The interpolation that the controls describe."""
+    given = vars(form.options(values)) | {
+        "first": service.checked(values.first, "The first sentence"),
+        "second": service.checked(values.second, "The second sentence"),
+        "encoder": values.encoder or "",
+        "steps": int(values.steps or STEPS),
+        "spherical": values.path == "spherical",
+        "data": values.collection if values.collection != "none" else None,
+    }
+    return InterpolateSpec(**given)
+
+
+def _shipped(workspace: Workspace, values: Values) -> str | None:
+    """The shipped answer to these values; None if none ships."""
+    steps = example.interpolated(
         workspace,
         values.encoder,
         (values.first, values.second),
@@ -213,33 +190,4 @@ def _shipped(workspace: Workspace, values: Values) -> list[Step]:
         values.collection,
         form.options(values),
     )
-
-
-def _drawn(steps: list[Step], values: Values, lacking: str = "") -> dict[str, Any]:
-    """Words, strip and chart."""
-    place = _place(values)
-    strip = value_of(
-        [_stop(step) for step in steps],
-        (values.first, values.second),
-        at=getattr(values, "at", None),
-        collection="" if lacking else place or "",
-    )
-    words = views.interpolated(steps, figures.headline(steps), lacking, place)
-    return {"words": words, "strip": strip, "drawn": figures.cosines(steps)}
-
-
-def _place(values: Values) -> str | None:
-    """The collection whose real sentences are shown; None for none."""
-    return values.collection if values.collection and values.collection != "none" else None
-
-
-def _stop(step: Step) -> Stop:
-    near = [Near(hit.sentence, hit.cosine or 0.0) for hit in step.near]
-    return Stop(
-        step.share,
-        step.result.sentence,
-        step.result.cosine or 0.0,
-        step.to_first,
-        step.to_second,
-        near,
-    )
+    return web.value(Interpolation(_spec(values), steps).blocks()) if steps else None

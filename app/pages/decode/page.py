@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 
 import gradio as gr
 
-from theodolite.app.pages.decode import example, form, freezing, service, views
+from theodolite.app.pages.decode import example, form, published, service, views
 from theodolite.app.pages.encoders import choices
 from theodolite.app.web import parts
 from theodolite.app.web.controls import Answer, Control, Controls, Values, on, on_load
-from theodolite.app.web.frozen import Frozen
 from theodolite.app.web.parts import HIDE_PROGRESS
 
 if TYPE_CHECKING:
@@ -44,7 +43,7 @@ CONTROLS = (
     choices.ENCODERS,
     *form.OPTIONS,
 )
-FROZEN = Frozen(carry=freezing.carry, views=freezing.round_trips)
+PUBLISHED = published.ROUND_TRIPS
 MAX_EXAMPLE_WORDS = 8
 """Most words of a random sentence; within the maximum length of any decoder."""
 

@@ -1,23 +1,20 @@
-"""Views of the decode pages: a card per encoder, the table of an expression, interpolation text.
+"""Views of the decode pages: a card per encoder.
 
 All outside text is escaped. Knows nothing of how a sentence was decoded.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from html import escape
 from typing import TYPE_CHECKING, TypeAlias
 
-from theodolite.app.pages.decode.answer import word_diff_of
+from theodolite.app.pages.decode.answer import AnalogySpec, calculated_card, word_diff_of
 from theodolite.app.pages.decode.service import DecodeResult, NoDecoder, training_time
 from theodolite.app.surfaces import document
 from theodolite.app.web import address, parts
-from theodolite.app.web.parts import cosine
 
 if TYPE_CHECKING:
-    from theodolite.app.pages.decode.service import Step
     from theodolite.app.workspace import Workspace
     from theodolite.engine.errors import UserError
 
@@ -32,76 +29,11 @@ def cards(found: Sequence[Shown]) -> str:
     )
 
 
-def alike(left: str, right: str) -> bool:
-    """Whether two sentences have the same words, ignoring case and punctuation."""
-    first, second = (re.findall(r"\w+", text.casefold()) for text in (left, right))
-    return bool(first) and first == second
-
-
-def calculated(
-    expression: str, used: Mapping[str, str], answer: str, found: Sequence[Shown]
-) -> str:
-    """A table of each encoder's result, with the expected answer below.
-
-    Args:
-        expression: over names.
-        used: the names in the expression, with their sentences.
-        answer: the expected answer; empty if unknown.
-        found: as in `cards`.
-    """
-    person = (
-        f'<p class="t-person">A person might say: <span dir="auto">{escape(answer)}</span></p>'
-        if answer
-        else ""
-    )
-    rows = [_row(one, used, answer) for one in found]
-    title = f"What decoders say of {expression.strip()[:60]}"
-    table = parts.table(("Encoder", "z, as decoded", "Cosine"), rows, title, numbers=(2,))
-    return f'<div class="t-calculated">{table}{person}</div>'
-
-
-def _row(one: Shown, used: Mapping[str, str], answer: str) -> tuple[str, str, str]:
-    if isinstance(one, tuple):
-        return document.change(one[0]), one[1], ""
-    shown = escape(one.sentence) or '<span class="t-muted">nothing at all</span>'
-    marks = "".join(
-        parts.tag(f"{name} again") for name, text in used.items() if alike(text, one.sentence)
-    )
-    if alike(answer, one.sentence):
-        marks += parts.tag("as a person might write it", "good")
-    if one.cut:
-        marks += parts.tag("cut at the maximum length", "warn")
-    sentence = f'<p class="t-sentence" dir="auto">{shown} {marks}</p>{document.others(one.others)}'
-    shipped = f" {parts.SHIPPED}" if one.seconds is None else ""
-    return f"{document.change(one.encoder)}{shipped}", sentence, cosine(one.cosine)
-
-
-def interpolated(
-    steps: Sequence[Step], headline: str, lacking: str = "", collection: str | None = None
-) -> str:
-    """The text of an interpolation.
-
-    Args:
-        steps: the decoded points.
-        headline: a summary of the chart; plain text.
-        lacking: why no real sentences can be shown; empty if they are.
-        collection: the data set of the real sentences.
-    """
-    first = steps[0].result
-    shipped = f" {parts.SHIPPED}" if first.seconds is None else ""
-    below = [f"<p>{escape(headline)}{shipped}</p>"]
-    if known := next((step.result.known for step in steps if step.result.known), 0):
-        below.append(
-            f'<p class="t-small t-muted">The decoder {escape(first.decoder)} knows '
-            f"sentences of at most {known} words.</p>"
-        )
-    if lacking:
-        to = escape(address.link("search", **{"in": collection, "encoder": first.encoder}))
-        below.append(
-            f'<p class="t-small t-muted">{escape(lacking)} <a href="{to}">Search</a> does that '
-            "once; then the nearest real sentences stand beneath each step.</p>"
-        )
-    return f'<div class="t-said">{"".join(below)}</div>'
+def calculated(found: Sequence[Shown], spec: AnalogySpec) -> str:
+    """One card per encoder, and what a person might say."""
+    cards = [one if isinstance(one, tuple) else calculated_card(one, spec) for one in found]
+    below = f"A person might say: {spec.expected}"
+    return document.word_diffs(cards) + (parts.heading("", below) if spec.expected else "")
 
 
 def instead(workspace: Workspace, encoder: str, problem: UserError) -> str:

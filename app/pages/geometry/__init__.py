@@ -1,4 +1,3 @@
 """How encoders use their space."""
 
-QUESTIONS = {"geometry": "answer:GEOMETRY", "distributions": "answer:DISTRIBUTIONS"}
 JOBS = {"geometry": "job:GeometryJob"}

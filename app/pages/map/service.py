@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
-    from theodolite.app.web.frozen import Folders
+    from theodolite.app.blocks import Folders
     from theodolite.app.workspace import Workspace
 
 

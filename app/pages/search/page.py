@@ -13,13 +13,12 @@ import theodolite.app.surfaces.web as web
 from theodolite.app.blocks import Nothing, Progress
 from theodolite.app.pages.data import choices as collections
 from theodolite.app.pages.encoders import choices
-from theodolite.app.pages.search import example, filters, freezing, job, service
+from theodolite.app.pages.search import example, filters, job, published, service
 from theodolite.app.pages.search.answer import SearchSpec, answer
 from theodolite.app.pages.search.service import MAX_CHARACTERS, MAX_QUERIES
 from theodolite.app.spec import parameters
 from theodolite.app.web import address, parts
 from theodolite.app.web.controls import Answer, Controls, Values, on, on_load, shape
-from theodolite.app.web.frozen import Frozen
 from theodolite.app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
 from theodolite.app.web.progress import signature
 from theodolite.store.run_rows import LIVE
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 
 TITLE = "Search"
 PATH = "search"
-FROZEN = Frozen(views=freezing.views, files={freezing.SEARCH: freezing.files}, build=freezing.build)
+PUBLISHED = published.PUBLISHED
 POLL_SECONDS = 1
 MAX_SHOWN = 100
 TABLE_10 = {

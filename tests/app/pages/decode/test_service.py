@@ -221,17 +221,17 @@ def test_an_expression_is_worked_out_before_it_is_decoded(workspace, known):
 def test_two_hundred_sentences_can_be_named(workspace):
     """And one more is too many."""
     lines = "\n".join(f"s{i} = Sentence number {i}." for i in range(200))
-    named = analogies.named(lines)
+    named = analogies.named(lines.splitlines())
     (decoded,) = decode.calculate(workspace, [ENCODER], " + ".join(named), named)
     assert decoded.cosine is not None
     with refused("too-large", 200):
-        analogies.named(f"{lines}\nt = One more.")
+        analogies.named([*lines.splitlines(), "t = One more."])
 
 
 def test_names_are_read_line_by_line():
     """With an equals sign or a colon; the sentence may hold either."""
     text = "a = He said: no = no.\n\n  b2: It is 5 = 5.  \n"
-    assert analogies.named(text) == {"a": "He said: no = no.", "b2": "It is 5 = 5."}
+    assert analogies.named(text.splitlines()) == {"a": "He said: no = no.", "b2": "It is 5 = 5."}
 
 
 @pytest.mark.parametrize(
@@ -246,14 +246,14 @@ def test_names_are_read_line_by_line():
 )
 def test_a_line_that_names_nothing_is_told(text, code, named):
     with refused(code, named):
-        analogies.named(text)
+        analogies.named(text.splitlines())
 
 
 def test_every_preset_can_be_worked_out(workspace):
     """Its lines are its sentences, and a decoder answers."""
     greedy = DecodeOptions(method="greedy")
     for preset in analogies.PRESETS:
-        named = analogies.named(preset.lines)
+        named = analogies.named(preset.lines.splitlines())
         (decoded,) = decode.calculate(workspace, [ENCODER], preset.expression, named, greedy)
         assert tuple(named.values()) == preset.sentences and decoded.problem is None
 

@@ -8,8 +8,17 @@ from contextlib import suppress
 from theodolite.app import decoders
 from theodolite.app.pages.decode import example
 from theodolite.app.pages.decode.analogies import PRESETS
+from theodolite.app.pages.decode.answer import (
+    ANALOGY,
+    DECODE,
+    INTERPOLATE,
+    AnalogySpec,
+    DecodeSpec,
+    InterpolateSpec,
+)
 from theodolite.app.pages.search import job as search
-from theodolite.app.web.frozen import Published, View
+from theodolite.app.surfaces.static import Static
+from theodolite.app.web.frozen import Published
 from theodolite.engine.errors import UserError
 
 SENTENCES = (
@@ -36,45 +45,48 @@ def carry(published: Published) -> None:
             small.add(folder, public, row["fingerprint"], row["info"])
 
 
-def _decoded(published: Published) -> Iterator[str]:
+def _decoded(published: Published) -> tuple[str, ...]:
     """Published encoders that have a decoder."""
+    found = []
     for name in published.encoders.values():
         with suppress(UserError):  # an encoder whose files are gone
             if decoders.decoder_of(published.workspace, name):
-                yield name
+                found.append(name)
+    return tuple(found)
 
 
-def round_trips(published: Published) -> list[View]:
-    """Views of a few sentences, decoded by each encoder's decoder."""
-    encoders = tuple(("encoder", name) for name in _decoded(published))
-    return [View(text, (*encoders, ("q", text))) for text in SENTENCES if encoders]
+def _round_trips(published: Published) -> Iterator[tuple[str, DecodeSpec]]:
+    """A few sentences, decoded by each encoder's decoder."""
+    if encoders := _decoded(published):
+        for text in SENTENCES:
+            yield text, DecodeSpec((text,), encoders)
 
 
-def interpolations(published: Published) -> list[View]:
-    """Views of one interpolation per encoder; a second one for the first encoder."""
-    found = []
+def _interpolations(published: Published) -> Iterator[tuple[str, InterpolateSpec]]:
+    """One interpolation per encoder; a second one for the first encoder."""
     for place, name in enumerate(_decoded(published)):
         near = _near(published, name)
         for a, b in PAIRS[: 1 if place else None]:
-            query = (("encoder", name), ("a", a), ("b", b), ("in", near))
-            found.append(View(f"{name} · {a} – {b}", query))
-    return found
+            yield f"{name} · {a} – {b}", InterpolateSpec(a, b, name, data=near)
 
 
-def _near(published: Published, encoder: str) -> str:
-    """The first published collection that this encoder has encoded, or `none`."""
+def _near(published: Published, encoder: str) -> str | None:
+    """The first published collection that this encoder has encoded."""
     for name in published.data.values():
         with suppress(UserError):  # its texts are not published
             if not search.lacking(published.workspace, encoder, name):
                 return name
-    return "none"
+    return None
 
 
-def analogies(published: Published) -> list[View]:
-    """Views of a few expressions, decoded by each encoder's decoder."""
-    encoders = tuple(("encoder", name) for name in _decoded(published))
-    return [
-        View(one.title, (*encoders, ("x", one.expression), ("let", one.lines)))
-        for one in ANALOGIES
-        if encoders
-    ]
+def _analogies(published: Published) -> Iterator[tuple[str, AnalogySpec]]:
+    """A few expressions, decoded by each encoder's decoder."""
+    if encoders := _decoded(published):
+        for one in ANALOGIES:
+            named = tuple(line for line in one.lines.splitlines())
+            yield one.title, AnalogySpec(one.expression, named, encoders)
+
+
+ROUND_TRIPS = Static(DECODE, _round_trips, carry)
+INTERPOLATIONS = Static(INTERPOLATE, _interpolations, carry)
+ARITHMETIC = Static(ANALOGY, _analogies, carry)

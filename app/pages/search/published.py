@@ -11,15 +11,13 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import gradio as gr
-
 from theodolite.app import formats
-from theodolite.app.components.modules import mount
+from theodolite.app.blocks import Block, Component
 from theodolite.app.pages.search import in_browser
+from theodolite.app.pages.search.answer import SEARCH, SearchSpec
+from theodolite.app.surfaces.static import Static
 from theodolite.app.text_files import PER_FILE, texts_of
-from theodolite.app.web import address, parts
-from theodolite.app.web.controls import Answer, on_load
-from theodolite.app.web.frozen import Folders, Published, View
+from theodolite.app.web.frozen import Published
 from theodolite.app.web.theme import SERIES
 from theodolite.engine.errors import UserError
 
@@ -39,44 +37,37 @@ PART = 2**20
 """Approximate bytes of vectors per file."""
 
 
-def views(published: Published) -> list[View]:
+def views(published: Published) -> Iterator[tuple[str, SearchSpec]]:
     """One view per data set whose texts are published and not too many."""
-    found = []
+    encoders = tuple(published.encoders.values())
     for name in published.data.values():
         with suppress(UserError):  # its texts are not published
             sentences, _ = published.workspace.catalog.sentences(name)
             if K < len(sentences) <= MAX_SENTENCES:
-                found.append(View(name, (("in", name),)))
-    return found
+                yield name, SearchSpec(sentences[:1], name, encoders)
 
 
-def files(workspace: Workspace, value: Any) -> tuple[Any, Folders]:
-    """Return the value of a published search page, and the files that it fetches.
-
-    Args:
-        workspace: the published workspace.
-        value: `collection` and `encoders`, by name.
-    """
-    collection = value["collection"]
-    sentences, data_hash = workspace.catalog.sentences(collection)
+def blocks(workspace: Workspace, spec: SearchSpec) -> list[Block]:
+    """The search of a collection in a browser, which begins with its first sentence."""
+    sentences, data_hash = workspace.catalog.sentences(spec.data)
     texts, shared = texts_of(sentences, data_hash)
     columns, folders = [], dict(shared)
-    for name in value["encoders"]:
-        column, held, nearest = _column(workspace, name, collection)
+    for name in spec.encoders:
+        column, held, nearest = _column(workspace, name, spec.data)
         first = [[i, formats.encodable(sentences[i]), cosine] for i, cosine in nearest]
         columns.append({"encoder": name, "first": first, **column})
         folders |= {at: partial(dict, files) for at, files in held.items()}
     many = -(-len(sentences) // PER_FILE)
     about = {
-        "collection": collection,
+        "collection": spec.data,
         "sentences": len(sentences),
         "k": K,
         "columns": columns,
         "texts": {"per": PER_FILE, "parts": {"at": f"{texts}/texts", "many": many}},
         "first": formats.encodable(sentences[0]),
-        "about": _about(collection, sentences, columns),
+        "about": _about(spec.data, sentences, columns),
     }
-    return about, folders
+    return [Component("search/page", about, {"palette": list(SERIES)}, folders)]
 
 
 def _about(collection: str, sentences: Sequence[str], columns: Sequence[dict[str, Any]]) -> str:
@@ -166,32 +157,4 @@ def _neighbours(rows: np.ndarray) -> Iterator[bytes]:
         yield ids[part].astype("<u4").tobytes() + cosines[part].astype("<f4").tobytes()
 
 
-DESCRIPTION = (
-    "One query, and each encoder's nearest sentences by cosine in its own column, computed "
-    "in this page: what you write is not sent anywhere. A letter marks sentences that "
-    "several of them found."
-)
-SEARCH = "search"
-"""Element id of the component."""
-
-
-def build(workspace: Workspace) -> None:
-    """Lay out the page; its component takes the collection and encoders from the address."""
-    with parts.bar("Search", DESCRIPTION):
-        pass
-    notice = parts.notice()
-    search: Any = gr.HTML(
-        "",
-        html_template="",
-        js_on_load=mount("search/page.js"),
-        apply_default_css=False,
-        palette=list(SERIES),
-        elem_id=SEARCH,
-        elem_classes=["t-answer"],
-    )
-
-    def load(request: gr.Request) -> Answer:
-        encoders = address.every(request, "encoder")
-        return {search: {"collection": address.every(request, "in")[0], "encoders": encoders}}
-
-    on_load(load, [search], notice)
+PUBLISHED = Static(SEARCH, views, blocks=blocks)

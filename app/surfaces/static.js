@@ -1,0 +1,52 @@
+// A published page: shows the answer of the view in its address, out of that view's file, with the components of the
+// live pages. Nothing here draws.
+const held = JSON.parse(document.getElementById("t-held").textContent);
+const base = new URL(document.baseURI);
+
+// Links lead to pages that are in this folder, and no button opens a panel of controls.
+function mend(link) {
+  if (link.matches("button")) return theodolite.unlink(link);
+  const url = new URL(link.getAttribute("href"), base);
+  if (url.origin !== base.origin || !url.pathname.startsWith(base.pathname)) return;
+  const path = url.pathname.slice(base.pathname.length).replace(/\/$/, "");
+  if (held.pages.includes(path)) link.href = `./${path}${path && "/"}${url.search}`;
+  else theodolite.unlink(link);
+}
+const LEADING = 'a[href^="./"], button[data-press="more"]';
+const links = (node) => [...(node.matches(LEADING) ? [node] : []), ...node.querySelectorAll(LEADING)];
+links(document.body).forEach(mend);
+new MutationObserver((changes) => {
+  for (const { addedNodes } of changes) for (const node of addedNodes) if (node.matches) links(node).forEach(mend);
+}).observe(document.body, { childList: true, subtree: true });
+
+// The view of the address: the first that differs in none of the values that are given there.
+const query = new URLSearchParams(location.search);
+const names = new Set(held.views.flatMap((view) => view.query.map(([name]) => name)));
+const values = (view, name) => view.query.filter(([one]) => one === name).map(([, value]) => value);
+const fits = (view) => [...names].every((name) => !query.has(name) || String(query.getAll(name)) === String(values(view, name)));
+let view = held.views.find(fits) ?? held.views[0];
+
+const props = { value: null };
+let redraw = () => {};
+async function show(wanted) {
+  view = wanted;
+  const text = await fetch(new URL(view.file, base)).then((answer) => answer.text());
+  if (view !== wanted) return;
+  props.value = text;
+  redraw();
+}
+
+const pick = document.querySelector(".t-views select");
+pick?.addEventListener("change", () => {
+  const url = new URL(location.href);
+  url.search = new URLSearchParams(held.views[pick.value].query);
+  history.replaceState(history.state, "", url);
+  show(held.views[pick.value]);
+});
+if (pick?.selectedIndex > 0) view = held.views[pick.selectedIndex]; // chosen before this script was loaded
+else if (pick) pick.value = held.views.indexOf(view);
+const tabs = document.querySelector(".t-tabs");
+if (tabs) theodolite.tabs(tabs);
+const { mount } = await import(new URL(held.answer, base));
+mount({ element: document.getElementById("answer"), props, trigger: () => {}, watch: (_, changed) => { redraw = changed; } });
+show(view);
