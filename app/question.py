@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from theodolite.app.blocks import Block, Finding, Problem, Progress
 from theodolite.app.jobs.job import Job
-from theodolite.app.spec import Spec, parameters
+from theodolite.app.spec import Spec, words
 from theodolite.app.surfaces import document
 
 if TYPE_CHECKING:
@@ -130,19 +130,7 @@ class Question(Generic[S, A]):
 
     def command(self, spec: S) -> list[str]:
         """The words of the command that asks it, without `theodolite`."""
-        words = [*self.group.split(), self.name]
-        for parameter in parameters(self.spec):
-            value = getattr(spec, parameter.name)
-            if value == parameter.default:
-                continue
-            each = value if parameter.many else [value]
-            if parameter.is_argument:
-                words += map(str, each)
-            elif parameter.type is bool:
-                words.append(parameter.flags[0])
-            else:
-                words += [word for one in each for word in (parameter.flags[0], str(one))]
-        return words
+        return [*self.group.split(), self.name, *words(spec)]
 
     def last(self, workspace: Workspace, spec: S, do: Do) -> A:
         """The whole answer; raises the first problem of it."""

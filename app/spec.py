@@ -237,3 +237,20 @@ def query(spec: Spec) -> dict[str, str | Sequence[str]]:
         if value != parameter.default:
             given[parameter.key] = value if parameter.many else str(value)
     return given
+
+
+def words(spec: Spec) -> list[str]:
+    """The values of a spec that are not their defaults, as arguments and options of a command."""
+    said: list[str] = []
+    for parameter in parameters(type(spec)):
+        value = getattr(spec, parameter.name)
+        if value == parameter.default:
+            continue
+        each = value if parameter.many else [value]
+        if parameter.is_argument:
+            said += map(str, each)
+        elif parameter.type is bool:
+            said.append(parameter.flags[0])
+        else:
+            said += [word for one in each for word in (parameter.flags[0], str(one))]
+    return said

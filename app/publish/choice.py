@@ -163,7 +163,7 @@ def _trainings(
     """Trainings that are named, or are done and made one of the encoders."""
     from theodolite.app.pages.trainings import service
 
-    rows = {row.key: row for row in service.table(workspace)}
+    rows = {row.key: row for row in service.table(workspace, kinds=service.ENCODERS)}
     if unknown := [key for key in keys if key not in rows]:
         raise UserError(
             f"There is no training {unknown[0]!r}.", "`theodolite runs` lists them.", code="unknown"

@@ -76,19 +76,25 @@ def test_only_what_applies_is_asked_and_a_slip_is_said(visitor, place, desk, tmp
     expect(page.get_by_label("Use hard negatives")).to_be_visible()
     says(page.locator(COMMAND), "train sup minilm")
     page.get_by_role("radio", name="Unsupervised SimCSE").check()
-    page.get_by_label("A new small BERT").check()
-    says(page.locator(COMMAND), "new:layers=4,hidden=256,heads=4")
-    page.get_by_label("Upload a file").check()
+    base = page.get_by_label("Base")
+    base.fill("new:layers=4,hidden=10,heads=4")
+    base.press("Enter")
+    says(page.locator("#said"), "4 heads")
+    base.fill("new:layers=2,hidden=64,heads=4")
+    base.press("Enter")
+    says(page.locator(COMMAND), "new:layers=2,hidden=64,heads=4")
     lines = tmp_path / "harbour.txt"
     lines.write_text("The harbour is full.\nNo ship can leave.\n", encoding="utf-8")
-    page.locator("#upload input[type=file]").set_input_files(lines)
-    expect(page.locator("#dataset input")).to_have_value("upload:harbour")
+    with page.expect_file_chooser() as chosen:
+        page.get_by_role("button", name="Upload a file").click()
+    chosen.value.set_files(lines)
+    expect(page.locator("#train input")).to_have_value("upload:harbour")
     visit.fits("train")
     page.get_by_label("Temperature").fill("0")
     says(page.locator("#said"), "The temperature cannot be 0")
     page.locator("#start").click()
     says(page.get_by_role("alert"), "The temperature cannot be 0")
-    expect(page.locator("#dataset input")).to_have_value("upload:harbour")
+    expect(page.locator("#train input")).to_have_value("upload:harbour")
     assert desk.store.runs.list(("queued",)) == []
 
 
@@ -120,7 +126,7 @@ def test_a_model_is_trained_for_real(visitor, place, desk):
     """From the estimate to the encoder: a tiny BERT on the starter set."""
     page = visitor(place).open(QUICK)
     page.locator("#cost").click()
-    says(page.locator("#estimate"), "20 of")
+    says(page.locator("#estimate"), "on 320 examples")
     page.locator("#start").click()
     page.wait_for_url("**/runs?*")
     row = page.locator("#runs .t-open")
@@ -233,12 +239,16 @@ def test_a_finished_encoder_opens_elsewhere(visitor, place, finished):
     says(page.locator("#command pre >> nth=0"), "--batch-size 128", "--seed 2")
 
 
-def test_a_table_of_the_paper_is_one_click(visitor, place, desk):
+def test_a_table_of_the_paper_is_one_sweep(visitor, place, desk):
     """All of its rows with two seeds, as one run; its outcome stands beside the paper's."""
-    page = visitor(place).open("train")
-    page.get_by_role("button", name="Ablations of the paper").click()
-    page.locator("#ablation-seeds").get_by_label("2", exact=True).check()
-    page.get_by_role("button", name="Queue 16 runs: Table 3").click()
+    page = form(visitor(place))
+    page.get_by_role("button", name="Try several values at once").click()
+    page.get_by_label("Seeds", exact=True).fill("2")
+    page.get_by_label("Table of the paper").click()
+    page.get_by_role("option", name="3: Dropout").click()
+    says(page.locator("#sweep-preview"), "16 runs", "--ablation dropout --seeds 2")
+    page.locator("#start-sweep").click()
+    page.wait_for_url("**/runs?*")
     expect(page.locator("#runs .t-children")).to_be_visible()
     run = address_of(page, "sweep=").split("sweep=")[1].split("&")[0]
     labels = [child["label"] for child in desk.store.runs.get(run)["spec"]["children"]]
@@ -310,16 +320,16 @@ def decoder_training(desk):
 def test_a_training_is_followed_and_stopped(visitor, place, desk, decoder_training):
     """New losses move into the same picture; what it says so far has the differences marked."""
     visit = visitor(place)
-    page = visit.open(f"train-decoder?run={decoder_training}")
-    row, samples = page.locator("#decoders .t-open"), page.locator(".t-samples li")
-    expect(page.locator("#curve .scatterlayer .js-line")).to_have_count(2)
+    page = visit.open(f"runs?run={decoder_training}")
+    row, samples = page.locator("#runs .t-open"), page.locator(".t-samples li")
+    expect(page.locator("#chart-held-out .scatterlayer .js-line")).to_have_count(1)
     expect(samples.first.locator("ins")).to_have_text("stove")
     says(samples.nth(1), "<b>Rain</b> fell.")
-    visit.fits("train-decoder")
-    page.evaluate("document.querySelector('#curve .main-svg').dataset.mark = 'mine'")
+    visit.fits("runs")
+    page.evaluate("document.querySelector('#chart-held-out .main-svg').dataset.mark = 'mine'")
     learn_decoder(desk, decoder_training, 80)
     says(page.locator("#samples"), "after 80 updates")
-    expect(page.locator("#curve .main-svg[data-mark=mine]")).to_have_count(1)
+    expect(page.locator("#chart-held-out .main-svg[data-mark=mine]")).to_have_count(1)
     page.get_by_role("button", name="Stop decoder of random:64 on starter now").click()
     says(row, "stopping")
     assert desk.store.runs.asked(decoder_training, 1) == "stop"
@@ -363,7 +373,8 @@ def test_a_decoder_is_trained_for_real(visitor, place, desk):
     page.locator("#cost").click()
     says(page.locator("#estimate"), "260")
     page.locator("#start").click()
-    row = page.locator("#decoders .t-open")
+    page.wait_for_url("**/runs?*")
+    row = page.locator("#runs .t-open")
     says(row, "waiting for its turn")
     assert work_off(desk, desk.store.runs.list(("queued",))[0]["id"])["state"] == "done"
     expect(page.locator(".t-samples li")).to_have_count(5)

@@ -285,13 +285,13 @@ def decode_point(
 
 def training_time(workspace: Workspace, encoder: str) -> str:
     """Estimated training time of the default decoder, in words; empty if unknown."""
-    from theodolite.app.pages.train.service import DecoderTraining
+    from theodolite.app.pages.train.service import decoder_time
     from theodolite.engine.decoding.presets import default_texts
     from theodolite.engine.decoding.spec import DecoderSpec
 
     try:
         usual = DecoderSpec(encoder, default_texts(workspace.catalog), "decoder")
-        return DecoderTraining(workspace).guess(usual)
+        return decoder_time(workspace, usual)
     except UserError:
         return ""
 

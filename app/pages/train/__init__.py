@@ -2,6 +2,6 @@
 
 JOBS = {
     "train": "job:TrainJob",
-    "sweep": "sweep_job:SweepJob",
+    "sweep": "job:SweepJob",
     "train-decoder": "job:TrainDecoderJob",
 }

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from theodolite.engine.errors import UserError
 from theodolite.engine.training.presets import STARTER
 
 if TYPE_CHECKING:
     from theodolite.app.workspace import Workspace
 
-NEW = (
-    ("layers", "Layers", 4),
-    ("hidden", "Hidden size", 256),
-    ("heads", "Attention heads", 4),
-    ("vocab", "Vocabulary", 8000),
-)
-"""Sizes of a new model: name, label, default."""
+NEW = "new:layers=4,hidden=256,heads=4,vocab=8000"
+"""A small BERT with random weights."""
 TRAINABLE = ("minilm", "hf", "dir")
 FITTING = {
     "sup": ("pairs", "labelled-pairs", "triplets"),
@@ -41,45 +34,31 @@ def scored_sets(workspace: Workspace) -> list[str]:
 
 
 def bases(workspace: Workspace) -> list[str]:
-    """Encoders that can be trained: plain models without steps; MiniLM is always among them."""
+    """Encoders that can be trained: plain models without steps, MiniLM, and a new BERT."""
     rows = workspace.store.encoders.list()
     names = [
         row["name"]
         for row in rows
         if row["info"].get("kind") in TRAINABLE and not set("|+?") & set(row["name"])
     ]
-    return list(dict.fromkeys([*names, "minilm"]))
+    return list(dict.fromkeys([*names, "minilm", NEW]))
 
 
-def new_base(values: Mapping[str, Any]) -> str:
-    """`new:layers=4,hidden=256,heads=4,vocab=8000` from the sizes as typed."""
-    numbers = {}
-    for name, label, usual in NEW:
-        text = str(values[name] or "").strip()
-        if not text.isdecimal() or int(text) < 1:
-            raise UserError(f"{label}: {text[:40]!r} is not a size.", f"Write one such as {usual}.")
-        numbers[name] = int(text)
-    if numbers["hidden"] % numbers["heads"]:
-        raise UserError(
-            f"{numbers['heads']} heads do not divide a hidden size of {numbers['hidden']}.",
-            "Take a hidden size that is a multiple of the heads, such as 256 and 4.",
-            code="mismatch",
-        )
-    return "new:" + ",".join(f"{name}={number}" for name, number in numbers.items())
+def datasets(workspace: Workspace, objective: str, chosen: str) -> list[tuple[str, str]]:
+    """(label, name) of the data sets for an objective: own uploads first, then the starter set.
 
-
-def sizes(base: str) -> dict[str, str]:
-    """The sizes in a base made by `new_base`; the defaults for any other base."""
-    given = dict(pair.partition("=")[::2] for pair in base.removeprefix("new:").split(","))
-    given = given if base.startswith("new:") else {}
-    return {name: given.get(name, str(usual)) for name, _, usual in NEW}
-
-
-def datasets(workspace: Workspace, objective: str | None = None) -> list[tuple[str, str]]:
-    """(label, name) of the data sets for an objective, or of all; the starter set first."""
-    kinds = FITTING.get(objective or "")
-    listed = [info.name for info in workspace.catalog.list() if not kinds or info.kind in kinds]
-    return [("Starter set", STARTER), *((name, name) for name in listed)]
+    Args:
+        workspace: with the data sets.
+        objective: of the training.
+        chosen: also listed, unless it is a data set that does not fit.
+    """
+    infos, kinds = workspace.catalog.list(), FITTING.get(objective)
+    fitting = [info.name for info in infos if not kinds or info.kind in kinds]
+    uploads = [name for name in fitting if name.startswith("upload:")]
+    names = [*uploads, STARTER, *fitting]
+    if chosen and chosen not in [info.name for info in infos]:
+        names.append(chosen)
+    return [("Starter set" if name == STARTER else name, name) for name in dict.fromkeys(names)]
 
 
 def encoders(workspace: Workspace) -> list[str]:
@@ -88,13 +67,11 @@ def encoders(workspace: Workspace) -> list[str]:
     return list(dict.fromkeys([*kept, "minilm"]))
 
 
-def taken_in(workspace: Workspace, file: str | None) -> str:
+def taken_in(workspace: Workspace, file: str) -> str:
     """Add an uploaded file to the data sets; return its name."""
     from theodolite.app.pages.data import service as uploads
 
     workspace.refuse_visitors()
-    if not file:
-        raise UserError("No file was uploaded.", "Choose one.", code="missing")
     path = Path(file)
     stem = uploads.name_for(path.name)
     taken = {row["name"] for row in workspace.store.uploads.list()}

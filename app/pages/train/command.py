@@ -2,25 +2,41 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+import inspect
+import os
+import re
+import shlex
+import sys
+from collections.abc import Callable
+from dataclasses import asdict
+from functools import cache
+from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
 
-from theodolite.app import decoders
+from theodolite.app import decoders, formats
 from theodolite.app.jobs.processes import under_torchrun
-from theodolite.app.pages.train import choices, progress, service
-from theodolite.app.pages.train.job import whole_path
-from theodolite.app.pages.train.options import EstimateOption, takes_settings
-from theodolite.app.pages.train.sweep_job import SweepJob, scores
+from theodolite.app.pages.train import choices
+from theodolite.app.pages.train.job import SweepJob, TrainingJob, whole_path
+from theodolite.app.pages.train.service import (
+    DecoderTraining,
+    EncoderTraining,
+    SweepSpec,
+    Training,
+)
 from theodolite.app.terminal import (
+    INTERRUPTED,
     JsonOption,
     QueueOption,
     done,
     emit,
     emit_json,
     line,
+    progress_bar,
     queued,
     say,
+    takes,
+    takes_values,
     verb,
     verbs,
 )
@@ -28,8 +44,19 @@ from theodolite.app.workspace import Workspace
 from theodolite.engine.decoding import presets
 from theodolite.engine.decoding.spec import DecoderSpec
 from theodolite.engine.errors import UserError
-from theodolite.engine.training import TrainSpec
-from theodolite.engine.training.fields import defaults
+from theodolite.engine.training import (
+    Evaluated,
+    Event,
+    Finished,
+    Noted,
+    Started,
+    Stepped,
+    TrainSpec,
+)
+from theodolite.engine.training.events import Encoded, against_base
+from theodolite.engine.training.fields import defaults, read, types_of
+from theodolite.store.errors import StoreError
+from theodolite.store.run_rows import LIVE
 
 ObjectiveArgument = Annotated[
     str, typer.Argument(metavar="OBJECTIVE", help="unsup, sup, mlm or next-sentence.")
@@ -54,6 +81,69 @@ TrainOption = Annotated[
 OutOption = Annotated[
     str, typer.Option("--out", metavar="FOLDER", help="Output folder for the encoder.")
 ]
+EstimateOption = Annotated[
+    bool, typer.Option("--estimate", help="Estimate the cost, and train nothing.")
+]
+
+
+def _meanings(spec: Any) -> dict[str, str]:
+    """Field -> its description in the docstring of a spec."""
+    text = inspect.getdoc(spec) or ""
+    found = re.findall(r"^ {4}(\w+(?:, \w+)*): (.+(?:\n {8}.+)*)", text, re.MULTILINE)
+    return {
+        name: " ".join(meaning.split()) for names, meaning in found for name in names.split(", ")
+    }
+
+
+def _help(text: str, hint: Any, default: Any) -> str:
+    """The help text: description, choices, default."""
+    text = text.replace("None", "none")
+    choices = [choice for choice in get_args(hint) if isinstance(choice, str)]
+    text = f"{text[0].upper()}{text[1:]}" + (f" One of {', '.join(choices)}." if choices else "")
+    shown = "none" if default is None else default
+    shown = ("no", "yes")[default] if isinstance(default, bool) else shown
+    return f"{text} Default: {shown}."
+
+
+@cache
+def _options(spec: Any) -> list[inspect.Parameter]:
+    """An option for each field with a default; its value is None unless given."""
+    hints, meanings = get_type_hints(spec), _meanings(spec)
+    return [
+        inspect.Parameter(
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=None,
+            annotation=Annotated[
+                (bool if bool in types_of(spec)[name] else str) | None,
+                typer.Option(
+                    help=_help(meanings[name], hints[name], default), metavar=_metavar(spec, name)
+                ),
+            ],
+        )
+        for name, default in defaults(spec).items()
+    ]
+
+
+def _metavar(spec: Any, name: str) -> str | None:
+    """The value's placeholder in the help: numbers are strings, parsed as on the pages."""
+    types = types_of(spec)[name]
+    return "<int>" if int in types else "<float>" if float in types else None
+
+
+def takes_settings(spec: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the options of `_options`; it receives those given as `settings`.
+
+    Options by hand would repeat the names, types, defaults and descriptions of the fields.
+
+    Args:
+        spec: class with the fields; those without a default are the command's own arguments.
+    """
+
+    def read_those_given(**given: Any) -> dict[str, Any]:
+        return {n: read(spec, n, str(value)) for n, value in given.items() if value is not None}
+
+    return takes("settings", read_those_given, _options(spec))
 
 
 @verb
@@ -85,12 +175,12 @@ def train(
     """
     settings = _with_dev(workspace, settings)
     spec = TrainSpec(objective=objective, base=base, train=train, out=out, **settings)  # type: ignore[arg-type]
-    training = service.EncoderTraining(workspace)
-    progress.train(training, spec, estimate=estimate, queue=queue, as_json=as_json)
+    _train(EncoderTraining(workspace), spec, estimate=estimate, queue=queue, as_json=as_json)
 
 
 @verb
 @takes_settings(TrainSpec)
+@takes_values("sweep", SweepSpec)
 def sweep(
     workspace: Workspace,
     objective: ObjectiveArgument,
@@ -98,29 +188,7 @@ def sweep(
     train: TrainOption,
     out: OutOption,
     settings: dict[str, Any],
-    vary: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="FIELD=A,B,C",
-            help="Values of a field; with --draw also LOW..HIGH or LOW..HIGH:log. Repeat for "
-            "each field.",
-        ),
-    ] = None,
-    draw: Annotated[
-        int | None, typer.Option(min=1, help="Number of combinations to draw, instead of all.")
-    ] = None,
-    draw_seed: Annotated[int, typer.Option(min=0, help="Random seed of the draws.")] = 0,
-    ablation: Annotated[
-        str | None, typer.Option(help="Use the rows of a table of the SimCSE paper instead.")
-    ] = None,
-    scale: Annotated[
-        str | None,
-        typer.Option(help="try, small or paper: number of examples, with ten evaluations."),
-    ] = None,
-    seeds: Annotated[
-        int, typer.Option(min=1, max=20, help="Number of seeds for each, starting at --seed.")
-    ] = 1,
+    sweep: SweepSpec,
     estimate: EstimateOption = False,
     queue: QueueOption = False,
     as_json: JsonOption = False,
@@ -138,9 +206,6 @@ def sweep(
     Each gets a folder under FOLDER. An encoder that is already trained is not trained again: after
     Ctrl-C the same command goes on. A training that fails does not end the others.
     """
-    from theodolite.app.jobs import submit
-    from theodolite.engine.training import ablations, sweeps
-
     if under_torchrun():
         raise UserError(
             "A sweep cannot run under torchrun: its trainings start and end separately.",
@@ -155,27 +220,12 @@ def sweep(
         out=whole_path(out),
         **settings,
     )
-    if scale is not None:
-        base_spec = ablations.scaled(base_spec, scale)
-    if (ablation is None) != bool(vary):
-        raise UserError(
-            "A sweep either varies fields or uses the rows of a table.",
-            f"Give --set FIELD=A,B,C or --ablation ({', '.join(ablations.ABLATIONS)}), not both.",
-            code="conflict",
-        )
-    drawn = range(base_spec.seed, base_spec.seed + seeds)
-    if ablation is None:
-        children = service.varied(base_spec, vary or [], draw, draw_seed)
-    else:
-        children = ablations.children(ablation, base_spec)
-    job = SweepJob.of(workspace, base_spec, sweeps.seeded(children, drawn))
-    training = service.EncoderTraining(workspace)
+    training, job = EncoderTraining(workspace), sweep.job(workspace, base_spec)
     if estimate:
-        progress.print_estimate(training, job, as_json)
+        _print_estimate(training, job, as_json)
     elif queue:
-        training.check(base_spec)
-        queued(submit.queue(workspace, job), as_json, trains=True)
-    elif run_id := progress.perform(workspace, job, as_json):
+        queued(training.start_sweep(base_spec, sweep), as_json, trains=True)
+    elif run_id := _perform(workspace, job, as_json):
         _report_sweep(workspace, run_id, job, as_json)
 
 
@@ -195,7 +245,19 @@ def _report_sweep(workspace: Workspace, run_id: str, job: SweepJob, as_json: boo
     run = workspace.store.runs.get(run_id)
     rows = runs.rows_of(workspace, run)
     if as_json:
-        emit_json(_outcome(workspace, run_id, job))
+        scored = job.scores(workspace.store, run_id)
+        best = job.best(scored)
+        child = {} if best is None else job.children[best]
+        outcome = {
+            "kind": "swept",
+            "run": run_id,
+            "best": best,
+            "label": child.get("label"),
+            "score": None if best is None else scored[best],
+            "out": child.get("spec", {}).get("out"),
+            "scores": scored,
+        }
+        emit_json(outcome)
     else:
         emit(
             [vars(row) for row in rows],
@@ -205,21 +267,6 @@ def _report_sweep(workspace: Workspace, run_id: str, job: SweepJob, as_json: boo
         line(run["message"])
     if run["state"] != "done":
         raise typer.Exit(1)
-
-
-def _outcome(workspace: Workspace, run_id: str, job: SweepJob) -> dict[str, Any]:
-    scored = scores(workspace.store, run_id, len(job.children))
-    best = job.best(scored)
-    child = None if best is None else job.children[best]
-    return {
-        "kind": "swept",
-        "run": run_id,
-        "best": best,
-        "label": child and child["label"],
-        "score": None if best is None else scored[best],
-        "out": child and child["spec"]["out"],
-        "scores": scored,
-    }
 
 
 @verb
@@ -269,9 +316,8 @@ def train_decoder(
     """
     texts = tuple(train) if train else presets.default_texts(workspace.catalog)
     given = presets.preset(preset).changes | settings
-    training = service.DecoderTraining(workspace)
     spec = DecoderSpec(encoder, texts, out, **given)
-    progress.train(training, spec, estimate=estimate, queue=queue, as_json=as_json)
+    _train(DecoderTraining(workspace), spec, estimate=estimate, queue=queue, as_json=as_json)
 
 
 Name = Annotated[str, typer.Argument(metavar="DECODER", help="A name from `decoders list`.")]
@@ -316,3 +362,195 @@ def remove_decoder(workspace: Workspace, name: Name, as_json: JsonOption = False
     found = decoders.remove(workspace, name)
     row = {"removed": name, "folder": str(found.folder), "deleted": found.deleted}
     done(row, decoders.removal_notice(found), as_json)
+
+
+Move = Callable[[float, float, str], None]
+WHY = {
+    "done": "done in",
+    "stopped": "stopped as asked after",
+    "patience": "stopped early, as the dev score no longer improved, after",
+    "diverged": "the loss was NaN or infinity after",
+}
+
+
+def _train(
+    training: Training[Any, Any], spec: Any, *, estimate: bool, queue: bool, as_json: bool
+) -> None:
+    """Estimate, queue or run a training."""
+    if estimate:
+        with progress_bar("probing"):
+            cost = training.probe(spec)
+        if as_json:
+            emit_json(asdict(cost))
+            return
+        for name, fact in training.facts(cost).items():
+            line(f"{name}: {fact}")
+        for note in getattr(cost, "notes", ()):
+            say(note)
+    elif queue:
+        queued(training.start(spec), as_json, trains=True)
+    else:
+        _perform(training.workspace, training.job(spec), as_json)
+
+
+def _print_estimate(training: EncoderTraining, job: SweepJob, as_json: bool) -> None:
+    """Print the cost of each child of a sweep, and of all of them in sequence."""
+    costs = []
+    with progress_bar("probing") as move:
+        for label, cost in training.probe_sweep(job):
+            costs.append((label, cost))
+            move(len(costs), len(job.children), label)
+    seconds, most = sum(c.seconds for _, c in costs), max(c.bytes for _, c in costs)
+    if as_json:
+        for label, cost in costs:
+            emit_json({"label": label, **asdict(cost)})
+        emit_json({"label": "all", "seconds": seconds, "bytes": most})
+        return
+    rows = [{"label": label} | training.facts(cost) for label, cost in costs]
+    emit(rows, ("label", "Time", "Memory", "Updates"), False)
+    line(f"All: about {formats.duration(seconds)}, about {formats.size(most)} of memory")
+    for note in dict.fromkeys(note for _, cost in costs for note in cost.notes):
+        say(note)
+
+
+def _perform(workspace: Workspace, job: TrainingJob[Any] | SweepJob, as_json: bool) -> str:
+    """Train here and print progress; return the id of the run, empty on ranks above 0."""
+    from theodolite.app.jobs.submit import perform as begin
+
+    specs = [job.spec] if isinstance(job, TrainingJob) else job.specs()
+    if int(os.environ.get("RANK", "0")):  # of torchrun: rank 0 prints and records
+        from theodolite.engine.train import train as train_along
+
+        for _ in train_along(specs[0], workspace.catalog):
+            pass
+        return ""
+    run_id, step = "", 0
+    try:
+        with progress_bar(job.title) as move:
+            printer = ProgressPrinter(job, as_json, move)
+            for run, position, event in begin(workspace, job):
+                run_id = run["id"]
+                step = getattr(event, "step", step)
+                printer.show(position, event)
+    except KeyboardInterrupt:
+        if run_id and workspace.store.runs.get(run_id)["state"] in LIVE:  # another process runs it
+            say(f"Run {run_id} continues. Follow it: theodolite jobs wait {run_id}")
+            raise typer.Exit(INTERRUPTED) from None
+        from theodolite.engine.training.checkpoint import newest_step
+
+        kept = [newest_step(spec.working_folder) for spec in specs]
+        _interrupted(run_id, step, max((n for n in kept if n is not None), default=None), as_json)
+        raise typer.Exit(INTERRUPTED) from None
+    return run_id
+
+
+class ProgressPrinter:
+    """Prints the events of a run: all of them as JSON, the relevant ones as text.
+
+    Args:
+        job: the job of the run.
+        as_json: print one object per event.
+        move: updates the progress bar.
+    """
+
+    def __init__(self, job: TrainingJob[Any] | SweepJob, as_json: bool, move: Move) -> None:
+        self._labels = job.units() if isinstance(job, SweepJob) else []
+        self._json = as_json
+        self._move = move
+        self._best = ""
+
+    def show(self, position: int, event: object) -> None:
+        """Print an event, or the error, of the child at a position."""
+        if self._json and isinstance(event, Event | UserError | StoreError):
+            self._object(position, event)
+        match event:
+            case UserError() | StoreError():
+                self._say(position, f"failed. {event.message} {event.hint}")
+            case Encoded():
+                self._move(event.done, event.sentences, "encoding")
+            case Started():
+                self._best = ""
+                self._say(position, _begins(event))
+            case Stepped():
+                done, total = float(event.step), event.steps
+                if self._labels:
+                    done, total = done / total + position, len(self._labels)
+                self._move(done, total, f"loss {event.loss:.4f}{self._best}")
+            case Evaluated():
+                self._evaluated(position, event)
+            case Noted():
+                self._say(position, event.message)
+            case Finished():
+                self._ended(position, event)
+
+    def _evaluated(self, position: int, event: Evaluated) -> None:
+        if event.score is None:
+            samples = (f"\n    {given}\n    -> {decoded}" for given, decoded in event.samples[:2])
+            text = f"loss {event.loss:.3f} on held-out sentences{''.join(samples)}"
+        else:
+            self._best = f", best {event.score:.2f}" if event.best else self._best
+            text = (
+                f"dev {event.score:.2f}{' (best)' if event.best else ''}, "
+                f"alignment {event.alignment:.4g}, uniformity {event.uniformity:.4g}"
+            )
+        self._say(position, f"update {event.step:,}: {text}")
+
+    def _object(self, position: int, event: Event | UserError | StoreError) -> None:
+        child = {"position": position, "label": self._labels[position]} if self._labels else {}
+        if isinstance(event, Event):
+            emit_json(child | event.to_dict())
+            return
+        code = {"code": event.code} if isinstance(event, UserError) else {}
+        emit_json(child | {"kind": "failed", "error": event.message, "hint": event.hint} | code)
+
+    def _ended(self, position: int, event: Finished) -> None:
+        base = against_base(event.best_score, event.base_score)
+        best = {"dev": event.best_score, "loss": event.best_loss}
+        facts = [
+            f"{name} {value:.{2 + (name == 'loss')}f}"
+            for name, value in best.items()
+            if value is not None
+        ]
+        kept = ", ".join(
+            [
+                f"update {event.best_step:,} of {event.step:,} was kept",
+                *facts,
+                *filter(None, [base]),
+            ]
+        )
+        if self._labels:
+            self._say(position, f"{kept}.")
+        elif not self._json:
+            line(f"{event.out}: {kept}; {WHY[event.why]} {event.seconds:,.1f} s.")
+            encoder = shlex.quote(event.encoder)
+            say(
+                f"Use it anywhere as {event.encoder}"
+                if event.best_loss is None
+                else f"Try it: theodolite decode 'A sentence.' --encoder {encoder}"
+            )
+
+    def _say(self, position: int, text: str) -> None:
+        if not self._json:
+            say(f"{self._labels[position]}: {text}" if self._labels else text)
+
+
+def _begins(event: Started) -> str:
+    at = f"goes on at update {event.step:,} of" if event.step else "begins:"
+    return (
+        f"{at} {event.steps:,} updates, {event.examples:,} examples, "
+        f"{event.parameters:,} parameters, {event.precision} on {event.device}."
+    )
+
+
+def _interrupted(run_id: str, step: int, kept: int | None, as_json: bool) -> None:
+    if as_json:
+        emit_json({"kind": "interrupted", "step": step, "checkpoint": kept, "run": run_id})
+    checkpoint = (
+        ", before there was a checkpoint; vectors that were encoded are kept"
+        if kept is None
+        else f". The checkpoint of update {kept:,} is kept"
+    )
+    say(f"Interrupted after update {step:,}{checkpoint}.")
+    say(f"Continue here: {shlex.join(['theodolite', *sys.argv[1:]])}")
+    if run_id:
+        say(f"Continue in the background: theodolite jobs retry {run_id}")

@@ -1,4 +1,4 @@
-"""Training time of a decoder: estimated at once from earlier speeds, or by a probe."""
+"""Training time of a decoder, estimated at once from the speeds of earlier probes."""
 
 from __future__ import annotations
 
@@ -42,45 +42,34 @@ def guess(workspace: Workspace, spec: DecoderSpec) -> Guess:
     """Estimate the time at once, without loading anything; often off by a factor of two."""
     speeds = workspace.store.settings.get(_SPEEDS) or {}
     rate = speeds.get(_key(spec), _TOKENS_PER_SECOND / (10 if "mos" in spec.architecture else 1))
-    sentences = min(_sentences(workspace, spec), spec.limit or 10**9)
+    sentences = sum(_sentences(workspace, name) for name in spec.train)
+    sentences = min(sentences, spec.limit or sentences)
     encoding = sentences / speeds.get(f"encoding {spec.encoder}", _ENCODED_PER_SECOND)
     return Guess(encoding + sentences * _TOKENS * spec.epochs / rate, encoding)
 
 
-def probed(workspace: Workspace, spec: DecoderSpec) -> DecoderEstimate:
-    """Estimate the cost by a probe of some seconds; store the speeds for `guess`."""
-    from theodolite.engine.decoding.estimate import estimate
-
-    found = estimate(spec, workspace.load(spec.encoder), workspace.catalog)
-    _remember(workspace, _key(spec), found.pieces_per_second)
-    _remember(workspace, f"encoding {spec.encoder}", found.sentences_per_second)
-    return found
-
-
-def _remember(workspace: Workspace, name: str, speed: float) -> None:
-    speeds = workspace.store.settings.get(_SPEEDS) or {}
-    workspace.store.settings.set(_SPEEDS, speeds | {name: round(speed, 1)})
+def remember(workspace: Workspace, spec: DecoderSpec, cost: DecoderEstimate) -> None:
+    """Store the speeds that a probe measured, for `guess`."""
+    speeds = dict(workspace.store.settings.get(_SPEEDS) or {})
+    speeds[_key(spec)] = round(cost.pieces_per_second, 1)
+    speeds[f"encoding {spec.encoder}"] = round(cost.sentences_per_second, 1)
+    workspace.store.settings.set(_SPEEDS, speeds)
 
 
 def _key(spec: DecoderSpec) -> str:
     return f"{spec.architecture} {spec.width or ''} {spec.layers or ''} {spec.vocabulary}"
 
 
-def _sentences(workspace: Workspace, spec: DecoderSpec) -> int:
-    """Approximate number of sentences in the text, from the size of its files."""
-    return sum(_of_text(workspace, name) for name in spec.train)
-
-
-def _of_text(workspace: Workspace, name: str) -> int:
+def _sentences(workspace: Workspace, name: str) -> int:
+    """Approximate number of sentences in a text, from the size of its file."""
     if name == STARTER:
         return 2000
-    root, found = workspace.catalog.root, []
+    root, files = workspace.catalog.root, []
     if name in workspace.catalog.names():
-        found = [*root.glob(f"{name}.*")] if root and not name.startswith("upload:") else []
+        files = [*root.glob(f"{name}.*")] if root and not name.startswith("upload:") else []
     elif not workspace.read_only:  # paths that a visitor names are not looked up
-        path = named(name)
-        found = [path] if path.is_file() else []
-    if not found:
+        files = [path for path in [named(name)] if path.is_file()]
+    if not files:
         return _USUAL
-    packed = 3 if found[0].suffix == ".gz" else 1
-    return max(1, found[0].stat().st_size * packed // _BYTES)
+    packed = 3 if files[0].suffix == ".gz" else 1
+    return max(1, files[0].stat().st_size * packed // _BYTES)

@@ -1,29 +1,39 @@
-"""The jobs *train* and *train-decoder*: from a spec to a registered model."""
+"""The jobs *train*, *train-decoder* and *sweep*: from a spec to a registered model."""
 
 from __future__ import annotations
 
+import hashlib
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 from theodolite.app.fleet.files import is_address
 from theodolite.app.fleet.needs import Resources
 from theodolite.app.formats import last_part
-from theodolite.app.jobs.job import Job
+from theodolite.app.jobs.job import Job, LeftOut
 from theodolite.app.jobs.job import Spec as JobSpec
 from theodolite.app.jobs.processes import under_torchrun
 from theodolite.app.pages.encoders.service import refresh
-from theodolite.app.pages.train.report import TrainingReport, last_event
 from theodolite.engine.datasets import Catalog
 from theodolite.engine.decoding.spec import DecoderSpec
 from theodolite.engine.errors import UserError
 from theodolite.engine.paths import named
-from theodolite.engine.training import Event, Finished, TrainSpec
+from theodolite.engine.training import (
+    Evaluated,
+    Event,
+    Finished,
+    Started,
+    Stepped,
+    TrainSpec,
+    sweeps,
+)
 from theodolite.engine.training.base_spec import BaseSpec
 from theodolite.engine.training.dev import data_set_of
-from theodolite.engine.training.events import EVENTS
+from theodolite.engine.training.events import EVENTS, Encoded
 from theodolite.engine.training.examples import is_file
 from theodolite.engine.training.presets import STARTER
 from theodolite.engine.training.record import RECORD
@@ -35,11 +45,16 @@ if TYPE_CHECKING:
     from theodolite.store import Store
 
 TOPICS = "starter-topics"
+WHOLE = 1_000_000
+"""Total of a unit's progress, of which the work before the updates has its share."""
+LEFT_OUT = "Left out: the sweep was asked to stop before."
+Children = Sequence[tuple[str, Mapping[str, Any]]]
+"""Children of a sweep: a label for people, and the fields that differ from its base."""
 Spec = TypeVar("Spec", bound=BaseSpec)
 
 
 @dataclass(frozen=True)
-class TrainingJob(Job, Generic[Spec]):
+class TrainingJob(Job, ABC, Generic[Spec]):
     """A training of one model; made with `of`.
 
     Attributes:
@@ -65,30 +80,26 @@ class TrainingJob(Job, Generic[Spec]):
         return cls(replace(spec, out=out))
 
     @staticmethod
+    @abstractmethod
     def resolve(workspace: Workspace, spec: Spec) -> Spec:
         """The spec with absolute paths."""
-        raise NotImplementedError
 
     @staticmethod
+    @abstractmethod
     def home(workspace: Workspace, spec: Spec) -> Path:
         """The folder of the store for a spec; equal specs share it."""
-        raise NotImplementedError
 
+    @abstractmethod
     def train(self, workspace: Workspace, stop: Callable[[], bool]) -> Iterator[Event]:
         """Train to the end, resuming from a checkpoint if there is one."""
-        raise NotImplementedError
 
+    @abstractmethod
     def register(self, workspace: Workspace, finished: Mapping[str, Any]) -> None:
         """Register the trained model, given its last event."""
-        raise NotImplementedError
 
     def preparation(self, workspace: Workspace) -> float:
         """Approximate share of the time spent before the first update."""
         return 0.0
-
-    def evaluation_note(self, evaluated: Mapping[str, Any]) -> str:
-        """Text on an evaluation for the progress line; empty to keep the previous text."""
-        raise NotImplementedError
 
     def part(self, position: int) -> Self | None:
         """The job itself: it has one unit."""
@@ -144,7 +155,7 @@ class TrainingJob(Job, Generic[Spec]):
                 "Start the app with --fleet and a --files address above it, or give a folder.",
                 code="unsupported",
             )
-        report = TrainingReport(self, workspace, reporter)
+        report = _Record(self, workspace, reporter)
         for event in self.train(workspace, lambda: reporter.asked(STOP)):
             report(event)
             if isinstance(event, Finished):
@@ -215,10 +226,6 @@ class TrainJob(TrainingJob[TrainSpec]):
         """Add the model to the encoders."""
         refresh(workspace, finished["encoder"])
 
-    def evaluation_note(self, evaluated: Mapping[str, Any]) -> str:
-        """The dev score, if it is the best so far."""
-        return f", best dev score {evaluated['score']:.2f}" if evaluated["best"] else ""
-
 
 @dataclass(frozen=True)
 class TrainDecoderJob(TrainingJob[DecoderSpec]):
@@ -283,9 +290,176 @@ class TrainDecoderJob(TrainingJob[DecoderSpec]):
         found = guess(workspace, self.spec)
         return found.encoding / found.seconds if found.seconds else 0.0
 
-    def evaluation_note(self, evaluated: Mapping[str, Any]) -> str:
-        """The loss on held-out sentences."""
-        return f", loss {evaluated['loss']:.3f} on held-out sentences"
+
+@dataclass(frozen=True)
+class SweepJob(Job):
+    """Several trainings of encoders; made with `of`.
+
+    Attributes:
+        children: the `label` for people and the `spec` of each training.
+    """
+
+    kind = "sweep"
+    continue_on_crash = True
+    continue_on_failure = True
+
+    children: tuple[Mapping[str, Any], ...]
+
+    @classmethod
+    def of(cls, workspace: Workspace, base: TrainSpec, children: Children) -> Self:
+        """Several trainings as one job.
+
+        Args:
+            workspace: where the encoders are registered.
+            base: what the children share; each gets a folder of its own under `out`.
+            children: label and changes of each; changes may be empty.
+        """
+        if not children:
+            raise UserError(
+                "A sweep needs at least one training.",
+                "Vary a field over its values.",
+                code="too-few",
+            )
+        specs = [
+            (label, TrainSpec.from_dict({**base.to_dict(), **changes}))
+            for label, changes in children
+        ]
+        if not base.out:
+            together = hashlib.blake2b("".join(s.hash for _, s in specs).encode(), digest_size=4)
+            home = encoder_home(workspace, base, f"sweep-{together.hexdigest()}")
+            base = replace(base, out=str(home))
+        digits = len(str(len(specs)))
+        made = []
+        for number, (label, spec) in enumerate(specs, 1):
+            out = f"{base.out}/{number:0{digits}}-{slug(label)}"
+            spec = TrainJob.of(workspace, replace(spec, out=out)).spec
+            made.append({"label": label, "spec": spec.to_dict()})
+        return cls(tuple(made))
+
+    @property
+    def title(self) -> str:
+        """`3 × unsup from minilm on sentences.txt`."""
+        return f"{len(self.children)} × {TrainJob(self.child(0)).title}"
+
+    def part(self, position: int) -> TrainJob | None:
+        """The training of a child."""
+        inside = 0 <= position < len(self.children)
+        return TrainJob(self.child(position)) if inside else None
+
+    def resources(self, catalog: Catalog) -> Resources:
+        """Those of all children, but for the output of each."""
+        of = [TrainJob(spec).resources(catalog) for spec in self.specs()]
+        encoders, data, files = (
+            list(dict.fromkeys(chain.from_iterable(names)))
+            for names in zip(*((one.encoders, one.data, one.files) for one in of), strict=True)
+        )
+        return Resources(encoders, data, files)
+
+    def child(self, position: int) -> TrainSpec:
+        """The spec of the child at a position."""
+        return TrainSpec.from_dict(self.children[position]["spec"])
+
+    def specs(self) -> list[TrainSpec]:
+        """The specs of all children, in order."""
+        return [self.child(position) for position in range(len(self.children))]
+
+    def units(self) -> list[str]:
+        """The children in order, by their labels."""
+        return [child["label"] for child in self.children]
+
+    def work(self, workspace: Workspace, position: int, reporter: Reporter) -> Iterator[Event]:
+        """Train one child; none is begun once the sweep is asked to stop.
+
+        Raises:
+            LeftOut: the sweep was asked to stop.
+        """
+        if last_event(workspace, reporter, Finished) is None and reporter.asked(STOP):
+            raise LeftOut(LEFT_OUT, "Retry the run to train it as well.", code="stale")
+        return TrainJob(self.child(position)).work(workspace, position, reporter)
+
+    def event_result(self, kind: str, data: Mapping[str, Any]) -> Event | None:
+        """The event of a child."""
+        return TrainJob(self.child(0)).event_result(kind, data)
+
+    def ending(self, store: Store, run_id: str) -> str:
+        """The best child by dev score, and how many failed or were left out."""
+        sentences, scored = [], self.scores(store, run_id)
+        if (first := self.best(scored)) is not None:
+            child = self.children[first]
+            sentences.append(
+                f"Best of {len(scored) - scored.count(None)}: {child['label']}, "
+                f"{scored[first]:.2f} on {child['spec']['dev']} dev."
+            )
+        states = [unit["state"] for unit in store.runs.units(run_id)]
+        for state in ("failed", "left out"):
+            if state in states:
+                sentences.append(f"{states.count(state)} {state}.")
+        return " ".join(sentences)
+
+    def scores(self, store: Store, run_id: str) -> list[float | None]:
+        """The dev score of the kept weights of each child; None for a child without one."""
+        every = range(len(self.children))
+        ends = [store.events.last(run_id, Finished.kind, position) for position in every]
+        return [None if over is None else over["best_score"] for over in ends]
+
+    def best(self, scored: Sequence[float | None]) -> int | None:
+        """The position of the best child; None without scores, or if the dev sets differ."""
+        if len({child["spec"]["dev"] for child in self.children}) > 1:
+            return None
+        return sweeps.best(scored)
+
+
+class _Record:
+    """Records each event of a training in the store, and its progress."""
+
+    def __init__(self, job: TrainingJob[Any], workspace: Workspace, reporter: Reporter) -> None:
+        self._folder, self._reporter = job.spec.working_folder, reporter
+        # Progress of an earlier process.
+        self._encoded = (last_event(workspace, reporter, Encoded) or {"done": 0})["done"]
+        self._begun = (last_event(workspace, reporter, Started) or {"step": 0})["step"]
+        self._share = job.preparation(workspace)
+        self._checkpoint, self._best = 0, ""
+
+    def __call__(self, event: Event) -> None:
+        """Record an event."""
+        data, report = event.to_dict(), self._reporter
+        report.event(data.pop("kind"), data)
+        if isinstance(event, Encoded):
+            text = f"{event.done:,} of {event.sentences:,} sentences encoded"
+            report(int(WHOLE * self._share * event.done / event.sentences), WHOLE, text)
+            if event.done > self._encoded:  # these are in the cache
+                report.checkpointed()
+        elif isinstance(event, Started):
+            self._checkpoint = event.step
+            if event.step or self._share:  # earlier work ran at another speed
+                report.resumed(self._done(event), WHOLE, further=event.step > self._begun)
+        elif isinstance(event, Stepped):
+            text = f"update {event.step:,} of {event.steps:,}{self._best}"
+            report(self._done(event), WHOLE, text)
+            self._notice_checkpoint()
+        elif isinstance(event, Evaluated) and event.loss is not None:
+            self._best = f", loss {event.loss:.3f} on held-out sentences"
+        elif isinstance(event, Evaluated) and event.best:
+            self._best = f", best dev score {event.score:.2f}"
+
+    def _notice_checkpoint(self) -> None:
+        from theodolite.engine.training.checkpoint import newest_step  # imports torch
+
+        newest = newest_step(self._folder) or 0
+        if newest > self._checkpoint:
+            self._reporter.checkpointed()
+            self._checkpoint = newest
+
+    def _done(self, event: Started | Stepped) -> int:
+        """Progress of the unit after the event's updates, out of `WHOLE`."""
+        return int(WHOLE * (self._share + (1 - self._share) * event.step / max(1, event.steps)))
+
+
+def last_event(
+    workspace: Workspace, reporter: Reporter, kind: type[Event]
+) -> dict[str, Any] | None:
+    """The data of the unit's newest event of a kind; None for none."""
+    return workspace.store.events.last(reporter.run, kind.kind, reporter.position)
 
 
 def slug(text: str, otherwise: str = "child") -> str:

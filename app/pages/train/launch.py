@@ -1,17 +1,18 @@
 """A training in several processes of this machine, launched by `torchrun`.
 
-Their collective operations are in `engine.training.distributed`, a single rank in
-`app.pages.train.rank`. The processes end with the one that follows them.
+Their collective operations are in `engine.training.distributed`. As a program, `python -m
+theodolite.app.pages.train.launch FILE N`, this is the launcher, and started by the launcher a rank;
+FILE is the request. The processes end with the one that follows them.
 """
 
 from __future__ import annotations
 
-import contextlib
 import json
 import logging
 import os
 import queue
 import subprocess
+import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from theodolite.app.jobs import processes
+from theodolite.app.jobs.processes import under_torchrun
 from theodolite.engine.errors import UserError
 from theodolite.engine.training.events import EVENTS, Event
 
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from theodolite.app.workspace import Workspace
     from theodolite.engine.training.spec import TrainSpec
 
+NAME = "theodolite.app.pages.train.launch"
 MARK = "\x1etheodolite "
 """Prefix of lines that are events rather than output of a library."""
 ASK_EVERY = 0.5
@@ -55,7 +58,7 @@ def train(workspace: Workspace, spec: TrainSpec, stop: Callable[[], bool]) -> It
         request.write_text(json.dumps(request_data), "utf-8")
         with (Path(folder) / "log").open("w+b") as printed:
             started = processes.start(
-                "theodolite.app.pages.train.rank",
+                NAME,
                 [str(request), str(spec.processes)],
                 stdout=subprocess.PIPE,
                 stderr=printed,
@@ -90,11 +93,13 @@ def _followed(
             continue
         if not line:
             break
-        event = _message(line)
+        _, mark, text = line.decode("utf-8", "replace").partition(MARK)
+        if not mark:  # output of a library
+            continue
+        event = json.loads(text)
         if "error" in event:
             raise UserError(event["error"], event["hint"], code=event["code"])
-        if event:
-            yield EVENTS[event.pop("kind")](**event)
+        yield EVENTS[event.pop("kind")](**event)
     if started.wait():
         raise UserError(
             f"One of the processes that train together {processes.death(started.returncode)}.",
@@ -103,19 +108,54 @@ def _followed(
         )
 
 
-def _message(line: bytes) -> dict[str, Any]:
-    """The event on a line; empty for other output."""
-    _, mark, text = line.decode("utf-8", "replace").partition(MARK)
-    if not mark:
-        return {}
-    with contextlib.suppress(ValueError):
-        return dict(json.loads(text))
-    return {}
-
-
-def send(what: Mapping[str, Any]) -> None:
+def _send(what: Mapping[str, Any]) -> None:
     """Send an event to the following process in a single write: ranks share the pipe."""
     os.write(1, (MARK + json.dumps(what) + "\n").encode())
+
+
+def main() -> None:
+    """Launch the ranks, or run as one."""
+    processes.follow_parent()
+    file, number = sys.argv[1:]
+    if under_torchrun():
+        _train(json.loads(Path(file).read_text("utf-8")))
+        return
+    from torch.distributed import run
+
+    # By the loopback address: the host name may not resolve, or may lead to the network.
+    run.main(
+        [
+            "--nnodes=1",
+            f"--nproc-per-node={number}",
+            "--max-restarts=0",
+            "--rdzv-backend=c10d",
+            "--rdzv-endpoint=127.0.0.1:0",
+            "--local-addr=127.0.0.1",
+            "-m",
+            NAME,
+            file,
+            number,
+        ]
+    )
+
+
+def _train(request: dict[str, Any]) -> None:
+    import torch
+
+    from theodolite.app.workspace import Workspace
+    from theodolite.engine.train import train
+    from theodolite.engine.training.spec import TrainSpec
+
+    torch.set_num_threads(request["threads"])  # torchrun gives each process one thread
+    stop, data = Path(request["stop"]), request["data"]
+    workspace = Workspace(Path(request["store"]), data and Path(data))
+    try:
+        spec = TrainSpec.from_dict(request["spec"])
+        for event in train(spec, workspace.catalog, stop=stop.exists):
+            _send(event.to_dict())
+    except UserError as error:
+        _send({"error": error.message, "hint": error.hint, "code": error.code})
+        sys.exit(1)
 
 
 def on_several_machines(command: Sequence[str], machines: int = 2, rank: int = 0) -> list[str]:
@@ -131,3 +171,7 @@ def on_several_machines(command: Sequence[str], machines: int = 2, rank: int = 0
     each = command[command.index("--processes") + 1] if "--processes" in command else "1"
     words = ["torchrun", f"--nnodes={machines}", f"--node-rank={rank}", f"--nproc-per-node={each}"]
     return [*words, "--master-addr=HOST", "--master-port=29500", "--no-python", *command]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,224 +1,194 @@
-"""The page *Train*: a form, the equivalent command, the estimated cost, and the start."""
+"""The page *Train*: a form, the equivalent command, the estimated cost, the start, and sweeps."""
 
 from __future__ import annotations
 
-from types import SimpleNamespace
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from theodolite.app.pages.train import ablations, choices, service
-from theodolite.app.pages.train.form import NO_SPELLCHECK, Form, Updates
-from theodolite.app.pages.train.settings import ENCODER, NONE, OBJECTIVES, Values
-from theodolite.app.pages.train.sweep import LEAVE, Sweep
+import theodolite.app.surfaces.web as web
+from theodolite.app import formats
+from theodolite.app.pages.train import choices
+from theodolite.app.pages.train.form import CLOSED, LEAVE, NO_SPELLCHECK, Choices, Form
+from theodolite.app.pages.train.service import EncoderTraining, SweepSpec
+from theodolite.app.pages.train.settings import ENCODER, NONE, OBJECTIVES
+from theodolite.app.spec import parameters, words
 from theodolite.app.web import parts
-from theodolite.app.web.controls import Answer, Control, on
+from theodolite.app.web.controls import Answer, Control, Controls, Values, on
+from theodolite.app.web.parts import HIDE_PROGRESS, ONE_AT_A_TIME
 from theodolite.engine.datasets.dialect import ENDINGS
 from theodolite.engine.training.presets import STARTER
 
 if TYPE_CHECKING:
     from theodolite.app.workspace import Workspace
 
+__all__ = ["CLOSED", "PATH", "TITLE", "build"]
 TITLE = "Train"
 PATH = "train"
-CLOSED = (
-    "Training is disabled here: it would take computing time from all visitors. The form and "
-    "its command are the same as on your own machine."
-)
 DESCRIPTION = (
     "Train a sentence encoder with the objectives of SimCSE. It runs in the background, with "
     "its curves on Trainings; the trained encoder is added to the encoders."
 )
-OBJECTIVE = Control("objective", "Objective", gr.Radio, "unsup", choices=OBJECTIVES)
-BASES = (
+OWN = (
+    Control("objective", "Objective", gr.Radio, "unsup", choices=OBJECTIVES),
     Control(
-        "base_kind",
+        "base",
         "Base",
-        gr.Radio,
-        "known",
-        options={"elem_id": "base-kind"},
-        choices=(("Installed", "known"), ("A new small BERT", "new"), ("By its spec", "spec")),
+        gr.Dropdown,
+        choices=(),
+        hint="An installed encoder, hf:NAME, dir:FOLDER, or new:… for a small BERT from scratch.",
     ),
-    Control("known", "Encoder", gr.Dropdown, choices=(), options={"elem_id": "base-known"}),
     Control(
-        "base_spec",
-        "Spec",
-        default="",
-        options={
-            "elem_id": "base-spec",
-            "elem_classes": ["t-mono"],
-            "visible": False,
-            "placeholder": "hf:bert-base-uncased, dir:/models/mine",
-            **NO_SPELLCHECK,
-        },
-    ),
-)
-SIZES = tuple(
-    Control(
-        name,
-        label,
-        default=str(usual),
-        options={"elem_id": f"new-{name}", "min_width": 110, "max_lines": 1},
-    )
-    for name, label, usual in choices.NEW
-)
-DATA = (
-    Control(
-        "source",
-        "Data",
-        gr.Radio,
-        "here",
-        choices=(
-            ("Data sets", "here"),
-            ("Upload a file", "upload"),
-            ("A file on this machine", "file"),
-        ),
-    ),
-    Control("dataset", "Data set", gr.Dropdown, choices=()),
-    Control(
-        "file",
-        "Its path",
-        default="",
-        hint="Read line by line, so it can be larger than memory.",
-        options={
-            "elem_classes": ["t-mono"],
-            "visible": False,
-            **NO_SPELLCHECK,
-            "placeholder": "/data/wikipedia.txt, /data/nli_for_simcse.csv",
-        },
+        "train",
+        "Training data",
+        gr.Dropdown,
+        choices=(),
+        hint="A data set, or the path of a file, which can be larger than memory.",
     ),
 )
 DECIDING = (
     "objective",
-    "base_kind",
-    "source",
     "steps",
     "dev",
     "hard_negatives",
     "mlm_weight",
     "augmentation",
 )
+MAX_LABELS = 6
+"""Labels of runs in the preview of a sweep."""
+_FIELDS = {parameter.name: parameter for parameter in parameters(SweepSpec)}
+
+
+def _dropdown(name: str, none: str) -> Control:
+    control = web.control(_FIELDS[name], filterable=False)
+    choices = [(none, ""), *(control.choices or ())]
+    return replace(control, box=gr.Dropdown, choices=choices, default="")
+
+
+SWEEP = web.controls(
+    SweepSpec,
+    vary=web.control(
+        _FIELDS["vary"],
+        "One field per line, with its values; to draw from, also a range: 0.01..0.2, or "
+        "1e-6..1e-4:log.",
+        elem_id="sweep-values",
+        elem_classes=["t-mono"],
+        placeholder="temperature = 0.01, 0.05, 0.1",
+        **NO_SPELLCHECK | {"lines": 3, "max_lines": 8},
+    ),
+    draw=web.control(_FIELDS["draw"], "0: every combination.", minimum=0),
+    ablation=_dropdown("ablation", "none"),
+    scale=_dropdown("scale", "as above"),
+)
 
 
 def build(workspace: Workspace) -> None:
     """Lay out the page."""
-    training = service.EncoderTraining(workspace)
-    form = Form(training, "train", [OBJECTIVE], [*BASES, *SIZES, *DATA], DECIDING)
+    own = not workspace.read_only
+    form = Form(EncoderTraining(workspace), "train", OWN, partial(_offer, workspace), DECIDING)
     form.place_bar(TITLE, DESCRIPTION)
     with gr.Row(elem_classes="t-desk"):
         with gr.Column(scale=5, min_width=320):
             parts.section("Objective")
             form.controls.render("objective")
-            _place_base(form)
-            upload = _place_data(form, workspace)
+            parts.section("Model and data")
+            form.controls.render("base", "train", allow_custom_value=own)
+            upload = gr.UploadButton(
+                "Upload a file",
+                file_types=[*ENDINGS, ".gz"],
+                elem_id="upload",
+                size="md",
+                visible=own,
+            )
+            parts.static(
+                '<p class="t-small t-muted">One sentence per line, or a table with sent0, sent1, '
+                "hard_neg; also .gz.</p>",
+                visible=own,
+            )
             parts.section("Settings")
             form.place_settings()
-            sweep = Sweep(workspace)
-            ablations.build(workspace)
+            fold = {"open": False, "elem_id": "sweep", "visible": own}
+            with gr.Accordion("Try several values at once", **fold):
+                _sweep(form)
         with gr.Column(scale=3, min_width=320, elem_classes=["t-beside", "t-answer"]):
             form.place_side()
+    form.wire()
 
-    form.wire(
-        lambda values: _filled(workspace, values), lambda values: _shape(workspace, values), _whole
+    def take_in(values: Values) -> Answer:
+        values.train = choices.taken_in(workspace, values.upload)
+        said = parts.say(f"Added as {values.train}.", "t-good")
+        return {**form.reshape(values), form.notice: said}
+
+    on(
+        upload.upload,
+        take_in,
+        {**form.controls, "upload": upload},
+        form.controls.values(),
+        form.notice,
+        show_progress_on=upload,
     )
-    if upload is not None:
-
-        def take_in(chosen: SimpleNamespace) -> Answer:
-            name = choices.taken_in(workspace, chosen.upload)
-            return {
-                **form.reshape(chosen, source="here", dataset=name),
-                upload: None,
-                form.notice: parts.say(f"Added as {name}.", "t-good"),
-            }
-
-        on(
-            upload.upload,
-            take_in,
-            {**form.inputs, "upload": upload},
-            [*form.shaped, upload],
-            form.notice,
-            show_progress_on=upload,
-        )
-    form.started.change(None, form.started, js=LEAVE)
-    sweep.wire(form)
 
 
-def _place_base(form: Form) -> None:
-    parts.section("Model")
-    form.aside.render("base_kind", "known")
-    with gr.Row(visible=False) as form.boxes["new"]:
-        form.aside.render(*(control.name for control in SIZES))
-    form.aside.render("base_spec")
-
-
-def _place_data(form: Form, workspace: Workspace) -> Any | None:
-    """Place the choice of data; return the upload box, None for visitors."""
-    parts.section("Training data")
-    own = not workspace.read_only
-    offered = form.aside.declared["source"].choices or ()
-    form.aside.render("source", choices=offered if own else offered[:1], visible=own)
-    form.aside.render("dataset")
-    upload = None
-    with gr.Column(visible=False) as form.boxes["uploading"]:
-        if own:
-            about = "One sentence per line, or a table with sent0, sent1, hard_neg; also .gz"
-            upload = gr.File(
-                label=about, file_types=[*ENDINGS, ".gz"], height=120, elem_id="upload"
-            )
-    form.aside.render("file")
-    return upload
-
-
-def _filled(workspace: Workspace, values: Values) -> Updates:
-    """Updates of the page's own controls for the values of a spec."""
-    known, sets = choices.bases(workspace), choices.datasets(workspace)
-    scored = choices.scored_sets(workspace)
-    base, train = values.get("base") or known[0], values.get("train") or STARTER
-    kind = "known" if base in known else "new" if base.startswith("new:") else "spec"
-    here = train in [name for _, name in sets]
+def _offer(workspace: Workspace, values: Mapping[str, Any]) -> Mapping[str, tuple[Choices, Any]]:
+    """The bases, the data sets that fit the objective, and the dev sets."""
+    base = values["base"] or choices.bases(workspace)[0]
+    objective, train = values["objective"] or "unsup", values["train"] or STARTER
+    sets, scored = choices.datasets(workspace, objective, train), choices.scored_sets(workspace)
     return {
-        "objective": {"value": values.get("objective") or "unsup"},
-        "base_kind": {"value": kind},
-        "known": {"choices": known, "value": base if kind == "known" else known[0]},
-        **{name: {"value": size} for name, size in choices.sizes(base).items()},
-        "base_spec": {"value": base if kind == "spec" else ""},
-        "source": {"value": "here" if here else "file"},
-        "dataset": {"choices": sets, "value": train if here else STARTER},
-        "file": {"value": "" if here else train},
-        "dev": {
-            "choices": [*scored, *ENCODER["dev"].choices],
-            "value": values["dev"] if values["dev"] in scored else NONE,
-        },
+        "objective": (OBJECTIVES, objective),
+        "base": (list(dict.fromkeys([*choices.bases(workspace), base])), base),
+        "train": (sets, train if train in [name for _, name in sets] else STARTER),
+        "dev": (
+            [*scored, *ENCODER["dev"].choices],
+            values["dev"] if values["dev"] in scored else NONE,
+        ),
     }
 
 
-def _shape(workspace: Workspace, values: Values) -> Updates:
-    """Show the controls that apply, and the data sets that fit the objective."""
-    offered = choices.datasets(workspace, values["objective"])
-    chosen = values["dataset"]
-    fits = chosen in [name for _, name in offered]
-    source, kind = values["source"], values["base_kind"]
-    return {
-        "known": {"visible": kind == "known"},
-        "new": {"visible": kind == "new"},
-        "base_spec": {"visible": kind == "spec"},
-        "dataset": {
-            "choices": offered,
-            "value": chosen if fits else STARTER,
-            "visible": source == "here",
-        },
-        "uploading": {"visible": source == "upload"},
-        "file": {"visible": source == "file"},
-    }
+def _sweep(form: Form) -> None:
+    """Lay out the fold of a sweep, whose trainings share the other values of the form."""
+    controls = Controls(*SWEEP)
+    controls.render("vary")
+    with gr.Row(elem_classes="t-fields"):
+        controls.render("draw", "draw_seed", min_width=150)
+    with gr.Row(elem_classes="t-fields"):
+        controls.render("ablation", min_width=320)
+        controls.render("scale", "seeds", min_width=150)
+    preview = parts.static("", elem_id="sweep-preview")
+    go = gr.Button("Start the sweep", elem_id="start-sweep")
+    notice = parts.notice()
+    started = gr.Textbox(visible="hidden", label="Sweep", elem_id="started-sweep")
+    training, inputs = EncoderTraining(form.training.workspace), {**controls, **form.controls}
+
+    def show(values: Values) -> Answer:
+        if not (values.vary.strip() or values.ablation):
+            return {preview: ""}
+        base, spec = form.spec(values), _sweep_spec(values)
+        labels = spec.job(training.workspace, base).units()
+        more = [f"and {len(labels) - MAX_LABELS} more"] if len(labels) > MAX_LABELS else []
+        items = [f"<li>{escape(label)}</li>" for label in [*labels[:MAX_LABELS], *more]]
+        command = [*training.command(base), *words(spec)]
+        command[1] = "sweep"
+        return {
+            preview: f'<p role="status">{formats.plural(len(labels), "run")}, one after the other:'
+            f'</p><ul class="t-members">{"".join(items)}</ul>{parts.command(command)}'
+        }
+
+    def start(values: Values) -> Answer:
+        return {started: training.start_sweep(form.spec(values), _sweep_spec(values))}
+
+    changes = [box.change for box in inputs.values()]
+    on(changes, show, inputs, [preview], notice, **ONE_AT_A_TIME)
+    on(go.click, start, inputs, [started], notice, **HIDE_PROGRESS)
+    started.change(None, started, js=LEAVE)
 
 
-def _whole(values: Values) -> Values:
-    """The values as typed, with `base` and `train` made from them."""
-    kind = values["base_kind"]
-    base = (
-        choices.new_base(values)
-        if kind == "new"
-        else values["known" if kind == "known" else "base_spec"]
-    )
-    train = values.get({"here": "dataset", "file": "file"}.get(values["source"], ""))
-    return {**values, "base": str(base or "").strip(), "train": str(train or "").strip()}
+def _sweep_spec(values: Values) -> SweepSpec:
+    lines = (re.sub(r"\s*([=,:])\s*", r"\1", line.strip()) for line in values.vary.splitlines())
+    given = {control.name: getattr(values, control.name) or None for control in SWEEP}
+    return SweepSpec(**given | {"vary": [line for line in lines if line]})

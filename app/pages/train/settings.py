@@ -6,7 +6,7 @@ written and a typo is reported beside the form instead of being clipped.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,7 +50,7 @@ class Setting:
         return self.when is None or self.when(values)
 
 
-class FormSettings(Mapping[str, Setting]):
+class FormSettings(dict[str, Setting]):
     """The settings of a form by name, in their order.
 
     Attributes:
@@ -59,17 +59,8 @@ class FormSettings(Mapping[str, Setting]):
     """
 
     def __init__(self, spec: type, groups: Mapping[str, str], *settings: Setting) -> None:
+        super().__init__({setting.name: setting for setting in settings})
         self.spec, self.groups = spec, groups
-        self._settings = {setting.name: setting for setting in settings}
-
-    def __getitem__(self, name: str) -> Setting:
-        return self._settings[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._settings)
-
-    def __len__(self) -> int:
-        return len(self._settings)
 
     def ticked(self, name: str) -> bool:
         """Whether a setting is a checkbox."""

@@ -81,11 +81,7 @@ def _listed(workspace: Workspace) -> list[dict[str, Any]]:
     from theodolite.app.pages.trainings import service as trainings
 
     workspace.store.terminals.end_forsaken()
-    rows = [
-        vars(row)
-        for kinds in (trainings.ENCODERS, trainings.DECODERS)
-        for row in trainings.table(workspace, MAX_RUNS, kinds)
-    ]
+    rows = [vars(row) for row in trainings.table(workspace, MAX_RUNS)]
     none = dict.fromkeys(field.name for field in fields(trainings.TrainingRun))
     for run in workspace.store.runs.list(limit=MAX_RUNS, kinds=[DIAGNOSIS]):
         own = {name: run[name] for name in ("title", "state", "error", "hint", "created")}

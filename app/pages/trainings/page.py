@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 TITLE = "Trainings"
 PATH = "runs"
 DESCRIPTION = (
-    "All trainings, live: click a name to draw its curves, several to overlay them. "
+    "All trainings of encoders and decoders, live: click a name to draw its curves, several to overlay them. "
     "Trainings continue when this page is closed."
 )
 POLL_SECONDS = 2

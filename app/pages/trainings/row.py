@@ -27,7 +27,11 @@ ENDINGS = {
     "patience": "stopped early: the dev score no longer improved",
     "diverged": "the loss was NaN or infinity, best weights kept",
 }
-_SPECS: dict[str, type[TrainSpec | DecoderSpec]] = {DECODER: DecoderSpec}
+SPECS: dict[str, type[TrainSpec | DecoderSpec]] = {
+    "train": TrainSpec,
+    "sweep": TrainSpec,
+    DECODER: DecoderSpec,
+}
 _ASIDE = ("objective", "base", "encoder", "train", "dev", "dev_every", "device")
 """Settings that the title includes, or that depend on the machine."""
 
@@ -134,7 +138,7 @@ def facts(row: TrainingRun, run: Mapping[str, Any]) -> str:
 
 def unusual(row: TrainingRun) -> str:
     """The settings that differ from the defaults, in one line. Plain text."""
-    known = {one.name: one.default for one in fields(_SPECS.get(row.kind, TrainSpec))}
+    known = {one.name: one.default for one in fields(SPECS[row.kind])}
     return ", ".join(
         f"{setting_name(name)} {setting_value(value)}"
         for name, value in row.settings.items()

@@ -28,6 +28,7 @@ def charts() -> dict[str, Any]:
                 tall = name in ("score", "trajectory")
                 height = figures.TALL if tall else figures.SMALL
                 charts[name] = chart(height=height, elem_id=f"chart-{name}")
+    charts["samples"] = parts.static("", elem_id="samples")
     charts["notes"] = parts.static("", elem_id="noted")
     charts["differences"] = parts.static("", elem_id="differences")
     return charts
@@ -37,6 +38,7 @@ def drawn(found: list[tuple[TrainingRun, Curves]]) -> dict[str, Any]:
     """The values of its components for trainings with their curves."""
     return {
         **views.charts(found),
+        "samples": views.samples(found),
         "notes": views.notes(found),
         "differences": views.differences([row for row, _ in found]),
     }

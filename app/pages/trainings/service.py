@@ -19,6 +19,7 @@ __all__ = ["Curves", "TrainingRun", "cursor", "curves", "differences", "rows_of"
 
 ENCODERS, DECODERS = ("train", "sweep"), ("train-decoder",)
 """Kinds of runs, by what they train."""
+KINDS = (*ENCODERS, *DECODERS)
 ASIDE = ("version", "out")
 """Fields that may differ between runs without affecting the weights."""
 
@@ -76,7 +77,7 @@ class TrainingRun:
 
 
 def table(
-    workspace: Workspace, limit: int = 200, kinds: Sequence[str] = ENCODERS
+    workspace: Workspace, limit: int = 200, kinds: Sequence[str] = KINDS
 ) -> list[TrainingRun]:
     """All trainings, the newest run first; the children of a sweep in their order."""
     found = workspace.store.runs.list(limit=limit, kinds=kinds)

@@ -8,11 +8,14 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from theodolite.app import formats
+from theodolite.app.components import word_diff
 from theodolite.app.components.actions import button
 from theodolite.app.pages.jobs import views as jobs
 from theodolite.app.pages.trainings import figures
 from theodolite.app.pages.trainings.ablations_views import outcome
 from theodolite.app.pages.trainings.row import (
+    DECODER,
+    SPECS,
     facts,
     item,
     key,
@@ -22,8 +25,8 @@ from theodolite.app.pages.trainings.row import (
     unusual,
 )
 from theodolite.app.web import address, parts
+from theodolite.engine.decoding.differing import differing
 from theodolite.engine.training.fields import defaults, written
-from theodolite.engine.training.spec import TrainSpec
 from theodolite.store.run_rows import LIVE
 
 if TYPE_CHECKING:
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
 CHARTS = {
     "score": ("Dev score", "Spearman × 100 of the dev part; the star is what was kept."),
     "trajectory": ("Alignment and uniformity", "Starts at the hollow mark; lower left is better."),
+    "held-out": ("Loss on held-out sentences", "Nats per token; the star is what was kept."),
     "loss": ("Loss", ""),
     "rate": ("Learning rate", ""),
     "speed": ("Speed", "Sentences processed per second."),
@@ -41,13 +45,18 @@ CHARTS = {
 """Chart -> title and description, in the order of the page."""
 _CURVES = {
     "score": ("looked", "score", "dev score"),
+    "held-out": ("looked", "loss", "loss on held-out sentences"),
     "loss": ("stepped", "loss", "loss"),
     "rate": ("stepped", "learning_rate", "learning rate"),
     "speed": ("stepped", "sentences_per_second", "sentences per second"),
     "memory": ("stepped", "gpu_bytes", "GPU memory, GB"),
 }
 """Chart -> kind of events, their field, and its name on the axis."""
-_BEST: dict[str, tuple[Any, str]] = {"score": (max, "highest"), "loss": (min, "lowest")}
+_BEST: dict[str, tuple[Any, str]] = {
+    "score": (max, "highest"),
+    "held-out": (min, "lowest"),
+    "loss": (min, "lowest"),
+}
 
 
 def listing(
@@ -113,17 +122,22 @@ def _again(row: TrainingRun) -> str:
     """A link to the form with the settings of a run that has ended."""
     if row.state in LIVE:
         return ""
-    to = address.link("train", **settings_of(row))
+    page = "train-decoder" if row.kind == DECODER else "train"
+    to = address.link(page, **settings_of(row))
     return (
         f'<a class="t-button t-small-button" href="{escape(to)}" '
         f'aria-label="{escape(f"Train again with the settings of {row.label}")}">Train again</a>'
     )
 
 
-def settings_of(row: TrainingRun) -> dict[str, str]:
+def settings_of(row: TrainingRun) -> dict[str, Any]:
     """Query of the form's address with a run's settings."""
-    usual = defaults(TrainSpec)
-    given = {n: written(v) for n, v in row.settings.items() if n == "dev" or usual.get(n, ()) != v}
+    usual = defaults(SPECS[row.kind])
+    given: dict[str, Any] = {
+        name: value if isinstance(value, list) else written(value)
+        for name, value in row.settings.items()
+        if name == "dev" or usual.get(name, ()) != value
+    }
     return {"preset": "own", **given}
 
 
@@ -152,7 +166,7 @@ def charts(found: Sequence[tuple[TrainingRun, Curves]]) -> dict[str, Any]:
             _kept(row),
         )
         for place, (row, curves) in enumerate(found)
-        if curves.evals
+        if curves.evals and "alignment" in curves.evals[0]
     ]
     if paths:
         drawn["trajectory"] = figures.trajectory_drawing(paths)
@@ -202,22 +216,20 @@ def _lines(
 
 def names(rows: Sequence[TrainingRun]) -> list[str]:
     """Labels of runs; shared labels get the settings that tell the runs apart."""
-    from theodolite.app.pages.trainings.service import differences as differing
+    from theodolite.app.pages.trainings.service import differences as differ
 
     labels = [row.label for row in rows]
     called = []
     for place, (row, label) in enumerate(zip(rows, labels, strict=True)):
         alike = [other.settings for other in rows if other.label == label]
-        words = [
-            f"{setting_name(n)} {setting_value(row.settings.get(n))}" for n in differing(alike)
-        ]
+        words = [f"{setting_name(n)} {setting_value(row.settings.get(n))}" for n in differ(alike)]
         number = f" ({labels[: place + 1].count(label)})" if len(alike) > 1 and not words else ""
         called.append(label + "".join(f", {text}" for text in words[:3]) + number)
     return called
 
 
 def _kept(row: TrainingRun) -> int | None:
-    return row.best_step if row.score is not None else None
+    return row.best_step if (row.score, row.loss) != (None, None) else None
 
 
 def notes(found: Sequence[tuple[TrainingRun, Curves]]) -> str:
@@ -231,20 +243,47 @@ def notes(found: Sequence[tuple[TrainingRun, Curves]]) -> str:
     return f'<ul class="t-noted" aria-label="Notes of the trainings">{items}</ul>' if items else ""
 
 
+def samples(found: Sequence[tuple[TrainingRun, Curves]]) -> str:
+    """What decoders make of held-out sentences at their last evaluation, differences marked."""
+    return "".join(
+        _samples(row, curves.evals[-1])
+        for row, curves in found
+        if curves.evals and row.kind == DECODER
+    )
+
+
+def _samples(row: TrainingRun, last: Mapping[str, Any]) -> str:
+    rows = "".join(
+        f'<li><p class="t-given" dir="auto">{escape(given)}</p><p class="t-sentence" dir="auto">'
+        f"{word_diff.marked(differing(given, decoded)) or 'nothing'}</p></li>"
+        for given, decoded in last["samples"]
+    )
+    step = formats.count(last["step"])
+    lead = f"Held-out sentences, and what it makes of them after {step} updates."
+    return (
+        f"{parts.heading(f'Samples of {row.label}', lead)}"
+        f'<ul class="t-told t-samples" aria-label="Sentences and what came back">{rows}</ul>'
+        f"{word_diff.LEGEND}"
+    )
+
+
 def differences(rows: Sequence[TrainingRun]) -> str:
     """The settings in which the chosen runs differ, one column per run; all for a single run."""
-    from theodolite.app.pages.trainings.service import differences as differing
+    from theodolite.app.pages.trainings.service import differences as differ
 
     if len(rows) < 2:
         return "".join(map(_settings, rows))
-    differ = differing([row.settings for row in rows])
+    changed = differ([row.settings for row in rows])
     heads = ["Setting", *names(rows)]
     body = [
         [setting_name(n), *(escape(setting_value(value)) for value in given)]
-        for n, given in differ.items()
+        for n, given in changed.items()
     ]
-    body.append(["best dev score", *(_score(row) for row in rows)])
-    same = "" if differ else '<p class="t-muted">Their settings are identical.</p>'
+    if any(row.score is not None for row in rows):
+        body.append(["best dev score", *(formats.score(row.score) for row in rows)])
+    if any(row.loss is not None for row in rows):
+        body.append(["loss on held-out sentences", *(_loss(row) for row in rows)])
+    same = "" if changed else '<p class="t-muted">Their settings are identical.</p>'
     table = parts.table(heads, body, "Settings in which the trainings differ")
     return parts.heading("Where they differ") + same + table
 
@@ -260,5 +299,5 @@ def _settings(row: TrainingRun) -> str:
     )
 
 
-def _score(row: TrainingRun) -> str:
-    return formats.score(row.score)
+def _loss(row: TrainingRun) -> str:
+    return formats.MISSING if row.loss is None else f"{row.loss:.3f}"

@@ -20,7 +20,7 @@ from theodolite.app.jobs import submit
 from theodolite.app.pages.evaluate.job import queue_evaluation
 from theodolite.app.pages.jobs import service as jobs
 from theodolite.app.pages.train.job import TrainJob
-from theodolite.app.pages.train.sweep_job import SweepJob
+from theodolite.app.pages.train.job import SweepJob
 from theodolite.app.pages.trainings import service as trainings
 from theodolite.app.workspace import Workspace
 

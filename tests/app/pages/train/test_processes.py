@@ -69,7 +69,7 @@ def ranks() -> list[psutil.Process]:
     found = []
     for one in psutil.Process().children(recursive=True):
         with suppress(psutil.NoSuchProcess, psutil.AccessDenied):
-            if "theodolite.app.pages.train.rank" in one.cmdline() and "RANK" in one.environ():
+            if "theodolite.app.pages.train.launch" in one.cmdline() and "RANK" in one.environ():
                 found.append(one)
     return found
 

@@ -24,8 +24,8 @@ from theodolite.app.pages.evaluate.costs import estimates
 from theodolite.app.pages.evaluate.job import EvaluateJob, queue_evaluation, welcome
 from theodolite.app.pages.fair import service as fair
 from theodolite.app.pages.overview import service as overview
-from theodolite.app.pages.train.service import DecoderTraining, EncoderTraining
-from theodolite.app.pages.train.sweep_job import SweepJob
+from theodolite.app.pages.train.service import DecoderTraining, EncoderTraining, SweepSpec
+from theodolite.app.pages.train.job import SweepJob
 from theodolite.app.publish import choice
 from theodolite.app.web.routes import PLOTLY_JS
 from theodolite.app.workspace import Workspace
@@ -105,7 +105,7 @@ def test_nothing_is_added_or_started(looking: Workspace, tmp_path: Path) -> None
         lambda: next(encoders.audit(looking, LISTED)),
         lambda: next(encoders.coverage(looking, LISTED)),
         lambda: EncoderTraining(looking).queue(TRAINING),
-        lambda: EncoderTraining(looking).start_sweep(TRAINING, [("a", {})]),
+        lambda: EncoderTraining(looking).start_sweep(TRAINING, SweepSpec(["seed=1,2"])),
         lambda: submit.queue(looking, SweepJob.of(looking, TRAINING, [("a", {})])),
         lambda: DecoderTraining(looking).queue(small_spec(tmp_path / "out")),
         lambda: submit.queue(looking, DiagnoseJob(LISTED, "out", "text", 10)),
