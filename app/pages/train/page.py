@@ -190,5 +190,6 @@ def _sweep(form: Form) -> None:
 
 def _sweep_spec(values: Values) -> SweepSpec:
     lines = (re.sub(r"\s*([=,:])\s*", r"\1", line.strip()) for line in values.vary.splitlines())
-    given = {control.name: getattr(values, control.name) or None for control in SWEEP}
-    return SweepSpec(**given | {"vary": [line for line in lines if line]})
+    given: dict[str, Any] = {one.name: getattr(values, one.name) or None for one in SWEEP}
+    given["vary"] = [line for line in lines if line]
+    return SweepSpec(**given)

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 TITLE = "Trainings"
 PATH = "runs"
 DESCRIPTION = (
-    "All trainings of encoders and decoders, live: click a name to draw its curves, several to overlay them. "
-    "Trainings continue when this page is closed."
+    "All trainings of encoders and decoders, live: click a name to draw its curves, several to "
+    "overlay them. Trainings continue when this page is closed."
 )
 POLL_SECONDS = 2
 LISTED = 60

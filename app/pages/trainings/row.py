@@ -27,7 +27,7 @@ ENDINGS = {
     "patience": "stopped early: the dev score no longer improved",
     "diverged": "the loss was NaN or infinity, best weights kept",
 }
-SPECS: dict[str, type[TrainSpec | DecoderSpec]] = {
+SPECS: Mapping[str, Any] = {
     "train": TrainSpec,
     "sweep": TrainSpec,
     DECODER: DecoderSpec,
