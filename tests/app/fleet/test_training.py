@@ -19,8 +19,7 @@ from theodolite.app.fleet.files import Files
 from theodolite.app.jobs import submit
 from theodolite.app.pages.evaluate.job import queue_evaluation
 from theodolite.app.pages.jobs import service as jobs
-from theodolite.app.pages.train.job import TrainJob
-from theodolite.app.pages.train.job import SweepJob
+from theodolite.app.pages.train.job import SweepJob, TrainJob
 from theodolite.app.pages.trainings import service as trainings
 from theodolite.app.workspace import Workspace
 

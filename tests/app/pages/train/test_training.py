@@ -15,9 +15,8 @@ from theodolite.app.cli import app
 from theodolite.app.jobs import submit
 from theodolite.app.jobs.reporter import Reporter
 from theodolite.app.pages.jobs import service as jobs
-from theodolite.app.pages.train.job import TrainJob
+from theodolite.app.pages.train.job import LEFT_OUT, SweepJob, TrainJob
 from theodolite.app.pages.train.service import EncoderTraining
-from theodolite.app.pages.train.job import LEFT_OUT, SweepJob
 from theodolite.app.pages.trainings import service as runs
 from theodolite.app.workspace import Workspace
 from theodolite.engine.decoding.presets import PRESETS

@@ -24,8 +24,8 @@ from theodolite.app.pages.evaluate.costs import estimates
 from theodolite.app.pages.evaluate.job import EvaluateJob, queue_evaluation, welcome
 from theodolite.app.pages.fair import service as fair
 from theodolite.app.pages.overview import service as overview
-from theodolite.app.pages.train.service import DecoderTraining, EncoderTraining, SweepSpec
 from theodolite.app.pages.train.job import SweepJob
+from theodolite.app.pages.train.service import DecoderTraining, EncoderTraining, SweepSpec
 from theodolite.app.publish import choice
 from theodolite.app.web.routes import PLOTLY_JS
 from theodolite.app.workspace import Workspace
