@@ -81,6 +81,7 @@ class Table:
         rows: a cell for each column.
         shown: how many rows are shown; the file has all.
         note: what is to be known about it, in a sentence or a few.
+        links: what can be done with its rows.
     """
 
     name: str
@@ -88,6 +89,7 @@ class Table:
     rows: Sequence[Sequence[Any]]
     shown: int | None = None
     note: str = ""
+    links: Sequence[Link] = ()
 
 
 class GridCell(NamedTuple):
@@ -152,6 +154,13 @@ class Chart:
     """A figure of Plotly, as `app.components.chart.drawing` makes it."""
 
     drawing: Any
+
+
+@dataclass(frozen=True)
+class Readings:
+    """What a picture or a table says of each encoder, in a sentence or two."""
+
+    texts: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -292,6 +301,7 @@ Block = (
     | Table
     | Grid
     | Chart
+    | Readings
     | Component
     | Progress
     | Problem

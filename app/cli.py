@@ -30,19 +30,16 @@ PLACES = {
     "encode": "pages.encoders.encode_command:encode",
     "encode-corpus": "pages.encoders.encode_command:encode_corpus",
     "encoders": "pages.encoders.command:encoder_verbs",
-    "encoders cost": "pages.board.command:cost",
-    "encoders leaks": "pages.curate.command:leaks",
     "choose": "pages.choose.command:choose",
     "evaluate": "pages.evaluate.command:evaluate",
     "judge": "pages.judge.command:judge_verbs",
     "compare": "pages.compare.command:compare",
     "fair": "pages.fair.command:fair",
-    "board": "pages.board.command:board",
+    "board": "",
     "search": "",
     "project": "pages.map.command:project",
     "spaces": "pages.spaces.command:spaces",
-    "geometry": "pages.geometry.command:geometry",
-    "curate": "pages.curate.command:curate",
+    "geometry": "",
     "decode": "",
     "interpolate": "",
     "analogy": "",
@@ -131,10 +128,15 @@ def _place(name: str) -> str:
 
 def summary(name: str) -> str:
     """What a command does, from its source: a function, a group, or a question's spec."""
-    module, _, attribute = _place(name).partition(":")
+    return _summary(_place(name))
+
+
+def _summary(place: str) -> str:
+    module, _, attribute = place.partition(":")
     path = Path(__file__).parent.joinpath(*module.split(".")[2:]).with_suffix(".py")
     tree = ast.parse(path.read_text("utf-8")).body
     defined = {node.name: node for node in tree if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    elsewhere: dict[str, str] = {}
     for node in tree:
         if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == attribute:
             given: Any = node.value
@@ -142,6 +144,10 @@ def summary(name: str) -> str:
             if isinstance(argument, ast.Constant):
                 return str(argument.value)
             attribute = argument.id
+        if isinstance(node, ast.ImportFrom):
+            elsewhere |= {one.name: f"{node.module}:{one.name}" for one in node.names}
+    if attribute in elsewhere:
+        return _summary(elsewhere[attribute])
     text = cleandoc(ast.get_docstring(defined[attribute]) or "")
     return " ".join(text.partition("\n\n")[0].split())
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from inspect import cleandoc
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
+from theodolite.app import formats
 from theodolite.app.blocks import Block, Finding, Problem, Progress
 from theodolite.app.jobs.job import Job
 from theodolite.app.spec import Spec, words
@@ -55,6 +56,10 @@ class Answer:
         rows = self.rows()
         return [name for name in self.columns if any(row.get(name) is not None for row in rows)]
 
+    def table_rows(self) -> list[dict[str, Any]]:
+        """The rows as a terminal shows them."""
+        return self.rows()
+
     def blocks(self) -> Sequence[Block]:
         """What it consists of, from top to bottom."""
         raise NotImplementedError
@@ -66,6 +71,11 @@ class Answer:
     def problems(self) -> list[Problem]:
         """Why parts of it are missing."""
         return [block for block in self.blocks() if isinstance(block, Problem)]
+
+    @property
+    def lack(self) -> str | None:
+        """The button that has the rest computed; empty where nothing is lacking, None for any."""
+        return None
 
     @property
     def waits(self) -> bool:
@@ -88,6 +98,19 @@ class Answer:
         import pandas as pd
 
         return pd.DataFrame(self.rows())
+
+    def to_csv(self, *, spreadsheet: bool = False) -> bytes:
+        """The rows as CSV in UTF-8.
+
+        Args:
+            spreadsheet: put an apostrophe before text that a spreadsheet would take for a formula.
+        """
+        table = self.to_pandas()
+        if spreadsheet:
+            table = table.map(
+                lambda cell: formats.spreadsheet_text(cell) if isinstance(cell, str) else cell
+            )
+        return table.to_csv(index=False, lineterminator="\r\n").encode("utf-8", "replace")
 
     def _repr_html_(self) -> str:
         return document.framed(self._pieces())
@@ -128,9 +151,14 @@ class Question(Generic[S, A]):
         paragraphs = cleandoc(self.spec.__doc__ or "").split("\n\n")
         return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
 
+    @property
+    def verb(self) -> str:
+        """Its command, with its group."""
+        return f"{self.group} {self.name}".strip()
+
     def command(self, spec: S) -> list[str]:
         """The words of the command that asks it, without `theodolite`."""
-        return [*self.group.split(), self.name, *words(spec)]
+        return [*self.verb.split(), *words(spec)]
 
     def last(self, workspace: Workspace, spec: S, do: Do) -> A:
         """The whole answer; raises the first problem of it."""

@@ -39,7 +39,7 @@ from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
     from theodolite.app.jobs.job import Job
-    from theodolite.app.question import Question
+    from theodolite.app.question import Answer, Question
     from theodolite.store.errors import StoreError
 
 P = ParamSpec("P")
@@ -79,6 +79,9 @@ SpreadsheetOption = Annotated[
     typer.Option(
         "--spreadsheet", help="In CSV: put an apostrophe before text that looks like a formula."
     ),
+]
+CsvOption = Annotated[
+    Path | None, typer.Option("--out", metavar="FILE", help="Write the table here, as CSV.")
 ]
 QueueOption = Annotated[
     bool, typer.Option("--queue", help="Queue it for the app's worker, in the background.")
@@ -276,8 +279,16 @@ def command(question: Question[Any, Any]) -> Callable[..., None]:
 
     @takes_values("spec", question.spec)
     def run(
-        workspace: Workspace, spec: Spec, queue: QueueOption = False, as_json: JsonOption = False
+        workspace: Workspace,
+        spec: Spec,
+        out: CsvOption = None,
+        spreadsheet: SpreadsheetOption = False,
+        queue: QueueOption = False,
+        as_json: JsonOption = False,
     ) -> None:
+        if out is not None:
+            check_writable(out)
+
         def do(job: Job) -> bool:
             if queue:
                 from theodolite.app.jobs import submit
@@ -290,14 +301,11 @@ def command(question: Question[Any, Any]) -> Callable[..., None]:
         # A job that is done here has a bar of its own.
         with nullcontext() if question.queues else progress_bar(question.name):
             *_, answer = question.answer(workspace, spec, do)
-        rows = answer.complete().rows()
-        if queue and not rows:
+        if queue and not answer.complete().rows():
             return
-        emit(rows, answer.table_columns(), as_json, answer.decimals)
-        for text in answer.notes():
-            say(text)
-        if answer.problems():
-            raise typer.Exit(1)
+        if out is not None:
+            out.write_bytes(answer.complete().to_csv(spreadsheet=spreadsheet))
+        _print_answer(answer.complete(), out, as_json)
 
     if not question.queues:
         run = takes("queue", bool, ())(run)
@@ -306,6 +314,19 @@ def command(question: Question[Any, Any]) -> Callable[..., None]:
         [question.about, *(f"theodolite {line}" for line in question.examples)]
     )
     return verb(run)
+
+
+def _print_answer(answer: Answer, out: Path | None, as_json: bool) -> None:
+    """Print the table, unless it was written to a file, and the notes."""
+    if out is not None:
+        say(f"{len(answer.rows())} rows written to {out}.")
+    if out is None or as_json:
+        rows = answer.rows() if as_json else answer.table_rows()
+        emit(rows, answer.table_columns(), as_json, answer.decimals)
+    for text in answer.notes():
+        say(text)
+    if answer.problems():
+        raise typer.Exit(1)
 
 
 def takes_values(name: str, spec: type[Spec]) -> Callable[[Callable[..., R]], Callable[..., R]]:

@@ -28,7 +28,6 @@ from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from theodolite.app import formats, memory, pages
 from theodolite.app.components import modules
-from theodolite.app.pages.curate import routes as curation_routes
 from theodolite.app.pages.map import routes as map_routes
 from theodolite.app.publish import routes as publish_routes
 from theodolite.app.web import frame, palette, scratch, template, theme
@@ -245,7 +244,6 @@ def _server(
             *modules.routes(),
             *palette.routes(workspace, RAIL),
             *map_routes.routes(workspace),
-            *curation_routes.routes(workspace),
             *([] if workspace.read_only else publish_routes.routes(workspace)),
         ],
     )

@@ -34,7 +34,7 @@ from theodolite.app.workspace import Workspace
 
 ANSWER_SECONDS, BROWSER_SECONDS = 0.1, 1.0
 STANDS = """() => document.querySelectorAll("#board tbody tr:not(.t-gap)").length > 5"""
-RANKED = """() => /Nobody ties|ties? with/.test(document.querySelector("#headline")?.textContent)"""
+RANKED = """() => /Nobody ties|ties? with/.test(document.querySelector("#board")?.textContent)"""
 INTERVAL = "95 % interval"
 """Text in the head of the rank column; 'rank' alone also matches 'reranking'."""
 KINDS = ("Classification", "Clustering", "PairClassification", "Reranking", "Retrieval", "STS")
@@ -76,7 +76,7 @@ def answers(workspace: Workspace, rounds: int) -> tuple[float, list[float]]:
     for limit in range(rounds + 1):
         asked = Values(**usual | {"most_dimensions": 100_000 + limit})
         began = time.perf_counter()
-        next(page.answer(workspace, asked, None))
+        next(page.answer(workspace, asked))
         seconds.append(time.perf_counter() - began)
     return seconds[0], seconds[1:]
 

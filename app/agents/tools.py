@@ -66,17 +66,6 @@ class Tools:
         found = self._workspace.store.results.table(encoders=names, tasks=wanted)
         return typed.Results(*_rows(typed.ResultRow, found))
 
-    def board(self, suite: str = "all") -> typed.Board:
-        """Rank every evaluated encoder over the tasks of a suite. At most 500 rows.
-
-        Args:
-            suite: `all`, `starter`, `sts`, `transfer`, `probing` or the name of another suite.
-        """
-        from theodolite.app.pages.board import service
-
-        standings = service.board(self._workspace, service.BoardSpec(suite))
-        return typed.Board(*_rows(typed.BoardRow, standings.rows()))
-
     def evaluate(
         self, encoders: list[str], tasks: str, protocol: str | None = None, seed: int | None = None
     ) -> typed.Results:
@@ -132,7 +121,7 @@ class Tools:
             if not job.is_short(self._workspace):
                 raise UserError(
                     f"{job.title} takes long.",
-                    f"The person can have that done once: theodolite {question.name} --queue.",
+                    f"The person can have that done once: theodolite {question.verb} --queue.",
                     code="no-result",
                 )
             return True  # the answer does it, without a run
@@ -176,7 +165,7 @@ class Tools:
         if n > MAX_SENTENCES:
             raise UserError(
                 f"{name} has {n:,} sentences; an agent may ask of {MAX_SENTENCES:,} at most.",
-                f"The person can ask this: theodolite {question.name}.",
+                f"The person can ask this: theodolite {question.verb}.",
                 code="too-large",
             )
 

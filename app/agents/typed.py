@@ -45,23 +45,6 @@ class ResultRow:
 
 
 @dataclass(frozen=True)
-class BoardRow:
-    """An encoder in the ranking of a suite, over `mean_over` tasks that all ranked ones share.
-
-    It has scores on `tasks` of `of` tasks; one that lacks shared tasks, or is still being
-    evaluated, has no rank and no mean.
-    """
-
-    encoder: str
-    rank: int | None
-    borda: float | None
-    mean: float | None
-    mean_over: int
-    tasks: int
-    of: int
-
-
-@dataclass(frozen=True)
 class ComparedRow:
     """An encoder on a task, and its difference to the first encoder with a 95 % interval."""
 
@@ -101,14 +84,6 @@ class Results:
     """Rows of results; `left_out` more exceed the limit."""
 
     rows: list[ResultRow]
-    left_out: int
-
-
-@dataclass(frozen=True)
-class Board:
-    """Rows of the ranking; `left_out` more exceed the limit."""
-
-    rows: list[BoardRow]
     left_out: int
 
 

@@ -8,17 +8,15 @@ figure as a table and as CSV. It does not know what the figures show.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from theodolite.app import formats
+from theodolite.app.components.modules import mount
 from theodolite.app.web import theme
 from theodolite.app.web.routes import PLOTLY_JS
 
 if TYPE_CHECKING:
     import gradio as gr
-
-_JS = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
 
 
 def chart(
@@ -45,7 +43,7 @@ def chart(
     return gr.HTML(
         value,
         html_template="",
-        js_on_load=_JS,
+        js_on_load=mount("chart.js"),
         apply_default_css=False,
         height=height,
         selectable=selectable,

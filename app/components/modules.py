@@ -30,8 +30,6 @@ _SOURCES = {
     file.relative_to(_FOLDER).as_posix(): file.read_bytes()
     for file in sorted(_FOLDER.rglob("*.js"))
 }
-for _name in ("chart.js",):  # a block of answers, too
-    _SOURCES[_name] = as_module((_FOLDER.parent / _name).read_text("utf-8")).encode()
 _IMPORTED = re.compile(rb'from "(\.{1,2}/[^"]+)"')
 BASE = "theodolite/js-" + sha256(b"\0".join(_SOURCES.values())).hexdigest()[:16]
 

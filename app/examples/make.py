@@ -17,9 +17,10 @@ from theodolite.app.examples import results, shipped
 from theodolite.app.jobs.submit import perform
 from theodolite.app.pages.board import cost
 from theodolite.app.pages.board import service as board
+from theodolite.app.pages.board.spec import BoardSpec
 from theodolite.app.pages.choose import example as choose
+from theodolite.app.pages.curate import answer as curate
 from theodolite.app.pages.curate import leaks
-from theodolite.app.pages.curate import service as curate
 from theodolite.app.pages.data import similarity
 from theodolite.app.pages.decode import example as decode
 from theodolite.app.pages.diagnose import example as diagnose
@@ -121,12 +122,12 @@ def _make_cost(workspace: Workspace) -> None:
         cost.measure(workspace, encoder)
         for task in SUITES["starter"]:
             evaluated(workspace, encoder, task)
-    standings = board.board(workspace, board.BoardSpec("starter"))
+    standings = board.board(workspace, BoardSpec("starter"))
     shipped.write(
         cost.KIND,
         {
             "rows": list(cost.measured(workspace).values()),
-            "quality": dict(zip(standings.encoders, standings.mean.tolist(), strict=True)),
+            "quality": standings.quality,
             "tasks": len(standings.shared),
         },
     )

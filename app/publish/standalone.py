@@ -30,7 +30,7 @@ POLICY = (
 )
 """Content security policy: nothing is fetched from any host. Modules are `data:` URLs."""
 CHART_HEIGHT, MAP_HEIGHT = 360, 560
-MAP = "js/map/map"
+CHART, MAP = "js/chart", "js/map/map"
 _MODULES = "js/"
 _META = '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
 _RAW = -zlib.MAX_WBITS
@@ -42,7 +42,7 @@ class Piece:
     """A component in a document.
 
     Attributes:
-        name: of its script among the components: `chart`, `board`, `js/hits`, `js/map/map`.
+        name: of its script among the components: `board`, `js/chart`, `js/hits`, `js/map/map`.
         value: what it shows, as on a page.
         props: what else its script is given.
         folders: what its script reads, as a block's.
@@ -56,7 +56,7 @@ class Piece:
 
 def chart(value: Any, height: int = CHART_HEIGHT) -> Piece:
     """A figure, from a value made by `components.chart.drawing`, `height` pixels high."""
-    return Piece("chart", value, {"height": height, "series": list(theme.SERIES)})
+    return Piece(CHART, value, {"height": height, "series": list(theme.SERIES)})
 
 
 def point_map(value: dict[str, Any]) -> Piece:
@@ -71,7 +71,7 @@ def document(parts: Sequence[str | Piece], title: str = "Theodolite") -> str:
         parts: from top to bottom; HTML in which foreign text is escaped, or a component.
         title: of its window. Plain text.
     """
-    charts = any(isinstance(part, Piece) and part.name == "chart" for part in parts)
+    charts = any(isinstance(part, Piece) and part.name == CHART for part in parts)
     packer = zlib.compressobj(9, wbits=_RAW)
     packed = _packed_head(charts) + packer.compress(_rest(parts, title).encode()) + packer.flush()
     return (

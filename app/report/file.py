@@ -109,13 +109,15 @@ class Report:
 
 def of_answer(question: Question[Any, Any], spec: Spec, answer: Answer) -> Report:
     """The report of any question's answer."""
-    rows = [[row[name] for name in answer.columns] for row in answer.rows()]
+    every = answer.rows()
+    columns = [one for one in answer.columns if any(one in row for row in every)]
+    rows = [[row.get(one) for one in columns] for row in every]
     return Report(
         question.name,
         question.name.capitalize(),
         question.about.partition("\n")[0],
         lambda cap: pieces(answer.blocks()),
-        [Table(question.name, list(answer.columns), rows)],
+        [Table(question.name, columns, rows)],
         ["theodolite", "report", *question.command(spec)[bool(question.group) :]],
     )
 

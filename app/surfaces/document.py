@@ -24,6 +24,7 @@ from theodolite.app.blocks import (
     Nothing,
     Problem,
     Progress,
+    Readings,
     Table,
     Text,
     WordDiff,
@@ -163,9 +164,10 @@ def _nothing(block: Nothing) -> str:
 
 
 def _table(block: Table) -> str:
-    note = Markup('<p class="t-small t-muted t-below">{}</p>').format(block.note)
+    below = Markup('<p class="t-small t-muted t-below">{}</p>').format(block.note)
+    note = str(below) if block.note else ""  # Markup would escape the HTML that it is added to
     if not block.rows:
-        return note if block.note else ""
+        return note
     first = block.rows[0]
     numbers = [at for at in range(len(first)) if any(_is_number(row[at]) for row in block.rows)]
     heads = [name.replace("_", " ") if name.isidentifier() else name for name in block.columns]
@@ -173,7 +175,16 @@ def _table(block: Table) -> str:
     data = [at for at, cell in enumerate(first) if not isinstance(cell, Link)]
     file = [[row[at] for at in data] for row in [block.columns, *block.rows]]
     save = parts.csv_button("Download CSV", f"{block.name}.csv", file)
-    return parts.table(heads, rows, block.name, numbers, stacked=True) + save + note
+    if any(_is_formula(cell) for row in file for cell in row):
+        save += parts.FOR_SPREADSHEETS
+    ways = "".join(str(_cell(link)) for link in block.links)
+    if len(rows) < len(block.rows):
+        note = f'<p class="t-muted">The first {len(rows)} are shown here.</p>{note}'
+    return parts.table(heads, rows, block.name, numbers, stacked=True) + save + ways + note
+
+
+def _is_formula(value: Any) -> bool:
+    return isinstance(value, str) and formats.spreadsheet_text(value) != formats.encodable(value)
 
 
 def _is_number(value: Any) -> bool:
@@ -213,6 +224,8 @@ def _cell(value: Any) -> str:
     text = formats.MISSING if value is None else value
     if isinstance(text, float):
         text = f"{text:,.4g}"
+    elif isinstance(text, int):
+        text = f"{text:,}"
     elif isinstance(text, str) and len(text) > _MAX_CHARACTERS:
         text = f"{text[:_MAX_CHARACTERS].rstrip()}…"
     return Markup('<span dir="auto">{}</span>').format(text)
@@ -287,6 +300,7 @@ _PIECES: Mapping[type[Any], Callable[[Any], str | Piece]] = {
     Table: _table,
     Grid: _grid,
     Chart: lambda block: chart(block.drawing),
+    Readings: lambda block: parts.readings(block.texts),
     Component: lambda block: Piece(
         f"js/{block.name}", block.value, dict(block.props), block.folders
     ),

@@ -119,7 +119,7 @@ def build(question: Question[Any, Any], title: str, workspace: Workspace) -> Non
             if rest:
                 box.render(*rest)
             notice = parts.notice()
-            report_button(box, notice, partial(_report, question, workspace))
+            report_button(box, notice, partial(report, question, workspace))
     shown = answer(elem_classes=["t-answer"])
     timer = gr.Timer(POLL_SECONDS, active=False)
 
@@ -162,7 +162,8 @@ def _answers(
     yield from question.answer(workspace, spec_of(question.spec, values), do)
 
 
-def _report(question: Question[Any, Any], workspace: Workspace, values: Values) -> Any:
+def report(question: Question[Any, Any], workspace: Workspace, values: Values) -> Any:
+    """The report of what a page shows; nothing is started for it."""
     *_, last = _answers(question, workspace, values, start=False)
     return of_answer(question, spec_of(question.spec, values), last.complete())
 

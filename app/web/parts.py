@@ -280,6 +280,14 @@ def csv_button(
     )
 
 
+FOR_SPREADSHEETS = (
+    '<button type="button" class="t-link" data-spreadsheet="true" data-press="save" title="An '
+    'apostrophe before text that a spreadsheet would take for a formula">CSV for spreadsheets'
+    "</button> "
+)
+"""A button after one of `csv_button` that saves the same rows."""
+
+
 def tag(text: str, kind: str = "") -> str:
     """A small label. `kind`: `good`, `bad`, `warn`, `live`, or none."""
     return f'<span class="t-tag {"t-" + kind if kind else ""}">{escape(text)}</span>'

@@ -13,8 +13,8 @@ from theodolite.app import decoders
 from theodolite.app.examples import results, shipped
 from theodolite.app.pages.choose import example as choose
 from theodolite.app.pages.compare import views as compare_views
+from theodolite.app.pages.curate import answer as curation
 from theodolite.app.pages.curate import leaks
-from theodolite.app.pages.curate import service as curation
 from theodolite.app.pages.curate.page import CONTROLS as CURATED
 from theodolite.app.pages.data import similarity
 from theodolite.app.pages.decode import example as decode
@@ -162,14 +162,17 @@ def test_the_training_learned(starter):
 @pytest.mark.long
 def test_the_curation_is_what_the_page_asks_first(starter):
     """The same sentences as worked out anew; nothing of it lies in the store."""
-    first = next(control for control in CURATED if control.name == "check").default
-    wanted = curation.spec(first, "starter-topics", encoder="minilm")
-    shown = curation.found(starter, wanted)
-    assert curation.found(starter, replace(wanted, many=50)) is None
-    info, arrays = curation.checks.WORK[wanted.check](starter, wanted, None)
-    assert shown.info["n"] == info["n"]
-    np.testing.assert_array_equal(shown.ids, arrays["ids"])
-    np.testing.assert_allclose(shown.columns["cosine"], arrays["cosine"], atol=1e-5)
+    first = next(control for control in CURATED if control.name == "find").default
+    wanted = curation.CurateSpec(first, "starter-topics", "minilm")
+    shown = curation.stored(starter, wanted)
+    assert curation.stored(starter, replace(wanted, many=50)) is None
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(curation, "EXAMPLE", "none")
+        made = curation.measure(starter, wanted).to_pandas()
+    np.testing.assert_array_equal(shown.to_pandas()["sentence"], made["sentence"])
+    np.testing.assert_allclose(shown.to_pandas()["cosine"], made["cosine"], atol=1e-5)
+    for row in starter.store.derived.list(curation.KIND):
+        starter.store.derived.remove(row["key"])
 
 
 def test_the_diagnosis_is_of_the_decoder_that_ships(starter):

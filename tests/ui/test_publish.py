@@ -37,12 +37,12 @@ READY = {
     "compare": "#comparison tbody tr",
     "board": "#board tbody tr",
     "fair-play": "#seeds h2",
-    "distributions": "#readings li",
+    "distributions": ".t-readings li",
 }
 """Page -> what is there once it says something."""
 SHOWN = """() => [...document.querySelectorAll(
   '#headline h2, #comparison tr, #cautions li, #scores tr, #scores + p, #board tr, #ranks p, '
-  + '#advice, .t-point p, .t-point h2, #readings li')]
+  + '#advice, .t-point p, .t-point h2, .t-readings li')]
   .map((one) => one.innerText.replace(/\\s+/g, ' ').trim())"""
 
 
@@ -213,7 +213,7 @@ def test_a_map_answers_out_of_its_files(visitor, frozen, desk):
     for side in ("left", "right"):
         says(page.locator(f"#{side}-map .t-map-said"), "960 points")
     page.goto(f"{frozen}/geometry")
-    page.wait_for_selector("#spectrum .main-svg")
+    page.wait_for_selector(".t-chart .main-svg")
 
 
 def test_hostile_texts_and_names_are_shown_as_text(visitor, freeze, tmp_path):

@@ -139,7 +139,7 @@ PATHS = {
     "search": "#answer .t-column li",
     "map": ".t-map-said",
     "spaces": "#left-map .t-map-said",
-    "distributions": "#readings li",
+    "distributions": ".t-readings li",
     "decode": "#answer .t-column",
     "interpolate": "#answer",
     "arithmetic": "#answer .t-column",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-import httpx
 import numpy as np
 from playwright.sync_api import expect
 
@@ -113,13 +112,13 @@ def test_a_collection_is_looked_through(visit, workspace, tmp_path):
     found = page.locator("#found")
     says(found, "not checked yet")
     expect(page.locator("#encoder")).to_be_hidden()
-    page.locator("#look").click()
+    page.get_by_role("button", name="Run check").click()
     expect(found.locator("tbody tr")).to_have_count(2)
-    rows = rows_saved(page.get_by_role("link", name="as CSV"))
-    assert [row["sentence"] for row in rows] == ["A cat.", "a cat"]
+    rows = rows_saved(page.get_by_role("button", name="Download CSV"))
+    assert [row["Sentence"] for row in rows] == ["A cat.", "a cat"]
     page = visit.open(f"curate?job=typical&in={twins}&encoder=random:256&many=2")
     says(found, "not checked yet")
-    page.locator("#look").click()
+    page.get_by_role("button", name="Run check").click()
     expect(found.locator("tbody tr")).to_have_count(4)
     stays_text(page)
     visit.fits("curate")
@@ -131,12 +130,7 @@ def test_a_large_job_is_a_run_that_is_followed_and_found_on_the_map(visit, works
     encoders.add(workspace, "random:20")
     page = visit.open("curate?job=typical&in=starter-topics&encoder=random:20&many=3")
     says(page.locator("#found"), "not checked yet")
-    done(page, workspace, "#look")
+    done(page, workspace, "button:text-is('Run check')")
     expect(page.locator("#found tbody tr")).to_have_count(6)
     page.get_by_role("link", name="on the map").click()
     says(page.locator("#map"), "6 selected")
-
-
-def test_a_table_that_is_not_there_is_404(site):
-    for key in ("0" * 32, "..%2Fx", "x"):
-        assert httpx.get(f"{site}/theodolite/curation/{key}.csv").status_code == 404

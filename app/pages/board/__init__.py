@@ -1,5 +1,4 @@
 """Encoders ranked, and their costs."""
 
-JOBS = {
-    "cost": "cost:CostJob",
-}
+QUESTIONS = {"board": "answer:BOARD", "encoders cost": "cost_answer:COST"}
+JOBS = {"cost": "cost:CostJob"}

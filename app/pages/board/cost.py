@@ -15,20 +15,18 @@ from theodolite.app.examples import shipped
 from theodolite.app.jobs.job import Job
 from theodolite.app.jobs.reporter import Reporter
 from theodolite.app.jobs.submit import queue
-from theodolite.app.pages.board.service import Standings
 from theodolite.app.workspace import Workspace
 from theodolite.engine.cost import footprint
 from theodolite.engine.cost.footprint import disturbed, spread
-from theodolite.engine.encoders import describe, parse
-from theodolite.engine.errors import UserError
+from theodolite.engine.encoders import describe
 from theodolite.store.hashing import hash_of
 
 KIND, FORMAT = "cost", "1"
 ATTEMPTS = 3
 """Measurements of an encoder at a time, if each is disturbed by other programs."""
 _FACTS = ("bytes", "parameters", "embedding_parameters")
-Axis = tuple[str, str, bool]
-AXES: dict[str, Axis] = {
+Row = Mapping[str, Any]
+AXES: dict[str, tuple[str, str, bool]] = {
     "per_second_16": ("Sentences per second, 16 tokens", "/s", True),
     "per_second_64": ("Sentences per second, 64 tokens", "/s", True),
     "per_second_256": ("Sentences per second, 256 tokens", "/s", True),
@@ -42,23 +40,23 @@ AXES: dict[str, Axis] = {
     "other_parameters": ("Other parameters", "M", False),
 }
 """Key -> title, unit, whether higher is better."""
+TIMED = ("per_second_16", "per_second_64", "per_second_256", "latency_p50", "latency_p95")
+"""Keys of what other programs disturb."""
 
 
 @dataclass(frozen=True)
 class CostJob(Job):
-    """A measurement of encoders, each in a process of its own; made with `of`."""
+    """A measurement of encoders, each in a process of its own.
+
+    Attributes:
+        encoders: in their canonical form.
+        again: whether those that were measured before are measured too.
+    """
 
     kind = KIND
 
     encoders: tuple[str, ...]
-
-    @classmethod
-    def of(cls, encoders: Sequence[str]) -> CostJob:
-        """Validate the request and normalise it."""
-        names = tuple(dict.fromkeys(str(parse(encoder)) for encoder in encoders))
-        if not names:
-            raise UserError("No encoder given.", "Name at least one.", code="missing")
-        return cls(names)
+    again: bool = False
 
     @property
     def title(self) -> str:
@@ -68,7 +66,7 @@ class CostJob(Job):
 
     def is_stored(self, workspace: Workspace) -> bool:
         """Whether every encoder was measured on this machine, undisturbed."""
-        return not _left(workspace, self.encoders)
+        return not (self.again or _left(workspace, self.encoders))
 
     def units(self) -> list[str]:
         """One unit per encoder."""
@@ -118,7 +116,7 @@ def _left(workspace: Workspace, encoders: Sequence[str]) -> list[str]:
 def queue_measurement(workspace: Workspace, encoders: Sequence[str]) -> str:
     """Queue encoders not measured yet and disturbed ones, else all again; return the run's id."""
     workspace.refuse_visitors()
-    return queue(workspace, CostJob.of(_left(workspace, encoders) or encoders))
+    return queue(workspace, CostJob(tuple(_left(workspace, encoders) or encoders)))
 
 
 def measured(workspace: Workspace) -> dict[str, dict[str, Any]]:
@@ -136,11 +134,6 @@ def example() -> tuple[dict[str, dict[str, Any]], dict[str, float], int]:
     found = shipped.read(KIND)
     facts: Mapping[str, Any] = found.facts if found else {"rows": [], "quality": {}, "tasks": 0}
     return {one["encoder"]: one for one in facts["rows"]}, facts["quality"], facts["tasks"]
-
-
-def quality(board: Standings) -> dict[str, float]:
-    """The mean score of each ranked encoder, to plot against cost."""
-    return dict(zip(board.ranked, board.mean.tolist(), strict=False))
 
 
 def row(info: Mapping[str, Any]) -> dict[str, Any]:
@@ -186,7 +179,7 @@ def front(points: Mapping[str, tuple[float, float]], more_is_better: bool) -> li
     return best
 
 
-def in_words(row: Mapping[str, Any]) -> dict[str, Any]:
+def in_words(row: Row) -> dict[str, Any]:
     """A measurement for display: medians with their lowest and highest values."""
     return {
         "encoder": row["encoder"],
@@ -196,14 +189,14 @@ def in_words(row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def load(row: Mapping[str, Any]) -> str:
+def load(row: Row) -> str:
     """How much of the machine other programs used: `0.1 of 2 cores`."""
     if row.get("load") is None:
         return formats.MISSING
     return f"{row['load']:.1f} of {formats.plural(row['cores'], 'core')}"
 
 
-def disturbance(rows: Iterable[Mapping[str, Any]]) -> str:
+def disturbance(rows: Iterable[Row]) -> str:
     """A sentence on measurements that were disturbed; empty if none was."""
     names = [str(row["encoder"]) for row in rows if row.get("disturbed")]
     if not names:
@@ -215,7 +208,7 @@ def disturbance(rows: Iterable[Mapping[str, Any]]) -> str:
     )
 
 
-def described(row: Mapping[str, Any], key: str) -> str:
+def described(row: Row, key: str) -> str:
     """One value with its unit, and its range if the measurement was repeated."""
     value = row[key]
     if value is None:

@@ -8,7 +8,10 @@ from functools import lru_cache
 
 import numpy as np
 
-from theodolite.app.pages.board.service import Row, Standings
+from theodolite.app import formats
+from theodolite.app.blocks import Block, Table, Text
+from theodolite.app.pages.board.service import Standings
+from theodolite.app.results import Row
 from theodolite.app.workspace import Workspace
 from theodolite.engine import protocols
 from theodolite.engine.errors import UserError
@@ -60,6 +63,38 @@ class Disagreement:
     graded: bool
     whole: bool
     examples: tuple[Example, ...]
+
+    def blocks(self) -> list[Block]:
+        """A sentence, and the examples furthest apart."""
+        does = "is right" if self.whole else "is nearer the grade" if self.graded else "does better"
+        than = f"that {self.worse} gets wrong" if self.whole else f"than {self.worse}"
+        text = (
+            f"{self.better} {does} on {formats.plural(self.ahead, 'example')} of {self.task} "
+            f"{than}, the other way round on {formats.count(self.behind)}, of "
+            f"{formats.count(self.of)}."
+        )
+        columns = ["number", "text", "second text", "expected", self.better, self.worse]
+        rows = [
+            [
+                one.place,
+                *(*one.texts, None, None)[:2],
+                one.label or None,
+                *map(self._quality, (one.right, one.wrong)),
+            ]
+            for one in self.examples
+        ]
+        used = [place for place in range(6) if any(row[place] is not None for row in rows)]
+        table = Table(
+            "theodolite-examples",
+            [columns[place] for place in used],
+            [[row[place] for place in used] for row in rows],
+        )
+        return [Text("", text), *([table] if rows else [])]
+
+    def _quality(self, value: float) -> float | str:
+        if self.whole:
+            return "right" if value else "wrong"
+        return value
 
 
 def opening(board: Standings, task: str, better: str, worse: str) -> tuple[str, str, str]:

@@ -41,14 +41,13 @@ class Reference:
     other: set[str] = field(default_factory=set)
     facts: dict[str, Any] = field(default_factory=dict)
 
-    def row(self, board: Standings, over: Sequence[str]) -> dict[str, Any]:
+    def row(self, tasks: Sequence[str], over: Sequence[str]) -> dict[str, Any]:
         """A flat dictionary, as `theodolite board --json` prints it beside the own rows.
 
         Args:
-            board: whose columns are shown.
-            over: tasks of the mean, see `compared`.
+            tasks: those of the board.
+            over: those of the mean, see `compared`.
         """
-        scores = {column.task: self.scores.get(column.task) for column in board.columns}
         return {
             "encoder": self.model,
             "revision": self.revision,
@@ -56,8 +55,8 @@ class Reference:
             "mean": self.mean(over),
             "mean_over": len(over),
             "tasks": len(self.scores),
-            "of": len(scores),
-            "scores": scores,
+            "of": len(tasks),
+            "scores": {task: self.scores.get(task) for task in tasks},
         }
 
     def mean(self, tasks: Sequence[str]) -> float | None:

@@ -6,23 +6,22 @@ Used by the page Board and by `theodolite board`.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from theodolite.app import suites
-from theodolite.app.pages.board import columns, lengths
-from theodolite.app.pages.board.columns import Row, in_suite, offered
+from theodolite.app.pages.board import columns, trained
+from theodolite.app.pages.board.columns import Row
 from theodolite.app.pages.board.spec import (
     ALL,
     EVERYTHING,
     OWN,
     PUBLISHED,
+    TASKS,
     UPLOADS,
     BoardSpec,
     TaskColumn,
@@ -36,20 +35,7 @@ from theodolite.engine.errors import UserError
 from theodolite.engine.protocols.package import version
 from theodolite.engine.stats.agreement import means, shared
 from theodolite.engine.stats.ranks import borda, by_group, rank
-
-__all__ = [
-    "ALL",
-    "OWN",
-    "PUBLISHED",
-    "UPLOADS",
-    "BoardSpec",
-    "Row",
-    "Standings",
-    "board",
-    "in_suite",
-    "offered",
-    "trained_on",
-]
+from theodolite.engine.tasks import SUITES
 
 MAX_RANKED = 50
 """Number of encoders, the best ones, whose ranks are resampled."""
@@ -100,47 +86,10 @@ class Standings:
         """The types of all tasks."""
         return tuple(dict.fromkeys(column.type for column in self.columns))
 
-    def rows(
-        self,
-        ranking: Ranking | None = None,
-        trained: Mapping[str, Mapping[str, str] | None] = MappingProxyType({}),
-    ) -> list[dict[str, Any]]:
-        """A flat dictionary per encoder, as `theodolite board --json` prints them."""
-        intervals = {row.name: row for row in ranking.ranks} if ranking else {}
-        groups = ranking.groups if ranking else {}
-        tasks = [column.task for column in self.columns]
-        kinds = Counter(column.type for column in self.columns if column.task in self.shared)
-        rows = []
-        for i, name in enumerate(self.encoders):
-            found = intervals.get(name)
-            mine = not np.isnan(self.mean[i])
-            rows.append(
-                {
-                    "encoder": name,
-                    "rank": None if np.isnan(self.ranks[i]) else int(self.ranks[i]),
-                    "borda": _number(self.points[i]),
-                    "mean": _number(self.mean[i]),
-                    "mean_over": len(self.shared),
-                    "tasks": int(self.counts[i]),
-                    "of": len(tasks),
-                    "mean_by_type": _number(self.type_mean[i]),
-                    "rank_by_mean": found.rank if found else None,
-                    "rank_low": found.low if found else None,
-                    "rank_high": found.high if found else None,
-                    "tie_group": groups.get(name),
-                    "trained_on": seen if (seen := trained.get(name)) is None else list(seen),
-                    "types": {
-                        t: {"mean": _number(m[i]), "tasks": kinds[t] if mine else 0}
-                        for t, m in self.by_type.items()
-                    },
-                    "scores": {t: _number(s) for t, s in zip(tasks, self.scores[i], strict=True)},
-                }
-            )
-        return rows
-
-
-def _number(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)
+    @property
+    def quality(self) -> dict[str, float]:
+        """The mean score of each ranked encoder."""
+        return dict(zip(self.ranked, self.mean.tolist(), strict=False))
 
 
 def board(workspace: Workspace, spec: BoardSpec = EVERYTHING) -> Standings:
@@ -149,9 +98,19 @@ def board(workspace: Workspace, spec: BoardSpec = EVERYTHING) -> Standings:
     Without results of one's own, the columns are the tasks with published scores.
     """
     now = columns.edition(workspace)
+    spec = replace(spec, columns=TASKS, published=False)  # which change no number
     if spec.protocol == OWN and not columns.scored(workspace, now) and now[3]:
         spec = replace(spec, protocol=PUBLISHED)  # else the board would be empty
     return _board(workspace, spec, now, _listed(workspace), waiting(workspace))
+
+
+def suite_of(workspace: Workspace, tasks: Sequence[str]) -> str:
+    """The first suite that has all of these tasks."""
+    return next(
+        suite
+        for suite in (*SUITES, UPLOADS, ALL)
+        if len(columns.in_suite(workspace, suite, tasks)) == len(tasks)
+    )
 
 
 def waiting(workspace: Workspace) -> frozenset[tuple[str, str]]:
@@ -161,8 +120,6 @@ def waiting(workspace: Workspace) -> frozenset[tuple[str, str]]:
 
 def trained_on(workspace: Workspace, standings: Standings) -> dict[str, dict[str, str] | None]:
     """Encoder -> {task on whose data it was trained: source}; None if no source says anything."""
-    from theodolite.app.pages.board import trained
-
     found = trained.known(workspace, standings.facts, standings.encoders)
     return {
         name: None if names is None else trained.tasks_of(standings.columns, names)
@@ -215,11 +172,7 @@ def _board(
     waiting: frozenset[tuple[str, str]],
 ) -> Standings:
     chosen = columns.chosen(workspace, spec.suite, spec.protocol, now)
-    kept = {
-        column.task
-        for column in chosen.columns
-        if spec.wants(column) and lengths.fits(workspace, column.dataset, spec)
-    }
+    kept = {column.task for column in chosen.columns if spec.wants(column)}
     facts = workspace.store.encoders.infos()
     evaluated = dict.fromkeys(name for name, task in chosen.cells if task in kept)
     if not kept:
@@ -303,7 +256,7 @@ def _nothing(spec: BoardSpec, evaluated: bool) -> UserError:
     under = f" under {spec.protocol}" if spec.protocol else ""
     if evaluated:
         return UserError(
-            f"No evaluated task is of that type, language and length{under}.",
+            f"No evaluated task is of that type and language{under}.",
             "Widen them.",
             code="no-result",
         )

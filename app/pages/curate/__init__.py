@@ -1,3 +1,4 @@
 """Checks for problems in a data set, and for texts of tasks in training data."""
 
-JOBS = {"curate": "service:CurateJob", "leaks": "leaks:LeakJob"}
+QUESTIONS = {"curate": "answer:CURATE", "encoders leaks": "leaks:LEAKS"}
+JOBS = {"curate": "answer:CurateSpec", "leaks": "leaks:LeakJob"}

@@ -1,21 +1,21 @@
-"""Detection of texts of a task in an encoder's training data, as far as that is available."""
+"""Texts of tasks in an encoder's training data, as far as that is known and available."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
 
 from theodolite.app import formats
+from theodolite.app.blocks import Block, Finding, Nothing, Problem, Table
 from theodolite.app.examples import shipped
 from theodolite.app.jobs.job import Job
-from theodolite.app.jobs.reporter import Reporter
-from theodolite.app.jobs.submit import queue
 from theodolite.app.pages.board import trained
-from theodolite.app.workspace import Workspace
+from theodolite.app.question import Answer, Do, Question
+from theodolite.app.spec import Field, Spec
 from theodolite.engine import protocols
 from theodolite.engine.datasets.types import (
     LabelledPairs,
@@ -30,10 +30,13 @@ from theodolite.engine.tasks import SUITES, available, get, in_order, type_of
 from theodolite.engine.tasks.retrieval import judged_queries
 from theodolite.store.hashing import hash_of, to_json
 
-Content = Callable[[str], str]
+if TYPE_CHECKING:
+    from theodolite.app.jobs.reporter import Reporter
+    from theodolite.app.workspace import Workspace
+
 KIND, FORMAT = "leaks", "1"
-KEPT = 50
-"""Examples of each pair of a task and a training set."""
+MAX_EXAMPLES, MAX_SHOWN = 50, 12
+"""Examples of each pair of a task and a training set that are stored, and of all that are shown."""
 MAX_NAMED = 3
 EXAMPLE, EXAMPLE_SET = "minilm", "flickr30k"
 """The encoder of the shipped example, and a training set of it that is available in full."""
@@ -43,11 +46,59 @@ MAX_CHARACTERS = 20_000_000
 """Up to this many characters of documents, all are checked; else only the relevant ones."""
 TRAIN = "train"
 """The training split of a data set, if it has one."""
+READING = (
+    "We search for the scored texts; for retrieval and reranking, the queries, and the documents "
+    "on a separate line (of more than 20 million characters, those that answer a query). "
+    "Identical: word for word, ignoring case, spaces and final punctuation. Near: the Jaccard "
+    "index of the character 5-grams of both is at least 0.8 (Broder 1997); no such pair is "
+    "missed. A sentence inside a longer text is not found."
+)
+NOT_SHIPPED = "This search ships with Theodolite; the texts themselves do not."
+
+
+@dataclass(frozen=True)
+class LeaksSpec(Spec):
+    """Search the training data of an encoder for the texts of tasks, exact or nearly so.
+
+    The training data are those that its files and MTEB name, as far as they are installed. Two
+    texts are nearly the same when the Jaccard index of their character 5-grams is at least 0.8
+    (Broder 1997). The search is for the examples of a task's main score, and for the documents of
+    a retrieval task; it goes through the split train of a training set that has one.
+    """
+
+    encoder: Annotated[
+        str, Field("Encoder", "The encoder whose training data are searched.", names="encoder")
+    ]
+    tasks: Annotated[
+        Sequence[str],
+        Field(
+            "Tasks",
+            "With commas; default: those it was evaluated on, or all.",
+            names="task",
+            key="task",
+        ),
+    ] = ()
+    trained_on: Annotated[
+        Sequence[str],
+        Field(
+            "Trained on",
+            "Data sets, with commas; default: the known training data.",
+            names="dataset",
+            key="in",
+            flags=("--in",),
+        ),
+    ] = ()
+
+    def check(self) -> None:
+        """Split what is given with commas."""
+        for name in ("tasks", "trained_on"):
+            words = (word.strip() for text in getattr(self, name) for word in text.split(","))
+            object.__setattr__(self, name, tuple(word for word in words if word))
 
 
 @dataclass(frozen=True)
 class LeakJob(Job):
-    """A search for the texts of tasks in training sets; made with `of`.
+    """A search for the texts of tasks in training sets.
 
     Attributes:
         tasks: their names.
@@ -59,19 +110,6 @@ class LeakJob(Job):
 
     tasks: tuple[str, ...]
     trained_on: tuple[str, ...]
-
-    @classmethod
-    def of(cls, tasks: Sequence[str], trained_on: Sequence[str]) -> LeakJob:
-        """Validate the request."""
-        if not tasks:
-            raise UserError("No task chosen.", "Choose at least one.", code="missing")
-        if not trained_on:
-            raise UserError(
-                "No training set chosen, and none of those the encoder names is available here.",
-                "Name the data it was trained on.",
-                code="missing",
-            )
-        return cls(tuple(dict.fromkeys(tasks)), tuple(dict.fromkeys(trained_on)))
 
     @property
     def title(self) -> str:
@@ -89,7 +127,7 @@ class LeakJob(Job):
 
     def is_stored(self, workspace: Workspace) -> bool:
         """Whether every pair was compared."""
-        return all(leak is not None for leak in found(workspace, self).values())
+        return None not in stored(workspace, self)
 
     def units(self) -> list[str]:
         """One unit per training set."""
@@ -131,7 +169,7 @@ class Leak:
     @property
     def label(self) -> str:
         """`cranfield, documents`."""
-        return _label(self.task, self.part)
+        return f"{self.task}, {self.part}" if self.part else self.task
 
     @property
     def share(self) -> float:
@@ -139,8 +177,8 @@ class Leak:
         return (self.same + self.nearly) / self.tested if self.tested else 0.0
 
     def row(self) -> dict[str, Any]:
-        """A flat dictionary, as `theodolite encoders leaks --json` prints it."""
-        first = self.examples[0] if self.examples else (None, None, None, None)
+        """A flat dictionary with the first example."""
+        first = self.examples[0] if self.examples else (None, None)
         return {
             "task": self.task,
             "part": self.part or None,
@@ -154,6 +192,162 @@ class Leak:
             "twin": first[1],
             "problem": self.problem or None,
         }
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Leaks(Answer):
+    """The comparisons of tasks with training sets.
+
+    Attributes:
+        spec: the search.
+        summary: what is known of the training data, in words.
+        leaks: what was compared, the largest share first and failures last.
+        missing: pairs that were not compared yet.
+        shipped: whether it ships with Theodolite.
+        searchable: whether there are training sets to search.
+    """
+
+    columns: ClassVar[Mapping[str, Any]] = {
+        "task": str,
+        "part": str | None,
+        "trained_on": str,
+        "tested": int,
+        "trained": int,
+        "same": int,
+        "nearly": int,
+        "share": float,
+        "example": str | None,
+        "twin": str | None,
+        "problem": str | None,
+    }
+
+    spec: LeaksSpec
+    summary: str
+    leaks: Sequence[Leak]
+    missing: int
+    shipped: bool
+    searchable: bool
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row per task, or part of one, and training set."""
+        return [leak.row() for leak in self.leaks]
+
+    def table_columns(self) -> list[str]:
+        """Without the examples."""
+        names = ("task", "part", "trained_on", "same", "nearly", "tested", "share", "problem")
+        return list(names)
+
+    def notes(self) -> list[str]:
+        """Where the training data come from."""
+        return [] if self.spec.trained_on else [self.summary]
+
+    def problems(self) -> list[Problem]:
+        """That there is nothing to search."""
+        if self.searchable or self.leaks:
+            return []
+        message = "No training set is given, and none of those the encoder names is available here."
+        return [Problem(UserError(message, "Name the data it was trained on.", code="missing"))]
+
+    def blocks(self) -> list[Block]:
+        """The worst leak, all of them, and some of the texts."""
+        if not self.leaks and not self.searchable:
+            hint = f"{self.summary} Choose its training data above."
+            return [Nothing("None of its training data is available here", hint)]
+        if not self.leaks:
+            return [Nothing("Not checked for leaks yet", f"{self.summary} Press Search.")]
+        lead = f"{NOT_SHIPPED} {self.summary}" if self.shipped else self.summary
+        if self.missing and not self.shipped:
+            lead += f" {formats.plural(self.missing, 'pair')} not compared yet."
+        return [Finding(self._headline(), lead, self.shipped), self._table(), self._examples()]
+
+    def _headline(self) -> str:
+        compared = [leak for leak in self.leaks if not leak.problem]
+        leaky = dict.fromkeys(leak.task for leak in compared if leak.share)
+        of = formats.plural(len({leak.task for leak in compared}), "task")
+        if not compared:
+            return "Nothing could be compared"
+        if not leaky:
+            return f"No text of {of} occurs in the training data searched"
+        worst = compared[0]
+        return (
+            f"{len(leaky)} of {of} {'shares' if len(leaky) == 1 else 'share'} texts with training "
+            f"data of {self.spec.encoder}: {worst.share:.1%} of {worst.label} also "
+            f"{'occurs' if worst.same else 'nearly occurs'} in {worst.trained_on}"
+        )
+
+    def _table(self) -> Table:
+        listed = [leak for leak in self.leaks if leak.share or leak.problem]
+        rest = formats.plural(len(self.leaks) - len(listed), "pair")
+        further = f"{rest} of a task and a training set share no text. "
+        rows = [
+            (leak.label, leak.trained_on, None, None, None, leak.problem)
+            if leak.problem
+            else (
+                *(leak.label, leak.trained_on, leak.same, leak.nearly, leak.tested),
+                f"{leak.share:.1%}",
+            )
+            for leak in listed
+        ]
+        heads = ("Task", "Found in", "Identical", "Near", "Texts checked", "Share")
+        note = READING if len(listed) == len(self.leaks) else further + READING
+        return Table("theodolite-leaks", heads, rows, note=note)
+
+    def _examples(self) -> Table:
+        """The first example of each pair, then the second of each, and so on."""
+        every = [(at, leak, one) for leak in self.leaks for at, one in enumerate(leak.examples)]
+        rows = [
+            (leak.label, text, leak.trained_on, twin, "identical" if same else alike)
+            for _, leak, (text, twin, alike, same) in sorted(every, key=lambda one: one[0])
+        ]
+        heads = ("Task", "Text of the task", "Found in", "Text found", "Resemblance")
+        return Table("theodolite-leaked-texts", heads, rows, MAX_SHOWN)
+
+
+def answer(workspace: Workspace, spec: LeaksSpec, do: Do) -> Iterator[Leaks]:
+    """Yield what is stored, then what is found in training data that MTEB names, too."""
+    yield _answer(workspace, spec)
+    trained.look_up(workspace, [spec.encoder])  # seconds, once
+    job = _job(workspace, spec)
+    if job.trained_on and not job.is_stored(workspace):
+        do(job)
+    yield _answer(workspace, spec)
+
+
+LEAKS = Question(
+    "leaks",
+    LeaksSpec,
+    answer,
+    Leaks,
+    ("encoders leaks minilm", "encoders leaks minilm --tasks STSBenchmark --in SNLI,nli --json"),
+    group="encoders",
+    queues=True,
+)
+
+
+def _answer(workspace: Workspace, spec: LeaksSpec) -> Leaks:
+    job, names = _job(workspace, spec), known(workspace, spec.encoder)
+    pairs = stored(workspace, job)
+    found = ordered(leak for leak in pairs if leak is not None)
+    known_leaks = [] if found or spec.tasks or spec.trained_on else example(workspace, spec.encoder)
+    return Leaks(
+        spec,
+        summary(spec.encoder, names, here(workspace, names)),
+        found or known_leaks,
+        pairs.count(None),
+        bool(known_leaks),
+        bool(job.trained_on),
+    )
+
+
+def _job(workspace: Workspace, spec: LeaksSpec) -> LeakJob:
+    """The search, with the tasks and the training sets that are meant if none are named."""
+    sets = spec.trained_on or [
+        name for names in here(workspace, known(workspace, spec.encoder)).values() for name in names
+    ]
+    return LeakJob(
+        tuple(dict.fromkeys(spec.tasks or tasks(workspace, spec.encoder))),
+        tuple(dict.fromkeys(sets)),
+    )
 
 
 def known(workspace: Workspace, encoder: str) -> trained.Names | None:
@@ -170,27 +364,23 @@ def here(workspace: Workspace, names: Mapping[str, str] | None) -> dict[str, lis
 
 
 def summary(encoder: str, names: trained.Names | None, there: Mapping[str, Sequence[str]]) -> str:
-    """A summary of an encoder's known training data, and which of it is available."""
+    """What is known of an encoder's training data, and which of it is available."""
     if not names:
         return f"Neither the files of {encoder} nor MTEB name its training data."
-    named_by = [
-        f"{who} {verb} {formats.listed(some, MAX_NAMED)}"
-        for who, verb in ((trained.FILES, "name"), (trained.MTEB, "names"))
-        if (some := [name for name, source in names.items() if source == who])
+    sources = [
+        f"{who} {formats.listed(some, MAX_NAMED)} as training data"
+        for source, who in ((trained.FILES, "its files list"), (trained.MTEB, "MTEB lists"))
+        if (some := [name for name, by in names.items() if by == source])
     ]
-    which = [f"{name} ({', '.join(those)})" for name, those in there.items()]
-    summary = f"Of its training data {' and '.join(named_by)}."
-    return (
-        f"{summary} Available here: {'; '.join(which)}."
-        if which
-        else f"{summary} None of it is available here."
-    )
+    text = " and ".join(sources)
+    which = "; ".join(f"{name} ({', '.join(those)})" for name, those in there.items())
+    available = f"Available here: {which}." if which else "None of it is available here."
+    return f"{text[0].upper()}{text[1:]}. {available}"
 
 
-def ordered(leaks: Iterable[Leak | None]) -> list[Leak]:
-    """Sort the finished comparisons by share, the largest first and failed ones last."""
-    there = [leak for leak in leaks if leak is not None]
-    return sorted(there, key=lambda leak: (bool(leak.problem), -leak.share, leak.task))
+def ordered(leaks: Iterable[Leak]) -> list[Leak]:
+    """The largest share first, failures last."""
+    return sorted(leaks, key=lambda leak: (bool(leak.problem), -leak.share, leak.task))
 
 
 def tasks(workspace: Workspace, encoder: str = "") -> list[str]:
@@ -201,16 +391,16 @@ def tasks(workspace: Workspace, encoder: str = "") -> list[str]:
     return in_order(sorted(names & evaluated or names))
 
 
-def found(workspace: Workspace, job: LeakJob) -> dict[tuple[str, str], Leak | None]:
-    """(task and part, training set) -> the stored comparison, or None."""
+def stored(workspace: Workspace, job: LeakJob) -> list[Leak | None]:
+    """The comparison of each task, or part of one, with each training set; None if not done."""
     with workspace.catalog.snapshot():
         content = cache(workspace.catalog.content)
-        return {
-            (_label(task, part), name): _kept(workspace, task, name, part, content)
+        return [
+            _stored(workspace, task, name, part, content)
             for name in job.trained_on
             for task in job.tasks
             for part in _parts(workspace, task)
-        }
+        ]
 
 
 def _parts(workspace: Workspace, task: str) -> tuple[str, ...]:
@@ -219,23 +409,13 @@ def _parts(workspace: Workspace, task: str) -> tuple[str, ...]:
     return ("", DOCUMENTS) if searches else ("",)
 
 
-def _label(task: str, part: str) -> str:
-    return f"{task}, {part}" if part else task
-
-
-def run_look(workspace: Workspace, job: LeakJob) -> str:
-    """Queue the search; return the run's id, empty if every pair was compared."""
-    workspace.refuse_visitors()
-    return "" if job.is_stored(workspace) else queue(workspace, job)
-
-
 def look(workspace: Workspace, task: str, trained_on: str, part: str = "") -> Leak:
     """Compare the texts of a task with a training set, and store the result.
 
     The texts of the task are the examples of its main score, or its documents; those of the
     training set are its split `train`, if it has one.
     """
-    before = _kept(workspace, task, trained_on, part)
+    before = _stored(workspace, task, trained_on, part)
     if before is not None:
         return before
     try:
@@ -245,7 +425,9 @@ def look(workspace: Workspace, task: str, trained_on: str, part: str = "") -> Le
         leak = Leak(task, trained_on, problem=error.message, part=part)
     else:
         same = overlap(new, seen)
-        rows = list(zip(same.ids, same.twins, same.resemblance, same.exact, strict=True))[:KEPT]
+        rows = list(zip(same.ids, same.twins, same.resemblance, same.exact, strict=True))[
+            :MAX_EXAMPLES
+        ]
         exact = int(same.exact.sum())
         leak = Leak(
             task,
@@ -325,8 +507,12 @@ def example(workspace: Workspace, encoder: str) -> list[Leak]:
     return ordered(Leak(**row | {"examples": ()}) for row in kept.answer)
 
 
-def _kept(
-    workspace: Workspace, task: str, trained_on: str, part: str, content: Content | None = None
+def _stored(
+    workspace: Workspace,
+    task: str,
+    trained_on: str,
+    part: str,
+    content: Callable[[str], str] | None = None,
 ) -> Leak | None:
     row = workspace.store.derived.get(_key(workspace, task, trained_on, part, content))
     if row is None:
@@ -336,7 +522,11 @@ def _kept(
 
 
 def _key(
-    workspace: Workspace, task: str, trained_on: str, part: str, content: Content | None = None
+    workspace: Workspace,
+    task: str,
+    trained_on: str,
+    part: str,
+    content: Callable[[str], str] | None = None,
 ) -> str:
     """Key of a stored comparison; `content` is a cached `catalog.content`, for many pairs."""
     names = (get(task, workspace.catalog).dataset, trained_on)

@@ -55,7 +55,7 @@ def build(workspace: Workspace) -> None:
 def _load(workspace: Workspace, values: Values, request: gr.Request) -> dict[str, Any]:
     """Values of the controls from the address."""
     encoder = choices.first(workspace, values.encoder)
-    compared = values.compared or similarity.opening(workspace, encoder or "")
+    compared = values.compared or similarity.opening(workspace, encoder)
     offered = dict.fromkeys([*similarity.offered(workspace), compared])
     every = [(NAMES.get(name, f"{name}, by language"), name) for name in offered]
     return vars(values) | {

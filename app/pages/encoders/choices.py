@@ -9,7 +9,7 @@ import gradio as gr
 
 from theodolite.app.pages.encoders.service import STARTERS, shown_first
 from theodolite.app.pages.encoders.service import names as names  # offered here as well
-from theodolite.app.web import address, parts
+from theodolite.app.web import address
 from theodolite.app.web.controls import Control
 from theodolite.engine.errors import UserError
 
@@ -79,17 +79,11 @@ def one(workspace: Workspace, chosen: str | None) -> Any:
     return gr.update(choices=list(offered), value=chosen)
 
 
-def first(workspace: Workspace, named: str | None) -> str | None:
-    """The encoder that the address names, else the first starter that is listed."""
+def first(workspace: Workspace, named: str | None) -> str:
+    """The encoder that the address names, else the first starter that is listed, else any."""
     kept = names(workspace)
-    usual = next((name for name in STARTERS if name in kept), None)
+    usual = next((name for name in (*STARTERS, *kept) if name in kept), STARTERS[0])
     return (read(named) or named) if named else usual
-
-
-def nothing() -> str:
-    """A placeholder for pages of one encoder while none is listed."""
-    hint = "Add one on the page Encoders."
-    return parts.empty("No encoders listed yet", hint, ("Encoders", "./encoders"))
 
 
 def need(chosen: Sequence[str], least: int = 1, most: int = MAX_ENCODERS) -> list[str]:

@@ -21,7 +21,7 @@ from theodolite.app.workspace import Workspace
 from theodolite.engine import encoders, protocols
 from theodolite.engine.errors import UserError
 from theodolite.engine.stats import spread
-from theodolite.engine.tasks import MTEB_HERE, SUITES
+from theodolite.engine.tasks import MTEB_HERE
 
 READ_BYTES = 4_000_000
 """Data that is read to say which texts will be cut, while a person chooses."""
@@ -175,7 +175,7 @@ def results(workspace: Workspace, requested: EvaluateJob) -> str:
         f'<a class="t-button" href="{escape(address.link(path, **state))}">{label}</a>'
         for label, path, state in (
             ("Compare them", "compare", {"encoder": job.encoders, "task": job.tasks} | under),
-            ("Rank them", "board", {"suite": _board_suite(workspace, job.tasks)} | under),
+            ("Rank them", "board", {"suite": board.suite_of(workspace, job.tasks)} | under),
             ("See all scores", "", {}),
         )
     )
@@ -183,14 +183,6 @@ def results(workspace: Workspace, requested: EvaluateJob) -> str:
     more = f'<p class="t-muted">{formats.plural(left, "result")} not there yet.</p>' if left else ""
     table = parts.table(heads, rows, "Results", numbers, stacked=True)
     return f'{parts.heading("Results")}{table}{more}<p class="t-actions">{links}</p>'
-
-
-def _board_suite(workspace: Workspace, tasks: Sequence[str]) -> str:
-    """The first suite of the board that has all of these tasks."""
-    suites = (*SUITES, board.UPLOADS, board.ALL)
-    return next(
-        name for name in suites if len(board.in_suite(workspace, name, tasks)) == len(tasks)
-    )
 
 
 def _by_task(workspace: Workspace, job: EvaluateJob) -> list[Key]:

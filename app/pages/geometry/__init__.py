@@ -1,3 +1,4 @@
 """How encoders use their space."""
 
+QUESTIONS = {"geometry": "answer:GEOMETRY", "distributions": "answer:DISTRIBUTIONS"}
 JOBS = {"geometry": "job:GeometryJob"}

@@ -1,19 +1,18 @@
-"""How an encoder distributes its cosines over pairs of known similarity, from stored results.
+"""How an encoder distributes its cosines over pairs of known similarity.
 
-Reads results of evaluations on scored pairs, or of the page Geometry; encodes nothing. Used by the
-page Distributions.
+The cosines are those of a stored evaluation or of a stored geometry; nothing is encoded.
 """
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from theodolite.app.pages.evaluate.job import queue_evaluation
 from theodolite.app.pages.geometry import service
+from theodolite.app.pages.geometry.service import Geometry
 from theodolite.app.web import figures
 from theodolite.engine.errors import UserError
 from theodolite.store import StoreError
@@ -24,32 +23,34 @@ if TYPE_CHECKING:
     from theodolite.app.workspace import Workspace
 
 GRID_STEP = 0.005
-LITTLE_OVERLAP, MUCH_OVERLAP = 0.10, 0.35
-SPREAD, CROWDED = 0.10, 0.40
-"""Mean cosine of random pairs: below the first, directions are used evenly; above the second, all
-vectors lie in a narrow cone (anisotropy, Ethayarajh 2019)."""
 
 
 @dataclass(frozen=True, eq=False)
 class Distribution:
-    """One encoder's cosines on one task's pairs.
+    """One encoder's cosines on pairs.
 
     Attributes:
-        panel: densities by gold-score group, on `grid()`.
-        overlap: area shared by the lowest and the highest group; None if one is empty.
-        spearman: main score of the task; None if it was not evaluated.
-        random: mean cosine of random pairs of sentences; None if the task does not define it.
-        alignment, uniformity: of all sentences; None if the task does not define them.
+        panel: densities by gold-score group, on `grid()`, and the mean cosine of random pairs.
         n: number of pairs.
+        score: main score of the task; None if it was not evaluated.
+        alignment, uniformity: of all sentences; None if the task does not define them.
     """
 
     panel: figures.Panel
-    overlap: float | None
-    spearman: float | None
-    random: float | None
-    alignment: float | None
-    uniformity: float | None
     n: int
+    score: float | None = None
+    alignment: float | None = None
+    uniformity: float | None = None
+
+    @property
+    def overlap(self) -> float | None:
+        """Area shared by the lowest and the highest group; None if one is empty."""
+        return figures.panel_overlap(self.panel, grid())
+
+    @property
+    def means(self) -> list[float | None]:
+        """Mean cosine of each group."""
+        return [ridge.mean for ridge in self.panel.ridges]
 
 
 def grid() -> np.ndarray:
@@ -70,7 +71,7 @@ def pair_tasks(workspace: Workspace) -> list[str]:
 
 
 def opening(workspace: Workspace, tasks: Sequence[str]) -> str:
-    """The page's default task: STS-B if an encoder was evaluated on it, else StarterSTS."""
+    """The default task: STS-B if an encoder was evaluated on it, else StarterSTS."""
     if not tasks:
         raise UserError(
             "No scored pairs are available.", "Add some on the page Data.", code="missing"
@@ -89,42 +90,22 @@ def distributions(
     values per example cannot be read are left out: see `unreadable`.
     """
     newest = _newest(workspace, encoders, task)
-    found: dict[str, Distribution] = {}
+    known: dict[str, Distribution] = {}
     for name in encoders:
         with contextlib.suppress(StoreError, UserError):
-            one = (
-                _distribution(workspace, newest[name])
-                if name in newest
-                else _of_geometry(workspace, name, task)
-            )
-            found |= {name: one} if one else {}
-    return found
-
-
-def _of_geometry(workspace: Workspace, encoder: str, task: str) -> Distribution | None:
-    """The distribution from the geometry of the task's data; None if it was not measured."""
-    from theodolite.engine import tasks
-
-    known = service.found(workspace, encoder, tasks.get(task, workspace.catalog).dataset)
-    if known is None or not len(known.gold) or known.info["labels"]:
-        return None
-    info = known.info
-    one = of(encoder, known.cosine, known.gold, tuple(info["scale"]), info["mean_cosine"])
-    return replace(one, alignment=info["alignment_over"], uniformity=info["uniformity"])
+            if name in newest:
+                known[name] = _of_result(workspace, newest[name])
+            elif one := _of_data(workspace, name, task):
+                known[name] = one
+    return known
 
 
 def unreadable(
-    workspace: Workspace, encoders: Sequence[str], task: str, found: Mapping[str, Distribution]
+    workspace: Workspace, encoders: Sequence[str], task: str, known: Mapping[str, Distribution]
 ) -> list[str]:
     """Encoders with a result on the task whose values per example cannot be read."""
     newest = _newest(workspace, encoders, task)
-    return [name for name in encoders if name in newest and name not in found]
-
-
-def measure(workspace: Workspace, encoders: Sequence[str], task: str) -> str:
-    """Queue an evaluation of the encoders without a distribution, and return the run's id."""
-    found = distributions(workspace, encoders, task)
-    return queue_evaluation(workspace, [name for name in encoders if name not in found], [task])
+    return [name for name in encoders if name in newest and name not in known]
 
 
 def _newest(workspace: Workspace, encoders: Sequence[str], task: str) -> dict[str, int]:
@@ -133,7 +114,7 @@ def _newest(workspace: Workspace, encoders: Sequence[str], task: str) -> dict[st
 
 
 @lru_cache(maxsize=256)
-def _distribution(workspace: Workspace, result: int) -> Distribution:
+def _of_result(workspace: Workspace, result: int) -> Distribution:
     """The distribution of a result; cached, since results never change."""
     row = workspace.store.results.by_id(result)
     examples = workspace.store.results.examples(result)
@@ -142,34 +123,34 @@ def _distribution(workspace: Workspace, result: int) -> Distribution:
         for score in workspace.store.results.scores(result)
         if score["unit"]
     }
-    random = numbers.get("random_cosine")
-    ridges = _ridges(examples["cosine"], examples["gold"], _scale(row["details"]))
-    panel = figures.Panel(row["encoder"], ridges, random)
-    return Distribution(
-        panel,
-        figures.panel_overlap(panel, grid()),
-        row["score"],
-        random,
-        numbers.get("alignment"),
-        numbers.get("uniformity"),
-        len(examples["gold"]),
-    )
+    labels = row["details"]["histogram"]["groups"]  # `0–1` … `4–5`
+    scale = float(labels[0].split("–")[0]), float(labels[-1].split("–")[1])
+    ridges = _ridges(examples["cosine"], examples["gold"], scale)
+    panel = figures.Panel(row["encoder"], ridges, numbers.get("random_cosine"))
+    known = (numbers.get("alignment"), numbers.get("uniformity"))
+    return Distribution(panel, len(examples["gold"]), row["score"], *known)
 
 
-def of(
-    encoder: str, cosines: np.ndarray, gold: np.ndarray, scale: tuple[float, float], random: float
-) -> Distribution:
-    """The distribution of given cosines, without a stored result."""
-    import numpy as np
+def _of_data(workspace: Workspace, encoder: str, task: str) -> Distribution | None:
+    """The distribution from the geometry of the task's data; None if it was not measured."""
+    from theodolite.engine import tasks
 
-    panel = figures.Panel(encoder, _ridges(np.asarray(cosines), np.asarray(gold), scale), random)
-    overlap = figures.panel_overlap(panel, grid())
-    return Distribution(panel, overlap, None, random, None, None, len(gold))
+    known = service.found(workspace, encoder, tasks.get(task, workspace.catalog).dataset)
+    return of_geometry(known) if known else None
 
 
-def _ridges(
-    cosines: np.ndarray, gold: np.ndarray, scale: tuple[float, float]
-) -> list[figures.Ridge]:
+def of_geometry(geometry: Geometry) -> Distribution | None:
+    """The distribution of a geometry's pairs; None for pairs without scores."""
+    info = geometry.info
+    if not len(geometry.gold) or info["labels"]:
+        return None
+    ridges = _ridges(geometry.cosine, geometry.gold, tuple(info["scale"]))
+    panel = figures.Panel(geometry.encoder, ridges, info["mean_cosine"])
+    known = (info["alignment_over"], info["uniformity"])
+    return Distribution(panel, len(geometry.gold), None, *known)
+
+
+def _ridges(cosines: np.ndarray, gold: np.ndarray, scale: Any) -> list[figures.Ridge]:
     from theodolite.engine.space.geometry import densities, gold_groups
 
     groups = gold_groups(gold, scale)
@@ -179,46 +160,3 @@ def _ridges(
         )
         for place, (label, n, density) in enumerate(densities(cosines, groups, grid()))
     ]
-
-
-def _scale(details: dict[str, Any]) -> tuple[float, float]:
-    """The ends of the gold scale, from the group names of the result's histogram: `0–1` … `4–5`."""
-    labels = details["histogram"]["groups"]
-    return float(labels[0].split("–")[0]), float(labels[-1].split("–")[1])
-
-
-def reading(found: Distribution) -> str:
-    """Describe the distribution of one encoder in words."""
-    lowest, highest = found.panel.ridges[0], found.panel.ridges[-1]
-    sentences = []
-    if found.overlap is not None and lowest.mean is not None and highest.mean is not None:
-        much = (
-            "hardly overlap"
-            if found.overlap < LITTLE_OVERLAP
-            else "overlap somewhat"
-            if found.overlap < MUCH_OVERLAP
-            else "overlap much"
-        )
-        sentences.append(
-            f"Pairs graded {lowest.label} and {highest.label} {much}: they share "
-            f"{figures.percent(found.overlap)} of their area, and the mean cosine goes from "
-            f"{number(lowest.mean)} to {number(highest.mean)}."
-        )
-    means = [ridge.mean for ridge in found.panel.ridges if ridge.mean is not None]
-    if means != sorted(means):
-        sentences.append("The mean cosine does not rise from group to group.")
-    if found.random is not None:
-        crowd = (
-            "directions are used evenly"
-            if abs(found.random) < SPREAD
-            else "vectors lean in one direction"
-            if found.random < CROWDED
-            else "all vectors lie in a narrow cone"
-        )
-        sentences.append(f"Two random sentences have cosine {number(found.random)}: {crowd}.")
-    return " ".join(sentences)
-
-
-def number(value: float | None) -> str:
-    """A cosine or another raw number with three decimals."""
-    return "–" if value is None else f"{value:.3f}".replace("-", "−")

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from theodolite.app.jobs.job import Job
-from theodolite.app.jobs.submit import queue
 from theodolite.app.pages.geometry import service
-from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
     from theodolite.app.jobs.reporter import Reporter
@@ -18,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class GeometryJob(Job):
-    """A measurement of geometry; create it with `of`.
+    """A measurement of geometry.
 
     Attributes:
         encoders: canonical specs.
@@ -33,16 +30,6 @@ class GeometryJob(Job):
     dataset: str
     split: str = service.ALL
 
-    @classmethod
-    def of(cls, encoders: Sequence[str], dataset: str, split: str = service.ALL) -> GeometryJob:
-        """Validate and normalise the arguments, so that equivalent jobs are equal."""
-        from theodolite.engine.encoders import parse
-
-        names = dict.fromkeys(str(parse(encoder)) for encoder in encoders)
-        if not names:
-            raise UserError("No encoder chosen.", "Choose at least one.", code="missing")
-        return cls(tuple(names), dataset, split)
-
     @property
     def title(self) -> str:
         """`Geometry of 3 encoders on STSBenchmark`."""
@@ -50,9 +37,8 @@ class GeometryJob(Job):
         return f"Geometry of {of} on {self.dataset}"
 
     def validate(self, workspace: Workspace) -> None:
-        """Raise for an unknown data set or split."""
-        if self.split not in service.splits(workspace, self.dataset):
-            service.take(workspace.catalog.load(self.dataset), self.split)  # raises with a hint
+        """Raise for an unknown data set or split, or too few sentences."""
+        service.take(workspace.catalog.load(self.dataset), self.split)
 
     def is_stored(self, workspace: Workspace) -> bool:
         """Whether the geometry of every encoder is stored or ships."""
@@ -76,11 +62,3 @@ class GeometryJob(Job):
             service.measure(workspace, encoder, self.dataset, self.split, reporter)
         elif service.found(workspace, encoder, self.dataset, self.split) is None:
             service.encode(workspace, encoder, self.dataset, self.split, reporter)
-
-
-def start(workspace: Workspace, encoders: Sequence[str], dataset: str, split: str) -> str:
-    """Queue the encoders that are not measured at once; return the run's id, or "" for none."""
-    workspace.refuse_visitors()
-    job = GeometryJob.of(encoders, dataset, split)
-    left = service.lacking(workspace, job.encoders, dataset, split)
-    return queue(workspace, GeometryJob.of(left, dataset, split)) if left else ""

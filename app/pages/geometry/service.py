@@ -1,12 +1,12 @@
 """The geometry of one encoder's space on one data set: computed once and stored.
 
-Used by the page Geometry and `theodolite geometry`; long measurements are jobs, see
-`app.pages.geometry.job`.
+Long measurements are jobs, see `app.pages.geometry.job`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from theodolite.app.examples import shipped
 from theodolite.app.finite import finite
 from theodolite.engine.errors import UserError
 from theodolite.engine.progress import Progress
-from theodolite.store.derived import DerivedRow, array
+from theodolite.store.derived import arrays
 from theodolite.store.hashing import hash_of, to_json
 
 if TYPE_CHECKING:
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from theodolite.app.workspace import Workspace
     from theodolite.engine.datasets.types import Dataset
-    from theodolite.engine.encoders import Encoder
-
 
 KIND = "geometry"
 FORMAT = 1
@@ -35,32 +33,8 @@ USUAL = ("STSBenchmark", "starter-pairs")
 AT_ONCE = 3000
 """Most sentences that are measured while the page waits, within a second."""
 MAX_SENTENCES = 40_000
-"""Most sentences measured: all pairs of more would take minutes, so a sample is drawn."""
+"""All pairs of more would take minutes, so a sample of them is measured."""
 HUB_NEIGHBOURS = 10
-NUMBERS = (
-    "encoder",
-    "dataset",
-    "split",
-    "dim",
-    "n_data",
-    "n_distinct",
-    "n_over",
-    "alignment_over",
-    "n_from",
-    "alignment_from",
-    "cut",
-    "uniformity",
-    "effective_rank",
-    "isoscore",
-    "mean_cosine",
-    "std_cosine",
-    "hub_skew",
-    "hub_never",
-    "hub_most",
-    "n_zero",
-    "drawn",
-)
-"""Names of the numbers of a geometry, besides its curves."""
 ARRAYS = ("singular", "occurrence", "cosine", "gold", "part")
 
 
@@ -97,8 +71,8 @@ class Geometry:
     """The measured geometry of a space.
 
     Attributes:
-        encoder, dataset, split: what was measured.
-        info: the numbers by name, see `_measured`.
+        encoder: its spec.
+        info: the numbers by name, see `_measured`, and what was measured.
         singular: float64 (m,), singular values, the largest first.
         occurrence: int64 (n_distinct,), how often each sentence is among the 10 nearest of others.
         cosine: float64 (n,), of the pairs.
@@ -107,8 +81,6 @@ class Geometry:
     """
 
     encoder: str
-    dataset: str
-    split: str
     info: dict[str, Any]
     singular: np.ndarray
     occurrence: np.ndarray
@@ -208,18 +180,13 @@ def found(workspace: Workspace, encoder: str, dataset: str, split: str = ALL) ->
     """The stored or shipped geometry; None for neither."""
     data = workspace.catalog.load(dataset)
     place = key(workspace.bound(encoder, dataset).fingerprint, data.hash, split)
-    row = workspace.store.derived.get(place)
-    return _shipped(place, encoder, dataset) if row is None else _read(row, encoder, dataset)
-
-
-def _shipped(place: str, encoder: str, dataset: str) -> Geometry | None:
-    """The shipped geometry under a key; None if none ships."""
-    example = shipped.read(KIND)
+    row, example = workspace.store.derived.get(place), shipped.read(KIND)
+    if row is not None:
+        return Geometry(encoder, row["info"], **arrays(row))
     if example is None or place not in example.facts:
         return None
-    info = example.facts[place]
-    arrays = {name: example.arrays[f"{place}/{name}"] for name in ARRAYS}
-    return Geometry(encoder, dataset, info["split"], info, **arrays)
+    held = {name: example.arrays[f"{place}/{name}"] for name in ARRAYS}
+    return Geometry(encoder, example.facts[place], **held)
 
 
 def everyone(workspace: Workspace, dataset: str, split: str) -> dict[str, dict[str, Any]]:
@@ -271,8 +238,8 @@ def measure(
     data = workspace.catalog.load(dataset)
     taken = take(data, split)
     encoded_by = workspace.bound(encoder, dataset)
-    vectors = _encoded(encoded_by, taken, progress)
-    info, arrays = _measured(taken, vectors, progress)
+    vectors = finite(encoded_by.encode(taken.sentences, progress), taken.sentences)
+    info, held = _measured(taken, vectors, progress)
     info |= {
         "encoder": encoder,
         "dataset": dataset,
@@ -280,14 +247,8 @@ def measure(
         "data_hash": data.hash,
         "fingerprint": encoded_by.fingerprint,
     }
-    place = key(encoded_by.fingerprint, data.hash, split)
-    workspace.store.derived.put(place, KIND, info, arrays)
-    row = workspace.store.derived.get(place)
-    if row is None:
-        raise UserError(
-            "The measurement is no longer available.", "Measure it again.", code="stale"
-        )
-    return _read(row, encoder, dataset)
+    workspace.store.derived.put(key(encoded_by.fingerprint, data.hash, split), KIND, info, held)
+    return Geometry(encoder, info, **held)
 
 
 def encode(
@@ -295,11 +256,7 @@ def encode(
 ) -> None:
     """Encode the sentences to measure into the vector cache."""
     taken = take(workspace.catalog.load(dataset), split)
-    _encoded(workspace.bound(encoder, dataset), taken, progress)
-
-
-def _encoded(encoder: Encoder, taken: Taken, progress: Progress | None) -> np.ndarray:
-    return finite(encoder.encode(taken.sentences, progress), taken.sentences)
+    workspace.bound(encoder, dataset).encode(taken.sentences, progress)
 
 
 def _measured(
@@ -318,7 +275,11 @@ def _measured(
 
     rows = vectors[taken.rows]
     n, distinct = len(rows), np.unique(taken.rows)
-    tell = _of_share(progress, n)
+
+    def tell(share: float) -> None:
+        if progress is not None:
+            progress(round(share * n), n)
+
     singular = geometry.singular_values(rows)
     random = geometry.random_pairs(rows)
     info: dict[str, Any] = {
@@ -333,10 +294,12 @@ def _measured(
         "labels": [],
         "uniformity": geometry.uniformity(rows, progress=lambda done, of: tell(0.5 * done / of)),
         "effective_rank": geometry.effective_rank(singular),
-        "isoscore": _isoscore(rows),
+        "isoscore": None,
         "mean_cosine": random.mean,
         "std_cosine": random.std,
     }
+    with suppress(ValueError):  # one dimension, or identical vectors
+        info["isoscore"] = geometry.isoscore(rows)
     cosines = geometry.cosine(vectors[taken.left], vectors[taken.right])
     gold = taken.gold
     if taken.labels:
@@ -360,14 +323,14 @@ def _measured(
             "hub_most": int(occurrence.max()),
             "hub": taken.sentences[distinct[int(occurrence.argmax())]][:300],
         }
-    arrays = {
+    held = {
         "singular": singular,
         "occurrence": occurrence,
         "cosine": cosines,
         "gold": gold,
         "part": taken.part.astype(np.int32),
     }
-    return info, arrays
+    return info, held
 
 
 def cut(scale: Sequence[float]) -> float:
@@ -386,37 +349,3 @@ def _alignments(taken: Taken, vectors: np.ndarray) -> dict[str, Any]:
         left, right = vectors[taken.left[rows]], vectors[taken.right[rows]]
         found[f"alignment_{name}"] = geometry.alignment(left, right) if rows.any() else None
     return found
-
-
-def _isoscore(rows: np.ndarray) -> float | None:
-    from theodolite.engine.space.geometry import isoscore
-
-    try:
-        return isoscore(rows)
-    except ValueError:  # one dimension, or identical vectors
-        return None
-
-
-def _of_share(progress: Progress | None, n: int) -> Callable[[float], None]:
-    def tell(share: float) -> None:
-        if progress is not None:
-            progress(round(share * n), n)
-
-    return tell
-
-
-def _read(row: DerivedRow, encoder: str, dataset: str) -> Geometry:
-    arrays = {name: array(row, name) for name in ARRAYS}
-    return Geometry(encoder, dataset, row["info"]["split"], row["info"], **arrays)
-
-
-def lacking(
-    workspace: Workspace, encoders: Sequence[str], dataset: str, split: str = ALL
-) -> list[str]:
-    """Encoders that need a run; the others are stored, or measured now."""
-    return [name for name in encoders if quick(workspace, name, dataset, split) is None]
-
-
-def rows(measured: Iterable[Geometry]) -> list[dict[str, Any]]:
-    """All numbers, one row per encoder."""
-    return [{name: one.info.get(name) for name in NUMBERS} for one in measured]

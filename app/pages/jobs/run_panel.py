@@ -6,7 +6,7 @@ While the run is alive, it asks every second, and each answer waits until then f
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from types import MappingProxyType
@@ -28,11 +28,14 @@ from theodolite.store.errors import StoreClosed
 from theodolite.store.run_rows import LIVE, RunRow
 
 if TYPE_CHECKING:
+    from theodolite.app.blocks import Block
     from theodolite.app.jobs.job import Job
+    from theodolite.app.question import Answer as QuestionAnswer
     from theodolite.app.question import Question
     from theodolite.app.workspace import Workspace
 
 T = TypeVar("T")
+A = TypeVar("A", bound="QuestionAnswer")
 T_co = TypeVar("T_co", covariant=True)
 Named = Mapping[str, Any]
 """Changes of a page's components, by their names on the page."""
@@ -156,7 +159,7 @@ class RunPanel:
 
     def ask(
         self,
-        question: Question[Any, Any],
+        question: Question[Any, A],
         controls: Controls,
         shown: Any,
         go: gr.Button,
@@ -164,8 +167,12 @@ class RunPanel:
         *,
         load: Callable[[Values, gr.Request], Named],
         refill: Mapping[str, Callable[[Values], Named]] = NOTHING,
+        spec: Callable[[Values], Any] | None = None,
+        blocks: Callable[[A, Values], Iterable[Block]] = lambda answer, _: answer.blocks(),
     ) -> None:
         """Connect a page to a question: what is stored is shown, and `go` has the rest computed.
+
+        Where the answer says what it lacks, `go` does, and is there only if something is lacking.
 
         Args:
             question: the question.
@@ -175,12 +182,13 @@ class RunPanel:
             notice: component which shows an error.
             load: as of `connect`.
             refill: as of `connect`.
+            spec: makes the spec of the controls; None where each has the name of its value.
+            blocks: makes what is shown of an answer.
         """
+        asked = spec or partial(web.spec_of, question.spec)
 
         def show(values: Values, session: str | None) -> Iterator[Named]:
-            answers = question.answer(
-                self._workspace, web.spec_of(question.spec, values), self._is_stored
-            )
+            answers = question.answer(self._workspace, asked(values), self._is_stored)
             answer: Any = ...
             while answer is not None:
                 for words, step in background_call.followed(
@@ -190,7 +198,11 @@ class RunPanel:
                         yield {"answer": words}
                 answer = step and step[0]
                 if answer is not None:
-                    yield {"answer": web.value(answer.blocks())}
+                    lack = None if self._workspace.read_only else answer.lack
+                    button = (
+                        gr.skip() if lack is None else gr.update(value=lack, visible=lack != "")
+                    )
+                    yield {"answer": web.value(blocks(answer, values)), "go": button}
 
         def make(values: Values) -> str:
             self._workspace.refuse_visitors()
@@ -202,11 +214,11 @@ class RunPanel:
                     runs.append(queue(self._workspace, job))
                 return done
 
-            for _ in question.answer(self._workspace, web.spec_of(question.spec, values), do):
+            for _ in question.answer(self._workspace, asked(values), do):
                 pass
             return next(iter(runs), "")
 
-        named = {"answer": shown}
+        named = {"answer": shown, "go": go}
         self.connect(
             controls, named, shown, go, notice, load=load, show=show, make=make, refill=refill
         )

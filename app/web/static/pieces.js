@@ -80,9 +80,10 @@
       link.replaceWith(words);
     },
 
-    // Save what a button holds: a text, or rows as CSV.
-    save({ dataset: { name, text, rows, spreadsheet } }) {
-      theodolite.download(name, text ?? theodolite.csv(JSON.parse(rows), spreadsheet === "true"));
+    // Save what a button holds, or the button before it: a text, or rows as CSV.
+    save(button) {
+      const { name, text, rows } = (button.dataset.name ? button : button.previousElementSibling).dataset;
+      theodolite.download(name, text ?? theodolite.csv(JSON.parse(rows), button.dataset.spreadsheet === "true"));
     },
 
     // Hand a text to the browser as a file.

@@ -10,6 +10,7 @@ import pytest
 
 from tests.errors import refused
 from tests.fakes.results import invent_all
+from theodolite.app import pages
 from theodolite.app.agents.allowed import Allowed
 from theodolite.app.agents.tools import MAX_ENCODERS, Tools
 from theodolite.app.pages.decode.answer import DECODE, INTERPOLATE
@@ -57,7 +58,8 @@ def test_an_agent_measures_compares_and_searches(workspace: Workspace, tmp_path:
             return tools, [await client.call_tool(name, given) for name, given in calls]
 
     tools, answers = asyncio.run(talk())
-    assert tools.keys() == {name for name, _ in calls} | {"interpolate", "analogy", "similarity"}
+    questions = {name.rpartition(" ")[2] for name in pages.named("QUESTIONS")}
+    assert tools.keys() == {name for name, _ in calls} | questions
     assert [name for name, tool in tools.items() if not tool.annotations.read_only_hint] == [
         "evaluate"
     ]

@@ -138,7 +138,7 @@ SPECS = {
     },
     "geometry": {"encoders": [A], "dataset": "starter-topics", "split": "all"},
     "curate": {
-        "job": "exact",
+        "find": "exact",
         "dataset": "starter-topics",
         "split": "all",
         "encoder": "",

@@ -13,7 +13,9 @@ from tests.errors import refused
 from tests.fakes.costs import FOUND, keep
 from tests.fakes.measured import put
 from tests.fakes.workers import do_units
+from theodolite.app.blocks import Chart, Finding, Grid
 from theodolite.app.pages.board import cost, curves, service
+from theodolite.app.pages.board.cost_answer import COST, CostSpec
 from theodolite.app.pages.evaluate.results import evaluated
 from theodolite.app.workspace import STARTER_ENCODERS, Workspace
 from theodolite.engine.cost import footprint
@@ -86,7 +88,7 @@ def test_a_disturbed_measurement_is_not_kept_for_good(
         run = cost.queue_measurement(workspace, ["random:32", "random:64"])
         again = workspace.store.runs.get(run)["spec"]["encoders"]
         assert again == ["random:32", "random:64"][kept == 10 :]
-    assert cost.CostJob.of(["random:32"]).is_stored(workspace)
+    assert cost.CostJob(("random:32",)).is_stored(workspace)
 
 
 def test_repeats_that_differ_disturb_too() -> None:
@@ -112,12 +114,17 @@ def test_quality_against_cost(workspace: Workspace) -> None:
     put(workspace.store, "random:32", "MR", 50.0)
     for name, task in product(("random:64", "random:128"), ("CR", "SUBJ", "MR")):
         put(workspace.store, name, task, 60.0)
-    assert cost.quality(service.board(workspace)) == {"random:64": 60.0, "random:128": 60.0}
+    assert service.board(workspace).quality == {"random:64": 60.0, "random:128": 60.0}
     for task in ("CR", "SUBJ"):
         put(workspace.store, "random:32", task, 50.0)
-    assert cost.quality(service.board(workspace))["random:32"] == 50.0
-    rows, quality, tasks = cost.example()
-    assert set(rows) == set(quality) == set(STARTER_ENCODERS) and tasks == 3
+    assert service.board(workspace).quality["random:32"] == 50.0
+    answer = COST.last(workspace, CostSpec(["random:32"]), lambda job: False)
+    assert answer.shipped and set(answer.measurements) == set(answer.quality)
+    assert set(answer.quality) == set(STARTER_ENCODERS) and answer.tasks == 3
+    keep(workspace, "random:32")
+    finding, chart, grid = COST.last(workspace, CostSpec(["random:32"]), lambda job: True).blocks()
+    assert isinstance(finding, Finding) and "random:32" in finding.text
+    assert isinstance(chart, Chart) and isinstance(grid, Grid) and grid.rows[0][0] == "random:32"
 
 
 def test_a_job_measures_in_a_process_of_its_own(
@@ -126,10 +133,10 @@ def test_a_job_measures_in_a_process_of_its_own(
     """Every number is there and above zero; asked again, nothing is left to do."""
     monkeypatch.setattr(footprint, "BUSY", math.inf)
     monkeypatch.setattr(footprint, "APART", math.inf)
-    job = cost.CostJob.of(["random:32", "dir:/nowhere"])
+    job = cost.CostJob(("random:32", "dir:/nowhere"))
     good, bad = do_units(workspace, job)
     assert good.failure is None and "/nowhere" in str(bad.failure) and not job.is_stored(workspace)
-    assert cost.CostJob.of(["random:32"]).is_stored(workspace)
+    assert cost.CostJob(("random:32",)).is_stored(workspace)
     row = cost.measured(workspace)["random:32"]
     keys = ("per_second_16", "per_second_256", "latency_p50", "load_seconds", "vector_bytes")
     assert min(row[key] for key in keys) > 0

@@ -11,11 +11,14 @@ from tests.fakes import folder as data_folder
 from tests.fakes.command_line import objects, theodolite
 from tests.fakes.measured import put
 from theodolite.app import exchange, formats, suites
-from theodolite.app.pages.board import published, service, views
+from theodolite.app.blocks import Grid
+from theodolite.app.pages.board import columns, published, service
+from theodolite.app.pages.board.answer import BOARD
 from theodolite.app.pages.board.spec import PUBLISHED, BoardSpec
 from theodolite.app.workspace import Workspace
 
 OWN = "random:32"
+REVISIONS = ("aaaaaaaa", "cccccccc")
 
 
 def publish(
@@ -67,9 +70,14 @@ def opened(workspace: Workspace, tmp_path: Path) -> Workspace:
 
 def drawn(workspace: Workspace) -> dict[str, Any]:
     """What the page shows: label -> cells."""
-    board = service.board(workspace)
-    shown = json.loads(views.table(board, None, imported=published.references(workspace, board)))
-    return {f"{row[0]}, {row[1]}" if row[1] else row[0]: row[2] for row in shown["rows"]}
+    answer = BOARD.last(workspace, BoardSpec(published=True), lambda job: True)
+    (grid,) = (block for block in answer.blocks() if isinstance(block, Grid))
+    return {f"{name}, {small}" if small else name: cells for name, small, cells in grid.rows}
+
+
+def rows(workspace: Workspace) -> list[dict[str, Any]]:
+    """Those of a board without published ones."""
+    return BOARD.last(workspace, BoardSpec(), lambda job: True).rows()
 
 
 def test_a_published_folder_on_the_board(opened: Workspace) -> None:
@@ -77,15 +85,16 @@ def test_a_published_folder_on_the_board(opened: Workspace) -> None:
 
     They change no number of one's own, and can be taken away again.
     """
-    rows = {name: [cell[0] for cell in cells] for name, cells in drawn(opened).items()}
+    shown = {name: [cell.text for cell in cells] for name, cells in drawn(opened).items()}
     none = formats.MISSING
-    assert next(iter(rows)) == OWN and len(rows) == 4, "one encoder has no rank"
-    assert rows["org/model, published, revision aaaaaaaa"] == [*["75.00"] * 2, "", "90.00", "60.00"]
-    assert rows["org/model, published, revision cccccccc"] == [none, none, "", "80.00", none]
-    (with_them,) = service.board(opened).rows()
+    assert next(iter(shown)) == OWN and len(shown) == 4, "one encoder has no rank"
+    first, second = (f"org/model, published, revision {revision}" for revision in REVISIONS)
+    assert shown[first] == [*["75.00"] * 2, "", "90.00", "60.00"]
+    assert shown[second] == [none, none, "", "80.00", none]
+    (with_them,) = rows(opened)
     assert (with_them["encoder"], with_them["mean"]) == (OWN, 75.0)
     opened.store.published.remove([row["id"] for row in opened.store.published.table()])
-    assert list(drawn(opened)) == [OWN] and service.board(opened).rows() == [with_them]
+    assert list(drawn(opened)) == [OWN] and rows(opened) == [with_them]
 
 
 def test_other_data_are_marked(opened: Workspace) -> None:
@@ -136,13 +145,13 @@ def only(workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_published_folder_on_an_empty_board(only: Workspace) -> None:
     """Its tasks are the columns; nobody has a rank, and means are over the task that both have."""
-    assert service.offered(only)[1] == [PUBLISHED]
-    board, rows = service.board(only), drawn(only)
+    assert columns.offered(only)[1] == [PUBLISHED]
+    board, shown = service.board(only), drawn(only)
     tasks = ["mteb:Banking77Classification", "mteb:STS17"]
     assert [column.task for column in board.columns] == tasks
-    first = rows["org/model, published, 22.7M, 384 d, revision aaaaaaaa"]
+    first = shown["org/model, published, 22.7M, 384 d, revision aaaaaaaa"]
     assert [cell[0] for cell in first] == ["90.00", "90.00", "90.00", "35.00"]
-    other = rows["org/other, published, revision r1"]
+    other = shown["org/other, published, revision r1"]
     assert (other[0][0], other[3][0]) == ("70.00", formats.MISSING)
     with refused("no-result", "starter"):
         service.board(only, BoardSpec("starter"))

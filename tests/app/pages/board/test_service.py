@@ -8,14 +8,20 @@ import pytest
 from tests.errors import refused
 from tests.fakes.measured import put
 from tests.fakes.results import invent, invent_all
-from theodolite.app.pages.board import examples, lengths, service
+from theodolite.app.pages.board import examples, service
+from theodolite.app.pages.board.answer import BOARD, BoardAnswer
 from theodolite.app.pages.board.examples import disagreement, opening, quality
-from theodolite.app.pages.board.service import BoardSpec
+from theodolite.app.pages.board.spec import BoardSpec
 from theodolite.app.pages.evaluate.results import evaluated
 from theodolite.app.workspace import Workspace
 from theodolite.engine.stats.bootstrap import Sample
 
 A, B, C = "random:32", "random:96", "wordllama"
+
+
+def answers(workspace: Workspace, **values: Any) -> list[BoardAnswer]:
+    """All that is shown of a board, one after the other."""
+    return list(BOARD.answer(workspace, BoardSpec(**values), lambda job: True))
 
 
 @pytest.fixture
@@ -37,7 +43,7 @@ def test_means_and_points_by_hand(measured: Workspace) -> None:
     Points, n = 3: on MR C 2, B 1; on CR C 2, A 1.
     """
     board = service.board(measured)
-    rows = {row["encoder"]: row for row in board.rows()}
+    rows = {row["encoder"]: row for row in answers(measured)[-1].rows()}
     assert board.shared == ("MR", "CR") and list(rows) == [C, A, B]
     expected = {
         "mean": [90.0, 75.0, 71.0],
@@ -59,8 +65,8 @@ def test_means_and_points_by_hand(measured: Workspace) -> None:
 def test_one_task_only_costs_the_others_nothing(measured: Workspace) -> None:
     """It is listed below, without mean, points and rank."""
     put(measured.store, "random:8", "MR", 99.0)
-    board = service.board(measured, BoardSpec("transfer"))
-    assert board.ranked == (C, A, B)
+    board = answers(measured, suite="transfer")[-1]
+    assert board.standings.ranked == (C, A, B)
     last = board.rows()[-1]
     assert [last[key] for key in ("encoder", "mean", "borda", "rank")] == ["random:8", *[None] * 3]
 
@@ -116,40 +122,32 @@ def test_an_upload_and_another_seed(workspace: Workspace) -> None:
     put(workspace.store, A, "upload:gone", 40.0, "simcse-2021")
     for seed, score in ((1111, 70.0), (1112, 75.0)):
         put(workspace.store, A, "MR", score, seed=seed)
-    (row,) = service.board(workspace).rows()
+    (row,) = answers(workspace)[-1].rows()
     assert row["scores"] == {"MR": 70.0, "upload:gone": 40.0}
 
 
 def test_ranks_with_their_intervals(workspace: Workspace) -> None:
     """One far behind is always third; two close together tie."""
     invent_all(workspace, {A: 0.80, B: 0.795, C: 0.50}, ("MR", "CR", "SUBJ"))
-    found = service.board(workspace)
-    assert not service.is_ranked(found)
-    rows = {row["encoder"]: row for row in found.rows(service.ranking(workspace, found))}
-    assert service.is_ranked(found)
+    first, last = answers(workspace)
+    assert {row["rank_low"] for row in first.rows()} == {None}
+    rows = {row["encoder"]: row for row in last.rows()}
+    assert len(answers(workspace)) == 1, "they are remembered"
     assert (rows[C]["rank_low"], rows[C]["rank_high"]) == (3, 3)
     assert rows[A]["tie_group"] == rows[B]["tie_group"] == "a" != rows[C]["tie_group"]
     assert (rows[A]["rank_low"], rows[A]["rank_high"]) == (1, 2)
 
 
-def test_tasks_by_the_length_of_their_texts(workspace: Workspace) -> None:
-    """In characters or words, by the mean of distinct texts; without texts it is left out."""
-    tasks = ("StarterTopics", "StarterSearch", "MR")
-    invent_all(workspace, {A: 0.8}, tasks, protocol="starter-1")
-    texts, _ = workspace.catalog.sentences("starter-topics")
-    mean = sum(map(len, texts)) / len(texts)
-    words = sum(len(text.split()) for text in texts) / len(texts)
-    for _ in range(2):  # as read, and as kept
-        assert lengths.measured(workspace, "starter-topics") == pytest.approx((mean, words))
-    for spec in (
-        BoardSpec(least_characters=mean - 1, most_characters=mean + 1),
-        BoardSpec(least_words=words - 1, most_words=words + 1),
-    ):
-        columns = service.board(workspace, spec).columns
-        assert [column.task for column in columns] == ["StarterTopics", "StarterSearch"]
-    for spec in (BoardSpec(least_characters=mean + 1), BoardSpec(most_words=words - 1)):
-        with refused("no-result"):
-            service.board(workspace, spec)
+def test_filters_are_taken_away_one_by_one(measured: Workspace) -> None:
+    """Each leads to the board with the others."""
+    spec = BoardSpec(suite="transfer", types=("Transfer", "STS"), most_dimensions=96)
+    links = {link.label: link.query for link in spec.filters()}
+    suite, most = {"suite": "transfer"}, {"most_dimensions": "96"}
+    assert links == {
+        "Types of tasks: Transfer": suite | most | {"type": ("STS",)},
+        "Types of tasks: STS": suite | most | {"type": ("Transfer",)},
+        "Most dimensions: 96": suite | {"type": ("Transfer", "STS")},
+    }
 
 
 def test_what_a_model_was_trained_on(measured: Workspace) -> None:
@@ -159,7 +157,7 @@ def test_what_a_model_was_trained_on(measured: Workspace) -> None:
     board = service.board(measured)
     seen = service.trained_on(measured, board)
     assert seen == {A: {"STS12": "its files"}, B: {}, C: None}
-    rows = {row["encoder"]: row["trained_on"] for row in board.rows(None, seen)}
+    rows = {row["encoder"]: row["trained_on"] for row in answers(measured)[-1].rows()}
     assert rows == {A: ["STS12"], B: [], C: None}
 
 

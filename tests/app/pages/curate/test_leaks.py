@@ -8,7 +8,7 @@ from tests.errors import refused
 from tests.fakes.workers import do_units
 from theodolite.app.pages.board import trained
 from theodolite.app.pages.curate import leaks
-from theodolite.app.pages.curate.leaks import LeakJob
+from theodolite.app.pages.curate.leaks import LeakJob, LeaksSpec
 from theodolite.app.pages.data import service as data
 from theodolite.app.workspace import Workspace
 from theodolite.engine.datasets.tables import Mapping
@@ -37,11 +37,15 @@ def uploaded(workspace: Workspace, file: Path, content: str, mapping: Mapping) -
 
 def test_what_was_seen_is_found_and_kept(workspace: Workspace, seen: str) -> None:
     """In the training split alone, by a job; asked again nothing is read."""
-    job = LeakJob.of(["StarterSTS", "StarterTopics"], [seen])
-    assert set(leaks.found(workspace, job).values()) == {None}
+    job = LeakJob(("StarterSTS", "StarterTopics"), (seen,))
+    assert leaks.stored(workspace, job) == [None, None]
+    spec = LeaksSpec("random:8", ["StarterSTS,StarterTopics"], [seen])
+    *_, before = leaks.answer(workspace, spec, lambda needed: needed != job)
+    assert before.rows() == [] and before.missing == 2
     do_units(workspace, job)
-    assert job.is_stored(workspace) and leaks.run_look(workspace, job) == ""
-    first, second = leaks.ordered(leaks.found(workspace, job).values())
+    *_, found = leaks.answer(workspace, spec, lambda needed: False)
+    first, second = found.leaks
+    assert job.is_stored(workspace)
     assert (first.task, first.same, first.nearly, first.trained) == ("StarterSTS", 1, 1, 3)
     assert second.share == 0 and second.examples == ()
     assert first.examples[0][0] + " !" == first.examples[0][1] and first.examples[0][3]
@@ -56,9 +60,8 @@ def test_what_an_encoder_was_trained_on(workspace: Workspace) -> None:
     here = trained.here(["s2orc", "snli", "gooaq"], ["SNLI", "nli", "STS12"])
     assert here == {"snli": ["SNLI", "nli"]}
     assert leaks.known(workspace, "random:16") is None
-    for tasks, sets in ((["StarterSTS"], []), ([], ["nli"])):
-        with refused("missing"):
-            LeakJob.of(tasks, sets)
+    with refused("missing"):
+        leaks.LEAKS.last(workspace, LeaksSpec("random:16"), lambda needed: False)
 
 
 def test_documents_are_looked_for_beside_queries(
@@ -75,10 +78,10 @@ def test_documents_are_looked_for_beside_queries(
     columns = {name: name for name in ("query", "document", "grade")}
     file, mapping = tmp_path / "asked.csv", Mapping("retrieval", columns)
     name = uploaded(workspace, file, f"query,document,grade\n{lines}", mapping)
-    job = LeakJob.of([name], ["starter-pairs"])
+    job = LeakJob((name,), ("starter-pairs",))
     do_units(workspace, job)
-    found = leaks.found(workspace, job)
-    queries, texts = (found[f"{name}{of}", "starter-pairs"] for of in ("", ", documents"))
+    queries, texts = leaks.stored(workspace, job)
+    assert queries is not None and texts is not None
     assert (queries.tested, queries.share) == (2, 0.0)
     assert (texts.tested, texts.same, texts.nearly, texts.row()["part"]) == (3, 1, 1, "documents")
     monkeypatch.setattr(leaks, "MAX_CHARACTERS", 10)

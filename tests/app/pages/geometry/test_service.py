@@ -10,8 +10,8 @@ from scipy.spatial import distance
 
 from tests.errors import refused
 from tests.fakes.workers import do_units
+from theodolite.app.pages.geometry import sections
 from theodolite.app.pages.geometry import service as geometry
-from theodolite.app.pages.geometry import views as geometry_views
 from theodolite.app.pages.geometry.job import GeometryJob
 from theodolite.app.workspace import Workspace
 from theodolite.engine.datasets.types import LabelledPairs, PairPart, ScoredPairs, Sentences
@@ -87,7 +87,7 @@ def test_it_is_measured_once(starter: Workspace, measured: geometry.Geometry) ->
     assert again is not None and again.info == measured.info
     np.testing.assert_array_equal(again.singular, measured.singular)
     assert geometry.found(starter, "random:33", "starter-pairs") is None
-    job, shares = GeometryJob.of(["random:16"], "starter-pairs"), []
+    job, shares = GeometryJob(("random:16",), "starter-pairs"), []
     for _ in range(2):
         do_units(starter, job, shares.append)
     assert max(shares) == 1.0
@@ -101,10 +101,11 @@ def test_a_threshold_is_judged_on_the_split_it_was_not_chosen_on() -> None:
     cosine = np.array([0.2, 0.4, 0.6, 0.8, 0.1, 0.6, 0.7, 0.9])
     gold = np.array([0.0, 0.0, 5.0, 5.0, 0.0, 0.0, 5.0, 5.0])
     part = np.repeat([0, 1], 4)
-    made = geometry.Geometry("mine", "d", "all", info, np.ones(1), np.ones(1), cosine, gold, part)
-    _, value, _ = geometry_views.thresholds([made], 4.0, None)
-    assert json.loads(value["table"])["rows"][-1][2:4] == [pytest.approx(0.5), 0.75]
-    assert geometry_views.thresholds([made], 9.0, None)[1] is None
+    made = geometry.Geometry("mine", info, np.ones(1), np.ones(1), cosine, gold, part)
+    _, chart, _ = sections.thresholds([made], 4.0, None)
+    rows = json.loads(chart.drawing["table"])["rows"]  # type: ignore[union-attr]
+    assert rows[-1][2:4] == [pytest.approx(0.5), 0.75]
+    assert len(sections.thresholds([made], 9.0, None)) == 1
 
 
 @pytest.mark.data

@@ -272,7 +272,6 @@ GUARDED = [
     ("POST", "/gradio_api/queue/join"),
     ("POST", "/gradio_api/upload"),
     ("GET", "/config"),
-    ("GET", "/theodolite/curation/x.csv"),
     *(("GET", f"/theodolite/map/x/{part}") for part in ("points", "texts?ids=0", "find?text=a")),
     *(("POST", f"/theodolite/map/x/{part}") for part in ("table.csv", "table.parquet", "place")),
     ("GET", f"/{PLOTLY_JS}"),

@@ -38,7 +38,6 @@ BEGINNINGS = (
     "/gradio_api/file/",
     "/theodolite/map/",
     "/theodolite/publish/",
-    "/theodolite/curation/",
     "/theodolite/js-0/",
     "/pwa_icon/",
     "/gradio_api/heartbeat/../",
@@ -224,7 +223,6 @@ def requests_of(drawn: random.Random, targets: list[str]) -> Iterator[tuple[str,
         "/theodolite/live.json",
         f"/theodolite/map/{'0' * 32}/point",
         f"/theodolite/map/{'0' * 32}/find",
-        f"/theodolite/curation/{'0' * 32}.csv",
         "/theodolite/places.json",
     )
     for _ in range(QUERIES):

@@ -9,9 +9,8 @@ import pytest
 
 from tests.errors import refused
 from tests.fakes.uploads import collection
-from theodolite.app.pages.curate import page as curation_page
-from theodolite.app.pages.curate import service as curations
-from theodolite.app.pages.curate import tables as curation_tables
+from theodolite.app.pages.curate.answer import Curated, CurateSpec, measure, stored
+from theodolite.app.surfaces import document
 from theodolite.app.workspace import Workspace
 
 LINES = ["A cat.", "a cat", "A dog.", "A dog.", "=1+1", "A boat at sea.", "<b>A bird</b>"]
@@ -24,17 +23,15 @@ def workspace(starter: Workspace, tmp_path_factory: pytest.TempPathFactory) -> W
     return starter
 
 
-def ask(
-    workspace: Workspace, job: str, dataset: str = "upload:lines", **how: object
-) -> curations.Answer:
+def ask(workspace: Workspace, find: str, dataset: str = "upload:lines", **how: Any) -> Curated:
     """Answer a question on the small collection."""
-    return curations.answer(workspace, curations.spec(job, dataset, **how))
+    return measure(workspace, CurateSpec(find, dataset, **how))
 
 
 def test_exact_duplicates_count_every_occurrence(workspace: Workspace) -> None:
     """A dog twice word for word is one row that occurs twice; the cats differ in case and mark."""
     found = ask(workspace, "exact")
-    table = curation_tables.frame(found)
+    table = found.to_pandas()
     rows = set(zip(table["sentence"], table["occurs"], strict=True))
     assert rows == {("A cat.", 1), ("a cat", 1), ("A dog.", 2)}
     assert (found.info["groups"], found.info["spare"], found.info["n"]) == (2, 2, 7)
@@ -42,56 +39,56 @@ def test_exact_duplicates_count_every_occurrence(workspace: Workspace) -> None:
 
 def test_an_answer_is_kept_and_found_by_its_key(workspace: Workspace) -> None:
     """Equal questions are equal, whatever does not matter to them."""
-    first = curations.spec("near", "upload:lines", encoder="random:32", threshold=0.99, many=5)
-    assert first == curations.spec("near", "upload:lines", encoder=" random:32 ", threshold=0.99)
-    answer = curations.answer(workspace, first)
-    kept = curations.stored(workspace, answer.key)
-    assert kept is not None and kept.ids.tolist() == answer.ids.tolist()
-    assert curations.stored(workspace, "0" * 32) is None
+    first = CurateSpec("near", "upload:lines", "random:32", threshold=0.99, many=5)
+    assert first == CurateSpec("near", "upload:lines", " random:32 ", threshold=0.99)
+    assert stored(workspace, first) is None
+    answer = measure(workspace, first)
+    kept = stored(workspace, first)
+    assert kept is not None and kept.rows() == answer.rows()
 
 
 def test_leaks_between_two_collections(workspace: Workspace) -> None:
     """A collection against itself is refused; against another, twins are named."""
     with refused("conflict"):
-        curations.spec("leaks", "upload:lines", encoder="random:8")
+        CurateSpec("leaks", "upload:lines", "random:8")
     how = {"encoder": "random:32", "against": "starter-pairs"}
     assert ask(workspace, "leaks", threshold=1.0, **how).info["exact"] == 0
     found = ask(workspace, "leaks", dataset="starter-topics", threshold=0.95, **how)
-    twins = set(curation_tables.frame(found)["twin"])
+    twins = set(found.to_pandas()["twin"])
     assert twins <= set(workspace.catalog.sentences("starter-pairs")[0])
 
 
 def test_outliers_and_typical_have_the_length_asked_for(workspace: Workspace) -> None:
     """Three outliers; two at either end, the ends told apart."""
-    assert len(ask(workspace, "outliers", encoder="random:32", many=3).ids) == 3
+    assert len(ask(workspace, "outliers", encoder="random:32", many=3).rows()) == 3
     found = ask(workspace, "typical", encoder="random:32", many=2)
-    assert curation_tables.frame(found)["most"].tolist() == ["most", "most", "least", "least"]
+    assert found.to_pandas()["most"].tolist() == ["most", "most", "least", "least"]
 
 
 @pytest.mark.parametrize(
     ("job", "how", "code", "named"),
     [
         ("sort", {}, "unknown", "'sort'"),
-        ("near", {}, "missing", ""),
-        ("near", {"encoder": "random:8", "threshold": 2}, "invalid", "2.0"),
-        ("outliers", {"encoder": "random:8", "neighbours": 0}, "invalid", "0 neighbours"),
+        ("near", {"encoder": ""}, "missing", ""),
+        ("near", {"encoder": "random:8", "threshold": 2}, "invalid", "2"),
+        ("outliers", {"encoder": "random:8", "neighbours": 0}, "invalid", "0"),
         ("near", {"encoder": "no such"}, "unknown", "'no such'"),
     ],
 )
-def test_bad_questions_are_refused(job: str, how: dict[str, object], code: Any, named: str) -> None:
+def test_bad_questions_are_refused(job: str, how: dict[str, Any], code: Any, named: str) -> None:
     with refused(code, named):
-        curations.spec(job, "upload:lines", **how)
+        CurateSpec(job, "upload:lines", **how)
 
 
 def test_the_csv_has_every_row_and_the_text_as_it_is(workspace: Workspace) -> None:
     """What is encoded again must not differ; for a spreadsheet a formula has an apostrophe."""
     found = ask(workspace, "typical", encoder="random:32", many=3)
     for spreadsheet, sentence in ((False, "=1+1"), (True, "'=1+1")):
-        text = curation_tables.csv(found, spreadsheet=spreadsheet).decode()
+        text = found.to_csv(spreadsheet=spreadsheet).decode()
         sentences = [row["sentence"] for row in csv.DictReader(io.StringIO(text))]
         assert len(sentences) == 6 and sentence in sentences
-    html = curation_page.results_html(found, "random:32")
-    assert "&lt;b&gt;A bird" in html and "<b>A bird" not in html
+    html = "".join(map(str, document.pieces(found.blocks())))
+    assert "&lt;b&gt;A bird" in html and "<b>A bird" not in html and "for spreadsheets" in html
 
 
 def test_nobody_is_left_with_a_table_of_other_sentences(
