@@ -56,6 +56,13 @@ class Text:
 
 
 @dataclass(frozen=True)
+class Links:
+    """Where to go from here."""
+
+    links: Sequence[Link]
+
+
+@dataclass(frozen=True)
 class Nothing:
     """Why there is nothing to see, and what to do about it."""
 
@@ -82,6 +89,7 @@ class Table:
         shown: how many rows are shown; the file has all.
         note: what is to be known about it, in a sentence or a few.
         links: what can be done with its rows.
+        decimals: column -> decimals of its numbers; other numbers have four digits.
     """
 
     name: str
@@ -90,6 +98,7 @@ class Table:
     shown: int | None = None
     note: str = ""
     links: Sequence[Link] = ()
+    decimals: Mapping[str, int] = field(default_factory=dict)
 
 
 class GridCell(NamedTuple):
@@ -296,6 +305,7 @@ class WordDiffs:
 Block = (
     Finding
     | Text
+    | Links
     | Filters
     | Nothing
     | Table

@@ -6,7 +6,6 @@ tables and charts of the page, by `app.python.views`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,50 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from theodolite.app.pages.choose.sheet import Sheet
-    from theodolite.engine.results import Result
     from theodolite.engine.training.events import Event, Finished
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Results(Answer):
-    """The results of an evaluation, in order; a sequence of `engine.results.Result`.
-
-    Attributes:
-        results: one for each encoder and task.
-    """
-
-    results: tuple[Result, ...]
-
-    def __iter__(self) -> Iterator[Result]:
-        return iter(self.results)
-
-    def __len__(self) -> int:
-        return len(self.results)
-
-    def __getitem__(self, place: int) -> Result:
-        return self.results[place]
-
-    def rows(self) -> list[dict[str, Any]]:
-        """A row per result: its main score, or its error."""
-        return [_result_row(result) for result in self.results]
-
-    def _pieces(self) -> views.Parts:
-        return views.results(self.rows())
-
-
-def _result_row(result: Result) -> dict[str, Any]:
-    main = None if result.error is not None else result.main
-    return {
-        "encoder": result.encoder,
-        "task": result.task,
-        "score": main and main.score,
-        "metric": main and main.metric,
-        "n": main and main.n,
-        "protocol": result.protocol,
-        "seed": result.seed,
-        "error": result.error,
-        "hint": result.hint,
-    }
 
 
 @dataclass(frozen=True, eq=False, repr=False)

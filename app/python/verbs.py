@@ -18,12 +18,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from theodolite.app.pages.decode.answer import DECODE
+from theodolite.app.pages.evaluate.answer import Results
 from theodolite.app.pages.search.answer import SEARCH, SearchAnswer, SearchSpec, among
 from theodolite.app.python.answers import (
     Comparison,
     Decision,
     Map,
-    Results,
     Training,
 )
 from theodolite.app.surfaces.notebook import asks, function, own, performed

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 from theodolite.app import formats
-from theodolite.app.metrics import metric
 from theodolite.app.publish.standalone import Piece, chart, point_map
 from theodolite.app.spaced import evenly_spaced
 from theodolite.app.web import parts
@@ -21,30 +19,8 @@ if TYPE_CHECKING:
     from theodolite.engine.training.events import Event
 
 Parts = Sequence[str | Piece]
-MAX_ROWS = 500
-"""Rows of a table in a notebook; `to_pandas` has all."""
 MAX_POINTS = 20_000
 """Points of a map in a notebook; the page draws millions."""
-
-
-def results(found: Sequence[dict[str, Any]]) -> Parts:
-    """A table of `Results.rows`."""
-    rows = [
-        [
-            f'<span class="t-spec">{escape(row["encoder"])}</span>',
-            escape(row["task"]),
-            "" if row["error"] else formats.score(row["score"]),
-            "" if row["error"] else escape(metric(row)),
-            "" if row["error"] else formats.count(row["n"]),
-            escape(row["protocol"]),
-            escape(f"{row['error']} {row['hint']}".strip()) if row["error"] else "",
-        ]
-        for row in found[:MAX_ROWS]
-    ]
-    heads = ["Encoder", "Task", "Score", "Metric", "Examples", "Protocol", "Error"]
-    if not any(row[-1] for row in rows):
-        heads, rows = heads[:-1], [row[:-1] for row in rows]
-    return [parts.table(heads, rows, "Scores", numbers=(2, 4)), _more(len(found))]
 
 
 def comparison(answer: Comparison) -> Parts:
@@ -122,10 +98,3 @@ def decision(sheet: Sheet) -> Parts:
     drawn = views.drawn(sheet)
     front = chart(drawn["front"]) if drawn["front"] else ""
     return [drawn["sheet"], drawn["finding"], front, drawn["numbers"]]
-
-
-def _more(rows: int) -> str:
-    left = rows - MAX_ROWS
-    if left <= 0:
-        return ""
-    return f'<p class="t-small t-muted">{formats.plural(left, "more row")} in to_pandas().</p>'

@@ -21,6 +21,7 @@ from theodolite.app.blocks import (
     Hits,
     HitsColumn,
     Link,
+    Links,
     Nothing,
     Problem,
     Progress,
@@ -150,6 +151,12 @@ def _piece(block: Block) -> str | Piece:
     return _PIECES[type(block)](block)
 
 
+def _links(block: Links) -> str:
+    link = Markup('<a class="t-button" href="{}">{}</a>')
+    links = [link.format(address.link(one.page, **one.query), one.label) for one in block.links]
+    return f'<p class="t-actions">{" ".join(links)}</p>'
+
+
 def _filters(block: Filters) -> str:
     link = Markup('<a class="t-filter" href="{}" title="Remove this filter">{} <b>×</b></a>')
     links = [link.format(address.link(one.page, **one.query), one.label) for one in block.links]
@@ -171,7 +178,8 @@ def _table(block: Table) -> str:
     first = block.rows[0]
     numbers = [at for at in range(len(first)) if any(_is_number(row[at]) for row in block.rows)]
     heads = [name.replace("_", " ") if name.isidentifier() else name for name in block.columns]
-    rows = [[_cell(cell) for cell in row] for row in block.rows[: block.shown]]
+    decimals = [block.decimals.get(column) for column in block.columns]
+    rows = [list(map(_cell, row, decimals)) for row in block.rows[: block.shown]]
     data = [at for at, cell in enumerate(first) if not isinstance(cell, Link)]
     file = [[row[at] for at in data] for row in [block.columns, *block.rows]]
     save = parts.csv_button("Download CSV", f"{block.name}.csv", file)
@@ -214,7 +222,7 @@ def _grid(block: Grid) -> Piece:
     )
 
 
-def _cell(value: Any) -> str:
+def _cell(value: Any, decimals: int | None = None) -> str:
     if isinstance(value, Link):
         return Markup('<a class="t-small" href="{}">{}</a>').format(
             address.link(value.page, **value.query), value.label
@@ -223,7 +231,7 @@ def _cell(value: Any) -> str:
         value = "yes" if value else "no"
     text = formats.MISSING if value is None else value
     if isinstance(text, float):
-        text = f"{text:,.4g}"
+        text = f"{text:,.4g}" if decimals is None else f"{text:,.{decimals}f}"
     elif isinstance(text, int):
         text = f"{text:,}"
     elif isinstance(text, str) and len(text) > _MAX_CHARACTERS:
@@ -295,6 +303,7 @@ _PIECES: Mapping[type[Any], Callable[[Any], str | Piece]] = {
         block.text, block.detail, beside=f" {parts.SHIPPED}" if block.shipped else ""
     ),
     Text: lambda block: parts.heading(block.heading, block.paragraph),
+    Links: _links,
     Filters: _filters,
     Nothing: _nothing,
     Table: _table,

@@ -10,10 +10,9 @@ from tests.fakes.command_line import objects, theodolite
 from tests.fakes.openai import DIM, FakeOpenAI, vector
 from theodolite.app import endpoints
 from theodolite.app.pages.encoders import service
-from theodolite.app.pages.evaluate.costs import estimates
+from theodolite.app.pages.evaluate.costs import Estimates, estimates
 from theodolite.app.pages.evaluate.job import EvaluateJob
 from theodolite.app.pages.evaluate.service import evaluate
-from theodolite.app.pages.evaluate.views import estimates as table
 from theodolite.app.workspace import Workspace
 from theodolite.engine.encoders.endpoint import Sending
 from theodolite.engine.errors import UserError
@@ -62,7 +61,7 @@ def test_an_endpoint_is_an_encoder_like_any_other(workspace: Workspace, server: 
     (made,) = [made for _, _, made in estimates(workspace, job) if made is not None]
     (sending,) = made.sending
     assert (sending.texts, made.encoding, len(server.requests)) == (made.new, 0.0, requests_before)
-    assert f"Sends {sending.texts} texts" in table([made])
+    assert f"{made.encoder} would send {sending.texts} texts" in Estimates([made]).notes()[0]
     (result,) = evaluate(workspace, job)
     assert result["error"] is None
     assert len(server.texts) == sending.texts + 1

@@ -19,8 +19,7 @@ from theodolite.app.workspace import Workspace
 def test_the_plan_the_protocols_and_a_spec_that_is_checked(visit):
     """Two of three are in the store; the command is the same work; nothing ticked is said."""
     page = visit.open(
-        "evaluate?encoder=random:256&starter=StarterSTS&starter=StarterSearch"
-        "&starter=StarterTopics&seed=1111"
+        "evaluate?encoder=random:256&task=StarterSTS&task=StarterSearch,StarterTopics&seed=1111"
     )
     says(page.locator("#plan"), "2 of 3 already in the store")
     expect(page.locator("#plan pre")).to_have_text(
@@ -43,7 +42,7 @@ def test_the_plan_the_protocols_and_a_spec_that_is_checked(visit):
 def test_a_run_is_started_followed_and_found_again(visit, visitor, site, workspace):
     """The address holds the run: another tab shows the same progress, then the result."""
     encoders.add(workspace, "random:48")
-    page = visit.open("evaluate?encoder=random:48&starter=StarterSearch")
+    page = visit.open("evaluate?encoder=random:48&task=StarterSearch")
     page.wait_for_selector("#plan pre")
     page.locator("#evaluate").click()
     following = page.locator("#following")
@@ -80,26 +79,29 @@ def desk(tmp_path_factory):
 
 
 def test_suites_bring_their_members_and_protocol_and_seeds_their_spread(visitor, place, desk):
-    """Members without files are shown and not ticked; the protocol is kept in the address."""
+    """Members without files are named and not chosen; what is chosen by hand stays one's own."""
     page = visitor(place).open("evaluate?encoder=random:32")
-    command, tasks = page.locator("#plan pre"), page.locator("#tasks-transfer")
+    command, tasks = page.locator("#plan pre"), page.locator("#tasks")
     expect(command).to_be_visible()
-    page.get_by_label("Transfer, the seven of SimCSE's table 7").check()
+    page.get_by_label("The 7 transfer tasks of SimCSE's table 7").check()
     expect(command).to_have_text("theodolite evaluate random:32 --tasks MR,TREC")
-    says(page.locator("#members li", has_text="CR"), "no files")
-    page.locator("#single button").first.click()
-    expect(tasks.get_by_label("TREC")).to_be_checked()
-    expect(tasks.get_by_label("SST5")).not_to_be_checked()
-    tasks.get_by_label("SST5").check()
+    says(page.locator("#about-suite"), "No files here: CR")
+    says(tasks, "TREC · Transfer")
+    tasks.locator("input").fill("transfer")
+    page.get_by_role("option", name="SST5").click()
     expect(page.get_by_label("My own choice")).to_be_checked()
-    address_of(page, "transfer=SST5")
+    says(command, "SST5")
+    address_of(page, "task=SST5")
     page.get_by_label("SentEval, the full list").check()
     says(command, "--tasks MR,SST5,TREC --protocol senteval")
-    address_of(page, "protocol=senteval")
+    address_of(page, "protocol=senteval", "suite=senteval")
+    page.get_by_label("My own choice").check()
+    says(command, "--tasks MR,SST5,TREC --protocol senteval")
+    expect(page.get_by_label("My own choice")).to_be_checked()
 
     scores = [row["score"] for row in desk.store.results.table(tasks=["SST5"])]
     visit = visitor(place)
-    page = visit.open("evaluate?encoder=random:32&transfer=SST5&transfer=TREC&seeds=3")
+    page = visit.open("evaluate?encoder=random:32&task=SST5,TREC&seeds=3")
     says(page.locator("#plan"), "6 results, 3 of 6 already in the store", "--seeds 3")
     says(
         page.locator("#results tbody tr"),

@@ -120,13 +120,10 @@ def test_from_the_first_page_to_the_last(app: App, visitor: Callable[..., Visit]
 
     # They evaluate it, and close the tab while it runs.
     page = visit.open(f"evaluate?encoder={quote(OWN)}")
-    page.get_by_role("button", name="Single tasks").click()
-    tasks = page.locator("#tasks-sts")
-    tasks.get_by_label(next(iter(TASKS)), exact=True).wait_for()
-    for box in page.locator("[id^=tasks-] input[type=checkbox]:visible").all():
-        box.uncheck()
+    page.locator("#tasks .remove-all").click()
     for task in TASKS:
-        tasks.get_by_label(task, exact=True).check()
+        page.locator("#tasks input").fill(task)
+        page.get_by_role("option", name=f"{task} · ").click()
     page.locator("#evaluate").click()
     address = address_of(page, "run=")
     page.close()

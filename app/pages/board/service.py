@@ -28,7 +28,7 @@ from theodolite.app.pages.board.spec import (
 )
 from theodolite.app.pages.compare import service as comparison
 from theodolite.app.pages.compare.service import Ranking
-from theodolite.app.pages.overview import service
+from theodolite.app.pages.evaluate.job import waiting as awaited
 from theodolite.app.recent import Recent
 from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
@@ -115,7 +115,7 @@ def suite_of(workspace: Workspace, tasks: Sequence[str]) -> str:
 
 def waiting(workspace: Workspace) -> frozenset[tuple[str, str]]:
     """(encoder, task) of the results that are still being computed."""
-    return frozenset(service.waiting(workspace))
+    return frozenset(awaited(workspace))
 
 
 def trained_on(workspace: Workspace, standings: Standings) -> dict[str, dict[str, str] | None]:

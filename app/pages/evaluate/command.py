@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from theodolite.app.pages.evaluate.job import EvaluateJob, start
 from theodolite.app.terminal import (
-    EncodersArgument,
     JsonOption,
     PriceOption,
     QueueOption,
@@ -17,35 +17,17 @@ from theodolite.app.terminal import (
     progress_bar,
     queued,
     say,
+    takes_values,
     verb,
 )
 from theodolite.app.workspace import Workspace
 
-if TYPE_CHECKING:
-    from theodolite.app.pages.evaluate.job import EvaluateJob
-
 
 @verb
+@takes_values("job", EvaluateJob)
 def evaluate(
     workspace: Workspace,
-    encoders: EncodersArgument,
-    tasks: Annotated[
-        str | None,
-        typer.Option(
-            help="Comma-separated tasks or suites; default: the starter set and STS, or with "
-            "--protocol all it covers."
-        ),
-    ] = None,
-    protocol: Annotated[
-        str | None, typer.Option(help="A protocol's name; default: each task's own.")
-    ] = None,
-    seed: Annotated[int | None, typer.Option(help="Default: the protocol's own seed.")] = None,
-    seeds: Annotated[
-        int,
-        typer.Option(
-            help="Number of consecutive seeds, starting at --seed; 1 to 20. Shows the spread."
-        ),
-    ] = 1,
+    job: EvaluateJob,
     estimate: Annotated[
         bool, typer.Option("--estimate", help="Estimate the cost, and evaluate nothing.")
     ] = False,
@@ -72,18 +54,14 @@ def evaluate(
     """
     from theodolite.app import suites
     from theodolite.app.pages.evaluate import service
-    from theodolite.app.pages.evaluate.job import EvaluateJob, queue_evaluation
 
-    job = EvaluateJob.of(workspace, encoders, tasks, protocol, seed, seeds)
-    for warning in service.warnings(workspace, encoders, job.tasks):
+    own_protocols, job = job.protocol is None, job.resolve(workspace)
+    for warning in service.warnings(workspace, job.encoders, job.tasks):
         say(f"Warning: {warning}")
     if fetched := suites.to_fetch(job.tasks):
         say(fetched)
     if queue:
-        run = queue_evaluation(
-            workspace, encoders, tasks, protocol, seed, seeds=seeds, listed=not unlisted
-        )
-        queued(run, as_json)
+        queued(start(workspace, job, listed=not unlisted), as_json)
         return
     if estimate:
         _print_estimate(workspace, job, price, as_json)
@@ -94,21 +72,18 @@ def evaluate(
             if as_json:
                 _emit_scores(workspace, row)
             table.append(row)
-    _print_results(table, as_json, with_seed=seeds > 1)
-    if protocol is None:
+    _print_results(table, as_json, with_seed=job.seeds > 1)
+    if own_protocols:
         say("No protocol given: each task used its own, which is shown beside its score.")
     if any(row["error"] is not None for row in table):
         raise typer.Exit(1)
 
 
 @verb
+@takes_values("job", EvaluateJob)
 def add_job(
     workspace: Workspace,
-    encoders: Annotated[list[str], typer.Argument(metavar="ENCODER…", help="Spec strings.")],
-    tasks: Annotated[str | None, typer.Option(help="Comma-separated tasks or suites.")] = None,
-    protocol: Annotated[str | None, typer.Option(help="Default: each task's own.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Default: the protocol's own.")] = None,
-    seeds: Annotated[int, typer.Option(help="Number of consecutive seeds, 1 to 20.")] = 1,
+    job: EvaluateJob,
     priority: Annotated[int, typer.Option(help="Lower runs earlier; 0 is usual.")] = 0,
     as_json: JsonOption = False,
 ) -> None:
@@ -116,12 +91,7 @@ def add_job(
 
     theodolite jobs add minilm random:256 --tasks starter --priority -1
     """
-    from theodolite.app.pages.evaluate.job import queue_evaluation
-
-    run = queue_evaluation(
-        workspace, encoders, tasks, protocol, seed, seeds=seeds, priority=priority
-    )
-    queued(run, as_json)
+    queued(start(workspace, job.resolve(workspace), priority=priority), as_json)
 
 
 def _print_results(table: list[dict[str, Any]], as_json: bool, *, with_seed: bool) -> None:
@@ -129,57 +99,33 @@ def _print_results(table: list[dict[str, Any]], as_json: bool, *, with_seed: boo
     from theodolite.app.metrics import metric
     from theodolite.engine.stats.spread import spreads, words
 
-    found = spreads(table)
-    if as_json:
-        for (encoder, task, protocol), over in found.items():
+    if not as_json:
+        rows = [{**row, "metric": "" if row["error"] else metric(row)} for row in table]
+        seed = ("seed",) if with_seed else ()
+        columns = ("encoder", "task", *seed, "score", "metric", "n", "protocol", "error")
+        emit(rows, columns, as_json=False)
+    for (encoder, task, protocol), over in spreads(table).items():
+        if as_json:
             head = {"encoder": encoder, "task": task, "protocol": protocol}
             emit_json({**head, "spread": vars(over)})
-        return
-    rows = [{**row, "metric": "" if row["error"] else metric(row)} for row in table]
-    seed_column = ("seed",) if with_seed else ()
-    emit(
-        rows,
-        ("encoder", "task", *seed_column, "score", "metric", "n", "protocol", "error"),
-        False,
-    )
-    for (encoder, task, protocol), over in found.items():
-        line(f"{encoder} on {task} under {protocol}: mean {over.mean:.2f} {words(over)}")
+        else:
+            line(f"{encoder} on {task} under {protocol}: mean {over.mean:.2f} {words(over)}")
 
 
 def _print_estimate(
     workspace: Workspace, job: EvaluateJob, price: float | None, as_json: bool
 ) -> None:
-    from theodolite.app import endpoints
     from theodolite.app.pages.evaluate import costs
 
     found: list[costs.Estimate] = []
     with progress_bar("estimating") as move:
-        for share, what, made in costs.estimates(workspace, job):
+        for share, what, one in costs.estimates(workspace, job):
             move(share, 1.0, f"estimating {what}")
-            found += [made] if made is not None else []
-    if as_json:
-        for made in found:
-            emit_json(made.row())
-        return
-    emit(
-        [costs.row_in_words(made) for made in found],
-        (
-            "encoder",
-            "results",
-            "new_sentences",
-            "encoding",
-            "training",
-            "in_all",
-            "memory",
-            "disk",
-            "error",
-        ),
-        False,
-    )
-    for made in found:
-        for text in endpoints.in_words(made.sending, price):
-            say(f"{made.encoder} would send {text}.")
-    say("Estimates for this machine under its current load, mostly within a factor of two.")
+            found += [one] if one is not None else []
+    answer = costs.Estimates(found, price)
+    emit(answer.rows() if as_json else answer.table_rows(), answer.table_columns(), as_json)
+    for text in () if as_json else answer.notes():
+        say(text)
 
 
 def _emit_scores(workspace: Workspace, row: dict[str, Any]) -> None:

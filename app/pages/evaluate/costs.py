@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from theodolite.app import endpoints, formats
+from theodolite.app.blocks import Block, Table, Text
 from theodolite.app.pages.evaluate.job import EvaluateJob
 from theodolite.app.pages.evaluate.results import known
+from theodolite.app.question import Answer
 from theodolite.app.vectors import sources, uncached
 from theodolite.app.workspace import Workspace
 from theodolite.engine import protocols
@@ -61,6 +63,72 @@ class Estimate:
     def row(self) -> dict[str, Any]:
         """A JSON-serialisable dictionary."""
         return {**asdict(self), "seconds": self.seconds, "estimate": True}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Estimates(Answer):
+    """What an evaluation would cost.
+
+    Attributes:
+        estimates: one for each encoder.
+        price: of a million tokens at an endpoint; None if it is not known.
+    """
+
+    columns: ClassVar[Mapping[str, Any]] = {
+        "encoder": str,
+        "results": int,
+        "new_sentences": int,
+        "encoding": str,
+        "training": str,
+        "in_all": str,
+        "memory": str,
+        "disk": str,
+        "error": str | None,
+    }
+
+    estimates: Sequence[Estimate]
+    price: float | None = None
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row per encoder."""
+        return [estimate.row() for estimate in self.estimates]
+
+    def table_rows(self) -> list[dict[str, Any]]:
+        """Rounded to their precision."""
+        return [_in_words(estimate) for estimate in self.estimates]
+
+    def table_columns(self) -> list[str]:
+        """All that are not empty."""
+        rows = self.table_rows()
+        return [name for name in self.columns if any(row[name] is not None for row in rows)]
+
+    def blocks(self) -> list[Block]:
+        """The table, and what to know of it."""
+        if not self.estimates:
+            return []
+        columns = self.table_columns()
+        rows = [[row[name] for name in columns] for row in self.table_rows()]
+        return [Table("estimate", columns, rows), Text("", " ".join(self.notes()))]
+
+    def notes(self) -> list[str]:
+        """Their sum, what is sent to endpoints, and how far to trust them."""
+        notes = [
+            f"{estimate.encoder} would send {text}."
+            for estimate in self.estimates
+            for text in endpoints.in_words(estimate.sending, self.price)
+        ]
+        if len(self.estimates) > 1:
+            seconds = sum(estimate.seconds for estimate in self.estimates)
+            disk = sum(estimate.disk for estimate in self.estimates)
+            notes.append(
+                f"All, one after the other: {roughly(seconds)}, {rough_size(disk)} on disk."
+            )
+        return [
+            *notes,
+            "Estimated from short runs on this machine, as busy as it is now: mostly within a "
+            "factor of two. Memory comes on top of the program and the model. What is in the store "
+            "already costs nothing.",
+        ]
 
 
 def estimates(workspace: Workspace, job: EvaluateJob) -> Iterator[Step]:
@@ -141,12 +209,12 @@ def _training(works: dict[str, Work], times: dict[str, int], dim: int) -> float:
     return sum(training_seconds(work, dim, probed) * times[task] for task, work in works.items())
 
 
-def row_in_words(estimate: Estimate) -> dict[str, str | None]:
+def _in_words(estimate: Estimate) -> dict[str, Any]:
     """One estimate for display, rounded to its precision."""
     return {
         "encoder": estimate.encoder,
-        "results": formats.count(estimate.results),
-        "new_sentences": formats.count(estimate.new),
+        "results": estimate.results,
+        "new_sentences": estimate.new,
         "encoding": roughly(estimate.encoding),
         "training": roughly(estimate.training),
         "in_all": roughly(estimate.seconds),
@@ -162,10 +230,9 @@ def roughly(seconds: float) -> str:
         return formats.MISSING
     if seconds < 1:
         return "under 1 s"
-    for size, unit in ((3600.0, "h"), (60.0, "min"), (1.0, "s")):
-        if seconds >= 1.5 * size or unit == "s":
-            return f"about {_one_figure(seconds / size)} {unit}"
-    raise AssertionError
+    units = ((3600.0, "h"), (60.0, "min"), (1.0, "s"))
+    size, unit = next((one for one in units if seconds >= 1.5 * one[0]), units[-1])
+    return f"about {_one_figure(seconds / size)} {unit}"
 
 
 def _one_figure(value: float) -> str:

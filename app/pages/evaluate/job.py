@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
-from typing import Any
+from typing import Annotated, Any
 
 from theodolite.app.fleet.needs import Resources
 from theodolite.app.jobs.job import Job
+from theodolite.app.jobs.kinds import spec_of
 from theodolite.app.jobs.reporter import Reporter
 from theodolite.app.jobs.submit import queue
 from theodolite.app.pages.encoders.service import ensure_listed, list_shipped
 from theodolite.app.pages.evaluate.results import evaluated, known
+from theodolite.app.results import has_own_seed, is_under
+from theodolite.app.spec import Field, Spec
 from theodolite.app.workspace import STARTER_ENCODERS, Workspace
 from theodolite.engine import protocols
 from theodolite.engine.datasets import Catalog
 from theodolite.engine.errors import UserError
+from theodolite.engine.protocols import MAX_SEEDS
 from theodolite.engine.protocols.protocol import Protocol
-from theodolite.engine.tasks import defaults, expand, seeds_of
+from theodolite.engine.tasks import available, defaults, expand, get, named, seeds_of
 from theodolite.store import Store
+from theodolite.store.run_rows import LIVE
 
 Key = tuple[str, str, int]
 """Encoder, task, seed."""
@@ -34,26 +39,59 @@ _READ_SECONDS = 0.05
 
 
 @dataclass(frozen=True)
-class EvaluateJob(Job):
-    """An evaluation.
+class EvaluateJob(Spec, Job):
+    """Evaluate encoders on tasks; stored results are read, not computed again.
 
-    Attributes:
-        encoders: canonical specs.
-        tasks: names of tasks.
-        protocol: protocol of all tasks; None for each task's own.
-        seed: first random seed; None for the protocol's own.
-        seeds: number of consecutive seeds; a deterministic task is evaluated once.
+    With --json every number is one object; `main` is true on the one a table shows. With --seeds,
+    deterministic tasks are evaluated once, and the others end with one line on their spread.
     """
 
     kind = "evaluate"
     pauses = True
     continue_on_failure = True
 
-    encoders: tuple[str, ...]
-    tasks: tuple[str, ...]
-    protocol: str | None = None
-    seed: int | None = None
-    seeds: int = 1
+    encoders: Annotated[
+        Sequence[str], Field("Encoders", "Spec strings.", names="encoder", key="encoder")
+    ]
+    tasks: Annotated[
+        Sequence[str],
+        Field(
+            "Tasks",
+            "Comma-separated tasks or suites; default: the starter set and STS, or with --protocol "
+            "all it covers.",
+            key="task",
+            flags=("--tasks",),
+        ),
+    ] = ()
+    protocol: Annotated[
+        str | None, Field("Protocol", "A protocol's name; default: each task's own.")
+    ] = None
+    seed: Annotated[int | None, Field("Seed", "Default: the protocol's own seed.", ge=0)] = None
+    seeds: Annotated[
+        int,
+        Field(
+            "Seeds",
+            "Number of consecutive seeds, starting at --seed: they show how far a score varies by "
+            "chance.",
+            ge=1,
+            le=MAX_SEEDS,
+        ),
+    ] = 1
+
+    def resolve(self, workspace: Workspace) -> EvaluateJob:
+        """The job with canonical encoders, and with the tasks of suites."""
+        from theodolite.engine import encoders as engine_encoders
+
+        names = dict.fromkeys(str(engine_encoders.parse(encoder)) for encoder in self.encoders)
+        if not names:
+            raise UserError("No encoder chosen.", "Choose at least one.", code="missing")
+        if self.protocol is not None:
+            protocols.get(self.protocol)
+        protocols.check_seed(self.seed, self.seeds)
+        # A single text may name several, with commas.
+        given = self.tasks[0] if len(self.tasks) == 1 else self.tasks or None
+        tasks = expand(given, workspace.catalog, self.protocol)
+        return replace(self, encoders=tuple(names), tasks=tuple(tasks))
 
     @classmethod
     def of(
@@ -65,17 +103,9 @@ class EvaluateJob(Job):
         seed: int | None = None,
         seeds: int = 1,
     ) -> EvaluateJob:
-        """Validate the request; tasks may be names and suites, as for `engine.tasks.expand`."""
-        from theodolite.engine import encoders as engine_encoders
-
-        names = dict.fromkeys(str(engine_encoders.parse(encoder)) for encoder in encoders)
-        if not names:
-            raise UserError("No encoder chosen.", "Choose at least one.", code="missing")
-        if protocol is not None:
-            protocols.get(protocol)
-        protocols.check_seed(seed, seeds)
-        found = expand(tasks, workspace.catalog, protocol)
-        return cls(tuple(names), tuple(found), protocol, seed, seeds)
+        """The job of encoders on tasks and suites."""
+        named = () if tasks is None else tasks or ""  # that of nothing is refused
+        return cls(encoders, named, protocol, seed, seeds).resolve(workspace)
 
     @property
     def title(self) -> str:
@@ -108,8 +138,6 @@ class EvaluateJob(Job):
             task: name of the task.
             catalog: data sets, by which the task's type is known; without one, only its name.
         """
-        from theodolite.engine.tasks import get, named
-
         if self.protocol:
             return protocols.get(self.protocol)
         try:
@@ -144,7 +172,7 @@ class EvaluateJob(Job):
 
     def resources(self, catalog: Catalog) -> Resources:
         """Its encoders, and the data of its tasks."""
-        return Resources(self.encoders, [_dataset(task, catalog) for task in self.tasks])
+        return Resources(self.encoders, [get(task, catalog).dataset for task in self.tasks])
 
     def weights(self, store: Store) -> list[float]:
         """Estimated seconds of each unit, from the times of earlier results.
@@ -153,16 +181,13 @@ class EvaluateJob(Job):
         same protocol. Stored results take next to nothing; units without precedent are taken as
         average.
         """
-        from theodolite.engine.protocols import get
-
         there: set[tuple[str, str, int | None]] = set()
         took: dict[tuple[str, ...], list[float]] = {}
         for row in store.results.table(tasks=self.tasks):
-            own = (self.protocol,) if self.protocol else defaults(row["task"])
-            if row["error"] is None and row["protocol"] in own:
+            if row["error"] is None and is_under(row, self.protocol):
                 encoder, task, seed = row["encoder"], row["task"], row["seed"]
                 there.add((encoder, task, seed))
-                if seed == get(row["protocol"]).seed:
+                if has_own_seed(row):
                     there.add((encoder, task, None))
                 for key in ((task,), (encoder, task)):
                     took.setdefault(key, []).append(row["seconds"])
@@ -189,12 +214,6 @@ class EvaluateJob(Job):
         return rows
 
 
-def _dataset(task: str, catalog: Catalog) -> str:
-    from theodolite.engine import tasks
-
-    return tasks.get(task, catalog).dataset
-
-
 def queue_evaluation(
     workspace: Workspace,
     encoders: Sequence[str],
@@ -207,33 +226,51 @@ def queue_evaluation(
     title: str | None = None,
     priority: int = 0,
 ) -> str:
+    """As `start`, of encoders on tasks and suites."""
+    job = EvaluateJob.of(workspace, encoders, tasks, protocol, seed, seeds)
+    return start(workspace, job, listed=listed, title=title, priority=priority)
+
+
+def start(
+    workspace: Workspace,
+    job: EvaluateJob,
+    *,
+    listed: bool = True,
+    title: str | None = None,
+    priority: int = 0,
+) -> str:
     """Queue an evaluation for the worker and return the run's id.
 
     Args:
         workspace: its store keeps the results.
-        encoders: spec strings.
-        tasks: names and suites, as for `engine.tasks.expand`.
-        protocol: protocol of all tasks; None for each task's own.
-        seed: first random seed; None for the protocol's own.
-        seeds: number of consecutive seeds; a deterministic task is evaluated once.
+        job: as `resolve` returns it.
         listed: False to leave the encoders out of the list on the pages.
         title: title of the run; None for the job's own.
         priority: lower runs earlier; the default is 0.
     """
     workspace.refuse_visitors()
-    job = EvaluateJob.of(workspace, encoders, tasks, protocol, seed, seeds)
     if listed:
         ensure_listed(workspace, job.encoders)
     return queue(workspace, job, title=title, priority=priority)
 
 
+def waiting(workspace: Workspace) -> set[tuple[str, str]]:
+    """(encoder, task) of the results that queued or running evaluations will produce."""
+    specs = [spec_of(run) for run in workspace.store.runs.list(LIVE, kinds=["evaluate"])]
+    return {
+        (encoder, task)
+        for spec in specs
+        for encoder in spec["encoders"]
+        for task in spec["tasks"]
+        if spec["protocol"] in (None, *defaults(task))
+    }
+
+
 def welcome(workspace: Workspace) -> list[str]:
     """Queue the first runs of a new store, once per store; return their ids."""
-    from theodolite.engine import tasks
-
     if workspace.store.settings.get("welcomed"):
         return []
-    here = {task.name for task in tasks.available(workspace.catalog)}
+    here = {task.name for task in available(workspace.catalog)}
     runs = []
     for title, names in FIRST_LOOKS.items():
         if here.issuperset(names):

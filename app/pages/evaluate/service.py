@@ -1,4 +1,4 @@
-"""Operations on evaluations: validation, stored results, runs, and repair of lost values."""
+"""Evaluations: what a protocol covers, stored results, runs, and repair of lost values."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from theodolite.app import beforehand
-from theodolite.app.jobs.kinds import job_of
 from theodolite.app.jobs.submit import Move, perform
 from theodolite.app.pages.encoders.service import ensure_listed
 from theodolite.app.pages.evaluate import suites
@@ -18,28 +17,27 @@ from theodolite.app.pages.evaluate.results import Row, evaluated
 from theodolite.app.workspace import Workspace
 from theodolite.engine import tasks as registry
 from theodolite.engine.errors import UserError
-from theodolite.engine.protocols import MAX_SEEDS
 from theodolite.engine.protocols.vec2sent import VEC2SENT as DIAGNOSIS
 
 
-def possible(workspace: Workspace, job: EvaluateJob) -> EvaluateJob:
+def covered(workspace: Workspace, job: EvaluateJob) -> EvaluateJob:
     """The job without the tasks that its protocol does not score."""
     left_out = suites.uncovered(workspace, job.tasks, job.protocol or "")
     return replace(job, tasks=tuple(task for task in job.tasks if task not in left_out))
 
 
 def ready(workspace: Workspace, job: EvaluateJob) -> EvaluateJob:
-    """The job with the tasks that its protocol scores."""
+    """The job that a page asks for, if it has an encoder and a task that the protocol scores."""
     if not job.tasks:
         raise UserError("No task chosen.", "Choose a suite or single tasks.", code="missing")
-    made = possible(workspace, job)
-    if not made.tasks:
+    known = covered(workspace, job)
+    if not known.tasks:
         raise UserError(
             "The protocol covers none of these tasks.",
             "Choose another protocol.",
             code="unsupported",
         )
-    return made
+    return known.resolve(workspace)
 
 
 def warnings(
@@ -74,14 +72,6 @@ def rows(workspace: Workspace, job: EvaluateJob) -> list[Mapping[str, Any]]:
     return [row for row in found if row["protocol"] == names[row["task"]]]
 
 
-def start(workspace: Workspace, job: EvaluateJob) -> str:
-    """Queue an evaluation of the tasks that the protocol scores; return the run's id."""
-    made = ready(workspace, job)
-    return queue_evaluation(
-        workspace, made.encoders, made.tasks, made.protocol, made.seed, seeds=made.seeds
-    )
-
-
 def evaluate(
     workspace: Workspace, job: EvaluateJob, move: Move | None = None, *, listed: bool = True
 ) -> Iterator[Row]:
@@ -107,23 +97,6 @@ def evaluate(
             reported = position + 1
             yield happening
     yield from evaluated_before(len(questions))
-
-
-def job_of_run(workspace: Workspace, run: str) -> EvaluateJob | None:
-    """The evaluation of a run; None for a run of another kind."""
-    job = job_of(workspace.store.runs.get(run))
-    return job if isinstance(job, EvaluateJob) else None
-
-
-def whole_number(value: Any) -> int | None:
-    """Parse a non-negative number, truncated to an integer; None for anything else."""
-    text = "" if value is None else str(value)
-    return int(float(text)) if text.replace(".", "", 1).isdecimal() else None
-
-
-def seeds_within(value: Any) -> int:
-    """Parse the number of seeds, clipped to the allowed range."""
-    return min(max(whole_number(value) or 1, 1), MAX_SEEDS)
 
 
 def command(job: EvaluateJob, *, listed: bool = True) -> str:

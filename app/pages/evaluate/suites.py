@@ -1,8 +1,8 @@
-"""Suites of tasks as presets, and the available tasks by kind."""
+"""Suites of tasks to choose from, and the available tasks by family."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from theodolite.app.workspace import Workspace
 from theodolite.engine import protocols
@@ -23,61 +23,66 @@ from theodolite.engine.tasks import (
 OWN = "own"
 LABELS = {
     "starter": "Starter set",
-    "sts": "STS, the seven",
-    "transfer": "Transfer, the seven of SimCSE's table 7",
+    "sts": "The 7 STS tasks",
+    "transfer": "The 7 transfer tasks of SimCSE's table 7",
     "senteval": "SentEval, the full list",
-    "probing": "Probing, the ten",
-    MTEB_HERE: "MTEB's types, all data here",
+    "probing": "The 10 probing tasks",
+    MTEB_HERE: "All MTEB-type data on this machine",
     "others": "Other data",
     "all": "All available",
     OWN: "My own choice",
 }
-GROUPS = {
-    "starter": ("Starter set", "Small, written for this app and included in it."),
-    "sts": ("Similarity", "The seven of SimCSE's tables."),
-    "transfer": ("Transfer", "A model is trained on the vectors."),
-    "probing": ("Probing", "What can be predicted from the vectors."),
-    "few_shot": ("Few-shot classification", "A classifier learns from a few sentences per label."),
-    "clustering": ("Clustering", "How well k-means finds the labels."),
-    "pair_classification": ("Pair classification", "Which pairs have the same meaning."),
-    "retrieval": ("Retrieval and reranking", "Which documents answer a query."),
-    "bitext": ("Bitext mining", "Which sentences are translations of each other."),
-    "summarization": ("Summarization", "Which summaries people prefer."),
-    "others": ("Other data", "Your uploads, and other scored pairs here."),
+ABOUT = {
+    "starter": "Small, written for this app and included in it.",
+    "sts": "Spearman of the cosine and the gold score; nothing is trained.",
+    "transfer": "A classifier is trained on the vectors, as in SimCSE's table of transfer tasks.",
+    "senteval": "Every task of SentEval that trains a model. STS-B and SICK-R are the trained "
+    "regressor here, not the cosine.",
+    "probing": "What can be predicted from the vectors about the form of a sentence.",
+    MTEB_HERE: "All sets in the data folder except scored pairs, each scored as MTEB scores its "
+    "type, by our own code.",
+    "others": "Your uploads, and all other available sets of scored pairs or for probing.",
+    "all": "Every task whose data is available.",
+    OWN: "Choose single tasks below.",
 }
+OTHERS = "Other data"
+_BUILT_IN = (
+    (STARTER, "Starter set"),
+    (SEVEN, "Similarity"),
+    (PROBING, "Probing"),
+    (TASKS, "Transfer"),
+)
 _BY_TYPE = {
-    "few-shot": "few_shot",
-    "clustering": "clustering",
-    "pair-classification": "pair_classification",
-    "document-retrieval": "retrieval",
-    "reranking": "retrieval",
-    "bitext": "bitext",
-    "summarization": "summarization",
+    "few-shot": "Few-shot classification",
+    "clustering": "Clustering",
+    "pair-classification": "Pair classification",
+    "document-retrieval": "Retrieval",
+    "reranking": "Reranking",
+    "bitext": "Bitext mining",
+    "summarization": "Summarization",
 }
+FAMILIES = ("Starter set", "Similarity", "Transfer", "Probing", *_BY_TYPE.values(), OTHERS)
 
 
-def groups(workspace: Workspace, wanted: Sequence[str] = ()) -> dict[str, list[str]]:
-    """Tasks with available data, by the names of `GROUPS`.
+def tasks_here(workspace: Workspace, wanted: Iterable[str] = ()) -> dict[str, str]:
+    """Tasks with available data -> the family of each, family by family.
 
     Args:
         workspace: its catalog has the data.
-        wanted: further valid tasks to offer, such as one on a hub file.
+        wanted: further tasks to offer, such as one on a hub file; invalid names are left out.
     """
-    here = {task.name: task for task in available(workspace.catalog)}
+    tasks = {task.name: task for task in available(workspace.catalog)}
     for name in wanted:
-        if name not in here and name not in TASKS and nameable(workspace, name):
-            here[name] = get(name, workspace.catalog)
-    found: dict[str, list[str]] = {name: [] for name in GROUPS}
-    for task in here.values():
-        found[_group(task)].append(task.name)
-    return {kind: in_order(names) for kind, names in found.items()}
+        if name not in tasks and name not in TASKS and nameable(workspace, name):
+            tasks[name] = get(name, workspace.catalog)
+    families = {name: _family(tasks[name]) for name in in_order(tasks)}
+    return dict(sorted(families.items(), key=lambda item: FAMILIES.index(item[1])))
 
 
-def _group(task: Task) -> str:
-    kinds = ((STARTER, "starter"), (SEVEN, "sts"), (PROBING, "probing"), (TASKS, "transfer"))
-    built_in = next((kind for names, kind in kinds if task.name in names), None)
+def _family(task: Task) -> str:
     own = task.dataset.startswith(("upload:", "hub:"))
-    return built_in or ("others" if own else _BY_TYPE.get(task.type, "others"))
+    built_in = next((family for names, family in _BUILT_IN if task.name in names), None)
+    return built_in or (OTHERS if own else _BY_TYPE.get(task.type, OTHERS))
 
 
 def nameable(workspace: Workspace, task: str) -> bool:
@@ -89,30 +94,24 @@ def nameable(workspace: Workspace, task: str) -> bool:
     return True
 
 
-def members(suite: str, here: dict[str, list[str]]) -> list[str]:
+def members(suite: str, here: Mapping[str, str]) -> list[str]:
     """All tasks of a suite, including those without data; empty for `own`."""
-    if suite == "others":
-        return here["others"]
-    if suite == MTEB_HERE:
-        return [task for kind in dict.fromkeys(_BY_TYPE.values()) for task in here[kind]]
-    if suite == "all":
-        return [task for names in here.values() for task in names]
+    families = {"others": {OTHERS}, MTEB_HERE: {*_BY_TYPE.values()}, "all": {*FAMILIES}}
+    if suite in families:
+        return [task for task, family in here.items() if family in families[suite]]
     return list(SUITES.get(suite, ()))
 
 
-def matching(
-    here: dict[str, list[str]], ticked: Sequence[str], protocol: str, chosen: str = OWN
-) -> str:
-    """The suite that matches the ticked tasks, preferably the one chosen before; else `own`.
+def matching(here: Mapping[str, str], tasks: Sequence[str], protocol: str) -> str:
+    """The suite that has exactly these of the available tasks; else `own`.
 
     SentEval's suite matches only under one of SentEval's protocols.
     """
-    present = {task for names in here.values() for task in names}
-    for suite in (chosen, *LABELS):
+    for suite in LABELS:
+        present = {task for task in members(suite, here) if task in here}
         if suite == "senteval" and not protocol.startswith("senteval"):
             continue
-        wanted = {task for task in members(suite, here) if task in present}
-        if wanted and wanted == set(ticked):
+        if present and present == set(tasks):
             return suite
     return OWN
 

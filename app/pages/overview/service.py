@@ -6,11 +6,9 @@ from collections.abc import Collection, Sequence
 from functools import lru_cache
 from typing import Any
 
-from theodolite.app.jobs.kinds import spec_of
 from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
 from theodolite.engine.stats.bootstrap import main_sample, resample_all
-from theodolite.engine.tasks import defaults
 from theodolite.store import StoreError
 from theodolite.store.run_rows import LIVE
 
@@ -51,18 +49,6 @@ def remove(workspace: Workspace, rows: Sequence[dict[str, Any]]) -> int:
 def live(workspace: Workspace) -> list[Any]:
     """Queued and running runs."""
     return list(workspace.store.runs.list(LIVE))
-
-
-def waiting(workspace: Workspace) -> set[tuple[str, str]]:
-    """(encoder, task) of the results that queued or running evaluations will produce."""
-    specs = [spec_of(run) for run in workspace.store.runs.list(LIVE, kinds=["evaluate"])]
-    return {
-        (encoder, task)
-        for spec in specs
-        for encoder in spec["encoders"]
-        for task in spec["tasks"]
-        if spec["protocol"] in (None, *defaults(task))
-    }
 
 
 @lru_cache(maxsize=4096)

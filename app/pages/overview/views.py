@@ -12,7 +12,7 @@ from theodolite.app.components.actions import button
 from theodolite.app.components.heatmap import Cell, HeatmapColumn, HeatmapRow
 from theodolite.app.examples import results
 from theodolite.app.metrics import AGGREGATIONS, metric
-from theodolite.app.pages.overview import service
+from theodolite.app.pages.evaluate import job
 from theodolite.app.results import under_own_protocol
 from theodolite.app.web import address, parts
 from theodolite.app.workspace import Workspace
@@ -77,7 +77,7 @@ def table(workspace: Workspace) -> tuple[list[HeatmapColumn], list[HeatmapRow]]:
     stored = workspace.store.results.table(encoders=[row["name"] for row in listed])
     found, moved = under_own_protocol(stored), spread.spreads(stored)
     lost = workspace.store.results.missing(found.values())
-    waiting = service.waiting(workspace)
+    waiting = job.waiting(workspace)
     ships = results.scores(workspace, {owner for owner, _ in waiting})
     shown = {task for _, task in (*found, *waiting)}
     columns = [_column(name) for name in in_order(sorted(shown))]

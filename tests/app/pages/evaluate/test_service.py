@@ -75,11 +75,11 @@ def test_numbers_are_rounded_as_guesses() -> None:
     assert rough_size(123_456_789) == "120 MB"
 
 
-def test_tasks_stand_in_the_group_of_their_type(tmp_path: Path) -> None:
+def test_tasks_stand_in_the_family_of_their_type(tmp_path: Path) -> None:
     """And those of MTEB's types make up a suite; each is scored by the kind of its data."""
     retrieving = Workspace(tmp_path / "store", folder.files(tmp_path, RETRIEVAL_AND_LABELS))
-    here, job = suites.groups(retrieving), EvaluateJob.of(retrieving, ["random:8"], "mine")
-    assert (here["retrieval"], here["few_shot"]) == (["mine"], ["banking77/few-shot"])
+    here, job = suites.tasks_here(retrieving), EvaluateJob.of(retrieving, ["random:8"], "mine")
+    assert (here["mine"], here["banking77/few-shot"]) == ("Retrieval", "Few-shot classification")
     assert suites.members(MTEB_HERE, here) == ["banking77/few-shot", "mine"]
     assert suites.matching(here, ["mine", "banking77/few-shot"], "") == MTEB_HERE
     assert job.protocol_of("mine", retrieving.catalog).name == "mteb-v2"

@@ -199,7 +199,7 @@ def test_a_link_to_what_is_not_listed_asks_first(client: httpx.Client, link: str
         "train?train=starter&base=minilm",
         "data?set=starter-topics",
         "train-decoder?train=starter-pairs",
-        "evaluate?task=MR,STS13&starter=StarterSTS",
+        "evaluate?task=MR,STS13&task=StarterSTS",
     ],
 )
 def test_a_link_to_what_is_listed_opens(client: httpx.Client, link: str) -> None:

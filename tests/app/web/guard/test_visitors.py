@@ -19,9 +19,8 @@ from theodolite.app.jobs import submit
 from theodolite.app.pages.data import service as data
 from theodolite.app.pages.diagnose.service import DiagnoseJob
 from theodolite.app.pages.encoders import service as encoders
-from theodolite.app.pages.evaluate import service as evaluate
 from theodolite.app.pages.evaluate.costs import estimates
-from theodolite.app.pages.evaluate.job import EvaluateJob, queue_evaluation, welcome
+from theodolite.app.pages.evaluate.job import EvaluateJob, queue_evaluation, start, welcome
 from theodolite.app.pages.fair import service as fair
 from theodolite.app.pages.overview import service as overview
 from theodolite.app.pages.train.job import SweepJob
@@ -96,7 +95,7 @@ def test_nothing_is_added_or_started(looking: Workspace, tmp_path: Path) -> None
         lambda: queue_evaluation(looking, [LISTED], ["StarterSTS"]),
         lambda: overview.remove(looking, []),
         lambda: data.remove(looking, "upload:x"),
-        lambda: evaluate.start(looking, EvaluateJob((LISTED,), ("StarterSTS",))),
+        lambda: start(looking, EvaluateJob((LISTED,), ("StarterSTS",))),
         lambda: next(estimates(looking, EvaluateJob((LISTED,), ("StarterSTS",)))),
         lambda: EncoderTraining(looking).probe(TRAINING),
         lambda: fair.evaluate(looking, fair.advise(looking), "size"),
