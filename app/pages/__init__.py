@@ -54,37 +54,56 @@ class Line(NamedTuple):
     title: str = ""
 
 
-def _one(name: str) -> Line:
-    return Line(name, {"": f"{name}.page"})
-
-
 RAIL = (
-    (_one("overview"),),
-    (_one("data"), _one("encoders")),
+    (Line("overview", {"": "overview.page"}),),
     (
-        _one("choose"),
-        _one("evaluate"),
-        _one("judge"),
-        Line("compare", {"Differences": "compare.page", "Fairness": "fair.page"}, "Compare"),
         Line(
-            "board",
+            "data",
             {
-                "Ranking": "board.page",
-                "Cost": "board.cost_page",
-                "Data sets": "data.similarity_page",
+                "Data sets": "data.page",
+                "Checks": "curate.page",
                 "Leaks": "curate.leaks_page",
+                "Similarity": "data.similarity_page",
             },
-            "Board",
+            "Data",
+        ),
+        Line(
+            "encoders",
+            {
+                "Encoders": "encoders.page",
+                "Train": "train.page",
+                "Train a decoder": "train.decoder_page",
+                "Trainings": "trainings.page",
+            },
+            "Encoders",
         ),
     ),
     (
-        _one("search"),
-        _one("map"),
-        _one("spaces"),
-        Line("geometry", {"Geometry": "geometry.page", "Distributions": "geometry.distributions"}),
-        _one("curate"),
+        Line("choose", {"From a file": "choose.page", "By judging": "judge.page"}, "Choose"),
+        Line(
+            "results",
+            {
+                "Compare": "compare.page",
+                "Fairness": "fair.page",
+                "Board": "board.page",
+                "Cost": "board.cost_page",
+                "Evaluate": "evaluate.page",
+            },
+            "Results",
+        ),
     ),
     (
+        Line("search", {"": "search.page"}),
+        Line(
+            "map",
+            {
+                "One space": "map.page",
+                "Two spaces": "spaces.page",
+                "Geometry": "geometry.page",
+                "Distributions": "geometry.distributions",
+            },
+            "Map",
+        ),
         Line(
             "decode",
             {
@@ -96,13 +115,9 @@ RAIL = (
             "Decode",
         ),
     ),
-    (
-        Line("train", {"Encoders": "train.page", "Decoders": "train.decoder_page"}, "Train"),
-        _one("trainings"),
-    ),
     (Line("jobs", {"Jobs": "jobs.page", "Workers": "jobs.workers_page"}, "Jobs"),),
 )
-"""The pages in the order of the rail, in visually separated groups."""
+"""The rooms in the order of the rail, in visually separated groups; the last is at its foot."""
 _MODULES = [module for group in RAIL for line in group for module in line.tabs.values()]
 FOLDERS = tuple(dict.fromkeys(module.partition(".")[0] for module in _MODULES))
 """The distinct folders of the pages."""

@@ -42,7 +42,7 @@ def publish(
     ] = "static",
     pages: Annotated[
         str,
-        typer.Option(help="Of static: comma-separated pages beside Overview; default: all."),
+        typer.Option(help="Of static: comma-separated pages beside Home; default: all."),
     ] = "",
     collection: Annotated[
         list[str] | None,

@@ -30,18 +30,10 @@ _ICONS = {
     "data": "M4 5c0-3 12-3 12 0s-12 3-12 0v10c0 3 12 3 12 0V5M4 10c0 3 12 3 12 0",
     "encoders": "M2 5h4M2 10h4M2 15h4M6 3l8 4v6l-8 4zM14 10h4",
     "choose": "M3 10l4 4 4-8M13 6h5M13 10h5M13 14h5",
-    "evaluate": "M3 14a7 7 0 0 1 14 0M10 14l4-5M2 17h16",
-    "judge": "M10 3v14M6 17h8M3 6h14M5 6l-2.500 6h5zM15 6l-2.500 6h5z",
-    "compare": "M3 17h14M5 17V9M8 17V5M12 17v-6M15 17V3",
-    "board": "M3 17h4v-6H3zM8 17h4V4H8zM13 17h4V9h-4z",
+    "results": "M3 17h4v-6H3zM8 17h4V4H8zM13 17h4V9h-4z",
     "search": "M8.500 3a5.500 5.500 0 1 0 0 11 5.500 5.500 0 0 0 0-11M12.500 12.500 17 17",
     "map": "M4 4v13h13M8 12v.010M10 7v.010M12.500 10v.010M15 5v.010M15 13.500v.010",
-    "spaces": "M7.500 5a5 5 0 1 0 0 10 5 5 0 0 0 0-10M12.500 5a5 5 0 1 0 0 10 5 5 0 0 0 0-10",
-    "geometry": "M3 16h14M3 16 15 5M9 16a6 6 0 0 0-1.500-4",
-    "curate": "M3 4h14l-5.500 6.500V16l-3 1.500v-7z",
     "decode": "M17 5h-5M17 10h-5M17 15h-5M2 10h7M6 6l4 4-4 4",
-    "train": "M3 3v14h14M5 5c1 7 4 9 11 9",
-    "trainings": "M3 5h.010M3 10h.010M3 15h.010M7 5h10M7 10h10M7 15h10",
     "jobs": "M10 3a7 7 0 1 0 7 7M10 6v4l3 2",
     "jump": "M3 6h9M3 10h5M3 14h9M14 6l3.500 4-3.500 4",
     "publish": "M10 13V3M6 7l4-4 4 4M4 12v5h12v-5",
@@ -129,6 +121,7 @@ def rail(groups: Sequence[Sequence[Entry]], label: str = "", *, publish: bool = 
         )
     if label:
         search, jump = "", f'<p class="t-dated"><span>{escape(label)}</span></p>'
+    *rooms, jobs = groups if any(one.path == "jobs" for one in groups[-1]) else [*groups, ()]
     return (
         '<a class="t-skip" href="#t-main" data-press="skip">Skip to content</a>'
         '<div class="t-head"><button type="button" class="t-icon" aria-label="Pages" '
@@ -136,7 +129,8 @@ def rail(groups: Sequence[Sequence[Entry]], label: str = "", *, publish: bool = 
         f'{icon("menu")}</button><span class="t-here"></span>'
         f"{search}{_theme()}</div>"
         f'<div id="t-rail"><a class="t-brand" href="./">{MARK}<span>Theodolite</span></a>'
-        f'<nav aria-label="Pages">{"".join(map(_group, groups))}</nav><div class="t-foot">{jump}'
+        f'<nav aria-label="Pages">{"".join(map(_group, rooms))}</nav>'
+        f'<div class="t-foot">{_group(jobs)}{jump}'
         f'<button type="button" class="t-fold-rail" aria-label="Fold" aria-expanded="true" '
         f'data-press="fold">{icon("fold")}</button>{_theme()}</div></div>'
     )
@@ -150,7 +144,7 @@ def _theme() -> str:
 
 
 def _group(entries: Sequence[Entry]) -> str:
-    return f"<ul>{''.join(map(_line, entries))}</ul>"
+    return f"<ul>{''.join(map(_line, entries))}</ul>" if entries else ""
 
 
 def _line(entry: Entry) -> str:

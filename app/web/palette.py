@@ -39,7 +39,7 @@ def places(workspace: Workspace, rail: Sequence[Sequence[Entry]]) -> Iterator[Pl
     """Every page, encoder, data set, task and run, in this order."""
     for entry in (entry for group in rail for entry in group):
         for label, page in entry.pages.items():
-            title = entry.title if page.PATH == entry.path else f"{entry.title}: {label}"
+            title = f"{entry.title}: {label}" if len(entry.pages) > 1 else entry.title
             yield Place(kind="page", title=title, note="", href=address.link(page.PATH))
     for row in workspace.store.encoders.list():
         name = row["name"]

@@ -26,7 +26,7 @@ import theodolite.app.pages as pages
 
 here = Path(sys.argv[1])
 pages.__path__.append(str(here))
-pages.RAIL = (*pages.RAIL, (pages.Line("curate", {"": "lengths"}),))
+pages.RAIL = (*pages.RAIL, (pages.Line("data", {"": "lengths"}),))
 pages.FOLDERS = (*pages.FOLDERS, "lengths")
 
 import theodolite

@@ -225,7 +225,7 @@ def test_letters_arrows_and_enter_lead_to_a_place(visit):
     page.keyboard.press("Control+k")
     box = page.get_by_role("combobox", name="Jump to")
     expect(box).to_be_focused()
-    expect(page.get_by_role("option", name="Overview")).to_have_attribute("aria-selected", "true")
+    expect(page.get_by_role("option", name="Home")).to_have_attribute("aria-selected", "true")
     page.keyboard.press("Escape")
     expect(box).to_be_hidden()
     expect(link).to_be_focused()

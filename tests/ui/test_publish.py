@@ -30,7 +30,7 @@ from theodolite.app.workspace import Workspace
 
 NAMES = ("random:256", "random:64", "wordllama")
 QUERY = "&".join(f"encoder={name}" for name in NAMES)
-RAIL = ["Overview", "Compare", "Board", "Search", "Map", "Two spaces", "Geometry", "Decode"]
+RAIL = ["Home", "Results", "Search", "Map", "Decode"]
 PROBE = "<xss-probe><img src=x onerror=window.pwned=1></script><script>window.pwned=2</script>"
 READY = {
     "": "#scores tbody tr",

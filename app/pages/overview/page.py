@@ -18,7 +18,7 @@ from theodolite.app.web.frozen import Asks, Frozen
 from theodolite.app.web.parts import HIDE_PROGRESS
 from theodolite.app.workspace import Workspace
 
-TITLE = "Overview"
+TITLE = "Home"
 PATH = ""
 DESCRIPTION = "Every encoder on every task. Click a cell for its numbers and protocol."
 POLL_SECONDS = 2

@@ -24,7 +24,7 @@ def test_places_of_every_kind_lead_to_their_page(workspace: Workspace) -> None:
     found = told(workspace, "places")
     links = {(place["kind"], place["title"]): place["href"] for place in found}
     assert [place["kind"] for place in found][: len(PAGES)] == ["page"] * len(PAGES)
-    assert links["page", "Overview"] == "./"
+    assert links["page", "Home"] == "./"
     assert links["page", "Decode: Arithmetic"] == "./arithmetic"
     assert (
         links["encoder", "random:64 | normalise"] == "./encoders?encoder=random%3A64+%7C+normalise"

@@ -235,7 +235,7 @@ def test_an_older_browser_on_the_network_gets_on_with_the_click(client: httpx.Cl
         ("maps", "Map", "./map"),
         ("a/serch", "Search", "../search"),
         ("Two%20spaces", "Two spaces", "./spaces"),
-        ("zzz<b>", "Overview", "./"),
+        ("zzz<b>", "Home", "./"),
     ],
 )
 def test_a_mistyped_address_leads_to_the_page_that_was_meant(
