@@ -56,10 +56,38 @@ class Text:
 
 
 @dataclass(frozen=True)
+class Points:
+    """Sentences in a list; nothing if there are none.
+
+    Attributes:
+        points: (tag, sentence), with an empty tag for none.
+        heading: above them; may be empty.
+    """
+
+    points: Sequence[tuple[str, str]]
+    heading: str = ""
+
+
+@dataclass(frozen=True)
 class Links:
     """Where to go from here."""
 
     links: Sequence[Link]
+
+
+@dataclass(frozen=True)
+class Download:
+    """A text to save as a file.
+
+    Attributes:
+        label: of its button.
+        name: of the file.
+        text: what is in it.
+    """
+
+    label: str
+    name: str
+    text: str
 
 
 @dataclass(frozen=True)
@@ -305,7 +333,9 @@ class WordDiffs:
 Block = (
     Finding
     | Text
+    | Points
     | Links
+    | Download
     | Filters
     | Nothing
     | Table

@@ -30,7 +30,7 @@ PLACES = {
     "encode": "pages.encoders.encode_command:encode",
     "encode-corpus": "pages.encoders.encode_command:encode_corpus",
     "encoders": "pages.encoders.command:encoder_verbs",
-    "choose": "pages.choose.command:choose",
+    "choose": "",
     "evaluate": "pages.evaluate.command:evaluate",
     "judge": "pages.judge.command:judge_verbs",
     "compare": "pages.compare.command:compare",

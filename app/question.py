@@ -51,6 +51,15 @@ class Answer:
         def rows(self) -> list[dict[str, Any]]:
             """One flat dictionary per row."""
 
+    @property
+    def title(self) -> str:
+        """Title of a report; empty for the question's name."""
+        return ""
+
+    def facts(self) -> Mapping[str, Any]:
+        """What a program reads after the rows; empty for nothing."""
+        return {}
+
     def table_columns(self) -> list[str]:
         """The columns that a terminal shows: those that are not empty."""
         rows = self.rows()
@@ -134,6 +143,9 @@ class Question(Generic[S, A]):
         group: of its command, if it is one of a group's.
         changes: whether it stores more than what was asked for.
         queues: whether what it needs can be computed in the background.
+        report_name: of its report; empty for its own.
+        prepare: done first where people ask on their own machine, in a terminal or from Python, and
+            never for a request, such as adding a file to the data sets.
     """
 
     name: str
@@ -144,6 +156,8 @@ class Question(Generic[S, A]):
     group: str = ""
     changes: bool = False
     queues: bool = False
+    report_name: str = ""
+    prepare: Callable[[Workspace, S], S] = lambda workspace, spec: spec
 
     @property
     def about(self) -> str:

@@ -16,6 +16,7 @@ import math
 import types
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
+from pathlib import Path
 from typing import (
     Annotated,
     Any,
@@ -137,6 +138,7 @@ class Parameter:
                 code="unknown",
             )
         if self.type is str:
+            value = str(value) if isinstance(value, Path) else value
             if not isinstance(value, str):
                 raise UserError(
                     f"{label} is of type {type(value).__name__}.", "Give a text.", code="wrong-kind"
@@ -156,7 +158,8 @@ class Parameter:
             fits = False
         if not fits:
             what = "a whole number" if self.type is int else "a number"
-            bounds = f" from {low:,g} to {high:,g}" if math.isfinite(high) else ""
+            bounds = f" of at least {low:,g}" if math.isfinite(low) else ""
+            bounds = f" from {low:,g} to {high:,g}" if math.isfinite(high) else bounds
             raise UserError(f"{self.field.label} cannot be {value!r}.", f"Give {what}{bounds}.")
         return number
 

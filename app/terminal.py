@@ -80,8 +80,11 @@ SpreadsheetOption = Annotated[
         "--spreadsheet", help="In CSV: put an apostrophe before text that looks like a formula."
     ),
 ]
-CsvOption = Annotated[
-    Path | None, typer.Option("--out", metavar="FILE", help="Write the table here, as CSV.")
+FORMATS = ("", ".csv", ".html", ".md", ".json")
+"""Endings of the files that an answer is written to; without one it is CSV."""
+OutOption = Annotated[
+    Path | None,
+    typer.Option("--out", metavar="FILE", help=f"Write it to FILE{', FILE'.join(FORMATS[1:])}."),
 ]
 QueueOption = Annotated[
     bool, typer.Option("--queue", help="Queue it for the app's worker, in the background.")
@@ -281,12 +284,13 @@ def command(question: Question[Any, Any]) -> Callable[..., None]:
     def run(
         workspace: Workspace,
         spec: Spec,
-        out: CsvOption = None,
+        out: OutOption = None,
         spreadsheet: SpreadsheetOption = False,
         queue: QueueOption = False,
         as_json: JsonOption = False,
     ) -> None:
         if out is not None:
+            _check_format(out)
             check_writable(out)
 
         def do(job: Job) -> bool:
@@ -300,11 +304,12 @@ def command(question: Question[Any, Any]) -> Callable[..., None]:
 
         # A job that is done here has a bar of its own.
         with nullcontext() if question.queues else progress_bar(question.name):
+            spec = question.prepare(workspace, spec)
             *_, answer = question.answer(workspace, spec, do)
         if queue and not answer.complete().rows():
             return
         if out is not None:
-            out.write_bytes(answer.complete().to_csv(spreadsheet=spreadsheet))
+            _write(question, spec, answer.complete(), out, spreadsheet)
         _print_answer(answer.complete(), out, as_json)
 
     if not question.queues:
@@ -323,10 +328,41 @@ def _print_answer(answer: Answer, out: Path | None, as_json: bool) -> None:
     if out is None or as_json:
         rows = answer.rows() if as_json else answer.table_rows()
         emit(rows, answer.table_columns(), as_json, answer.decimals)
+    if as_json and (facts := answer.facts()):
+        emit_json(facts)
     for text in answer.notes():
         say(text)
     if answer.problems():
         raise typer.Exit(1)
+
+
+def _check_format(out: Path) -> None:
+    if out.suffix.lower() not in FORMATS:
+        raise UserError(
+            f"{out.name} has no ending of a supported format.",
+            f"Use a file name that ends in {', '.join(FORMATS[1:])}.",
+            code="wrong-kind",
+        )
+
+
+def _write(
+    question: Question[Any, Any], spec: Spec, answer: Answer, out: Path, spreadsheet: bool
+) -> None:
+    """Write an answer in the format of the file's ending."""
+    from theodolite.app.report import file, markdown
+    from theodolite.store.hashing import to_json
+
+    match out.suffix.lower():
+        case ".html":
+            text = file.html(file.of_answer(question, spec, answer))
+        case ".md":
+            text = f"# {answer.title}\n\n{markdown.of_blocks(answer.blocks())}\n"
+        case ".json":
+            text = to_json(answer.facts() or answer.rows())
+        case _:
+            out.write_bytes(answer.to_csv(spreadsheet=spreadsheet))
+            return
+    out.write_text(text, encoding="utf-8")
 
 
 def takes_values(name: str, spec: type[Spec]) -> Callable[[Callable[..., R]], Callable[..., R]]:
@@ -479,6 +515,8 @@ def do_here(workspace: Workspace, job: Job, *, again: bool = False) -> None:
 
     if job.is_stored(workspace) and not again:
         return
+    for text in job.notices(workspace):
+        say(text)
     with progress_bar(job.title) as move:
         for _ in perform(workspace, job, move=move):
             pass

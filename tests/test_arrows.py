@@ -50,6 +50,7 @@ SHARED = {
     "board.trained",
     "curate.leaks",
     "data.choices",
+    "data.form",
     "data.similarity",
     "encoders.choices",
     "evaluate.results",

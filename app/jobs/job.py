@@ -99,6 +99,10 @@ class Job:
     def validate(self, workspace: Workspace) -> None:
         """Raise a UserError if the job cannot be done; called before anything is begun."""
 
+    def notices(self, workspace: Workspace) -> Iterable[str]:
+        """What to know before it is begun, such as the texts that it would send to a server."""
+        return ()
+
     def is_stored(self, workspace: Workspace) -> bool:
         """Whether the answer is in the store, so that there is nothing to do."""
         return False

@@ -17,7 +17,6 @@ from theodolite.app.question import Answer
 if TYPE_CHECKING:
     import pandas as pd
 
-    from theodolite.app.pages.choose.sheet import Sheet
     from theodolite.engine.training.events import Event, Finished
 
 
@@ -70,24 +69,3 @@ class Training(Answer):
 
     def _pieces(self) -> views.Parts:
         return views.training(self.events)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Decision(Answer):
-    """A decision sheet, whose fields are read by name, as in `decision["best"]`.
-
-    Attributes:
-        sheet: `best`, `ties`, `cheapest`, `more_examples`, `warnings`, and the numbers behind them.
-    """
-
-    sheet: Sheet
-
-    def __getitem__(self, name: str) -> Any:
-        return self.sheet[name]
-
-    def rows(self) -> list[dict[str, Any]]:
-        """A row per encoder."""
-        return [dict(row) for row in self.sheet["encoders"]]
-
-    def _pieces(self) -> views.Parts:
-        return views.decision(self.sheet)

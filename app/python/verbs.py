@@ -14,15 +14,14 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from theodolite.app.pages.choose.answer import CHOOSE
 from theodolite.app.pages.decode.answer import DECODE
 from theodolite.app.pages.evaluate.answer import Results
 from theodolite.app.pages.search.answer import SEARCH, SearchAnswer, SearchSpec, among
 from theodolite.app.python.answers import (
     Comparison,
-    Decision,
     Map,
     Training,
 )
@@ -262,51 +261,7 @@ def train(
 
 
 decode = function(DECODE)
-
-
-def choose(
-    data: Path | str,
-    encoders: str | Sequence[str] | None = None,
-    *,
-    columns: str | None = None,
-    max_ms: float | None = None,
-    max_bytes: int | None = None,
-    licences: Sequence[str] = (),
-    margin: float | None = None,
-    workspace: Workspace | None = None,
-    move: Move | None = None,
-) -> Decision:
-    """Evaluate encoders on a file of yours, and decide between them.
-
-        decision = theodolite.choose("reviews.csv", columns="text=review,label=stars")
-        print(decision["best"], decision["ties"], decision["cheapest"])
-
-    Args:
-        data: a file, or the name of a data set.
-        encoders: spec strings; None for those installed.
-        columns: `text=…,label=…`; None to guess them.
-        max_ms: maximum milliseconds for a single sentence on this machine.
-        max_bytes: maximum bytes of a vector.
-        licences: allowed licences of the weights; empty for any.
-        margin: points that a cheaper form may lose; None for 2.
-        workspace: store of the file, the results and the sheet; None for your own.
-        move: progress callback of the whole, for a bar.
-    """
-    from theodolite.app.pages.choose import service
-
-    names = None if encoders is None else _texts(encoders, "encoders")
-    sheet = service.choose(
-        own(workspace),
-        data if isinstance(data, Path) else text(data, "data"),
-        names,
-        columns=columns,
-        max_ms=max_ms,
-        max_bytes=max_bytes,
-        licences=_texts(licences, "licences"),
-        margin=margin,
-        move=move,
-    )
-    return Decision(sheet)
+choose = function(CHOOSE)
 
 
 def _several(given: Any) -> list[Any]:

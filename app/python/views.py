@@ -13,7 +13,6 @@ from theodolite.app.web import parts
 from theodolite.app.web.figures import percent
 
 if TYPE_CHECKING:
-    from theodolite.app.pages.choose.sheet import Sheet
     from theodolite.app.pages.compare.service import Comparison
     from theodolite.app.pages.map.service import StoredMap
     from theodolite.engine.training.events import Event
@@ -89,12 +88,3 @@ def training(happened: Sequence[Event]) -> Parts:
             line = Curve(what, steps, values, kept=kept)
             shown.append(chart(curves_drawing([line], what, what.replace(" ", "-"))))
     return shown
-
-
-def decision(sheet: Sheet) -> Parts:
-    """The sheet, its chart and its numbers."""
-    from theodolite.app.pages.choose import views
-
-    drawn = views.drawn(sheet)
-    front = chart(drawn["front"]) if drawn["front"] else ""
-    return [drawn["sheet"], drawn["finding"], front, drawn["numbers"]]

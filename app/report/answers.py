@@ -1,4 +1,4 @@
-"""What can be reported: a comparison, a map, trainings, a judgement, a decision.
+"""What can be reported: a comparison, a map, trainings, a judgement.
 
 Each is looked up where its page looks it up, and shown as the page shows it. Nothing is evaluated,
 drawn or trained for a report: the error for what is missing names the verb that makes it.
@@ -15,14 +15,12 @@ from typing import TYPE_CHECKING, Any
 from theodolite.app import formats
 from theodolite.app.publish.standalone import chart
 from theodolite.app.python import views
-from theodolite.app.report.file import CAPS, Cap, Parts, Report, Table, shortened
+from theodolite.app.report.file import CAPS, Cap, Parts, Report, Table
 from theodolite.app.spaced import evenly_spaced
 from theodolite.app.web import parts
 from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
-    from theodolite.app.pages.choose.job import ChooseJob
-    from theodolite.app.pages.choose.sheet import Sheet
     from theodolite.app.pages.compare.service import Comparison, ComparisonSpec
     from theodolite.app.pages.judge.session import Session
     from theodolite.app.pages.map.job import MapJob
@@ -284,51 +282,6 @@ def _marks(session: Session, called: Mapping[str, str]) -> list[dict[str, Any]]:
             }
         rows.append(row)
     return rows
-
-
-def decision(workspace: Workspace, job: ChooseJob) -> Report:
-    """The report of a decision that was made."""
-    from theodolite.app.pages.choose import service, sheet
-
-    found = sheet.stored(workspace, job)
-    if found is None:
-        raise UserError(
-            f"There is no decision on {job.dataset} for these encoders yet.",
-            "Decide first: theodolite choose, or the page Choose.",
-            code="no-result",
-        )
-    words = service.command(job)
-    return of_decision(found, [words[0], "report", "decision", *words[2:]])
-
-
-def of_decision(sheet: Sheet, command: Sequence[str] = ()) -> Report:
-    """The report of a decision sheet that is given."""
-    tables = [_flat("encoders", sheet["encoders"])]
-    if sheet["differ"]:
-        tables.append(_flat("examples", sheet["differ"]["examples"]))
-    return Report(
-        "decision",
-        f"Decision on {sheet['data']}",
-        "",
-        lambda cap: views.decision(_shortened(sheet, cap)),
-        tables,
-        command,
-    )
-
-
-def _shortened(sheet: Sheet, cap: Cap) -> Sheet:
-    """The sheet with the texts of its examples shortened."""
-    if not sheet["differ"]:
-        return sheet
-    examples = [
-        {
-            **one,
-            "label": shortened(one["label"], cap),
-            "texts": [shortened(text, cap) for text in one["texts"]],
-        }
-        for one in sheet["differ"]["examples"]
-    ]
-    return {**sheet, "differ": {**sheet["differ"], "examples": examples}}
 
 
 def _flat(name: str, rows: Sequence[Mapping[str, Any]]) -> Table:

@@ -9,13 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from theodolite.app.pages import load, questions
-from theodolite.app.pages.choose.command import (
-    EncodersOption,
-    LicencesOption,
-    MarginOption,
-    MaxBytesOption,
-    MaxMsOption,
-)
 from theodolite.app.pages.map.command import map_job
 from theodolite.app.pages.map.job import MapJob
 from theodolite.app.spec import Spec
@@ -181,32 +174,6 @@ def report_judgement(
     out.write(answers.judgement(workspace, session, names=not blind), as_json)
 
 
-@report_verbs.command("decision")
-@_written
-def report_decision(
-    workspace: Workspace,
-    dataset: Annotated[str, typer.Argument(help="A data set that `choose` was asked about.")],
-    out: Out,
-    encoders: EncodersOption = None,
-    max_ms: MaxMsOption = None,
-    max_bytes: MaxBytesOption = None,
-    licences: LicencesOption = "",
-    margin: MarginOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Report the decision sheet that `theodolite choose` made, asked with the same options.
-
-    theodolite report decision upload:reviews -e minilm -e wordllama --out decision.html
-    """
-    from theodolite.app.pages.choose import service
-    from theodolite.app.pages.choose.job import ChooseJob
-    from theodolite.app.report import answers
-
-    chosen = encoders or service.defaults(workspace)
-    job = ChooseJob.of(dataset, chosen, max_ms, max_bytes, licences.split(","), margin)
-    out.write(answers.decision(workspace, job), as_json)
-
-
 def _of_question(question: Question[Any, Any]) -> Callable[..., None]:
     """The verb that reports a question's answer, with the options of its command."""
 
@@ -218,14 +185,17 @@ def _of_question(question: Question[Any, Any]) -> Callable[..., None]:
             do_here(workspace, job)
             return True
 
-        out.write(of_answer(question, spec, question.last(workspace, spec, do)), as_json)
+        asked = question.prepare(workspace, spec)
+        out.write(of_answer(question, asked, question.last(workspace, asked, do)), as_json)
 
-    words = question.examples[0].removeprefix(f"{question.group} ")
-    example = f"theodolite report {words} --out {question.name}.html"
+    name = question.report_name or question.name
+    words = question.examples[0].removeprefix(f"{question.group} ").removeprefix(question.name)
+    example = f"theodolite report {name}{words} --out {name}.html"
     report.__doc__ = f"{question.about}\n\n{example}"
     written: Callable[..., None] = _written(report)
     return written
 
 
-for _name, _place in questions().items():
-    report_verbs.command(_name)(_of_question(load(_place)))
+for _place in questions().values():
+    _question = load(_place)
+    report_verbs.command(_question.report_name or _question.name)(_of_question(_question))

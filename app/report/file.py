@@ -112,13 +112,14 @@ def of_answer(question: Question[Any, Any], spec: Spec, answer: Answer) -> Repor
     every = answer.rows()
     columns = [one for one in answer.columns if any(one in row for row in every)]
     rows = [[row.get(one) for one in columns] for row in every]
+    name = question.report_name or question.name
     return Report(
-        question.name,
-        question.name.capitalize(),
+        name,
+        answer.title or name.capitalize(),
         question.about.partition("\n")[0],
         lambda cap: pieces(answer.blocks()),
-        [Table(question.name, columns, rows)],
-        ["theodolite", "report", *question.command(spec)[bool(question.group) :]],
+        [Table(name, columns, rows)],
+        ["theodolite", "report", name, *question.command(spec)[1 + bool(question.group) :]],
     )
 
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from html.parser import HTMLParser
 
+from theodolite.app.blocks import Block
 from theodolite.app.report.file import CAPS, Report, left_out, made
+from theodolite.app.surfaces.document import pieces
 
 MAX_ROWS = 100
 """Rows of a table in the text; its file has all."""
@@ -35,6 +38,11 @@ def files(report: Report, stem: str) -> dict[str, bytes]:
     text.append(of_html(f"<p>{made(report)}</p>"))
     whole = "\n\n".join(one for one in text if one.strip())
     return {f"{stem}.md": f"{whole}\n".encode(), **found}
+
+
+def of_blocks(blocks: Sequence[Block]) -> str:
+    """Blocks as Markdown, without charts and maps."""
+    return "\n\n".join(of_html(piece) for piece in pieces(blocks) if isinstance(piece, str))
 
 
 def of_html(html: str) -> str:

@@ -14,6 +14,7 @@ from theodolite.app.blocks import (
     Block,
     Chart,
     Component,
+    Download,
     Filters,
     Finding,
     Grid,
@@ -23,6 +24,7 @@ from theodolite.app.blocks import (
     Link,
     Links,
     Nothing,
+    Points,
     Problem,
     Progress,
     Readings,
@@ -232,11 +234,31 @@ def _cell(value: Any, decimals: int | None = None) -> str:
     text = formats.MISSING if value is None else value
     if isinstance(text, float):
         text = f"{text:,.4g}" if decimals is None else f"{text:,.{decimals}f}"
+        text = text.replace("-", "−")
     elif isinstance(text, int):
         text = f"{text:,}"
     elif isinstance(text, str) and len(text) > _MAX_CHARACTERS:
         text = f"{text[:_MAX_CHARACTERS].rstrip()}…"
     return Markup('<span dir="auto">{}</span>').format(text)
+
+
+def _points(block: Points) -> str:
+    """A list of sentences, in which no line breaks between a number and its per cent sign."""
+    if not block.points:
+        return ""
+    items = [
+        f"<li>{parts.tag(tag, 'warn') if tag else ''} {escape(text).replace(' %', '&nbsp;%')}</li>"
+        for tag, text in block.points
+    ]
+    heading = Markup("<h3>{}</h3>").format(block.heading) if block.heading else ""
+    return f'<div class="t-points">{heading}<ul>{"".join(items)}</ul></div>'
+
+
+def _download(block: Download) -> str:
+    return Markup(
+        '<button type="button" class="t-link" data-name="{}" data-text="{}" '
+        'data-press="save">{}</button>'
+    ).format(block.name, block.text, block.label)
 
 
 def _status(block: Nothing | Progress | Problem | None) -> str:
@@ -303,7 +325,9 @@ _PIECES: Mapping[type[Any], Callable[[Any], str | Piece]] = {
         block.text, block.detail, beside=f" {parts.SHIPPED}" if block.shipped else ""
     ),
     Text: lambda block: parts.heading(block.heading, block.paragraph),
+    Points: _points,
     Links: _links,
+    Download: _download,
     Filters: _filters,
     Nothing: _nothing,
     Table: _table,

@@ -31,7 +31,8 @@ def function(question: Question[Any, A]) -> Callable[..., A]:
         *args: Any, workspace: Workspace | None = None, move: Move | None = None, **values: Any
     ) -> A:
         place = own(workspace)
-        return question.last(place, question.spec(*args, **values), performed(place, move))
+        spec = question.prepare(place, question.spec(*args, **values))
+        return question.last(place, spec, performed(place, move))
 
     return ask
 

@@ -6,7 +6,8 @@ Guesses only prefill the form, for a person to confirm.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -80,6 +81,10 @@ _COUNTERS = ("index", "id", "idx", "unnamed0", "level0", "indexlevel0")
 _NUMBERS = ("score", "label", "grade", "cluster")
 """Roles that a numeric column may have."""
 
+MAX_CLASSES, MAX_LABEL = 20, 60
+"""Most whole numbers that are taken for classes, and most characters of a usual label."""
+_DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([T ].*)?")
+
 PROBING = ("split", "label", "text")
 """The columns of SentEval's probing layout, whose files have no header."""
 PROBING_SPLITS = {"tr": "train", "va": "dev", "te": "test"}
@@ -122,6 +127,10 @@ def guess(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> tuple[Kind, 
     paired = {"left", "right"} <= found.keys() or unnamed
     named = "text" in found
     two = _by_value(found, columns, rows, numeric) and not named
+    if "label" not in found and not paired:
+        values = {c: [str(row[i]) for row in rows] for i, c in enumerate(columns)}
+        labels = [c for c in candidates(values)[1] if c not in found.values()]
+        found |= {"label": labels[0]} if len(labels) == 1 else {}
     two = two or (len(columns) == 2 and all(map(is_language, columns)))
     return _kind(found, paired, two), found
 
@@ -223,13 +232,51 @@ def _by_value(
         found["score"] = unnamed[0]
     if "text" not in found and texts:
         found["text"] = max(texts, key=lambda c: mean[c])
-    others = [c for c in columns if c not in (*texts, found.get("text"), found.get("cluster"))]
+    others = [
+        c
+        for c in columns
+        if c not in (*texts, found.get("text"), found.get("cluster"))
+        and (c in classes or c not in numeric)
+    ]
     of_pairs = [c for c in others if c not in numeric] if set(texts) == pair else []
     if "label" not in found and len(others) == 1 and len(texts) == 1:
         found["label"] = others[0]
     elif "label" not in found and len(of_pairs) == 1:
         found["label"] = of_pairs[0]
     return len(columns) == 2 and len(texts) == 2 and min(mean[c] for c in texts) >= 15
+
+
+def candidates(values: Mapping[str, Sequence[str]]) -> tuple[list[str], list[str]]:
+    """Columns that by their values could be the text, the longest first, or the label.
+
+    Args:
+        values: column -> its cells.
+    """
+    length = {name: sum(map(len, cells)) for name, cells in values.items()}
+    texts = sorted((n for n, cells in values.items() if _is_text(cells)), key=lambda n: -length[n])
+    return texts, [name for name, cells in values.items() if _is_label(cells)]
+
+
+def _is_text(cells: Sequence[str]) -> bool:
+    """Whether most cells differ and are words, not one number, date or code."""
+    words = [
+        cell
+        for cell in map(str.strip, cells)
+        if cell and not _DATE.fullmatch(cell) and not (cell.isascii() and len(cell.split()) == 1)
+    ]
+    return 2 * len(words) > len(cells) and 2 * len(set(words)) > len(words)
+
+
+def _is_label(cells: Sequence[str]) -> bool:
+    """Whether cells repeat as classes do; not dates, and not numbers that measure something."""
+    known = [cell.strip() for cell in cells if cell.strip()]
+    distinct = set(known)
+    if not 2 <= len(distinct) <= len(known) / 2 or any(map(_DATE.fullmatch, distinct)):
+        return False
+    numbers = [float(cell) for cell in distinct if is_number(cell)]
+    if len(numbers) == len(distinct):
+        return len(numbers) <= MAX_CLASSES and all(map(float.is_integer, numbers))
+    return sum(map(len, known)) <= MAX_LABEL * len(known)
 
 
 def _is_unnamed(column: str) -> bool:

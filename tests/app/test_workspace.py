@@ -4,9 +4,9 @@ from unittest.mock import Mock
 
 import pytest
 
-from theodolite.app.pages.choose import service as choosing
 from theodolite.app.pages.compare import service as comparison
 from theodolite.app.pages.encoders import service as encoders
+from theodolite.app.pages.encoders.service import names
 from theodolite.app.pages.evaluate.job import EvaluateJob, queue_evaluation, welcome
 from theodolite.app.pages.evaluate.results import evaluated
 from theodolite.app.workspace import STARTER_ENCODERS, Workspace
@@ -40,9 +40,9 @@ def test_what_ships_is_listed_before_the_app_was_ever_started(workspace: Workspa
     """Verbs that take the listed encoders leave none of them out; one that is removed stays so."""
     evaluated(workspace, "wordllama", "StarterSTS")
     encoders.ensure_listed(workspace, ["wordllama"])
-    assert set(choosing.defaults(workspace)) == set(STARTER_ENCODERS)
+    assert set(names(workspace)) == set(STARTER_ENCODERS)
     encoders.remove(workspace, "random:256")
-    assert choosing.defaults(workspace) == ["wordllama", "minilm"]
+    assert names(workspace) == ["wordllama", "minilm"]
     welcome(workspace)
     assert encoders.names(workspace) == ["wordllama", "minilm"]
 

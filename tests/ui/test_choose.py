@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from tests.app.pages.choose.test_service import topics, written
+from tests.app.pages.choose.test_answer import topics, written
 from tests.fakes.costs import keep
 from tests.ui.steps import address_of, done, saved, says
 from theodolite.app.pages.encoders import service as encoders
@@ -30,42 +30,53 @@ def desk(desk: Workspace) -> Workspace:
 
 
 def bring(page, file: Path) -> None:
-    """Give the page a file, once it has its answer."""
-    expect(page.locator("#plan")).not_to_be_empty()
-    with page.expect_file_chooser() as chosen:
-        page.get_by_role("button", name="Your file").click()
-    chosen.value.set_files(file)
+    """Give the page a file, whose first rows are shown."""
+    expect(page.locator("#sheet")).not_to_be_empty()
+    page.get_by_role("button", name="File and limits").click()
+    page.locator("#upload input[type=file]").set_input_files(file)
+    expect(page.locator("#look")).to_contain_text(file.name)
 
 
 def test_a_file_becomes_a_decision(visitor, place, desk, tmp_path):
-    """Brought, its columns asked for, queued, done, read, saved; and there again at its address."""
+    """Its columns are seen and changed, it is decided, read, saved; and there at its address."""
     visit = visitor(place)
     page = visit.open(TWO)
     rows = [(line, f"{line} {line}", label) for line, label in topics(30)]
     bring(page, written(tmp_path / "products.csv", rows, ("title", "body", "label")))
-    says(page.get_by_role("alert"), "body and title could each be the text")
-    page.get_by_role("button", name="Limits and columns").click()
-    columns = page.locator("#own-columns").get_by_role("textbox")
-    columns.fill("text=heading,label=label")
-    columns.press("Enter")
-    says(page.get_by_role("alert"), "has no column 'heading'")
-    columns.fill("text=title,label=label")
-    columns.press("Enter")
-    says(page.locator("#plan"), "120 examples, 4 labels", "text = title and label = label")
+    page.locator("#role-text input").fill("body")
+    page.locator("#role-text input").press("Enter")
+    page.locator("#take-in").click()
+    says(page.locator("#sheet"), "120 examples, 4 labels", "text = body and label = label")
     done(page, desk, "#choose")
     says(page.locator("#sheet"), "wordllama is best", "Decision sheet for upload:products")
+    says(page.locator("#sheet"), "text = body and label = label")
     visit.fits("choose-sheet")
     sheet = saved(page.get_by_role("button", name="Markdown"))
     assert "wordllama is best" in sheet.read_text("utf-8")
-    says(visitor(place).open(address_of(page, "data=")).locator("#sheet h2"), "wordllama is best")
+    again = visitor(place).open(address_of(page, "data="))
+    says(again.locator("#sheet h2").first, "wordllama is best")
+
+
+def test_an_encoder_is_typed(visitor, place):
+    """It is taken with Enter, or refused with a sentence."""
+    page = visitor(place).open(TWO)
+    expect(page.locator("#sheet")).not_to_be_empty()
+    box = page.locator("#encoders input")
+    box.fill("random:32")
+    box.press("Enter")
+    address_of(page, "random%3A32")
+    box.fill("minilmm")
+    box.press("Enter")
+    says(page.get_by_role("alert"), "minilmm")
 
 
 def test_without_labels_the_way_leads_to_judging(visitor, place, desk, tmp_path):
     page = visitor(place).open(TWO)
     bring(page, written(tmp_path / "plain.csv", [(line,) for line, _ in topics(20)], ("text",)))
-    says(page.locator("#plan"), "No labels")
+    page.locator("#take-in").click()
+    says(page.locator("#sheet"), "No labels")
     done(page, desk, "#choose")
-    says(page.locator("#sheet h2"), "Undecided")
+    says(page.locator("#sheet h2").first, "Undecided")
     expect(page.locator("#sheet a", has_text="Judge")).to_have_attribute(
         "href", re.compile(r"^\./judge\?in=upload%3Aplain&encoder=wordllama")
     )
@@ -82,7 +93,8 @@ def test_a_newcomer_with_banking77(visitor, place, desk, data_root, tmp_path):
     rows = [(text, label if i in kept else "") for i, (text, label) in enumerate(rows)]
     page = visitor(place).open("choose?encoder=minilm&encoder=wordllama&encoder=random:256")
     bring(page, written(tmp_path / "banking.csv", rows))
-    says(page.locator("#plan"), "300 examples", "2,780 rows without a label are left out")
+    page.locator("#take-in").click()
+    says(page.locator("#sheet"), "300 examples", "2,780 rows without a label are left out")
     done(page, desk, "#choose")
     says(page.locator("#sheet"), "Decision sheet for upload:banking", "minilm is best")
     says(page.locator("#sheet"), "Random words (random:256) score")

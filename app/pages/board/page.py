@@ -12,7 +12,8 @@ import theodolite.app.surfaces.web as web
 from theodolite.app.blocks import Block, Link, Nothing, Text
 from theodolite.app.pages.board import columns, examples, importing, service
 from theodolite.app.pages.board.answer import BOARD, OF_OTHERS
-from theodolite.app.pages.board.spec import ALL, FILTERS, OWN, PUBLISHED, UPLOADS, BoardSpec
+from theodolite.app.pages.board.spec import ALL, FILTERS, OWN, UPLOADS, BoardSpec
+from theodolite.app.pages.board.spec import PUBLISHED as PUBLISHED_RESULTS
 from theodolite.app.pages.compare import service as comparison
 from theodolite.app.spec import parameters
 from theodolite.app.suites import is_suite
@@ -69,7 +70,7 @@ def suites(names: Sequence[str]) -> list[tuple[str, str]]:
 
 def _protocols(names: Sequence[str]) -> list[tuple[str, str]]:
     """Choices of protocols as (label, name); the first stands for each task's own."""
-    labels = [(OF_OTHERS if name == PUBLISHED else name, name) for name in names]
+    labels = [(OF_OTHERS if name == PUBLISHED_RESULTS else name, name) for name in names]
     return [("Each task's own", OWN), *labels]
 
 

@@ -12,13 +12,12 @@ from theodolite.app.pages.choose import data
 from theodolite.app.pages.evaluate.results import evaluated, known
 from theodolite.engine import evaluate
 from theodolite.engine.encoders import describe, variants
-from theodolite.engine.encoders.variants import smaller
 from theodolite.engine.errors import UserError
 from theodolite.engine.stats.bootstrap import main_sample
 from theodolite.engine.tasks import get
 
 if TYPE_CHECKING:
-    from theodolite.app.pages.choose.job import ChooseJob
+    from theodolite.app.pages.choose.spec import ChooseSpec
     from theodolite.app.workspace import Workspace
     from theodolite.engine.stats.bootstrap import Sample
 
@@ -83,11 +82,11 @@ class Candidate:
         }
 
 
-def stored(workspace: Workspace, job: ChooseJob, task: str | None, name: str) -> Candidate:
+def stored(workspace: Workspace, spec: ChooseSpec, task: str | None, name: str) -> Candidate:
     """A candidate from an encoder's result and costs in the store."""
     facts, costs, sample = describe(name), cost.measured(workspace).get(name), None
     dim = int(facts["dim"] or (costs or {}).get("dim") or 0)
-    row, error = _result(workspace, job.dataset, name, task)
+    row, error = _result(workspace, spec.data, name, task)
     if row is not None:
         dim = row["dim"]
         try:
@@ -95,8 +94,8 @@ def stored(workspace: Workspace, job: ChooseJob, task: str | None, name: str) ->
         except ValueError:
             error = f"{task} keeps no values per example, so nothing can be told apart."
     made = Candidate(name, row, error, sample, costs, facts.get("licence"), "", dim)
-    if name in job.encoders:
-        made = within(workspace, job, task, made)
+    if name in spec.encoders:
+        made = within(workspace, spec, task, made)
     return made
 
 
@@ -117,21 +116,21 @@ def _result(
     return None, next((one["error"] for one in failed[::-1] if one["error"]), "It crashed.")
 
 
-def within(workspace: Workspace, job: ChooseJob, task: str | None, one: Candidate) -> Candidate:
+def within(workspace: Workspace, spec: ChooseSpec, task: str | None, one: Candidate) -> Candidate:
     """The candidate in a form that respects the limits, or marked as outside of them."""
-    if job.licences and (one.licence or "").casefold() not in job.licences:
+    if spec.licences and (one.licence or "").casefold() not in spec.licences:
         return replace(one, outside=f"licence {one.licence or 'not known'}")
-    if job.max_ms is not None and (one.ms is None or one.ms > job.max_ms):
+    if spec.max_ms is not None and (one.ms is None or one.ms > spec.max_ms):
         took = "speed not known" if one.ms is None else f"{cost.brief(one.ms)} ms per sentence"
         return replace(one, outside=took)
-    if job.max_bytes is None or one.bytes <= job.max_bytes:
+    if spec.max_bytes is None or one.bytes <= spec.max_bytes:
         return one
-    return shrunk(workspace, job, task, one, "int8", min(one.dim, job.max_bytes))
+    return shrunk(workspace, spec, task, one, "int8", min(one.dim, spec.max_bytes))
 
 
 def shrunk(
     workspace: Workspace,
-    job: ChooseJob,
+    spec: ChooseSpec,
     task: str | None,
     one: Candidate,
     dtype: Dtype,
@@ -141,31 +140,25 @@ def shrunk(
 
     Args:
         workspace: its store has the vectors, so that nothing is encoded.
-        job: the job of the sheet.
+        spec: what was asked.
         task: what scores them; None for nothing.
         one: with vectors as large as the encoder's, or as the limits allow.
         dtype: precision of the new vectors.
         dim: number of dimensions kept.
     """
     full = one.row["dim"] if one.row else one.dim
-    spec = smaller(one.encoder, dim if dim < full else None, dtype, job.dataset)
-    made = replace(one, dtype=dtype, dim=dim, form_spec=spec)
-    if task is None or one.sample is None:
-        return made
-    return replace(made, sample=_sample(workspace, task, spec))
+    form = variants.smaller(one.encoder, dim if dim < full else None, dtype, spec.data)
+    sample, catalog = one.sample, workspace.catalog
+    if task is not None and sample is not None:
+        sample = None
+        if len(catalog.load(get(task, catalog).dataset).sentences) <= MAX_SENTENCES:
+            protocol = data.protocol_of(task)
+            (made,) = evaluate(workspace.load(form), [task], protocol=protocol, data=catalog)
+            sample = None if made.error else main_sample(made.examples, made.details)
+    return replace(one, dtype=dtype, dim=dim, form_spec=form, sample=sample)
 
 
-def _sample(workspace: Workspace, task: str, spec: str) -> Sample | None:
-    """The scores per example of an encoder whose result is not kept; None if it has none."""
-    catalog = workspace.catalog
-    if len(catalog.load(get(task, catalog).dataset).sentences) > MAX_SENTENCES:
-        return None
-    protocol = data.protocol_of(task)
-    (made,) = evaluate(workspace.load(spec), [task], protocol=protocol, data=catalog)
-    return None if made.error else main_sample(made.examples, made.details)
-
-
-def in_int8(workspace: Workspace, job: ChooseJob, task: str, one: Candidate) -> Candidate | None:
+def in_int8(workspace: Workspace, spec: ChooseSpec, task: str, one: Candidate) -> Candidate | None:
     """A transformer in int8, measured here; None if that fails, or is not faster."""
     name = variants.in_int8(one.encoder)
     if name is None or one.ms is None:
@@ -176,6 +169,6 @@ def in_int8(workspace: Workspace, job: ChooseJob, task: str, one: Candidate) -> 
         cost.ensure(workspace, name)
     except UserError:  # not on this machine
         return None
-    found = within(workspace, job, task, stored(workspace, job, task, name))
+    found = within(workspace, spec, task, stored(workspace, spec, task, name))
     fits = not found.outside and found.sample is not None
     return found if fits and found.ms is not None and found.ms < one.ms else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,7 @@ import numpy as np
 
 from theodolite.app import beforehand, endpoints, formats
 from theodolite.app.pages.board import cost
-from theodolite.app.pages.choose import data, words
+from theodolite.app.pages.choose import data
 from theodolite.app.pages.curate import leaks
 from theodolite.engine.datasets.types import (
     LabelledPairs,
@@ -23,7 +24,7 @@ from theodolite.engine.search.curation import exact_duplicates
 
 if TYPE_CHECKING:
     from theodolite.app.pages.choose.candidates import Candidate
-    from theodolite.app.pages.choose.job import ChooseJob
+    from theodolite.app.pages.choose.spec import ChooseSpec
     from theodolite.app.workspace import Workspace
     from theodolite.engine.datasets.types import Dataset
 
@@ -35,7 +36,7 @@ DOMINANT = 0.5
 
 def found(
     workspace: Workspace,
-    job: ChooseJob,
+    spec: ChooseSpec,
     dataset: Dataset,
     every: Sequence[Candidate],
     sheet: Mapping[str, Any],
@@ -44,66 +45,57 @@ def found(
 
     Args:
         workspace: holds the data that encoders were trained on.
-        job: the job of the sheet.
-        dataset: the data set of the job.
+        spec: what was asked.
+        dataset: that encoders are chosen for.
         every: the evaluated encoders, the baseline among them.
         sheet: the sheet without its warnings.
     """
     return [
-        *_unscored(dataset, sheet),
-        *_failed(every),
-        *_baseline(sheet),
+        *_decision(spec, dataset, every, sheet),
         *_leaks(workspace, every, sheet["task"]),
-        *_few(sheet),
-        *_limits(job, every),
-        *_alike(every),
-        *_dominant(dataset),
-        *_duplicates(dataset),
-        *_settings(job),
-        *_cut(workspace, job),
-        *_left_out(every, sheet),
-        *_disturbed(every),
+        *_rows(dataset, every, sheet),
+        *_encoders(workspace, spec, every),
     ]
 
 
-def _disturbed(every: Sequence[Candidate]) -> Iterator[Caution]:
-    if text := cost.disturbance(one.costs for one in every if one.costs):
-        yield "timed_disturbed", text
-
-
-def _unscored(dataset: Dataset, sheet: Mapping[str, Any]) -> Iterator[Caution]:
-    if sheet["task"] is not None:
-        return
-    rows = data.examples(dataset)
-    if rows:
-        many = formats.plural(rows, "labelled example")
+def _decision(
+    spec: ChooseSpec, dataset: Dataset, every: Sequence[Candidate], sheet: Mapping[str, Any]
+) -> Iterator[Caution]:
+    """Why nothing can be decided, or not for sure."""
+    best, labelled, over = sheet["best"], sheet["examples"], sheet["against_baseline"]
+    if sheet["task"] is None and labelled:
         yield (
             "few_examples",
-            f"{dataset.name} has {many}; below {data.MIN_EXAMPLES} nothing is scored.",
+            f"{dataset.name} has {formats.plural(labelled, 'labelled example')}; below "
+            f"{data.MIN_EXAMPLES} nothing is scored.",
         )
-    else:
-        text = (
+    elif sheet["task"] is None:
+        yield (
+            "no_labels",
             f"{dataset.name} has no labels, so no encoder can be called best. Compare them by hand "
-            "on the page Judge, or add a column of labels."
+            "on the page Judge, or add a column of labels.",
         )
-        yield "no_labels", text
-
-
-def _failed(every: Sequence[Candidate]) -> Iterator[Caution]:
     for one in every:
         if one.error is not None:
             yield "encoder_failed", f"{one.encoder} was left out: {one.error}"
-
-
-def _baseline(sheet: Mapping[str, Any]) -> Iterator[Caution]:
-    over = sheet["against_baseline"]
     if over is not None and not over["beaten"]:
-        text = (
-            f"{sheet['best']['encoder']} is not significantly better than {sheet['baseline']}, "
-            "which only knows which words texts share. Either that is enough here, or there are "
-            "too few examples, or the texts do not tell the labels."
+        yield (
+            "baseline_not_beaten",
+            f"{best['encoder']} is not significantly better than {sheet['baseline']}, which only "
+            "knows which words texts share. Either that is enough here, or there are too few "
+            "examples, or the labels cannot be predicted from the texts.",
         )
-        yield "baseline_not_beaten", text
+    if best is not None and sheet["n"] < data.FEW:
+        yield (
+            "few_examples",
+            f"Only {data.in_words(sheet['n'], sheet['kind'])}: the best encoder's 95 % interval is "
+            f"{best['high'] - best['low']:.0f} points wide.",
+        )
+    asked = [one for one in every if one.encoder in spec.encoders]
+    outside = [f"{one.encoder} ({one.outside})" for one in asked if one.outside]
+    if outside:
+        code = "no_encoder_within_limits" if len(outside) == len(asked) else "limits"
+        yield code, f"Left out by the limits: {formats.listed(outside)}."
 
 
 def _leaks(workspace: Workspace, every: Sequence[Candidate], task: str | None) -> Iterator[Caution]:
@@ -114,84 +106,53 @@ def _leaks(workspace: Workspace, every: Sequence[Candidate], task: str | None) -
         sets = leaks.here(workspace, leaks.known(workspace, one.encoder)).values()
         for name in dict.fromkeys(place for those in sets for place in those):
             leak = leaks.look(workspace, task, name)
-            if leak.same + leak.nearly:
-                text = (
-                    f"{leak.same + leak.nearly:,} of {formats.plural(leak.tested, 'text')} "
-                    f"{'is' if leak.same + leak.nearly == 1 else 'are'} also in {name}, which "
-                    f"{one.encoder} was trained on: its score may be too high."
+            if many := leak.same + leak.nearly:
+                yield (
+                    "leak",
+                    f"{many:,} of {formats.plural(leak.tested, 'text')} "
+                    f"{'is' if many == 1 else 'are'} also in {name}, which {one.encoder} was "
+                    "trained on: its score may be too high.",
                 )
-                yield "leak", text
 
 
-def _few(sheet: Mapping[str, Any]) -> Iterator[Caution]:
-    if sheet["best"] is not None and sheet["n"] < data.FEW:
-        wide = sheet["best"]["high"] - sheet["best"]["low"]
-        text = (
-            f"Only {words.examples(sheet)}: the best encoder's 95 % interval is {wide:.0f} points "
-            "wide."
-        )
-        yield "few_examples", text
-
-
-def _limits(job: ChooseJob, every: Sequence[Candidate]) -> Iterator[Caution]:
-    requested = [one for one in every if one.encoder in job.encoders]
-    outside = [f"{one.encoder} ({one.outside})" for one in requested if one.outside]
-    if outside:
-        whole = "no_encoder_within_limits" if len(outside) == len(requested) else "limits"
-        yield whole, f"Left out by the limits: {formats.listed(outside)}."
-
-
-def _alike(every: Sequence[Candidate]) -> Iterator[Caution]:
-    known = [one for one in every if one.sample is not None]
-    for a, b in combinations(known, 2):
-        assert a.sample is not None  # noqa: S101 - for the type checker
-        assert b.sample is not None  # noqa: S101 - for the type checker
-        if np.allclose(a.sample.values, b.sample.values, atol=1e-6):
-            text = (
-                f"{a.encoder} and {b.encoder} score the same on every example: more examples like "
-                "these would not tell them apart."
-            )
-            yield "same_answers", text
-
-
-def _dominant(dataset: Dataset) -> Iterator[Caution]:
+def _rows(
+    dataset: Dataset, every: Sequence[Candidate], sheet: Mapping[str, Any]
+) -> Iterator[Caution]:
+    """What is wrong with the data."""
     counts = data.labels_of(dataset)
-    if not counts:
-        return
-    (label, most), total = counts.most_common(1)[0], counts.total()
-    if most > DOMINANT * total:
-        text = (
-            f"{100 * most / total:.0f} % of the rows have the label {label[:40]!r}: always "
-            "guessing it is right that often."
-        )
-        yield "dominant_class", text
-
-
-def _duplicates(dataset: Dataset) -> Iterator[Caution]:
-    texts, labels = _rows(dataset)
+    for label, most in counts.most_common(1):
+        if most > DOMINANT * counts.total():
+            yield (
+                "dominant_class",
+                f"{100 * most / counts.total():.0f} % of the rows have the label {label[:40]!r}: "
+                "always guessing it is right that often.",
+            )
+    texts, labels = _texts(dataset)
     groups = exact_duplicates(texts)
-    if not groups.count:
-        return
-    spare = len(groups.ids) - groups.count
-    split = 0
-    if labels:
-        kept: dict[int, set[str]] = {}
+    if groups.count:
+        spare = len(groups.ids) - groups.count
+        of_group = defaultdict[int, set[str]](set)
         for row, group in zip(groups.ids.tolist(), groups.group.tolist(), strict=True):
-            kept.setdefault(group, set()).add(labels[row])
-        split = sum(len(found) > 1 for found in kept.values())
-    contradicting = ""
-    if split:
-        several = f"{formats.plural(split, 'text')} {'has' if split == 1 else 'have'}"
-        contradicting = f" {several} different labels or scores."
-    text = (
-        f"{spare:,} of {formats.plural(len(texts), 'row')} {'repeats' if spare == 1 else 'repeat'} "
-        "another, up to case, spaces and final punctuation. They count more than once and can "
-        f"inflate scores.{contradicting}"
-    )
-    yield "duplicates", text
+            of_group[group] |= set(labels[row : row + 1])
+        split = sum(len(different) > 1 for different in of_group.values())
+        has = f"{formats.plural(split, 'text')} {'has' if split == 1 else 'have'}"
+        yield (
+            "duplicates",
+            f"{spare:,} of {formats.plural(len(texts), 'row')} "
+            f"{'repeats' if spare == 1 else 'repeat'} another, up to case, spaces and final "
+            "punctuation. They count more than once and can inflate scores."
+            + (f" {has} different labels or scores." if split else ""),
+        )
+    if sheet["unlabelled"]:
+        rows = formats.plural(sheet["unlabelled"], "row")
+        yield "unlabelled", f"{rows} without a label were left out."
+    details: Mapping[str, Any] = next((one.row["details"] for one in every if one.row), {})
+    if details.get("left_out"):
+        rows = formats.plural(details["left_out"], "row")
+        yield "rare_labels", f"{rows} were left out: their labels occur fewer than five times."
 
 
-def _rows(dataset: Dataset) -> tuple[list[str], list[str]]:
+def _texts(dataset: Dataset) -> tuple[list[str], list[str]]:
     """The texts of the rows, and their labels; no labels where rows have none."""
     match dataset:
         case LabelledSentences():
@@ -211,24 +172,23 @@ def _rows(dataset: Dataset) -> tuple[list[str], list[str]]:
     return list(dataset.sentences), []
 
 
-def _settings(job: ChooseJob) -> Iterator[Caution]:
-    for name in job.encoders:
+def _encoders(
+    workspace: Workspace, spec: ChooseSpec, every: Sequence[Candidate]
+) -> Iterator[Caution]:
+    """What to know of an encoder, or of two."""
+    known = [(one.encoder, one.sample.values) for one in every if one.sample is not None]
+    for (a, of_a), (b, of_b) in combinations(known, 2):
+        if np.allclose(of_a, of_b, atol=1e-6):
+            yield (
+                "same_answers",
+                f"{a} and {b} score the same on every example: more examples like these would not "
+                "tell them apart.",
+            )
+    for name in spec.encoders:
         code = "endpoint" if endpoints.addresses(name) else "settings_contradicted"
         for text in warnings_of(name):
             yield code, f"{name}: {text}"
-
-
-def _cut(workspace: Workspace, job: ChooseJob) -> Iterator[Caution]:
-    for name in job.encoders:
-        for text in beforehand.cuts(workspace, name, [job.dataset]):
+        for text in beforehand.cuts(workspace, name, [spec.data]):
             yield "texts_cut", f"{name}: {text}"
-
-
-def _left_out(every: Sequence[Candidate], sheet: Mapping[str, Any]) -> Iterator[Caution]:
-    if sheet["unlabelled"]:
-        rows = formats.plural(sheet["unlabelled"], "row")
-        yield "unlabelled", f"{rows} without a label were left out."
-    details: Mapping[str, Any] = next((one.row["details"] for one in every if one.row), {})
-    if details.get("left_out"):
-        rows = formats.plural(details["left_out"], "row")
-        yield "rare_labels", f"{rows} were left out: their labels occur fewer than five times."
+    if text := cost.disturbance(one.costs for one in every if one.costs):
+        yield "timed_disturbed", text

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from theodolite.app.pages.choose.candidates import DTYPES, Candidate, Dtype
 from theodolite.engine.encoders.variants import baseline, ladder
-from theodolite.engine.stats.choice import Behind, choose
+from theodolite.engine.stats.choice import Behind, behind, choose
 from theodolite.engine.stats.power import to_show
+
+if TYPE_CHECKING:
+    from theodolite.engine.stats.bootstrap import Sample
 
 
 class _Trials:
@@ -16,36 +19,31 @@ class _Trials:
 
     Args:
         best: the best encoder.
-        others: encoders to compare with it.
         refit: see `engine.stats.choice.choose`.
         margin: points that may be lost.
+        others: encoders to compare with it.
     """
 
     def __init__(
-        self, best: Candidate, others: Mapping[str, Candidate], refit: float, margin: float
+        self, best: Candidate, refit: float, margin: float, others: Iterable[Candidate]
     ) -> None:
         self.best, self.margin, self._refit = best, margin, refit
-        self.tried = {one.spec: one for one in others.values() if one is not best}
-        self._compare()
+        self._samples: dict[str, Sample] = {}
+        self.behind: dict[str, Behind] = {}
+        self.add(*others)
 
-    def _compare(self) -> None:
-        from theodolite.engine.stats.choice import behind
-
-        samples = {spec: one.sample for spec, one in self.tried.items() if one.sample is not None}
+    def add(self, *more: Candidate) -> None:
+        """Compare more encoders, all of them anew."""
         assert self.best.sample is not None  # noqa: S101 - for the type checker
-        self.found: dict[str, Behind] = behind(self.best.sample, samples, self._refit)
-
-    def add(self, one: Candidate) -> bool:
-        """Compare one more; return whether it is shown to be within the margin."""
-        if one.sample is None:
-            return False
-        self.tried[one.spec] = one
-        self._compare()
-        return self.shown(one)
+        added = {one.spec: one.sample for one in more if one.sample is not None}
+        if added:
+            self._samples |= added
+            self.behind = behind(self.best.sample, self._samples, self._refit)
 
     def shown(self, one: Candidate) -> bool:
         """Whether it is the best, or shown to lose less than the margin."""
-        return one is self.best or self.found[one.spec].within(self.margin)
+        less = self.behind.get(one.spec)
+        return one is self.best or (less is not None and less.within(self.margin))
 
 
 def cheapest(
@@ -73,27 +71,29 @@ def cheapest(
         What was chosen; and, if that is the best as it is, how many more examples would show that
         something cheaper is within the margin. None if there is nothing cheaper.
     """
-    trials = _Trials(best, scored, refit, margin)
-    able = [one for one in trials.tried.values() if baseline(one.encoder) != "random"]
+    others = [one for one in scored.values() if one is not best]
+    trials = _Trials(best, refit, margin, others)
+    able = [one for one in others if baseline(one.encoder) != "random"]
     quickest = min([best, *filter(trials.shown, able)], key=_price)
-    other = faster(quickest)
-    if other is not None:
+    if other := faster(quickest):
+        trials.add(other)
         able.append(other)
-        quickest = other if trials.add(other) else quickest
+        quickest = other if trials.shown(other) else quickest
     forms = [quickest]
     for dtype in DTYPES:
         for dim in ladder(quickest.dim)[::-1]:
             made = shrunk(quickest, dtype, dim)
             if made.bytes < quickest.bytes:
+                trials.add(made)
                 forms.append(made)
-                if not trials.add(made):
+                if not trials.shown(made):
                     break
-    tried = [one for one in forms if one is best or one.spec in trials.tried]
-    least = min([best, *filter(trials.shown, tried)], key=lambda one: (*_price(one)[:2], one.bytes))
+    within = [best, *filter(trials.shown, forms)]
+    least = min(within, key=lambda one: (*_price(one)[:2], one.bytes))
     if least is not best:
-        return _chosen(least, trials.found[least.spec], refit), None
+        return _chosen(least, trials.behind[least.spec], refit), None
     cheaper = [one for one in able if _price(one) < _price(best)]
-    return _chosen(best, None, refit), _next(trials, [*cheaper, *tried])
+    return _chosen(best, None, refit), _next(trials, [*cheaper, *forms])
 
 
 def _price(one: Candidate) -> tuple[bool, float, int]:
@@ -117,13 +117,13 @@ def _chosen(one: Candidate, behind: Behind | None, refit: float) -> dict[str, An
 
 def _next(trials: _Trials, cheaper: list[Candidate]) -> dict[str, Any] | None:
     """What needs the fewest further examples to be shown within the margin."""
-    best = trials.best
-    found = [
-        (to_show(trials.found[one.spec], trials.margin, smaller=one.encoder == best.encoder), one)
+    name = trials.best.encoder
+    needs = [
+        (to_show(trials.behind[one.spec], trials.margin, smaller=one.encoder == name), one)
         for one in cheaper
-        if one is not best
+        if one.spec in trials.behind
     ]
-    if not found:
+    if not needs:
         return None
-    more, one = min(found, key=lambda pair: (pair[0].n is None, pair[0].n or 0, -pair[0].power))
+    more, one = min(needs, key=lambda pair: (pair[0].n is None, pair[0].n or 0, -pair[0].power))
     return {"encoder": one.encoder, **one.form(), "n": more.n, "power": more.power}

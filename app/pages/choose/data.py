@@ -1,13 +1,11 @@
-"""The data for a decision: its columns, whether and how it is scored, and its defects.
+"""The data for a decision: brought, its columns, whether and how it is scored.
 
 The columns of a file are found by their values, and asked for in doubt.
 """
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -15,10 +13,11 @@ import numpy as np
 
 from theodolite.app import formats
 from theodolite.app.finite import finite
+from theodolite.app.pages.data import service as uploads
 from theodolite.app.vectors import sources, uncached
 from theodolite.app.workspace import Workspace
 from theodolite.engine.datasets import tables
-from theodolite.engine.datasets.columns import is_number
+from theodolite.engine.datasets.columns import candidates
 from theodolite.engine.datasets.formats import open_table
 from theodolite.engine.datasets.tables import Mapping
 from theodolite.engine.datasets.types import (
@@ -28,11 +27,11 @@ from theodolite.engine.datasets.types import (
     Parallel,
     Retrieval,
     ScoredPairs,
-    Sentences,
 )
 from theodolite.engine.errors import UserError
 from theodolite.engine.progress import Progress
 from theodolite.engine.tasks.classification import REPEATED, frequent, has_own_splits
+from theodolite.store.errors import StoreError
 
 OTHER_COLUMNS = (
     "Name the column of the labels in Columns (--columns): text=…,label=… or, to go on without "
@@ -46,9 +45,48 @@ MAX_COMPARED = 2_000
 """Most sentences whose neighbours are compared if there are no labels."""
 SAMPLE = 200
 """Rows that are looked at."""
-MAX_CLASSES, SHORT = 20, 60
-"""Most whole numbers that are taken for classes, and most characters of a usual label."""
-_DATE = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}([T ].*)?")
+EXAMPLES = {
+    "pairs": ("pair", "pairs"),
+    "labelled-pairs": ("pair", "pairs"),
+    "parallel": ("translation", "translations"),
+    "retrieval": ("query", "queries"),
+}
+"""Kind of data -> singular and plural of its examples; *example* for all other kinds."""
+_MAX_NAMES = 99
+
+
+def bring(workspace: Workspace, file: Path, columns: str = "") -> str:
+    """Add a file, or a folder of them, to the data sets; return its name in the catalog.
+
+    The roles of its columns are found by their names and values unless given: `text=…,label=…`.
+    """
+    workspace.refuse_visitors()
+    before = {row["name"] for row in workspace.store.uploads.list()}
+    with uploads.together([file]) as whole:
+        if not columns:
+            _refuse_ambiguous(whole)
+        added = _keep(workspace, whole, uploads.mapping_of(whole, None, columns or None))
+    try:
+        check(workspace.catalog.load(added))
+    except UserError:
+        if added.removeprefix("upload:") not in before:
+            uploads.remove(workspace, added)
+        raise
+    return added
+
+
+def _keep(workspace: Workspace, file: Path, chosen: Mapping) -> str:
+    """Store a file under its name, with a number added if other content has the name."""
+    name = uploads.name_for(file.name)
+    for number in range(1, _MAX_NAMES):
+        unused = name if number == 1 else f"{name[:76]} {number}"
+        try:
+            kept = uploads.keep(workspace, file, file.name, unused, chosen)
+            return f"upload:{kept['name']}"
+        except StoreError as error:
+            if "already" not in error.message:
+                raise
+    raise UserError(f"Too many uploads are called {name!r}.", "Rename the file.", code="conflict")
 
 
 def examples(data: Dataset) -> int | None:
@@ -62,23 +100,21 @@ def examples(data: Dataset) -> int | None:
             return max((len(judged) for judged in data.judgements.values()), default=0)
         case Parallel():
             return max((len(part.gold) for part in data.parts.values()), default=0)
-        case Sentences():
-            return None
     return None
 
 
-def unlabelled(workspace: Workspace, name: str) -> int:
-    """Number of rows of its file left out for lack of a label."""
-    row = workspace.store.uploads.get(name.removeprefix("upload:"))
-    return int(row["info"].get("unlabelled", 0)) if row else 0
+def in_words(n: int, kind: str) -> str:
+    """`300 examples`, or `300 pairs`, `300 queries`, by the kind of data."""
+    return formats.plural(n, *EXAMPLES.get(kind, ("example", "examples")))
 
 
-def columns_of(workspace: Workspace, name: str) -> dict[str, str]:
-    """Role -> column of the file that was brought; empty for other data sets."""
+def brought(workspace: Workspace, name: str) -> tuple[dict[str, str], int]:
+    """Role -> column of a file of your own, and its rows left out for lack of a label."""
     row = workspace.store.uploads.get(name.removeprefix("upload:"))
     if row is None or not name.startswith("upload:"):
-        return {}
-    return dict(row["info"].get("columns") or row["mapping"]["columns"])
+        return {}, 0
+    info = row["info"]
+    return dict(info.get("columns") or row["mapping"]["columns"]), info.get("unlabelled", 0)
 
 
 def labels_of(data: Dataset) -> Counter[str]:
@@ -169,76 +205,34 @@ def _compared(workspace: Workspace, name: str) -> list[str]:
     return [distinct[i] for i in np.sort(drawn)]
 
 
-def mapping(file: Path) -> Mapping | None:
-    """The columns of a table of sentences, with labels or without; None for other files.
+def _refuse_ambiguous(file: Path) -> None:
+    """Refuse a table in which several columns could be the text, or the label, by their values.
 
-    A column called `text` or `label` is what it says; otherwise every column counts that could be
-    one by its values.
+    A column called `text` or `label` is what it says.
     """
     preview = tables.preview(file, file.name)
     if preview.type or preview.kind not in ("labels", "sentences"):
-        return None
+        return
     table = open_table(file, file.name)
     rows = [cells for _, cells in islice(table.rows, SAMPLE) if len(cells) == len(table.columns)]
-    values = {name: [str(row[i]) for row in rows] for i, name in enumerate(table.columns)}
-    named = {name.casefold(): name for name in table.columns}
-    texts, labels = _candidates({n: v for n, v in values.items() if n != named.get("split")})
-    texts = [named["text"]] if "text" in named else texts
-    labels = [name for name in labels if name not in texts]
-    labels = [named["label"]] if "label" in named else labels
-    if not texts:
-        return None
-    if len(texts) > 1 or len(labels) > 1:
-        raise _ambiguous(file.name, texts, labels)
-    found = {"text": texts[0]} | ({"label": labels[0]} if labels else {})
-    if labels and "split" in named:
-        found["split"] = named["split"]
-    return tables.Mapping("labels" if labels else "sentences", found, preview.header)
-
-
-def _candidates(values: dict[str, list[str]]) -> tuple[list[str], list[str]]:
-    """Columns that could be the text, the longest first, and those that could be the label.
-
-    Args:
-        values: column -> its cells.
-    """
-    length = {name: sum(map(len, cells)) for name, cells in values.items()}
-    texts = sorted((n for n, cells in values.items() if _is_text(cells)), key=lambda n: -length[n])
-    return texts, [name for name, cells in values.items() if _is_label(cells)]
-
-
-def _is_text(cells: Sequence[str]) -> bool:
-    """Whether most cells differ and are words, not one number, date or code."""
-    words = [cell for cell in cells if not _is_atom(cell)]
-    return 2 * len(words) > len(cells) and 2 * len(set(words)) > len(words)
-
-
-def _is_atom(cell: str) -> bool:
-    atom = cell.isascii() and not re.search(r"\s", cell.strip())
-    return not cell.strip() or atom or bool(_DATE.fullmatch(cell.strip()))
-
-
-def _is_label(cells: Sequence[str]) -> bool:
-    """Whether cells repeat as classes do; not dates, and not numbers that measure something."""
-    known = [cell.strip() for cell in cells if cell.strip()]
-    distinct = set(known)
-    if not 2 <= len(distinct) <= len(known) / 2 or any(map(_DATE.fullmatch, distinct)):
-        return False
-    numbers = [float(cell) for cell in distinct if is_number(cell)]
-    if len(numbers) == len(distinct):
-        return len(numbers) <= MAX_CLASSES and all(map(float.is_integer, numbers))
-    return sum(map(len, known)) <= SHORT * len(known)
-
-
-def _ambiguous(filename: str, texts: Sequence[str], labels: Sequence[str]) -> UserError:
+    values = {
+        name: [str(row[i]) for row in rows]
+        for i, name in enumerate(table.columns)
+        if name.casefold() != "split"
+    }
+    named = {name.casefold(): [name] for name in table.columns}
+    texts, labels = candidates(values)
+    texts = named.get("text", texts)
+    labels = named.get("label", [name for name in labels if name not in texts])
     several = [
         f"{formats.listed(names)} could each be the {role}"
         for role, names in (("text", texts), ("label", labels))
         if len(names) > 1
     ]
-    typed = ",".join([f"text={texts[0]}", *(f"label={name}" for name in labels[:1])])
-    return UserError(
-        f"Which columns of {filename} count? {'; '.join(several)}.",
-        f"Name them under Limits and columns, or on the command line: --columns {typed}",
-        code="ambiguous",
-    )
+    if several:
+        typed = ",".join([f"text={texts[0]}", *(f"label={name}" for name in labels[:1])])
+        raise UserError(
+            f"Which columns of {file.name} count? {'; '.join(several)}.",
+            f"Name them in Columns (--columns): {typed}",
+            code="ambiguous",
+        )

@@ -15,7 +15,7 @@ DATA = "starter-topics"
 
 def make_example(workspace: Workspace) -> None:
     """Make the example sheet and write it."""
-    job = ChooseJob.of(DATA, STARTER_ENCODERS[::-1])
+    job = ChooseJob(DATA, STARTER_ENCODERS[::-1])
     for _ in perform(workspace, job):
         pass
     sheet = make(workspace, job, nobody)

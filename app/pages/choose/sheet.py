@@ -1,13 +1,14 @@
 """The decision sheet: the best encoder on your own data, ties, costs and warnings.
 
 Reads the measurements that the units of the job stored; JSON-able, so that it is stored and shipped
-unchanged. Its sentences are in `words.py`, its warnings in `cautions.py`.
+unchanged. What it says is in `answer.py`, its warnings are in `cautions.py`.
 """
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,7 @@ from theodolite.engine.stats.power import to_tell_apart
 from theodolite.store.hashing import hash_of, to_json
 
 if TYPE_CHECKING:
-    from theodolite.app.pages.choose.job import ChooseJob
+    from theodolite.app.pages.choose.spec import ChooseSpec
     from theodolite.app.workspace import Workspace
     from theodolite.engine.stats.choice import Choice
 
@@ -33,17 +34,35 @@ Sheet = Mapping[str, Any]
 KIND, FORMAT = "choose", 3
 SHOWN = 5
 """Most examples on which the finalists differ, in favour of each."""
+LIMITS = ("max_ms", "max_bytes", "licences", "margin")
+OPEN: dict[str, Any] = {
+    "task": None,
+    "metric": None,
+    "protocol": None,
+    "n": 0,
+    "intervals": {},
+    "optimism": None,
+    "best": None,
+    "ties": [],
+    "cheapest": None,
+    "nothing_cheaper": None,
+    "more_examples": [],
+    "against_baseline": None,
+    "front": [],
+    "differ": None,
+}
+"""The fields of an undecided sheet."""
 
 
-def key(workspace: Workspace, job: ChooseJob) -> str:
-    """The key of a stored sheet: a hash of the job, the data and this machine."""
-    hashed = workspace.catalog.load(job.dataset).hash
-    return hash_of(KIND, str(FORMAT), to_json(job.to_spec()), hashed, cost.machine())
+def key(workspace: Workspace, spec: ChooseSpec) -> str:
+    """The key of a stored sheet: a hash of what was asked, the data and this machine."""
+    hashed = workspace.catalog.load(spec.data).hash
+    return hash_of(KIND, str(FORMAT), to_json(asdict(spec)), hashed, cost.machine())
 
 
-def stored(workspace: Workspace, job: ChooseJob) -> Sheet | None:
-    """The stored sheet of a job; None without one."""
-    found = workspace.store.derived.get(key(workspace, job))
+def stored(workspace: Workspace, spec: ChooseSpec) -> Sheet | None:
+    """The stored sheet; None without one."""
+    found = workspace.store.derived.get(key(workspace, spec))
     return None if found is None else found["info"]
 
 
@@ -57,68 +76,45 @@ def is_current(workspace: Workspace, found: Sheet) -> bool:
         return False
 
 
-def make(workspace: Workspace, job: ChooseJob, tick: ProgressCallback = nobody) -> Sheet:
+def make(workspace: Workspace, spec: ChooseSpec, tick: ProgressCallback = nobody) -> Sheet:
     """Make the sheet from the measurements, and store it; `tick` gets the share done, may raise."""
-    dataset = workspace.catalog.load(job.dataset)
-    task = data.task_of(workspace, job.dataset)
-    every = [candidates.stored(workspace, job, task, name) for name in job.with_baseline()]
+    dataset = workspace.catalog.load(spec.data)
+    task = data.task_of(workspace, spec.data)
+    every = [candidates.stored(workspace, spec, task, name) for name in spec.measured]
     tick(0.2)
-    inside = [one for one in every if one.encoder in job.encoders and not one.outside]
+    inside = [one for one in every if one.encoder in spec.encoders and not one.outside]
     scored = {one.encoder: one for one in inside if one.sample is not None}
-    found = _decided(workspace, job, task, every, scored, tick) if task and scored else _open()
-    agreement = [] if task else _agreement(workspace, job)
+    found = OPEN | (_decided(workspace, spec, task, every, scored, tick) if task and scored else {})
+    agreement = [] if task else _agreement(workspace, spec)
+    columns, unlabelled = data.brought(workspace, spec.data)
     tick(0.9)
     made = {
-        "data": job.dataset,
+        "data": spec.data,
+        "asked": spec.encoders,
         "kind": dataset.kind,
         "sentences": len(dataset.sentences),
         "examples": data.examples(dataset) or 0,
-        "unlabelled": data.unlabelled(workspace, job.dataset),
-        "columns": data.columns_of(workspace, job.dataset),
-        "limits": {
-            "max_ms": job.max_ms,
-            "max_bytes": job.max_bytes,
-            "licences": job.licences,
-            "margin": job.margin,
-        },
+        "unlabelled": unlabelled,
+        "columns": columns,
+        "limits": {name: getattr(spec, name) for name in LIMITS},
         "machine": cost.machine(),
-        "baseline": job.baseline,
+        "baseline": spec.baseline,
         **found,
         "highest": data.highest(dataset, found["metric"]),
         "encoders": [_row(one, found["intervals"]) for one in every],
         "agreement": agreement,
         "fingerprints": _fingerprints(workspace, every),
     }
-    warnings = cautions.found(workspace, job, dataset, every, made)
+    warnings = cautions.found(workspace, spec, dataset, every, made)
     made = {**made, "warnings": [{"code": code, "message": text} for code, text in warnings]}
-    workspace.store.derived.put(key(workspace, job), KIND, made)
+    workspace.store.derived.put(key(workspace, spec), KIND, made)
     tick(1.0)
     return made
 
 
-def _open() -> dict[str, Any]:
-    """The fields of an undecided sheet."""
-    return {
-        "task": None,
-        "metric": None,
-        "protocol": None,
-        "n": 0,
-        "intervals": {},
-        "optimism": None,
-        "best": None,
-        "ties": [],
-        "cheapest": None,
-        "nothing_cheaper": None,
-        "more_examples": [],
-        "against_baseline": None,
-        "front": [],
-        "differ": None,
-    }
-
-
 def _decided(
     workspace: Workspace,
-    job: ChooseJob,
+    spec: ChooseSpec,
     task: str,
     every: Sequence[Candidate],
     scored: Mapping[str, Candidate],
@@ -134,10 +130,10 @@ def _decided(
     cheap, nothing_cheaper = cheapest(
         best,
         scored,
-        job.margin,
+        spec.margin,
         refit,
-        partial(candidates.in_int8, workspace, job, task),
-        partial(candidates.shrunk, workspace, job, task),
+        partial(candidates.in_int8, workspace, spec, task),
+        partial(candidates.shrunk, workspace, spec, task),
     )
     tick(0.8)
     points = {n: (one.ms, chosen.intervals[n][0]) for n, one in scored.items() if one.ms}
@@ -157,7 +153,7 @@ def _decided(
             for name, more in further.items()
         ],
         "against_baseline": _against(
-            best, next(e for e in every if e.encoder == job.baseline), refit
+            best, next(e for e in every if e.encoder == spec.baseline), refit
         ),
         "front": cost.front(points, more_is_better=False),
         "differ": _differ(workspace, task, best, _finalist(chosen, scored, cheap)),
@@ -246,13 +242,13 @@ def _row(one: Candidate, intervals: Mapping[str, tuple[float, float, float]]) ->
     }
 
 
-def _agreement(workspace: Workspace, job: ChooseJob) -> list[dict[str, Any]]:
+def _agreement(workspace: Workspace, spec: ChooseSpec) -> list[dict[str, Any]]:
     """The share of nearest neighbours in common, for each pair of encoders."""
     found = {}
-    for name in job.with_baseline():
+    for name in spec.measured:
         with contextlib.suppress(UserError):
-            if not data.lacking(workspace, name, job.dataset):
-                found[name] = data.vectors(workspace, name, job.dataset)
+            if not data.lacking(workspace, name, spec.data):
+                found[name] = data.vectors(workspace, name, spec.data)
     names = list(found)
     rows = []
     for i, a in enumerate(names):

@@ -8,7 +8,6 @@ from collections.abc import Mapping as Facts
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import MappingProxyType
 from typing import Any
 
 from theodolite.app import corpora
@@ -28,9 +27,10 @@ def keep(
     filename: str,
     name: str,
     mapping: Mapping,
-    facts: Facts[str, Any] = MappingProxyType({}),
 ) -> UploadRow:
     """Read a file under a mapping and, if that succeeds, store it as an upload.
+
+    Rows without a label are left out if other rows have one.
 
     Args:
         workspace: the workspace.
@@ -38,13 +38,33 @@ def keep(
         filename: its original name.
         name: name of the data set.
         mapping: the roles of the columns.
-        facts: JSON-serialisable facts to store with it.
     """
     workspace.refuse_visitors()
     if not name:
         raise UserError(
             "The data set has no name.", "Name it: tasks and links use the name.", code="missing"
         )
+    labelled, without = tables.labelled_rows(file, filename, mapping)
+    if labelled:
+        with TemporaryDirectory() as folder:
+            rows = Path(folder) / f"{name_for(filename)}.jsonl"
+            rows.write_text(labelled, encoding="utf-8")
+            roles = Mapping(mapping.kind, {role: role for role in mapping.columns})
+            facts = {"unlabelled": without, "columns": mapping.columns}
+            return _add(workspace, rows, rows.name, name, roles, facts)
+    if without:
+        mapping = Mapping("sentences", {"text": mapping.columns["text"]}, mapping.header)
+    return _add(workspace, file, filename, name, mapping, {})
+
+
+def _add(
+    workspace: Workspace,
+    file: Path,
+    filename: str,
+    name: str,
+    mapping: Mapping,
+    facts: Facts[str, Any],
+) -> UploadRow:
     dataset = tables.read(file, filename, mapping, name)
     notes = list(getattr(dataset, "notes", ()))
     labels = getattr(dataset, "labels", ())

@@ -98,7 +98,7 @@ SPECS = {
         "stop": 10,
     },
     "choose": {
-        "dataset": "starter-topics",
+        "data": "starter-topics",
         "encoders": [A],
         "max_ms": 5.0,
         "max_bytes": None,

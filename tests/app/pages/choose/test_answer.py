@@ -17,8 +17,20 @@ from tests.fakes.command_line import objects, theodolite
 from tests.fakes.costs import keep
 from tests.fakes.openai import DIM, FakeOpenAI, hang_up, saying
 from tests.fakes.uploads import beir
-from theodolite.app.pages.choose import data, service, words
+from theodolite.app.blocks import Table
+from theodolite.app.pages.choose import data
+from theodolite.app.pages.choose.answer import (
+    UNDECIDED,
+    Decision,
+    headline,
+    job_of,
+    plan,
+    prepare,
+    sentences,
+)
 from theodolite.app.pages.choose.job import ChooseJob
+from theodolite.app.pages.choose.spec import ChooseSpec
+from theodolite.app.report.markdown import of_blocks
 from theodolite.app.workspace import Workspace
 from theodolite.engine.datasets.starter import FOLDER
 from theodolite.engine.encoders import int8
@@ -26,6 +38,7 @@ from theodolite.engine.errors import UserError
 from theodolite.engine.evaluate import evaluate
 
 TWO = ["wordllama", "random:16"]
+ASKED = ChooseSpec("starter-topics", TWO)
 MILLISECONDS = {"wordllama": 2.0, "random:16": 0.5, "random:64": 1.0, "random:256": 1.0}
 """Random words take next to nothing, wordllama a little."""
 TOPICS = ("cooking", "sea", "law", "music")
@@ -62,6 +75,11 @@ def topics(each: int) -> list[tuple[str, str]]:
 def file(tmp_path: Path) -> Path:
     """Sentences of four topics, forty of each."""
     return written(tmp_path / "topics.csv", topics(40))
+
+
+def chosen(workspace: Workspace, given: Path | str, encoders: Sequence[str], **limits: Any) -> Any:
+    """The sheet of a file."""
+    return th.choose(given, encoders, workspace=workspace, **limits).sheet
 
 
 def scored(workspace: Workspace, spec: str, task: str) -> float:
@@ -106,19 +124,19 @@ def test_a_transformer_is_offered_in_int8(
         pytest.skip("this processor has no AVX-512 VNNI")
     for name, took in (("minilm", 8.0), ("minilm?dtype=int8", ms)):
         keep(ready, name, latency_ms=[took], dim=384)
-    sheet = service.choose(ready, written(tmp_path / "t.csv", topics(12)), ["minilm"], margin=40)
+    sheet = chosen(ready, written(tmp_path / "t.csv", topics(12)), ["minilm"], margin=40)
     assert sheet["best"]["encoder"] == "minilm" and sheet["ties"] == []
     assert sheet["cheapest"]["encoder"] == taken
     assert sheet["cheapest"]["ms_per_sentence"] == min(ms, 8.0)
     assert [row["encoder"] for row in sheet["encoders"]] == ["minilm", "random:256"]
-    assert f"{taken} with" in " ".join(words.sentences(sheet))
+    assert f"{taken} with" in " ".join(sentences(sheet))
 
 
 def test_ties_and_what_would_end_them(ready: Workspace, tmp_path: Path) -> None:
     """Labels that the texts do not say: random words of two sizes tie, nobody beats them."""
     rows = [(line, "xy"[i % 2]) for i, (line, _) in enumerate(topics(12))]
     two = ["random:64", "random:16"]
-    sheet = service.choose(ready, written(tmp_path / "few.csv", rows), two)
+    sheet = chosen(ready, written(tmp_path / "few.csv", rows), two)
     (more,) = sheet["more_examples"]
     assert len(sheet["ties"]) == 1 and sorted((more["a"], more["b"])) == sorted(two)
     assert more["n"] is None or more["n"] > 0
@@ -128,7 +146,7 @@ def test_ties_and_what_would_end_them(ready: Workspace, tmp_path: Path) -> None:
 def test_without_labels_there_is_no_best_but_a_sheet(ready: Workspace, tmp_path: Path) -> None:
     """What can be said: agreement of neighbours, duplicates, cost."""
     rows = [(line,) for line, _ in topics(10)]
-    sheet = service.choose(ready, written(tmp_path / "plain.csv", [*rows, rows[0]], ("text",)), TWO)
+    sheet = chosen(ready, written(tmp_path / "plain.csv", [*rows, rows[0]], ("text",)), TWO)
     assert sheet["best"] is None and sheet["cheapest"] is None and sheet["ties"] == []
     assert codes(sheet) == {"no_labels", "duplicates"}
     (pair,) = sheet["agreement"]
@@ -140,10 +158,10 @@ def test_rows_without_a_label_are_left_out_where_others_have_one(
 ) -> None:
     """And said to be; where none has one, it is a file without labels."""
     rows = [(line, name if i % 2 else "") for i, (line, name) in enumerate(topics(40))]
-    sheet = service.choose(ready, written(tmp_path / "half.csv", rows), TWO)
+    sheet = chosen(ready, written(tmp_path / "half.csv", rows), TWO)
     assert sheet["n"] == 80 and codes(sheet) >= {"unlabelled"}
     none = written(tmp_path / "none.csv", [(line, "") for line, _ in rows])
-    brought = service.bring(ready, [none], "text=text,label=label")
+    brought = data.bring(ready, none, "text=text,label=label")
     assert ready.catalog.load(brought).kind == "sentences"
 
 
@@ -163,14 +181,14 @@ def test_what_is_wrong_with_the_data_is_said(
     ready: Workspace, tmp_path: Path, rows: Any, said: dict[str, str]
 ) -> None:
     """What can be said without an answer is said all the same."""
-    sheet = service.choose(ready, written(tmp_path / "odd.csv", rows), TWO)
+    sheet = chosen(ready, written(tmp_path / "odd.csv", rows), TWO)
     assert all(words in warning(sheet, code) for code, words in said.items())
     assert (sheet["best"] is None) is (len(rows) == 3)
 
 
 def test_a_form_is_recommended_as_a_spec_that_scores_the_same(ready: Workspace, file: Path) -> None:
     """Shown to lose less than the margin, against the best itself; with another margin another."""
-    wide, narrow = (service.choose(ready, file, TWO, margin=points) for points in (12, 0.1))
+    wide, narrow = (chosen(ready, file, TWO, margin=points) for points in (12, 0.1))
     assert wide["best"] == narrow["best"] and wide["limits"]["margin"] == 12
     cheap = wide["cheapest"]
     assert cheap["bytes_per_vector"] < 256 and cheap["behind"]["low"] > -12
@@ -190,7 +208,7 @@ def test_a_form_is_recommended_as_a_spec_that_scores_the_same(ready: Workspace, 
 )
 def test_impossible_limits_are_refused(named: str, limits: dict[str, Any]) -> None:
     with refused("invalid", named):
-        ChooseJob.of("starter-topics", TWO, **limits)
+        ChooseJob("starter-topics", TWO, **limits)
 
 
 REVIEWS = [
@@ -211,10 +229,10 @@ def test_the_columns_used_are_found_by_their_values(
     ready: Workspace, tmp_path: Path, head: Any, rows: Any, used: dict[str, str]
 ) -> None:
     """Numbers that repeat are labels, ids, dates and measurements are not; the plan says which."""
-    name = service.bring(ready, [written(tmp_path / "mine.csv", rows, head)])
-    assert data.columns_of(ready, name) == used
+    name = data.bring(ready, written(tmp_path / "mine.csv", rows, head))
+    assert data.brought(ready, name)[0] == used
     said = " and ".join(f"{role} = {column}" for role, column in used.items())
-    assert service.plan(ready, ChooseJob.of(name, TWO))[0].startswith(f"Columns used: {said}.")
+    assert plan(ready, ChooseJob(name, TWO))[0].startswith(f"Columns used: {said}.")
 
 
 def test_several_columns_that_could_be_meant_are_asked_for(
@@ -224,14 +242,14 @@ def test_several_columns_that_could_be_meant_are_asked_for(
     texts = topics(9)
     rows = [(f"P{i % 3}", line, f"{line} {line}", label) for i, (line, label) in enumerate(texts)]
     file = written(tmp_path / "mine.csv", rows, ("product", "title", "body", "label"))
-    with refused("ambiguous", "body and title", "--columns text=body,label=label"):
-        service.bring(ready, [file])
+    with refused("ambiguous", "body and title", "text=body,label=label"):
+        data.bring(ready, file)
     assert ready.store.uploads.list() == []
-    sheet = service.choose(ready, file, TWO, columns="text=title,label=label")
+    sheet = chosen(ready, file, TWO, columns="text=title,label=label")
     assert sheet["columns"] == {"text": "title", "label": "label"}
-    assert "text = title and label = label" in words.markdown(sheet)
+    assert "text = title and label = label" in of_blocks(Decision(ASKED, sheet).blocks())
     with refused("conflict", sheet["data"]):
-        service.choose(ready, sheet["data"], TWO, columns="text=body,label=label")
+        chosen(ready, sheet["data"], TWO, columns="text=body,label=label")
 
 
 @pytest.mark.parametrize(
@@ -256,29 +274,29 @@ def test_what_cannot_be_asked_is_said_in_a_sentence(
 ) -> None:
     """And nothing is begun."""
     with pytest.raises(UserError, match=named):
-        service.choose(ready, written(tmp_path / "bad.csv", rows, head), TWO, columns=columns)
+        chosen(ready, written(tmp_path / "bad.csv", rows, head), TWO, columns=columns)
     assert ready.store.runs.list() == [] and ready.store.uploads.list() == []
 
 
 def test_an_encoder_that_fails_leaves_the_others(ready: Workspace, file: Path) -> None:
     """It is named with its reason; a run that is asked for again tries it again."""
-    sheet = service.choose(ready, file, [*TWO, "dir:/nowhere"])
+    sheet = chosen(ready, file, [*TWO, "dir:/nowhere"])
     assert sheet["best"]["encoder"] == "wordllama"
     assert codes(sheet) == {"encoder_failed"}
-    assert not ChooseJob.of(sheet["data"], [*TWO, "dir:/nowhere"]).is_stored(ready)
+    assert not ChooseJob(sheet["data"], [*TWO, "dir:/nowhere"]).is_stored(ready)
 
 
 def test_limits_leave_out_and_shrink(ready: Workspace, file: Path) -> None:
     """What is too slow is not chosen from; too large vectors are measured smaller."""
-    slow = service.choose(ready, file, TWO, max_ms=1.0)
+    slow = chosen(ready, file, TWO, max_ms=1.0)
     assert slow["best"]["encoder"] == "random:16" and "limits" in codes(slow)
-    small = service.choose(ready, file, TWO, max_bytes=64)
+    small = chosen(ready, file, TWO, max_bytes=64)
     row = next(row for row in small["encoders"] if row["encoder"] == "wordllama")
     assert (row["dim"], row["dtype"], row["bytes_per_vector"]) == (64, "int8", 64)
     assert small["cheapest"]["bytes_per_vector"] <= 64
     assert row["spec"] == (spec := "wordllama | dims:64,first | quantise:int8,upload:topics")
     assert row["score"] == pytest.approx(scored(ready, spec, small["task"]))
-    free = service.choose(ready, file, TWO, licences=["gpl"])
+    free = chosen(ready, file, TWO, licences=["gpl"])
     assert free["best"] is None and "no_encoder_within_limits" in codes(free)
 
 
@@ -291,7 +309,7 @@ def test_the_sheet_as_files(home: Path, ready: Workspace) -> None:
     page = unpacked((home / "sheet.html").read_text("utf-8"))
     assert "<script>alert(1)" not in page and "&lt;script&gt;alert(1)" in page
     assert "wordllama is best" in page
-    assert (home / "sheet.md").read_text("utf-8").startswith("# wordllama is best\n")
+    assert "\n## wordllama is best\n" in (home / "sheet.md").read_text("utf-8")
     assert json.loads((home / "sheet.json").read_text("utf-8"))["best"]["encoder"] == "wordllama"
     assert "sheet.pdf" in theodolite(*command, "--out", str(home / "sheet.pdf"), code=2)[-1]
 
@@ -318,7 +336,7 @@ def test_the_verb(home: Path, ready: Workspace) -> None:
 def test_texts_that_an_encoder_was_trained_on_are_said(ready: Workspace, file: Path) -> None:
     """Its files name a set that is here, and the data are of it."""
     ready.store.encoders.add("wordllama", {"trained_on": ["starter-topics"]})
-    said = warning(service.choose(ready, file, TWO), "leak")
+    said = warning(chosen(ready, file, TWO), "leak")
     assert "160 of 160" in said and "starter-topics" in said and "wordllama" in said
 
 
@@ -328,7 +346,7 @@ TEXTS = dict(topics(20))
 def test_a_folder_with_judgements(ready: Workspace, tmp_path: Path) -> None:
     """Queries are the examples, nDCG is the score."""
     beir(tmp_path / "found")
-    sheet = service.choose(ready, tmp_path / "found", TWO)
+    sheet = chosen(ready, tmp_path / "found", TWO)
     assert (sheet["kind"], sheet["metric"], sheet["n"]) == ("retrieval", "ndcg_at_10", 40)
     assert sheet["best"]["score"] > 80 and "few_examples" in codes(sheet)
 
@@ -349,7 +367,7 @@ def test_marked_pairs(
     marked = [(a, b, same if TEXTS[a] == TEXTS[b] else other) for a, b in couples]
     rows = [*marked, (*couples[0], other)]
     file = written(tmp_path / "marked.csv", rows, ("left", "right", head))
-    sheet = service.choose(ready, file, TWO)
+    sheet = chosen(ready, file, TWO)
     assert (sheet["kind"], sheet["metric"], sheet["n"]) == (kind, metric, 160)
     best = sheet["best"]
     assert best["encoder"] == "wordllama" and best["low"] < best["score"] < best["high"]
@@ -359,10 +377,10 @@ def test_marked_pairs(
 def test_parallel_sentences(ready: Workspace, tmp_path: Path) -> None:
     """The translation is what is to be found: here the same words in another order."""
     rows = [(text, " ".join(text.split()[::-1])) for text in TEXTS]
-    sheet = service.choose(ready, written(tmp_path / "both.csv", rows, ("en", "de")), TWO)
+    sheet = chosen(ready, written(tmp_path / "both.csv", rows, ("en", "de")), TWO)
     assert (sheet["kind"], sheet["metric"], sheet["n"]) == ("parallel", "f1", 80)
     assert {"same_answers", "baseline_not_beaten"} <= codes(sheet)
-    assert "no_labels" not in codes(sheet) and sheet["data"] in service.offered(ready)
+    assert "no_labels" not in codes(sheet)
 
 
 def test_judgements_that_contradict_each_other(ready: Workspace, tmp_path: Path) -> None:
@@ -370,7 +388,7 @@ def test_judgements_that_contradict_each_other(ready: Workspace, tmp_path: Path)
     _, _, judged = beir(tmp_path / "odd", 1)
     judged.write_text(judged.read_text() + judged.read_text().splitlines()[1][:-1] + "0\n")
     with pytest.raises(UserError, match="line 3"):
-        service.choose(ready, tmp_path / "odd", TWO)
+        chosen(ready, tmp_path / "odd", TWO)
     assert ready.store.uploads.list() == [] and ready.store.runs.list() == []
 
 
@@ -380,17 +398,19 @@ def test_an_endpoint_is_chosen_from_like_any_other(
     """What will be sent is said before; each text is sent once, whatever is asked later."""
     spec = f"api:{server.url}#fake"
     keep(ready, spec, latency_ms=[20.0], dim=DIM)
-    job = service.job_of(ready, written(tmp_path / "topics.csv", topics(20)), [*TWO, spec])
-    (sent,) = service.sent(ready, job)
+    asked = ChooseSpec(str(written(tmp_path / "topics.csv", topics(20))), [*TWO, spec])
+    job = job_of(ready, prepare(ready, asked))
+    (sent,) = (text for text in job.notices(ready) if "requests" in text)
     assert "80 texts" in sent and "2 requests" in sent
-    sheet = service.sheet_of(ready, job)
+    sheet = chosen(ready, job.data, job.encoders)
     assert sorted(server.texts) == sorted([*TEXTS, "theodolite"])
     assert sheet["best"]["encoder"] == "wordllama" and "endpoint" in codes(sheet)
     (row,) = (row for row in sheet["encoders"] if row["encoder"] == spec)
     assert row["score"] is not None and (row["dim"], row["ms_per_sentence"]) == (DIM, 20.0)
     server.requests = []
-    service.choose(ready, sheet["data"], [*TWO, spec], max_bytes=64)
-    assert list(service.sent(ready, job)) == server.requests == []
+    chosen(ready, sheet["data"], [*TWO, spec], max_bytes=64)
+    assert not [text for text in job.notices(ready) if "requests" in text]
+    assert server.requests == []
 
 
 def test_settings_that_the_files_of_a_model_deny(ready: Workspace, tmp_path: Path) -> None:
@@ -398,7 +418,7 @@ def test_settings_that_the_files_of_a_model_deny(ready: Workspace, tmp_path: Pat
     folder = save_sentence_transformer(tmp_path / "model", prompts={"query": "the cat "})
     keep(ready, f"dir:{folder}", latency_ms=[5.0])
     file = written(tmp_path / "topics.csv", topics(10))
-    said = warning(service.choose(ready, file, [*TWO, f"dir:{folder}"]), "settings_contradicted")
+    said = warning(chosen(ready, file, [*TWO, f"dir:{folder}"]), "settings_contradicted")
     assert f"dir:{folder}: " in said and "prompts" in said
 
 
@@ -416,12 +436,12 @@ def test_an_endpoint_vanishes_in_the_middle(
     """The others are chosen from; what it gave is kept, and only the rest is sent another time."""
     spec = vanishing(ready, server)
     file = written(tmp_path / "topics.csv", topics(20))
-    sheet = service.choose(ready, file, [*TWO, spec])
+    sheet = chosen(ready, file, [*TWO, spec])
     assert sheet["best"]["encoder"] == "wordllama"
     said = warning(sheet, "encoder_failed")
     assert spec in said and "30 of 80 texts" in said
     server.next, server.requests = [], []
-    again = service.choose(ready, file, [*TWO, spec])
+    again = chosen(ready, file, [*TWO, spec])
     assert "encoder_failed" not in codes(again) and len(server.texts) == 50
 
 
@@ -432,17 +452,17 @@ def test_without_labels_a_vanished_endpoint_is_said_too(
     spec = vanishing(ready, server)
     file = tmp_path / "plain.txt"
     file.write_text("\n".join(TEXTS), encoding="utf-8")
-    sheet = service.choose(ready, file, [*TWO, spec])
+    sheet = chosen(ready, file, [*TWO, spec])
     assert codes(sheet) == {"no_labels", "encoder_failed", "endpoint"}
     assert {row["a"] for row in sheet["agreement"]} == {"wordllama"}
     server.next.clear()
-    assert codes(service.choose(ready, file, [*TWO, spec])) == {"no_labels", "endpoint"}
+    assert codes(chosen(ready, file, [*TWO, spec])) == {"no_labels", "endpoint"}
 
 
 def test_rare_labels_have_a_ceiling(ready: Workspace, tmp_path: Path) -> None:
     """Two sentences of a label cannot be ten nearest neighbours of one another."""
     rows = [(text, f"label {i // 2}") for i, (text, _) in enumerate(topics(10))]
-    sheet = service.choose(ready, written(tmp_path / "rare.csv", rows), TWO)
+    sheet = chosen(ready, written(tmp_path / "rare.csv", rows), TWO)
     assert (sheet["metric"], sheet["highest"]) == ("precision_at_10", pytest.approx(10.0))
 
 
@@ -492,6 +512,9 @@ SHEET = {
     "baseline": "random:256",
     "warnings": [],
     "agreement": [],
+    "task": "mine/classify",
+    "protocol": "starter-3",
+    "machine": "this one",
 }
 
 
@@ -509,7 +532,7 @@ def nothing_cheaper(n: int | None) -> dict[str, Any]:
     [
         ({}, "b with int8 vectors of 256 dimensions scores the same as a, is 40 times faster"),
         ({}, "b | quantise:int8,mine"),
-        ({"encoders": [QUICK, BUSY]}, "scores the same as a, at 1/6 of the size."),
+        ({"encoders": [QUICK, BUSY]}, "scores the same as a and takes 1/6 of the space."),
         (
             {
                 "ties": [],
@@ -518,7 +541,7 @@ def nothing_cheaper(n: int | None) -> dict[str, Any]:
                 | {"dtype": "int8", "bytes_per_vector": 384.0, "spec": "a | x"}
                 | {"behind": {"delta": -0.5, "low": -1.25, "high": 0.25}},
             },
-            "less than 1.5 points against its full vectors, at a quarter of the size. It scores "
+            "less than 1.5 points against its full vectors and takes 1/4 of the space. It scores "
             "0.50 points less (95 % interval of the difference −1.25 to +0.25).",
         ),
         (nothing_cheaper(400), "2 points. With about 400 more examples like these, b would be"),
@@ -537,7 +560,7 @@ def nothing_cheaper(n: int | None) -> dict[str, Any]:
 )
 def test_sentences(changes: dict[str, Any], said: str) -> None:
     """By how much something is cheaper, what is shown of it, and what more examples would show."""
-    assert said in " ".join(words.sentences(SHEET | changes))
+    assert said in " ".join(sentences(SHEET | changes))
 
 
 OVER = {"score": 79.0, "delta": 1.0, "low": -1.0, "high": 3.0, "beaten": False}
@@ -554,11 +577,11 @@ RANDOM = {"against_baseline": OVER, "more_examples": [PAIR | {"n": 1200, "power"
 )
 def test_what_is_not_said(changes: dict[str, Any], unsaid: tuple[str, ...]) -> None:
     """Nothing of a handful of examples, of times on a busy machine, or of a tie with noise."""
-    assert not [text for text in unsaid if text in " ".join(words.sentences(SHEET | changes))]
+    assert not [text for text in unsaid if text in " ".join(sentences(SHEET | changes))]
 
 
 @pytest.mark.parametrize(
-    ("changes", "headline"),
+    ("changes", "line"),
     [
         ({}, "a ties with b: take b"),
         (nothing_cheaper(None), "a ties with b: take a"),
@@ -567,19 +590,19 @@ def test_what_is_not_said(changes: dict[str, Any], unsaid: tuple[str, ...]) -> N
         ({"encoders": [ROW]}, "a is the only one to choose"),
         *(
             ({"best": None, "warnings": [{"code": code, "message": ""}]}, f"Undecided: {why}")
-            for code, why in (*words.OPEN.items(), ("leak", "nothing was scored"))
+            for code, why in (*UNDECIDED.items(), ("leak", "nothing was scored"))
         ),
     ],
 )
-def test_headlines(changes: dict[str, Any], headline: str) -> None:
-    assert words.headline(SHEET | changes) == headline
+def test_headlines(changes: dict[str, Any], line: str) -> None:
+    assert headline(SHEET | changes) == line
 
 
 @pytest.mark.parametrize(
     ("changes", "rows"),
     [
-        (nothing_cheaper(None), [("a", "384", "Pareto front"), ("b", "256", "Pareto front")]),
-        (RANDOM, [("a", "384", "Pareto front"), ("b", "256", "Pareto front")]),
+        (nothing_cheaper(None), [("a", 384, "Pareto front"), ("b", 256, "Pareto front")]),
+        (RANDOM, [("a", 384, "Pareto front"), ("b", 256, "Pareto front")]),
         (
             {
                 "cheapest": CHEAP | {"dim": 128, "spec": "b | dims:128,first"},
@@ -587,14 +610,16 @@ def test_headlines(changes: dict[str, Any], headline: str) -> None:
                 "front": ["b"],
             },
             [
-                ("a", "384", "baseline"),
-                ("b", "256", "Pareto front"),
-                ("b", "128 int8", "cheapest within 2 points"),
+                ("a", 384, "baseline"),
+                ("b", 256, "Pareto front"),
+                ("b", 128, "cheapest within 2 points"),
             ],
         ),
     ],
 )
-def test_the_table(changes: dict[str, Any], rows: list[tuple[str, ...]]) -> None:
+def test_the_table(changes: dict[str, Any], rows: list[tuple[Any, ...]]) -> None:
     """The smallest form is a row of its own where it is not one of the encoders as they are."""
-    _, found = words.table(SHEET | changes)
-    assert [(row[0], row[5], row[-1]) for row in found] == rows
+    (_, table) = Decision(ASKED, SHEET | changes)._numbers()
+    assert isinstance(table, Table)
+    at = [table.columns.index(name) for name in ("Encoder", "Dimensions", "Remark")]
+    assert [tuple(row[i] for i in at) for row in table.rows] == rows

@@ -1,0 +1,554 @@
+"""Which encoder to take for data of your own: the question, and the decision sheet in words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+from theodolite.app import formats
+from theodolite.app.blocks import (
+    Block,
+    Chart,
+    Download,
+    Finding,
+    Link,
+    Links,
+    Nothing,
+    Points,
+    Table,
+    Text,
+)
+from theodolite.app.components.chart import drawing, plain
+from theodolite.app.metrics import METRICS
+from theodolite.app.pages.board import cost
+from theodolite.app.pages.choose import data, example, sheet
+from theodolite.app.pages.choose.job import ChooseJob
+from theodolite.app.pages.choose.sheet import Sheet
+from theodolite.app.pages.choose.spec import ChooseSpec
+from theodolite.app.pages.encoders.service import names
+from theodolite.app.question import Answer, Do, Question
+from theodolite.app.report.markdown import of_blocks
+from theodolite.app.web.figures import axis, draw, scatter
+from theodolite.app.web.theme import SERIES
+from theodolite.app.workspace import Workspace
+from theodolite.engine.errors import UserError
+from theodolite.store.hashing import to_json
+
+MIN_OPTIMISM, MIN_DIFFERENCE = 0.05, 0.005
+"""Points: least optimism worth a sentence, and least difference shown at two decimals."""
+ALIKE, LIKELY = 0.8, 0.8
+"""Share of common neighbours from which two encoders are called much alike, and probability from
+which more examples are called enough."""
+GOLD = ("label", "score", "grade", "split")
+"""Roles of columns that are named after the texts."""
+UNDECIDED = {
+    "no_labels": "the data has no labels",
+    "few_examples": "too few examples are labelled",
+    "no_encoder_within_limits": "no encoder is within the limits",
+    "encoder_failed": "no encoder could be evaluated",
+}
+"""Code of a warning -> reason for no decision."""
+HEADS = {
+    "encoder": "Encoder",
+    "score": "Score",
+    "low": "95 % from",
+    "high": "to",
+    "ms_per_sentence": "ms per sentence",
+    "per_second_64": "Sentences/s",
+    "dim": "Dimensions",
+    "dtype": "Precision",
+    "bytes_per_vector": "Bytes per vector",
+    "licence": "Licence",
+    "remark": "Remark",
+}
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Decision(Answer):
+    """A decision sheet, whose fields are read by name, as in `decision["best"]`.
+
+    Attributes:
+        spec: what was asked.
+        sheet: `best`, `ties`, `cheapest`, `more_examples`, `warnings`, and the numbers behind them;
+            empty while nothing is decided.
+        plan: what will be measured, in sentences.
+        is_shipped: whether it ships with Theodolite.
+    """
+
+    columns: ClassVar[Mapping[str, Any]] = {
+        "encoder": str,
+        "score": float | None,
+        "low": float | None,
+        "high": float | None,
+        "ms_per_sentence": float | None,
+        "dim": int,
+        "dtype": str,
+        "bytes_per_vector": float,
+        "licence": str | None,
+        "remark": str,
+    }
+
+    spec: ChooseSpec
+    sheet: Sheet
+    plan: Sequence[str] = ()
+    is_shipped: bool = False
+
+    def __getitem__(self, name: str) -> Any:
+        return self.sheet[name]
+
+    @property
+    def title(self) -> str:
+        """What a report of it is called."""
+        return f"Decision on {self.spec.data}"
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row per encoder."""
+        every = self.sheet.get("encoders", ())
+        return [{**row, "remark": self._remark(row)} for row in every]
+
+    def _remark(self, row: Mapping[str, Any]) -> str:
+        remarks = [row["error"] or row["outside"]]
+        if not remarks[0]:
+            remarks += ["baseline"] * (row["encoder"] == self["baseline"])
+            remarks += ["Pareto front"] * (row["encoder"] in self["front"])
+        return ", ".join(filter(None, remarks))
+
+    def facts(self) -> Sheet:
+        """The sheet."""
+        return self.sheet
+
+    def notes(self) -> list[str]:
+        """The decision, what it is based on, and what to read before relying on it."""
+        warnings = [f"Warning ({one['code']}): {one['message']}" for one in self["warnings"]]
+        said = [columns(self["columns"]), *sentences(self.sheet)]
+        return [f"{headline(self.sheet)}.", *filter(None, said), *warnings]
+
+    def blocks(self) -> list[Block]:
+        """The decision with its warnings, the chart, the numbers."""
+        if not self.sheet:
+            hint = "Press Choose to make one; it appears here when the run is done."
+            return [Points([("", text) for text in self.plan]), Nothing("No decision yet", hint)]
+        lead = f"Decision sheet for {self['data']}. {columns(self['columns'])}".strip()
+        warnings = [(one["code"].replace("_", " "), one["message"]) for one in self["warnings"]]
+        blocks: list[Block] = [
+            Finding(headline(self.sheet), lead, self.is_shipped),
+            Points([("", text) for text in sentences(self.sheet)]),
+            Points(warnings, "Before you rely on it"),
+        ]
+        if self["best"] is None:
+            encoders = [row["encoder"] for row in self["encoders"]]
+            to_judge = Link("Judge by hand", "judge", {"in": self["data"], "encoder": encoders})
+            blocks.append(Links([to_judge]))
+        blocks += [*_front(self.sheet), *self._numbers(), *_differing(self.sheet)]
+        return [
+            *blocks,
+            Download("Markdown", "decision-sheet.md", of_blocks(blocks)),
+            Download("JSON", "decision-sheet.json", to_json(self.sheet)),
+        ]
+
+    def _numbers(self) -> list[Block]:
+        rows = sorted(self.rows(), key=lambda row: -(row["score"] or -1e9))
+        cheap = self["cheapest"]
+        if cheap and cheap["spec"] not in {row["spec"] for row in rows} and _beats_random(self):
+            rows.append({**cheap, "remark": f"cheapest within {_points(self['limits']['margin'])}"})
+        keys = [key for key in HEADS if any(row.get(key) is not None for row in rows)]
+        cells = [[row.get(key) for key in keys] for row in rows]
+        how = f"Times were measured on {self['machine']}."
+        if self["task"] is not None:
+            how = f"Task {self['task']} under the protocol {self['protocol']}. {how}"
+        decimals = dict.fromkeys([HEADS[key] for key in ("score", "low", "high")], 2)
+        table = Table("encoders", [HEADS[key] for key in keys], cells, decimals=decimals)
+        return [Text("The numbers", how), table]
+
+
+def headline(sheet: Sheet) -> str:
+    """The decision in a line."""
+    best, ties, cheap = sheet["best"], sheet["ties"], sheet["cheapest"]
+    if best is None:
+        codes = {one["code"] for one in sheet["warnings"]}
+        why = (text for code, text in UNDECIDED.items() if code in codes)
+        return f"Undecided: {next(why, 'nothing was scored')}"
+    if not _beats_random(sheet):
+        return f"No encoder is better than random words on these {_examples(sheet)}"
+    if len(_scored(sheet)) < 2:
+        return f"{best['encoder']} is the only one to choose"
+    others = formats.listed([one["encoder"] for one in ties], 3)
+    lead = f"{best['encoder']} {f'ties with {others}' if ties else 'is best'}"
+    take = f": take {cheap['encoder']}"
+    return lead + take * (bool(ties) or cheap["encoder"] != best["encoder"])
+
+
+def columns(used: Mapping[str, str]) -> str:
+    """The columns that were used, in a sentence; empty unless a file with columns was brought."""
+    roles = sorted(used.items(), key=lambda pair: (pair[0] in GOLD, pair))
+    listed = formats.listed(f"{role} = {column}" for role, column in roles)
+    return f"Columns used: {listed}." if used else ""
+
+
+def sentences(sheet: Sheet) -> list[str]:
+    """The findings of a sheet in sentences, the most important first."""
+    best, every, over = sheet["best"], _scored(sheet), sheet["against_baseline"]
+    if best is None:
+        return [*_agreement(sheet), *_costs(sheet)]
+    name, how = best["encoder"], "by the paired bootstrap (5 %, all pairs tested at once)"
+    said = [
+        f"{name} scores {formats.score(best['score'])} on {_examples(sheet)} "
+        f"({_metric(sheet)}; 95 % interval {_interval(best)})."
+    ]
+    if sheet["highest"] is not None:
+        said.append(
+            f"{formats.score(sheet['highest'])} is the highest possible score here: most labels "
+            "have fewer than eleven examples."
+        )
+    if sheet["ties"]:
+        ties = formats.listed(f"{one['encoder']} with {_score(one)}" for one in sheet["ties"])
+        said.append(f"Not significantly different {how}: {ties}.")
+    elif len(every) > 1 and every[1]["encoder"] != sheet["baseline"]:
+        said.append(
+            f"Next comes {every[1]['encoder']} with {_score(every[1])}, significantly less {how}."
+        )
+    if _beats_random(sheet):
+        said += [*_cheapest(sheet), *_further(sheet)]
+        if over is not None and name != sheet["baseline"]:
+            said.append(
+                f"Random words ({sheet['baseline']}) score {formats.score(over['score'])}: "
+                f"{formats.score(over['delta'])} less than {name} (95 % interval "
+                f"{_interval(over)})."
+            )
+    if len(every) > 1 and sheet["optimism"] >= MIN_OPTIMISM:
+        said.append(
+            f"Expect about {sheet['optimism']:.1f} points less on new data: the best of "
+            f"{len(every)} was picked on these very examples."
+        )
+    return said
+
+
+def _cheapest(sheet: Sheet) -> Iterator[str]:
+    """What is cheaper and shown to be about as good; else what would show it."""
+    cheap, best, margin = sheet["cheapest"], sheet["best"], _points(sheet["limits"]["margin"])
+    full = next(row for row in sheet["encoders"] if row["encoder"] == best["encoder"])
+    if cheap["spec"] == full["spec"]:
+        if more := sheet["nothing_cheaper"]:
+            yield f"Nothing cheaper is shown to lose less than {margin}." + bool(more["n"]) * (
+                f" With about {formats.count(more['n'])} more examples like these, {_form(more)} "
+                f"would be, with {100 * more['power']:.0f} % probability."
+            )
+        return
+    busy = {cheap["encoder"], full["encoder"]} & _disturbed(sheet)
+    times = "" if busy else ratio(full["ms_per_sentence"], cheap["ms_per_sentence"])
+    size = ratio(full["bytes_per_vector"], cheap["bytes_per_vector"])
+    gains = [f"is {times} times faster"] * bool(times)
+    gains += [f"takes 1/{size} of the space"] * bool(size)
+    whole = "its full vectors" if cheap["encoder"] == best["encoder"] else best["encoder"]
+    delta, low, high = (cheap["behind"][key] for key in ("delta", "low", "high"))
+    what, gap = f"is shown to lose less than {margin} against {whole}", ""
+    if max(abs(delta), abs(low), abs(high)) < MIN_DIFFERENCE:
+        what = f"scores the same as {whole}"
+    else:
+        word = f"{formats.score(abs(delta))} points {'less' if delta < 0 else 'more'}"
+        gap = (
+            f" It scores {'the same on average' if abs(delta) < MIN_DIFFERENCE else word} (95 % "
+            f"interval of the difference {formats.signed(low)} to {formats.signed(high)})."
+        )
+    yield f"{_form(cheap, always=True)} {formats.listed([what, *gains])}.{gap}"
+    if cheap["spec"] != cheap["encoder"]:
+        yield f"Its spec is {cheap['spec']}"
+
+
+def _further(sheet: Sheet) -> Iterator[str]:
+    """How many more examples would end the ties."""
+    for more in sheet["more_examples"]:
+        apart = f"tell {more['a']} and {more['b']} apart"
+        chance = f"{100 * more['power']:.0f} % probability"
+        if more["n"] is not None:
+            many = formats.count(more["n"])
+            yield f"About {many} more examples like these would {apart} with {chance}."
+        elif 0 < more["power"] < LIKELY:
+            yield f"Even 20 times as many examples would {apart} only with {chance}."
+
+
+def _agreement(sheet: Sheet) -> Iterator[str]:
+    """Without scores: how much the neighbours differ."""
+    every = sorted(sheet["agreement"], key=lambda row: row["shared"])
+    every = [row for row in every if sheet["baseline"] not in (row["a"], row["b"])] or every
+    if not every:
+        return
+    (least, pair), (most, other) = (
+        (f"{100 * row['shared']:.0f} %", f"{row['a']} and {row['b']}")
+        for row in (every[0], every[-1])
+    )
+    what = f"of a sentence's {every[0]['k']} nearest neighbours"
+    alike = every[0]["shared"] >= ALIKE
+    matters = "they see the data much alike" if alike else "the choice matters"
+    share = f"{pair} share {least}"
+    if len(every) > 1:
+        share = f"Two encoders share from {least} ({pair}) to {most} ({other})"
+    yield f"{share} {what}: {matters}."
+
+
+def _costs(sheet: Sheet) -> Iterator[str]:
+    """Without scores: the fastest encoder, and the one with the smallest vectors."""
+    rows = [row for row in sheet["encoders"] if not (row["error"] or row["outside"])]
+    rows = [row for row in rows if row["encoder"] != sheet["baseline"]] or rows
+    if len(rows) > 1 and all(row["ms_per_sentence"] for row in rows):
+        quick = min(rows, key=lambda row: row["ms_per_sentence"])
+        small = min(rows, key=lambda row: row["bytes_per_vector"])
+        yield (
+            f"Fastest: {quick['encoder']}, {quick['ms_per_sentence']:.3g} ms per sentence. "
+            f"Smallest vectors: {small['encoder']}, {small['bytes_per_vector']:,g} bytes."
+        )
+
+
+def caption(sheet: Sheet) -> str:
+    """The finding of the chart of score against time."""
+    by = {row["encoder"]: row for row in _timed(sheet)}
+    on_front = [name for name in sheet["front"] if name in by]
+    others = [name for name in on_front if name != sheet["baseline"]]
+    quick, best = by[others[0] if len(others) > 1 else on_front[0]], by[on_front[-1]]
+    if quick is best:
+        return f"{best['encoder']} scores highest and is fastest"
+    times = ratio(best["ms_per_sentence"], quick["ms_per_sentence"])
+    takes = f"takes {times} times as long" if times else "takes about as long"
+    if {best["encoder"], quick["encoder"]} & _disturbed(sheet):
+        takes = "takes longer, but the machine was too busy to tell how much"
+    if quick["encoder"] in [one["encoder"] for one in sheet["ties"]]:
+        return f"{best['encoder']} is not significantly better than {quick['encoder']} and {takes}"
+    more = formats.score(best["score"] - quick["score"])
+    return f"{best['encoder']} scores {more} points more than {quick['encoder']} and {takes}"
+
+
+def _front(sheet: Sheet) -> list[Block]:
+    """Score against time with intervals, and the Pareto front; nothing below two encoders."""
+    rows = _timed(sheet)
+    if len(rows) < 2:
+        return []
+    by = {row["encoder"]: row for row in rows}
+    best = [name for name in sheet["front"] if name in by]
+    line = scatter(
+        x=[by[n]["ms_per_sentence"] for n in best],
+        y=[by[n]["score"] for n in best],
+        mode="lines",
+        line={"color": SERIES[1], "width": 2, "dash": "dot"},
+        hoverinfo="skip",
+        showlegend=False,
+    )
+    times = [math.log(row["ms_per_sentence"]) for row in rows]
+    middle = (min(times) + max(times)) / 2
+    marks = scatter(
+        x=[row["ms_per_sentence"] for row in rows],
+        y=[row["score"] for row in rows],
+        mode="markers+text",
+        text=[plain(formats.shorten(n, 24)) for n in by],
+        # Beside the intervals, towards the middle, up and down by turns.
+        textposition=[
+            f"{('top', 'bottom')[at % 2]} {'left' if time > middle else 'right'}"
+            for at, time in enumerate(times)
+        ],
+        cliponaxis=False,
+        showlegend=False,
+        marker={"size": 13, "color": [SERIES[1] if n in best else SERIES[0] for n in by]},
+        error_y={
+            "type": "data",
+            "symmetric": False,
+            "thickness": 1.2,
+            "color": SERIES[5],
+            "array": [row["high"] - row["score"] for row in rows],
+            "arrayminus": [row["score"] - row["low"] for row in rows],
+        },
+        customdata=[[plain(row["encoder"]), _interval(row)] for row in rows],
+        hovertemplate=(
+            "%{customdata[0]}: %{y:.2f} (%{customdata[1]})<br>%{x:.3g} ms per "
+            "sentence<extra></extra>"
+        ),
+    )
+    figure = draw(
+        [line, marks],
+        axis("ms per sentence (log)", type="log", zeroline=False),
+        axis(_metric(sheet), zeroline=False),
+        height=360,
+        left=64,
+    )
+    chart = drawing(
+        figure,
+        f"Score against the time of one sentence. {caption(sheet)}.",
+        name="theodolite-choice",
+        columns=["encoder", "ms per sentence", "score", "low", "high", "on the front"],
+        rows=[
+            [n, r["ms_per_sentence"], r["score"], r["low"], r["high"], n in best]
+            for n, r in by.items()
+        ],
+    )
+    lead = (
+        "Score against the time of one sentence, with 95 % intervals. Dotted: the Pareto front; no "
+        "encoder is both better and faster than one on it."
+    )
+    return [Text(caption(sheet), lead), Chart(chart)]
+
+
+def _differing(sheet: Sheet) -> list[Block]:
+    """The examples on which the finalists differ most."""
+    differ = sheet["differ"]
+    if not differ:
+        return []
+    a, b, graded = differ["a"], differ["b"], differ["graded"]
+    rows = [
+        [
+            " / ".join(one["texts"]) or None,
+            one["label"] or None,
+            *(
+                one[name] if graded or one[name] not in WORDS else WORDS[one[name]]
+                for name in (a, b)
+            ),
+        ]
+        for one in differ["examples"]
+    ]
+    lead = (
+        f"{a} does better on {formats.count(differ['ahead'])} of {formats.count(differ['of'])}, "
+        f"{b} on {formats.count(differ['behind'])}."
+    )
+    if graded:
+        lead += " 1: the pair's rank by cosine is its rank by score."
+    elif any(isinstance(cell, float) for row in rows for cell in row):
+        what = _metric(sheet)
+        what = "share of draws that are right" if sheet["metric"] == "accuracy" else what
+        lead += f" Below, {what}, from 0 to 1."
+    table = Table("examples", ["Example", "Expected", a, b], rows, decimals={a: 2, b: 2})
+    return [Text(f"Where {a} and {b} differ most", lead), table]
+
+
+WORDS = {1.0: "right", 0.0: "wrong"}
+
+
+def _scored(sheet: Sheet) -> list[Mapping[str, Any]]:
+    """Rows of the encoders with an interval, best first."""
+    rows = [row for row in sheet["encoders"] if row["low"] is not None]
+    return sorted(rows, key=lambda row: -row["score"])
+
+
+def _timed(sheet: Sheet) -> list[Mapping[str, Any]]:
+    return [row for row in _scored(sheet) if row["ms_per_sentence"]]
+
+
+def _disturbed(sheet: Sheet) -> set[str]:
+    """Encoders that were timed while the machine was busy: their times are in no ratio."""
+    return {row["encoder"] for row in sheet["encoders"] if row["timed_disturbed"]}
+
+
+def _beats_random(sheet: Any) -> bool:
+    over = sheet["against_baseline"]
+    return over is None or bool(over["beaten"])
+
+
+def _metric(sheet: Sheet) -> str:
+    name = str(sheet["metric"])
+    return METRICS.get(name, name)
+
+
+def _examples(sheet: Sheet) -> str:
+    return data.in_words(sheet["n"], sheet["kind"])
+
+
+def _score(one: Mapping[str, Any]) -> str:
+    """`81.33 (77.00 to 85.67)`."""
+    return f"{formats.score(one['score'])} ({_interval(one)})"
+
+
+def _interval(one: Mapping[str, Any]) -> str:
+    return f"{formats.score(one['low'])} to {formats.score(one['high'])}"
+
+
+def _points(margin: float) -> str:
+    return f"{margin:g} {'point' if margin == 1 else 'points'}"
+
+
+def _form(one: Mapping[str, Any], *, always: bool = False) -> str:
+    """`minilm with int8 vectors of 128 dimensions`."""
+    if one["spec"] == one["encoder"] and not always:
+        return str(one["encoder"])
+    precision = "" if one["dtype"] == "float32" else f"{one['dtype']} "
+    return f"{one['encoder']} with {precision}vectors of {one['dim']} dimensions"
+
+
+def ratio(a: float | None, b: float | None) -> str:
+    """How many times one cost is another, to two digits; empty if not known or below 1.1."""
+    if not a or not b or (value := a / b) < 1.1:
+        return ""
+    return f"{value:.0f}" if value >= 10 else f"{value:.1f}".removesuffix(".0")
+
+
+def prepare(workspace: Workspace, spec: ChooseSpec) -> ChooseSpec:
+    """Add a file to the data sets."""
+    if spec.data not in workspace.catalog.names():
+        name = data.bring(workspace, Path(spec.data), spec.columns)
+        return replace(spec, data=name, columns="")
+    if spec.columns:
+        raise UserError(
+            f"{spec.data} is a data set already, whose columns are fixed.",
+            "Give its file again, with other columns.",
+            code="conflict",
+        )
+    return spec
+
+
+def job_of(workspace: Workspace, spec: ChooseSpec) -> ChooseJob:
+    """What has to be done."""
+    encoders = spec.encoders or names(workspace)
+    if not encoders:
+        raise UserError("No encoder chosen.", "Choose at least one.", code="missing")
+    return ChooseJob(**vars(spec) | {"encoders": encoders})
+
+
+def plan(workspace: Workspace, job: ChooseJob) -> list[str]:
+    """What will be measured, in sentences."""
+    dataset = workspace.catalog.load(job.data)
+    task, rows = data.task_of(workspace, job.data), data.examples(dataset)
+    used, unlabelled = data.brought(workspace, job.data)
+    labels = len(data.labels_of(dataset))
+    of = f", {formats.plural(labels, 'label')}" if labels else ""
+    what = f"{data.in_words(rows or 0, dataset.kind)}{of}, evaluated as {task}."
+    if task is None:
+        few = f"Fewer than {data.MIN_EXAMPLES} labels" if rows else "No labels"
+        what = f"{few}: the sheet will say how encoders differ and what they cost, not who is best."
+    left_out = f"{formats.plural(unlabelled, 'row')} without a label are left out."
+    untimed = len(set(job.measured) - cost.measured(workspace).keys())
+    return [
+        *filter(None, [columns(used), what, left_out * bool(unlabelled)]),
+        f"{formats.plural(len(job.measured), 'encoder')}, among them random words "
+        f"({job.baseline}) as the baseline.",
+        *[f"Timing takes about {10 * untimed} s."] * bool(untimed),
+        *job.notices(workspace),
+    ]
+
+
+def answer(workspace: Workspace, spec: ChooseSpec, do: Do) -> Iterator[Decision]:
+    """Yield the decision: the stored sheet, one that is made, or the plan of it."""
+    job = job_of(workspace, spec)
+    job.validate(workspace)
+    is_done = job.is_stored(workspace) or do(job)
+    made = sheet.stored(workspace, job)
+    if is_done and made is None:
+        raise UserError("The sheet could not be made.", "The log has the details.", code="failed")
+    if made is not None:
+        yield Decision(job, made)
+    elif spec.data == example.DATA and (shipped := example.read(workspace)):
+        yield Decision(job, shipped, is_shipped=True)
+    else:
+        yield Decision(job, {}, plan(workspace, job))
+
+
+CHOOSE = Question(
+    "choose",
+    ChooseSpec,
+    answer,
+    Decision,
+    (
+        "choose reviews.csv --columns text=review,label=stars",
+        "choose questions.csv -e minilm -e wordllama --max-ms 5 --out sheet.html",
+    ),
+    queues=True,
+    report_name="decision",
+    prepare=prepare,
+)
