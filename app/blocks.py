@@ -107,26 +107,73 @@ class Filters:
 
 
 @dataclass(frozen=True)
+class Caveat:
+    """A reason to distrust an answer, and where it can be mended."""
+
+    text: str
+    link: Link | None = None
+
+
+@dataclass(frozen=True)
+class Caveats:
+    """What to know before trusting an answer."""
+
+    items: Sequence[Caveat]
+    heading: str = ""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A cell of a table that says more than its value.
+
+    Attributes:
+        value: text, number or None; what its file has of the cell.
+        text: of the value.
+        mark: a letter beside it.
+        meaning: of the mark.
+        beside: a second number, such as a difference.
+        tag: a word on it.
+        kind: of the tag and of the cell: `good`, `bad`, `muted`, or none.
+        why: of the tag, for those who point at it.
+        notes: small lines below.
+        strong: whether it is emphasised.
+    """
+
+    value: Any
+    text: str = ""
+    mark: str = ""
+    meaning: str = ""
+    beside: str = ""
+    tag: str = ""
+    kind: str = ""
+    why: str = ""
+    notes: Sequence[str] = ()
+    strong: bool = False
+
+
+@dataclass(frozen=True)
 class Table:
-    """Rows of text, numbers, links, or None.
+    """Rows of text, numbers, links, None, or a `Cell`.
 
     Attributes:
         name: of its file. Plain text.
-        columns: their names.
-        rows: a cell for each column.
+        columns: their names; of a `Cell`, its notes stand below.
+        rows: a cell for each column. If the first is a `Cell`, it is the head of its row.
         shown: how many rows are shown; the file has all.
         note: what is to be known about it, in a sentence or a few.
         links: what can be done with its rows.
         decimals: column -> decimals of its numbers; other numbers have four digits.
+        totals: how many of the last rows sum up the others.
     """
 
     name: str
-    columns: Sequence[str]
+    columns: Sequence[str | Cell]
     rows: Sequence[Sequence[Any]]
     shown: int | None = None
     note: str = ""
     links: Sequence[Link] = ()
     decimals: Mapping[str, int] = field(default_factory=dict)
+    totals: int = 0
 
 
 class GridCell(NamedTuple):
@@ -134,7 +181,8 @@ class GridCell(NamedTuple):
 
     Attributes:
         text: its number is what the cell is sorted by.
-        tone: `muted` where there is nothing, `bad`, `printed` for what others published, or none.
+        tone: `muted` where there is nothing, `bad`, `up` or `down` for what is better or worse than
+            another, `printed` for what others published, or none.
         detail: for those who point at it.
         is_best: whether it is set in bold.
         note: something small beside it, such as over how many tasks a mean is.
@@ -225,10 +273,12 @@ class Progress:
     Attributes:
         text: what it is. Plain text.
         run: in the store, if it is a run.
+        done: share of it that is done, if that is known.
     """
 
     text: str
     run: RunRow | None = None
+    done: float | None = None
 
 
 @dataclass(frozen=True)
@@ -236,6 +286,65 @@ class Problem:
     """The error for which a part of the answer is missing."""
 
     error: UserError
+
+
+@dataclass(frozen=True)
+class Action:
+    """What a page can do about its answer, as a button.
+
+    Attributes:
+        label: its words.
+        act: name of the action.
+        id: what it is applied to.
+        about: its name for those who do not see what is around it.
+    """
+
+    label: str
+    act: str
+    id: str
+    about: str = ""
+
+
+@dataclass(frozen=True)
+class Actions:
+    """Buttons, and a note beside them. Only a page has them."""
+
+    actions: Sequence[Action]
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Code:
+    """Lines for a terminal."""
+
+    lines: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Blocks that are closed at first."""
+
+    title: str
+    blocks: Sequence[Block]
+
+
+@dataclass(frozen=True)
+class Card:
+    """Blocks that belong together.
+
+    Attributes:
+        title: above them.
+        blocks: from top to bottom.
+        name: of the card, by which a link reaches it.
+        tag: a word beside the title.
+        kind: of the tag: `good`, `bad`, `warn`, or none.
+    """
+
+    title: str
+    blocks: Sequence[Block]
+    name: str = ""
+    tag: str = ""
+    kind: str = ""
 
 
 @dataclass(frozen=True)
@@ -340,11 +449,16 @@ Block = (
     | Nothing
     | Table
     | Grid
+    | Caveats
     | Chart
     | Readings
     | Component
     | Progress
     | Problem
+    | Actions
+    | Code
+    | Fold
+    | Card
     | Hits
     | WordDiffs
 )

@@ -15,7 +15,7 @@ from inspect import cleandoc
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from theodolite.app import formats
-from theodolite.app.blocks import Block, Finding, Problem, Progress
+from theodolite.app.blocks import Block, Caveats, Finding, Problem, Progress
 from theodolite.app.jobs.job import Job
 from theodolite.app.spec import Spec, words
 from theodolite.app.surfaces import document
@@ -38,11 +38,13 @@ class Answer:
 
     Attributes:
         columns: name of a column of `rows` -> type of its values.
+        about: what its report is about, in a line; empty for what the question says.
         decimals: of the numbers in a table.
         partial: whether it is an answer although some of it is missing.
     """
 
     columns: ClassVar[Mapping[str, Any]] = {}
+    about: ClassVar[Any] = ""
     decimals: ClassVar[int] = 2
     partial: ClassVar[bool] = False
 
@@ -76,6 +78,11 @@ class Answer:
     def notes(self) -> list[str]:
         """What a terminal says below the table."""
         return [block.text for block in self.blocks() if isinstance(block, Finding)]
+
+    def warnings(self) -> list[str]:
+        """Reasons to distrust it."""
+        every = [block for block in self.blocks() if isinstance(block, Caveats)]
+        return [caveat.text for block in every for caveat in block.items]
 
     def problems(self) -> list[Problem]:
         """Why parts of it are missing."""
@@ -130,6 +137,27 @@ class Answer:
         return f"{type(self).__name__}\n{text}"
 
 
+@dataclass(frozen=True, repr=False)
+class Working(Answer):
+    """What there is while an answer is computed.
+
+    Attributes:
+        text: what is being done.
+        done: share of it that is done.
+    """
+
+    text: str
+    done: float
+
+    def rows(self) -> list[dict[str, Any]]:
+        """None yet."""
+        return []
+
+    def blocks(self) -> Sequence[Block]:
+        """The progress."""
+        return [Progress(self.text, None, self.done)]
+
+
 @dataclass(frozen=True)
 class Question(Generic[S, A]):
     """What can be asked.
@@ -150,7 +178,7 @@ class Question(Generic[S, A]):
 
     name: str
     spec: type[S]
-    answer: Callable[[Workspace, S, Do], Iterator[A]]
+    answer: Callable[[Workspace, S, Do], Iterator[A | Working]]
     answer_type: type[A]
     examples: Sequence[str] = ()
     group: str = ""
@@ -176,5 +204,7 @@ class Question(Generic[S, A]):
 
     def last(self, workspace: Workspace, spec: S, do: Do) -> A:
         """The whole answer; raises the first problem of it."""
+        answer: Any
         *_, answer = self.answer(workspace, spec, do)
-        return answer.complete()
+        whole: A = answer.complete()
+        return whole

@@ -181,7 +181,7 @@ def _serve(
     """Launch the app, then the worker: the user waits for the page."""
     from theodolite.app.desktop import window
     from theodolite.app.jobs.supervisor import Supervisor
-    from theodolite.app.pages.compare import tested
+    from theodolite.app.pages.compare import service as comparison
 
     demo = launch()
     gc.freeze()  # the pages are permanent: collecting them delayed every answer by 0.5 s
@@ -203,7 +203,7 @@ def _serve(
                 Supervisor(workspace.store.folder, workspace.catalog.root, fleet=fleet)
             )
             welcome(workspace)
-        beside.enter_context(tested.ahead(workspace))
+        beside.enter_context(comparison.ahead(workspace))
         if shown:
             with contextlib.suppress(KeyboardInterrupt):
                 stay(shown, workspace, demo.local_url)

@@ -48,6 +48,7 @@ class Field:
         argument: whether a command takes it as an argument although it has a default.
         ge, le: lowest and highest value of a number.
         choices: value -> label of a value that is one of few.
+        for_agents: whether agents may set it.
     """
 
     label: str
@@ -59,6 +60,7 @@ class Field:
     ge: float | None = None
     le: float | None = None
     choices: Mapping[str, str] | None = None
+    for_agents: bool = True
 
 
 @dataclass(frozen=True)
@@ -188,6 +190,11 @@ Encoders = Annotated[
     ),
 ]
 """The encoders that a question is asked of."""
+Tasks = Annotated[
+    Sequence[str],
+    Field("Tasks", "Task or suite; default: evaluated tasks.", key="task", flags=("--tasks",)),
+]
+"""The tasks that a question is about."""
 _KNOWN: dict[type, tuple[Parameter, ...]] = {}
 
 

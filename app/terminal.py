@@ -332,6 +332,11 @@ def _print_answer(answer: Answer, out: Path | None, as_json: bool) -> None:
         emit_json(facts)
     for text in answer.notes():
         say(text)
+    for text in answer.warnings():
+        if as_json:
+            emit_json({"warning": text})
+        else:
+            say(f"Note: {text}")
     if answer.problems():
         raise typer.Exit(1)
 

@@ -24,9 +24,9 @@ from typing import Any
 import numpy as np
 from scipy.stats import binom
 
-from theodolite.app.pages.compare import tested
+from theodolite.app.pages.compare import service
 from theodolite.app.pages.compare.null_check import null_check
-from theodolite.app.pages.compare.verdicts import ALPHA, verdicts
+from theodolite.app.pages.compare.service import ALPHA, verdicts
 from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
 from theodolite.engine.protocols import get as protocol_of
@@ -84,9 +84,9 @@ def checked(asked: argparse.Namespace) -> bool:
                 continue
             under = protocol_of(protocol or task.protocol)
             measured = [(name, under.name, under.seed)]
-            *_, rate = null_check(workspace, asked.encoder, measured, asked.pairs, asked.seconds)
-            say(**rate.row())
-            good &= rate.holds
+            *_, last = null_check(workspace, asked.encoder, measured, asked.pairs, asked.seconds)
+            say(**last.rows()[0])
+            good &= not last.problems()
         workspace.close()
     return good
 
@@ -110,16 +110,16 @@ def told(encoders: int, tasks: int, lead: float, rng: np.random.Generator) -> di
     base, names = "e1", [f"e{place}" for place in range(encoders) if place != 1]
     differences, drawn, lettered = {}, dict[str, list[Any]](), list[bool]()
     for number, results in enumerate(comparison(encoders, tasks, lead, rng)):
-        known: Any = tested.of_results(f"task {number}", results)
-        found = tested.differences(known, base, names)
+        known: Any = service.of_results(f"task {number}", results)
+        found = service.differences(known, base, names)
         differences |= {(name, f"task {number}"): one for name, one in found.items()}
-        groups = tested.groups(known, [kept.resampled.statistic for kept in known.values()])
+        groups = service.groups(known, [kept.resampled.statistic for kept in known.values()])
         lettered.append(groups[base] != "a" if lead else len(set(groups.values())) > 1)
         for name, kept in known.items():
             drawn.setdefault(name, []).append(kept.resampled)
     first = "e0" if lead else names[-1]
     column = [v.verdict != "tie" for (name, _), v in verdicts(differences).items() if name == first]
-    means = tested.of_means(drawn)[1]
+    means = service.of_means(drawn)[1]
     apart = means[base] != means["e0"] if lead else len(set(means.values())) > 1
     return {
         "column": float(np.mean(column)) if lead else float(any(column)),

@@ -12,7 +12,6 @@ with three of the encoders.
 from __future__ import annotations
 
 import argparse
-import json
 import statistics
 import sys
 import tempfile
@@ -24,9 +23,8 @@ import numpy as np
 
 from benchmarks.claims import within
 from tests.fakes.results import invent
-from theodolite.app.pages.compare import views
-from theodolite.app.pages.compare.page import CONTROLS
-from theodolite.app.web.controls import Values
+from theodolite.app.pages.compare.answer import CompareSpec, compared
+from theodolite.app.surfaces import web
 from theodolite.app.workspace import Workspace
 from theodolite.engine.protocols import PROTOCOLS
 from theodolite.engine.tasks import TASKS
@@ -59,7 +57,7 @@ def in_browser(store: Path, names: list[str], rounds: int) -> float:
         for _ in range(rounds + 1):
             began = time.perf_counter()
             page.goto(f"{address}compare?{query}", wait_until="commit")
-            page.locator("#forest .main-svg").first.wait_for(timeout=PATIENCE * 1000)
+            page.locator("#comparison .main-svg").first.wait_for(timeout=PATIENCE * 1000)
             seconds.append(time.perf_counter() - began)
     return statistics.median(seconds[1:])
 
@@ -75,14 +73,11 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         workspace = Workspace(Path(folder))
         names = fill(workspace, options.encoders, options.tasks)
-        usual = {control.name: control.default for control in CONTROLS}
-        asked = Values(**usual | {"encoder": names, "baseline": names[0]})
         seconds = []
         for _ in range(options.rounds + 1):
             began = time.perf_counter()
-            shown = {
-                key: value for part in views.below(workspace, asked) for key, value in part.items()
-            }
+            *_, report = compared(workspace, CompareSpec(names))
+            shown = web.value(report.blocks())
             seconds.append(time.perf_counter() - began)
         workspace.close()
         if options.browser:
@@ -90,7 +85,7 @@ def main() -> int:
                 took = in_browser(Path(folder), chosen, options.rounds)
                 print(f"{len(chosen)} encoders in the browser: a median of {took:.1f} s")
     first, *warm = seconds
-    size = len(json.dumps(shown, default=str)) / 2**20
+    size = len(shown) / 2**20
     print(f"{options.encoders} encoders on {options.tasks} tasks, {size:.1f} MiB shown")
     print(f"first {first:.1f} s, then a median of {1000 * statistics.median(warm):.0f} ms")
     return 0 if within("compare.warm", LIMIT, warm) else 1

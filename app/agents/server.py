@@ -17,7 +17,7 @@ from theodolite.engine.errors import UserError
 from theodolite.store.errors import StoreError
 
 CHANGES = ("evaluate",)
-NAMES = ("encoders", "data", "results", "compare", *CHANGES)
+NAMES = ("encoders", "data", "results", *CHANGES)
 ABOUT = (
     "Theodolite evaluates and compares sentence encoders. Scores are points of 100 unless their "
     "metric says otherwise. Differences are real only where a verdict says so."

@@ -92,22 +92,6 @@ class Tools:
         found = service.evaluate(self._workspace, job, listed=False)
         return typed.Results(*_rows(typed.ResultRow, list(found)))
 
-    def compare(
-        self, encoders: list[str], tasks: str | None = None, protocol: str | None = None
-    ) -> typed.Compared:
-        """Say which differences between evaluated encoders are real, by task and in the mean.
-
-        Args:
-            encoders: 2 to 8 spec strings; the first is the baseline of the others.
-            tasks: names or suites with commas; all evaluated tasks if left out.
-            protocol: results under this protocol only; each task's own if left out.
-        """
-        from theodolite.app.pages.compare import service
-
-        report = service.compare(self._workspace, self._named(encoders), tasks, protocol)
-        rows, left_out = _rows(typed.ComparedRow, report.rows())
-        return typed.Compared(rows, list(report.warnings), left_out)
-
     def ask(self, question: Question[Any, Any]) -> Callable[..., Any]:
         """The tool that asks a question: its schema comes from the spec, its rows from the answer.
 
@@ -115,7 +99,9 @@ class Tools:
         """
         title, columns = question.name.capitalize(), question.answer_type.columns
         line: Any = make_dataclass(f"{title}Row", columns.items(), frozen=True)
-        rows: Any = make_dataclass(title, [("rows", list[line]), ("left_out", int)], frozen=True)
+        fields = [("rows", list[line]), ("left_out", int), ("warnings", list[str])]
+        rows: Any = make_dataclass(title, fields, frozen=True)
+        asked = [one for one in parameters(question.spec) if one.field.for_agents]
 
         def do(job: Job) -> bool:
             if not job.is_short(self._workspace):
@@ -129,15 +115,15 @@ class Tools:
         def tool(**values: Any) -> Any:
             checked = {
                 parameter.name: self._checked(question, parameter, values[parameter.name])
-                for parameter in parameters(question.spec)
+                for parameter in asked
                 if values.get(parameter.name) is not None
             }
             answer = question.last(self._workspace, question.spec(**checked), do)
-            return rows(*_rows(line, answer.rows()))
+            return rows(*_rows(line, answer.rows()), answer.warnings())
 
         tool.__name__, tool.__doc__ = question.name, question.about
         tool.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-            [_keyword(parameter) for parameter in parameters(question.spec)],
+            [_keyword(parameter) for parameter in asked],
             return_annotation=rows,
         )
         return tool

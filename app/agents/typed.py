@@ -44,21 +44,6 @@ class ResultRow:
     hint: str | None
 
 
-@dataclass(frozen=True)
-class ComparedRow:
-    """An encoder on a task, and its difference to the first encoder with a 95 % interval."""
-
-    task: str
-    encoder: str
-    score: float | None
-    tie_group: str | None
-    against: str | None
-    delta: float | None
-    low: float | None
-    high: float | None
-    verdict: str | None
-
-
 # A class for each tool, not one generic class: the schema of a generic one would be that of an
 # object with a single field, `result`.
 
@@ -84,15 +69,6 @@ class Results:
     """Rows of results; `left_out` more exceed the limit."""
 
     rows: list[ResultRow]
-    left_out: int
-
-
-@dataclass(frozen=True)
-class Compared:
-    """Rows by task, the means last; reasons why the comparison is unfair; `left_out` more rows."""
-
-    rows: list[ComparedRow]
-    warnings: list[str]
     left_out: int
 
 

@@ -107,7 +107,7 @@ def publish(
     Search or in an app.
 
     Maps, pairs of spaces and geometry are those that were computed before; for data that is already
-    encoded, the quick versions are drawn. Fairness and Stability compare the published results
+    encoded, the quick versions are drawn. Fairness compares the published results
     only: name the steps of an encoder as well, such as "minilm | dims:256,random,0".
 
     --yes accepts that list and nothing more: only --upload puts the folder on the hub, as a Space,

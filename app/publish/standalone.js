@@ -11,6 +11,7 @@ JSON.parse(document.getElementById("t-held").textContent).forEach(({ name, props
   pieces[name]({ element, props, trigger: () => {}, watch: () => {} });
 });
 
+document.querySelectorAll(".t-live-only").forEach((one) => one.remove());
 document.querySelectorAll('a[href^="./"], button[data-press="more"]').forEach(theodolite.unlink);
 
 document.body.classList.toggle("t-window", parent === window); // else somebody else leaves room around it

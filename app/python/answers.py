@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from theodolite.app.pages.compare import service as comparing
 from theodolite.app.pages.map import service as maps
 from theodolite.app.python import views
 from theodolite.app.question import Answer
@@ -18,14 +17,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from theodolite.engine.training.events import Event, Finished
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Comparison(Answer, comparing.Comparison):
-    """Several encoders side by side, and which differences are real."""
-
-    def _pieces(self) -> views.Parts:
-        return views.comparison(self)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

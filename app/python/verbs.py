@@ -17,11 +17,11 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from theodolite.app.pages.choose.answer import CHOOSE
+from theodolite.app.pages.compare.answer import COMPARE
 from theodolite.app.pages.decode.answer import DECODE
 from theodolite.app.pages.evaluate.answer import Results
 from theodolite.app.pages.search.answer import SEARCH, SearchAnswer, SearchSpec, among
 from theodolite.app.python.answers import (
-    Comparison,
     Map,
     Training,
 )
@@ -132,27 +132,7 @@ def _result(workspace: Workspace, row: dict[str, Any]) -> Result:
     )
 
 
-def compare(
-    encoders: Sequence[str],
-    tasks: str | Sequence[str] | None = None,
-    protocol: str | None = None,
-    *,
-    workspace: Workspace | None = None,
-) -> Comparison:
-    """Say which differences between evaluated encoders are real.
-
-        theodolite.compare(["minilm", "wordllama"], "starter")
-
-    Args:
-        encoders: spec strings; the first is the baseline of the others.
-        tasks: names or suites; None for every task that one of them has a score on.
-        protocol: results under this protocol only; None for each task's own.
-        workspace: store of the results; None for your own.
-    """
-    from theodolite.app.pages.compare import service
-
-    report = service.compare(own(workspace), _texts(encoders, "encoders"), tasks, protocol)
-    return Comparison(**_fields(report))
+compare = function(COMPARE)
 
 
 @asks(SEARCH)

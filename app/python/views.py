@@ -13,28 +13,12 @@ from theodolite.app.web import parts
 from theodolite.app.web.figures import percent
 
 if TYPE_CHECKING:
-    from theodolite.app.pages.compare.service import Comparison
     from theodolite.app.pages.map.service import StoredMap
     from theodolite.engine.training.events import Event
 
 Parts = Sequence[str | Piece]
 MAX_POINTS = 20_000
 """Points of a map in a notebook; the page draws millions."""
-
-
-def comparison(answer: Comparison) -> Parts:
-    """The conclusion, its chart, the table, and the warnings."""
-    from theodolite.app.pages.compare import board, differences, table
-    from theodolite.app.pages.compare.ranking_view import panel
-
-    of = differences.of_tasks
-    shown: Parts = [table.table(answer, [], {}), table.reading(answer)]
-    if len(answer.encoders) - 1 > differences.MAX_DRAWN:
-        of = differences.of_means
-        shown = [Piece("js/board", board.table(answer, [], {}))]
-    intervals, title = of(answer)
-    picture = chart(differences.picture(answer, intervals, title)) if intervals else ""
-    return [parts.heading(title) if title else "", picture, *shown, panel(answer.cautions)]
 
 
 def plane(answer: StoredMap) -> Parts:

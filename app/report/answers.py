@@ -1,4 +1,4 @@
-"""What can be reported: a comparison, a map, trainings, a judgement.
+"""What can be reported: a map, trainings, a judgement.
 
 Each is looked up where its page looks it up, and shown as the page shows it. Nothing is evaluated,
 drawn or trained for a report: the error for what is missing names the verb that makes it.
@@ -21,7 +21,6 @@ from theodolite.app.web import parts
 from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
-    from theodolite.app.pages.compare.service import Comparison, ComparisonSpec
     from theodolite.app.pages.judge.session import Session
     from theodolite.app.pages.map.job import MapJob
     from theodolite.app.pages.map.service import StoredMap
@@ -36,40 +35,6 @@ MAX_WITH_NEIGHBOURS = 5_000
 """Points of a map that has the true neighbours of each in its document."""
 MAX_TRAININGS = 24
 """Maximum number of overlaid curves: more have no colour and dash of their own."""
-
-
-def comparison(spec: ComparisonSpec) -> Report:
-    """Encoders side by side, their significant differences, and the confidence of their ranks.
-
-    Args:
-        spec: made by `app.pages.compare.service.ask`.
-    """
-    from theodolite.app.pages.compare import differences, service
-
-    found = service.answer(spec)
-    columns, rows = differences.table(found)
-    command = ["theodolite", "report", "comparison", *found.encoders]
-    command += ["--tasks", ",".join(spec.tasks)] if spec.tasks else []
-    command += ["--protocol", spec.protocol] if spec.protocol else []
-    return Report(
-        "comparison",
-        f"Comparison of {formats.listed(found.encoders, MAX_NAMED)}",
-        f"On {formats.listed(found.tasks, 12)}; against {found.encoders[0]}.",
-        lambda cap: _compared(found),
-        [Table("comparison", columns, rows)],
-        command,
-    )
-
-
-def _compared(found: Comparison) -> Parts:
-    from theodolite.app.pages.compare import ranking_view
-
-    shown = list(views.comparison(found))
-    if found.ranks:
-        title, picture = ranking_view.ranks(found, "within")
-        head = parts.heading("Confidence intervals of the ranks", ranking_view.RANKS_LEAD)
-        shown += [head, title, chart(picture) if picture else ""]
-    return shown
 
 
 def map_of(workspace: Workspace, job: MapJob) -> Report:

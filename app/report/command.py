@@ -13,10 +13,7 @@ from theodolite.app.pages.map.command import map_job
 from theodolite.app.pages.map.job import MapJob
 from theodolite.app.spec import Spec
 from theodolite.app.terminal import (
-    EncodersArgument,
     JsonOption,
-    ProtocolOption,
-    TasksOption,
     check_writable,
     do_here,
     done,
@@ -92,29 +89,6 @@ class Out:
 def _written(command: Any) -> Any:
     """Make a verb of a function that takes a workspace and an `Out`."""
     return verb(takes("out", Out)(command))
-
-
-@report_verbs.command("comparison")
-@_written
-def report_comparison(
-    workspace: Workspace,
-    encoders: EncodersArgument,
-    out: Out,
-    tasks: TasksOption = None,
-    protocol: ProtocolOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Report a comparison of evaluated encoders, with its verdicts, intervals and ranks.
-
-    theodolite report comparison minilm wordllama --out comparison.html
-
-    The first encoder is what the others are compared with, as of `theodolite compare`.
-    """
-    from theodolite.app.pages.compare import service
-    from theodolite.app.report import answers
-
-    comparison = service.ask(workspace, encoders, tasks, protocol)
-    out.write(answers.comparison(comparison), as_json)
 
 
 @report_verbs.command("map")

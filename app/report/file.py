@@ -116,7 +116,7 @@ def of_answer(question: Question[Any, Any], spec: Spec, answer: Answer) -> Repor
     return Report(
         name,
         answer.title or name.capitalize(),
-        question.about.partition("\n")[0],
+        answer.about or question.about.partition("\n")[0],
         lambda cap: pieces(answer.blocks()),
         [Table(name, columns, rows)],
         ["theodolite", "report", name, *question.command(spec)[1 + bool(question.group) :]],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
 from typing import Any
 
@@ -11,12 +12,18 @@ from markupsafe import Markup
 
 from theodolite.app import formats
 from theodolite.app.blocks import (
+    Actions,
     Block,
+    Card,
+    Caveats,
+    Cell,
     Chart,
+    Code,
     Component,
     Download,
     Filters,
     Finding,
+    Fold,
     Grid,
     Hit,
     Hits,
@@ -48,19 +55,50 @@ _MAX_CHARACTERS = 280
 """Of a text in a table; its file has the whole text."""
 
 
+@dataclass(frozen=True)
+class Group:
+    """Pieces inside an element, which is HTML before and after them.
+
+    The element that is around them has the attribute `data-inside`.
+    """
+
+    before: str
+    inside: Sequence[str | Piece | Group]
+    after: str
+
+
 def pieces(blocks: Iterable[Block]) -> list[str | Piece]:
     """The blocks, from top to bottom."""
-    return [_piece(block) for block in blocks]
+    return flat(nested(blocks))
 
 
-def as_json(pieces: Pieces, props: Mapping[str, Any] | None = None) -> str:
+def nested(blocks: Iterable[Block]) -> list[str | Piece | Group]:
+    """The blocks, with those inside of others in a group."""
+    return [_PIECES[type(block)](block) for block in blocks]
+
+
+def flat(several: Iterable[str | Piece | Group]) -> list[str | Piece]:
+    """The pieces without groups."""
+    every: list[str | Piece] = []
+    for one in several:
+        if isinstance(one, Group):
+            every += [one.before, *flat(one.inside), one.after]
+        else:
+            every.append(one)
+    return every
+
+
+def as_json(pieces: Iterable[str | Piece | Group], props: Mapping[str, Any] | None = None) -> str:
     """Pieces as JSON for the script of `answer.js`; `props` are for all components in it."""
     return formats.json_text([_as_data(piece, props or {}) for piece in pieces])
 
 
-def _as_data(piece: str | Piece, props: Mapping[str, Any]) -> dict[str, Any]:
+def _as_data(piece: str | Piece | Group, props: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(piece, str):
         return {"html": piece}
+    if isinstance(piece, Group):
+        inside = [_as_data(one, props) for one in piece.inside]
+        return {"html": piece.before + piece.after, "inside": inside}
     module = f"{piece.name.removeprefix('js/')}.js"
     given = {"plotly": PLOTLY_JS, **piece.props, **props, "value": piece.value}
     return {"module": module, "props": given}
@@ -149,10 +187,6 @@ def change(encoder: str) -> str:
     )
 
 
-def _piece(block: Block) -> str | Piece:
-    return _PIECES[type(block)](block)
-
-
 def _links(block: Links) -> str:
     link = Markup('<a class="t-button" href="{}">{}</a>')
     links = [link.format(address.link(one.page, **one.query), one.label) for one in block.links]
@@ -172,29 +206,112 @@ def _nothing(block: Nothing) -> str:
     return parts.empty(block.title, block.hint, to)
 
 
+def _text(block: Text) -> str:
+    alone = Markup('<p class="t-paragraph">{}</p>').format(block.paragraph)
+    return parts.heading(block.heading, block.paragraph) if block.heading else alone
+
+
+def _caveats(block: Caveats) -> str:
+    link = Markup(' <a href="{}">{}</a>')
+    items = [
+        Markup("<li>{}{}</li>").format(
+            one.text,
+            link.format(address.link(one.link.page, **one.link.query), one.link.label)
+            if one.link
+            else "",
+        )
+        for one in block.items
+    ]
+    heading = Markup("<h2>{}</h2>").format(block.heading) if block.heading else ""
+    notice = f"{heading}<ul>{''.join(items)}</ul>"
+    return f'<section class="t-notice t-warn" role="note">{notice}</section>' if items else ""
+
+
+def _actions(block: Actions) -> str:
+    button = Markup(
+        '<button type="button" class="t-button t-small-button" data-act="{}" data-id="{}" '
+        'aria-label="{}">{}</button> '
+    )
+    buttons = [button.format(a.act, a.id, a.about or a.label, a.label) for a in block.actions]
+    note = Markup('<span class="t-muted t-small">{}</span>').format(block.note)
+    return f'<p class="t-actions t-live-only">{"".join(buttons)}{note}</p>'
+
+
+def _code(block: Code) -> str:
+    line = Markup('<pre class="t-command" tabindex="0">{}</pre>')
+    return "".join(map(line.format, block.lines))
+
+
+def _fold(block: Fold) -> Group:
+    head = Markup('<details class="t-unfold"><summary>{}</summary><div data-inside>')
+    return Group(head.format(block.title), nested(block.blocks), "</div></details>")
+
+
+def _card(block: Card) -> Group:
+    head = Markup('<section class="t-card" id="{}"><div class="t-card-head"><h2>{}</h2>')
+    tag = parts.tag(block.tag, block.kind) if block.tag else ""
+    before = f"{head.format(block.name, block.title)}{tag}</div><div data-inside>"
+    return Group(before, nested(block.blocks), "</div></section>")
+
+
 def _table(block: Table) -> str:
     below = Markup('<p class="t-small t-muted t-below">{}</p>').format(block.note)
     note = str(below) if block.note else ""  # Markup would escape the HTML that it is added to
     if not block.rows:
         return note
     first = block.rows[0]
-    numbers = [at for at in range(len(first)) if any(_is_number(row[at]) for row in block.rows)]
-    heads = [name.replace("_", " ") if name.isidentifier() else name for name in block.columns]
-    decimals = [block.decimals.get(column) for column in block.columns]
-    rows = [list(map(_cell, row, decimals)) for row in block.rows[: block.shown]]
     data = [at for at, cell in enumerate(first) if not isinstance(cell, Link)]
-    file = [[row[at] for at in data] for row in [block.columns, *block.rows]]
+    file = [[_of(row[at]).value for at in data] for row in [block.columns, *block.rows]]
     save = parts.csv_button("Download CSV", f"{block.name}.csv", file)
     if any(_is_formula(cell) for row in file for cell in row):
         save += parts.FOR_SPREADSHEETS
+    if isinstance(first[0], Cell):
+        return f"{_table_of_cells(block)}{save}{note}"
+    numbers = [at for at in range(len(first)) if any(_is_number(row[at]) for row in block.rows)]
+    named = [str(_of(column).value) for column in block.columns]
+    heads = [name.replace("_", " ") if name.isidentifier() else name for name in named]
+    decimals = [block.decimals.get(name) for name in named]
+    rows = [list(map(_cell, row, decimals)) for row in block.rows[: block.shown]]
     ways = "".join(str(_cell(link)) for link in block.links)
     if len(rows) < len(block.rows):
         note = f'<p class="t-muted">The first {len(rows)} are shown here.</p>{note}'
-    return parts.table(heads, rows, block.name, numbers, stacked=True) + save + ways + note
+    return f"{parts.table(heads, rows, block.name, numbers, stacked=True)}{save}{ways}{note}"
 
 
 def _is_formula(value: Any) -> bool:
     return isinstance(value, str) and formats.spreadsheet_text(value) != formats.encodable(value)
+
+
+def _table_of_cells(block: Table) -> str:
+    """A table in which every row has a head, and the last ones may sum up the others."""
+    name = Markup('<span class="t-spec">{}</span>')
+    heads = "".join(
+        parts.column_head(name.format(_of(one).value), below=_notes(_of(one)))
+        for one in block.columns
+    )
+    head = Markup('<tr><th scope="row">{}{}</th>')
+    rows = []
+    for first, *cells in block.rows:
+        kinds = ["" if _of(cell).tag else _of(cell).kind for cell in cells]
+        drawn = "".join(
+            f'<td class="{kind and f"t-{escape(kind)}"}">{_cell(cell)}</td>'
+            for kind, cell in zip(kinds, cells, strict=True)
+        )
+        rows.append(f"{head.format(_of(first).value, _notes(_of(first)))}{drawn}</tr>")
+    end = len(rows) - block.totals
+    return (
+        f'<div class="t-scroll" role="region" tabindex="0" aria-label="{escape(block.name)}">'
+        f'<table class="t-table t-cells"><thead><tr>{heads}</tr></thead>'
+        f"<tbody>{''.join(rows[:end])}</tbody><tfoot>{''.join(rows[end:])}</tfoot></table></div>"
+    )
+
+
+def _of(cell: Any) -> Cell:
+    return cell if isinstance(cell, Cell) else Cell(cell)
+
+
+def _notes(cell: Cell) -> Markup:
+    return Markup("").join(map(Markup("<small>{}</small>").format, cell.notes))
 
 
 def _is_number(value: Any) -> bool:
@@ -225,6 +342,8 @@ def _grid(block: Grid) -> Piece:
 
 
 def _cell(value: Any, decimals: int | None = None) -> str:
+    if isinstance(value, Cell):
+        return _cell_of_several(value)
     if isinstance(value, Link):
         return Markup('<a class="t-small" href="{}">{}</a>').format(
             address.link(value.page, **value.query), value.label
@@ -261,6 +380,17 @@ def _download(block: Download) -> str:
     ).format(block.name, block.text, block.label)
 
 
+def _cell_of_several(cell: Cell) -> str:
+    figure = Markup('<span class="t-figure">{}{}</span>')
+    text = Markup("<b>{}</b>").format(cell.text) if cell.strong else cell.text
+    letter = Markup('<sup class="t-letter" title="{1}" aria-label="group {0}, {1}">{0}</sup>')
+    mark = letter.format(cell.mark, cell.meaning) if cell.mark else ""
+    beside = figure.format(cell.beside, "") if cell.beside else ""
+    tag = Markup('<span class="t-tag t-{}" title="{}">{}</span>')
+    word = tag.format(cell.kind, cell.why, cell.tag) if cell.tag else ""
+    return f"{figure.format(text, mark)}{beside}{word}{_notes(cell)}"
+
+
 def _status(block: Nothing | Progress | Problem | None) -> str:
     match block:
         case Problem():
@@ -268,7 +398,7 @@ def _status(block: Nothing | Progress | Problem | None) -> str:
         case Progress() if block.run is not None:
             return progress.card(block.run)
         case Progress():
-            bar = parts.progress_bar(None, block.text)
+            bar = parts.progress_bar(block.done, block.text)
             text = str(Markup('<p class="t-muted">{}</p>').format(block.text))
             return f'<div class="t-run">{text}{bar}</div>'
         case Nothing():
@@ -320,11 +450,11 @@ def _hit(hit: Hit, links: Sequence[Link]) -> dict[str, Any]:
     }
 
 
-_PIECES: Mapping[type[Any], Callable[[Any], str | Piece]] = {
+_PIECES: Mapping[type[Any], Callable[[Any], str | Piece | Group]] = {
     Finding: lambda block: parts.heading(
         block.text, block.detail, beside=f" {parts.SHIPPED}" if block.shipped else ""
     ),
-    Text: lambda block: parts.heading(block.heading, block.paragraph),
+    Text: _text,
     Points: _points,
     Links: _links,
     Download: _download,
@@ -332,6 +462,11 @@ _PIECES: Mapping[type[Any], Callable[[Any], str | Piece]] = {
     Nothing: _nothing,
     Table: _table,
     Grid: _grid,
+    Caveats: _caveats,
+    Actions: _actions,
+    Code: _code,
+    Fold: _fold,
+    Card: _card,
     Chart: lambda block: chart(block.drawing),
     Readings: lambda block: parts.readings(block.texts),
     Component: lambda block: Piece(

@@ -93,11 +93,11 @@ class StaticPage:
     def _view(self, workspace: Workspace, label: str, spec: Spec) -> dict[str, Any]:
         """Put the answer of a view into a file; return its label, file and query."""
         blocks = self._static.answer(workspace, spec)
-        pieces = [_words(spec, label), *document.pieces(blocks)]
+        pieces = [_words(spec, label), *document.nested(blocks)]
         content = document.as_json(pieces, PROPS).encode()
         file = hashed("answers", content) + ".json"
         self.files[file] = content
-        for piece in pieces:
+        for piece in document.flat(pieces):
             for folder, make in getattr(piece, "folders", {}).items():
                 if not any(name.startswith(f"{folder}/") for name in self.files):
                     made = make()

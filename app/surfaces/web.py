@@ -82,15 +82,17 @@ def control(parameter: Parameter, hint: str | None = None, **options: Any) -> Co
 
 
 def answer(**kwargs: Any) -> gr.HTML:
-    """The component in which an answer appears; its value comes from `value`."""
-    return gr.HTML(
-        "", html_template="", js_on_load=mount("answer.js"), apply_default_css=False, **kwargs
-    )
+    """The component in which an answer appears; its value comes from `value`.
+
+    Event: `act` with `act` and `id`, of a button.
+    """
+    script = f'{mount("answer.js")} // Gradio looks for the names of events: "act"'
+    return gr.HTML("", html_template="", js_on_load=script, apply_default_css=False, **kwargs)
 
 
 def value(blocks: Iterable[Block]) -> str:
     """Blocks as a value of the component of `answer`, as JSON for its script."""
-    return document.as_json(document.pieces(blocks))
+    return document.as_json(document.nested(blocks))
 
 
 class QuestionPage:

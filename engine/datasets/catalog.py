@@ -15,6 +15,7 @@ from collections.abc import Mapping as MappingABC
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from threading import Lock, local
 from typing import Any, NamedTuple, Protocol
@@ -146,6 +147,14 @@ class Catalog:
     def names(self) -> builtins.list[str]:
         """Return the names of the listed data sets."""
         return [info.name for info in self.list()]
+
+    def has(self, names: Iterable[str]) -> set[str]:
+        """Return those of the names that are of the starter set or of a standard layout.
+
+        Quick: other folders hold tables, which have to be opened to know what they are.
+        """
+        sources = starter.sources() if self.root is None else _standard(self.root)
+        return {source.info.name for source in sources if not source.info.problem} & set(names)
 
     def unread(self) -> builtins.list[DatasetInfo]:
         """List the data sets of the data folder that cannot be read, each with its problem."""
@@ -319,10 +328,13 @@ class _Listed(NamedTuple):
     sizes: dict[str, int]
 
 
+def _standard(root: Path) -> list[DatasetSource]:
+    """List the starter set, and the folders whose names and files tell what they are."""
+    return [*starter.sources(), *chain.from_iterable(one.sources(root) for one in _READERS)]
+
+
 def _sources(root: Path) -> dict[str, DatasetSource]:
-    found = starter.sources()
-    for reader in _READERS:
-        found += reader.sources(root)
+    found = _standard(root)
     found += table_folders.sources(root, _taken(found))
     found += _unreadable(root, _taken(found))
     named: dict[str, DatasetSource] = {}

@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from collections import ChainMap
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -12,7 +11,7 @@ import pytest
 from theodolite.app import decoders
 from theodolite.app.examples import results, shipped
 from theodolite.app.pages.choose import example as choose
-from theodolite.app.pages.compare import views as compare_views
+from theodolite.app.pages.compare import page as compare_page
 from theodolite.app.pages.curate import answer as curation
 from theodolite.app.pages.curate import leaks
 from theodolite.app.pages.curate.page import CONTROLS as CURATED
@@ -186,26 +185,25 @@ def test_the_diagnosis_is_of_the_decoder_that_ships(starter):
 
 
 def compared(workspace, *encoders):
-    """Everything below the controls of Compare."""
-    usual = {"protocol": "", "tasks": [], "published": [], "drawn": "within"}
-    wanted = SimpleNamespace(
-        encoder=list(encoders), baseline=encoders[0], stability="classifier", **usual
-    )
-    return dict(ChainMap(*list(compare_views.below(workspace, wanted))[::-1]))
+    """What Compare shows."""
+    usual = {"protocol": "", "tasks": [], "published": []}
+    wanted = SimpleNamespace(encoder=list(encoders), baseline=encoders[0], **usual)
+    *_, (blocks, _) = compare_page._blocks(workspace, wanted)
+    return str(blocks)
 
 
 def test_results_ship_and_give_way_to_those_measured_here(workspace):
     """In Compare until each of its encoders is measured, and never in the store or its verbs."""
     assert welcome(workspace)
     shown = compared(workspace, "random:256", "wordllama")
-    assert "shipped example" in shown["headline"] and "StarterSearch" in shown["comparison"]
+    assert "shipped=True" in shown and "StarterSearch" in shown
     assert workspace.store.results.table() == []
     evaluated(workspace, "random:256", "StarterSTS")
-    assert "shipped example" in compared(workspace, "random:256", "wordllama")["headline"]
+    assert "shipped=True" in compared(workspace, "random:256", "wordllama")
     evaluated(workspace, "wordllama", "StarterSTS")
     mine = compared(workspace, "random:256", "wordllama")
-    assert "shipped" not in mine["headline"] and "StarterSearch" not in mine["comparison"]
-    assert "being computed" in compared(workspace, "random:64", "random:32")["busy"]
+    assert "shipped=True" not in mine and "StarterSearch" not in mine
+    assert "being computed" in compared(workspace, "random:64", "random:32")
 
 
 def test_a_result_that_ships_is_the_one_measured_here(starter):

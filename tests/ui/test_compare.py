@@ -60,28 +60,32 @@ def test_two_encoders_are_compared_beside_a_published_one(visit):
 
 def test_a_chart_is_of_the_pages_colours_with_its_numbers_beside_it(visit):
     page = visit.open(TWO)
-    title = page.locator("#forest .t-plot .xtitle").first
+    title = page.locator("#comparison .t-plot .xtitle").first
     light = title.evaluate("node => getComputedStyle(node).fill")
     page.evaluate("theodolite.toggleTheme()")
     expect(title).not_to_have_css("fill", light)
-    bar = [one.get_attribute("data-title") for one in page.locator("#forest .modebar-btn").all()]
+    bar = [
+        one.get_attribute("data-title")
+        for one in page.locator("#comparison .t-chart").first.locator(".modebar-btn").all()
+    ]
     assert bar == ["Zoom", "Pan", "Reset axes", "Download plot as a PNG"]
-    page.locator("#forest summary").click()
-    rows = rows_saved(page.get_by_role("button", name="Download CSV"))
+    chart = page.locator("#comparison .t-chart").first
+    chart.locator("summary").click()
+    rows = rows_saved(chart.get_by_role("button", name="Download CSV"))
     assert "StarterSTS" in {row["task"] for row in rows}
 
 
 def test_only_the_picture_is_styled_anew_while_it_is_drawn(visit):
     """A rule with `:has()` that ends in any element at all would style the whole page each time."""
     page = visit.open(TWO)
-    page.wait_for_selector("#forest .main-svg")
+    page.wait_for_selector("#comparison .main-svg")
     devtools = page.context.new_cdp_session(page)
     seen, ended = [], []
     devtools.on("Tracing.tracingComplete", lambda _: ended.append(True))
     devtools.on("Tracing.dataCollected", lambda part: seen.extend(part["value"]))
     devtools.send("Tracing.start", {"categories": "devtools.timeline"})
     everything = page.evaluate("""() => {
-      const svg = document.querySelector("#forest .main-svg");
+      const svg = document.querySelector("#comparison .main-svg");
       svg.append(svg.querySelector("path").cloneNode());
       svg.getBBox();
       return document.querySelectorAll("body *").length;
@@ -92,43 +96,48 @@ def test_only_the_picture_is_styled_anew_while_it_is_drawn(visit):
     styled = [
         event["args"]["elementCount"] for event in seen if event["name"] == "UpdateLayoutTree"
     ]
-    assert 0 < max(styled) < everything / 4
+    assert 0 < max(styled) < everything / 3
 
 
-def test_verdicts_ranks_and_stability_are_tabs(visitor, place):
-    """Each says how it was found; what is chosen goes along."""
+def test_verdicts_and_ranks_stand_below_each_other(visitor, place):
+    """Each says how it was found; what is chosen goes along to the checks of fairness."""
     visit = visitor(place)
     page = visit.open(f"{TWO}&encoder=wordllama")
-    says(page.locator("#comparison"), "Holm over 4 tasks", "over 2 seeds")
-    page.wait_for_selector("#forest .main-svg")
+    answer = page.locator("#comparison")
+    says(answer, "Holm over 4 tasks", "over 2 seeds")
+    page.wait_for_selector("#comparison .main-svg")
     visit.fits("compare")
-
-    tabs = page.get_by_role("navigation", name="Compare")
-    tabs.get_by_role("link", name="Ranks").click()
-    page.wait_for_selector("#rank-intervals .main-svg")
-    page.get_by_label("Resample examples and tasks").check()
-    says(page.locator("#ranks"), "4 tasks are few to resample")
-
-    tabs.get_by_role("link", name="Stability").click()
-    page.wait_for_selector("#bump .main-svg")
-    expect(page.locator("#forest")).to_be_hidden()
-    says(page.locator("#stability"), "turns with the classifier on MRPC")
-    page.get_by_label("Size", exact=True).check()
-    says(page.locator("#stability"), "Nothing to compare by size yet")
-    tabs.get_by_role("link", name="Fairness").click()
+    expect(answer.locator(".t-unfold .t-chart")).to_be_hidden()
+    answer.get_by_text("With the tasks resampled too").click()
+    answer.locator(".t-unfold .main-svg").first.wait_for()
+    says(answer, "4 tasks are few to resample")
+    page.get_by_role("navigation", name="Results").get_by_role("link", name="Fairness").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Fairness")
     says(page.locator("#encoders"), "random:64")
+    says(page.locator("#classifier"), "turns with the classifier on MRPC")
+
+
+def test_a_typed_encoder_is_taken_or_refused_with_a_sentence(visit):
+    page = visit.open(TWO)
+    box = page.locator("#encoders input")
+    box.fill("random:64|normalise")
+    box.press("Enter")
+    says(page.locator("#encoders"), "random:64 | normalise")
+    box.fill("minilmm")
+    box.press("Enter")
+    says(page.locator(".t-notice.t-bad"), "minilmm")
+    expect(page.locator("#encoders .token", has_text="minilmm")).to_have_count(0)
 
 
 def test_many_encoders_are_a_row_each_with_marks_for_verdicts(visitor, place):
     """The best first; the frame scrolls by keyboard, with encoders and tasks staying in view."""
     visit = visitor(place)
     page = visit.open(all_of(MANY))
-    rows = page.locator("#board tbody tr:not(.t-gap)")
-    expect(page.locator("#board table")).to_have_attribute("aria-rowcount", str(len(MANY) + 1))
+    rows = page.locator("#comparison tbody tr:not(.t-gap)")
+    expect(page.locator("#comparison table")).to_have_attribute("aria-rowcount", str(len(MANY) + 1))
     expect(rows.first.locator("th")).to_have_text(MANY[-1])
     expect(rows.first.locator("td.t-up")).to_have_count(3)
-    frame = page.locator("#board .t-board")
+    frame = page.locator("#comparison .t-board")
     frame.press("End")
     says(rows.last.locator("th"), MANY[0])
     apart = frame.evaluate(  # in one go: the rows are drawn anew as the frame scrolls
@@ -137,7 +146,7 @@ def test_many_encoders_are_a_row_each_with_marks_for_verdicts(visitor, place):
     )
     assert abs(apart) < 3
     page.get_by_role("button", name="Encoder", exact=True).press("Enter")
-    expect(page.locator("#board th[aria-sort=ascending]")).to_have_text("Encoder")
+    expect(page.locator("#comparison th[aria-sort=ascending]")).to_have_text("Encoder")
     page.keyboard.press("Enter")
     frame.evaluate("(frame) => frame.scrollTo(0, 0)")
     expect(rows.first.locator("th")).to_have_text(MANY[-1])
@@ -149,11 +158,13 @@ def test_many_encoders_are_a_row_each_with_marks_for_verdicts(visitor, place):
 def test_of_a_large_table_only_what_is_in_view_is_drawn(visitor, place):
     """Scrolled both ways, the right cells stand there."""
     page = visitor(place, size=(1024, 768)).open(all_of(WIDE))
-    cells = page.locator("#board tbody td:not(.t-gap)")
+    cells = page.locator("#comparison tbody td:not(.t-gap)")
     expect(cells.first).to_be_visible()
     assert cells.count() < len(WIDE) * COLUMNS / 2
-    page.locator("#board .t-board").evaluate("(f) => f.scrollTo(f.scrollWidth, f.scrollHeight)")
-    head = page.locator("#board thead th").locator("visible=true").last
+    page.locator("#comparison .t-board").evaluate(
+        "(f) => f.scrollTo(f.scrollWidth, f.scrollHeight)"
+    )
+    head = page.locator("#comparison thead th").locator("visible=true").last
     expect(head).to_have_attribute("aria-colindex", str(COLUMNS + 2))
     above, below = head.bounding_box(), cells.last.bounding_box()
     assert abs(above["x"] - below["x"]) < 1 and abs(above["width"] - below["width"]) < 1
@@ -163,11 +174,11 @@ def test_results_appear_as_they_come(visitor, place, desk):
     """Of an evaluation that waits it says so; nobody has to load the page again."""
     run = desk.store.runs.create("evaluate", {}, title="waiting")
     page = visitor(place).open(all_of(["random:8", "random:4"]))
-    says(page.locator("#busy"), "being computed")
+    says(page.locator("#comparison"), "being computed")
     for name, accuracy in (("random:8", 0.9), ("random:4", 0.5)):
         invent(desk, name, "MR", accuracy)
-    says(page.locator("#headline"), "random:4 is worse on 1 of 1 task")
-    expect(page.locator("#forest .js-plotly-plot")).to_be_visible()
+    says(page.locator("#comparison"), "random:4 is worse on 1 of 1 task")
+    expect(page.locator("#comparison .js-plotly-plot").first).to_be_visible()
     invent(desk, "random:8", "CR", 0.9)
     expect(page.locator("#comparison tbody tr")).to_have_count(2)
     desk.store.runs.cancel(run)

@@ -30,7 +30,7 @@ def desk(desk):
 
 def test_with_nothing_evaluated_it_says_what_to_do_and_does_it(visit, workspace):
     page = visit.open("fair-play?encoder=random:256&encoder=random:64")
-    expect(page.locator(".t-point-head")).to_have_count(7)
+    expect(page.locator(".t-card-head")).to_have_count(7)
     page.get_by_role("button", name="Add wordllama").click()
     expect(page.get_by_role("button", name="Add wordllama")).to_have_count(0)
     assert workspace.store.encoders.get("wordllama") is not None
@@ -48,21 +48,21 @@ def test_the_advice_is_read_with_its_evidence(visitor, place):
     says(size, f"{BAG} overtakes {BIG}")
     says(relations, "2 of 2 correlations change sign")
     expect(size.locator(".t-chart").first).to_be_hidden()
-    size.locator(".t-evidence summary").press("Enter")
+    size.get_by_text("Evidence", exact=True).press("Enter")
     size.locator(".main-svg").first.wait_for()
     size.locator(".t-chart .t-twin summary").first.click()
     file = saved(size.get_by_role("button", name="Download CSV").first)
     assert file.read_text("utf-8").startswith("task,encoder,dimensions,score,brought to")
-    page.locator("#classifier .t-evidence summary").click()  # drawn late, as wide as its card
-    plot = page.locator("#classifier .t-plot").first
+    page.locator("#classifier").get_by_text("Evidence", exact=True).click()
+    plot = page.locator("#classifier .t-plot").first  # drawn late, as wide as its card
     plot.locator(".main-svg").first.wait_for()
     widths = plot.evaluate("(p) => [p._fullLayout.width, p.clientWidth]")
     assert abs(widths[0] - widths[1]) < 2
     visit.fits("fair-play")
     assert (
-        max(page.locator(".t-point-head").evaluate_all("all => all.map(e => e.offsetHeight)")) < 34
+        max(page.locator(".t-card-head").evaluate_all("all => all.map(e => e.offsetHeight)")) < 34
     )
 
     page.locator("#encoders .token-remove:not(.remove-all)").last.click()
     says(relations, "over 5 encoders means nothing")
-    expect(relations.locator(".t-evidence")).to_be_hidden()
+    expect(relations.get_by_text("Evidence", exact=True)).to_have_count(0)

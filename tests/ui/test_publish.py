@@ -34,15 +34,14 @@ RAIL = ["Home", "Results", "Search", "Map", "Decode"]
 PROBE = "<xss-probe><img src=x onerror=window.pwned=1></script><script>window.pwned=2</script>"
 READY = {
     "": "#scores tbody tr",
-    "compare": "#comparison tbody tr",
+    "compare": ".t-answer tbody tr",
     "board": "#board tbody tr",
     "fair-play": "#seeds h2",
     "distributions": ".t-readings li",
 }
 """Page -> what is there once it says something."""
 SHOWN = """() => [...document.querySelectorAll(
-  '#headline h2, #comparison tr, #cautions li, #scores tr, #scores + p, #board tr, #ranks p, '
-  + '#advice, .t-point p, .t-point h2, .t-readings li')]
+  '.t-answer h2, .t-answer tr, .t-answer p, .t-answer li, #scores tr, #scores + p, .t-readings li')]
   .map((one) => one.innerText.replace(/\\s+/g, ' ').trim())"""
 
 
@@ -92,7 +91,7 @@ def test_a_frozen_page_says_what_the_live_one_says(visitor, desk, frozen):
                 page = visit.open(f"{path}?{QUERY}" if path else "")
                 page.wait_for_selector(ready)
                 if path in ("compare", "board"):  # the ranks come last
-                    expect(page.locator("#ranks, #apart").first).not_to_be_empty()
+                    says(page.locator(".t-answer").first, "rank")
             theirs = page.evaluate(SHOWN)
             assert len(set(theirs)) > 3
             visits[0].page.wait_for_function(  # what is computed may come later still
@@ -247,8 +246,8 @@ def test_hostile_texts_and_names_are_shown_as_text(visitor, freeze, tmp_path):
 def test_a_page_is_published_as_it_is_seen(visitor, site, web):
     """By keyboard; the list comes before the file, and what is unpacked shows the same page."""
     root, address = web
-    page = visitor(site).open("compare?encoder=random:256&encoder=random:64&view=ranks")
-    says(page.locator("#ranks"), "random:256")
+    page = visitor(site).open("compare?encoder=random:256&encoder=random:64")
+    says(page.locator("#comparison"), "random:256")
     page.get_by_role("button", name="Publish").press("Enter")
     panel = page.get_by_role("dialog", name="Publish")
     expect(panel.get_by_label("This page, as it is now")).to_be_checked()
@@ -262,7 +261,7 @@ def test_a_page_is_published_as_it_is_seen(visitor, site, web):
     page.keyboard.press("Escape")
     expect(panel).to_have_count(0)
     frozen = visitor(f"{address}/unpacked/theodolite-site").open()
-    says(frozen.locator("#ranks"), "random:256")
+    says(frozen.locator("#answer"), "random:256")
     assert "/compare/?" in frozen.url
 
 
@@ -407,7 +406,7 @@ def handed_out(page: Page, folder: Path) -> str:
 def test_a_comparison_is_handed_out_and_opens_from_a_disk(visit, alone, tmp_path) -> None:
     """Chart and table as on the page, its numbers as a file; nothing is asked for."""
     page = visit.open("compare?encoder=random:256&encoder=random:64")
-    expect(page.locator(".t-compare")).to_be_visible()
+    expect(page.locator(".t-cells")).to_be_visible()
     alone.goto(handed_out(page, tmp_path))
     expect(alone).to_have_title("Comparison of random:256 and random:64 · Theodolite")
     expect(alone.locator(".js-plotly-plot .plot-container").first).to_be_visible()
@@ -451,7 +450,7 @@ def test_a_comparison_and_hits_show_themselves_offline(alone: Page, tmp_path: Pa
     file.write_text(f"<!doctype html><meta charset=utf-8><body>{notebook}", encoding="utf-8")
     alone.goto(file.as_uri())
     compared, hits = (alone.frame_locator("iframe").nth(place) for place in (0, 1))
-    says(compared.locator(".t-compare"), "worse")
+    says(compared.locator(".t-cells"), "worse")
     expect(compared.locator(".js-plotly-plot .plot-container").first).to_be_visible()
     expect(hits.locator("li")).to_have_count(2)
     says(hits.locator("li").last, "<img src=x")

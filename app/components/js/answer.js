@@ -1,18 +1,18 @@
 // An answer: its blocks one under another. `value` is what `app/surfaces/web.py` writes: a block is HTML of the page's own
-// parts, or a component with its module and its props; a value may also be HTML, while the answer is being computed. What is
-// as before stays where it is; a component is given its new value, so that it keeps the focus and what was scrolled.
+// parts, a component with its module and its props, or HTML with further blocks inside it; a value may also be HTML, while the
+// answer is being computed. What is as before stays where it is, and keeps the focus, what was scrolled and what was unfolded;
+// a component is given its new value.
 
 export function mount({ element, props, trigger, watch }) {
+  const about = { trigger, frozen: props.frozen };
   let places = [];
   const redraw = () => {
-    const pieces = piecesOf(props.value);
-    places = pieces.map((piece, i) => (places[i] && places[i].module === piece.module && places[i].html === piece.html
-      ? update(places[i], piece) : make(piece, trigger, props.frozen)));
-    const nodes = places.map(({ node }) => node);
-    if (nodes.length !== element.children.length || nodes.some((node, i) => node !== element.children[i])) {
-      element.replaceChildren(...nodes);
-    }
+    places = draw(element, places, piecesOf(props.value), about);
   };
+  element.addEventListener("click", ({ target }) => {
+    const button = target.closest("[data-act]");
+    if (button) trigger("act", { act: button.dataset.act, id: button.dataset.id });
+  });
   watch("value", redraw);
   redraw();
 }
@@ -22,22 +22,35 @@ function piecesOf(value) {
   return value.startsWith("<") ? [{ html: value }] : JSON.parse(value);
 }
 
-function make({ html, module, props = {} }, trigger, frozen) {
+function draw(element, before, pieces, about) {
+  const places = pieces.map((piece, i) => (before[i] && before[i].module === piece.module && before[i].html === piece.html
+    ? before[i] : make(piece, about)));
+  places.forEach((place, i) => update(place, pieces[i], about));
+  const nodes = places.map(({ node }) => node);
+  if (nodes.length !== element.children.length || nodes.some((node, i) => node !== element.children[i])) {
+    element.replaceChildren(...nodes);
+  }
+  return places;
+}
+
+function make({ html, module, props = {} }, { trigger, frozen }) {
   const node = document.createElement("div");
-  const place = { node, module, html, props: { ...props, frozen }, watchers: [] };
+  node.className = "t-block";
+  const place = { node, module, html, props: { ...props, frozen }, watchers: [], inside: [] };
   if (module) {
     const watch = (_, changed) => place.watchers.push(changed);
     import(new URL(module, import.meta.url).href).then((code) => code.mount({ element: node, props: place.props, trigger, watch }));
   } else {
     node.innerHTML = html;
+    if (frozen) node.querySelectorAll(".t-live-only").forEach((one) => one.remove());
   }
   return place;
 }
 
-function update(place, { props = {} }) {
+function update(place, { props = {}, inside }, about) {
+  if (inside) place.inside = draw(place.node.querySelector("[data-inside]"), place.inside, inside, about);
   if (JSON.stringify(place.props.value) !== JSON.stringify(props.value)) {
     Object.assign(place.props, props);
     place.watchers.forEach((changed) => changed());
   }
-  return place;
 }

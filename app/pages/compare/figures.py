@@ -1,4 +1,4 @@
-"""Charts of ranks: how certain a rank is, and how it changes.
+"""Charts of comparisons: differences and ranks.
 
 As in `app.web.figures`: numbers in, a figure and its headline out. Rank 1 is at the top or left, as
 people read a ranking.
@@ -10,23 +10,50 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from theodolite.app import formats
-from theodolite.app.components.chart import plain
+from theodolite.app.components.chart import drawing, plain
 from theodolite.app.formats import shorten
 from theodolite.app.web.figures import (
     FEW_ROWS,
     Figure,
+    Interval,
     axis,
     draw,
+    forest,
+    forest_headline,
     percent,
     row_height,
     scatter,
-    style,
 )
 from theodolite.app.web.theme import SERIES
 from theodolite.engine.stats.ranks import RankInterval
 
-MAX_IN_LEGEND = 16
-SHAPES = ("circle", "square", "diamond", "triangle-up", "cross", "star", "triangle-down", "x")
+__all__ = ["Interval", "forest_headline"]
+
+
+def differences(
+    intervals: Sequence[Interval], baseline: str, title: str, rows: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
+    """Differences to the baseline; the numbers beside them are `rows`."""
+    columns = list(dict.fromkeys(key for row in rows for key in row))
+    return drawing(
+        forest(intervals, baseline),
+        "Differences to the baseline with their 95 % intervals. A filled mark is a real "
+        f"difference, a hollow one a tie. {title}",
+        name="theodolite-comparison",
+        columns=columns,
+        rows=[[row.get(column) for column in columns] for row in rows],
+    )
+
+
+def ranks(rows: Sequence[RankInterval], title: str) -> dict[str, Any]:
+    """Each encoder's rank with its interval, and the numbers."""
+    return drawing(
+        intervals(rows),
+        f"Rank of each encoder with its 95 % interval. {title}.",
+        name="theodolite-ranks",
+        columns=["encoder", "mean", "rank", "rank_low", "rank_high", "share_first"],
+        rows=[[r.name, r.score, r.rank, r.low, r.high, r.first] for r in rows],
+    )
 
 
 def intervals(rows: Sequence[RankInterval]) -> Figure:
@@ -65,7 +92,7 @@ def intervals(rows: Sequence[RankInterval]) -> Figure:
     return draw([bars, marks], x, y, height=110 + row_height(len(rows)) * len(rows), left=124)
 
 
-def headline(rows: Sequence[RankInterval]) -> str:
+def ranks_headline(rows: Sequence[RankInterval]) -> str:
     """The encoder that ranks first, and how certain that is."""
     best = [row for row in rows if row.rank == 1]
     rivals = [row for row in rows if row.rank > 1 and row.low == 1]
@@ -78,48 +105,3 @@ def headline(rows: Sequence[RankInterval]) -> str:
     who = formats.listed(names)
     reach = "intervals of {} reach" if len(names) > 1 else "interval of {} reaches"
     return f"{sure}; the {reach.format(who)} rank 1 too"
-
-
-def bump(
-    ranks: Mapping[str, Mapping[str, int]], means: Mapping[str, Mapping[str, float]]
-) -> Figure:
-    """Ranks under each condition, one line per encoder; many encoders are named at the left.
-
-    Args:
-        ranks: condition -> encoder -> rank, all with the same encoders.
-        means: the same with the scores behind the ranks, for the hover.
-    """
-    conditions = list(ranks)
-    names = sorted(ranks[conditions[0]], key=lambda name: ranks[conditions[0]][name])
-    traces = [
-        scatter(
-            x=list(range(len(conditions))),
-            y=[ranks[c][name] for c in conditions],
-            mode="lines+markers",
-            name=plain(shorten(name)),
-            line=style(i) | {"width": 2.5},
-            marker={"size": 12, "symbol": SHAPES[i % len(SHAPES)]},
-            customdata=[[plain(c), formats.score(means[c][name])] for c in conditions],
-            hovertemplate="%{customdata[0]}: rank %{y}, mean %{customdata[1]}<extra>"
-            + plain(name)
-            + "</extra>",
-        )
-        for i, name in enumerate(names)
-    ]
-    x = axis(
-        tickvals=list(range(len(conditions))),
-        ticktext=[plain(c) for c in conditions],
-        range=[-0.25, len(conditions) - 0.75],
-        zeroline=False,
-        tickangle=0,
-    )
-    places: dict[str, Any] = {"range": [len(names) + 0.5, 0.5], "zeroline": False}
-    if len(names) <= MAX_IN_LEGEND:
-        y, height = axis("rank", dtick=1, **places), 170 + 44 * len(names)
-        return draw(traces, x, y, height=height, left=52, legend=True)
-    at: dict[int, list[str]] = {}
-    for name in names:
-        at.setdefault(ranks[conditions[0]][name], []).append(shorten(name, 22))
-    tied = [plain(formats.listed(names)) for names in at.values()]
-    y = axis(tickvals=list(at), ticktext=tied, **places)
-    return draw(traces, x, y, height=110 + row_height(len(names)) * len(names), left=124)

@@ -7,14 +7,16 @@ They do not differ, so every verdict but a tie is wrong.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
-from theodolite.app.pages.compare import tested
-from theodolite.app.pages.compare.service import Comparison
-from theodolite.app.pages.compare.verdicts import ALPHA, verdicts
+from theodolite.app import formats
+from theodolite.app.blocks import Block, Finding, Problem, Progress, Table
+from theodolite.app.pages.compare import service
+from theodolite.app.pages.compare.service import ALPHA, verdicts
+from theodolite.app.question import Answer
 from theodolite.app.workspace import Workspace
 from theodolite.engine import evaluate
 from theodolite.engine.encoders.noisy import Noisy
@@ -23,6 +25,7 @@ from theodolite.engine.results import Result
 
 PAIRS, NOISE = 100, 0.01
 _SURE = 0.99
+_TESTS = {"McNemar": "McNemar's test", "bootstrap": "paired bootstrap"}
 
 
 @dataclass(frozen=True)
@@ -58,25 +61,80 @@ class NullRate:
         """Whether the rate is compatible with 5 % or less."""
         return self.wrong <= self.most
 
-    def row(self) -> dict[str, Any]:
-        """As a flat object, as commands print it."""
-        return {
-            "task": self.task,
-            "protocol": self.protocol,
-            "test": self.test,
-            "pairs": self.pairs,
-            "wrong": self.wrong,
-            "nominal": ALPHA,
-            "most": self.most,
-            "holds": self.holds,
-            "error": self.error or None,
-        }
+    @property
+    def cells(self) -> tuple[Any, ...]:
+        """As a row of the table."""
+        if not self.pairs:
+            return (self.task, self.error, None, None, None, None)
+        rate, most = f"{100 * self.wrong / self.pairs:.0f} %", f"up to {self.most}"
+        return (self.task, _TESTS[self.test], self.pairs, self.wrong, rate, most)
 
 
-def of_comparison(report: Comparison) -> list[tuple[str, str, int]]:
-    """Task, protocol and seed of every difference that a comparison tests."""
-    rows = {task: report.cells[name, task] for name, task in report.differences}
-    return [(t, rows[t]["protocol"], rows[t]["seed"]) for t in report.tasks if t in rows]
+@dataclass(frozen=True, repr=False)
+class NullCheck(Answer):
+    """The rates of the tasks so far.
+
+    Attributes:
+        encoder: whose copies are tested.
+        rates: one for each task.
+        tasks: number of all tasks.
+        is_over: whether all pairs are tested.
+    """
+
+    columns: ClassVar[Mapping[str, Any]] = dict.fromkeys(
+        ("task", "protocol", "test", "pairs", "wrong", "most", "holds", "error")
+    )
+
+    encoder: str
+    rates: Sequence[NullRate]
+    tasks: int
+    is_over: bool = False
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row per task."""
+        return [
+            {
+                "task": rate.task,
+                "protocol": rate.protocol,
+                "test": rate.test,
+                "pairs": rate.pairs,
+                "wrong": rate.wrong,
+                "nominal": ALPHA,
+                "most": rate.most,
+                "holds": rate.holds,
+                "error": rate.error or None,
+            }
+            for rate in self.rates
+        ]
+
+    def blocks(self) -> list[Block]:
+        """What the rates say, and a row for each task."""
+        if not self.is_over:
+            last = self.rates[-1]
+            words = f"Checking {last.task}, {last.pairs} of {last.of} pairs done"
+            done = (len(self.rates) - 1 + last.pairs / last.of) / self.tasks
+            return [Progress(words, None, done)]
+        checked = [rate for rate in self.rates if rate.pairs]
+        text = "No verdict could be checked."
+        if checked:
+            text = (
+                f"On {formats.plural(len(checked), 'task')}, copies of {self.encoder} are told "
+                "apart no more often than chance allows at 5 %."
+            )
+        finding: list[Block] = [*self.problems()] or [Finding(text)]
+        heads = ("Task", "Test", "Pairs", "Told apart", "Rate", "Chance allows")
+        return [*finding, Table("null-check", heads, [rate.cells for rate in self.rates])]
+
+    def problems(self) -> list[Problem]:
+        """Tasks whose verdicts are not to be trusted."""
+        off = [rate.task for rate in self.rates if not rate.holds]
+        text = f"Do not trust the verdicts on {formats.listed(off, 4)}."
+        hint = "Equal encoders are told apart more often than chance allows."
+        return [Problem(UserError(text, hint, code="failed"))] if off else []
+
+    def complete(self) -> NullCheck:
+        """An answer whatever the rates are."""
+        return self
 
 
 def null_check(
@@ -85,8 +143,8 @@ def null_check(
     measured: Sequence[tuple[str, str, int]],
     pairs: int | None = None,
     seconds: float | None = None,
-) -> Iterator[NullRate]:
-    """Check the verdict of each task; yield its rate after every pair.
+) -> Iterator[NullCheck]:
+    """Check the verdict of each task; yield the rates after every pair.
 
     Args:
         workspace: for the encoder and the data; nothing is stored.
@@ -101,27 +159,25 @@ def null_check(
             "Evaluate two encoders on the same tasks first.",
             code="no-result",
         )
-    loaded, pairs = workspace.load(encoder), PAIRS if pairs is None else pairs
+    loaded, rates = workspace.load(encoder), dict[str, NullRate]()
     for task, protocol, seed in measured:
-        found, kept = NullRate(task, protocol, "", 0, 0, pairs), dict[Any, Any]()
+        rate = NullRate(task, protocol, "", 0, 0, PAIRS if pairs is None else pairs)
+        kept = dict[Any, Any]()
         watch = partial(_stop_at, None if seconds is None else time.monotonic() + seconds)
         asked: dict[str, Any] = {"protocol": protocol, "seed": seed, "data": workspace.catalog}
-        for pair in range(pairs):
+        while rate.pairs < rate.of and not rate.error:
+            copies = [Noisy(loaded, NOISE, 2 * rate.pairs + side, kept) for side in (0, 1)]
             try:
-                a, b = (
-                    next(
-                        evaluate(Noisy(loaded, NOISE, copy, kept), [task], **asked, progress=watch)
-                    )
-                    for copy in (2 * pair, 2 * pair + 1)
-                )
-                found = _after(found, a, b)
+                a, b = (next(evaluate(copy, [task], **asked, progress=watch)) for copy in copies)
+                rate = _after(rate, a, b)
             except TimeoutError:
-                if not found.pairs:
-                    yield replace(found, error=f"A pair takes more than {seconds:.0f} seconds.")
+                if not rate.pairs:
+                    words = f"A pair takes more than {seconds:.0f} seconds."
+                    rates[task] = replace(rate, error=words)
                 break
-            yield found
-            if found.error:
-                break
+            rates[task] = rate
+            yield NullCheck(encoder, tuple(rates.values()), len(measured))
+    yield NullCheck(encoder, tuple(rates.values()), len(measured), is_over=True)
 
 
 def _stop_at(end: float | None, _done: int, _total: int) -> None:
@@ -134,11 +190,12 @@ def _after(before: NullRate, a: Result, b: Result) -> NullRate:
     if a.error or b.error:
         return replace(before, error=a.error or b.error or "")
     results = {"a": (a.details, a.examples), "b": (b.details, b.examples)}
-    known: dict[str, tested.Measured] = {}
-    for name, kept in tested.of_results(before.task, results).items():
+    known: dict[str, service.Measured] = {}
+    for name, kept in service.of_results(before.task, results).items():
         if kept is None:
-            return replace(before, error=f"Nothing to check: {tested.UNTESTABLE}")
+            return replace(before, error=f"Nothing to check: {service.UNTESTABLE}")
         known[name] = kept
-    (verdict,) = verdicts({("a", before.task): tested.differences(known, "b", ["a"])["a"]}).values()
+    difference = service.differences(known, "b", ["a"])["a"]
+    (verdict,) = verdicts({("a", before.task): difference}).values()
     wrong = before.wrong + (verdict.verdict != "tie")
     return replace(before, test=verdict.test, pairs=before.pairs + 1, wrong=wrong)

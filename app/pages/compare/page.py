@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from theodolite.app.components.board import board
-from theodolite.app.components.chart import chart
-from theodolite.app.pages.compare import published, ranking_view, service, views
-from theodolite.app.pages.compare.stability import KINDS
-from theodolite.app.pages.compare.views import DIFFERENCES, FINDING, MAX_COMPARED, RANKS, STABLE
+from theodolite.app import formats
+from theodolite.app.blocks import Block, Finding, Link, Nothing
+from theodolite.app.examples import results as examples
+from theodolite.app.pages.compare import answer as comparing
+from theodolite.app.pages.compare import published, service
+from theodolite.app.pages.compare.answer import COMPARE, MAX_ENCODERS, CompareSpec, Comparison
 from theodolite.app.pages.encoders import choices
 from theodolite.app.pages.encoders.service import STARTERS
-from theodolite.app.report import answers
 from theodolite.app.report.button import report_button
+from theodolite.app.report.file import of_answer
+from theodolite.app.results import has_score
+from theodolite.app.surfaces import web
+from theodolite.app.surfaces.static import Static
 from theodolite.app.web import address, parts
-from theodolite.app.web.controls import Answer, Control, Controls, Values, on, opening, poll
-from theodolite.app.web.frozen import Frozen
+from theodolite.app.web.controls import Answer, Control, Controls, Values, on, on_open, poll
 from theodolite.app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
-from theodolite.app.workspace import Workspace
+from theodolite.engine import protocols
+from theodolite.engine.encoders import parse
+from theodolite.engine.errors import UserError
+from theodolite.engine.tasks import in_order
+
+if TYPE_CHECKING:
+    from theodolite.app.web.frozen import Published
+    from theodolite.app.workspace import Workspace
 
 TITLE = "Compare"
 PATH = "compare"
@@ -29,19 +40,34 @@ DESCRIPTION = (
     "an interval. A difference that is not significant after correction is a tie, however "
     "large it looks."
 )
-VIEWS = {"Ranks": "ranks", "Stability": "stability"}
-"""Further tabs of this page, shown below the finding one at a time."""
-FROZEN = Frozen(controls=("drawn", "stability-by"))
 OWN = ""
+
+
+def _views(published: Published) -> Iterator[tuple[str, CompareSpec]]:
+    """All published encoders, the first as the baseline."""
+    names = tuple(published.encoders.values())[:MAX_ENCODERS]
+    if len(names) > 1:
+        yield "Comparison", CompareSpec(names)
+
+
+PUBLISHED = Static(COMPARE, _views)
 POLL_SECONDS = 2.0
+NULL_SECONDS = 10.0
+"""Most seconds that the null check spends on a task."""
+NULL = (
+    "Tests pairs of copies of the baseline, each with 1 % noise, on the tasks above. The copies do "
+    "not differ, so at most 5 % of the verdicts should say that they do."
+)
+SHIPPED = "These results ship with Theodolite; yours will replace them."
 SAVE = """(numbers) => {
   const { csv, download } = window.theodolite;
   if (numbers) download("theodolite-comparison.csv", csv(JSON.parse(numbers)));
   return "";
 }"""
-BARE = {"show_label": False, "container": False}
+CHIPS = replace(choices.CHIPS, options={**choices.CHIPS.options, "allow_custom_value": True})
+"""The encoders; others than those listed can be typed."""
 CONTROLS = (
-    choices.CHIPS,
+    CHIPS,
     Control("baseline", "Baseline", gr.Dropdown, choices=()),
     Control(
         "protocol",
@@ -68,17 +94,6 @@ CONTROLS = (
         (),
         {"multiselect": True},
     ),
-    Control(
-        "drawn", "What is resampled", gr.Radio, "within", choices=ranking_view.DRAWS, options=BARE
-    ),
-    Control(
-        "stability",
-        "What is changed",
-        gr.Radio,
-        "classifier",
-        choices=[(label, kind) for kind, label in KINDS.items()],
-        options=BARE | {"elem_id": "stability-by"},
-    ),
 )
 
 
@@ -89,123 +104,57 @@ def build(workspace: Workspace) -> None:
         controls.render("encoder", "baseline")
         with parts.more():
             controls.render("protocol", "tasks", "published")
-    notice = parts.notice()
-    boxes, check = _parts(controls, visible=not workspace.read_only)
-    seen = gr.State(None)  # edition of the results shown; None until the page is filled
-    newer = gr.State(None)  # a newer edition
+    notice, unread = parts.notice(), parts.notice()
+    shown = web.answer(elem_id="comparison", elem_classes=["t-answer"])
+    seen, newer = gr.State(None), gr.State(None)  # edition of the results shown, and a newer one
+    asked = gr.State([])  # encoders of what is shown
     numbers = _numbers(workspace, controls, notice)
-    report_button(controls, notice, lambda v: answers.comparison(views.spec(workspace, v)))
-
-    def filled(shown: views.Shown) -> dict[Any, Any]:
-        many = {numbers: gr.update(visible=bool(shown["board"]))} if "board" in shown else {}
-        return {boxes[part]: value for part, value in shown.items()} | many
-
-    def redrawn(view: Callable[[Workspace, Values], views.Shown]) -> Callable[[Values], Answer]:
-        return lambda values: filled(view(workspace, values))
-
-    def rebase(values: Values) -> Answer:
-        return {controls["baseline"]: _baselines(values)}
+    report_button(controls, notice, lambda values: of_answer(*_asked(workspace, values)))
+    rates = _null_check(workspace, controls, notice)
 
     def show(values: Values) -> Iterator[Answer]:
-        yield from map(filled, views.below(workspace, values))
+        yield {seen: workspace.store.results.edition(), asked: values.encoder}
+        for blocks, is_large in _blocks(workspace, values):
+            yield {shown: web.value(blocks), numbers: gr.update(visible=is_large), rates: ""}
 
-    def renew(values: Values, request: gr.Request) -> Iterator[Answer]:
-        """Fill the page when it opens, and again when there are newer results."""
-        known = {seen: workspace.store.results.edition()}
-        if values.seen is None:
-            loaded = _loaded(workspace, controls, request)
-            yield known | {box: parts.left(box, value) for box, value in loaded.items()}
-            filled_in = {name: loaded[box] for name, box in controls.items()}
-            values = Values(
-                **{n: v["value"] if isinstance(v, dict) else v for n, v in filled_in.items()}
-            )
-        else:
-            tasks = gr.update(choices=service.evaluated(workspace)[0])
-            yield known | {controls["tasks"]: tasks}
+    def load(request: gr.Request) -> Answer:
+        loaded = _loaded(workspace, request)
+        filled = {controls[name]: value for name, value in loaded.items()}
+        return {asked: loaded["encoder"]["value"], **filled}
+
+    def choose(values: Values) -> Iterator[Answer]:
+        """Take what was chosen or typed, or say why it cannot be read; the baseline comes first."""
+        names, problem = _read(values.encoder)
+        values.encoder = sorted(names, key=lambda name: name != values.baseline)
+        values.baseline = next(iter(values.encoder), None)
+        yield {
+            controls["encoder"]: choices.filled(workspace, values.encoder),
+            controls["baseline"]: gr.update(choices=values.encoder, value=values.baseline),
+            unread: problem,
+        }
         yield from show(values)
+
+    def type_in(values: Values) -> Iterator[Answer]:
+        """Gradio tells of what was typed by `change` alone, as of what the page itself chose."""
+        is_new = not set(values.encoder or ()) <= set(values.asked)
+        yield from choose(values) if is_new else [None]
 
     def refresh(known: Any) -> Answer:
         edition = workspace.store.results.edition()
         return None if tuple(known or ()) == edition else {newer: edition}
 
-    _null_checks(workspace, controls, check, boxes[views.NULL], notice)
-    shown = [*boxes.values(), numbers]
-    every = (show, controls, shown, notice)
-    # One event for both: with two, the older answer could arrive after the newer one.
-    opened = on(
-        [opening(), newer.change],
-        renew,
-        {**controls, "seen": seen},
-        [seen, *controls.values(), *shown],
-        notice,
-        **ALWAYS_LAST,
-    )
+    every = [shown, seen, asked, numbers, rates]
+    opened = on_open(load, lambda values, _: show(values), controls, every, notice)
     if not workspace.read_only:
         poll(POLL_SECONDS, opened, refresh, [seen], [newer])
-    chosen = on(
-        controls["encoder"].input, rebase, controls, [controls["baseline"]], notice, **ALWAYS_LAST
-    )
-    on(chosen.then, *every, **ALWAYS_LAST)
-    on(
-        [controls[name].input for name in ("baseline", "protocol", "tasks", "published")],
-        *every,
-        **ALWAYS_LAST,
-    )
-    for name, view, filled_by in (
-        ("drawn", views.ranks, RANKS),
-        ("stability", views.stable, STABLE),
-    ):
-        places = [boxes[part] for part in filled_by]
-        on(controls[name].input, redrawn(view), controls, places, notice, **ALWAYS_LAST)
+    pair = [controls["encoder"], controls["baseline"]]
+    changed = [*pair, unread, *every]
+    known = {**controls, "asked": asked}
+    on([one.input for one in pair], choose, known, changed, notice, **ALWAYS_LAST)
+    on(controls["encoder"].change, type_in, known, changed, notice, **ALWAYS_LAST)
+    others = [controls[name].input for name in ("protocol", "tasks", "published")]
+    on([*others, newer.change], show, controls, every, notice, **ALWAYS_LAST)
     controls.keep()
-
-
-def _baselines(values: Values) -> Any:
-    """Offer the chosen encoders as baselines; the current one stays if it is among them."""
-    chosen, base = values.encoder, values.baseline
-    kept = base if base in chosen else next(iter(chosen), None)
-    return gr.update(choices=chosen, value=kept)
-
-
-def _parts(controls: Controls, *, visible: bool) -> tuple[dict[str, Any], gr.Button]:
-    """Lay out the parts below the controls: the finding, and a column for each tab.
-
-    The button, for all but visitors, starts the null check.
-    """
-
-    def part(name: str) -> Any:
-        if name == "board":
-            return board(elem_id=name)
-        if name in views.CHARTS:
-            return chart(elem_id=name, elem_classes=["t-answer"] if name == "forest" else [])
-        return parts.static("", elem_id=name)
-
-    boxes = {name: part(name) for name in FINDING}
-    with gr.Column(elem_classes=["t-view", "t-differences"]):
-        boxes |= {name: part(name) for name in DIFFERENCES}
-        with gr.Column(visible=visible):
-            parts.section("Null check", views.NULL_LEAD)
-            check = gr.Button("Check the verdicts", size="md", elem_id="check-verdicts")
-            boxes[views.NULL] = part(views.NULL)
-    with gr.Column(elem_classes=["t-view", "t-ranks"]):
-        parts.section("Confidence intervals of the ranks", ranking_view.RANKS_LEAD)
-        controls.render("drawn")
-        boxes |= {name: part(name) for name in RANKS}
-    with gr.Column(elem_classes=["t-view", "t-stability"]):
-        parts.section("Ranking stability", ranking_view.STABILITY_LEAD)
-        controls.render("stability")
-        boxes |= {name: part(name) for name in STABLE}
-    return boxes, check
-
-
-def _null_checks(
-    workspace: Workspace, controls: Controls, button: Any, box: Any, notice: Any
-) -> None:
-    def check(values: Values) -> Iterator[Answer]:
-        for shown in views.null_checked(workspace, values):
-            yield {box: shown[views.NULL]}
-
-    on(button.click, check, controls, [box], notice, **HIDE_PROGRESS)
 
 
 def _numbers(workspace: Workspace, controls: Controls, notice: Any) -> Any:
@@ -214,41 +163,111 @@ def _numbers(workspace: Workspace, controls: Controls, notice: Any) -> Any:
     fetched = gr.Textbox(visible="hidden", label="Numbers")
 
     def fetch(values: Values) -> Answer:
-        return {fetched: views.numbers(workspace, values)}
+        rows = _asked(workspace, values)[2].rows()
+        columns = list(dict.fromkeys(key for row in rows for key in row))
+        table = [columns, *([row.get(column) for column in columns] for row in rows)]
+        return {fetched: formats.json_text(table)}
 
     done = on(button.click, fetch, controls, [fetched], notice, **HIDE_PROGRESS)
     done.then(None, fetched, fetched, js=SAVE)
     return button
 
 
+def _null_check(workspace: Workspace, controls: Controls, notice: Any) -> Any:
+    """The null check of the comparison, for all but visitors."""
+    with gr.Column(visible=not workspace.read_only, elem_id="null-check"):
+        parts.section("Null check", NULL)
+        button = gr.Button("Check the verdicts", size="md", elem_id="check-verdicts")
+        rates = web.answer()
+
+    def check(values: Values) -> Iterator[Answer]:
+        workspace.refuse_visitors()
+        _, spec, report = _asked(workspace, values)
+        for one in comparing.checked(_place(workspace, spec), report, NULL_SECONDS):
+            yield {rates: web.value(one.blocks())}
+
+    on(button.click, check, controls, [rates], notice, **HIDE_PROGRESS)
+    return rates
+
+
+def _read(written: Iterable[str]) -> tuple[list[str], str]:
+    """Encoders in their canonical form, without those that cannot be read, and why."""
+    names, problem = [], ""
+    for text in written:
+        try:
+            names.append(str(parse(text)))
+        except UserError as error:
+            problem = parts.problem(error)
+    return list(dict.fromkeys(names)), problem
+
+
+def _spec(values: Values) -> CompareSpec:
+    names = choices.need(values.encoder, 2, MAX_ENCODERS)
+    return CompareSpec(names, values.tasks or (), values.protocol or None, values.published or ())
+
+
+def _asked(workspace: Workspace, values: Values) -> tuple[Any, CompareSpec, Comparison]:
+    spec = _spec(values)
+    return COMPARE, spec, comparing.compare(_place(workspace, spec), spec)
+
+
+def _place(workspace: Workspace, spec: CompareSpec) -> Workspace:
+    """Where the results are: what ships stands in until the encoders are evaluated here."""
+    known = {row["encoder"] for row in comparing.results(workspace, spec)[0]}
+    evaluated = known.issuperset(spec.encoders) or (known and not service.measuring(workspace))
+    shipped = {name for name, _ in examples.scores(workspace, spec.encoders)}
+    if evaluated or not shipped.issuperset(spec.encoders):
+        return workspace
+    place = examples.standing_in(workspace)
+    return place if comparing.results(place, spec)[0] else workspace
+
+
+def _blocks(workspace: Workspace, values: Values) -> Iterator[tuple[list[Block], bool]]:
+    """What is shown, while it is computed and then; and whether it has more numbers."""
+    if len(values.encoder) < 2:
+        hint = "Add them above. To get results for new ones, use the page Evaluate."
+        yield [Nothing("Choose two encoders", hint, Link("Evaluate", "evaluate"))], False
+        return
+    spec = _spec(values)
+    place = _place(workspace, spec)
+    if not comparing.results(place, spec)[0] and service.measuring(workspace):
+        hint = "They will appear here as they are computed. Jobs shows the progress."
+        yield [Nothing("The first results are being computed", hint, Link("Jobs", "jobs"))], False
+        return
+    for one in comparing.compared(place, spec):
+        first, *others = one.blocks()
+        if place is not workspace and isinstance(first, Finding):
+            first = replace(first, detail=SHIPPED, shipped=True)
+        yield [first, *others], isinstance(one, Comparison) and one.is_large
+
+
 def _scored(workspace: Workspace) -> list[str]:
     """The encoders that the page starts with: what ships first, as far as there are scores."""
-    known = {row["encoder"] for row in workspace.store.results.table() if row["error"] is None}
+    known = {row["encoder"] for row in workspace.store.results.table() if has_score(row)}
     every = dict.fromkeys([*STARTERS, *choices.names(workspace)])
     return [name for name in every if name in known][: len(STARTERS)] or list(STARTERS)
 
 
-def _loaded(workspace: Workspace, controls: Controls, request: gr.Request) -> dict[Any, Any]:
+def _loaded(workspace: Workspace, request: gr.Request) -> dict[str, Any]:
     """The values of the controls from the address."""
-    values = controls.from_address(request)
-    chosen = choices.from_address(workspace, request, _scored(workspace), MAX_COMPARED)
-    known, under = service.evaluated(workspace)
-    protocols = [("Each task's own", OWN), *((name, name) for name in under)]
+    values = Controls(*CONTROLS).from_address(request)
+    named = choices.from_address(workspace, request, _scored(workspace), MAX_ENCODERS)
+    base = address.choice(request, "baseline", named, named[0] if named else "")
+    chosen = sorted(named, key=lambda name: name != base)
+    rows = [row for row in workspace.store.results.table() if has_score(row)]
+    under = protocols.in_order({row["protocol"] for row in rows})
+    known = in_order(sorted({row["task"] for row in rows}))
     offered = published.references()
-    rows = [(reference.label, key) for key, reference in offered.items()]
     return {
-        controls["encoder"]: choices.filled(workspace, chosen),
-        controls["baseline"]: gr.update(
-            choices=chosen,
-            value=address.choice(request, "baseline", chosen, chosen[0] if chosen else ""),
+        "encoder": choices.filled(workspace, chosen),
+        "baseline": gr.update(choices=chosen, value=base),
+        "protocol": gr.update(
+            choices=[("Each task's own", OWN), *((name, name) for name in under)],
+            value=address.choice(request, "protocol", under, OWN),
         ),
-        controls["protocol"]: gr.update(
-            choices=protocols, value=address.choice(request, "protocol", under, OWN)
+        "tasks": gr.update(choices=known, value=[task for task in values.tasks if task in known]),
+        "published": gr.update(
+            choices=[(one.label, key) for key, one in offered.items()],
+            value=[key for key in values.published if key in offered],
         ),
-        controls["tasks"]: gr.update(choices=known, value=[t for t in values.tasks if t in known]),
-        controls["published"]: gr.update(
-            choices=rows, value=[key for key in values.published if key in offered]
-        ),
-        controls["drawn"]: values.drawn,
-        controls["stability"]: values.stability,
     }

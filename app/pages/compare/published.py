@@ -1,13 +1,13 @@
-"""Published rows as the page Compare offers and shows them: references, never measurements."""
+"""Published rows beside a comparison: references, never measurements."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from theodolite.app.pages.compare.cautions import Caution
-from theodolite.app.pages.compare.service import Comparison
+from theodolite.app.blocks import Caveat
+from theodolite.engine.errors import UserError
 from theodolite.engine.protocols.published import (
     FURTHER,
     TABLE_B3,
@@ -20,36 +20,19 @@ from theodolite.engine.protocols.published import (
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """A published row with its key in addresses and its label in lists."""
+    """A published row with its label in lists."""
 
-    key: str
     label: str
     row: Published
 
-    def score(self, report: Comparison, task: str) -> float | None:
+    def score(self, task: str, under: Collection[str]) -> float | None:
         """The published score of a task; None if the results beside it are computed otherwise."""
-        return self.row.scores.get(task) if self._alike(report, task) else None
-
-    def mean(self, report: Comparison) -> float | None:
-        """Mean over the tasks that all encoders share; None unless all of them are published."""
-        scores = [self.score(report, task) for task in report.common]
-        printed = [score for score in scores if score is not None]
-        if self.row.aggregation == "wmean" or not scores or len(printed) < len(scores):
-            return None
-        return sum(printed) / len(printed)
-
-    def hidden(self, report: Comparison) -> list[str]:
-        """Tasks with a published score that is computed otherwise than the results shown."""
-        return [t for t in report.tasks if t in self.row.scores and not self._alike(report, t)]
-
-    def _alike(self, report: Comparison, task: str) -> bool:
-        under = {cell["protocol"] for (_, name), cell in report.cells.items() if name == task}
-        return under <= set(self.row.protocols)
+        return self.row.scores.get(task) if set(under) <= set(self.row.protocols) else None
 
 
 @cache
 def references() -> dict[str, Reference]:
-    """Every published row by its key."""
+    """Every published row by its key in addresses."""
     tables = (
         ("all", TABLE_MAIN),
         ("wmean", TABLE_B3),
@@ -57,31 +40,49 @@ def references() -> dict[str, Reference]:
         ("transfer, InferSent", TABLE_INFERSENT),
         *FURTHER.items(),
     )
-    found = {}
-    for kind, rows in tables:
-        for row in rows:
-            key = f"{row.model}, {row.training}, {kind}"
-            found[key] = Reference(key, f"{row.model} ({row.training}, {row.table})", row)
-    return found
+    return {
+        f"{row.model}, {row.training}, {kind}": Reference(
+            f"{row.model} ({row.training}, {row.table})", row
+        )
+        for kind, rows in tables
+        for row in rows
+    }
 
 
-def cautions(report: Comparison, chosen: Sequence[Reference]) -> Iterator[Caution]:
-    """Cautions against reading published scores as one's own."""
+def reference(key: str) -> Reference:
+    """The published row of a key."""
+    if key not in references():
+        raise UserError(
+            f"There is no published row {key[:60]!r}.",
+            f"Known are {', '.join(list(references())[:3])} and others.",
+            code="unknown",
+        )
+    return references()[key]
+
+
+def caveats(chosen: Sequence[Reference], under: Mapping[str, Collection[str]]) -> Iterator[Caveat]:
+    """Caveats against reading published scores as one's own.
+
+    Args:
+        chosen: the rows.
+        under: task -> the protocols of the results beside them.
+    """
     if chosen:
-        yield Caution(
+        yield Caveat(
             "Published rows are numbers from a paper. They have no examples, so no interval and no "
             "verdict; the text they were computed on may have been prepared in another way."
         )
     for ref in chosen:
-        if hidden := ref.hidden(report):
+        hidden = [t for t in under if t in ref.row.scores and ref.score(t, under[t]) is None]
+        if hidden:
             how = "by plain cosine" if ref.row.aggregation else "under protocol senteval"
-            yield Caution(
+            yield Caveat(
                 f"{ref.row.model}: {ref.row.table} has {', '.join(hidden)} computed {how}; here it "
                 "is computed otherwise, so the printed number is left out."
             )
     weighted = [ref.row.model for ref in chosen if ref.row.aggregation == "wmean"]
-    if weighted and any(task.startswith("STS1") for task in report.tasks):
-        yield Caution(
+    if weighted and any(task.startswith("STS1") for task in under):
+        yield Caveat(
             f"{', '.join(weighted)} from table B.3: STS12 to STS16 are weighted means over subsets "
             "there, and one correlation over all subsets here. Compare only STS-B and SICK-R."
         )

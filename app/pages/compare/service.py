@@ -1,145 +1,164 @@
-"""Several encoders on the same tasks: significant differences, and uncertainty of ranks.
+"""Significance tests on stored results. Results never change, so their resamples are cached.
 
-Reads the store's results and tests them by `engine.stats`; used by the page Compare and by
-`theodolite compare`. Cautions are in `app.pages.compare.cautions`.
+A verdict tests an encoder against the baseline, with Holm's correction over the tasks. The letters
+of a task test all pairs of encoders on it, with Holm's correction over the pairs.
 """
 
 from __future__ import annotations
 
+import threading
+import zlib
 from collections import Counter
-from collections.abc import Generator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from theodolite.app.pages.compare import tested
-from theodolite.app.pages.compare.cautions import Caution, cautions, unreadable_values, untested
-from theodolite.app.pages.compare.verdicts import Verdict, verdicts
-from theodolite.app.workspace import Workspace
-from theodolite.engine import encoders as engine_encoders
-from theodolite.engine import protocols
-from theodolite.engine.errors import UserError
-from theodolite.engine.protocols import PROTOCOLS
-from theodolite.engine.stats.bootstrap import Average, average
+import numpy as np
+
+from theodolite.app.examples import results
+from theodolite.app.results import Row, question
+from theodolite.engine.stats import significance
+from theodolite.engine.stats.bootstrap import Sample, main_sample, resample_all
 from theodolite.engine.stats.ranks import RankInterval, rank_intervals
-from theodolite.engine.stats.significance import Difference
-from theodolite.engine.tasks import defaults, expand, in_order
+from theodolite.engine.stats.significance import (
+    Difference,
+    holm,
+    mcnemar,
+    pairwise,
+    pairwise_mcnemar,
+    tie_groups,
+)
+from theodolite.store.errors import StoreError
 from theodolite.store.run_rows import LIVE
 
-Row = Mapping[str, Any]
-_KEPT = 16
-_ANSWERED: dict[ComparisonSpec, Comparison] = {}
-"""The latest comparisons, oldest first."""
+if TYPE_CHECKING:
+    from theodolite.app.workspace import Workspace
+    from theodolite.engine.stats.bootstrap import Resampled
+
+Key = TypeVar("Key")
+ALPHA = 0.05
+RESAMPLES = 2000
+REMEMBERED = 8192
+"""Resampled results kept in memory: 100 encoders on 50 tasks take about 80 MB."""
+AHEAD = 5000
+"""Most of these resampled ahead of use."""
+_LOOK_SECONDS = 2.0
+_BUSY = threading.Lock()
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
-    """Scores of several encoders side by side.
+class TaskTests:
+    """Tests of encoders on one task.
 
     Attributes:
-        encoders: names; the first is what the others are compared with.
-        tasks: tasks that at least one of them has a score on.
-        cells: (encoder, task) -> the store's result row; absent without a measurement.
-        unreadable: cells whose values per example are lost: they have a score and no tests.
-        differences: (encoder, task) -> encoder minus the first one, where both have a score under
-            one protocol, with one seed, on the same data. Its interval is of this task alone.
-        verdicts: the same keys -> the verdict when all tasks of the encoder are tested at once.
-        groups: task -> encoder -> letter, `a` for the best and all that tie with it when all pairs
-            of encoders are tested on the task.
-        averages: encoder -> mean over `common`, the tasks all of them share.
-        average_differences: encoder -> its mean minus the first one's; empty below two such tasks.
-        average_groups: as `groups`, for the means.
-        common: tasks on which every encoder can be compared with the first.
-        ranks: by the means, best first, examples resampled; empty when no task is shared.
-        ranks_over_tasks: the same with the tasks drawn too; empty below two tasks.
-        cautions: reasons why the comparison is less than fair.
+        differences: encoder -> its score minus the baseline's, and the p-value of McNemar's test
+            where there is one; for encoders that share the baseline's `question` and have values.
+        groups: encoder -> the letter of its tie group, `a` the best, among those that share the
+            most frequent `question`; empty if one of them cannot be tested.
+        resampled: encoder -> its score on resamples, where values per example were kept.
+        unreadable: encoders whose values per example are lost.
+        untested: encoders whose results have not what a test takes.
     """
 
-    encoders: tuple[str, ...]
-    tasks: tuple[str, ...]
-    cells: Mapping[tuple[str, str], Row]
-    unreadable: frozenset[tuple[str, str]]
-    differences: Mapping[tuple[str, str], Difference]
-    verdicts: Mapping[tuple[str, str], Verdict]
-    groups: Mapping[str, Mapping[str, str]]
-    averages: Mapping[str, Average]
-    average_differences: Mapping[str, Difference]
-    average_groups: Mapping[str, str]
-    common: tuple[str, ...]
-    ranks: tuple[RankInterval, ...]
-    ranks_over_tasks: tuple[RankInterval, ...]
-    cautions: tuple[Caution, ...]
+    differences: Mapping[str, tuple[Difference, float | None]]
+    groups: Mapping[str, str]
+    resampled: Mapping[str, Resampled]
+    unreadable: tuple[str, ...]
+    untested: tuple[str, ...]
 
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """The cautions as plain sentences."""
-        return tuple(caution.text for caution in self.cautions)
 
-    def rows(self) -> list[dict[str, Any]]:
-        """One flat object per (task, encoder), as `theodolite compare --json` prints them.
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """Inputs of the tests from one result.
 
-        The last rows are the means with rank intervals, if at least two tasks are shared.
-        """
-        rows = [self._row(task, name) for task in self.tasks for name in self.encoders]
-        return [*rows, *self.mean_rows()]
+    Attributes:
+        resampled: its score on resamples.
+        right: bool (n,) if examples are right or wrong.
+        clusters: int (n,), as in `engine.stats.bootstrap.Sample`.
+    """
 
-    def mean_rows(self) -> list[dict[str, Any]]:
-        """The rows of the means alone."""
-        return [self._mean_row(name) for name in self.encoders if self.average_differences]
+    resampled: Resampled
+    right: np.ndarray | None
+    clusters: np.ndarray | None
 
-    def _row(self, task: str, name: str) -> dict[str, Any]:
-        cell = self.cells.get((name, task), {})
-        facts = ("score", "metric", "n", "protocol", "seed")
-        row = {"task": task, "encoder": name, **{fact: cell.get(fact) for fact in facts}}
-        row["tie_group"] = self.groups.get(task, {}).get(name)
-        row["unreadable"] = (name, task) in self.unreadable
-        difference = self.differences.get((name, task))
-        if difference is None:
-            return row | {"against": None, "verdict": None}
-        verdict, base = self.verdicts[name, task], self.encoders[0]
-        return (
-            row
-            | asdict(difference)
-            | {
-                "against": base,
-                "tie_group_over": tested.pairs_tested(self.groups.get(task, {})),
-                "tie_group_note": tested.tie_note(self, name, task),
-                "p_mcnemar": verdict.p if verdict.test == "McNemar" else None,
-                "p_holm": verdict.adjusted,
-                "holm_over": verdict.tasks,
-                "interval_alone": difference.words(name, base),
-                "verdict": verdict.words(name, base),
-            }
-        )
 
-    def _mean_row(self, name: str) -> dict[str, Any]:
-        row: dict[str, Any] = {
-            "task": f"mean of {len(self.common)} tasks",
-            "encoder": name,
-            "score": self.averages[name].score,
-            "tie_group": self.average_groups.get(name),
-        }
-        for prefix, ranks in (("", self.ranks), ("tasks_drawn_", self.ranks_over_tasks)):
-            for found in (found for found in ranks if found.name == name):
-                row |= {
-                    "rank": found.rank,
-                    f"{prefix}rank_low": found.low,
-                    f"{prefix}rank_high": found.high,
-                    f"{prefix}first": found.first,
-                }
-        difference = self.average_differences.get(name)
-        if difference is None:
-            return row | {"against": None, "verdict": None}
-        words = difference.words(name, self.encoders[0])
-        return (
-            row
-            | asdict(difference)
-            | {
-                "against": self.encoders[0],
-                "tie_group_over": tested.pairs_tested(self.average_groups),
-                "tie_group_note": tested.tie_note(self, name, None),
-                "verdict": words,
-            }
-        )
+@dataclass(frozen=True)
+class Verdict:
+    """Whether one difference is real, when several are tested at once.
+
+    Attributes:
+        p: p-value of the test alone.
+        test: McNemar's where examples are right or wrong, else the paired bootstrap.
+        adjusted: p after Holm's correction over the tasks of this encoder's column.
+        tasks: number of those tasks; with one there is nothing to correct.
+        verdict: `a`, the encoder is better, `b`, the baseline is, or `tie`.
+    """
+
+    p: float
+    test: Literal["McNemar", "bootstrap"]
+    adjusted: float
+    tasks: int
+    verdict: Literal["a", "b", "tie"]
+
+    def words(self, a: str, b: str) -> str:
+        """The verdict in words."""
+        better = {"a": f"{a} is better", "b": f"{b} is better"}
+        return better.get(self.verdict, "no real difference")
+
+
+def verdicts(
+    differences: Mapping[tuple[str, str], tuple[Difference, float | None]],
+) -> dict[tuple[str, str], Verdict]:
+    """Holm's correction over the tasks of each encoder's column."""
+    made = {}
+    for name in dict.fromkeys(name for name, _ in differences):
+        mine = {pair: found for pair, found in differences.items() if pair[0] == name}
+        tests = [found.p if exact is None else exact for found, exact in mine.values()]
+        for (pair, (found, exact)), p, adjusted in zip(
+            mine.items(), tests, holm(tests).tolist(), strict=True
+        ):
+            # Not by the interval: where few examples differ, percentiles leave out 0 too soon.
+            verdict: Literal["a", "b", "tie"] = "a" if found.delta > 0 else "b"
+            if adjusted >= ALPHA:
+                verdict = "tie"
+            test: Literal["McNemar", "bootstrap"] = "bootstrap" if exact is None else "McNemar"
+            made[pair] = Verdict(p, test, adjusted, len(mine), verdict)
+    return made
+
+
+UNTESTABLE = (
+    "that takes the values of each example, and several trainings where a regressor or a ranker is "
+    "trained on the vectors."
+)
+_MEASURED: dict[tuple[Workspace, int], Measured | None] = {}
+"""By workspace and id of the result, oldest first; None where no values are kept."""
+
+
+def on_task(workspace: Workspace, task: str, base: str, rows: Mapping[str, Row]) -> TaskTests:
+    """Test the scores of encoders on a task against those of `base`.
+
+    `rows` has the store's row of each encoder that has one.
+    """
+    scored = {name: row for name, row in rows.items() if row["error"] is None}
+    found = _measured(workspace, task, [row["id"] for row in scored.values()])
+    readable = {name: row for name, row in scored.items() if row["id"] in found}
+    kept = {name: found[row["id"]] for name, row in readable.items()}
+    known = {name: one for name, one in kept.items() if one is not None}
+    answered = Counter(map(question, readable.values()))
+    most = answered.most_common(1)[0][0] if answered else None
+    alike = {name: row["score"] for name, row in readable.items() if question(row) == most}
+    theirs = question(rows[base]) if base in known else None
+    compared = [name for name in known if name != base and question(rows[name]) == theirs]
+    return TaskTests(
+        differences(known, base, compared) if compared else {},
+        groups({name: known[name] for name in alike}, list(alike.values()))
+        if len(alike) > 1 and alike.keys() <= known.keys()
+        else {},
+        {name: kept.resampled for name, kept in known.items()},
+        tuple(name for name in scored if name not in readable),
+        tuple(name for name, one in kept.items() if one is None),
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,133 +178,6 @@ class Ranking:
     ranks: tuple[RankInterval, ...]
 
 
-@dataclass(frozen=True)
-class ComparisonSpec:
-    """Specification of a comparison.
-
-    Two are equal if they have the same results: results never change, so the comparison of one
-    holds for the other.
-
-    Attributes:
-        workspace: its store holds the results.
-        encoders: names; the first is what the others are compared with.
-        tasks: names, or None for every task that one of them has a score on.
-        protocol: for all tasks, or None.
-        results: ids of all results of these encoders on these tasks.
-        remarks: (encoder, warning from when it was added).
-        rows: the results as the store's rows.
-    """
-
-    workspace: Workspace
-    encoders: tuple[str, ...]
-    tasks: tuple[str, ...] | None
-    protocol: str | None
-    results: tuple[int, ...]
-    remarks: tuple[tuple[str, str], ...]
-    rows: Sequence[Row] = field(compare=False, repr=False)
-
-
-def compare(
-    workspace: Workspace,
-    encoders: Sequence[str],
-    tasks: str | Sequence[str] | None = None,
-    protocol: str | None = None,
-) -> Comparison:
-    """Compare two or more evaluated encoders with the first of them: `answer` after `ask`."""
-    return answer(ask(workspace, encoders, tasks, protocol))
-
-
-def evaluated(workspace: Workspace) -> tuple[list[str], list[str]]:
-    """Tasks and protocols with a score, both in their registry's order, other tasks last."""
-    rows = [row for row in workspace.store.results.table() if row["error"] is None]
-    under = {row["protocol"] for row in rows}
-    tasks = in_order(sorted({row["task"] for row in rows}))
-    return tasks, protocols.in_order(under)
-
-
-def ask(
-    workspace: Workspace,
-    encoders: Sequence[str],
-    tasks: str | Sequence[str] | None = None,
-    protocol: str | None = None,
-) -> ComparisonSpec:
-    """Find the results of a comparison.
-
-    Args:
-        workspace: its store holds the results.
-        encoders: spec strings.
-        tasks: names or suites; None for every task that one of them has a score on.
-        protocol: for all tasks; None for each task's own, or the one that most encoders have.
-    """
-    names = tuple(dict.fromkeys(str(engine_encoders.parse(spec)) for spec in encoders))
-    if len(names) < 2:
-        raise UserError(
-            f"A comparison needs at least two encoders, not {len(names)}.",
-            "Name more of them.",
-            code="too-few",
-        )
-    rows = workspace.store.results.table(encoders=names)
-    evaluated = {row["task"] for row in rows}
-    wanted = None if tasks is None else expand(tasks, workspace.catalog, protocol, evaluated)
-    only = None if protocol is None else protocols.get(protocol).name
-    rows = [row for row in rows if wanted is None or row["task"] in wanted]
-    ids = tuple(row["id"] for row in rows)
-    task_names = None if wanted is None else tuple(wanted)
-    return ComparisonSpec(workspace, names, task_names, only, ids, _remarks(workspace, names), rows)
-
-
-def measuring(workspace: Workspace) -> bool:
-    """Whether an evaluation is queued or running."""
-    return any(run["kind"] == "evaluate" for run in workspace.store.runs.list(LIVE))
-
-
-def _remarks(workspace: Workspace, names: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    known = {
-        row["name"]: row["info"].get("warnings", ()) for row in workspace.store.encoders.list()
-    }
-    return tuple((name, warning) for name in names for warning in known.get(name, ()))
-
-
-def answer(question: ComparisonSpec) -> Comparison:
-    """Test every difference, or return the cached comparison."""
-    steps = resampling(question)
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            found: Comparison = end.value
-            return found
-
-
-def resampling(question: ComparisonSpec) -> Generator[tuple[str, int, int], None, Comparison]:
-    """`answer` step by step; yields the task, the number done and the total.
-
-    Yields before each task, and nothing if the comparison is cached.
-    """
-    if (found := _ANSWERED.get(question)) is not None:
-        return found
-    cells = _cells(_rows_of_protocol(question))
-    tasks = _ordered(question, cells)
-    if not tasks:
-        under = f" under {question.protocol}" if question.protocol else ""
-        raise UserError(
-            f"None of {', '.join(question.encoders)} has been evaluated on these tasks{under}.",
-            "Evaluate them first: `theodolite evaluate`, or the page Evaluate.",
-            code="no-result",
-        )
-    tests = {}
-    for done, task in enumerate(tasks):
-        yield task, done, len(tasks)
-        rows = {name: cells[name, task] for name in question.encoders if (name, task) in cells}
-        tests[task] = tested.on_task(question.workspace, task, question.encoders[0], rows)
-    found = _answer(question, cells, tests)
-    while len(_ANSWERED) >= _KEPT:
-        _ANSWERED.pop(next(iter(_ANSWERED)), None)
-    if not found.unreadable:  # unreadable values may be measured again or restored
-        _ANSWERED[question] = found
-    return found
-
-
 def ranking(
     workspace: Workspace,
     names: Sequence[str],
@@ -294,7 +186,7 @@ def ranking(
 ) -> Ranking:
     """Resample the ranks of encoders that all have a result on each task."""
     tests = {
-        task: tested.on_task(workspace, task, names[0], {n: cells[n, task] for n in names})
+        task: on_task(workspace, task, names[0], {n: cells[n, task] for n in names})
         for task in tasks
     }
     groups = {task: found.groups for task, found in tests.items()}
@@ -302,79 +194,157 @@ def ranking(
     if not common:
         return Ranking((), {}, groups, ())
     drawn = {name: [tests[task].resampled[name] for task in common] for name in names}
-    means = tested.of_means(drawn)[1] if len(common) > 1 else groups[common[0]]
+    means = of_means(drawn)[1] if len(common) > 1 else groups[common[0]]
     return Ranking(common, means, groups, tuple(rank_intervals(drawn, over_tasks=False)))
 
 
-def _answer(
-    question: ComparisonSpec,
-    cells: Mapping[tuple[str, str], Row],
-    tests: Mapping[str, tested.TaskTests],
-) -> Comparison:
-    names, ordered = question.encoders, tuple(tests)
-    unreadable = frozenset((name, t) for t, found in tests.items() for name in found.unreadable)
-    differences = {
-        (name, t): found for t, done in tests.items() for name, found in done.differences.items()
-    }
-    common = tuple(t for t in ordered if all((name, t) in differences for name in names[1:]))
-    suite = {name: [cells[name, task] for task in common] for name in names}
-    drawn = {name: [tests[task].resampled[name] for task in common] for name in names}
-    several = len(common) > 1
-    mean_differences, mean_groups = tested.of_means(drawn) if several else ({}, {})
-    return Comparison(
-        encoders=names,
-        tasks=ordered,
-        cells=cells,
-        unreadable=unreadable,
-        differences={pair: found for pair, (found, _) in differences.items()},
-        verdicts=verdicts(differences),
-        groups={task: done.groups for task, done in tests.items()},
-        averages=_averages(suite, common),
-        average_differences=mean_differences,
-        average_groups=mean_groups,
-        common=common,
-        ranks=tuple(rank_intervals(drawn, over_tasks=False)) if common else (),
-        ranks_over_tasks=tuple(rank_intervals(drawn, over_tasks=True)) if several else (),
-        cautions=(
-            *(unreadable_values(*pair) for pair in sorted(unreadable)),
-            *(untested(done.untested, task) for task, done in tests.items() if done.untested),
-            *cautions(names, ordered, cells, question.rows, question.remarks),
-        ),
+def of_means(
+    suite: Mapping[str, Sequence[Resampled]],
+) -> tuple[dict[str, Difference], dict[str, str]]:
+    """Each encoder's mean minus the first one's, and the tie groups of the means.
+
+    Args:
+        suite: encoder -> its resampled results, for all the same tasks in the same order.
+    """
+    (_, base), *others = suite.items()
+    found = significance.differences([mine for _, mine in others], base)
+    means = np.array([np.mean([part.statistic for part in mine]) for mine in suite.values()])
+    return (
+        {name: one for (name, _), one in zip(others, found, strict=True)},
+        dict(zip(suite, _letters(means, pairwise(list(suite.values()))), strict=True)),
     )
 
 
-def _rows_of_protocol(question: ComparisonSpec) -> list[Row]:
-    """The rows of the requested protocol."""
-    only = question.protocol
-    return [row for row in question.rows if only is None or row["protocol"] == only]
+def differences(
+    known: Mapping[str, Measured], base: str, names: Sequence[str]
+) -> dict[str, tuple[Difference, float | None]]:
+    """Each encoder's score minus the base's, and McNemar's p-value where there is one."""
+    found = significance.differences(
+        [[known[name].resampled] for name in names], [known[base].resampled]
+    )
+    exact: dict[str, float] = {}
+    right = {name: r for name in names if (r := known[name].right) is not None}
+    if (theirs := known[base].right) is not None and right:
+        p = mcnemar(np.stack(list(right.values())), theirs, known[base].clusters)
+        exact = dict(zip(right, p.tolist(), strict=True))
+    return {name: (one, exact.get(name)) for name, one in zip(names, found, strict=True)}
 
 
-def _ordered(question: ComparisonSpec, cells: Mapping[tuple[str, str], Row]) -> tuple[str, ...]:
-    """The tasks with a measurement, as requested or in the registry's order."""
-    present = {task for _, task in cells}
-    return tuple(t for t in question.tasks or in_order(sorted(present)) if t in present)
+def groups(known: Mapping[str, Measured], scores: Sequence[float]) -> dict[str, str]:
+    """The letter of each encoder's tie group, from its inputs of the tests and its score."""
+    right = [kept.right for kept in known.values() if kept.right is not None]
+    if len(right) == len(known):
+        p = pairwise_mcnemar(np.stack(right), next(iter(known.values())).clusters)
+    else:
+        p = pairwise([[kept.resampled] for kept in known.values()])
+    return dict(zip(known, _letters(scores, p), strict=True))
 
 
-def _cells(rows: Sequence[Row]) -> dict[tuple[str, str], Row]:
-    """One result for each encoder and task: of the `tested.question` that most encoders answered.
+def _letters(scores: Sequence[float] | np.ndarray, p: np.ndarray) -> tuple[str, ...]:
+    groups = tie_groups(scores, p)
+    found = {place: letter(i) for i, group in enumerate(groups) for place in group}
+    return tuple(found[place] for place in range(len(scores)))
 
-    Otherwise one more seed of one encoder would end the comparison. The task's own protocol comes
-    before any other if two encoders answered under it; ties go to the protocol's own seed, as on
-    the overview, then to the newest result; a score is preferred to an error.
+
+def letter(index: int) -> str:
+    """One letter for each of the first 26, then two: `a` to `z`, `aa`, `ab`."""
+    before, last = divmod(index, 26)
+    return (letter(before - 1) if before else "") + chr(ord("a") + last)
+
+
+@contextmanager
+def ahead(workspace: Workspace) -> Iterator[None]:
+    """Resample stored results in the background, ahead of use and while no run is live.
+
+    For a new store, the shipped results are resampled instead.
     """
-    answered = Counter(tested.question(row) for row in rows if row["error"] is None)
-    seeds = {name: protocol.seed for name, protocol in PROTOCOLS.items()}
+    ending = threading.Event()
 
-    def weight(row: Row) -> tuple[Any, ...]:
-        answers, own = answered[tested.question(row)], row["protocol"] in defaults(row["task"])
-        seed = row["seed"] == seeds.get(row["protocol"])
-        return (row["error"] is None, own and answers > 1, answers, own, seed)
+    def work() -> None:
+        known = None
+        with suppress(StoreError):  # the store is gone: pages report it
+            while not ending.wait(_LOOK_SECONDS):
+                edition = workspace.store.results.edition()
+                if edition == known:
+                    continue
+                if edition == (0, 0):
+                    known = edition
+                    resample_ahead(results.standing_in(workspace), ending)
+                elif not workspace.store.runs.list(LIVE):
+                    known = edition
+                    resample_ahead(workspace, ending)
 
-    return {(row["encoder"], row["task"]): row for row in sorted(rows, key=weight)}
+    thread = threading.Thread(target=work, name="resampling", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ending.set()
+        thread.join()
 
 
-def _averages(suite: Mapping[str, Sequence[Row]], common: Sequence[str]) -> dict[str, Average]:
-    return {
-        name: average({row["task"]: row["score"] for row in rows}, list(common))
-        for name, rows in suite.items()
-    }
+def measuring(workspace: Workspace) -> bool:
+    """Whether an evaluation is queued or running."""
+    return bool(workspace.store.runs.list(LIVE, kinds=["evaluate"]))
+
+
+def resample_ahead(workspace: Workspace, ending: threading.Event) -> None:
+    """Resample the newest results task by task, until `ending` is set."""
+    scored = [row for row in workspace.store.results.table() if row["error"] is None]
+    by_task: dict[str, list[int]] = {}
+    for row in scored[-AHEAD:]:
+        by_task.setdefault(row["task"], []).append(row["id"])
+    for task, ids in by_task.items():
+        if ending.is_set():
+            return
+        _measured(workspace, task, ids)
+
+
+def _measured(workspace: Workspace, task: str, ids: Sequence[int]) -> dict[int, Measured | None]:
+    """Inputs of the tests by id, without results whose values cannot be read."""
+    with _BUSY:  # a request for results being resampled waits for them
+        new = [one for one in ids if (workspace, one) not in _MEASURED]
+        found = {one: _MEASURED[workspace, one] for one in ids if one not in new}
+        found |= _resampled(workspace, task, new)
+        for one in new:
+            if one in found:
+                _MEASURED[workspace, one] = found[one]
+        while len(_MEASURED) > REMEMBERED:
+            _MEASURED.pop(next(iter(_MEASURED)), None)
+    return found
+
+
+def _resampled(workspace: Workspace, task: str, ids: Sequence[int]) -> dict[int, Measured | None]:
+    kept = workspace.store.results.with_examples(ids)
+    return of_results(
+        task, {one: (details, examples) for one, details, examples in kept if examples is not None}
+    )
+
+
+def of_results(
+    task: str, results: Mapping[Key, tuple[Mapping[str, Any], Mapping[str, np.ndarray]]]
+) -> dict[Key, Measured | None]:
+    """Inputs of the tests from details and values per example; None without what they take."""
+    found: dict[Key, Measured | None] = {}
+    alike: dict[tuple[int, bytes | None], dict[Key, tuple[Sample, np.ndarray | None]]] = {}
+    for one, (details, examples) in results.items():
+        try:
+            sample = main_sample(examples, details)
+        except ValueError:
+            sample = None
+        if sample is None or sample.trained_once:
+            found[one] = None
+            continue
+        key = len(sample.values), sample.cluster_key
+        right = examples.get("correct")
+        if right is not None and right.dtype != bool:  # how often, of several draws
+            right = None
+        alike.setdefault(key, {})[one] = sample, right
+    for kept in alike.values():
+        clusters = next(iter(kept.values()))[0].clusters
+        drawn = resample_all(
+            [sample for sample, _ in kept.values()], RESAMPLES, zlib.crc32(task.encode())
+        )
+        for (one, (_, right)), resampled in zip(kept.items(), drawn, strict=True):
+            found[one] = Measured(resampled, right, clusters)
+    return found

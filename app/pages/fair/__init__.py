@@ -1,0 +1,3 @@
+"""Whether a comparison of encoders is fair."""
+
+QUESTIONS = {"fair": "answer:FAIR"}

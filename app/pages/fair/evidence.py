@@ -1,42 +1,41 @@
-"""Stored results of some encoders, read once for all points of advice.
+"""Stored results of some encoders and of their smaller variants, read once for all checks.
 
-Only results of one protocol, one seed and one hash of the data are combined. Missing results are
+Only results of one protocol, one seed and one version of the data are combined. Missing results are
 absent.
 """
 
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from theodolite.app.pages.fair.points import LOGISTIC, MLP
+from theodolite.app.results import Row, has_score, of_one_question
 from theodolite.app.workspace import Workspace
+from theodolite.engine import tasks as registry
 from theodolite.engine.errors import UserError
-from theodolite.engine.protocols import PROTOCOLS
-from theodolite.engine.tasks import Task, in_order
+from theodolite.engine.tasks import PROBING, SEVEN, STARTER, TASKS, TRANSFER, Task, in_order
 
-Row = Mapping[str, Any]
-Scores = dict[str, dict[str, float]]
+LOGISTIC, MLP = "pitfalls", "pitfalls-mlp"
+CLASSIFIERS = {LOGISTIC: "logistic regression", MLP: "MLP"}
+"""Protocol -> the classifier that it trains."""
 
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """Results of some encoders and of their size variants.
+    """Results of some encoders and of their variants.
 
     Attributes:
         encoders: the requested names, canonical.
         dims: encoder -> dimensions, where known.
-        tasks: name -> task, all that are available or were evaluated, in the registry's order.
+        tasks: name -> task: the usual suites, and all that were evaluated or asked for, in order.
         chosen: the requested tasks; empty for no choice.
-        here: tasks whose data is installed.
+        here: tasks of the usual suites whose data is installed.
         rows: (protocol, task, encoder) -> the result.
         full: result id -> its details and all its numbers, of the protocols of Pitfalls.
         seeds: results of every seed, on the data that `rows` have.
-        failed: (protocol, task, encoder) -> the error.
-        cautions: sentences on results left out.
+        caveats: sentences on results left out.
     """
 
     encoders: tuple[str, ...]
@@ -47,23 +46,46 @@ class Evidence:
     rows: Mapping[tuple[str, str, str], Row]
     full: Mapping[int, Mapping[str, Any]]
     seeds: tuple[Row, ...]
-    failed: Mapping[tuple[str, str, str], str]
-    cautions: tuple[str, ...]
+    caveats: tuple[str, ...]
 
-    def of_type(self, kind: str, suite: Sequence[str], protocols: Sequence[str]) -> list[str]:
-        """Tasks of one type for a point.
+    def of_type(self, kind: str, suite: Sequence[str]) -> list[str]:
+        """Tasks of one type for a check.
 
-        The chosen ones; without a choice, those of the suite that are available, and those on
-        which one of the encoders was evaluated under one of these protocols.
+        The chosen ones; without a choice, those of the suite whose data is here, and those on which
+        one of the encoders was evaluated under a protocol of Pitfalls.
         """
         if self.chosen:
             return [name for name in self.chosen if self.tasks[name].type == kind]
-        evaluated = {t for p, t, name in self.rows if p in protocols and name in self.encoders}
+        evaluated = {t for p, t, name in self.rows if p in CLASSIFIERS and name in self.encoders}
         return [
             name
             for name, task in self.tasks.items()
             if task.type == kind and (name in evaluated or (name in suite and name in self.here))
         ]
+
+    @property
+    def trained(self) -> list[str]:
+        """Tasks that train a classifier: transfer tasks, or probing tasks if there are none."""
+        return self.of_type("transfer", TRANSFER) or self.of_type("probing", PROBING)
+
+    @property
+    def similar(self) -> list[str]:
+        """Scored pairs: the available ones of SimCSE's seven, else the starter set's."""
+        return self.of_type("sts", SEVEN) or self.of_type("sts", STARTER)
+
+    @property
+    def own(self) -> list[str]:
+        """Tasks on which encoders are compared under each task's own protocol.
+
+        The chosen ones; else, except probing, those on which two of the encoders were evaluated;
+        else one available similarity task.
+        """
+        if self.chosen:
+            return list(self.chosen)
+        names = [name for name, task in self.tasks.items() if task.type != "probing"]
+        scores = self.scores(names)
+        evaluated = [t for t in names if sum(t in of for of in scores.values()) > 1]
+        return evaluated or [name for name in (STARTER[0], *SEVEN) if name in self.here][-1:]
 
     def lacking(self, what: str) -> str:
         """Why there is no task of a type: none was chosen, or its data is not installed."""
@@ -75,140 +97,91 @@ class Evidence:
         )
 
     def scores(
-        self, tasks: Sequence[str], protocol: str | None = None, names: Sequence[str] | None = None
-    ) -> Scores:
-        """Main scores: encoder -> task -> points. Without a protocol, under each task's own."""
-        return self.numbers(tasks, protocol, lambda row: row["score"], names)
-
-    def numbers(
         self,
         tasks: Sequence[str],
-        protocol: str | None,
-        pick: Callable[[Row], float | None],
+        protocol: str | None = None,
         names: Sequence[str] | None = None,
-    ) -> Scores:
-        """A number picked from each result; results without it are absent."""
-        found: Scores = {name: {} for name in names or self.encoders}
+        pick: Callable[[Row], float | None] = lambda row: row["score"],
+    ) -> dict[str, dict[str, float]]:
+        """Encoder -> task -> points; results without the number are absent.
+
+        Args:
+            tasks: names.
+            protocol: None for each task's own.
+            names: encoders, if they are others.
+            pick: a number of a result, if it is not the main score.
+        """
+        found: dict[str, dict[str, float]] = {name: {} for name in names or self.encoders}
         for name in found:
             for task in tasks:
                 row = self.rows.get((protocol or self.tasks[task].protocol, task, name))
-                value = pick(row) if row is not None else None
+                value = None if row is None else pick(row)
                 if value is not None and math.isfinite(value):
                     found[name][task] = value
         return found
 
     def part(self, row: Row, metric: str, aggregation: str | None = None) -> float | None:
         """A number of a result under Pitfalls, on the split of its main score."""
+        wanted = metric, row["split"], aggregation
         for score in self.full.get(row["id"], {}).get("scores", ()):
-            if score["metric"] == metric and score["split"] == row["split"]:
-                if score["aggregation"] == aggregation:
-                    return float(score["score"])
+            if (score["metric"], score["split"], score["aggregation"]) == wanted:
+                return float(score["score"])
         return None
 
 
 def gather(
-    workspace: Workspace, names: Sequence[str], chosen: Sequence[str] = (), also: Sequence[str] = ()
+    workspace: Workspace, names: Sequence[str], chosen: Sequence[str] = (), also: str = ""
 ) -> Evidence:
-    """Read everything the points need, in a handful of queries whatever the number of encoders.
+    """Read everything the checks need, in a handful of queries whatever the number of encoders.
 
     Args:
         workspace: its store is read.
         names: canonical names of the encoders.
-        chosen: tasks to restrict the points to.
-        also: further tasks to include, if they exist.
+        chosen: tasks to restrict the checks to.
+        also: a further task to include, if it exists.
     """
-    from theodolite.engine import tasks
-
     table = workspace.store.results.table()
-    available = {task.name: task for task in tasks.available(workspace.catalog)}
-    known = _known_tasks(
-        workspace, available, [*chosen, *filter(None, also), *(row["task"] for row in table)]
-    )
-    table = [row for row in table if row["task"] in known]
-    rows, cautions = _one_question(table, set(names))
-    wanted = [row["id"] for row in rows.values() if row["protocol"] in (LOGISTIC, MLP)]
+    usual = [task for task in (*STARTER, *SEVEN, *TRANSFER, *PROBING) if task in TASKS]
+    present = workspace.catalog.has(TASKS[task].dataset for task in usual)
+    here = frozenset(task for task in usual if TASKS[task].dataset in present)
+    known = _known(workspace, [*here, *chosen, also, *(row["task"] for row in table)])
+    table = [row for row in table if row["task"] in known and has_score(row)]
+    rows = of_one_question(table, set(names))
     hashes = {(row["protocol"], row["task"]): row["data_hash"] for row in rows.values()}
+    mine = [row for row in table if row["encoder"] in names]
+    seeds, others = [], dict[tuple[str, str], set[str]]()
+    for row in mine:
+        key = row["protocol"], row["task"]
+        if row["data_hash"] == hashes[key]:
+            seeds.append(row)
+        else:
+            others.setdefault(key, set()).add(row["encoder"])
+    dims = {row["name"]: row["info"].get("dim") for row in workspace.store.encoders.list()}
+    dims |= {name: row["dim"] for (_, _, name), row in rows.items() if row["dim"]}
+    wanted = [row["id"] for row in rows.values() if row["protocol"] in CLASSIFIERS]
     return Evidence(
         encoders=tuple(names),
-        dims=_dims(workspace, names, rows),
+        dims={name: int(dim) for name in names if (dim := dims.get(name))},
         tasks=known,
         chosen=tuple(chosen),
-        here=frozenset(available),
+        here=here,
         rows=rows,
         full=workspace.store.results.in_full(wanted),
-        seeds=tuple(
-            row
-            for row in table
-            if row["encoder"] in names
-            and _scored(row)
-            and row["data_hash"] == hashes.get((row["protocol"], row["task"]))
+        seeds=tuple(seeds),
+        caveats=tuple(
+            f"{task} ({protocol}): left out {', '.join(sorted(left))}, evaluated on another "
+            "version of the data."
+            for (protocol, task), left in others.items()
         ),
-        failed={
-            key: row["error"]
-            for row in table
-            if row["error"] is not None
-            and (key := (row["protocol"], row["task"], row["encoder"])) not in rows
-        },
-        cautions=tuple(cautions),
     )
 
 
-def _known_tasks(
-    workspace: Workspace, available: Mapping[str, Task], names: Sequence[str]
-) -> dict[str, Task]:
+def _known(workspace: Workspace, names: Sequence[str]) -> dict[str, Task]:
     """Tasks by name in the registry's order, without those whose data set was removed."""
-    from theodolite.engine import tasks
-
-    found = dict(available)
-    for name in dict.fromkeys(names):
-        if name not in found:
-            try:
-                found[name] = tasks.get(name, workspace.catalog)
-            except UserError:
-                continue
+    found: dict[str, Task] = {}
+    for name in filter(None, dict.fromkeys(names)):
+        try:
+            found[name] = registry.get(name, workspace.catalog)
+        except UserError:
+            continue
     return {name: found[name] for name in in_order(found)}
-
-
-def _scored(row: Row) -> bool:
-    return row["error"] is None and row["score"] is not None and math.isfinite(row["score"])
-
-
-def _one_question(
-    table: Sequence[Row], names: set[str]
-) -> tuple[dict[tuple[str, str, str], Row], list[str]]:
-    """The results with the seed and data that most encoders have, for each protocol and task.
-
-    Ties go to the protocol's own seed, then to the newest result.
-    """
-    groups: dict[tuple[str, str], list[Row]] = defaultdict(list)
-    for row in table:
-        if _scored(row):
-            groups[row["protocol"], row["task"]].append(row)
-    rows: dict[tuple[str, str, str], Row] = {}
-    cautions = []
-    for (protocol, task), found in groups.items():
-        mine = [row for row in found if row["encoder"] in names] or found
-        answered = Counter((row["data_hash"], row["seed"]) for row in mine)
-        newest = {(row["data_hash"], row["seed"]): row["id"] for row in mine}
-        own = PROTOCOLS[protocol].seed if protocol in PROTOCOLS else None
-        kept = max(answered, key=lambda q: (answered[q], q[1] == own, newest[q]))
-        for row in found:
-            if (row["data_hash"], row["seed"]) == kept:
-                rows[protocol, task, row["encoder"]] = row
-        others = {row["encoder"] for row in mine if row["data_hash"] != kept[0]}
-        if others:
-            cautions.append(
-                f"{task} ({protocol}): left out {', '.join(sorted(others))}, evaluated on another "
-                "version of the data."
-            )
-    return rows, cautions
-
-
-def _dims(
-    workspace: Workspace, names: Sequence[str], rows: Mapping[tuple[str, str, str], Row]
-) -> dict[str, int]:
-    """Dimensions as measured, else as the list of encoders has them."""
-    measured = {name: int(row["dim"]) for (_, _, name), row in rows.items() if row["dim"]}
-    listed = {row["name"]: row["info"].get("dim") for row in workspace.store.encoders.list()}
-    found = {name: measured.get(name) or listed.get(name) for name in names}
-    return {name: int(dim) for name, dim in found.items() if dim}

@@ -1,55 +1,103 @@
-"""Charts of the evidence: numbers of `app.pages.fair.points` in, a figure out.
+"""Charts of the checks: numbers in, a figure out, as in `app.web.figures`.
 
-Text, paper and grid get their colours from the page, as in `app.web.figures`. Series differ by
-shape as well as by colour; a cell whose sign turns has a border and a mark, not a colour of its
-own.
+Series differ by shape as well as by colour. Rank 1 is at the top, as people read a ranking.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from theodolite.app import formats
-from theodolite.app.components.chart import drawing, plain
+from theodolite.app.components.chart import plain
 from theodolite.app.formats import shorten
-from theodolite.app.pages.fair.points import DimensionCurves, Dots, Exhibit, Grid
-from theodolite.app.web.figures import Figure, Trace, axis, clear_colour, draw, scatter, style
+from theodolite.app.web.figures import (
+    Figure,
+    Trace,
+    axis,
+    clear_colour,
+    draw,
+    row_height,
+    scatter,
+    style,
+)
 from theodolite.app.web.theme import SERIES
 from theodolite.engine.stats.agreement import LeaveOneOut
 
-SHAPES = ("circle-open", "circle", "diamond", "square", "triangle-up", "cross")
-ROW_LABEL = 18
-ROW = 34
+MAX_IN_LEGEND = 16
+DOTS = ("circle-open", "circle", "diamond", "square", "triangle-up", "cross")
+SHAPES = ("circle", "square", "diamond", "triangle-up", "cross", "star", "triangle-down", "x")
 
 
-def show(exhibit: Exhibit) -> dict[str, Any]:
-    """The value of a chart, with its table."""
-    return drawing(
-        _draw(exhibit.picture),
-        exhibit.label,
-        name=exhibit.name,
-        columns=exhibit.columns,
-        rows=exhibit.rows,
+def bump(
+    ranks: Mapping[str, Mapping[str, int]], means: Mapping[str, Mapping[str, float]]
+) -> Figure:
+    """Ranks under each condition, one line per encoder; many encoders are named at the left.
+
+    Args:
+        ranks: condition -> encoder -> rank, all with the same encoders.
+        means: the same with the scores behind the ranks, for the hover.
+    """
+    conditions = list(ranks)
+    names = sorted(ranks[conditions[0]], key=lambda name: ranks[conditions[0]][name])
+    traces = [
+        scatter(
+            x=list(range(len(conditions))),
+            y=[ranks[c][name] for c in conditions],
+            mode="lines+markers",
+            name=plain(shorten(name)),
+            line=style(i) | {"width": 2.5},
+            marker={"size": 12, "symbol": SHAPES[i % len(SHAPES)]},
+            customdata=[[plain(c), formats.score(means[c][name])] for c in conditions],
+            hovertemplate="%{customdata[0]}: rank %{y}, mean %{customdata[1]}<extra>"
+            + plain(name)
+            + "</extra>",
+        )
+        for i, name in enumerate(names)
+    ]
+    x = axis(
+        tickvals=list(range(len(conditions))),
+        ticktext=[plain(c) for c in conditions],
+        range=[-0.25, len(conditions) - 0.75],
+        zeroline=False,
+        tickangle=0,
     )
+    places: dict[str, Any] = {"range": [len(names) + 0.5, 0.5], "zeroline": False}
+    if len(names) <= MAX_IN_LEGEND:
+        y, height = axis("rank", dtick=1, **places), 170 + 44 * len(names)
+        return draw(traces, x, y, height=height, left=52, legend=True)
+    at: dict[int, list[str]] = {}
+    for name in names:
+        at.setdefault(ranks[conditions[0]][name], []).append(shorten(name, 22))
+    tied = [plain(formats.listed(names)) for names in at.values()]
+    y = axis(tickvals=list(at), ticktext=tied, **places)
+    return draw(traces, x, y, height=110 + row_height(len(names)) * len(names), left=124)
 
 
-def _draw(picture: Dots | DimensionCurves | Grid) -> Figure:
-    if isinstance(picture, Dots):
-        return dots(picture)
-    return curves(picture) if isinstance(picture, DimensionCurves) else grid(picture)
+def dots(
+    series: Sequence[tuple[str, Mapping[str, float]]],
+    title: str,
+    ranges: Mapping[str, tuple[float, float]] | None = None,
+    limits: tuple[float, float] | None = None,
+) -> Figure:
+    """Rows of named marks on one axis, the best of the last series on top, joined by a line.
 
-
-def dots(picture: Dots) -> Figure:
-    """Rows in the order of the last series, the best on top; a line joins the marks of a row."""
-    best = {row: value for _, values in picture.series for row, value in values.items()}
+    Args:
+        series: (name, row -> value); a row may lack a value.
+        title: of the axis.
+        ranges: row -> (lowest, highest), drawn as a bar.
+        limits: possible range of the values.
+    """
+    bounds = ranges or {}
+    best = {row: value for _, values in series for row, value in values.items()}
     rows = sorted(best, key=lambda row: best[row])
     traces = []
-    for row in rows if len(picture.series) > 1 else ():
-        marks = [values[row] for _, values in picture.series if row in values]
+    for row in rows if len(series) > 1 else ():
+        marks = [values[row] for _, values in series if row in values]
         traces.append(_bar((min(marks), max(marks)), rows.index(row), SERIES[5], 2))
-    for row, bounds in (picture.ranges or {}).items():
-        traces.append(_bar(bounds, rows.index(row), SERIES[0], 4))
-    for place, (name, values) in enumerate(picture.series):
+    traces += [_bar(ends, rows.index(row), SERIES[0], 4) for row, ends in bounds.items()]
+    for place, (name, values) in enumerate(series):
+        colour = SERIES[place % len(SERIES)]
         traces.append(
             scatter(
                 x=list(values.values()),
@@ -57,10 +105,10 @@ def dots(picture: Dots) -> Figure:
                 mode="markers",
                 name=plain(name),
                 marker={
-                    "size": 7 if picture.ranges else 11,
-                    "symbol": SHAPES[place % len(SHAPES)],
-                    "color": SERIES[place % len(SERIES)],
-                    "line": {"width": 2, "color": SERIES[place % len(SERIES)]},
+                    "size": 7 if bounds else 11,
+                    "symbol": DOTS[place % len(DOTS)],
+                    "color": colour,
+                    "line": {"width": 2, "color": colour},
                 },
                 customdata=[plain(row) for row in values],
                 hovertemplate="%{customdata}: %{x:.2f}<extra>" + plain(name) + "</extra>",
@@ -68,22 +116,16 @@ def dots(picture: Dots) -> Figure:
         )
     y = axis(
         tickvals=list(range(len(rows))),
-        ticktext=[plain(shorten(r, ROW_LABEL)) for r in rows],
+        ticktext=[plain(shorten(row, 18)) for row in rows],
         range=[-0.6, len(rows) - 0.4],
         zeroline=False,
     )
-    x = axis(plain(picture.axis), zeroline=False, range=_shown(picture))
-    height, legend = 156 + ROW * max(2, len(rows)), len(picture.series) > 1
-    return draw(traces, x, y, height=height, left=60, legend=legend)
-
-
-def _shown(picture: Dots) -> list[float]:
-    """The range of the axis, with room at its ends, and wide enough not to show rounding."""
-    marks = [value for _, values in picture.series for value in values.values()]
-    ends = [*marks, *(end for bounds in (picture.ranges or {}).values() for end in bounds)]
-    low, high = picture.limits or (min(ends), max(ends))
-    room = max(0.06 * (high - low), 0.05 if picture.limits else 0.5)
-    return [low - room, high + room]
+    ends = [value for _, values in series for value in values.values()]
+    ends += [end for pair in bounds.values() for end in pair]
+    low, high = limits or (min(ends), max(ends))
+    room = max(0.06 * (high - low), 0.05 if limits else 0.5)  # not so near that rounding shows
+    x = axis(plain(title), zeroline=False, range=[low - room, high + room])
+    return draw(traces, x, y, height=156 + 34 * max(2, len(rows)), left=60, legend=len(series) > 1)
 
 
 def _bar(bounds: tuple[float, float], row: int, colour: str, width: int) -> Trace:
@@ -97,38 +139,44 @@ def _bar(bounds: tuple[float, float], row: int, colour: str, width: int) -> Trac
     )
 
 
-def curves(picture: DimensionCurves) -> Figure:
-    """Score over dimensions, on a scale that doubles from tick to tick (figure 1)."""
-    traces = []
-    for place, (name, line) in enumerate(picture.lines.items()):
-        look = style(place)
-        traces.append(
-            scatter(
-                x=[k for k, _ in line],
-                y=[score for _, score in line],
-                mode="lines+markers",
-                name=plain(shorten(name)),
-                line=look | {"width": 2},
-                marker={"size": 8, "symbol": SHAPES[1 + place % 5], "color": look["color"]},
-                hovertemplate="%{x} dimensions: %{y:.2f}<extra>" + plain(name) + "</extra>",
-            )
+def curves(lines: Mapping[str, Sequence[tuple[int, float]]], title: str) -> Figure:
+    """Score over dimensions, on a scale that doubles from tick to tick (Pitfalls, figure 1).
+
+    Args:
+        lines: encoder -> (dimensions, score), rising.
+        title: of the axis of scores.
+    """
+    traces = [
+        scatter(
+            x=[k for k, _ in line],
+            y=[score for _, score in line],
+            mode="lines+markers",
+            name=plain(shorten(name)),
+            line=style(place) | {"width": 2},
+            marker={"size": 8, "symbol": DOTS[1 + place % 5], "color": style(place)["color"]},
+            hovertemplate="%{x} dimensions: %{y:.2f}<extra>" + plain(name) + "</extra>",
         )
-    sizes = sorted({k for line in picture.lines.values() for k, _ in line})
+        for place, (name, line) in enumerate(lines.items())
+    ]
+    sizes = sorted({k for line in lines.values() for k, _ in line})
     doubling = [k for k in sizes if k & (k - 1) == 0] or sizes
     ticks = {"tickvals": doubling, "ticktext": [str(k) for k in doubling]}
-    x, y = axis("dimensions", type="log", **ticks), axis(plain(picture.axis), zeroline=False)
-    return draw(traces, x, y, height=380 + 14 * len(picture.lines), left=56, legend=True)
+    x, y = axis("dimensions", type="log", **ticks), axis(plain(title), zeroline=False)
+    return draw(traces, x, y, height=380 + 14 * len(lines), left=56, legend=True)
 
 
-def grid(picture: Grid) -> Figure:
-    """Correlations, blue for positive and orange for negative (figure 3)."""
-    rows, columns = list(picture.rows), list(picture.columns)
-    found = [[picture.cells.get((column, row)) for column in columns] for row in rows]
+def grid(cells: Mapping[tuple[str, str], LeaveOneOut]) -> Figure:
+    """Correlations by (column, row), blue for positive and orange for negative (figure 3).
+
+    A cell whose sign turns has a border, not a colour of its own.
+    """
+    columns, rows = ([*dict.fromkeys(pair[side] for pair in cells)] for side in (0, 1))
+    table = [[cells.get((column, row)) for column in columns] for row in rows]
     heat = {
         "type": "heatmap",
         "x": list(range(len(columns))),
         "y": list(range(len(rows))),
-        "z": [[cell.value if cell else None for cell in line] for line in found],
+        "z": [[cell and cell.value for cell in line] for line in table],
         "zmin": -1,
         "zmax": 1,
         "xgap": 2,
@@ -142,17 +190,18 @@ def grid(picture: Grid) -> Figure:
         ],
         "customdata": [
             [_hover(cell, columns[x], rows[y]) for x, cell in enumerate(line)]
-            for y, line in enumerate(found)
+            for y, line in enumerate(table)
         ],
         "hovertemplate": "%{customdata}<extra></extra>",
     }
-    there = [(x, y, cell) for y, line in enumerate(found) for x, cell in enumerate(line) if cell]
-    # The heat map's own text is black or white; this one takes the page's text colour.
+    places = [(columns.index(column), rows.index(row)) for column, row in cells]
+    # The heat map's own text is black or white; this one takes the page's text colour. It has no
+    # leading zero, as correlations are printed: cells are narrow on a phone.
     texts = scatter(
-        x=[x for x, _, _ in there],
-        y=[y for _, y, _ in there],
+        x=[x for x, _ in places],
+        y=[y for _, y in places],
         mode="text",
-        text=[_cell(cell) for _, _, cell in there],
+        text=[formats.score(cell.value).replace("0.", ".", 1) for cell in cells.values()],
         textfont={"size": 12},
         hoverinfo="skip",
         showlegend=False,
@@ -166,31 +215,25 @@ def grid(picture: Grid) -> Figure:
             "y1": y + 0.42,
             "line": {"color": SERIES[5], "width": 1.5, "dash": "dot"},
         }
-        for x, y, cell in there
+        for (x, y), cell in zip(places, cells.values(), strict=True)
         if cell.turns
     ]
+    bare: dict[str, Any] = {"showgrid": False, "zeroline": False}
     across = axis(
         tickvals=list(range(len(columns))),
         ticktext=[plain(name) for name in columns],
         side="top",
         tickangle=-55,
-        showgrid=False,
-        zeroline=False,
+        **bare,
     )
     down = axis(
         tickvals=list(range(len(rows))),
         ticktext=[plain(shorten(name, 16)) for name in rows],
         autorange="reversed",
-        showgrid=False,
-        zeroline=False,
+        **bare,
     )
     height = 130 + 36 * len(rows)
     return draw([heat, texts], across, down, height=height, left=60, shapes=borders)
-
-
-def _cell(cell: LeaveOneOut) -> str:
-    """Without the leading zero, as correlations are printed: cells are narrow on a phone."""
-    return formats.score(cell.value).replace("0.", ".", 1)
 
 
 def _hover(cell: LeaveOneOut | None, task: str, probe: str) -> str:

@@ -13,6 +13,7 @@ from tests.fakes.results import invent_all
 from theodolite.app import pages
 from theodolite.app.agents.allowed import Allowed
 from theodolite.app.agents.tools import MAX_ENCODERS, Tools
+from theodolite.app.pages.compare.answer import COMPARE
 from theodolite.app.pages.decode.answer import DECODE, INTERPOLATE
 from theodolite.app.pages.search.answer import SEARCH
 from theodolite.app.workspace import Workspace
@@ -114,9 +115,9 @@ def test_what_is_too_much_is_refused(workspace: Workspace, monkeypatch: pytest.M
     """In a sentence that names the limit."""
     monkeypatch.setattr("theodolite.app.agents.tools.MAX_SENTENCES", 2_000)
     tools = Tools(workspace, Allowed(workspace))
-    search = tools.ask(SEARCH)
+    search, compare = tools.ask(SEARCH), tools.ask(COMPARE)
     for limit, ask in (
-        (MAX_ENCODERS, lambda: tools.compare([f"random:{n}" for n in range(2, MAX_ENCODERS + 3)])),
+        (MAX_ENCODERS, lambda: compare(encoders=[f"random:{n}" for n in range(2, 11)])),
         ("2,000", lambda: search(queries=["x" * 2001])),
         (8, lambda: search(queries=["x"], encoders=["minilm"] * 9)),
         (10, lambda: tools.ask(DECODE)(sentences=["x"] * 11)),

@@ -10,8 +10,6 @@ from theodolite.app.pages.diagnose.page import USUAL
 
 VERBS = {
     "evaluate.page": "evaluate.command.evaluate",
-    "compare.page": "compare.command.compare",
-    "fair.page": "fair.command.fair",
     "judge.page": "judge.command.start_session",
     "map.page": "map.command.project",
     "spaces.page": "spaces.command.spaces",

@@ -57,7 +57,7 @@ def test_a_comparison_with_its_verdicts_and_numbers(kept: Workspace, home: Path)
     reported.results(kept)
     found = written(home, "comparison", *PAIR)
     shown = body(found)
-    assert "t-compare" in shown and "worse" in shown and "data-piece" in shown
+    assert "t-cells" in shown and "worse" in shown and "data-piece" in shown
     assert "Confidence intervals of the ranks" in shown
     first, second, *_ = tables(found)["comparison"]
     assert [(row["task"], row["encoder"]) for row in (first, second)] == [("MR", e) for e in PAIR]

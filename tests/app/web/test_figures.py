@@ -14,7 +14,6 @@ from theodolite.app.pages.compare import figures as ranks
 from theodolite.app.pages.decode.figures import cosines
 from theodolite.app.pages.decode.service import DecodeResult, Step
 from theodolite.app.pages.fair import figures as fair
-from theodolite.app.pages.fair.points import DimensionCurves, Dots, Grid
 from theodolite.app.pages.geometry import sections
 from theodolite.app.pages.spaces import flow
 from theodolite.app.web import figures
@@ -100,8 +99,7 @@ STEPS = [
 ]
 SURE = LeaveOneOut(0.9, 9, 0.8, 0.95, "a", "b")
 TURNS = LeaveOneOut(0.1, 4, -0.8, 0.95, "a", "b")
-DOTS = Dots((("old", {MARKUP: 1.0, "b": 2.0}), ("new", {MARKUP: 3.0})), "points", {"b": (1.0, 4.0)})
-SIGNS = Grid((MARKUP, "q"), ("MR", "CR"), {("MR", MARKUP): SURE, ("CR", "q"): TURNS})
+DOTS = (("old", {MARKUP: 1.0, "b": 2.0}), ("new", {MARKUP: 3.0}))
 EMPTY = figures.Ridge("4–5", 0, np.zeros(5), None)
 MANY = {name: place + 1 for place, name in enumerate(f"e{i}" for i in range(20))}
 
@@ -118,12 +116,12 @@ CLUSTERS = {
 CHARTS = {
     "flow": flow.figure(CLUSTERS, (MARKUP, "b")),
     "rank intervals": ranks.intervals(RANKED),
-    "ranks": ranks.bump({"one": {MARKUP: 1, "b": 2}}, {"one": {MARKUP: 80.0, "b": 70.0}}),
-    "many ranks": ranks.bump({"one": MANY}, {"one": {name: 1.0 for name in MANY}}),
+    "ranks": fair.bump({"one": {MARKUP: 1, "b": 2}}, {"one": {MARKUP: 80.0, "b": 70.0}}),
+    "many ranks": fair.bump({"one": MANY}, {"one": {name: 1.0 for name in MANY}}),
     "curves": sections.lines([CURVE], "%{x}", figures.axis("x"), figures.axis("y")),
-    "dots": fair.dots(DOTS),
-    "dimensions": fair.curves(DimensionCurves({MARKUP: [(64, 70.0), (300, 71.0)]}, "points")),
-    "grid": fair.grid(SIGNS),
+    "dots": fair.dots(DOTS, "points", {"b": (1.0, 4.0)}),
+    "dimensions": fair.curves({MARKUP: [(64, 70.0), (300, 71.0)]}, "points"),
+    "grid": fair.grid({("MR", MARKUP): SURE, ("CR", "q"): TURNS}),
     "space": figures.space([figures.SpacePoint(MARKUP, 0.2, -2.0)]),
     "forest": figures.forest(
         [figures.Interval(MARKUP, MARKUP, 2.0, 1.0, 3.0, True, "better")], MARKUP

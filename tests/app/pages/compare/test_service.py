@@ -11,10 +11,11 @@ from tests.engine.samples import pairs as pairs_of
 from tests.errors import refused
 from tests.fakes.measured import put
 from tests.fakes.results import invent, invent_all
-from theodolite.app.pages.compare import published, tested
-from theodolite.app.pages.compare import service as comparison
-from theodolite.app.pages.compare import table as compare_table
-from theodolite.app.pages.compare.verdicts import Verdict, verdicts
+from theodolite.app.blocks import Table
+from theodolite.app.pages.compare import service
+from theodolite.app.pages.compare.answer import CompareSpec, Comparison, compared
+from theodolite.app.pages.compare.answer import compare as compare_by
+from theodolite.app.pages.compare.service import Verdict, verdicts
 from theodolite.app.pages.evaluate.results import evaluated
 from theodolite.app.workspace import Workspace
 from theodolite.engine.stats import significance
@@ -30,6 +31,13 @@ def workspace(workspace: Workspace) -> Workspace:
     """A is good, B a little worse on every task, C much worse."""
     invent_all(workspace, {A: 0.86, B: 0.83, C: 0.60}, TASKS)
     return workspace
+
+
+def compare(
+    workspace: Workspace, encoders: Any, tasks: Any = (), protocol: str | None = None, **more: Any
+) -> Comparison:
+    """The comparison of stored results."""
+    return compare_by(workspace, CompareSpec(encoders, tasks, protocol, **more))
 
 
 def difference(delta: float, p: float) -> Difference:
@@ -76,7 +84,7 @@ def test_right_and_wrong_answers_take_mcnemar_and_correlations_the_bootstrap(
     """The mid-p of scipy's binomial test on the answers in the store."""
     for name in (A, B):
         evaluated(workspace, name, "StarterSTS")
-    report = comparison.compare(workspace, [A, B])
+    report = compare(workspace, [A, B])
     for task in TASKS:
         ids = [report.cells[name, task]["id"] for name in (B, A)]
         right, other = (workspace.store.results.examples(i)["correct"] for i in ids)
@@ -95,7 +103,7 @@ def test_examples_that_are_not_independent_are_drawn_together(workspace: Workspa
     for task, clusters in (("SST2", None), ("TREC", np.repeat(np.arange(50), 8))):
         for name, right in ((A, good), (B, poor)):
             invent(workspace, name, task, 0.0, right=np.repeat(right, 8), clusters=clusters)
-    report = comparison.compare(workspace, [A, B], ["SST2", "TREC"])
+    report = compare(workspace, [A, B], ["SST2", "TREC"])
     once = stats.binomtest(int((good & ~poor).sum()), int((good != poor).sum())).pvalue
     apart, together = (report.differences[B, task] for task in ("SST2", "TREC"))
     assert report.verdicts[B, "TREC"].p == pytest.approx(once, rel=0.4)
@@ -107,8 +115,9 @@ def test_examples_that_are_not_independent_are_drawn_together(workspace: Workspa
 def test_ties_and_ranks(workspace: Workspace) -> None:
     """C is told apart from both others, whichever is the baseline; tasks drawn too only widen."""
     for names in ([A, B, C], [C, A, B]):
-        report = comparison.compare(workspace, names)
-        for groups in report.groups.values():
+        report = compare(workspace, names)
+        for tests in report.tests.values():
+            groups = tests.groups
             assert groups[A] == "a" <= groups[B] < groups[C]
         assert report.average_groups[A] == "a" and report.average_groups[C] == "c"
         assert [row.name for row in report.ranks] == [A, B, C]
@@ -116,7 +125,7 @@ def test_ties_and_ranks(workspace: Workspace) -> None:
         assert sum(row.first for row in report.ranks_over_tasks) == pytest.approx(1.0)
     mean, deltas = report.average_differences[B], [report.differences[B, t].delta for t in TASKS]
     assert mean.delta == pytest.approx(np.mean(deltas)) and mean.low < mean.delta < mean.high
-    one = comparison.compare(workspace, [A, B], ["MR"])
+    one = compare(workspace, [A, B], ["MR"])
     assert one.ranks and not one.ranks_over_tasks and not one.average_differences
 
 
@@ -133,9 +142,9 @@ def test_better_beside_a_letter_that_ties_says_what_each_was_tested_on(
     for name in (A, *others):
         wrong_on(workspace, name, "TREC", 0)
     wrong_on(workspace, B, "TREC", 7)
-    report = comparison.compare(workspace, [B, A, *others], ["TREC"])
+    report = compare(workspace, [B, A, *others], ["TREC"])
     assert report.verdicts[A, "TREC"].verdict == "a"
-    assert set(report.groups["TREC"].values()) == {"a"}
+    assert set(report.tests["TREC"].groups.values()) == {"a"}
     rows = [row for row in report.rows() if row.get("tie_group_note")]
     assert len(rows) == 7 and {row["tie_group_over"] for row in rows} == {28}
 
@@ -146,39 +155,39 @@ def test_a_tie_beside_letters_that_differ_says_so_too(workspace: Workspace) -> N
     for name in (A, B):
         for task in tasks:
             wrong_on(workspace, name, task, 6 if (name, task) == (B, "TREC") else 0)
-    report = comparison.compare(workspace, [A, B], tasks)
-    assert (report.verdicts[B, "TREC"].verdict, report.groups["TREC"]) == ("tie", {A: "a", B: "b"})
+    report = compare(workspace, [A, B], tasks)
+    assert (report.verdicts[B, "TREC"].verdict, report.tests["TREC"].groups) == (
+        "tie",
+        {A: "a", B: "b"},
+    )
     notes = {row["task"]: row["tie_group_note"] for row in report.rows() if row["against"]}
     assert "this row alone" in notes["TREC"] and not any(notes[task] for task in tasks[1:])
 
 
 def test_an_answer_is_remembered_until_there_are_other_results(workspace: Workspace) -> None:
-    first = comparison.compare(workspace, [A, B])
-    assert comparison.compare(workspace, [A, B]) is first
-    assert list(comparison.resampling(comparison.ask(workspace, [A, B]))) == []
-    assert comparison.compare(workspace, [B, A]) is not first
+    first = compare(workspace, [A, B])
+    assert list(compared(workspace, CompareSpec([A, B]))) == [first]
+    assert compare(workspace, [B, A]) is not first
     invent_all(workspace, {A: 0.83, B: 0.83}, ["TREC"])
-    steps = list(comparison.resampling(comparison.ask(workspace, [A, B])))
-    assert [(done, of) for _, done, of in steps] == [(done, 5) for done in range(5)]
-    assert comparison.compare(workspace, [A, B]).tasks == (*first.tasks, "TREC")
+    assert compare(workspace, [A, B]).tasks == (*first.tasks, "TREC")
 
 
 def test_what_was_resampled_ahead_is_not_read_again(workspace: Workspace) -> None:
-    tested.resample_ahead(workspace, Event())
+    service.resample_ahead(workspace, Event())
     for file in (workspace.store.folder / "examples").iterdir():
         file.unlink()
-    assert comparison.compare(workspace, [A, B]).differences.keys() == {(B, task) for task in TASKS}
+    assert compare(workspace, [A, B]).differences.keys() == {(B, task) for task in TASKS}
 
 
 def test_there_is_a_letter_for_every_group() -> None:
     """After z come two letters, as columns are named in a spreadsheet."""
     places = (0, 25, 26, 27, 51, 52, 701, 702)
-    assert [tested.letter(n) for n in places] == ["a", "z", "aa", "ab", "az", "ba", "zz", "aaa"]
+    assert [service.letter(n) for n in places] == ["a", "z", "aa", "ab", "az", "ba", "zz", "aaa"]
 
 
 def test_rows_carry_what_the_page_shows(workspace: Workspace) -> None:
     """Adjusted and plain p, the tie group, and the rank interval beside the mean."""
-    rows = {(r["task"], r["encoder"]): r for r in comparison.compare(workspace, [A, C]).rows()}
+    rows = {(r["task"], r["encoder"]): r for r in compare(workspace, [A, C]).rows()}
     task, best = rows["MR", C], rows["mean of 4 tasks", A]
     assert task["p_mcnemar"] <= task["p_holm"] < 0.05
     assert (task["tie_group"], task["holm_over"], task["verdict"]) == ("b", 4, f"{A} is better")
@@ -192,12 +201,12 @@ def test_a_protocol_is_one_for_all_tasks(workspace: Workspace) -> None:
         ("senteval-fast", "senteval-fast", ("MR",)),
         (None, "senteval", TASKS),
     ):
-        report = comparison.compare(workspace, [A, B], protocol=protocol)
+        report = compare(workspace, [A, B], protocol=protocol)
         assert {row["protocol"] for row in report.cells.values()} == {under}
         assert report.tasks == tasks
     for protocol, code in (("senteval-quick", "unknown"), ("senteval-sklearn", "no-result")):
         with refused(code, protocol):
-            comparison.compare(workspace, [A, B], protocol=protocol)
+            compare(workspace, [A, B], protocol=protocol)
 
 
 @pytest.mark.parametrize(
@@ -213,7 +222,7 @@ def test_a_task_s_own_protocol_comes_first(
     """
     invent_all(workspace, {A: 0.7, B: 0.7}, [task], protocol=own)
     invent_all(workspace, {A: 0.7, B: 0.7, C: 0.7}, [task], protocol=other)
-    report = comparison.compare(workspace, [A, B, C], None)
+    report = compare(workspace, [A, B, C])
     assert report.cells[A, task]["protocol"] == own
     assert (B, task) in report.differences and (C, task) not in report.differences
 
@@ -221,12 +230,13 @@ def test_a_task_s_own_protocol_comes_first(
 def test_what_is_unfair_is_said(workspace: Workspace) -> None:
     """Each with a way to mend it; what is there is not asked for."""
     unfair = ("single seed", "One protocol", "word vectors")
-    found = comparison.compare(workspace, [A, B])
-    assert [words for words in unfair if words in " ".join(found.warnings)] == [*unfair]
-    assert {one.path for one in found.cautions if one.label} <= {"evaluate", "fair-play"}
+    found = compare(workspace, [A, B])
+    assert [words for words in unfair if words in " ".join(found.warnings())] == [*unfair]
+    links = [caveat.link for caveat in found.caveats if caveat.link]
+    assert links and {link.page for link in links} <= {"evaluate", "fair-play"}
     for how in ({"seed": 7}, {"protocol": "senteval-fast"}):
         invent_all(workspace, {A: 0.8, B: 0.8, C: 0.8}, **how)
-    texts = " ".join(comparison.compare(workspace, [A, B, C]).warnings)
+    texts = " ".join(compare(workspace, [A, B, C]).warnings())
     assert [words for words in (*unfair, "baseline") if words in texts] == []
 
 
@@ -239,12 +249,12 @@ def test_a_result_without_examples_is_not_tested(workspace: Workspace) -> None:
         put(workspace.store, name, "SICKRelatedness", 70.0, **learned)
         recall = {"recall": np.arange(9.0)}
         put(workspace.store, name, "ImageCaptionRetrieval", 70.0, examples=recall)
-    report = comparison.compare(workspace, [A, B])
+    report = compare(workspace, [A, B])
     assert report.common == TASKS
     for task in ("MRPC", "SICKRelatedness", "ImageCaptionRetrieval"):
         assert (B, task) in report.cells and (B, task) not in report.differences
-        (note,) = [caution for caution in report.cautions if f"on {task}" in caution.text]
-        assert f"{A}, {B}" in note.text and tested.UNTESTABLE in note.text and not note.label
+        (note,) = [caveat for caveat in report.caveats if f"on {task}" in caveat.text]
+        assert f"{A}, {B}" in note.text and service.UNTESTABLE in note.text and not note.link
 
 
 def test_a_trained_regressor_is_never_taken_for_a_cosine(workspace: Workspace) -> None:
@@ -252,7 +262,7 @@ def test_a_trained_regressor_is_never_taken_for_a_cosine(workspace: Workspace) -
     gold = np.random.default_rng(0).uniform(0, 5, 50)
     cosine = {"cosine": gold[::-1], "gold": gold, "part": np.zeros(50, np.int16)}
     trained = {"predicted": gold[::-1], "gold": gold}
-    printed = [published.references()["SimCSE-BERT-base, unsupervised, all"]]
+    printed = ["SimCSE-BERT-base, unsupervised, all"]
     for protocol, metric, examples, details in (
         ("simcse-2021", "spearman", cosine, {"main_parts": [0]}),
         ("senteval", "pearson", trained, {"selected_by": "pearson"}),
@@ -260,8 +270,9 @@ def test_a_trained_regressor_is_never_taken_for_a_cosine(workspace: Workspace) -
         more = {"metric": metric, "examples": examples, "details": details}
         for name in (A, B):
             put(workspace.store, name, "STSBenchmark", 60.0, protocol, **more)
-        report = comparison.compare(workspace, [A, B], ["STSBenchmark"], protocol)
-        table, learned = compare_table.table(report, printed, {}), examples is trained
+        report = compare(workspace, [A, B], ["STSBenchmark"], protocol, published=printed)
+        (table,) = (str(one) for one in report.blocks() if isinstance(one, Table))
+        learned = examples is trained
         assert ("learned, Pearson" in table, "76.85" in table) == (learned, not learned)
 
 
@@ -269,5 +280,5 @@ def test_shares_of_draws_are_not_right_or_wrong() -> None:
     """McNemar's test is for what is right or wrong; of ten draws, an example may be both."""
     values = {1: np.array([0.1, 1.0, 0.7]), 2: np.array([False, True, True])}
     rows = {number: ({}, {"correct": value}) for number, value in values.items()}
-    found = tested.of_results("x/classify", rows)
+    found = service.of_results("x/classify", rows)
     assert found[1].right is None and found[2].right is not None

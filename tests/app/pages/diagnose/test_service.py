@@ -15,7 +15,7 @@ from tests.fakes.stores import starter_store
 from tests.fakes.workers import do_units, happened, work_off
 from theodolite.app import decoders
 from theodolite.app.jobs.submit import queue
-from theodolite.app.pages.compare.service import compare
+from theodolite.app.pages.compare.answer import CompareSpec, compare
 from theodolite.app.pages.diagnose import figures as diagnosis_figures
 from theodolite.app.pages.diagnose import service as diagnosing
 from theodolite.app.pages.diagnose.relations import across
@@ -207,7 +207,7 @@ def ranked(tmp_path: Path) -> Workspace:
 @pytest.mark.parametrize("tasks", [None, "Vec2Sent-abc", ["Vec2Sent-abc"]])
 def test_encoders_are_ranked_by_it(ranked: Workspace, tasks: str | list[str] | None) -> None:
     """With or without naming it: differences, ranks and averages as of any task."""
-    found = compare(ranked, [name for name, _ in SEEN], tasks)
+    found = compare(ranked, CompareSpec([name for name, _ in SEEN], tasks))
     assert found.tasks == ("Vec2Sent-abc",)
     assert found.differences["minilm", "Vec2Sent-abc"].verdict == "a"
     assert found.differences["random:32", "Vec2Sent-abc"].verdict == "b"

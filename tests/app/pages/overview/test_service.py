@@ -11,7 +11,7 @@ from tests.fakes.measured import put
 from tests.fakes.results import invent
 from tests.fakes.workers import work_off
 from theodolite.app.components.heatmap import Cell, HeatmapColumn, HeatmapRow
-from theodolite.app.pages.compare import service as comparison
+from theodolite.app.pages.compare.answer import CompareSpec, compare
 from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.pages.evaluate import results
 from theodolite.app.pages.evaluate.job import queue_evaluation
@@ -115,11 +115,11 @@ def test_a_comparison_stands_without_it(
 ) -> None:
     """Its score is shown and said to be unreadable; what can be is tested."""
     harm(file_of(evaluated, lost))
-    report = comparison.compare(evaluated, [A, B, C])
-    assert report.unreadable == {(lost, TASK)} and set(report.differences) == tested
+    report = compare(evaluated, CompareSpec([A, B, C]))
+    assert report.tests[TASK].unreadable == (lost,) and set(report.differences) == tested
     assert report.cells[lost, TASK]["score"] is not None and report.common == (OTHER,)
-    assert set(report.groups[TASK]) == {A, B, C} - {lost}
-    assert "store check --repair" in report.warnings[0]
+    assert set(report.tests[TASK].groups) == {A, B, C} - {lost}
+    assert "store check --repair" in report.warnings()[0]
     rows = [(row["encoder"], row["task"]) for row in report.rows() if row.get("unreadable")]
     assert rows == [(lost, TASK)]
 
@@ -145,14 +145,14 @@ def test_it_is_queued_again_and_evaluated(evaluated: Workspace, harm: Any) -> No
     """Once; its new row takes the place of the old, and what was shown before is whole again."""
     (before,) = evaluated.store.results.table(encoders=[B], tasks=[TASK])
     harm(file_of(evaluated, B))
-    comparison.compare(evaluated, [A, B])
+    compare(evaluated, CompareSpec([A, B]))
     done = repair(evaluated)
     assert (len(done.runs), done.left) == (1, ()) and repair(evaluated) == done
     assert evaluated.store.runs.get(done.runs[0])["spec"]["tasks"] == [TASK]
     work_off(evaluated, done.runs[0])
     (after,) = evaluated.store.results.table(encoders=[B], tasks=[TASK], all_versions=True)
     assert after["score"] == before["score"] and after["id"] > before["id"]
-    assert comparison.compare(evaluated, [A, B]).unreadable == frozenset()
+    assert not compare(evaluated, CompareSpec([A, B])).tests[TASK].unreadable
     assert evaluated.store.check() == [] and repair(evaluated).runs == ()
 
 

@@ -21,7 +21,7 @@ from theodolite.app.pages.diagnose.service import DiagnoseJob
 from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.pages.evaluate.costs import estimates
 from theodolite.app.pages.evaluate.job import EvaluateJob, queue_evaluation, start, welcome
-from theodolite.app.pages.fair import service as fair
+from theodolite.app.pages.fair import answer as fairness
 from theodolite.app.pages.overview import service as overview
 from theodolite.app.pages.train.job import SweepJob
 from theodolite.app.pages.train.service import DecoderTraining, EncoderTraining, SweepSpec
@@ -90,6 +90,7 @@ def test_only_listed_encoders_are_loaded(looking: Workspace, spec: str) -> None:
 
 def test_nothing_is_added_or_started(looking: Workspace, tmp_path: Path) -> None:
     """Not by the services either, whoever asks them."""
+    fair = fairness.FAIR.last(looking, fairness.FairSpec(), lambda job: False)
     for change in (
         lambda: encoders.add(looking, "random:17"),
         lambda: queue_evaluation(looking, [LISTED], ["StarterSTS"]),
@@ -98,7 +99,7 @@ def test_nothing_is_added_or_started(looking: Workspace, tmp_path: Path) -> None
         lambda: start(looking, EvaluateJob((LISTED,), ("StarterSTS",))),
         lambda: next(estimates(looking, EvaluateJob((LISTED,), ("StarterSTS",)))),
         lambda: EncoderTraining(looking).probe(TRAINING),
-        lambda: fair.evaluate(looking, fair.advise(looking), "size"),
+        lambda: fairness.evaluate(looking, fair, "size"),
         lambda: encoders.remove(looking, LISTED),
         lambda: encoders.check_poolings(looking, LISTED),
         lambda: next(encoders.audit(looking, LISTED)),

@@ -7,8 +7,9 @@ import pytest
 from tests.errors import refused
 from tests.fakes.command_line import objects, theodolite
 from tests.fakes.measured import put, put_trained
-from theodolite.app.pages.fair.points import Grid, Point
-from theodolite.app.pages.fair.service import advise
+from tests.fakes.results import invent_all
+from theodolite.app.pages.fair.answer import FAIR, Fairness, FairSpec
+from theodolite.app.pages.fair.checks import Check
 from theodolite.app.workspace import Workspace
 
 BIG, SMALL, BAG = "minilm", "random:64", "wordllama"
@@ -24,22 +25,32 @@ def workspace(workspace: Workspace) -> Workspace:
     return workspace
 
 
-def point(workspace: Workspace, key: str, *encoders: str, **choice: str) -> tuple[Point, str]:
-    """One point of the advice, and its sentences."""
-    found = next(one for one in advise(workspace, encoders, **choice).points if one.key == key)
+def advise(workspace: Workspace, encoders: Any = (), tasks: Any = (), **choice: Any) -> Fairness:
+    """All checks."""
+    return FAIR.last(workspace, FairSpec(encoders, tasks, **choice), lambda job: True)
+
+
+def check(workspace: Workspace, key: str, *encoders: str, **choice: Any) -> tuple[Check, str]:
+    """One check, and its sentences."""
+    found = next(one for one in advise(workspace, encoders, **choice).checks if one.key == key)
     return found, " ".join(found.words)
+
+
+def evidence(found: Check, place: int = 0) -> list[tuple[Any, ...]]:
+    """The numbers of a chart."""
+    return [tuple(row.values()) for row in [*found.evidence.values()][place]]
 
 
 def test_an_empty_store_asks_for_what_it_lacks(workspace: Workspace) -> None:
     """Every listed encoder is judged, and every run it asks for could be queued."""
     found = advise(workspace)
     assert found.encoders == (BIG, SMALL, BAG)
-    assert [p.key for p in found.points] == [
+    assert [p.key for p in found.checks] == [
         *("size", "normalisation", "classifier", "similarity", "baselines"),
         *("transfer-probing", "seeds"),
     ]
-    runs = [run for p in found.points for run in p.missing_runs]
-    assert {task for run in runs for task in run.tasks} <= set(found.tasks)
+    runs = [run for p in found.checks for run in p.runs]
+    assert {task for run in runs for task in run.job.tasks} <= set(found.tasks)
     assert all(run.command.startswith("theodolite evaluate ") for run in runs)
 
 
@@ -50,11 +61,11 @@ def test_sizes_that_differ_ask_for_the_variants(workspace: Workspace) -> None:
     """At the smallest size, on the tasks that two of them have; variants are not listed."""
     for name, dim, score in FULL:
         put(workspace.store, name, "StarterSTS", score, "simcse-2021", dim=dim)
-    found, _ = point(workspace, "size")
-    run = next(run for run in found.missing_runs if f"{BIG} | dims:64,pca,@task" in run.encoders)
+    found, _ = check(workspace, "size")
+    run = next(run for run in found.runs if f"{BIG} | dims:64,pca,@task" in run.job.encoders)
     assert found.verdict == "missing" and run.command.endswith(" --unlisted")
-    assert (run.tasks, run.protocol, run.listed) == (("StarterSTS",), None, False)
-    assert not any(spec.startswith(SMALL) for spec in run.encoders)
+    assert (run.job.tasks, run.job.protocol, run.listed) == (("StarterSTS",), None, False)
+    assert not any(spec.startswith(SMALL) for spec in run.job.encoders)
 
 
 def measured_at_64(workspace: Workspace, big: float, bag: float, method: str = "pca,@task") -> None:
@@ -77,43 +88,43 @@ def test_an_order_that_size_made_is_looked_at(
     """At 64 dimensions the two large ones change places: by hand, Spearman 0.5."""
     measured_at_64(workspace, big, bag=65.0)
     put(workspace.store, f"{BIG} | dims:16,pca,@task", "StarterSTS", 30.0, "simcse-2021", dim=16)
-    found, words = point(workspace, "size")
+    found, words = check(workspace, "size")
     assert found.verdict == verdict and all(text in words for text in said)
-    (row,) = (row for row in found.exhibits[0].rows if row[1] == BIG)
+    (row,) = (row for row in evidence(found) if row[1] == BIG)
     assert row == ("StarterSTS", BIG, 384, 80.0, 64, big, big - 80)
-    assert found.exhibits[-1].picture.lines == {
-        BIG: [(16, 30.0), (64, big), (384, 80.0)],
-        BAG: [(64, 65.0), (256, 70.0)],
-    }
+    assert evidence(found, 1) == [
+        *((BIG, k, score) for k, score in ((16, 30.0), (64, big), (384, 80.0))),
+        *((BAG, k, score) for k, score in ((64, 65.0), (256, 70.0))),
+    ]
 
 
 def test_projections_are_kept_apart(workspace: Workspace) -> None:
     """What PCA gave says nothing of the random projection."""
     measured_at_64(workspace, big=75.0, bag=65.0)
-    assert point(workspace, "size", projection="random")[0].verdict == "missing"
+    assert check(workspace, "size", projection="random")[0].verdict == "missing"
     measured_at_64(workspace, 64.0, 65.0, method="random,1111")
-    assert point(workspace, "size", projection="random")[0].verdict == "look"
+    assert check(workspace, "size", projection="random")[0].verdict == "look"
 
 
 def test_normalisation_tells_how_far_and_for_whom(workspace: Workspace) -> None:
     """Plain 80, 75 and z-normalised 79, 82: tuning turns the order."""
     put_trained(workspace.store, BIG, "MR", 80.0, 79.0)
     put_trained(workspace.store, BAG, "MR", 75.0, 82.0)
-    found, words = point(workspace, "normalisation", BIG, BAG)
+    found, words = check(workspace, "normalisation", BIG, BAG)
     assert found.verdict == "look"
     assert f"−1.00 ({BIG}) to +7.00 points ({BAG}) on MR" in words
     assert f"1 of 2 cases, always for {BAG}" in words
     assert f"1 of 1 pair swaps ranks: {BAG} overtakes {BIG}" in words
-    assert found.exhibits[0].rows[1] == ("MR", BAG, 75.0, 82.0, 7.0, 82.0, "z-normalised")
+    assert evidence(found)[1] == ("MR", BAG, 75.0, 82.0, 7.0, 82.0, "z-normalised")
 
 
 def test_a_missing_task_is_no_zero(workspace: Workspace) -> None:
     """One encoder lacks SUBJ: means are over MR, and the gap is asked for."""
     for name, task in ((BIG, "MR"), (BAG, "MR"), (BIG, "SUBJ")):
         put_trained(workspace.store, name, task, 80.0, 79.0)
-    found, words = point(workspace, "normalisation", BIG, BAG)
+    found, words = check(workspace, "normalisation", BIG, BAG)
     assert "on MR" in words and found.missing == 1
-    assert [(run.encoders, run.tasks) for run in found.missing_runs] == [((BAG,), ("SUBJ",))]
+    assert [(run.job.encoders, run.job.tasks) for run in found.runs] == [((BAG,), ("SUBJ",))]
 
 
 def test_classifiers_are_ranked_against_each_other(workspace: Workspace) -> None:
@@ -123,13 +134,13 @@ def test_classifiers_are_ranked_against_each_other(workspace: Workspace) -> None
         for name, by_protocol in zip((BIG, BAG), pairs, strict=True):
             for protocol, score in zip(("pitfalls", "pitfalls-mlp"), by_protocol, strict=True):
                 put_trained(workspace.store, name, task, score, 0.0, protocol=protocol)
-    found, words = point(workspace, "classifier", BIG, BAG)
+    found, words = check(workspace, "classifier", BIG, BAG)
     assert found.verdict == "look"
     assert "2 encoders stays the same" in words and "1 of 2: SUBJ" in words
-    assert found.exhibits[1].rows == (
+    assert evidence(found, 1) == [
         ("MR", 2, 1.0, 1.0, ""),
         ("SUBJ", 2, -1.0, -1.0, f"{BAG} overtakes {BIG}"),
-    )
+    ]
 
 
 def test_similarities_stand_in_columns_of_their_own(workspace: Workspace) -> None:
@@ -145,13 +156,12 @@ def test_similarities_stand_in_columns_of_their_own(workspace: Workspace) -> Non
         ]
         more: dict[str, Any] = {"metric": "spearman", "numbers": numbers}
         put(workspace.store, name, "STSBenchmark", cosine, "pitfalls", **more)
-    found, words = point(workspace, "similarity", BIG, BAG)
+    found, words = check(workspace, "similarity", BIG, BAG)
     assert found.verdict == "look"
     assert "30.00 points of Spearman on STSBenchmark, with z-normalised vectors 8.00" in words
     assert f"learned similarity 1 of 1 pair swaps ranks: {BAG} overtakes {BIG}" in words
-    (exhibit,) = found.exhibits
-    assert len(set(exhibit.columns)) == 9
-    assert exhibit.rows[1] == ("STSBenchmark", BAG, 49.0, 50.0, 69.0, 70.0, 76.0, 75.0, 0.9)
+    assert len(found.evidence["theodolite-similarity"][0]) == 9
+    assert evidence(found)[1] == ("STSBenchmark", BAG, 49.0, 50.0, 69.0, 70.0, 76.0, 75.0, 0.9)
 
 
 @pytest.mark.parametrize(
@@ -170,18 +180,18 @@ def test_a_correlation_needs_six_encoders(
         for protocol in ("pitfalls", "pitfalls-mlp"):
             put_trained(workspace.store, name, "MR", 50.0 + place, 0.0, protocol=protocol)
             put_trained(workspace.store, name, "Length", length[place], 0.0, protocol=protocol)
-    found, words = point(workspace, "transfer-probing", *SIX[:chosen])
+    found, words = check(workspace, "transfer-probing", *SIX[:chosen])
     assert said in words
     if measured < 6:
-        assert (found.verdict, found.exhibits) == ("missing", ())
-        assert {run.encoders for run in found.missing_runs} <= {(SIX[5],)}
-        assert bool(found.missing_runs) is (chosen == 6)
+        assert (found.verdict, found.charts) == ("missing", ())
+        assert {run.job.encoders for run in found.runs} <= {(SIX[5],)}
+        assert bool(found.runs) is (chosen == 6)
         return
     assert found.verdict == "look" and "2 of 2 correlations change sign" in words
     assert "0.09 (−0.60 to 0.40 with one encoder left out)" in words
-    picture = found.exhibits[0].picture
-    assert isinstance(picture, Grid) and picture.cells["MR", "Length"].turns
-    assert found.exhibits[0].rows[0][6] == SIX[5]
+    (row,) = evidence(found)
+    assert row[1:3] == ("MR", "Length") and row[-1] == "yes"
+    assert row[6] == SIX[5]
 
 
 def test_other_data_is_not_put_beside_these(workspace: Workspace) -> None:
@@ -189,19 +199,19 @@ def test_other_data_is_not_put_beside_these(workspace: Workspace) -> None:
     for name, data in ((BIG, "old"), (BAG, "old"), (SMALL, "new")):
         put_trained(workspace.store, name, "MR", 70.0, 71.0, data_hash=data)
     found = advise(workspace)
-    rows = next(p for p in found.points if p.key == "normalisation").exhibits[0].rows
-    assert {row[1] for row in rows} == {BIG, BAG}
-    assert any(SMALL in caution for caution in found.cautions)
+    one = next(p for p in found.checks if p.key == "normalisation")
+    assert {row[1] for row in evidence(one)} == {BIG, BAG}
+    assert any(SMALL in text for text in found.left_out)
 
 
 def test_one_seed_says_nothing_of_the_spread(workspace: Workspace) -> None:
     """A run with five seeds is asked for, on tasks that draw."""
     put(workspace.store, BIG, "MR", 80.0)
     put(workspace.store, BIG, "StarterSTS", 80.0, "simcse-2021")
-    found, _ = point(workspace, "seeds", BIG, BAG)
-    (run,) = found.missing_runs
-    assert found.verdict == "missing" and run.seeds == 5 and "--seeds 5" in run.command
-    assert "MR" in run.tasks and "StarterSTS" not in run.tasks
+    found, _ = check(workspace, "seeds", BIG, BAG)
+    (run,) = found.runs
+    assert found.verdict == "missing" and run.job.seeds == 5 and "--seeds 5" in run.command
+    assert "MR" in run.job.tasks and "StarterSTS" not in run.job.tasks
 
 
 def seeds(other: float) -> list[tuple[str, float, dict[str, int]]]:
@@ -228,25 +238,109 @@ def test_verdicts(
     workspace.store.encoders.add("random:256", {"dim": 256})
     for name, score, more in results:
         put(workspace.store, name, "MR", score, **more)
-    found, words = point(workspace, key, *encoders)
+    found, words = check(workspace, key, *encoders)
     assert found.verdict == verdict and said in words
 
 
 def test_absent_baselines_are_offered(workspace: Workspace) -> None:
     """One of each kind."""
-    found, _ = point(workspace, "baselines", BIG)
+    found, _ = check(workspace, "baselines", BIG)
     assert (found.verdict, found.add) == ("missing", ("random:256", "wordllama"))
-    assert point(workspace, "baselines", BIG, SMALL)[0].add == ("wordllama",)
+    assert check(workspace, "baselines", BIG, SMALL)[0].add == ("wordllama",)
 
 
 def test_chosen_tasks_are_all_the_advice_is_about(workspace: Workspace) -> None:
     for task in ("MR", "SUBJ"):
         put_trained(workspace.store, BIG, task, 80.0, 79.0)
-    found, _ = point(workspace, "normalisation", BIG, BAG, tasks="SUBJ")
-    assert {row[0] for row in found.exhibits[0].rows} == {"SUBJ"}
+    found, _ = check(workspace, "normalisation", BIG, BAG, tasks="SUBJ")
+    assert {row[0] for row in evidence(found)} == {"SUBJ"}
 
 
-def test_the_command_prints_a_point_a_line(workspace: Workspace) -> None:
+A, B, C = "random:32", "random:96", "wordllama"
+
+
+def turned(workspace: Workspace, key: str, *encoders: str, **choice: Any) -> tuple[Any, list[str]]:
+    """The ranks under each condition, condition -> encoders in order, and what is said of turns."""
+    found, _ = check(workspace, key, *encoders, **choice)
+    name = next((name for name in found.evidence if "ranks-by" in name), "")
+    ranked: dict[str, list[str]] = {}
+    for row in sorted(found.evidence.get(name, ()), key=lambda row: row["rank"]):
+        condition, encoder, *_ = row.values()
+        ranked.setdefault(condition, []).append(encoder)
+    return ranked, [words for words in found.words if " turns with " in words]
+
+
+def test_a_turn_with_the_classifier_is_told(workspace: Workspace) -> None:
+    """A leads B on MRPC by logistic regression, B leads by the prototyping setting; C is last."""
+    invent_all(workspace, {A: 0.8, B: 0.7, C: 0.5}, ["MRPC"])
+    invent_all(workspace, {A: 0.7, B: 0.8, C: 0.5}, ["MRPC"], protocol="senteval-fast")
+    ranked, (said,) = turned(workspace, "classifier", A, B, C, tasks="MRPC")
+    assert ranked == {"senteval": [A, B, C], "senteval-fast": [B, A, C]}
+    assert f"{A} leads under senteval, {B} under senteval-fast" in said
+    found, _ = check(workspace, "classifier", A, B, C, tasks="MRPC")
+    # Two pairs stay, one turns: 1 / 3; 1 - 6 * 2 / (3 * 8).
+    assert "Spearman 0.50, Kendall 0.33" in found.charts[-1]["label"]
+
+
+def test_only_what_all_conditions_have_is_ranked(workspace: Workspace) -> None:
+    """CR has one condition, C one: both stay out, so that ranks are of the same encoders."""
+    invent_all(workspace, {A: 0.8, B: 0.7, C: 0.5}, ["MR"])
+    invent_all(workspace, {A: 0.8, B: 0.7}, ["MR"], protocol="senteval-fast")
+    invent_all(workspace, {A: 0.8, B: 0.7, C: 0.5}, ["CR"])
+    ranked, said = turned(workspace, "classifier", A, B, C, tasks=["MR", "CR"])
+    assert ranked == {"senteval": [A, B], "senteval-fast": [A, B]} and not said
+
+
+def test_means_may_turn_where_no_task_does(workspace: Workspace) -> None:
+    """A leads by much on MR and trails on CR; with another classifier it leads by little."""
+    for protocol, mr, cr in (("senteval", 0.9, 0.6), ("senteval-fast", 0.72, 0.5)):
+        invent_all(workspace, {A: mr, B: 0.7}, ["MR"], protocol=protocol)
+        invent_all(workspace, {A: cr, B: 0.7}, ["CR"], protocol=protocol)
+    found, words = check(workspace, "classifier", A, B, tasks=["MR", "CR"])
+    assert found.verdict == "look" and "turns" not in words
+    assert f"{A} leads {B} under senteval and trails under senteval-fast" in words
+
+
+@pytest.mark.parametrize(
+    ("key", "results", "orders"),
+    [
+        (
+            "normalisation",  # the protocol pitfalls keeps both scores; others keep none
+            [
+                ({A: 0.80}, {"protocol": "pitfalls", "znorm": 0.70}),
+                ({B: 0.75}, {"protocol": "pitfalls", "znorm": 0.78}),
+                ({A: 0.8, B: 0.7}, {}),
+            ],
+            {"plain": [A, B], "z-normalised": [B, A]},
+        ),
+        (
+            "size",  # in their order; a variant belongs to the encoder it was made of
+            [
+                ({A: 0.8, B: 0.7}, {}),
+                ({f"{A} | dims:64,pca,@task": 0.6, f"{B} | dims:64,pca,@task": 0.7}, {}),
+                ({f"{A} | dims:8,pca,@task": 0.5, f"{B} | dims:8,pca,@task": 0.6}, {}),
+            ],
+            {"full size": [A, B], "8, PCA": [B, A], "64, PCA": [B, A]},
+        ),
+        (
+            "seeds",
+            [({A: 0.8, B: 0.7}, {}), ({A: 0.7, B: 0.8}, {"seed": 2})],
+            {"seed 2": [B, A], "seed 1111": [A, B]},
+        ),
+    ],
+    ids=["normalisation", "size", "seed"],
+)
+def test_each_condition_ranks_anew(
+    workspace: Workspace, key: str, results: Any, orders: dict[str, list[str]]
+) -> None:
+    for scores, how in results:
+        invent_all(workspace, scores, ["MR"], **how)
+    for name, dim in ((A, 32), (B, 96)):
+        workspace.store.encoders.add(name, {"dim": dim})
+    assert turned(workspace, key, A, B, tasks="MR")[0] == orders
+
+
+def test_the_command_prints_a_check_a_line(workspace: Workspace) -> None:
     """As JSON, with the numbers."""
     measured_at_64(workspace, big=64.0, bag=65.0)
     points = objects(theodolite("fair", "--store", str(workspace.store.folder), "--json"))

@@ -6,45 +6,27 @@ After Eger, Rücklé, Gurevych 2019, "Pitfalls in the Evaluation of Sentence Emb
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
 
-from theodolite.app.pages.compare.tested import UNTESTABLE
+from theodolite.app.blocks import Caveat, Link
+from theodolite.app.metrics import METRICS
+from theodolite.app.pages.compare.service import UNTESTABLE, TaskTests
+from theodolite.app.results import Cells, Row
 from theodolite.engine.encoders.variants import baseline
 from theodolite.store.results import REPAIR
 
-Row = Mapping[str, Any]
-Cells = Mapping[tuple[str, str], Row]
 _LUCK_COUNTED = ("few-shot", "clustering")
 """Task types whose intervals cover what is drawn by the seed."""
 _DIFFERING = {"protocol": "protocols", "seed": "seeds", "data_hash": "versions of the data"}
 
 
-@dataclass(frozen=True)
-class Caution:
-    """A reason to distrust a comparison.
-
-    Attributes:
-        text: plain sentences.
-        label: of a link to a remedy; empty without one.
-        path: page of the link.
-        state: query of the page's address.
-    """
-
-    text: str
-    label: str = ""
-    path: str = ""
-    state: Mapping[str, str | Sequence[str]] = field(default_factory=dict)
-
-
-def cautions(
+def caveats(
     names: Sequence[str],
     tasks: Sequence[str],
     cells: Cells,
     rows: Sequence[Row],
     remarks: Sequence[tuple[str, str]],
-) -> Iterator[Caution]:
+) -> Iterator[Caveat]:
     """Yield what a reader should know before trusting the comparison.
 
     Args:
@@ -59,58 +41,52 @@ def cautions(
     yield from _single_protocol_or_seed(names, tasks, cells, rows)
     yield from _mismatches(names, tasks, cells)
     for name, remark in remarks:
-        yield Caution(f"{name}: {remark}")
+        yield Caveat(f"{name}: {remark}")
 
 
-def unreadable_values(encoder: str, task: str) -> Caution:
-    """A score whose values per example are lost."""
-    return Caution(
-        f"The values per example of {encoder} on {task} cannot be read: its score stands, and no "
-        f"difference is tested. {REPAIR}"
-    )
+def of_tests(tests: Mapping[str, TaskTests]) -> Iterator[Caveat]:
+    """Scores whose values per example are lost, and scores without a test."""
+    for name, task in sorted((name, t) for t, one in tests.items() for name in one.unreadable):
+        yield Caveat(
+            f"The values per example of {name} on {task} cannot be read: its score stands, and no "
+            f"difference is tested. {REPAIR}"
+        )
+    for task, one in tests.items():
+        if one.untested:
+            who = ", ".join(one.untested)
+            yield Caveat(f"No difference of {who} on {task} is tested: {UNTESTABLE}")
 
 
-def untested(names: Sequence[str], task: str) -> Caution:
-    """Scores without a test."""
-    return Caution(f"No difference of {', '.join(names)} on {task} is tested: {UNTESTABLE}")
-
-
-def _sizes(names: Sequence[str], cells: Cells) -> Iterator[Caution]:
+def _sizes(names: Sequence[str], cells: Cells) -> Iterator[Caveat]:
     dims = {name: cells[name, task]["dim"] for name, task in cells if cells[name, task]["dim"]}
     if len(set(dims.values())) > 1:
         sizes = ", ".join(f"{name} {dims[name]}" for name in names if name in dims)
-        yield Caution(
+        yield Caveat(
             f"The vectors differ in size ({sizes} dimensions): larger ones tend to score higher "
             "for their size alone. The step dims:k,pca,DATA brings them to one size.",
-            "Compare at one size",
-            "fair-play",
-            {"encoder": names},
+            Link("Compare at one size", "fair-play", {"encoder": names}),
         )
 
 
-def _baselines(names: Sequence[str], tasks: Sequence[str]) -> Iterator[Caution]:
+def _baselines(names: Sequence[str], tasks: Sequence[str]) -> Iterator[Caveat]:
     kinds = {baseline(name) for name in names}
     if "random" not in kinds:
-        yield Caution(
+        yield Caveat(
             "There is no random baseline. Add random:256 to see how much word overlap alone "
             "achieves.",
-            "Evaluate random:256",
-            "evaluate",
-            {"encoder": "random:256", "task": tasks},
+            Link("Evaluate random:256", "evaluate", {"encoder": "random:256", "task": tasks}),
         )
     if "bag-of-words" not in kinds:
-        yield Caution(
+        yield Caveat(
             "There is no average of word vectors, so nothing shows how much word order "
             "contributes.",
-            "Evaluate wordllama",
-            "evaluate",
-            {"encoder": "wordllama", "task": tasks},
+            Link("Evaluate wordllama", "evaluate", {"encoder": "wordllama", "task": tasks}),
         )
 
 
 def _single_protocol_or_seed(
     names: Sequence[str], tasks: Sequence[str], cells: Cells, rows: Sequence[Row]
-) -> Iterator[Caution]:
+) -> Iterator[Caveat]:
     """Cautions that trained scores vary with the seed and with the classifier."""
     shown = [cells[pair] for pair in cells if pair[1] in tasks and cells[pair]["error"] is None]
     trained = list(
@@ -124,26 +100,27 @@ def _single_protocol_or_seed(
     classified = [row for row in scored if evaluated_as(row) in ("transfer", "probing")]
     protocols = {row["protocol"] for row in classified}
     if len(protocols) == 1:
-        yield Caution(
+        tasks_of = list(dict.fromkeys(row["task"] for row in classified))
+        yield Caveat(
             f"One protocol trained all classifiers, {protocols.pop()}. With another "
             "classifier the order may change.",
-            "Evaluate with a hidden layer",
-            "evaluate",
-            {"encoder": names, "task": _tasks(classified), "protocol": "senteval-mlp"},
+            Link(
+                "Evaluate with a hidden layer",
+                "evaluate",
+                {"encoder": names, "task": tasks_of, "protocol": "senteval-mlp"},
+            ),
         )
     seeds = {(row["encoder"], row["task"], row["protocol"], row["seed"]) for row in scored}
     if seeds and len(seeds) == len({key[:3] for key in seeds}):
-        yield Caution(
+        yield Caveat(
             "Every trained score is from a single seed. Its interval covers the choice of "
             "examples, not the randomness of training.",
-            "Evaluate five seeds",
-            "evaluate",
-            {"encoder": names, "task": trained, "seeds": "5"},
+            Link(
+                "Evaluate five seeds",
+                "evaluate",
+                {"encoder": names, "task": trained, "seeds": "5"},
+            ),
         )
-
-
-def _tasks(rows: Sequence[Row]) -> list[str]:
-    return list(dict.fromkeys(row["task"] for row in rows))
 
 
 def is_trained(row: Row) -> bool:
@@ -161,6 +138,12 @@ def _draws(task: str, protocol: str) -> bool:
         return False
 
 
+def learned(row: Row) -> str:
+    """What a regressor was selected by, if the score is of one; else empty."""
+    metric = row["metric"] if evaluated_as(row) == "relatedness" else None
+    return f"learned, {METRICS.get(metric, metric)}" if metric else ""
+
+
 def evaluated_as(row: Row) -> str:
     """The task type by which a result was scored; empty if task or protocol is unknown."""
     return _type(row["task"], row["protocol"])
@@ -176,19 +159,17 @@ def _type(task: str, protocol: str) -> str:
         return ""
 
 
-def _mismatches(names: Sequence[str], tasks: Sequence[str], cells: Cells) -> Iterator[Caution]:
+def _mismatches(names: Sequence[str], tasks: Sequence[str], cells: Cells) -> Iterator[Caveat]:
     """Reasons why single tasks are left out of the comparison."""
     for task in tasks:
         rows = [cells[name, task] for name in names if (name, task) in cells]
         scored = [row for row in rows if row["error"] is None]
         for key, word in _DIFFERING.items():
             if len({row[key] for row in scored}) > 1:
-                yield Caution(f"{task} was evaluated under different {word}: not compared.")
+                yield Caveat(f"{task} was evaluated under different {word}: not compared.")
         if len(scored) < len(names):
             absent = [n for n in names if cells.get((n, task), {"error": ""})["error"] is not None]
-            yield Caution(
+            yield Caveat(
                 f"{task} has no score for {', '.join(absent)}.",
-                "Evaluate",
-                "evaluate",
-                {"encoder": absent, "task": task},
+                Link("Evaluate", "evaluate", {"encoder": absent, "task": task}),
             )
