@@ -14,7 +14,7 @@ from operator import itemgetter
 from typing import Any
 
 from theodolite.engine.protocols import PROTOCOLS, is_package
-from theodolite.engine.tasks import defaults, named
+from theodolite.engine.tasks import Task, defaults, named
 
 Row = Mapping[str, Any]
 """A row of the store's results."""
@@ -100,16 +100,19 @@ def protocols_of(rows: Iterable[Row], protocol: str = "") -> dict[str, str]:
 
 
 def _own_or_most(task: str, under: Mapping[str, int]) -> str:
-    own = _protocol_by_name(task)
-    return own if own in under else max(under, key=lambda name: (under[name], name))
+    known = task_by_name(task)
+    if known and known.protocol in under:
+        return known.protocol
+    return max(under, key=lambda name: (under[name], name))
 
 
 @lru_cache(maxsize=4096)
-def _protocol_by_name(task: str) -> str:
+def task_by_name(name: str) -> Task | None:
+    """The task as its name alone tells it, without its data; None if it tells none."""
     try:
-        return named(task).protocol
+        return named(name)
     except ValueError:
-        return ""
+        return None
 
 
 def of_most_encoders(rows: Sequence[Row]) -> Cells:

@@ -45,7 +45,6 @@ OPTIONAL = {"faiss", "umap", "gradio", "dbos"}
 
 SHARED = {
     "board.cost",
-    "board.curves",
     "board.examples",
     "board.trained",
     "curate.leaks",

@@ -7,9 +7,10 @@ A button `<button data-act="cancel" data-id="…">` sends the event `act` with `
 from __future__ import annotations
 
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import gradio as gr
+if TYPE_CHECKING:
+    import gradio as gr
 
 _JS = """
 element.addEventListener("click", (event) => {
@@ -48,6 +49,8 @@ new MutationObserver(() => {
 
 def actions(value: str = "", **kwargs: Any) -> gr.HTML:
     """Make the component; its value is HTML, with everything from outside escaped."""
+    import gradio as gr
+
     return gr.HTML(value, js_on_load=_JS, apply_default_css=False, **kwargs)
 
 

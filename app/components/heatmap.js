@@ -1,7 +1,6 @@
 // The body of a Gradio `js_on_load`: element, props, trigger, server and watch are given.
 // Event for Python: "select". Sorting and published rows live in the address.
 const { el, csv, download, address } = window.theodolite;
-const MIN_RANGE = 10; // points: smaller differences than this never get the whole scale
 const query = new URLSearchParams(location.search);
 const state = {
   sort: query.get("sort") || "",
@@ -55,17 +54,16 @@ function scales(column, shown) {
   const scores = shown.map((row) => row.cells[column.key]).filter(hasScore);
   const groups = Object.groupBy(scores, (cell) => cell.over);
   return Object.fromEntries(Object.entries(groups).map(([over, cells]) => {
-    const low = Math.min(...cells.map((cell) => cell.score));
-    const high = Math.max(...cells.map((cell) => cell.score), low + MIN_RANGE);
-    return [over, { low, high, alone: column.kind === "average" && cells.length < 2 }];
+    const points = cells.map((cell) => cell.score);
+    return [over, { low: Math.min(...points), high: Math.max(...points) }];
   }));
 }
 
 // 0 to 1 within the column.
 function tint(cell, scale) {
-  if (!hasScore(cell) || scale[cell.over].alone) return null;
+  if (!hasScore(cell)) return null;
   const { low, high } = scale[cell.over];
-  return (cell.score - low) / (high - low);
+  return high > low ? (cell.score - low) / (high - low) : null; // one value alone says nothing
 }
 
 function head(column) {

@@ -10,11 +10,12 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
-
-import gradio as gr
+from typing import TYPE_CHECKING, Any, Literal
 
 from theodolite.app import formats
+
+if TYPE_CHECKING:
+    import gradio as gr
 
 _JS = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
 
@@ -86,6 +87,8 @@ def heatmap(
         interval: result id -> [low, high] in points, called when a cell is hovered.
         **kwargs: arguments of `gr.HTML`.
     """
+    import gradio as gr
+
     interval.__name__ = "interval"
     return gr.HTML(
         value,

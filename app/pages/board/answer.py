@@ -435,7 +435,7 @@ def answer(workspace: Workspace, spec: BoardSpec, do: Do) -> Iterator[BoardAnswe
             spec,
             standings,
             ranking,
-            service.trained_on(workspace, standings),
+            trained.on_tasks(workspace, standings.facts, standings.encoders, standings.columns),
             published.references(workspace, standings),
             published.elsewhere(workspace, standings),
             cost.measured(workspace),

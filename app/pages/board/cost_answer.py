@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from theodolite.app import formats
@@ -12,17 +13,25 @@ from theodolite.app.blocks import Block, Chart, Finding, Grid, GridCell, GridHea
 from theodolite.app.components.chart import drawing, plain
 from theodolite.app.pages.board import cost, service
 from theodolite.app.pages.board.cost import AXES, CostJob, Row
-from theodolite.app.pages.board.curves import Scored
 from theodolite.app.pages.board.spec import ALL, BoardSpec
 from theodolite.app.question import Answer, Do, Question
 from theodolite.app.spec import Field, Spec
+from theodolite.app.vectors import sources, uncached
 from theodolite.app.web.figures import Figure, axis, draw, log_axis, scatter, style
 from theodolite.app.web.theme import SERIES
+from theodolite.app.workspace import Workspace
+from theodolite.engine import protocols
 from theodolite.engine.encoders import parse
+from theodolite.engine.encoders.steps import Compressed, smaller
+from theodolite.engine.encoders.variants import ladder
 from theodolite.engine.errors import UserError
+from theodolite.engine.evaluate import bind, needed, vectors_for
+from theodolite.engine.progress import nobody
+from theodolite.engine.tasks import Measurement, available, clusters, get, type_of
 
 if TYPE_CHECKING:
     from theodolite.app.workspace import Workspace
+
 
 CURVES_LEAD = (
     "A task scored again on vectors with fewer dimensions or fewer bits: the first "
@@ -299,7 +308,7 @@ def cells(row: Row, *keys: str) -> list[GridCell]:
     ]
 
 
-def curves(points: Sequence[Scored], encoder: str, task: str) -> list[Block]:
+def draw_curves(points: Sequence[Scored], encoder: str, task: str) -> list[Block]:
     """How small vectors can be within a point of the score, and the curves."""
     whole = max((s for s in points if s.how.method == "first"), key=lambda s: s.how.dim)
     near = [s for s in points if s.score >= whole.score - 1.0]
@@ -340,3 +349,70 @@ def curves(points: Sequence[Scored], encoder: str, task: str) -> list[Block]:
         rows=[[METHODS[s.how.method], s.how.dim, s.how.bytes, s.score] for s in points],
     )
     return [Text("", text), Chart(picture)]
+
+
+MAX_SENTENCES = 40_000
+"""Maximum for a task that is scored while the page waits."""
+
+
+@dataclass(frozen=True)
+class Scored:
+    """The main score of a task on compressed vectors."""
+
+    how: Compressed
+    score: float
+
+
+def tasks(workspace: Workspace, encoder: str) -> list[str]:
+    """Tasks without long training, those on which the encoder was evaluated first."""
+    quick = [
+        task.name
+        for task in available(workspace.catalog)
+        if not type_of(task, protocols.get(task.protocol)).trains
+    ]
+    rows = workspace.store.results.table(encoders=[encoder]) if encoder else []
+    done = {row["task"] for row in rows if row["error"] is None}
+    return sorted(quick, key=lambda name: name not in done) if done or not encoder else []
+
+
+def curves(workspace: Workspace, encoder: str, task: str) -> tuple[Scored, ...]:
+    """Score a task on fewer dimensions and fewer bits; nothing is encoded."""
+    bound = workspace.bound(encoder, get(task, workspace.catalog).dataset)
+    return _curves(workspace, encoder, task, bound.fingerprint)
+
+
+@lru_cache(maxsize=64)
+def _curves(workspace: Workspace, encoder: str, task: str, _fingerprint: str) -> tuple[Scored, ...]:
+    found = []
+    for how, done in _smaller_scored(workspace, encoder, task):
+        found.append(Scored(how, next(score.score for score in done.scores if score.main)))
+    return tuple(found)
+
+
+def _smaller_scored(
+    workspace: Workspace, encoder: str, task: str
+) -> Iterator[tuple[Compressed, Measurement]]:
+    """Score a task on ever smaller vectors; nothing is encoded."""
+    task_info = get(task, workspace.catalog)
+    protocol = protocols.get(task_info.protocol)
+    kind = type_of(task_info, protocol)
+    data = workspace.catalog.load(task_info.dataset)
+    if kind.trains or len(data.sentences) > MAX_SENTENCES:
+        raise UserError(
+            f"{task} takes too long to be scored repeatedly.", "Choose another.", code="too-large"
+        )
+    bound = bind(workspace.load(encoder), task_info, protocol, data)
+    texts = needed(kind, data, protocol.name, protocol.seed)
+    if any(uncached(source, texts) for source in sources(bound)):
+        raise UserError(
+            f"{encoder} has not encoded {task} yet, and the curves use stored vectors.",
+            f"Evaluate it: `theodolite evaluate '{encoder}' --tasks {task}`.",
+            code="no-result",
+        )
+    vectors = vectors_for(kind, data, bound, texts, lambda *_: None)
+    for how, made in smaller(vectors, ladder(vectors.shape[1])):
+        try:
+            done = kind.measure(task_info, data, made, protocol.name, protocol.seed, nobody)
+        except UserError:  # such as all cosines alike
+            continue
+        yield how, clusters.attach(done, kind, data, protocol.name, protocol.seed)

@@ -11,7 +11,7 @@ import gradio as gr
 
 import theodolite.app.surfaces.web as web
 from theodolite.app.blocks import Block, Text
-from theodolite.app.pages.board import columns, cost, cost_answer, curves, service
+from theodolite.app.pages.board import cost, cost_answer, service
 from theodolite.app.pages.board.cost_answer import COST, CURVES_LEAD, CostSpec
 from theodolite.app.pages.board.page import suites
 from theodolite.app.pages.board.spec import ALL, BoardSpec
@@ -94,21 +94,21 @@ def _curves(workspace: Workspace, values: Values) -> Sequence[Block]:
     if not values.encoder or not values.task:
         return []
     try:
-        points = curves.curves(workspace, values.encoder, values.task)
+        points = cost_answer.curves(workspace, values.encoder, values.task)
     except UserError as error:
         return [Text("", error.message)]
-    return cost_answer.curves(points, values.encoder, values.task)
+    return cost_answer.draw_curves(points, values.encoder, values.task)
 
 
 def _loaded(workspace: Workspace, values: Values, request: gr.Request) -> dict[str, Any]:
     """Values of the controls from the address."""
-    names = columns.offered(workspace)[0]
+    names = service.offered(workspace)[0]
     chosen = choices.first(workspace, values.encoder)
-    first = next(iter(curves.tasks(workspace, chosen or "")), None)
+    first = next(iter(cost_answer.tasks(workspace, chosen or "")), None)
     suite = values.suite if values.suite in names else ALL
     return {
         "suite": gr.update(choices=suites(names), value=suite),
         "axis": values.axis,
         "encoder": choices.one(workspace, chosen),
-        "task": gr.update(choices=curves.tasks(workspace, ""), value=values.task or first),
+        "task": gr.update(choices=cost_answer.tasks(workspace, ""), value=values.task or first),
     }

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import gradio as gr
 
 import theodolite.app.surfaces.web as web
+from theodolite.app import exchange, formats
 from theodolite.app.blocks import Block, Link, Nothing, Text
-from theodolite.app.pages.board import columns, examples, importing, service
+from theodolite.app.components.folder import folder
+from theodolite.app.pages.board import examples, service
 from theodolite.app.pages.board.answer import BOARD, OF_OTHERS
 from theodolite.app.pages.board.spec import ALL, FILTERS, OWN, UPLOADS, BoardSpec
 from theodolite.app.pages.board.spec import PUBLISHED as PUBLISHED_RESULTS
 from theodolite.app.pages.compare import service as comparison
+from theodolite.app.pages.evaluate.job import waiting
 from theodolite.app.spec import parameters
 from theodolite.app.suites import is_suite
 from theodolite.app.web import parts
@@ -24,6 +29,7 @@ from theodolite.app.web.frozen import Frozen
 from theodolite.app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
 from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
+from theodolite.engine.mteb.reading import ENDINGS, Reading
 
 TITLE = "Board"
 PATH = "board"
@@ -109,12 +115,12 @@ def build(workspace: Workspace) -> None:
         with gr.Row():
             controls.render(*COMPARED)
         apart = web.answer(elem_id="apart")
-    others = None if workspace.read_only else importing.build(workspace)["imported"]
+    others = None if workspace.read_only else _importing(workspace)["imported"]
     seen, newer = gr.State(None), gr.State(None)
     compared = [controls[name] for name in COMPARED]
 
     def load(request: gr.Request) -> Answer:
-        held = {} if others is None else {others: importing.here(workspace)}
+        held = {} if others is None else {others: _imported(workspace)}
         return {seen: _state(workspace), **held, **_filled(workspace, controls, request)}
 
     def show(values: Values, request: gr.Request) -> Iterator[Answer]:
@@ -125,7 +131,7 @@ def build(workspace: Workspace) -> None:
         now = _state(workspace)
         if known == now:
             return None
-        names, under = columns.offered(workspace)
+        names, under = service.offered(workspace)
         return {
             seen: now,
             newer: now,
@@ -163,7 +169,7 @@ def build(workspace: Workspace) -> None:
 
 def answer(workspace: Workspace, values: Values) -> Iterator[Sequence[Block]]:
     """Yield the board, each time that more of it is known; or what to do while there is none."""
-    if columns.offered(workspace)[1]:
+    if service.offered(workspace)[1]:
         for one in BOARD.answer(workspace, web.spec_of(BoardSpec, values), lambda job: True):
             yield one.blocks()
     elif comparison.measuring(workspace):
@@ -180,7 +186,7 @@ def answer(workspace: Workspace, values: Values) -> Iterator[Sequence[Block]]:
 
 def _state(workspace: Workspace) -> list[Any]:
     """What the board is made of: results, and those still awaited."""
-    return [*columns.edition(workspace), sorted(map(list, service.waiting(workspace)))]
+    return [*service.edition(workspace), sorted(map(list, waiting(workspace)))]
 
 
 def _offers(workspace: Workspace, values: Values) -> dict[str, Any]:
@@ -212,7 +218,7 @@ def _examples(workspace: Workspace, values: Values, offers: dict[str, Any]) -> S
 def _filled(workspace: Workspace, controls: Controls, request: gr.Request) -> dict[Any, Any]:
     """Values of the controls from the address, with their choices."""
     values = controls.from_address(request)
-    names, under = columns.offered(workspace)
+    names, under = service.offered(workspace)
     if is_suite(values.suite) and values.suite not in names:
         names.append(values.suite)
     values.suite = values.suite if values.suite in names else ALL
@@ -235,3 +241,118 @@ def _filled(workspace: Workspace, controls: Controls, request: gr.Request) -> di
         for name, choices in offers.items()
     }
     return {controls[name]: value for name, value in (filled | _offers(workspace, values)).items()}
+
+
+PUBLISHED_LEAD = (
+    "Results in MTEB's layout (MODEL/REVISION/TASK.json), as a ZIP archive, a folder or single "
+    "files, and the hub's YAML of evaluation results. They are references: never ranked, tested, "
+    "or averaged with yours."
+)
+_FILES = "published-files"
+IMPORTS = (
+    Control(
+        "file",
+        "ZIP, JSON or YAML",
+        gr.File,
+        options={"file_count": "multiple", "height": 120, "elem_id": _FILES},
+    ),
+    Control(
+        "model",
+        "Model",
+        default="",
+        hint="Owner/name; needed if the files lack it.",
+        options={"max_lines": 1, "elem_id": "published-model"},
+    ),
+    Control(
+        "revision",
+        "Revision of the model",
+        default="",
+        options={"max_lines": 1, "elem_id": "published-revision"},
+    ),
+    Control(
+        "imported",
+        "Imported models",
+        gr.Dropdown,
+        (),
+        "Removed results can be imported again.",
+        (),
+        {"multiselect": True, "elem_id": "published-here"},
+    ),
+)
+MAX_PROBLEMS = 3
+
+
+def _importing(workspace: Workspace) -> Controls:
+    """Lay out the section; the page notices imports by itself, and fills the list of models."""
+    controls = Controls(*IMPORTS)
+    with gr.Accordion("Published results", open=False, elem_id="published-results"):
+        parts.static(f'<p class="t-muted">{PUBLISHED_LEAD}</p>')
+        with gr.Row():
+            with gr.Column(scale=3, min_width=280):
+                controls.render("file")
+                folder("Choose a whole folder", _FILES, ENDINGS, elem_id="published-folder")
+            with gr.Column(scale=2, min_width=280):
+                controls.render("model", "revision")
+                take = gr.Button("Import", size="md", elem_id="published-take")
+            with gr.Column(scale=2, min_width=280):
+                controls.render("imported")
+                remove = gr.Button("Remove", size="md", elem_id="published-remove")
+        notice = parts.notice()
+    changed = [controls["file"], controls["imported"]]
+
+    def bring(values: Values) -> Answer:
+        files = [(Path(file).name, Path(file)) for file in values.file or ()]
+        if not files:
+            raise UserError(
+                "There is nothing to import.", "Choose files or a folder first.", code="missing"
+            )
+        found = exchange.bring(workspace, files, values.model, values.revision)
+        return {
+            controls["file"]: None,
+            controls["imported"]: _imported(workspace),
+            notice: _summary(found),
+        }
+
+    def let_go(values: Values) -> Answer:
+        chosen = [tuple(json.loads(one)) for one in values.imported]
+        number = exchange.forget(workspace, chosen)
+        words = f"{formats.plural(number, 'published result')} removed."
+        return {controls["imported"]: _imported(workspace), notice: parts.say(words)}
+
+    on(
+        [controls["file"].upload, take.click],
+        bring,
+        controls,
+        changed,
+        notice,
+        show_progress="full",
+        show_progress_on=controls["file"],
+    )
+    on(remove.click, let_go, controls, changed, notice)
+    return controls
+
+
+def _imported(workspace: Workspace) -> Any:
+    """The choices of models with imported results, by revision."""
+    choices = [
+        (
+            f"{model}{revision and f', {revision[:8]}'}: {formats.plural(number, 'result')}",
+            formats.json_text([model, revision]),
+        )
+        for model, revision, number in workspace.store.published.held()
+    ]
+    return gr.update(choices=choices, value=[])
+
+
+def _summary(found: Reading) -> str:
+    """The outcome of an import: the number of results, files left out, notes."""
+    models = {(one.model, one.revision) for one in found.results}
+    tasks = {one.task for one in found.results}
+    left = [f"Left out: {problem}." for problem in found.problems[:MAX_PROBLEMS]]
+    if len(found.problems) > MAX_PROBLEMS:
+        left.append(f"Also left out: {len(found.problems) - MAX_PROBLEMS} more files.")
+    what = (
+        f"{formats.plural(len(found.results), 'result')} of {formats.plural(len(models), 'model')} "
+        f"on {formats.plural(len(tasks), 'task')} imported."
+    )
+    return parts.say(what) + parts.warn([*found.notes, *left])

@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from theodolite.app.pages.board.columns import bare, imported
-from theodolite.app.pages.board.service import Standings
+from theodolite.app.pages.board.service import Standings, bare, imported
 from theodolite.app.pages.board.spec import PUBLISHED
 from theodolite.app.workspace import Workspace
 from theodolite.engine.mteb.own_tasks import PREFIX, split_name

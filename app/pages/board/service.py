@@ -1,12 +1,12 @@
 """Encoders ranked on the tasks of a suite: means, the Borda count, and uncertainty of ranks.
 
 Means, points and ranks are over scores that the ranked encoders share (`engine.stats.agreement`).
-Used by the page Board and by `theodolite board`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -14,8 +14,6 @@ from typing import Any
 import numpy as np
 
 from theodolite.app import suites
-from theodolite.app.pages.board import columns, trained
-from theodolite.app.pages.board.columns import Row
 from theodolite.app.pages.board.spec import (
     ALL,
     EVERYTHING,
@@ -28,14 +26,38 @@ from theodolite.app.pages.board.spec import (
 )
 from theodolite.app.pages.compare import service as comparison
 from theodolite.app.pages.compare.service import Ranking
-from theodolite.app.pages.evaluate.job import waiting as awaited
+from theodolite.app.pages.evaluate.job import waiting
 from theodolite.app.recent import Recent
+from theodolite.app.results import (
+    Cells,
+    Row,
+    has_score,
+    protocols_of,
+    task_by_name,
+    under_one_protocol,
+)
 from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
+from theodolite.engine.mteb.own_tasks import PREFIX, split_name
+from theodolite.engine.protocols import PROTOCOLS, is_package
 from theodolite.engine.protocols.package import version
 from theodolite.engine.stats.agreement import means, shared
 from theodolite.engine.stats.ranks import borda, by_group, rank
-from theodolite.engine.tasks import SUITES
+from theodolite.engine.tasks import SUITES, Task, available, in_order
+
+Edition = tuple[int, int, int, int, bool]
+UNKNOWN = "MTEB"
+"""Label of an unknown task type."""
+TYPES = {
+    "sts": "STS",
+    "STS": "STS",
+    "few-shot": "Classification",
+    "document-retrieval": "Retrieval",
+    "bitext": "Bitext mining",
+    UNKNOWN: UNKNOWN,
+}
+"""Labels of task types, where they differ from the capitalised name."""
+
 
 MAX_RANKED = 50
 """Number of encoders, the best ones, whose ranks are resampled."""
@@ -97,9 +119,9 @@ def board(workspace: Workspace, spec: BoardSpec = EVERYTHING) -> Standings:
 
     Without results of one's own, the columns are the tasks with published scores.
     """
-    now = columns.edition(workspace)
+    now = edition(workspace)
     spec = replace(spec, columns=TASKS, published=False)  # which change no number
-    if spec.protocol == OWN and not columns.scored(workspace, now) and now[3]:
+    if spec.protocol == OWN and not scored(workspace, now) and now[3]:
         spec = replace(spec, protocol=PUBLISHED)  # else the board would be empty
     return _board(workspace, spec, now, _listed(workspace), waiting(workspace))
 
@@ -109,22 +131,8 @@ def suite_of(workspace: Workspace, tasks: Sequence[str]) -> str:
     return next(
         suite
         for suite in (*SUITES, UPLOADS, ALL)
-        if len(columns.in_suite(workspace, suite, tasks)) == len(tasks)
+        if len(in_suite(workspace, suite, tasks)) == len(tasks)
     )
-
-
-def waiting(workspace: Workspace) -> frozenset[tuple[str, str]]:
-    """(encoder, task) of the results that are still being computed."""
-    return frozenset(awaited(workspace))
-
-
-def trained_on(workspace: Workspace, standings: Standings) -> dict[str, dict[str, str] | None]:
-    """Encoder -> {task on whose data it was trained: source}; None if no source says anything."""
-    found = trained.known(workspace, standings.facts, standings.encoders)
-    return {
-        name: None if names is None else trained.tasks_of(standings.columns, names)
-        for name, names in found.items()
-    }
 
 
 _RANKED: Recent[Standings, Ranking] = Recent(8)
@@ -151,7 +159,7 @@ def look_up(workspace: Workspace, standings: Standings) -> bool:
 
     This imports mteb, once per version; without it the types stay unknown.
     """
-    unknown = any(column.type == columns.UNKNOWN for column in standings.columns)
+    unknown = any(column.type == UNKNOWN for column in standings.columns)
     if not unknown or suites.known(workspace) is not None or version() is None:
         return False
     suites.look_up(workspace)
@@ -167,16 +175,16 @@ def _listed(workspace: Workspace) -> int:
 def _board(
     workspace: Workspace,
     spec: BoardSpec,
-    now: columns.Edition,
+    now: Edition,
     _listed: int,
     waiting: frozenset[tuple[str, str]],
 ) -> Standings:
-    chosen = columns.chosen(workspace, spec.suite, spec.protocol, now)
-    kept = {column.task for column in chosen.columns if spec.wants(column)}
+    columns, cells = _columns(workspace, spec.suite, spec.protocol, now)
+    kept = {column.task for column in columns if spec.wants(column)}
     facts = workspace.store.encoders.infos()
-    evaluated = dict.fromkeys(name for name, task in chosen.cells if task in kept)
+    evaluated = dict.fromkeys(name for name, task in cells if task in kept)
     if not kept:
-        raise _nothing(spec, bool(chosen.columns))
+        raise _nothing(spec, bool(columns))
     names = [name for name in evaluated if spec.fits(facts.get(name, {}))]
     if evaluated and not names:
         raise UserError(
@@ -184,17 +192,17 @@ def _board(
             "Relax the filters for size, dimensions, tokens or licence.",
             code="no-result",
         )
-    shown = [column for column in chosen.columns if column.task in kept]
+    shown = [column for column in columns if column.task in kept]
     running = {
         name
         for name, task in waiting
         if spec.protocol == OWN
         and task in kept
-        and (name, task) not in chosen.cells
+        and (name, task) not in cells
         and spec.fits(facts.get(name, {}))
     }
     left_out = len(evaluated) - len(names)
-    return _standings(spec, shown, names, sorted(running), chosen.cells, facts, left_out)
+    return _standings(spec, shown, names, sorted(running), cells, facts, left_out)
 
 
 def _standings(
@@ -265,3 +273,148 @@ def _nothing(spec: BoardSpec, evaluated: bool) -> UserError:
         "Evaluate encoders first: `theodolite evaluate`, or the page Evaluate.",
         code="no-result",
     )
+
+
+def edition(workspace: Workspace) -> Edition:
+    """A version of the board's inputs, which changes with results, imports and look-ups."""
+    known = suites.known(workspace) is not None
+    return *workspace.store.results.edition(), *workspace.store.published.edition(), known
+
+
+@lru_cache(maxsize=8)
+def _columns(
+    workspace: Workspace, suite: str, protocol: str, now: Edition
+) -> tuple[list[TaskColumn], Cells]:
+    """The columns of a suite under a protocol, and one result for each encoder and task."""
+    rows = scored(workspace, now)
+    others = _published(workspace, suite) if protocol == PUBLISHED else {}
+    if protocol == PUBLISHED:
+        rows = [row for row in rows if is_package(row["protocol"])]
+    wanted = set(in_suite(workspace, suite, {row["task"] for row in rows}))
+    rows = [row for row in rows if row["task"] in wanted]
+    one = "" if protocol == PUBLISHED else protocol
+    under, cells = protocols_of(rows, one), under_one_protocol(rows, one)
+    evaluated = {task for _, task in cells}
+    by_mteb = _described_by_mteb(workspace, cells)
+    there = {bare(task) for task in evaluated}
+    named = {task for task in others if suites.is_suite(suite) or bare(task) not in there}
+    languages = {info.name: info.languages for info in workspace.catalog.list()}
+    here = {task.name: task for task in available(workspace.catalog)}
+    columns = [
+        _column(name, under[name], here.get(name), languages, by_mteb.get(name))
+        if name in evaluated
+        else _of_others(workspace, name, others[name])
+        for name in in_suite(workspace, suite, evaluated | named)
+    ]
+    return columns, cells
+
+
+def _published(workspace: Workspace, suite: str) -> dict[str, tuple[str, ...]]:
+    """Tasks with imported published scores, by their names in the suite -> their languages."""
+    found: dict[str, set[str]] = {}
+    for row in imported(workspace, workspace.store.published.edition()):
+        codes = {code.partition("-")[0] for code in row["facts"].get("languages", ())}
+        found.setdefault(row["task"], set()).update(codes)
+    names = _members(workspace, suite) if suites.is_suite(suite) else list(found)
+    return {name: tuple(sorted(found[bare(name)])) for name in names if bare(name) in found}
+
+
+@lru_cache(maxsize=1)
+def imported(workspace: Workspace, _edition: tuple[int, int]) -> list[Row]:
+    """Imported results by version of mteb, the oldest first, so that the newest overwrites them."""
+    rows = workspace.store.published.table()
+    return sorted(rows, key=lambda row: [int(part) for part in re.findall(r"\d+", row["version"])])
+
+
+def bare(task: str) -> str:
+    """The name of MTEB's task without subsets and splits, as in published results."""
+    return PREFIX + split_name(task)[0]
+
+
+def in_suite(workspace: Workspace, suite: str, tasks: Collection[str]) -> list[str]:
+    """Filter tasks by a suite, in the suite's order."""
+    if suite == ALL:
+        return in_order(sorted(tasks))
+    if suite == UPLOADS:
+        return sorted(task for task in tasks if task.startswith("upload:"))
+    return [task for task in _members(workspace, suite) if task in tasks]
+
+
+def _members(workspace: Workspace, suite: str) -> Sequence[str]:
+    if suite in SUITES:
+        return SUITES[suite]
+    if suites.is_suite(suite):
+        return suites.members(workspace, suite)
+    known = ", ".join((ALL, *SUITES, UPLOADS))
+    raise UserError(
+        f"There is no suite {suite!r}.",
+        f"Known are {known} and those that `theodolite data suite` lists.",
+        code="unknown",
+    )
+
+
+def offered(workspace: Workspace) -> tuple[list[str], list[str]]:
+    """Suites with evaluated tasks (of MTEB's, half or more must have scores), and protocols."""
+    rows = scored(workspace, edition(workspace))
+    tasks, published = {row["task"] for row in rows}, workspace.store.published.tasks()
+    there = tasks | published
+    names = [name for name in (*SUITES, UPLOADS) if in_suite(workspace, name, tasks)]
+    known = suites.known(workspace)
+    for name, members in known.tasks.items() if known and there else ():
+        if 2 * sum(task in tasks or bare(task) in published for task in members) >= len(members):
+            names.append(name)
+    under = sorted({row["protocol"] for row in rows})
+    return [ALL, *names], [*under, PUBLISHED] if published else under
+
+
+def type_name(kind: str) -> str:
+    """The label of a task type, in our naming or MTEB's."""
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", kind).replace("-", " ")
+    return TYPES.get(kind, words[:1].upper() + words[1:].lower())
+
+
+@lru_cache(maxsize=2)
+def scored(workspace: Workspace, _now: Edition) -> list[Row]:
+    """Rows with a score that is not NaN, the oldest first."""
+    return list(filter(has_score, workspace.store.results.table()))
+
+
+def _described_by_mteb(
+    workspace: Workspace, cells: Mapping[tuple[str, str], Row]
+) -> dict[str, tuple[str, tuple[str, ...]]]:
+    """Type and languages of each of MTEB's own tasks, from the details of one of its results."""
+    first = {task: row["id"] for (_, task), row in cells.items() if task.startswith(PREFIX)}
+    full = workspace.store.results.in_full(list(first.values()))
+    found = {}
+    for task, number in first.items():
+        details = full[number]["details"]
+        parts = [one for of in details.get("mteb", {}).get("scores", {}).values() for one in of]
+        codes = {code.partition("-")[0] for one in parts for code in one.get("languages", ())}
+        found[task] = str(details.get("type") or ""), tuple(sorted(codes))
+    return found
+
+
+def _of_others(workspace: Workspace, name: str, languages: tuple[str, ...]) -> TaskColumn:
+    """The column of a task with published results only."""
+    known = suites.known(workspace)
+    kind = known.types.get(bare(name).removeprefix(PREFIX)) if known else None
+    return TaskColumn(name, type_name(kind or UNKNOWN), PUBLISHED, languages, name)
+
+
+def _column(
+    name: str,
+    protocol: str,
+    here: Task | None,
+    languages: Mapping[str, tuple[str, ...]],
+    by_mteb: tuple[str, tuple[str, ...]] | None,
+) -> TaskColumn:
+    """The column of a task, from its data, or from its name if the data is missing."""
+    task = here or task_by_name(name)
+    if by_mteb is not None:
+        return TaskColumn(name, type_name(by_mteb[0] or UNKNOWN), protocol, by_mteb[1], name)
+    if task is None:
+        return TaskColumn(name, "Other", protocol)
+    types = PROTOCOLS[protocol].types if protocol in PROTOCOLS else ()
+    kind = task.type_under(types) or task.type
+    spoken = languages.get(task.dataset, ())
+    return TaskColumn(name, type_name(kind), protocol, spoken, task.dataset)

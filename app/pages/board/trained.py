@@ -66,6 +66,19 @@ def known(
     return found
 
 
+def on_tasks(
+    workspace: Workspace,
+    facts: Mapping[str, Mapping[str, Any]],
+    encoders: Iterable[str],
+    columns: Sequence[TaskColumn],
+) -> dict[str, Names | None]:
+    """Encoder -> {task on whose data it was trained: source}; None if no source says anything."""
+    return {
+        name: None if names is None else tasks_of(columns, names)
+        for name, names in known(workspace, facts, encoders).items()
+    }
+
+
 def look_up(workspace: Workspace, encoders: Iterable[str]) -> bool:
     """Look up new encoders in MTEB, which takes seconds; return whether it knew any of them.
 

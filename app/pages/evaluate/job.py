@@ -254,16 +254,16 @@ def start(
     return queue(workspace, job, title=title, priority=priority)
 
 
-def waiting(workspace: Workspace) -> set[tuple[str, str]]:
+def waiting(workspace: Workspace) -> frozenset[tuple[str, str]]:
     """(encoder, task) of the results that queued or running evaluations will produce."""
     specs = [spec_of(run) for run in workspace.store.runs.list(LIVE, kinds=["evaluate"])]
-    return {
+    return frozenset(
         (encoder, task)
         for spec in specs
         for encoder in spec["encoders"]
         for task in spec["tasks"]
         if spec["protocol"] in (None, *defaults(task))
-    }
+    )
 
 
 def welcome(workspace: Workspace) -> list[str]:

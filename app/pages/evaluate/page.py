@@ -2,28 +2,38 @@
 
 from __future__ import annotations
 
+import shlex
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from html import escape
 from typing import Any
 
 import gradio as gr
 
 import theodolite.app.surfaces.web as web
 from theodolite.app import formats
-from theodolite.app.blocks import Block, Progress
+from theodolite.app.blocks import Block, Link, Links, Progress, Text
+from theodolite.app.components import protocol_card
 from theodolite.app.jobs.kinds import job_of
+from theodolite.app.pages.board import service as board
 from theodolite.app.pages.encoders import choices
 from theodolite.app.pages.encoders import service as encoders
-from theodolite.app.pages.evaluate import costs, service, suites, views
-from theodolite.app.pages.evaluate.job import EvaluateJob, start
+from theodolite.app.pages.evaluate import costs, service
+from theodolite.app.pages.evaluate.answer import table
+from theodolite.app.pages.evaluate.job import EvaluateJob, Key, start
 from theodolite.app.pages.jobs.run_panel import RunPanel
+from theodolite.app.results import Row
 from theodolite.app.spec import parameters
 from theodolite.app.web import address, parts
 from theodolite.app.web.controls import Answer, Control, Controls, Values, on, on_load
 from theodolite.app.web.parts import ALWAYS_LAST, HIDE_PROGRESS, ONE_AT_A_TIME
 from theodolite.app.workspace import Workspace
+from theodolite.engine import protocols
+from theodolite.engine.encoders import parse
+from theodolite.engine.errors import UserError
 from theodolite.engine.protocols import OF_TASKS
+from theodolite.engine.stats import spread
 from theodolite.engine.tasks import STARTER
 
 TITLE = "Evaluate"
@@ -63,7 +73,7 @@ CONTROLS = (
         "suite",
         "Tasks",
         gr.Radio,
-        choices=[(label, name) for name, label in suites.LABELS.items()],
+        choices=[(label, name) for name, label in service.LABELS.items()],
     ),
 )
 
@@ -105,10 +115,10 @@ def build(workspace: Workspace) -> None:
     def show(values: Values) -> Answer:
         job = _job(values)
         return {
-            about: views.about(values.suite or suites.OWN, suites.tasks_here(workspace)),
-            plan: views.plan(workspace, job),
-            results: web.value(views.results(workspace, job)),
-            cards: views.cards(workspace, job),
+            about: _about(values.suite or service.OWN, service.tasks_here(workspace)),
+            plan: _plan(workspace, job),
+            results: web.value(_results(workspace, job)),
+            cards: _cards(workspace, job),
         }
 
     def pick(values: Values) -> Answer:
@@ -133,7 +143,7 @@ def build(workspace: Workspace) -> None:
         notice,
         **ALWAYS_LAST,
     )
-    own = {controls["suite"]: suites.OWN}
+    own = {controls["suite"]: service.OWN}
     edited = on(controls["tasks"].input, lambda: own, None, own, notice, **HIDE_PROGRESS)
     asks = [controls[name].input for name in ("encoders", "protocol", "seed", "seeds")]
     on([*asks, panel.moved.change], *again, **ALWAYS_LAST)
@@ -161,7 +171,7 @@ def _adding(workspace: Workspace) -> tuple[Any, Any, Any]:
         )
         add = gr.Button("Add", size="md", elem_id="add-spec")
     spec_note = parts.static("", elem_id="spec-said")
-    spec.change(views.spec_read, spec, spec_note, **ONE_AT_A_TIME)
+    spec.change(_spec_read, spec, spec_note, **ONE_AT_A_TIME)
     return spec, spec_note, add
 
 
@@ -179,11 +189,11 @@ def _connect_adding(
 
 def _members(workspace: Workspace, values: Values) -> dict[str, Any]:
     """The members of a suite in the list of tasks, under a protocol that covers them."""
-    if values.suite == suites.OWN:
+    if values.suite == service.OWN:
         return {}
-    here = suites.tasks_here(workspace)
-    tasks = [task for task in suites.members(values.suite, here) if task in here]
-    under = suites.protocol_for(workspace, values.suite, tasks, values.protocol or "")
+    here = service.tasks_here(workspace)
+    tasks = [task for task in service.members(values.suite, here) if task in here]
+    under = service.protocol_for(workspace, values.suite, tasks, values.protocol or "")
     return {"protocol": under, "tasks": _offer(here, tasks)}
 
 
@@ -219,15 +229,15 @@ def _opened(
             tasks = list(job.tasks)
     else:
         values.encoders = choices.from_address(workspace, request, choices.names(workspace))
-    if values.suite not in (None, suites.OWN) and not tasks:
-        tasks = suites.members(values.suite, suites.tasks_here(workspace))
+    if values.suite not in (None, service.OWN) and not tasks:
+        tasks = service.members(values.suite, service.tasks_here(workspace))
     if values.suite == "senteval" and not values.protocol:
         values.protocol = "senteval"
     tasks = tasks or list(STARTER)
-    here = suites.tasks_here(workspace, tasks)
+    here = service.tasks_here(workspace, tasks)
     values.tasks = [task for task in here if task in tasks]
     values.protocol = values.protocol or ""
-    values.suite = values.suite or suites.matching(here, values.tasks, values.protocol)
+    values.suite = values.suite or service.matching(here, values.tasks, values.protocol)
     return values, here
 
 
@@ -235,3 +245,118 @@ def _job(values: Values) -> EvaluateJob:
     """The evaluation that the controls describe."""
     spec = web.spec_of(EvaluateJob, values)
     return replace(spec, protocol=spec.protocol or None)
+
+
+READ_BYTES = 4_000_000
+"""Data that is read to say which texts will be cut, while a person chooses."""
+
+
+def _spec_read(text: str) -> str:
+    """The canonical form of a spec, or its error."""
+    if not text.strip():
+        return ""
+    try:
+        name = str(parse(text))
+    except UserError as error:
+        return f'<p class="t-small t-wrong" role="status">{escape(str(error))}</p>'
+    return (
+        f'<p class="t-small t-muted" role="status">Reads as <span class="t-spec">{escape(name)}'
+        '</span>. <a href="./encoders">Encoders</a> has a form for every option.</p>'
+    )
+
+
+def _about(suite: str, here: Mapping[str, str]) -> str:
+    """What a suite is, which of its tasks have no files, and where files belong."""
+    names = service.members(suite, here)
+    lacking = [name for name in names if name not in here]
+    text = service.ABOUT[suite]
+    if lacking:
+        text += (
+            f" No files here: {', '.join(lacking)}. They belong in the data folder that --data or "
+            "THEODOLITE_DATA names, in SentEval's layout."
+        )
+        if "ImageCaptionRetrieval" in lacking:
+            text += " COCO comes with `theodolite data import-coco`."
+    if not names and suite != service.OWN:
+        text += " None is available yet. Add your own files on the page Data."
+    return f'<p class="t-small t-muted">{protocol_card.code(text)}</p>'
+
+
+def _plan(workspace: Workspace, requested: EvaluateJob) -> str:
+    """The evaluation that the button would start, and the equivalent command."""
+    if not requested.encoders or not requested.tasks:
+        lacking = "an encoder" if not requested.encoders else "a task"
+        return f'<p class="t-muted">Choose {lacking} to go on.</p>'
+    job = service.covered(workspace, requested)
+    warnings = service.warnings(workspace, job.encoders, job.tasks, READ_BYTES)
+    if left_out := [task for task in requested.tasks if task not in job.tasks]:
+        warnings.insert(
+            0,
+            f"{requested.protocol} does not say how to score {', '.join(left_out)}, so they are "
+            "left out. Choose another protocol, or each task's own.",
+        )
+    warned = parts.warn(warnings)
+    if not job.tasks:
+        return f'<div class="t-plan">{warned}</div>'
+    keys = set(job.keys(workspace.catalog))
+    rows = [row for row in service.rows(workspace, job) if _key(row) in keys]
+    known = sum(row["error"] is None for row in rows)
+    seeds = f", {job.seeds} seeds if anything is random" if job.seeds > 1 else ""
+    stored = "none of them in the store yet"
+    if known:
+        stored = f"{known} of {len(keys)} already in the store, not computed again"
+    if failed := len(rows) - known:
+        stored += f"; {failed} failed before and would be tried again"
+    text = (
+        f"{formats.plural(len(job.encoders), 'encoder')} on "
+        f"{formats.plural(len(job.tasks), 'task')}{seeds}: {formats.plural(len(keys), 'result')}, "
+        f"{stored}."
+    )
+    command = parts.command(shlex.split(service.command(job)))
+    return f'<div class="t-plan">{warned}<p role="status">{escape(text)}</p>{command}</div>'
+
+
+def _cards(workspace: Workspace, requested: EvaluateJob) -> str:
+    """The collapsed card of every protocol in use."""
+    job = service.covered(workspace, requested)
+    used: dict[str, list[str]] = {job.protocol: []} if job.protocol else {}
+    for task in job.tasks:
+        used.setdefault(job.protocol_of(task, workspace.catalog).name, []).append(task)
+    return "".join(
+        f'<details class="t-protocol"><summary>Protocol <strong>{escape(name)}</strong> '
+        f"<span>{escape(formats.listed(tasks, 6))}</span></summary>"
+        f"{protocol_card.card(name)}</details>"
+        for name, tasks in used.items()
+        if name in protocols.PROTOCOLS
+    )
+
+
+def _results(workspace: Workspace, requested: EvaluateJob) -> Iterator[Block]:
+    """The stored results; of several seeds the first, with the spread over all."""
+    job = service.covered(workspace, requested)
+    stored = service.rows(workspace, job)
+    rows = {_key(row): row for row in stored}
+    keys = sorted(job.keys(workspace.catalog), key=lambda key: job.tasks.index(key[1]))
+    there = [key for key in keys if key in rows]
+    if not there:
+        return
+    first = {key[:2]: key for key in reversed(there) if rows[key]["error"] is None}
+    shown = [rows[key] for key in there if rows[key]["error"] or first[key[:2]] == key]
+    yield Text("Results")
+    yield table(shown, spread.spreads(stored))
+    if left := len(keys) - len(there):
+        yield Text("", f"{formats.plural(left, 'result')} not there yet.")
+    under = {"protocol": job.protocol} if job.protocol else {}
+    suite = board.suite_of(workspace, job.tasks)
+    compared: Mapping[str, Sequence[str]] = {"encoder": job.encoders, "task": job.tasks}
+    yield Links(
+        [
+            Link("Compare them", "compare", {**compared, **under}),
+            Link("Rank them", "board", {"suite": suite, **under}),
+            Link("See all scores", ""),
+        ]
+    )
+
+
+def _key(row: Row) -> Key:
+    return row["encoder"], row["task"], row["seed"]

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from functools import partial
-from html import escape
 from typing import Any
 
 import gradio as gr
 
 from theodolite.app.components.actions import actions
 from theodolite.app.components.heatmap import grid, heatmap, results
-from theodolite.app.pages.overview import service, views
+from theodolite.app.pages.overview import service
 from theodolite.app.web import address, parts, progress
 from theodolite.app.web.controls import Answer, on, on_load, poll
 from theodolite.app.web.events import PageEvent
 from theodolite.app.web.frozen import Asks, Frozen
 from theodolite.app.web.parts import HIDE_PROGRESS
 from theodolite.app.workspace import Workspace
+from theodolite.store.run_rows import LIVE
 
 TITLE = "Home"
 PATH = ""
@@ -29,9 +29,8 @@ def build(workspace: Workspace) -> None:
     """Lay out the page."""
     with parts.bar(TITLE, DESCRIPTION):
         if not workspace.read_only:
-            parts.static(views.ACTIONS)
+            parts.static(service.ACTIONS)
     notice = parts.notice()
-    nothing = parts.static("", elem_classes=["t-answer"])
     headline = parts.static("", elem_id="headline", elem_classes=["t-answer"])
     board = heatmap(
         label="Scores of encoders by task",
@@ -45,28 +44,27 @@ def build(workspace: Workspace) -> None:
     card = actions(elem_id="result")
     welcome = parts.static("")
     seen = gr.State([])
-    shown = [welcome, strip, nothing, headline, board, footnote, seen]
+    shown = [welcome, strip, headline, board, footnote, seen]
 
     def everything() -> dict[Any, Any]:
-        runs = service.live(workspace)
-        columns, rows = views.table(workspace)
+        runs = workspace.store.runs.list(LIVE)
+        columns, rows = service.table(workspace)
         return {
-            welcome: views.welcome(rows),
+            welcome: service.welcome(rows),
             strip: progress.strip(runs),
-            nothing: "" if columns else views.nothing(),
-            headline: views.headline(columns, rows),
+            headline: service.headline(columns, rows) if columns else service.nothing(),
             board: grid(columns, rows) if columns else None,
-            footnote: f'<p class="t-muted t-small">{escape(views.FOOTNOTE)}</p>' if columns else "",
+            footnote: service.FOOTNOTE if columns else "",
             seen: progress.signature(runs),
         }
 
     def load(request: gr.Request) -> Answer:
         result = address.first(request, "result")
-        opened = views.card(workspace, int(result)) if result.isdecimal() else ""
+        opened = service.card(workspace, int(result)) if result.isdecimal() else ""
         return {**everything(), card: opened}
 
     def refresh(known: list[list[Any]]) -> Answer:
-        runs = service.live(workspace)
+        runs = workspace.store.runs.list(LIVE)
         now = progress.signature(runs)
         if now == known:
             return None
@@ -75,7 +73,7 @@ def build(workspace: Workspace) -> None:
         return everything()
 
     def open_card(event: PageEvent) -> Answer:
-        return {card: views.card(workspace, event.number("result"))}
+        return {card: service.card(workspace, event.number("result"))}
 
     def act(event: PageEvent) -> Answer:
         if event.act != "remove":

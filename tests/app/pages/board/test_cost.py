@@ -14,8 +14,8 @@ from tests.fakes.costs import FOUND, keep
 from tests.fakes.measured import put
 from tests.fakes.workers import do_units
 from theodolite.app.blocks import Chart, Finding, Grid
-from theodolite.app.pages.board import cost, curves, service
-from theodolite.app.pages.board.cost_answer import COST, CostSpec
+from theodolite.app.pages.board import cost, service
+from theodolite.app.pages.board.cost_answer import COST, CostSpec, curves
 from theodolite.app.pages.evaluate.results import evaluated
 from theodolite.app.workspace import STARTER_ENCODERS, Workspace
 from theodolite.engine.cost import footprint
@@ -147,9 +147,9 @@ def test_a_job_measures_in_a_process_of_its_own(
 def test_smaller_vectors_are_scored_without_encoding(workspace: Workspace) -> None:
     """All dimensions score as the evaluation did; what was never encoded is refused."""
     with refused("no-result", "random:32", "StarterSTS"):
-        curves.curves(workspace, "random:32", "StarterSTS")
+        curves(workspace, "random:32", "StarterSTS")
     score = evaluated(workspace, "random:32", "StarterSTS")["score"]
-    found = curves.curves(workspace, "random:32", "StarterSTS")
+    found = curves(workspace, "random:32", "StarterSTS")
     by = {(one.how.method, one.how.dim): one for one in found}
     assert by["first", 32].score == pytest.approx(score, abs=1e-9)
     assert by["first", 16].how.bytes == 64 and by["binary", 32].how.bytes == 4

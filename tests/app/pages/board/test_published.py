@@ -12,7 +12,7 @@ from tests.fakes.command_line import objects, theodolite
 from tests.fakes.measured import put
 from theodolite.app import exchange, formats, suites
 from theodolite.app.blocks import Grid
-from theodolite.app.pages.board import columns, published, service
+from theodolite.app.pages.board import published, service
 from theodolite.app.pages.board.answer import BOARD
 from theodolite.app.pages.board.spec import PUBLISHED, BoardSpec
 from theodolite.app.workspace import Workspace
@@ -145,7 +145,7 @@ def only(workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_published_folder_on_an_empty_board(only: Workspace) -> None:
     """Its tasks are the columns; nobody has a rank, and means are over the task that both have."""
-    assert columns.offered(only)[1] == [PUBLISHED]
+    assert service.offered(only)[1] == [PUBLISHED]
     board, shown = service.board(only), drawn(only)
     tasks = ["mteb:Banking77Classification", "mteb:STS17"]
     assert [column.task for column in board.columns] == tasks

@@ -154,8 +154,7 @@ def test_what_a_model_was_trained_on(measured: Workspace) -> None:
     """By the names on its card; where it names none, nothing is claimed."""
     measured.store.encoders.add(A, {"trained_on": ["embedding-data/sts-12", "s2orc"]})
     measured.store.encoders.add(B, {"trained_on": ["s2orc"]})
-    board = service.board(measured)
-    seen = service.trained_on(measured, board)
+    seen = answers(measured)[-1].trained_on
     assert seen == {A: {"STS12": "its files"}, B: {}, C: None}
     rows = {row["encoder"]: row["trained_on"] for row in answers(measured)[-1].rows()}
     assert rows == {A: ["STS12"], B: [], C: None}

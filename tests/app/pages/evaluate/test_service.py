@@ -7,7 +7,7 @@ import pytest
 
 from tests.engine.tasks.test_registry import RETRIEVAL_AND_LABELS
 from tests.fakes import folder
-from theodolite.app.pages.evaluate import suites
+from theodolite.app.pages.evaluate import service as suites
 from theodolite.app.pages.evaluate.costs import Estimate, estimates, rough_size, roughly
 from theodolite.app.pages.evaluate.job import EvaluateJob
 from theodolite.app.pages.evaluate.service import evaluate

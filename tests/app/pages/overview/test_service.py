@@ -17,7 +17,7 @@ from theodolite.app.pages.evaluate import results
 from theodolite.app.pages.evaluate.job import queue_evaluation
 from theodolite.app.pages.evaluate.service import repair
 from theodolite.app.pages.geometry import densities
-from theodolite.app.pages.overview import service, views
+from theodolite.app.pages.overview import service
 from theodolite.app.workspace import Workspace
 
 TASKS = [HeatmapColumn("A", "A"), HeatmapColumn("B", "B")]
@@ -59,7 +59,7 @@ def test_who_has_the_highest_scores(rows: list[HeatmapRow], expected: str) -> No
 
     Nobody is first alone or among four; while some wait, it counts.
     """
-    said = views.headline([*TASKS, HeatmapColumn(MEAN, "Mean", kind="average")], rows)
+    said = service.headline([*TASKS, HeatmapColumn(MEAN, "Mean", kind="average")], rows)
     assert expected.replace("*", "the highest score") in said
     assert bool(said) is bool(expected)
 
@@ -71,7 +71,7 @@ def test_a_mean_is_over_what_all_that_have_one_share(workspace: Workspace) -> No
         for task in ("STS12", "STS13", "STS14")[: 1 if name == "random:32" else 3]:
             put(workspace.store, name, task, 50.0, "simcse-2021")
     queue_evaluation(workspace, ["random:64"], ["STS15"])
-    rows = [row for row in views.table(workspace)[1] if not row.published]
+    rows = [row for row in service.table(workspace)[1] if not row.published]
     means = {row.name: row.cells[MEAN].over for row in rows if MEAN in row.cells}
     assert means == dict.fromkeys(("random:8", "random:16"), "STS12,STS13,STS14")
 
@@ -127,7 +127,7 @@ def test_a_comparison_stands_without_it(
 def test_the_overview_stands_without_it(evaluated: Workspace) -> None:
     """The cell says so; its score stands, its interval is not known."""
     file_of(evaluated, B).unlink()
-    cells = {row.name: row.cells[TASK] for row in views.table(evaluated)[1]}
+    cells = {row.name: row.cells[TASK] for row in service.table(evaluated)[1]}
     assert {name: cell.note for name, cell in cells.items()} == {A: "", B: "unreadable", C: ""}
     assert cells[B].score is not None
     intervals = {name: service.interval(evaluated, cells[name].result or 0) for name in (B, C)}
