@@ -439,6 +439,20 @@ class WordDiffs:
     columns: Sequence[WordDiff]
 
 
+@dataclass(frozen=True)
+class Samples:
+    """Sentences, and what came back of each.
+
+    Attributes:
+        heading, paragraph: plain text.
+        pairs: (the sentence, what came back).
+    """
+
+    heading: str
+    paragraph: str
+    pairs: Sequence[tuple[str, str]]
+
+
 Block = (
     Finding
     | Text
@@ -461,4 +475,5 @@ Block = (
     | Card
     | Hits
     | WordDiffs
+    | Samples
 )

@@ -55,8 +55,6 @@ SHARED = {
     "evaluate.results",
     "jobs.run_panel",
     "jobs.views",
-    "trainings.figures",
-    "trainings.row",
 }
 """Modules of a page's folder that are made for the other pages; beside them only services are."""
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from theodolite.app import formats
+from theodolite.app.blocks import Block, Finding
 from theodolite.app.pages.map import service as maps
 from theodolite.app.python import views
 from theodolite.app.question import Answer
@@ -58,5 +60,20 @@ class Training(Answer):
         """A row per event: its `kind`, and its fields."""
         return [{"kind": event.kind, **asdict(event)} for event in self.events]
 
-    def _pieces(self) -> views.Parts:
-        return views.training(self.events)
+    def blocks(self) -> list[Block]:
+        """Its outcome, and its curves."""
+        from theodolite.app.pages.trainings.answer import charts
+        from theodolite.app.pages.trainings.service import Curves
+        from theodolite.engine.training.events import Finished, against_base
+
+        curves, last = Curves(), self.events[-1]
+        for event in self.events:
+            data = event.to_dict()
+            curves.add(data.pop("kind"), data)
+        if not isinstance(last, Finished):
+            return charts([("training", None, curves)])
+        best = "" if last.best_score is None else f", best dev score {last.best_score:.2f}"
+        base = against_base(last.best_score, last.base_score)
+        outcome = f"Trained in {formats.duration(last.seconds)}{best}{base and f', {base}'}"
+        finding = Finding(outcome, f"It is loaded as {last.encoder}.")
+        return [finding, *charts([("training", last.best_step, curves)])]

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from theodolite.app import formats
-from theodolite.app.publish.standalone import Piece, chart, point_map
+from theodolite.app.publish.standalone import Piece, point_map
 from theodolite.app.spaced import evenly_spaced
 from theodolite.app.web import parts
 from theodolite.app.web.figures import percent
 
 if TYPE_CHECKING:
     from theodolite.app.pages.map.service import StoredMap
-    from theodolite.engine.training.events import Event
 
 Parts = Sequence[str | Piece]
 MAX_POINTS = 20_000
@@ -47,28 +45,3 @@ def thinned(found: StoredMap, most: int) -> StoredMap:
         values={key: values[kept] for key, values in found.values.items()},
         nearest=None,
     )
-
-
-def training(happened: Sequence[Event]) -> Parts:
-    """The outcome of a training, and its curves."""
-    from theodolite.app.pages.trainings.figures import Curve, curves_drawing
-    from theodolite.engine.training.events import Evaluated, Finished, Stepped, against_base
-
-    last = happened[-1]
-    heading, kept = "", None
-    if isinstance(last, Finished):
-        kept = last.best_step
-        best = "" if last.best_score is None else f", best dev score {last.best_score:.2f}"
-        base = against_base(last.best_score, last.base_score)
-        best += f", {base}" if base else ""
-        heading = parts.heading(
-            f"Trained in {formats.duration(last.seconds)}{best}", f"It is loaded as {last.encoder}"
-        )
-    shown: list[str | Piece] = [heading]
-    for kind, value, what in ((Evaluated, "score", "dev score"), (Stepped, "loss", "loss")):
-        events: list[Any] = [event for event in happened if isinstance(event, kind)]
-        steps, values = [one.step for one in events], [getattr(one, value) for one in events]
-        if events:
-            line = Curve(what, steps, values, kept=kept)
-            shown.append(chart(curves_drawing([line], what, what.replace(" ", "-"))))
-    return shown

@@ -1,4 +1,4 @@
-"""What can be reported: a map, trainings, a judgement.
+"""What can be reported: a map, a judgement.
 
 Each is looked up where its page looks it up, and shown as the page shows it. Nothing is evaluated,
 drawn or trained for a report: the error for what is missing names the verb that makes it.
@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 from theodolite.app import formats
-from theodolite.app.publish.standalone import chart
 from theodolite.app.python import views
 from theodolite.app.report.file import CAPS, Cap, Parts, Report, Table
 from theodolite.app.spaced import evenly_spaced
@@ -24,8 +23,6 @@ if TYPE_CHECKING:
     from theodolite.app.pages.judge.session import Session
     from theodolite.app.pages.map.job import MapJob
     from theodolite.app.pages.map.service import StoredMap
-    from theodolite.app.pages.trainings.curves import Curves
-    from theodolite.app.pages.trainings.service import TrainingRun
     from theodolite.app.workspace import Workspace
 
 MAX_NAMED = 3
@@ -33,8 +30,6 @@ MAX_ROWS = 200
 """Rows of a table in the document; its file has all."""
 MAX_WITH_NEIGHBOURS = 5_000
 """Points of a map that has the true neighbours of each in its document."""
-MAX_TRAININGS = 24
-"""Maximum number of overlaid curves: more have no colour and dash of their own."""
 
 
 def map_of(workspace: Workspace, job: MapJob) -> Report:
@@ -78,84 +73,6 @@ def _number(cell: Any) -> Any:
     if isinstance(cell, str):
         return cell
     return None if cell != cell else json.loads(str(cell))
-
-
-def training(workspace: Workspace, keys: Sequence[str]) -> Report:
-    """Trainings with their curves, over each other.
-
-    Args:
-        workspace: with the trainings.
-        keys: `RUN`, or `RUN:POSITION` of a child of a sweep; a sweep's `RUN` names all its
-            children.
-    """
-    from theodolite.app.pages.trainings import service
-
-    rows = service.table(workspace, kinds=(*service.ENCODERS, *service.DECODERS))
-    known = {row.key for row in rows} | {row.run for row in rows}
-    for key in keys:
-        if key not in known:
-            raise UserError(
-                f"There is no training {key!r}.", "`theodolite runs` lists them.", code="unknown"
-            )
-    chosen = [row for row in rows if row.key in keys or row.run in keys]
-    if not chosen or len(chosen) > MAX_TRAININGS:
-        raise UserError(
-            f"{len(chosen)} trainings cannot be overlaid.",
-            f"Name from 1 to {MAX_TRAININGS} of `theodolite runs`.",
-        )
-    found = [(row, service.curves(workspace, row.key)) for row in chosen]
-    return of_trainings(found, ["theodolite", "report", "training", *keys])
-
-
-def of_trainings(
-    found: Sequence[tuple[TrainingRun, Curves]], command: Sequence[str] = ()
-) -> Report:
-    """The report of trainings that are given with their curves."""
-    from theodolite.app.pages.trainings import views as pages
-
-    rows = [row for row, _ in found]
-    names = pages.names(rows)
-    tables = [
-        _flat("trainings", [_settings(name, row) for name, row in zip(names, rows, strict=True)])
-    ]
-    for kind in ("looked", "stepped"):
-        events = [
-            {"training": name, **event}
-            for name, (_, curves) in zip(names, found, strict=True)
-            for event in curves.kinds()[kind]
-        ]
-        if events:
-            tables.append(_flat({"looked": "evaluations", "stepped": "steps"}[kind], events))
-    ended = formats.listed(dict.fromkeys(row.state for row in rows))
-    return Report(
-        "training",
-        f"Training of {formats.listed(names, MAX_NAMED)}",
-        f"{formats.plural(len(rows), 'training')}, {ended}.",
-        lambda cap: _trained(found, cap),
-        tables,
-        command,
-    )
-
-
-def _trained(found: Sequence[tuple[TrainingRun, Curves]], cap: Cap) -> Parts:
-    from theodolite.app.pages.trainings import figures
-    from theodolite.app.pages.trainings import views as pages
-
-    drawn = pages.charts(found)
-    shown: list[Any] = []
-    for name in pages.CHARTS:
-        if drawn[name]:
-            tall = name in ("score", "trajectory")
-            height = figures.TALL if tall else figures.SMALL
-            shown += [drawn[f"{name}-title"], chart(drawn[name], height)]
-    return [*shown, pages.notes(found), pages.differences([row for row, _ in found])]
-
-
-def _settings(name: str, row: TrainingRun) -> dict[str, Any]:
-    fields = asdict(row)
-    settings = fields.pop("settings")
-    left = ("label", "title", "stopping", "hint", "created")
-    return {"training": name} | {k: v for k, v in fields.items() if k not in left} | settings
 
 
 def judgement(workspace: Workspace, session: str, *, names: bool = True) -> Report:

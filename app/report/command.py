@@ -123,9 +123,12 @@ def report_training(
 
     theodolite report training 36e4305ecb44 --out training.html
     """
-    from theodolite.app.report import answers
+    from theodolite.app.pages.trainings.answer import TRAINING, TrainingsSpec
+    from theodolite.app.report.file import of_answer
 
-    out.write(answers.training(workspace, keys), as_json)
+    spec = TrainingsSpec(keys)
+    answer = TRAINING.last(workspace, spec, lambda job: False)
+    out.write(of_answer(TRAINING, spec, answer), as_json)
 
 
 @report_verbs.command("judgement")

@@ -35,6 +35,7 @@ from theodolite.app.blocks import (
     Problem,
     Progress,
     Readings,
+    Samples,
     Table,
     Text,
     WordDiff,
@@ -45,6 +46,7 @@ from theodolite.app.publish.standalone import Piece, chart, document
 from theodolite.app.web import address, parts, progress
 from theodolite.app.web.routes import PLOTLY_JS
 from theodolite.app.web.theme import SERIES
+from theodolite.engine.decoding.differing import differing
 
 Pieces = Sequence[str | Piece]
 """HTML in which foreign text is escaped, or components."""
@@ -391,6 +393,19 @@ def _cell_of_several(cell: Cell) -> str:
     return f"{figure.format(text, mark)}{beside}{word}{_notes(cell)}"
 
 
+def _samples(block: Samples) -> str:
+    """Sentences with what came back below, in which what differs is marked."""
+    items = [
+        f'<li><p class="t-given" dir="auto">{escape(given)}</p><p class="t-sentence" dir="auto">'
+        f"{word_diff.marked(differing(given, back)) or 'nothing'}</p></li>"
+        for given, back in block.pairs
+    ]
+    return (
+        f"{parts.heading(block.heading, block.paragraph)}"
+        f'<ul class="t-told t-samples">{"".join(items)}</ul>{word_diff.LEGEND}'
+    )
+
+
 def _status(block: Nothing | Progress | Problem | None) -> str:
     match block:
         case Problem():
@@ -474,6 +489,7 @@ _PIECES: Mapping[type[Any], Callable[[Any], str | Piece | Group]] = {
     ),
     Hits: _hits,
     WordDiffs: lambda block: word_diffs(block.columns),
+    Samples: _samples,
     Progress: _status,
     Problem: _status,
 }

@@ -279,7 +279,7 @@ def test_the_panel_fits_a_phone(visitor, site):
 PATHS = {
     "choose": ("#sheet", "Decision sheet for upload:topics"),
     "judge": ("#judging", "10 of at most 20 marks on"),
-    "runs": ("#runs", "60 updates"),
+    "runs": ("#answer", "60 updates"),
     "decode": ("#answer", "He drinks coffee in the morning."),
     "interpolate": ("#answer", "of the way"),
     "arithmetic": ("#answer", "Is the shop closed?"),
@@ -324,7 +324,7 @@ def test_they_are_those_of_their_pages_and_another_is_chosen(visitor, answers, a
     page.goto(f"{answers}/choose")
     assert "upload:topics" in saved(page.get_by_role("button", name="Markdown")).read_text()
     page.goto(f"{answers}/runs")
-    says(page.locator("#noted"), "<img src=x")
+    says(page.locator("#answer"), "<img src=x")
     page.goto(f"{answers}/arithmetic")
     page.locator(".t-views select").select_option(label="Negation")
     says(page.locator("#t-main"), "I do not like this film.")

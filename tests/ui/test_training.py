@@ -34,6 +34,8 @@ QUICK = (
     f"train?preset=own&base={TINY}&train=starter&dev=starter-pairs&steps=20&dev_every=10"
     "&batch_size=16&learning_rate=0.001"
 )
+HELD_OUT = "#curves [aria-label^='Loss on held-out']"
+SCORE = "#curves [aria-label^='Dev score']"
 COMMAND = "#command pre >> nth=0"
 """That of this machine; the one for several is folded below it."""
 
@@ -132,7 +134,7 @@ def test_a_model_is_trained_for_real(visitor, place, desk):
     row = page.locator("#runs .t-open")
     work_off(desk, desk.store.runs.list(kinds=["train"])[0]["id"])
     says(row, "20 updates")
-    expect(page.locator("#chart-score .point")).to_have_count(3)
+    expect(page.locator(f"{SCORE} .point")).to_have_count(3)
     row.get_by_role("link", name="Evaluate").click()
     expect(page.locator("#encoders input:checked")).to_have_count(1)
 
@@ -197,25 +199,28 @@ def test_runs_lie_over_each_other(visitor, place, training, finished):
     visit = visitor(place)
     page = visit.open(f"runs?run={training}")
     page.locator(f"#runs [data-id='{finished}']").first.press("Enter")
-    for chart in ("score", "trajectory", "loss", "rate", "speed"):
-        expect(page.locator(f"#chart-{chart} .scatterlayer .js-line")).to_have_count(2)
-    rows = page.locator("#differences table tbody tr")
+    for chart in ("Dev score", "Alignment", "Loss", "Learning rate", "Speed"):
+        lines = page.locator(f"#curves [aria-label^='{chart}'] .scatterlayer .js-line")
+        expect(lines).to_have_count(2)
+    rows = page.get_by_role("region", name="settings").locator("tbody tr")
     expect(rows).to_have_count(3)  # batch size, seed, best score
-    says(page.locator("#noted"), "the micro-batch is now 16")
+    says(page.get_by_role("region", name="notes"), "the micro-batch is now 16")
     visit.fits("runs")
 
 
 def test_a_running_run_is_followed_stopped_and_tried_again(visitor, place, desk, training):
     """New numbers move into the same picture; the focus stays on the button that has it."""
     page = visitor(place).open(f"runs?run={training}")
-    row, points = page.locator("#runs .t-open"), page.locator("#chart-score .point")
+    row, points = page.locator("#runs .t-open"), page.locator(f"{SCORE} .point")
     expect(points).to_have_count(4)  # three looks and the star
-    page.evaluate("document.querySelector('#chart-score .main-svg').dataset.mark = 'mine'")
+    page.evaluate(
+        "(at) => { document.querySelector(at).dataset.mark = 'mine'; }", f"{SCORE} .main-svg"
+    )
     stop = page.get_by_role("button", name="Stop unsup from minilm on starter now")
     stop.focus()
     learn(desk, training, 71.5, first=4)
     expect(points).to_have_count(5)
-    expect(page.locator("#chart-score .main-svg[data-mark=mine]")).to_have_count(1)
+    expect(page.locator(f"{SCORE} .main-svg[data-mark=mine]")).to_have_count(1)
     expect(stop).to_be_focused()
     stop.press("Enter")
     says(row, "stopping")
@@ -258,10 +263,10 @@ def test_a_table_of_the_paper_is_one_sweep(visitor, place, desk):
         if score:
             learn(desk, run, score + position % 2, position=position)
             end(desk, run, score + position % 2, 20, position=position)
-    table = page.get_by_role("region", name="Comparison with the paper")
+    table = page.get_by_role("region", name="ablation-dropout")
     row = table.locator("tr").filter(has=page.locator("td:first-child", has_text="p = 0"))
-    says(row.first, "71.1", "50.50 ± 0.71", "agrees")
-    rows = rows_saved(page.get_by_role("button", name="The paper's table as CSV"))
+    says(row.first, "71.1", "50.5", "0.7071", "agrees")
+    rows = rows_saved(page.locator("#curves").get_by_role("button", name="Download CSV").first)
     (first,) = [row for row in rows if row["row"] == "p = 0"]
     assert [float(first[name]) for name in ("paper", "mean", "seeds")] == [71.1, 50.5, 2]
     desk.store.runs.cancel(run)
@@ -275,7 +280,7 @@ def test_an_error_and_a_name_with_markup_are_shown_as_they_are(visitor, place, d
     desk.store.runs.finish(run, 1, "failed", error="The loss is <nan>.", hint="Lower the rate.")
     page = visitor(place).open(f"runs?run={run}")
     says(page.locator("#runs .t-open"), "The loss is <nan>.", HOSTILE)
-    expect(page.locator("#chart-score .main-svg").first).to_be_visible()
+    expect(page.locator(f"{SCORE} .main-svg").first).to_be_visible()
     stays_text(page)
 
 
@@ -322,14 +327,16 @@ def test_a_training_is_followed_and_stopped(visitor, place, desk, decoder_traini
     visit = visitor(place)
     page = visit.open(f"runs?run={decoder_training}")
     row, samples = page.locator("#runs .t-open"), page.locator(".t-samples li")
-    expect(page.locator("#chart-held-out .scatterlayer .js-line")).to_have_count(1)
+    expect(page.locator(f"{HELD_OUT} .scatterlayer .js-line")).to_have_count(1)
     expect(samples.first.locator("ins")).to_have_text("stove")
     says(samples.nth(1), "<b>Rain</b> fell.")
     visit.fits("runs")
-    page.evaluate("document.querySelector('#chart-held-out .main-svg').dataset.mark = 'mine'")
+    page.evaluate(
+        "(at) => { document.querySelector(at).dataset.mark = 'mine'; }", f"{HELD_OUT} .main-svg"
+    )
     learn_decoder(desk, decoder_training, 80)
-    says(page.locator("#samples"), "after 80 updates")
-    expect(page.locator("#chart-held-out .main-svg[data-mark=mine]")).to_have_count(1)
+    says(page.locator("#curves"), "after 80 updates")
+    expect(page.locator(f"{HELD_OUT} .main-svg[data-mark=mine]")).to_have_count(1)
     page.get_by_role("button", name="Stop decoder of random:64 on starter now").click()
     says(row, "stopping")
     assert desk.store.runs.asked(decoder_training, 1) == "stop"

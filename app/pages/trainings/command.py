@@ -8,6 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
+from theodolite.app.jobs.kinds import spec_of
+from theodolite.app.pages.trainings import service
 from theodolite.app.terminal import JsonOption, emit, emit_json, line, say, verb
 from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
@@ -25,7 +27,7 @@ COLUMNS = (
     "out",
     "error",
 )
-DECODER, DIAGNOSIS = "train-decoder", "diagnose"
+DIAGNOSIS = "diagnose"
 MAX_RUNS = 200
 """Most runs listed of each kind."""
 
@@ -51,55 +53,63 @@ def runs(
     all settings, and a run that is named gives one object an eval and one a report. The score is an
     encoder's on its dev set, the loss a decoder's on held-out sentences.
     """
-    from theodolite.app.pages.trainings import service as training
-
     rows = _listed(workspace)
     if not keys:
         emit(rows, COLUMNS, as_json)
         return
     known = {row["key"]: row for row in rows}
     chosen = [_trained(known, key) for key in dict.fromkeys(keys)]
+    curves = [service.curves(workspace, row["key"]) for row in chosen]
     if as_json:
-        for row in chosen:
-            _print_curves(workspace, row)
+        for row, course in zip(chosen, curves, strict=True):
+            for kind, events in course.kinds().items():
+                for event in events:
+                    emit_json({"run": row["key"], "kind": kind, **event})
         return
-    differing = list(training.differences([row["settings"] for row in chosen]))
-    results = ("score", "loss") if any(row["kind"] == DECODER for row in chosen) else ("score",)
-    columns = ("run", "label", *differing, *results)
-    emit([_side(row, differing) for row in chosen], columns, False)
+    _compare(chosen)
+    for row, course in zip(chosen, curves, strict=True):
+        what, field = ("loss", "loss") if _decodes(row) else ("dev score", "score")
+        text = ", ".join(f"{one['step']:,}: {one[field]:.2f}" for one in course.evals)
+        line(f"{row['label']}, {what} by update: {text or 'none yet'}")
+
+
+def _decodes(row: Mapping[str, Any]) -> bool:
+    return row["kind"] in service.DECODERS
+
+
+def _compare(chosen: Sequence[Mapping[str, Any]]) -> None:
+    """Print trainings side by side, with the settings in which they differ at full precision."""
+    differing = service.differences([row["settings"] for row in chosen])
+    rows = []
+    for place, row in enumerate(chosen):
+        values = {name: given[place] for name, given in differing.items()}
+        exact = {n: str(v) if isinstance(v, float) else v for n, v in values.items()}
+        rows.append({"run": row["key"], **row, **exact})
+    results = ("score", "loss") if any(map(_decodes, chosen)) else ("score",)
+    emit(rows, ("run", "label", *differing, *results), False)
     if len(chosen) > 1 and not differing:
         say("Their settings are identical.")
-    for row in chosen:
-        what, evals = _evals(workspace, row)
-        text = ", ".join(f"{step:,}: {value:.2f}" for step, value in evals)
-        line(f"{row['label']}, {what} by update: {text or 'none yet'}")
 
 
 def _listed(workspace: Workspace) -> list[dict[str, Any]]:
     """Every row with the same fields, None where its kind has none; the newest first."""
-    from theodolite.app.jobs.kinds import spec_of
-    from theodolite.app.pages.trainings import service as trainings
-
     workspace.store.terminals.end_forsaken()
-    rows = [vars(row) for row in trainings.table(workspace, MAX_RUNS)]
-    none = dict.fromkeys(field.name for field in fields(trainings.TrainingRun))
+    rows = [vars(row) for row in service.table(workspace, MAX_RUNS)]
+    none = dict.fromkeys(field.name for field in fields(service.TrainingRun))
     for run in workspace.store.runs.list(limit=MAX_RUNS, kinds=[DIAGNOSIS]):
-        own = {name: run[name] for name in ("title", "state", "error", "hint", "created")}
-        over, spec = run["finished"] if run["started"] else None, spec_of(run)
-        rows.append(
-            none
-            | own
-            | {
-                "key": run["id"],
-                "run": run["id"],
-                "kind": run["kind"],
-                "label": run["title"],
-                "stopping": False,
-                "encoder": spec["encoder"],
-                "settings": {name: spec[name] for name in spec if name not in trainings.ASIDE},
-                "seconds": over and over - (run["started"] or over),
-            }
-        )
+        spec = spec_of(run)
+        took = run["finished"] - run["started"] if run["finished"] and run["started"] else None
+        own: dict[str, Any] = {
+            "key": run["id"],
+            "run": run["id"],
+            "label": run["title"],
+            "stopping": False,
+            "encoder": spec["encoder"],
+            "settings": {name: spec[name] for name in spec if name not in service.ASIDE},
+            "seconds": took,
+        }
+        same = ("kind", "title", "state", "error", "hint", "created")
+        rows.append(none | own | {name: run[name] for name in same})  # type: ignore[literal-required]
     return sorted(rows, key=lambda row: row["created"], reverse=True)
 
 
@@ -116,31 +126,3 @@ def _trained(known: Mapping[str, dict[str, Any]], key: str) -> dict[str, Any]:
             code="wrong-kind",
         )
     return known[key]
-
-
-def _evals(workspace: Workspace, row: Mapping[str, Any]) -> tuple[str, list[tuple[int, float]]]:
-    """The name of the metric, and its value by update."""
-    from theodolite.app.pages.trainings import service as trainings
-
-    what, name = ("loss", "loss") if row["kind"] == DECODER else ("dev score", "score")
-    evals = trainings.curves(workspace, row["key"]).evals
-    return what, [(event["step"], event[name]) for event in evals]
-
-
-def _side(row: Mapping[str, Any], differing: Sequence[str]) -> dict[str, Any]:
-    settings = {name: _exactly(row["settings"].get(name)) for name in differing}
-    own = {"run": row["key"], "label": row["label"], "score": row["score"], "loss": row["loss"]}
-    return own | settings
-
-
-def _exactly(value: Any) -> Any:
-    """A setting at full precision: two that differ must not look alike."""
-    return str(value) if isinstance(value, float) else value
-
-
-def _print_curves(workspace: Workspace, row: Mapping[str, Any]) -> None:
-    from theodolite.app.pages.trainings import service as trainings
-
-    for kind, events in trainings.curves(workspace, row["key"]).kinds().items():
-        for event in events:
-            emit_json({"run": row["key"], "kind": kind, **event})

@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
+import theodolite.app.surfaces.web as web
+from theodolite.app.blocks import Block, Readings
 from theodolite.app.components.actions import actions
 from theodolite.app.pages.jobs import service as jobs
-from theodolite.app.pages.trainings import freezing, section, service, views
-from theodolite.app.report import answers
+from theodolite.app.pages.trainings import service, views
+from theodolite.app.pages.trainings.answer import TRAINING, Trainings, TrainingsSpec, called
+from theodolite.app.pages.trainings.service import MAX_CURVES, Course, Curves, TrainingRun
 from theodolite.app.report.button import report_button
+from theodolite.app.report.file import Report, of_answer
+from theodolite.app.surfaces.static import Static
 from theodolite.app.web import address, parts
 from theodolite.app.web.controls import Answer, on, on_load, poll
 from theodolite.app.web.events import PageEvent
-from theodolite.app.web.frozen import Frozen
+from theodolite.app.web.frozen import Published, kept
 from theodolite.app.web.parts import HIDE_PROGRESS
 from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
-    from theodolite.app.pages.trainings.service import TrainingRun
-    from theodolite.app.report.file import Report
     from theodolite.app.workspace import Workspace
 
 TITLE = "Trainings"
@@ -31,7 +36,7 @@ DESCRIPTION = (
 )
 POLL_SECONDS = 2
 LISTED = 60
-FROZEN = Frozen(carry=freezing.carry, views=freezing.trainings, build=freezing.build)
+KIND = "training"
 
 
 def build(workspace: Workspace) -> None:
@@ -46,127 +51,144 @@ def build(workspace: Workspace) -> None:
     opened = gr.Textbox(visible="hidden", label="Opened", elem_id="opened")
     seen = gr.State([])
     listing = actions(elem_id="runs")
-    shown = {"listing": listing, **section.charts()}
-    shown["marks"] = seen
-    every = [chosen, opened, *shown.values()]
-    report_button([chosen], notice, lambda kept: _report(workspace, _keys(kept)))
-
-    def viewed(*values: Any) -> dict[Any, Any]:
-        return {shown[name]: value for name, value in _views(workspace, *values).items()}
+    curves = web.answer(elem_id="curves", elem_classes=["t-answer"])
+    every = [chosen, opened, listing, curves, seen]
+    report_button([chosen], notice, lambda given: _report(workspace, _keys(given)))
 
     def drawn(rows: list[TrainingRun], keys: list[str], sweep: str) -> dict[Any, Any]:
-        return {chosen: ",".join(keys), opened: sweep, **viewed(rows, keys, sweep)}
+        marks = _marks(workspace, rows, keys, sweep)
+        learned = service.example() if not rows else None
+        courses = [learned] if learned else service.chosen(workspace, keys)
+        return {
+            chosen: ",".join(keys),
+            opened: sweep,
+            listing: views.shipped(learned[0])
+            if learned
+            else views.listing(workspace, rows, keys, sweep),
+            curves: web.value(Trainings(courses).blocks()),
+            seen: marks,
+        }
 
     def load(request: gr.Request) -> Answer:
         rows = service.table(workspace, LISTED)
         return drawn(rows, *_named(rows, request))
 
-    def polled(kept: str, sweep: str, known: list[Any]) -> Answer:
-        rows, keys = service.table(workspace, LISTED), _keys(kept)
-        if _marks(workspace, rows, keys, sweep) == known:
+    def polled(given: str, sweep: str, known: list[Any]) -> Answer:
+        rows = service.table(workspace, LISTED)
+        keys = _known(rows, _keys(given))
+        marks = _marks(workspace, rows, keys, sweep)
+        if marks == known:
             return None
-        return viewed(rows, keys, sweep, known)
+        changed = drawn(rows, keys, sweep)
+        # Another training may have been chosen meanwhile; curves that have not grown stay.
+        left = {chosen, opened, *([curves] if marks[1:] == known[1:] else [])}
+        return {box: value for box, value in changed.items() if box not in left}
 
-    def act(kept: str, sweep: str, event: PageEvent) -> Answer:
+    def act(given: str, sweep: str, event: PageEvent) -> Answer:
         """Answer a button of the list."""
-        keys, message = _keys(kept), ""
+        message, keys = "", _keys(given)
         if event.act not in ("toggle", "sweep"):
             message = jobs.act(workspace, event.act, event.id)
         rows = service.table(workspace, LISTED)
-        keys, sweep = _pressed(rows, keys, sweep, event)
-        return {**drawn(rows, keys, sweep), notice: parts.say(message) if message else ""}
+        if event.act == "toggle":
+            keys = [key for key in keys if key != event.id] + [event.id] * (event.id not in keys)
+        elif event.act == "sweep":
+            sweep = "" if sweep == event.id else event.id
+            mine = _of_run(rows, event.id)
+            keys = mine if sweep else [key for key in keys if key not in mine]
+        said = parts.say(message) if message else ""
+        return {**drawn(rows, _known(rows, keys), sweep), notice: said}
 
     loaded = on_load(load, every, notice)
-    poll(POLL_SECONDS, loaded, polled, [chosen, opened, seen], [*shown.values()])
+    poll(POLL_SECONDS, loaded, polled, [chosen, opened, seen], [listing, curves, seen])
     on(listing.act, act, [chosen, opened], every, notice, **HIDE_PROGRESS)
     address.keep({"run": chosen, "sweep": opened})
 
 
-def _pressed(
-    rows: list[TrainingRun], keys: list[str], sweep: str, event: PageEvent
-) -> tuple[list[str], str]:
-    """The keys drawn and the sweep opened after a button of the list is pressed."""
-    if event.act == "toggle":
-        keys = [key for key in keys if key != event.id] + [event.id] * (event.id not in keys)
-    elif event.act == "sweep":
-        sweep = "" if sweep == event.id else event.id
-        mine = _of_run(rows, event.id)
-        keys = mine if sweep else [key for key in keys if key not in mine]
-    keys = [row.key for row in _known(rows, keys)]
-    if len(keys) > section.MAX_CURVES:
-        raise UserError(
-            f"{len(keys)} trainings are too many to distinguish.",
-            f"Choose at most {section.MAX_CURVES}.",
-            code="too-large",
-        )
-    return keys, sweep
-
-
-def _of_run(rows: list[TrainingRun], run: str) -> list[str]:
+def _of_run(rows: Sequence[TrainingRun], run: str) -> list[str]:
     """The keys of a run's trainings."""
     return [row.key for row in rows if row.run == run]
 
 
-def _known(rows: list[TrainingRun], keys: list[str]) -> list[TrainingRun]:
-    """The trainings of keys, in their order; removed ones are left out."""
-    trained = {row.key: row for row in rows}
-    return [trained[key] for key in keys if key in trained]
+def _known(rows: Sequence[TrainingRun], keys: Sequence[str]) -> list[str]:
+    """The keys of trainings that there are, in their order."""
+    return [row.key for row in rows if row.key in keys]
 
 
 def _named(rows: list[TrainingRun], request: gr.Request) -> tuple[list[str], str]:
     """The trainings and the sweep that the address names; else the newest."""
     requested = address.first(request, "run").split(",")
-    keys = [row.key for row in rows if row.key in requested]
+    keys = _known(rows, requested)
     named = (*requested, address.first(request, "sweep"))
     sweep = next((row.run for row in rows if row.run in named and row.position is not None), "")
+    if not keys and not sweep and rows:  # the running training, else the last that made progress
+        going = [row for row in rows if row.state == "running"]
+        first = next(iter(going or [row for row in rows if row.step is not None] or rows))
+        keys, sweep = ([first.key], "") if first.position is None else ([], first.run)
     if sweep and not keys:
         keys = _of_run(rows, sweep)
-    if not keys and rows:
-        keys, sweep = _newest(rows)
-    return keys[: section.MAX_CURVES], sweep
+    return keys[:MAX_CURVES], sweep
 
 
-def _keys(kept: str) -> list[str]:
-    return [key for key in kept.split(",") if key]
-
-
-def _newest(rows: list[TrainingRun]) -> tuple[list[str], str]:
-    """The default keys and sweep: the running training, else the last that made progress."""
-    going = [row for row in rows if row.state == "running"]
-    learned = [row for row in rows if row.step is not None]
-    first = next(iter(going or learned or rows))
-    if first.position is None:
-        return [first.key], ""
-    return _of_run(rows, first.run), first.run
+def _keys(given: str) -> list[str]:
+    return [key for key in given.split(",") if key]
 
 
 def _marks(workspace: Workspace, rows: list[TrainingRun], keys: list[str], sweep: str) -> list[Any]:
     """State whose change redraws the page: of the list, and of the curves."""
-    cursors = [service.cursor(workspace, key) for key in keys]
     listed = [
         [row.key, row.state, row.stopping, row.step, row.score, row.encoder, row.error]
         for row in rows
     ]
-    return [[listed, sweep, keys], cursors]
-
-
-def _views(
-    workspace: Workspace, rows: list[TrainingRun], keys: list[str], sweep: str, known: Any = None
-) -> dict[str, Any]:
-    """Everything on the page by name; curves only if they have grown since the `known` marks."""
-    marks, here = _marks(workspace, rows, keys, sweep), _known(rows, keys)
-    if not rows and (learned := service.example()) is not None:
-        return {**section.drawn([learned]), "listing": views.shipped(learned[0]), "marks": marks}
-    listed = views.listing(workspace, rows, [row.key for row in here], sweep)
-    if known and marks[1] == known[1]:
-        return {"listing": listed, "marks": marks}
-    found = [(row, service.curves(workspace, row.key)) for row in here]
-    return {**section.drawn(found), "listing": listed, "marks": marks}
+    return [[listed, sweep], keys, [service.cursor(workspace, key) for key in keys]]
 
 
 def _report(workspace: Workspace, keys: list[str]) -> Report:
     """A report of the trainings drawn."""
-    rows = service.table(workspace, LISTED)
-    if not rows and (learned := service.example()) is not None:
-        return answers.of_trainings([learned])
-    return answers.training(workspace, [row.key for row in _known(rows, keys)])
+    learned = None if keys else service.example()
+    courses = [learned] if learned else service.chosen(workspace, keys)
+    return of_answer(TRAINING, TrainingsSpec(keys), Trainings(courses))
+
+
+# Published ----------------------------------------------------------------------------------
+
+
+def _carry(published: Published) -> None:
+    """Publish the chosen trainings with their curves, without the folders of this machine."""
+    for row, curves in service.chosen(published.source, published.trainings):
+        info = {
+            "run": asdict(replace(row, out="", error=None, hint="")),
+            "steps": curves.steps,
+            "evals": curves.evals,
+            "notes": curves.notes,
+        }
+        published.keep(KIND, row.key, info)
+
+
+def _read(workspace: Workspace, key: str) -> Course:
+    """A training as published."""
+    frozen = kept(workspace, KIND, key)
+    if frozen is None:
+        raise UserError(f"The training {key[:40]!r} is not published.", code="unknown")
+    lists = {name: frozen[name] for name in ("steps", "evals", "notes")}
+    return TrainingRun(**frozen["run"]), Curves(**lists)
+
+
+def _views(published: Published) -> Iterator[tuple[str, TrainingsSpec]]:
+    """All chosen trainings overlaid, then each by itself."""
+    keys = published.trainings
+    if len(keys) > 1:
+        every = keys[:MAX_CURVES]
+        yield f"All {len(every)}", TrainingsSpec(every)
+    names = called([_read(published.workspace, key)[0] for key in keys])
+    yield from ((name, TrainingsSpec([key])) for name, key in zip(names, keys, strict=True))
+
+
+def _blocks(workspace: Workspace, spec: TrainingsSpec) -> list[Block]:
+    courses = [_read(workspace, key) for key in spec.keys]
+    rows = [row for row, _ in courses]
+    about = [f"{views.summary(row, {})}." for row in rows]
+    return [Readings(dict(zip(called(rows), about, strict=True))), *Trainings(courses).blocks()]
+
+
+PUBLISHED = Static(TRAINING, _views, _carry, _blocks)

@@ -1,27 +1,31 @@
-"""Trainings: listing and comparing them."""
+"""Trainings of encoders and decoders: their list, their curves, and where they differ."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from theodolite.app.examples import shipped
 from theodolite.app.jobs.kinds import spec_of
-from theodolite.app.pages.trainings.curves import Curves, base_score, best_eval, cursor, curves
+from theodolite.app.recent import Recent
+from theodolite.engine.errors import UserError
 from theodolite.store.run_rows import at_work, is_stopping
 
 if TYPE_CHECKING:
     from theodolite.app.workspace import Workspace
+    from theodolite.store import Store
     from theodolite.store.run_rows import RunRow, UnitRow
-
-__all__ = ["Curves", "TrainingRun", "cursor", "curves", "differences", "rows_of", "table"]
 
 ENCODERS, DECODERS = ("train", "sweep"), ("train-decoder",)
 """Kinds of runs, by what they train."""
-KINDS = (*ENCODERS, *DECODERS)
 ASIDE = ("version", "out")
 """Fields that may differ between runs without affecting the weights."""
+MAX_CURVES = 24
+"""Trainings that are overlaid at most: more would not have distinct colours and dashes."""
+Event = dict[str, Any]
+_PAGE = 5000
 
 
 @dataclass(frozen=True)
@@ -75,9 +79,90 @@ class TrainingRun:
     created: float
     base_score: float | None = None
 
+    @property
+    def is_decoder(self) -> bool:
+        """Whether it trains a decoder."""
+        return self.kind in DECODERS
+
+
+@dataclass
+class Curves:
+    """The events of one training, as in `engine.training.events`.
+
+    Attributes:
+        started: the newest `started`, or None before it.
+        steps: the events `stepped`, in the order of their steps.
+        evals: the events `looked`, likewise.
+        notes: the events `noted`.
+        finished: the event `finished`, or None.
+        cursor: id of the last event included; an unchanged cursor means no new event.
+    """
+
+    started: Event | None = None
+    steps: list[Event] = field(default_factory=list)
+    evals: list[Event] = field(default_factory=list)
+    notes: list[Event] = field(default_factory=list)
+    finished: Event | None = None
+    cursor: int = 0
+
+    def kinds(self) -> dict[str, list[Event]]:
+        """The lists by the kind of their events."""
+        return {"stepped": self.steps, "looked": self.evals, "noted": self.notes}
+
+    def add(self, kind: str, data: Event) -> None:
+        """Add the next event.
+
+        A training that resumes from a checkpoint repeats some steps; their earlier events are
+        dropped.
+        """
+        if kind == "started":
+            self.started, self.finished = data, None
+            for events in self.kinds().values():
+                events[:] = [event for event in events if event.get("step", 0) <= data["step"]]
+        elif kind == "finished":
+            self.finished = data
+        elif kind in self.kinds() and not (kind == "noted" and data in self.notes):
+            self.kinds()[kind].append(data)
+
+
+Course = tuple[TrainingRun, Curves]
+_known: Recent[tuple[str, str], Curves] = Recent(256)
+_lock = threading.Lock()
+
+
+def curves(workspace: Workspace, key: str) -> Curves:
+    """A copy of the curves of a training so far.
+
+    Args:
+        workspace: where the training runs.
+        key: as `table` gives it: `RUN` or `RUN:POSITION`.
+    """
+    with _lock:
+        found = _current(workspace.store, key)
+        return replace(found, steps=[*found.steps], evals=[*found.evals], notes=[*found.notes])
+
+
+def cursor(workspace: Workspace, key: str) -> int:
+    """The `cursor` of a training's curves, without copying them: cheap enough to poll."""
+    with _lock:
+        return _current(workspace.store, key).cursor
+
+
+def _current(store: Store, key: str) -> Curves:
+    """The curves, with the events since they were last asked for."""
+    known = _known.get((str(store.folder), key), Curves)
+    run, _, position = key.partition(":")
+    while True:
+        events = store.events.of(run, int(position or 0), known.cursor, _PAGE)
+        for event in events:
+            known.add(event["kind"], event["data"])
+            known.cursor = event["id"]
+        if len(events) < _PAGE:
+            return known
+
 
 def table(
-    workspace: Workspace, limit: int = 200, kinds: Sequence[str] = KINDS
+    workspace: Workspace, limit: int = 200, kinds: Sequence[str] = (*ENCODERS, *DECODERS)
 ) -> list[TrainingRun]:
     """All trainings, the newest run first; the children of a sweep in their order."""
     found = workspace.store.runs.list(limit=limit, kinds=kinds)
@@ -100,7 +185,26 @@ def rows_of(workspace: Workspace, run: RunRow) -> list[TrainingRun]:
     return rows
 
 
-def example() -> tuple[TrainingRun, Curves] | None:
+def chosen(workspace: Workspace, keys: Sequence[str]) -> list[Course]:
+    """Trainings by their keys, or the runs of their sweeps, with their curves; in their order."""
+    rows = table(workspace)
+    known = {row.key for row in rows} | {row.run for row in rows}
+    for key in keys:
+        if key not in known:
+            raise UserError(
+                f"There is no training {key!r}.", "`theodolite runs` lists them.", code="unknown"
+            )
+    found = [row for row in rows if row.key in keys or row.run in keys]
+    if len(found) > MAX_CURVES:
+        raise UserError(
+            f"{len(found)} trainings are too many to distinguish.",
+            f"Choose at most {MAX_CURVES}.",
+            code="too-large",
+        )
+    return [(row, curves(workspace, row.key)) for row in found]
+
+
+def example() -> Course | None:
     """A small real training that ships, shown until another has run; None where none ships."""
     found = shipped.read("trainings")
     if found is None:
@@ -136,18 +240,17 @@ def _row(
 ) -> TrainingRun:
     key = run["id"] if position is None else f"{run['id']}:{position}"
     decoder, last, at = run["kind"] in DECODERS, workspace.store.events.last, position or 0
-    metric = "loss" if decoder else "score"
     over = last(run["id"], "finished", at)
     begun = last(run["id"], "started", at) or {}
     latest = over or last(run["id"], "stepped", at) or begun
-    base = None
     if over is not None:
-        best_step, best = over["best_step"], over[f"best_{metric}"]
-        base = over.get("base_score")
+        best, best_step, base = over["best_score"], over["best_step"], over.get("base_score")
+        loss = over.get("best_loss")
     else:
-        found = best_eval(workspace, key) or {}
-        best_step, best = found.get("step"), found.get(metric)
-        base = None if decoder else base_score(workspace, key)
+        eval_ = last(run["id"], "looked", at, having="best") or {}
+        best, loss, best_step = (eval_.get(name) for name in ("score", "loss", "step"))
+        first = next(iter(curves(workspace, key).evals), {"step": None})
+        base = first.get("score") if first["step"] == 0 else None
     return TrainingRun(
         key=key,
         run=run["id"],
@@ -160,9 +263,9 @@ def _row(
         settings={name: value for name, value in spec.items() if name not in ASIDE},
         out=spec["out"],
         encoder=(spec if decoder else over or {}).get("encoder"),
-        score=None if decoder else best,
+        score=best,
         base_score=base,
-        loss=best if decoder else None,
+        loss=loss,
         best_step=best_step,
         step=latest.get("step"),
         steps=begun.get("steps"),

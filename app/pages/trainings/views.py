@@ -1,62 +1,36 @@
-"""Views of the page *Trainings*: the list, the outcome of a sweep, curves, differences."""
+"""The list of trainings as HTML, with what can be done about each."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from html import escape
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from theodolite.app import formats
-from theodolite.app.components import word_diff
 from theodolite.app.components.actions import button
 from theodolite.app.pages.jobs import views as jobs
-from theodolite.app.pages.trainings import figures
-from theodolite.app.pages.trainings.ablations_views import outcome
-from theodolite.app.pages.trainings.row import (
-    DECODER,
-    SPECS,
-    facts,
-    item,
-    key,
-    setting_name,
-    setting_value,
-    toggle,
-    unusual,
-)
-from theodolite.app.web import address, parts
-from theodolite.engine.decoding.differing import differing
-from theodolite.engine.training.fields import defaults, written
+from theodolite.app.pages.trainings.answer import setting
+from theodolite.app.web import address, parts, progress
+from theodolite.app.web.figures import style
+from theodolite.engine.decoding.spec import DecoderSpec
+from theodolite.engine.training import TrainSpec
+from theodolite.engine.training.events import against_base
+from theodolite.engine.training.fields import written
 from theodolite.store.run_rows import LIVE
 
 if TYPE_CHECKING:
-    from theodolite.app.pages.trainings.service import Curves, TrainingRun
+    from theodolite.app.pages.trainings.service import TrainingRun
     from theodolite.app.workspace import Workspace
 
-CHARTS = {
-    "score": ("Dev score", "Spearman × 100 of the dev part; the star is what was kept."),
-    "trajectory": ("Alignment and uniformity", "Starts at the hollow mark; lower left is better."),
-    "held-out": ("Loss on held-out sentences", "Nats per token; the star is what was kept."),
-    "loss": ("Loss", ""),
-    "rate": ("Learning rate", ""),
-    "speed": ("Speed", "Sentences processed per second."),
-    "memory": ("GPU memory", "Peak so far."),
+ENDINGS = {
+    "stopped": "stopped, best weights kept",
+    "patience": "stopped early: the dev score no longer improved",
+    "diverged": "the loss was NaN or infinity, best weights kept",
 }
-"""Chart -> title and description, in the order of the page."""
-_CURVES = {
-    "score": ("looked", "score", "dev score"),
-    "held-out": ("looked", "loss", "loss on held-out sentences"),
-    "loss": ("stepped", "loss", "loss"),
-    "rate": ("stepped", "learning_rate", "learning rate"),
-    "speed": ("stepped", "sentences_per_second", "sentences per second"),
-    "memory": ("stepped", "gpu_bytes", "GPU memory, GB"),
-}
-"""Chart -> kind of events, their field, and its name on the axis."""
-_BEST: dict[str, tuple[Any, str]] = {
-    "score": (max, "highest"),
-    "held-out": (min, "lowest"),
-    "loss": (min, "lowest"),
-}
+_ASIDE = ("objective", "base", "encoder", "train", "dev", "dev_every", "device")
+"""Settings that the title includes, or that depend on the machine."""
 
 
 def listing(
@@ -71,20 +45,17 @@ def listing(
         )
     items = []
     for run_id, group in groupby(rows, key=lambda row: row.run):
-        mine = list(group)
-        run = workspace.store.runs.get(run_id)
+        run, mine = workspace.store.runs.get(run_id), list(group)
         if mine[0].position is None:
-            row, more = mine[0], "" if workspace.read_only else _again(mine[0])
-            name, shown = toggle(row, chosen), row.key in chosen
-            items.append(item(workspace, run, row, name, opened=shown, more=more))
+            items.append(_item(workspace, run, mine[0], chosen))
         else:
             items.append(_sweep(workspace, run, mine, chosen, opened == run_id))
     return jobs.listing(items, "Trainings, newest first", "t-training")
 
 
-def shipped(run: TrainingRun) -> str:
+def shipped(row: TrainingRun) -> str:
     """The list before the first training: a note that the curves are of a shipped example."""
-    settings = escape(f"{run.label}: {unusual(run)}; {facts(run, {})}.")
+    settings = escape(f"{row.label}: {summary(row, {})}.")
     return (
         '<div class="t-notice"><p><strong>Nothing was trained here yet.</strong> '
         f"The curves are those of a real training that ships as an example.</p><p>{settings}</p>"
@@ -92,10 +63,22 @@ def shipped(run: TrainingRun) -> str:
     )
 
 
-def read_only_list(rows: Sequence[TrainingRun]) -> str:
-    """The list on a static page, without buttons."""
-    about = [f"{'; '.join(filter(None, [unusual(row), facts(row, {})]))}." for row in rows]
-    return parts.readings(dict(zip(names(rows), about, strict=True)))
+def _item(
+    workspace: Workspace, run: Mapping[str, Any], row: TrainingRun, chosen: Sequence[str]
+) -> str:
+    """A run of one training."""
+    settings, links, verbs = unusual(row), _links(row), jobs.buttons(workspace, run)
+    below = f'<p class="t-small">{escape(settings)}</p>' if settings else ""
+    below += f'<p class="t-opens">{links}</p>' if links else ""
+    if row.state not in LIVE and not workspace.read_only:
+        to = address.link("train-decoder" if row.is_decoder else "train", **settings_of(row))
+        about = escape(f"Train again with the settings of {row.label}")
+        verbs += (
+            f'<a class="t-button t-small-button" href="{escape(to)}" aria-label="{about}">'
+            "Train again</a>"
+        )
+    name, opened = _toggle(row, chosen), row.key in chosen
+    return jobs.item(run, name, facts(row, run), verbs, below=below, opened=opened)
 
 
 def _sweep(
@@ -105,34 +88,75 @@ def _sweep(
     chosen: Sequence[str],
     opened: bool,
 ) -> str:
-    title = button(
-        run["title"],
-        "sweep",
-        run["id"],
-        kind="link",
-        about=f"{run['title']}: {'close' if opened else 'show its trainings and their outcome'}",
-    )
-    inside = f'<div class="t-children">{outcome(workspace, rows, chosen)}</div>' if opened else ""
-    return jobs.item(
-        run, title, jobs.about(run), jobs.buttons(workspace, run), inside=inside, opened=opened
-    )
+    """A sweep, with a table of its trainings if it is opened."""
+    about = "close" if opened else "show its trainings and their outcome"
+    title = button(run["title"], "sweep", run["id"], kind="link", about=f"{run['title']}: {about}")
+    inside = f'<div class="t-children">{_children(rows, chosen)}</div>' if opened else ""
+    verbs = jobs.buttons(workspace, run)
+    return jobs.item(run, title, jobs.about(run), verbs, inside=inside, opened=opened)
 
 
-def _again(row: TrainingRun) -> str:
-    """A link to the form with the settings of a run that has ended."""
-    if row.state in LIVE:
-        return ""
-    page = "train-decoder" if row.kind == DECODER else "train"
-    to = address.link(page, **settings_of(row))
+def _children(rows: Sequence[TrainingRun], chosen: Sequence[str]) -> str:
+    best = max((row.score for row in rows if row.score is not None), default=None)
+    body = []
+    for row in rows:
+        score = formats.score(row.score)
+        error = ""
+        if row.error:
+            error = f'<br><small class="t-run-error">{escape(row.error)}</small>'
+        body.append(
+            (
+                _toggle(row, chosen) + error,
+                parts.tag("stopping", "live")
+                if row.stopping
+                else parts.tag(row.state, progress.KINDS[row.state]),
+                f"<strong>{score}</strong>" if row.score in (best,) and row.score else score,
+                formats.count(row.best_step),
+                _links(row),
+            )
+        )
+    heads = ("Run", "State", "Best dev score", "At step", "Open")
+    table = parts.table(heads, body, "Runs of the sweep", (2, 3))
+    columns = ["run", "label", "state", "score", "best_step", "encoder", "error"]
+    data = [[row.key, *(getattr(row, name) for name in columns[1:])] for row in rows]
+    save = parts.csv_button("Runs as CSV", f"sweep-{rows[0].run}.csv", [columns, *data])
+    return f'{table}<p class="t-small">{save}</p>'
+
+
+def _toggle(row: TrainingRun, chosen: Sequence[str]) -> str:
+    """The name as a button that shows or hides its curves, with its line as in the charts."""
+    shown = row.key in chosen
+    about = f"{row.label}, {row.state}: {'hide' if shown else 'show'} its curves"
+    name = button(row.label, "toggle", row.key, about=about, kind="link")
+    if not shown:
+        return name
+    look = style(chosen.index(row.key))
+    dash = {"solid": "", "dash": "7 4", "dot": "2 3", "dashdot": "7 3 2 3"}[look["dash"]]
     return (
-        f'<a class="t-button t-small-button" href="{escape(to)}" '
-        f'aria-label="{escape(f"Train again with the settings of {row.label}")}">Train again</a>'
+        '<svg class="t-key" width="26" height="8" aria-hidden="true"><path d="M0 4h26" '
+        f'stroke="{look["color"]}" stroke-width="3" stroke-dasharray="{dash}"/></svg>{name}'
+    )
+
+
+def _links(row: TrainingRun) -> str:
+    """Links to the pages that use the trained model; empty before it is finished."""
+    if not row.encoder or row.why is None:
+        return ""
+    pages: dict[str, Any] = dict.fromkeys(("evaluate", "compare", "map"), row.encoder)
+    if row.is_decoder:
+        pages = dict.fromkeys(("decode", "interpolate", "diagnose"), row.encoder)
+    elif not (base := str(row.settings.get("base", ""))).startswith("new:"):
+        pages["compare"] = [base, row.encoder]
+    return " ".join(
+        f'<a href="{escape(address.link(page, encoder=encoder))}" '
+        f'aria-label="{escape(f"{page.capitalize()}: {row.label}")}">{page.capitalize()}</a>'
+        for page, encoder in pages.items()
     )
 
 
 def settings_of(row: TrainingRun) -> dict[str, Any]:
     """Query of the form's address with a run's settings."""
-    usual = defaults(SPECS[row.kind])
+    usual = _defaults(row)
     given: dict[str, Any] = {
         name: value if isinstance(value, list) else written(value)
         for name, value in row.settings.items()
@@ -141,163 +165,46 @@ def settings_of(row: TrainingRun) -> dict[str, Any]:
     return {"preset": "own", **given}
 
 
-def charts(found: Sequence[tuple[TrainingRun, Curves]]) -> dict[str, Any]:
-    """Chart -> its value, None without numbers; `CHART-title` -> its heading as HTML."""
-    drawn: dict[str, Any] = dict.fromkeys(CHARTS)
-    called = names([row for row, _ in found])
-    for chart, (kind, column, what) in _CURVES.items():
-        lines = _lines(found, called, kind, column, 1e-9 if chart == "memory" else 1.0)
-        if lines:
-            drawn[chart] = figures.curves_drawing(
-                lines,
-                what,
-                chart,
-                zero=chart in ("speed", "memory"),
-                height=figures.TALL if chart == "score" else figures.SMALL,
-            )
-        drawn[f"{chart}-title"] = title(chart, lines)
-    paths = [
-        figures.Path(
-            called[place],
-            [event["step"] for event in curves.evals],
-            [event["alignment"] for event in curves.evals],
-            [event["uniformity"] for event in curves.evals],
-            place,
-            _kept(row),
-        )
-        for place, (row, curves) in enumerate(found)
-        if curves.evals and "alignment" in curves.evals[0]
-    ]
-    if paths:
-        drawn["trajectory"] = figures.trajectory_drawing(paths)
-    drawn["trajectory-title"] = _paths_title(paths)
-    return drawn
+def summary(row: TrainingRun, run: Mapping[str, Any]) -> str:
+    """Its unusual settings and its progress. Plain text."""
+    return "; ".join(filter(None, [unusual(row), facts(row, run)]))
 
 
-def title(chart: str, lines: Sequence[figures.Curve] = ()) -> str:
-    """The heading of a chart: a summary of its curves, or its name alone."""
-    name, about = CHARTS[chart]
-    if chart == "rate" and lines:
-        name += f": at most {figures.number(max(max(line.values) for line in lines))}"
-    elif len(lines) == 1:
-        name += f": {figures.course(lines[0])}"
-    elif lines and chart in _BEST:
-        best, word = _BEST[chart]
-        line = best(lines, key=lambda line: best(line.values))
-        name += f": {word} with {line.name}, {figures.number(best(line.values))}"
-    return parts.heading(name, about)
-
-
-def _paths_title(paths: Sequence[figures.Path]) -> str:
-    name, about = CHARTS["trajectory"]
-    return parts.heading(figures.way(paths[0]) if len(paths) == 1 else name, about)
-
-
-def _lines(
-    found: Sequence[tuple[TrainingRun, Curves]],
-    called: Sequence[str],
-    kind: str,
-    column: str,
-    scale: float,
-) -> list[figures.Curve]:
+def facts(row: TrainingRun, run: Mapping[str, Any]) -> str:
+    """One line: progress, best score or loss, how it ended. Plain text."""
+    if row.state == "queued":
+        return "waiting for its turn"
     lines = []
-    for place, (row, curves) in enumerate(found):
-        known = [
-            (event["step"], value * scale)
-            for event in curves.kinds()[kind]
-            if (value := event.get(column)) is not None and value == value
-        ]
-        if known:
-            steps, values = zip(*known, strict=True)
-            kept = _kept(row) if kind == "looked" else None
-            lines.append(figures.Curve(called[place], steps, values, place, kept))
-    return lines
+    if row.step is not None:
+        of = f" of {formats.count(row.steps)}" if row.steps and row.state in LIVE else ""
+        lines.append(f"{formats.count(row.step)}{of} updates")
+    elif row.state == "running":
+        lines.append(run["message"] or "starting")
+    if row.state == "running" and run["eta_seconds"] is not None:
+        lines.append(formats.time_left(run["eta_seconds"]))
+    elif row.seconds is not None:
+        lines.append(formats.duration(row.seconds))
+    if row.score is not None:
+        where = f" at step {formats.count(row.best_step)}" if row.best_step is not None else ""
+        lines.append(f"best dev score {formats.score(row.score)}{where}")
+        lines += filter(None, [against_base(row.score, row.base_score)])
+    if row.loss is not None:
+        lines.append(f"loss {row.loss:.3f} on held-out sentences")
+    if row.why in ENDINGS:
+        lines.append(ENDINGS[row.why])
+    return ", ".join(lines) or "nothing was trained"
 
 
-def names(rows: Sequence[TrainingRun]) -> list[str]:
-    """Labels of runs; shared labels get the settings that tell the runs apart."""
-    from theodolite.app.pages.trainings.service import differences as differ
-
-    labels = [row.label for row in rows]
-    called = []
-    for place, (row, label) in enumerate(zip(rows, labels, strict=True)):
-        alike = [other.settings for other in rows if other.label == label]
-        words = [f"{setting_name(n)} {setting_value(row.settings.get(n))}" for n in differ(alike)]
-        number = f" ({labels[: place + 1].count(label)})" if len(alike) > 1 and not words else ""
-        called.append(label + "".join(f", {text}" for text in words[:3]) + number)
-    return called
-
-
-def _kept(row: TrainingRun) -> int | None:
-    return row.best_step if (row.score, row.loss) != (None, None) else None
-
-
-def notes(found: Sequence[tuple[TrainingRun, Curves]]) -> str:
-    """Notes of the runs: smaller batches, lines left out, an early stop."""
-    items = "".join(
-        f"<li>{key(place)} <strong>{escape(row.label)}</strong>, step "
-        f"{formats.count(note['step'])}: {escape(note['message'])}</li>"
-        for place, (row, curves) in enumerate(found)
-        for note in curves.notes
-    )
-    return f'<ul class="t-noted" aria-label="Notes of the trainings">{items}</ul>' if items else ""
-
-
-def samples(found: Sequence[tuple[TrainingRun, Curves]]) -> str:
-    """What decoders make of held-out sentences at their last evaluation, differences marked."""
-    return "".join(
-        _samples(row, curves.evals[-1])
-        for row, curves in found
-        if curves.evals and row.kind == DECODER
-    )
-
-
-def _samples(row: TrainingRun, last: Mapping[str, Any]) -> str:
-    rows = "".join(
-        f'<li><p class="t-given" dir="auto">{escape(given)}</p><p class="t-sentence" dir="auto">'
-        f"{word_diff.marked(differing(given, decoded)) or 'nothing'}</p></li>"
-        for given, decoded in last["samples"]
-    )
-    step = formats.count(last["step"])
-    lead = f"Held-out sentences, and what it makes of them after {step} updates."
-    return (
-        f"{parts.heading(f'Samples of {row.label}', lead)}"
-        f'<ul class="t-told t-samples" aria-label="Sentences and what came back">{rows}</ul>'
-        f"{word_diff.LEGEND}"
-    )
-
-
-def differences(rows: Sequence[TrainingRun]) -> str:
-    """The settings in which the chosen runs differ, one column per run; all for a single run."""
-    from theodolite.app.pages.trainings.service import differences as differ
-
-    if len(rows) < 2:
-        return "".join(map(_settings, rows))
-    changed = differ([row.settings for row in rows])
-    heads = ["Setting", *names(rows)]
-    body = [
-        [setting_name(n), *(escape(setting_value(value)) for value in given)]
-        for n, given in changed.items()
-    ]
-    if any(row.score is not None for row in rows):
-        body.append(["best dev score", *(formats.score(row.score) for row in rows)])
-    if any(row.loss is not None for row in rows):
-        body.append(["loss on held-out sentences", *(_loss(row) for row in rows)])
-    same = "" if changed else '<p class="t-muted">Their settings are identical.</p>'
-    table = parts.table(heads, body, "Settings in which the trainings differ")
-    return parts.heading("Where they differ") + same + table
-
-
-def _settings(row: TrainingRun) -> str:
-    facts = "".join(
-        f"<dt>{setting_name(name)}</dt><dd>{escape(setting_value(value))}</dd>"
+def unusual(row: TrainingRun) -> str:
+    """The settings that differ from the defaults, in one line. Plain text."""
+    usual = _defaults(row)
+    return ", ".join(
+        f"{name.replace('_', ' ')} {setting(value)}"
         for name, value in row.settings.items()
-    )
-    return (
-        '<details class="t-twin"><summary>All settings</summary>'
-        f'<dl class="t-facts t-settings">{facts}</dl></details>'
+        if name in usual and name not in _ASIDE and value != usual[name]
     )
 
 
-def _loss(row: TrainingRun) -> str:
-    return formats.MISSING if row.loss is None else f"{row.loss:.3f}"
+def _defaults(row: TrainingRun) -> dict[str, Any]:
+    spec: Any = DecoderSpec if row.is_decoder else TrainSpec
+    return {one.name: one.default for one in fields(spec)}

@@ -83,8 +83,10 @@ def test_a_map_with_every_point(kept: Workspace, home: Path) -> None:
 def test_a_training_with_its_curves(kept: Workspace, home: Path) -> None:
     """From what the store has of it; notes of others stay text."""
     found = written(home, "training", reported.training(kept))
-    assert [row["score"] for row in tables(found)["evaluations"]] == ["61.0", "62.0", "63.0"]
-    assert len(tables(found)["steps"]) == 6
+    events = tables(found)["training"]
+    scores = [row["score"] for row in events if row["kind"] == "looked"]
+    assert scores == ["61.0", "62.0", "63.0"]
+    assert [row["kind"] for row in events].count("stepped") == 6
     assert "Dev score: 61 to 63" in body(found) and "&lt;img src=x" in body(found)
     out = str(home / "x.html")
     assert "no training 'x'" in theodolite("report", "training", "x", "--out", out, code=2)[-1]

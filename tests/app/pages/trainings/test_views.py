@@ -3,10 +3,8 @@
 import numpy as np
 import pytest
 
-from theodolite.app.pages.trainings.ablations_views import judged, recognised
-from theodolite.app.pages.trainings.figures import (
-    thinned,
-)
+from theodolite.app.pages.trainings.ablations import judged, recognised
+from theodolite.app.pages.trainings.answer import Line, thinned
 from theodolite.engine.training.ablations import ABLATIONS
 from theodolite.engine.training.sweeps import seeded
 
@@ -14,7 +12,7 @@ from theodolite.engine.training.sweeps import seeded
 def test_a_long_curve_is_averaged_over_neighbours():
     """Numpy's means over blocks of eight; the last step is never lost."""
     values = np.random.default_rng(0).random(7_003)
-    steps, means = thinned(range(1, 7_004), values)
+    steps, means = thinned(Line("a", 0, range(1, 7_004), values))
     blocks = [values[i : i + 8].mean() for i in range(0, 7_003, 8)]
     np.testing.assert_allclose(means, blocks, rtol=1e-12)
     assert (len(steps), steps[0], steps[-1]) == (876, 8, 7_003)
@@ -26,32 +24,33 @@ ROWS = [(row.label, row.changes) for row in DROPOUT.rows]
 
 def by_label(scores):
     """Verdicts of the dropout table, by the label of its row."""
-    return {one.row.label: one for one in judged(DROPOUT, scores)}
+    return {one["row"]: one for one in judged(DROPOUT, scores)}
 
 
 def test_the_papers_best_row_is_what_others_are_held_against():
     """In table 3 that is p = 0.1 with 82.5; p = 0 is 11.4 points below it."""
     found = by_label({})
-    assert found["p = 0.1"].verdict == "reference"
-    assert found["p = 0"].paper == pytest.approx(71.1 - 82.5)
+    assert found["p = 0.1"]["verdict"] == "reference"
+    assert found["p = 0"]["paper_difference"] == pytest.approx(71.1 - 82.5)
 
 
 def test_one_seed_agrees_or_disagrees_by_its_sign():
     """Without a spread nothing can lie within it."""
     found = by_label({"p = 0.1": [70.0], "p = 0": [69.9], "p = 0.5": [70.1]})
-    assert (found["p = 0"].verdict, found["p = 0"].spread) == ("agrees", None)
-    assert (found["p = 0.5"].verdict, found["p = 0.2"].verdict) == ("disagrees", "")
+    assert (found["p = 0"]["verdict"], found["p = 0"]["difference_deviation"]) == ("agrees", None)
+    assert (found["p = 0.5"]["verdict"], found["p = 0.2"]["verdict"]) == ("disagrees", "")
 
 
 def test_several_seeds_have_a_spread():
     """By hand: deviations 1 and sqrt(2) give one of sqrt(3) for a difference of single seeds."""
     scores = {"p = 0.1": [69.0, 70.0, 71.0], "p = 0": [67.0, 69.0], "p = 0.5": [60.0, 62.0]}
     found = by_label(scores)
-    assert found["p = 0"].ours == pytest.approx(-2.0)
-    assert (found["p = 0"].spread, found["p = 0"].verdict) == (pytest.approx(3**0.5), "agrees")
+    assert found["p = 0"]["difference"] == pytest.approx(-2.0)
+    first = found["p = 0"]
+    assert first["difference_deviation"] == pytest.approx(3**0.5) and first["verdict"] == "agrees"
     closer = by_label(scores | {"p = 0": [67.5, 69.5]})["p = 0"]
-    assert (closer.ours, closer.verdict) == (pytest.approx(-1.5), "within the spread")
-    assert found["p = 0.5"].verdict == "agrees"
+    assert (closer["difference"], closer["verdict"]) == (pytest.approx(-1.5), "within the spread")
+    assert found["p = 0.5"]["verdict"] == "agrees"
 
 
 @pytest.mark.parametrize(
@@ -67,7 +66,7 @@ def test_rows_that_the_paper_prints_alike_agree_within_the_spread(reference, sam
     hard = ABLATIONS["hard-negatives"]
     one, two = (next(r.label for r in hard.rows if r.label.endswith(f"α = {a}")) for a in (1, 2))
     judgements = judged(hard, {one: reference, two: same})
-    assert [found.verdict for found in judgements if found.row.label == two] == [verdict]
+    assert [found["verdict"] for found in judgements if found["row"] == two] == [verdict]
 
 
 @pytest.mark.parametrize("name", ABLATIONS)
