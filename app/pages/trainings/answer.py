@@ -138,7 +138,7 @@ def _settings(rows: Sequence[TrainingRun], names: Sequence[str]) -> list[Block]:
     for what, field in (("best dev score", "score"), ("loss on held-out sentences", "loss")):
         values = [getattr(row, field) for row in rows]
         if any(value is not None for value in values):
-            lines.append((what, *(None if value is None else f"{value:.2f}" for value in values)))
+            lines.append((what, *(formats.score(value) for value in values)))
     return [Text("Where they differ", same), Table("settings", ("setting", *names), lines)]
 
 
