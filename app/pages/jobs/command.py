@@ -154,13 +154,10 @@ def workers(workspace: Workspace, fleet: FleetOption = None, as_json: JsonOption
     if fleet:
         join_fleet(fleet)
     found = service.now(workspace)
-    rows = [{"kind": "worker", **vars(one)} for one in found.workers]
-    waiting = [{"kind": "waiting", **vars(one)} for one in found.waiting]
     if as_json:
-        homes = [{"kind": "home", "name": name, "silent": s} for name, s in found.homes.items()]
-        emit([*rows, *homes, *waiting], (), as_json=True)
+        emit(found.rows(), (), as_json=True)
     else:
-        emit(rows, ("slot", "host", "doing", "share"), as_json=False)
+        emit(list(map(vars, found.workers)), list(found.columns), as_json=False)
         for one in found.waiting:
             line(f"{one.title}: {one.parts} to do. {one.why}")
     if found.problem:

@@ -91,7 +91,7 @@ def item(
     inside: str = "",
     opened: bool = False,
 ) -> str:
-    """One run of a list: its state, progress, error and buttons.
+    """One run of a list: its state, progress, error and buttons; one that is done is a line.
 
     Args:
         run: its row in the store.
@@ -102,11 +102,16 @@ def item(
         inside: HTML across the whole width, of an opened run.
         opened: whether its details are shown.
     """
-    gauge = progress.gauge(run) if run["state"] == "running" else ""
+    if run["state"] == "done" and not opened:
+        css, verbs = "t-folded", ""
+        body = f'{name} <span class="t-muted t-small">{escape(about)}</span>'
+    else:
+        css = "t-open" if opened else ""
+        gauge = progress.gauge(run) if run["state"] == "running" else ""
+        failure = parts.failure(run["error"], run["hint"])
+        body = f"{name}<p>{escape(about)}</p>{below}{gauge}{failure}"
     return (
-        f'<li class="{"t-open" if opened else ""}"><div>{progress.tag(run)}</div>'
-        f"<div>{name}<p>{escape(about)}</p>{below}{gauge}"
-        f"{parts.failure(run['error'], run['hint'])}</div>"
+        f'<li class="{css}"><div>{progress.tag(run)}</div><div>{body}</div>'
         f'<div class="t-muted t-small">{formats.ago(run["created"])}</div>'
         f'<div class="t-verbs">{verbs}</div>{inside}</li>'
     )
@@ -182,44 +187,24 @@ def _part(unit: UnitRow, now: bool, retry: bool) -> str:
             again = button(
                 "Try again", "unit", str(unit["position"]), about=f"Try {unit['label']} again"
             )
+    state, kind = ("running", "live") if now else (unit["state"], _UNIT_TAGS.get(unit["state"], ""))
     took = "" if unit["seconds"] is None else formats.duration(unit["seconds"])
     return (
-        f"<li>{_unit_tag(unit, now)}"
+        f"<li>{parts.tag(state, kind)}"
         f"<span>{escape(unit['label'])}{error}</span>{again}<span>{took}</span></li>"
     )
-
-
-def _unit_tag(unit: UnitRow, now: bool) -> str:
-    if now:
-        return parts.tag("running", "live")
-    return parts.tag(unit["state"], _UNIT_TAGS.get(unit["state"], ""))
 
 
 def detail(
     run: Mapping[str, Any], units: Sequence[UnitRow], log: Sequence[str], size: int, close: str
 ) -> str:
-    """One run in full: its error, its units, its log."""
-    now = at_work(units) if run["state"] == "running" else set()
-    cells = [
-        (
-            _unit_tag(unit, unit["position"] in now),
-            escape(unit["label"]) + _unit_error(unit),
-            escape(formats.duration(unit["seconds"])),
-        )
-        for unit in units
-    ]
-    table = parts.table(("State", "Part", "Time"), cells, "Parts of the run", (2,)) if cells else ""
+    """One run in full: its error, its parts, its log."""
     lines = "\n".join(log) if log else "Nothing written yet."
     return (
         f'<section class="t-card" aria-label="Run"><h2>{escape(run["title"])} '
         f"<small>{escape(run['state'])}</small></h2>{parts.failure(run['error'], run['hint'])}"
-        f'<div class="t-two"><div>{table}</div><div><h3>Log</h3>'
+        f'<div class="t-two"><div>{parts_of(run, units, False)}</div><div><h3>Log</h3>'
         '<pre class="t-log" role="log" tabindex="0" aria-label="Log">'
         f'{escape(lines)}</pre><p class="t-muted t-small">Events and log take '
         f"{formats.size(size)}.</p></div></div>{close}</section>"
     )
-
-
-def _unit_error(unit: UnitRow) -> str:
-    text = escape(unit["error"] or "")
-    return f'<br><small class="t-muted">{text}</small>' if text else ""

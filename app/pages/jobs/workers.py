@@ -7,9 +7,12 @@ import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
+from theodolite.app import formats
+from theodolite.app.blocks import Block, Caveat, Caveats, Code, Finding, Table, Text
 from theodolite.app.fleet.address import VARIABLE, Address
+from theodolite.app.question import Answer
 from theodolite.store import StoreError
 
 if TYPE_CHECKING:
@@ -18,6 +21,9 @@ if TYPE_CHECKING:
     from theodolite.store.run_rows import RunRow
 
 TURN = "Waits for its turn."
+START = "theodolite worker --fleet postgresql://user@host/database --data FOLDER"
+_NAMED = 6
+"""Data sets named before the others are counted."""
 
 
 @dataclass(frozen=True)
@@ -66,8 +72,8 @@ class Waiting:
     why: str
 
 
-@dataclass(frozen=True)
-class Workers:
+@dataclass(frozen=True, repr=False)
+class Workers(Answer):
     """A snapshot of workers, homes and waiting runs.
 
     Attributes:
@@ -78,11 +84,76 @@ class Workers:
         waiting: the waiting runs.
     """
 
+    columns: ClassVar[Mapping[str, Any]] = {"slot": str, "host": str, "doing": str, "share": float}
+
     fleet: str
     problem: str
     workers: tuple[WorkerNow, ...]
     homes: Mapping[str, float]
     waiting: tuple[Waiting, ...]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row for each worker, home and waiting run; `kind` says which."""
+        homes = [{"name": name, "silent": silent} for name, silent in self.homes.items()]
+        return [
+            {"kind": kind, **row}
+            for kind, rows in (
+                ("worker", map(vars, self.workers)),
+                ("home", homes),
+                ("waiting", map(vars, self.waiting)),
+            )
+            for row in rows
+        ]
+
+    def blocks(self) -> list[Block]:
+        """Who is at what, what waits, and who gives work to the fleet."""
+        at_work = sum(bool(one.doing) for one in self.workers)
+        finding = f"{formats.plural(len(self.workers), 'worker')}, {at_work} at work"
+        if not self.workers:
+            finding = "No worker is running"
+        fleet = f"Fleet at {self.fleet}." if self.fleet else ""
+        blocks: list[Block] = [Finding(finding, fleet)]
+        if self.problem:
+            blocks.append(Caveats([Caveat(self.problem)]))
+        if self.workers:
+            heads = ("worker", "host", "now", "done", "machine", "takes", "has", "started", "seen")
+            blocks.append(Table("workers", heads, [_cells(one) for one in self.workers]))
+        else:
+            start = "The app starts one; start more from a terminal:"
+            blocks += [Text("", start), Code(["theodolite worker"])]
+        if self.waiting:
+            waiting = [(w.title, w.home or "this machine", w.parts, w.why) for w in self.waiting]
+            heads = ("run", "home", "parts", "at work, or waiting for")
+            blocks += [Text("To do"), Table("waiting", heads, waiting)]
+        if self.homes:
+            homes = [(name, f"{silent:.0f} s ago") for name, silent in self.homes.items()]
+            blocks += [Text("Homes"), Table("homes", ("home", "last seen"), homes)]
+        if not self.fleet:
+            more = (
+                "Evaluations and trainings can be spread over machines that share a Postgres "
+                "database: start the app with --fleet URL, and on each of the other machines run:"
+            )
+            blocks += [Text("More machines", more), Code([START])]
+        return blocks
+
+
+def _cells(one: WorkerNow) -> tuple[Any, ...]:
+    has, data = one.has, list(one.has.get("data", {}).items())
+    machine = [*has.get("devices", ()), formats.plural(int(has.get("cores", 1)), "core")]
+    named = [f"{name} ({digest[:8]})" if digest else name for name, digest in data[:_NAMED]]
+    more = [formats.plural(len(data) - _NAMED, "more data set")] if len(data) > _NAMED else []
+    files = [f"files at {has['files']}"] if has.get("files") else []
+    return (
+        one.slot,
+        f"{one.host}, this machine" if one.local else one.host,
+        one.doing or "free",
+        f"{one.share or 0.0:.0%}" if one.doing else None,
+        ", ".join([*machine, formats.size(has.get("memory"))]),
+        ", ".join(has.get("only", ())),
+        ", ".join([*has.get("packages", {}), *files, *named, *more]),
+        formats.ago(one.started),
+        formats.ago(one.seen),
+    )
 
 
 def now(workspace: Workspace) -> Workers:

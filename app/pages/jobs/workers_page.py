@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import gradio as gr
 
-from theodolite.app.pages.jobs import workers, workers_views
+import theodolite.app.surfaces.web as web
+from theodolite.app.pages.jobs import workers
 from theodolite.app.web import parts
 from theodolite.app.web.controls import Answer, on_load, poll
 
@@ -22,30 +23,15 @@ POLL_SECONDS = 2
 def build(workspace: Workspace) -> None:
     """Lay out the page."""
     with parts.bar(TITLE, DESCRIPTION):
-        status = parts.static("", elem_id="status")
-    notice = parts.notice()
-    table = parts.static("", elem_id="workers", elem_classes=["t-answer"])
-    waiting = parts.static("", elem_id="waiting")
-    homes = parts.static("", elem_id="homes")
-    seen = gr.State([])
-
-    def drawn() -> dict[Any, Any]:
-        found = workers.now(workspace)
-        shown = {
-            status: workers_views.status(found),
-            table: workers_views.workers(found),
-            waiting: workers_views.waiting(found),
-            homes: workers_views.homes(found),
-        }
-        return {**shown, seen: list(shown.values())}
+        pass
+    shown = web.answer(elem_id="workers", elem_classes=["t-answer"])
 
     def load(request: gr.Request) -> Answer:
-        return drawn()
+        return {shown: web.value(workers.now(workspace).blocks())}
 
-    def refresh(known: list[str]) -> Answer:
-        changed = drawn()
-        return None if changed[seen] == known else changed
+    def refresh(known: str) -> Answer:
+        current = web.value(workers.now(workspace).blocks())
+        return None if current == known else {shown: current}
 
-    shown = [status, table, waiting, homes, seen]
-    opened = on_load(load, shown, notice)
-    poll(POLL_SECONDS, opened, refresh, [seen], shown)
+    opened = on_load(load, [shown], parts.notice())
+    poll(POLL_SECONDS, opened, refresh, [shown], [shown])

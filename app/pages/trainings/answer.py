@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from theodolite.app import formats
-from theodolite.app.blocks import Block, Chart, Samples, Table, Text
+from theodolite.app.blocks import Block, Chart, Fold, Samples, Table, Text
 from theodolite.app.components.chart import drawing, plain
 from theodolite.app.pages.trainings import service
 from theodolite.app.pages.trainings.ablations import comparison
@@ -131,7 +131,7 @@ def _settings(rows: Sequence[TrainingRun], names: Sequence[str]) -> list[Block]:
     """The settings in which the trainings differ; all of one by itself."""
     if len(rows) == 1:
         cells = [(name.replace("_", " "), setting(v)) for name, v in rows[0].settings.items()]
-        return [Text("Settings"), Table("settings", ("setting", "value"), cells)]
+        return [Fold("All settings", [Table("settings", ("setting", "value"), cells)])]
     differ = service.differences([row.settings for row in rows])
     same = "" if differ or not rows else "Their settings are identical."
     lines = [(name.replace("_", " "), *map(setting, values)) for name, values in differ.items()]

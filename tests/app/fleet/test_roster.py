@@ -15,7 +15,7 @@ from theodolite.app.fleet.address import Address
 from theodolite.app.fleet.coordinator import Coordinator, _SentRun
 from theodolite.app.fleet.needs import lacking
 from theodolite.app.pages.evaluate.job import EvaluateJob
-from theodolite.app.pages.jobs import workers, workers_views
+from theodolite.app.pages.jobs import workers
 from theodolite.app.workspace import Workspace
 from theodolite.store import fleet as roster
 from theodolite.store.fleet import FleetAway, Reports, Roster, Units
@@ -174,7 +174,7 @@ def test_rows_that_are_not_as_expected_harm_nobody(
     found = workers.now(workspace)
     assert len(found.workers) == 1 + len(ODD)
     assert [run.title for run in found.waiting] == ["a"]
-    assert "lab-1" in workers_views.workers(found)
+    assert "lab-1" in str(found.blocks())
     run = workspace.store.runs.create("train", {}, "train")
     units = {f"odd-{number}": {"position": 0} for number in range(len(ODD))}
     Coordinator(workspace, Address.parse(database))._hear(run, units)  # type: ignore[arg-type]

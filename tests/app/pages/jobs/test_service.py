@@ -6,7 +6,8 @@ from tests.app.fleet.conftest import database, postgres
 from tests.errors import refused
 from tests.fakes.command_line import objects, theodolite
 from theodolite.app.fleet.address import VARIABLE
-from theodolite.app.pages.jobs import service, views, workers, workers_views
+from theodolite.app.pages.jobs import service, views, workers
+from theodolite.app.surfaces import document
 from theodolite.app.workspace import Workspace
 from theodolite.store.fleet import Postgres as Database
 from theodolite.store.fleet import Roster
@@ -101,6 +102,11 @@ HAS = {
 }
 
 
+def shown(found: workers.Workers) -> str:
+    """What the page has of it."""
+    return "".join(map(str, document.pieces(found.blocks())))
+
+
 @pytest.fixture(autouse=True)
 def no_fleet(monkeypatch: pytest.MonkeyPatch) -> None:
     """Unless a test names one."""
@@ -126,7 +132,7 @@ def test_the_local_worker(workspace: Workspace) -> None:
     )
     assert "starter-pairs" in one.has["data"]
     assert [(row.title, row.why) for row in found.waiting] == [("later", workers.TURN)]
-    assert HOSTILE not in workers_views.workers(found) + workers_views.waiting(found)
+    assert HOSTILE not in shown(found)
 
 
 def test_a_fleet(workspace: Workspace, database: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,8 +147,8 @@ def test_a_fleet(workspace: Workspace, database: str, monkeypatch: pytest.Monkey
     assert (one.slot, one.local, one.doing) == ("gpu-1", False, "MR: update 3 of 9")
     assert list(found.homes) == ["lab"]
     assert (waiting.home, waiting.parts, waiting.why) == ("lab", 3, "No worker has TREC.")
-    shown = workers_views.workers(found)
-    assert HOSTILE not in shown and "H100, 8 cores, 64 GB" in shown and "s3://lab" in shown
+    html = shown(found)
+    assert HOSTILE not in html and "H100, 8 cores, 64 GB" in html and "s3://lab" in html
     rows = objects(theodolite("workers", "--store", str(workspace.store.folder), "--json"))
     assert [row["kind"] for row in rows] == ["worker", "home", "waiting"]
     workspace.read_only = True
@@ -158,4 +164,4 @@ def test_a_fleet_that_does_not_answer(
     workspace.store.workers.seen("local-0")
     found = workers.now(workspace)
     assert "does not answer" in found.problem and len(found.workers) == 1
-    assert "s3cret" not in workers_views.status(found) + workers_views.workers(found)
+    assert "s3cret" not in shown(found)
