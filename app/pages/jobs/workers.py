@@ -123,8 +123,8 @@ class Workers(Answer):
             blocks += [Text("", start), Code(["theodolite worker"])]
         if self.waiting:
             waiting = [(w.title, w.home or "this machine", w.parts, w.why) for w in self.waiting]
-            heads = ("run", "home", "parts", "at work, or waiting for")
-            blocks += [Text("To do"), Table("waiting", heads, waiting)]
+            columns = ("run", "home", "parts", "at work, or waiting for")
+            blocks += [Text("To do"), Table("waiting", columns, waiting)]
         if self.homes:
             homes = [(name, f"{silent:.0f} s ago") for name, silent in self.homes.items()]
             blocks += [Text("Homes"), Table("homes", ("home", "last seen"), homes)]
