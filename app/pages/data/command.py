@@ -97,8 +97,8 @@ def add_data(
         list[Path],
         typer.Argument(
             metavar="FILE...",
-            help="CSV, TSV, JSONL, Parquet, plain text or ZIP; a folder or several files of one "
-            "data set.",
+            help="CSV, TSV, Excel, JSONL, Parquet, plain text or ZIP; a folder or several files of "
+            "one data set.",
         ),
     ],
     name: Annotated[str | None, typer.Option(help="Name; default: the file's.")] = None,
@@ -117,6 +117,9 @@ def add_data(
         str | None,
         typer.Option(help="role=column,…  e.g. left=text_a,right=text_b,score=grade"),
     ] = None,
+    sheet: Annotated[
+        str | None, typer.Option(help="The sheet of an Excel file; default: the first.")
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Add a file of your own. Without --columns its columns are guessed and shown.
@@ -129,10 +132,13 @@ def add_data(
     """
     from theodolite.engine.datasets import tables
 
-    with service.together(files) as file:
+    with service.bring(files, sheet or "") as brought:
+        file = brought.path
         shown = tables.preview(file, file.name)
         mapping = service.mapping_of(file, kind, columns, type, shown)
-        row = service.keep(workspace, file, file.name, name or file.stem, mapping)
+        row = service.keep(
+            workspace, file, file.name, name or file.stem, mapping, notes=brought.notes
+        )
     used = ", ".join(f"{role} = {column}" for role, column in mapping.columns.items())
     lines = [f"Added as upload:{row['name']}: {row['kind']}{f'; {used}' if used else ''}."]
     done(row, " ".join([*lines, *shown.problems, *row["info"].get("notes", [])]), as_json)

@@ -5,6 +5,7 @@ After a wrong mapping the file and all choices stay as they are.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +30,7 @@ TYPES = {
     "Reranking": "reranked, each query's own candidates (reranking)",
 }
 """Type of task -> how it uses the rows, for kinds of data set with several types."""
-HEADERS = {"look at it": None, "holds names": True, "is a row": False}
+HEADERS = {"detect": None, "holds names": True, "is a row": False}
 ROLES = {
     "left": "First sentence",
     "right": "Second sentence",
@@ -49,16 +50,23 @@ ROLES = {
 CONTROLS = (
     Control(
         "file",
-        "A table, lines, ZIP or several files",
+        "A table (Excel too), lines, ZIP or several files",
         gr.File,
         options={"file_count": "multiple", "height": 150, "elem_id": "upload"},
+    ),
+    Control(
+        "sheet",
+        "Sheet",
+        gr.Dropdown,
+        choices=(),
+        options={"visible": False, "elem_id": "sheet"},
     ),
     Control("kind", "It holds", gr.Radio, choices=OFFERED, options={"scale": 3}),
     Control(
         "header",
         "The first line",
         gr.Radio,
-        "look at it",
+        "detect",
         choices=list(HEADERS),
         options={"scale": 2},
     ),
@@ -100,6 +108,7 @@ def build(workspace: Workspace) -> Any:
     controls.render("file")
     notice = parts.notice()
     with gr.Column(visible=False, elem_id="mapping") as body:
+        controls.render("sheet")
         preview = parts.static("", elem_id="look")
         with gr.Column(elem_id="fields") as fields:
             with gr.Row():
@@ -110,15 +119,19 @@ def build(workspace: Workspace) -> Any:
         with gr.Row():
             controls.render("name")
         keep = gr.Button("Add data set", variant="primary", elem_id="take-in")
-    file, kind, made_for, name = (controls[of] for of in ("file", "kind", "type", "name"))
+    file, sheet, kind, made_for, name_box = (
+        controls[of] for of in ("file", "sheet", "kind", "type", "name")
+    )
     roles = [controls[role] for role in ROLES]
 
     def read(values: Values) -> Answer:
         """Read the files and fill the form with guesses."""
         if not values.file:
             return None
-        with service.together([Path(file) for file in values.file]) as path:
+        with service.bring([Path(file) for file in values.file], values.sheet or "") as brought:
+            path = brought.path
             found = tables.preview(path, path.name, HEADERS[values.header])
+        found = replace(found, problems=[*brought.notes, *found.problems])
         columns = list(found.columns)
         guessed = {
             controls[role]: gr.update(
@@ -131,17 +144,19 @@ def build(workspace: Workspace) -> Any:
         return {
             **guessed,
             body: gr.update(visible=True),
+            sheet: gr.update(choices=list(brought.sheets), visible=len(brought.sheets) > 1),
             fields: gr.update(visible=found.type is None),
             preview: views.first_rows(path.name, found),
             kind: found.kind,
             made_for: _types(found.kind),
-            name: values.name or service.name_for(path.name),
+            name_box: values.name or service.name_for(path.name),
         }
 
     def take(values: Values) -> Answer:
         if not values.file:
             raise UserError("No file to add.", "Choose one above.", code="missing")
-        with service.together([Path(file) for file in values.file]) as path:
+        with service.bring([Path(file) for file in values.file], values.sheet or "") as brought:
+            path = brought.path
             packed = archives.is_archive(path.name)
             found = tables.preview(path, path.name) if packed else None
             if found and found.type:
@@ -156,7 +171,8 @@ def build(workspace: Workspace) -> Any:
                 mapping = tables.Mapping(
                     values.kind, chosen, HEADERS[values.header], None if usual else values.type
                 )
-            row = service.keep(workspace, path, path.name, values.name.strip(), mapping)
+            name = values.name.strip()
+            row = service.keep(workspace, path, path.name, name, mapping, notes=brought.notes)
         return {kept: f"upload:{row['name']}", file: None, body: gr.update(visible=False)}
 
     shape(
@@ -167,10 +183,10 @@ def build(workspace: Workspace) -> Any:
         {kind: [kind for _, kind in OFFERED]},
     )
     on(
-        [file.upload, controls["header"].input],
+        [file.upload, sheet.input, controls["header"].input],
         read,
         controls,
-        [body, fields, preview, kind, made_for, *roles, name],
+        [body, sheet, fields, preview, kind, made_for, *roles, name_box],
         notice,
         show_progress="full",
         show_progress_on=file,

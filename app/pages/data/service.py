@@ -6,13 +6,14 @@ import re
 from collections.abc import Iterator, Sequence
 from collections.abc import Mapping as Facts
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from theodolite.app import corpora
 from theodolite.app.workspace import Workspace
-from theodolite.engine.datasets import archives, hub, tables
+from theodolite.engine.datasets import archives, conversion, hub, tables
 from theodolite.engine.datasets.columns import OPTIONAL, ROLES
 from theodolite.engine.datasets.files import listed
 from theodolite.engine.datasets.tables import Mapping, Preview
@@ -27,6 +28,7 @@ def keep(
     filename: str,
     name: str,
     mapping: Mapping,
+    notes: Sequence[str] = (),
 ) -> UploadRow:
     """Read a file under a mapping and, if that succeeds, store it as an upload.
 
@@ -38,6 +40,7 @@ def keep(
         filename: its original name.
         name: name of the data set.
         mapping: the roles of the columns.
+        notes: what is to be known about it.
     """
     workspace.refuse_visitors()
     if not name:
@@ -51,10 +54,10 @@ def keep(
             rows.write_text(labelled, encoding="utf-8")
             roles = Mapping(mapping.kind, {role: role for role in mapping.columns})
             facts = {"unlabelled": without, "columns": mapping.columns}
-            return _add(workspace, rows, rows.name, name, roles, facts)
+            return _add(workspace, rows, rows.name, name, roles, facts, notes)
     if without:
         mapping = Mapping("sentences", {"text": mapping.columns["text"]}, mapping.header)
-    return _add(workspace, file, filename, name, mapping, {})
+    return _add(workspace, file, filename, name, mapping, {}, notes)
 
 
 def _add(
@@ -64,9 +67,10 @@ def _add(
     name: str,
     mapping: Mapping,
     facts: Facts[str, Any],
+    notes: Sequence[str],
 ) -> UploadRow:
     dataset = tables.read(file, filename, mapping, name)
-    notes = list(getattr(dataset, "notes", ()))
+    notes = [*notes, *getattr(dataset, "notes", ())]
     labels = getattr(dataset, "labels", ())
     no_task = bool(labels) and len(set(labels)) == len(labels)
     if no_task:
@@ -84,27 +88,63 @@ def _add(
     )
 
 
+@dataclass(frozen=True)
+class Brought:
+    """Files as one that readers can read.
+
+    Attributes:
+        path: the file.
+        notes: what was converted for it, in sentences.
+        sheets: names of the sheets of an Excel file.
+    """
+
+    path: Path
+    notes: Sequence[str] = ()
+    sheets: Sequence[str] = ()
+
+
 @contextmanager
-def together(files: Sequence[Path]) -> Iterator[Path]:
-    """Combine files, or folders of them, into one: a single one as it is, else an archive."""
+def bring(files: Sequence[Path], sheet: str = "") -> Iterator[Brought]:
+    """Combine files, or folders of them, into one: a single one as it is, else an archive.
+
+    Sheets of Excel become CSV, and text becomes UTF-8.
+
+    Args:
+        files: their paths.
+        sheet: of Excel files; empty for the first.
+    """
     missing = next((path for path in files if not path.exists()), None)
     if missing or not files:
         raise UserError(
             f"There is no file {str(missing or '')!r}.", "Check the path.", code="no-file"
         )
-    if len(files) == 1 and files[0].is_file():
-        yield files[0]
-        return
     inside = {
-        place.relative_to(path.parent).as_posix(): place
+        place.relative_to(path.parent): place
         for path in files
         for place in (sorted(path.rglob("*")) if path.is_dir() else [path])
         if place.is_file() and not place.name.startswith(".")
     }
     with TemporaryDirectory() as folder:
+        converted = {}
+        for number, (name, place) in enumerate(inside.items()):
+            (own := Path(folder) / str(number)).mkdir()
+            converted[name] = conversion.convert(place, own, sheet)
+        notes = [one.note for one in converted.values() if one.note]
+        if len(files) == 1 and files[0].is_file():
+            (only,) = converted.values()
+            yield Brought(only.path, notes, only.sheets)
+            return
         target = Path(folder) / f"{_common(files)}{archives.ENDING}"
-        archives.pack(inside, target)
-        yield target
+        packed = {name.with_name(one.path.name).as_posix(): one for name, one in converted.items()}
+        archives.pack({name: one.path for name, one in packed.items()}, target)
+        yield Brought(target, notes)
+
+
+@contextmanager
+def together(files: Sequence[Path]) -> Iterator[Path]:
+    """The file of `bring`."""
+    with bring(files) as brought:
+        yield brought.path
 
 
 def _common(files: Sequence[Path]) -> str:

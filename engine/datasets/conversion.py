@@ -1,0 +1,137 @@
+"""What people bring as readers expect it: an Excel sheet as CSV, text of any encoding as UTF-8.
+
+Text is converted if it is certain to be Windows-1252, of which Latin-1 is a part, or UTF-16; text
+of other scripts may be any of dozens of encodings, and its reader says what to do.
+"""
+
+from __future__ import annotations
+
+import codecs
+import csv
+import zipfile
+from dataclasses import dataclass
+from datetime import date, datetime, time
+from pathlib import Path
+from typing import Any
+
+from theodolite.engine.datasets.dialect import ENDINGS
+from theodolite.engine.datasets.files import encoding_of, listed
+from theodolite.engine.datasets.limits import MAX_BYTES, MAX_ROWS, too_large, too_many_rows
+from theodolite.engine.errors import UserError
+
+EXCEL = (".xlsx", ".xlsm")
+_ENCODINGS = ("cp1252", "latin_1", "utf_16_le", "utf_16_be")
+_NAMES = {"cp1252": "Windows-1252", "latin_1": "Latin-1"}
+_PIECE, _SAMPLE = 2**20, 2**18
+"""Bytes read at a time, and from which an encoding is told."""
+
+
+@dataclass(frozen=True)
+class Converted:
+    """A file that readers can read.
+
+    Attributes:
+        path: the file itself if nothing had to be done, else a new one.
+        note: what was done, in a sentence; else empty.
+        sheets: names of the sheets of an Excel file.
+    """
+
+    path: Path
+    note: str = ""
+    sheets: tuple[str, ...] = ()
+
+
+def convert(file: Path, folder: Path, sheet: str = "") -> Converted:
+    """Convert a file into a folder if it has to be.
+
+    Args:
+        file: of any kind.
+        folder: an empty folder.
+        sheet: the sheet of an Excel file; empty for the first.
+    """
+    ending = file.suffix.lower()
+    if ending in EXCEL:
+        return _sheet(file, folder / f"{file.stem}.csv", sheet)
+    if ending not in ENDINGS or ending == ".parquet":
+        return Converted(file)
+    encoding = _encoding(file)
+    if encoding is None:
+        return Converted(file)
+    target = folder / file.name
+    with (
+        file.open(encoding=encoding, newline="") as text,
+        target.open("w", encoding="utf-8", newline="") as out,
+    ):
+        while piece := text.read(_PIECE):
+            out.write(piece)
+    return Converted(target, f"{file.name} was read as {_NAMES.get(encoding, 'UTF-16')}.")
+
+
+def _encoding(file: Path) -> str | None:
+    """The encoding of a text, if it is certain to be other than UTF-8 and without a mark."""
+    from charset_normalizer import from_bytes
+
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    start, has_nul = b"", False
+    with file.open("rb") as raw:
+        while piece := raw.read(_PIECE):
+            start, has_nul = start or piece, has_nul or b"\0" in piece
+            try:
+                decoder.decode(piece)
+            except UnicodeDecodeError as error:
+                start = piece[max(0, error.start - _SAMPLE // 2) :][:_SAMPLE]
+                break
+        else:
+            if not has_nul:
+                return None
+    if encoding_of(start) != "utf-8":
+        return None
+    best = from_bytes(start[:_SAMPLE], cp_isolation=list(_ENCODINGS)).best()
+    return best and best.encoding
+
+
+def _sheet(file: Path, target: Path, sheet: str) -> Converted:
+    """Write a sheet of an Excel file as CSV: the values of formulas, without empty rows."""
+    import openpyxl
+
+    try:
+        with zipfile.ZipFile(file) as parts:
+            if sum(part.file_size for part in parts.infolist()) > MAX_BYTES:
+                raise too_large(file.name)
+        book = openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False)
+    except UserError:
+        raise
+    except Exception as error:  # openpyxl raises whatever its parsers do
+        raise UserError(
+            f"{file.name} is not a complete Excel workbook.",
+            "Open it and save it again, or save the table as CSV UTF-8.",
+            code="damaged",
+        ) from error
+    try:
+        names = tuple(one.title for one in book.worksheets)
+        if not names or (sheet and sheet not in names):
+            raise UserError(
+                f"{file.name} has no sheet {sheet!r}." if sheet else f"{file.name} has no sheet.",
+                f"Its sheets are: {listed(names)}." if names else "Save the table as CSV UTF-8.",
+                code="unknown",
+            )
+        chosen = sheet or names[0]
+        with target.open("w", encoding="utf-8", newline="") as out:
+            writer = csv.writer(out)
+            for number, row in enumerate(book[chosen].iter_rows(values_only=True)):
+                if number >= MAX_ROWS:
+                    raise too_many_rows(file.name)
+                if any(value is not None for value in row):
+                    writer.writerow(map(_cell, row))
+    finally:
+        book.close()
+    others = [name for name in names if name != chosen]
+    more = f" It also has {listed(others, 6)}." if others else ""
+    return Converted(target, f"The sheet {chosen} of {file.name} was read.{more}", names)
+
+
+def _cell(value: Any) -> Any:
+    """A value as people see it: days without a midnight."""
+    if isinstance(value, datetime) and value.time() == time():
+        return value.date().isoformat()
+    return value.isoformat() if isinstance(value, date | time) else value
