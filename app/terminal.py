@@ -303,9 +303,9 @@ def command(question: Question[Any, Any]) -> Callable[..., None]:
             return not queue
 
         # A job that is done here has a bar of its own.
-        with nullcontext() if question.queues else progress_bar(question.name):
+        with nullcontext() if question.queues else progress_bar(question.name) as move:
             spec = question.prepare(workspace, spec)
-            *_, answer = question.answer(workspace, spec, do)
+            answer = _last(question.answer(workspace, spec, do), move)
         if queue and not answer.complete().rows():
             return
         if out is not None:
@@ -319,6 +319,16 @@ def command(question: Question[Any, Any]) -> Callable[..., None]:
         [question.about, *(f"theodolite {line}" for line in question.examples)]
     )
     return verb(run)
+
+
+def _last(answers: Iterator[Answer], move: Callable[[float, float, str], None] | None) -> Answer:
+    """The last of the answers, with the progress of those before it in a bar."""
+    for answer in answers:
+        for block in answer.blocks() if move else ():
+            done = getattr(block, "done", None)
+            if move and done is not None:
+                move(done, 1.0, block.text)  # type: ignore[union-attr]
+    return answer
 
 
 def _print_answer(answer: Answer, out: Path | None, as_json: bool) -> None:

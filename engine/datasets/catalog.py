@@ -12,7 +12,7 @@ import os
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Mapping as MappingABC
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -133,16 +133,17 @@ class Catalog:
             self._snapshot.sources = before
 
     def list(self) -> list[DatasetInfo]:
-        """List what can be loaded: starter set, data folder, uploads, corpora. Reads no rows."""
+        """List what can be loaded: uploads, starter set, data folder, corpora. Reads no rows."""
         found = [source.info for source in self._sources().values() if not source.info.problem]
+        corpora = [_of_corpus(name, folder) for name, folder in self._corpora().items()]
+        return [*self._own(), *found, *corpora]
+
+    def _own(self) -> Iterator[DatasetInfo]:
         if self._uploads is not None:
             for name in sorted(self._uploads.names()):
-                try:
-                    upload = self._uploads.get(name)
-                except KeyError:  # removed since the names were read
-                    continue
-                found.append(_of_upload(_UPLOAD + name, upload))
-        return found + [_of_corpus(name, folder) for name, folder in self._corpora().items()]
+                # One may have been removed since the names were read.
+                with suppress(KeyError):
+                    yield _of_upload(_UPLOAD + name, self._uploads.get(name))
 
     def names(self) -> builtins.list[str]:
         """Return the names of the listed data sets."""

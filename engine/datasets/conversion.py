@@ -87,7 +87,7 @@ def _encoding(file: Path) -> str | None:
     if encoding_of(start) != "utf-8":
         return None
     best = from_bytes(start[:_SAMPLE], cp_isolation=list(_ENCODINGS)).best()
-    return best and best.encoding
+    return best.encoding if best else None
 
 
 def _sheet(file: Path, target: Path, sheet: str) -> Converted:

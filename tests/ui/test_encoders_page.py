@@ -88,7 +88,7 @@ def test_the_settings_of_a_model_are_audited(visit, workspace, tmp_path):
     entry = page.locator(".t-encoders li").filter(has_text=name)
     says(entry, "Its own prompts: document a , query the cat")
     entry.get_by_role("button", name=f"Audit settings of {name}").click()
-    audit = page.get_by_role("region", name="Setting audit")
+    audit = page.locator("#checked")
     says(audit.get_by_role("row").nth(1), "as asked")
     expect(audit.get_by_role("link", name="prompt query")).to_be_visible()
     visit.fits("encoders-audit")

@@ -31,13 +31,13 @@ KINDS = {
     "mteb": "a task of MTEB's",
 }
 ORIGINS = (
+    ("upload", "Your uploads", "Stored on this machine."),
     (
         "starter",
         "Starter set",
         "Small, and written for this app. It shows how the app works and is "
         "not a benchmark. It has a single grader, so agreement was not measured.",
     ),
-    ("upload", "Your uploads", "Stored on this machine."),
     ("corpus", "Encoded corpora", "Folders written by theodolite encode-corpus, read in place."),
     ("hub", "From the hub", "Files from the Hugging Face hub, pinned to a commit."),
     ("folder", "Data folder", "The folder given by --data or THEODOLITE_DATA, read in place."),

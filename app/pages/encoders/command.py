@@ -6,14 +6,13 @@ from typing import Annotated
 
 import typer
 
-from theodolite.app import formats
 from theodolite.app.pages.encoders import service
+from theodolite.app.pages.encoders.checks import check_poolings
 from theodolite.app.terminal import (
     JsonOption,
     done,
     emit,
     emit_json,
-    progress_bar,
     say,
     verb,
     verbs,
@@ -94,84 +93,9 @@ def examine_encoder(
         for line in (*diagnosis.reasons, *diagnosis.warnings):
             say(f"  {line}")
     if check:
-        measured_on, rows = service.check_poolings(workspace, source)
+        measured_on, rows = check_poolings(workspace, source)
         say(f"On {measured_on}:")
         emit(rows, ("pooling", "spearman", "seconds"), as_json)
-
-
-@encoder_verbs.command("audit")
-@verb
-def audit_encoder(
-    workspace: Workspace,
-    spec: Annotated[
-        str, typer.Argument(metavar="ENCODER", help="hf:ID or dir:FOLDER, with any options.")
-    ],
-    examples: Annotated[
-        str | None,
-        typer.Option(
-            "--on",
-            metavar="DATASET",
-            help="Scored pairs, or queries with documents and judgements; default: STS-B.",
-        ),
-    ] = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Measure in seconds what each setting is worth: prompts, poolings, cuts, precision.
-
-    theodolite encoders audit "hf:intfloat/e5-small-v2?prompt=query:%20"
-
-    theodolite encoders audit dir:my-model?pooling=avg --on cranfield --json
-
-    Every setting is compared with the encoder as given, on the same few pairs or queries. The
-    interval is of the paired bootstrap: where it holds 0, the difference may be noise. Choose by
-    this, then report on other data.
-    """
-    from theodolite.engine.encoders.audit import Audit
-
-    made = None
-    with progress_bar("auditing") as move:
-        for step in service.audit(workspace, spec, examples):
-            if isinstance(step, Audit):
-                made = step
-            else:
-                move(step[0], 1.0, step[1])
-    assert made is not None  # noqa: S101 - for the type checker
-    rows = service.audit_rows(made)
-    shown = ("group", "setting", "score", "lost", "change", "low", "high", "verdict", "error")
-    emit(rows, shown, as_json)
-    if not as_json:
-        say(
-            f"{made.metric} on {formats.plural(made.n, 'example')} of {made.measured_on}, in "
-            "points: loss against the best, and change against the first row, with the 95 % "
-            "interval of the change."
-        )
-        best = made.best
-        if best.setting and best.change and best.change.verdict == "a":
-            say(f"Best: {best.spec}")
-        for note in made.notes:
-            say(note)
-    for warning in made.warnings:
-        say(f"Warning: {warning}")
-
-
-@encoder_verbs.command("coverage")
-@verb
-def cover_tasks(
-    workspace: Workspace,
-    spec: SpecArgument,
-    tasks: Annotated[str | None, typer.Option(help="Comma-separated tasks or suites.")] = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Say how many sentences of each task a file of vectors lacks.
-
-    theodolite encoders coverage vectors:mine.parquet --tasks sts
-    """
-    rows = list(service.coverage(workspace, spec, tasks))
-    emit(rows, ("task", "sentences", "lacking", "first"), as_json)
-    if not as_json:
-        for row in rows:
-            if row["error"]:
-                say(f"{row['task']}: {row['error']}")
 
 
 @encoder_verbs.command("remove")

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from theodolite.app import formats
+import theodolite.app.surfaces.web as web
 from theodolite.app.components.actions import actions
 from theodolite.app.pages.encoders import builder, service, views
+from theodolite.app.pages.encoders.checks import AUDIT, COVERAGE, AuditSpec, CoverageSpec
 from theodolite.app.web import address, parts
 from theodolite.app.web.controls import Answer, Control, Controls, Values, on, on_load
 from theodolite.app.web.events import PageEvent
@@ -42,6 +41,11 @@ CONTROLS = (
         },
     ),
 )
+_CHECKS: dict[str, tuple[Any, Any]] = {
+    "audit": (AUDIT, AuditSpec),
+    "coverage": (COVERAGE, CoverageSpec),
+}
+"""Button of an encoder -> the question that it asks."""
 
 
 def build(workspace: Workspace) -> None:
@@ -49,7 +53,7 @@ def build(workspace: Workspace) -> None:
     form = _Form(workspace)
     notice = form.notice
     listing = actions(elem_id="encoders", elem_classes=["t-answer"])
-    checked = parts.static("", elem_id="checked")
+    checked = web.answer(elem_id="checked")
 
     def load(request: gr.Request) -> Answer:
         return {listing: views.listing(workspace, address.first(request, "encoder"))}
@@ -62,12 +66,10 @@ def build(workspace: Workspace) -> None:
             service.remove(workspace, name)
             text = parts.say(f"Removed {name}. Its results are kept.")
             yield {listing: views.listing(workspace), checked: "", notice: text}
-        elif event.act == "audit":
-            for drawn in views.auditing(name, service.audit(workspace, name)):
-                yield {checked: drawn}
-        elif event.act == "coverage":
-            for drawn in _coverage(workspace, name):
-                yield {checked: drawn}
+        else:
+            question, spec = _CHECKS[event.act]
+            for answer in question.answer(workspace, spec(name), lambda job: False):
+                yield {checked: web.value(answer.blocks())}
 
     on(listing.act, act, None, [listing, checked], notice, concurrency_limit=1, **HIDE_PROGRESS)
     if not workspace.read_only:
@@ -128,19 +130,3 @@ class _Form:
         on([self._add.click, spec.submit], save, inputs, [listing, sends], self.notice)
         on_load(lambda request: {spec: address.first(request, "spec")}, [spec], self.notice)
         controls.keep()
-
-
-def _coverage(workspace: Workspace, name: str) -> Iterator[str]:
-    """Count, task by task, the sentences that a file of vectors lacks."""
-    from theodolite.engine import tasks
-
-    wanted = [task.name for task in tasks.available(workspace.catalog)]
-    start, rows = time.monotonic(), list[dict[str, Any]]()
-    yield parts.progress_bar(None, f"Coverage of {name}")
-    for row in service.coverage(workspace, name, wanted):
-        rows.append(row)
-        left = (time.monotonic() - start) / len(rows) * (len(wanted) - len(rows))
-        text = f"{len(rows)} of {len(wanted)} tasks, {formats.time_left(left)}"
-        bar = parts.progress_bar(len(rows) / len(wanted), f"Coverage of {name}")
-        yield f'{bar}<p class="t-muted">{escape(text)}</p>'
-    yield views.coverage(name, rows)

@@ -79,7 +79,7 @@ def test_uploads(tmp_path: Path) -> None:
     text = "text,label,other\nOne.,a,x\nTwo.,b,y\n"
     uploads = Uploads(mine=labels(tmp_path / "0a1b2c", text))
     catalog = Catalog(uploads=uploads)
-    info, first = catalog.list()[-1], catalog.load("upload:mine")
+    info, first = catalog.list()[0], catalog.load("upload:mine")
     assert (info.name, info.kind, info.origin) == ("upload:mine", "labels", "upload")
     assert (first.name, first.labels) == ("upload:mine", ["a", "b"])
     assert catalog.load("upload:mine") is first

@@ -1,6 +1,7 @@
 """Encoders, chosen or from files: added, evaluated, searched, and which tasks they suffice for."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from tests.engine.encoders.folders import LFS_POINTER, LIKE_THEIRS, Folders
 from tests.errors import refused
 from tests.fakes.command_line import objects, said, theodolite
 from theodolite.app.pages.encoders import builder
-from theodolite.app.pages.encoders.service import coverage
+from theodolite.app.pages.encoders.checks import COVERAGE, CoverageSpec
 from theodolite.app.web.controls import Values
 from theodolite.app.workspace import Workspace
 from theodolite.engine.datasets.starter import read_pairs
@@ -87,14 +88,18 @@ def test_every_task_says_how_many_sentences_are_lacking(tmp_path: Path) -> None:
     (tmp_path / "data" / "probing").mkdir(parents=True)
     (tmp_path / "data" / "probing" / "past_present.txt").write_text("xx\ta\tb\n")
     workspace = Workspace(tmp_path / "store", tmp_path / "data")
-    rows = {row["task"]: row for row in coverage(workspace, spec)}
+
+    def coverage(spec: str, tasks: str | None = None) -> list[dict[str, Any]]:
+        return COVERAGE.last(workspace, CoverageSpec(spec, tasks), lambda job: False).rows()
+
+    rows = {row["task"]: row for row in coverage(spec)}
     assert rows.keys() >= {"StarterSTS", "StarterTopics", "StarterSearch"}
     expected = {"sentences": len(sentences), "lacking": 2, "first": sentences[0], "error": None}
     assert rows["StarterSTS"] == {"task": "StarterSTS", **expected}
-    (tense,) = coverage(workspace, spec, "Tense")
+    (tense,) = coverage(spec, "Tense")
     assert "past_present.txt, line 1" in tense["error"]
     with refused("wrong-kind", "random:8"):
-        list(coverage(workspace, "random:8"))
+        coverage("random:8")
     workspace.close()
 
 
