@@ -156,7 +156,7 @@ def test_from_a_folder_of_beir_to_a_ranked_board(visitor, place, desk, tmp_path)
     says(page.locator("#look"), "3 files of queries and documents")
     taken_in_and_evaluated(page, desk, "mine", "mine")
     page.get_by_role("link", name="Rank them").click()
-    says(page.locator("#headline h2"), "wordllama leads 2 encoders")
+    says(page.locator("#board h2"), "wordllama leads 2 encoders")
     first = page.locator("#board tbody tr:not(.t-gap)").first
     expect(first.locator("td").first).to_have_text(re.compile(r"^1\s*1 to 1$"))
     says(page.locator("#board thead"), "mineRetrieval")
