@@ -9,6 +9,7 @@ import typer
 from theodolite.app import formats
 from theodolite.app.terminal import JsonOption, done, emit, emit_json, say, verb, verbs
 from theodolite.app.workspace import Workspace
+from theodolite.store.check import check, clean
 
 store_verbs = verbs("Verify the store and reclaim its space.")
 
@@ -28,7 +29,7 @@ def check_store(
 
     theodolite store check --repair
     """
-    findings = workspace.store.check()
+    findings = check(workspace.store)
     rows = [{"finding": str(finding)} for finding in findings]
     if rows or as_json:
         emit(rows, ("finding",), as_json)
@@ -84,7 +85,7 @@ def clean_store(
         runs = forget.runs_older(opened, runs_older_than)
     if results_older_than is not None:
         results = forget.results_older(opened, results_older_than)
-    freed = opened.clean()
+    freed = clean(opened)
     text = f"{formats.size(freed)} reclaimed."
     if runs or results:
         gone = f"{formats.plural(runs, 'run')} and {formats.plural(results, 'result')}"

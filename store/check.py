@@ -19,10 +19,10 @@ from theodolite.store.errors import (
     damaged,
 )
 from theodolite.store.files import is_whole
+from theodolite.store.folder import Store
 from theodolite.store.results import REPAIR
 
 if TYPE_CHECKING:
-    from theodolite.store.folder import Store
     from theodolite.store.nouns import DecoderRow
 
 _CHECKPOINT = ".training"

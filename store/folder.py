@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from theodolite.store.check import Finding
-from theodolite.store.check import check as check_folder
-from theodolite.store.check import clean as clean_folder
 from theodolite.store.database import Database
 from theodolite.store.derived import Derived, Projections
 from theodolite.store.errors import DATABASE, StoreError, as_store_errors
@@ -62,14 +59,6 @@ class Store:
             if not store.reading:
                 store.logs.folder.mkdir(exist_ok=True)
         return store
-
-    def check(self) -> list[Finding]:
-        """Verify everything; see `store.check`."""
-        return check_folder(self)
-
-    def clean(self) -> int:
-        """Remove unreferenced data; return the bytes freed. See `store.check`."""
-        return clean_folder(self)
 
     @property
     def reading(self) -> bool:

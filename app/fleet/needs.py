@@ -8,7 +8,7 @@ import platform
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import psutil
 
@@ -17,10 +17,7 @@ from theodolite.engine.encoders.spec import SOURCES, parse
 from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
-    from theodolite.app.jobs.job import Job
     from theodolite.engine.datasets import Catalog
-
-    AnyJob = TypeVar("AnyJob", bound=Job)
 
 PACKAGES = {"minilm": MINILM, "wordllama": WORDLLAMA, "mteb": "mteb"}
 """Source of an encoder -> the distribution it needs, which not every machine has."""
@@ -83,13 +80,13 @@ class Resources:
             "files": bool(self.out or self.paths()),
         }
 
-    def move(self, job: AnyJob, places: Mapping[str, str]) -> AnyJob:
-        """The job that has these resources, with other paths."""
+    def new_names(self, places: Mapping[str, str]) -> dict[str, str]:
+        """Texts of the spec of a job that has these resources -> those with other paths."""
         new = {encoder: move_encoder(encoder, places) for encoder in self.encoders}
         for path in (*self.files, self.out):
             there = places.get(path, path)
             new |= {path: there, f"dir:{path}": f"dir:{there}"}
-        return job.from_spec(replace_texts(job.to_spec(), new))
+        return new
 
     def _data_sets(self) -> list[str]:
         """The data sets, and those on which encoders are fitted beside the data of a task."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from theodolite.app.fleet.files import Bundle, Files, hash_of, is_address
 from theodolite.app.fleet.needs import move_encoder, replace_texts
@@ -13,7 +13,10 @@ from theodolite.app.jobs.kinds import KINDS, job_of
 from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
+    from theodolite.app.fleet.needs import Resources
     from theodolite.app.jobs.job import Job
+
+    AnyJob = TypeVar("AnyJob", bound=Job)
     from theodolite.engine.datasets import Catalog
     from theodolite.store import Store
 
@@ -47,6 +50,11 @@ def admit(unit: Unit, only: tuple[str, ...], catalog: Catalog) -> Job:
     if why := job.resources(catalog).local_only_reason():
         raise UserError("This is not done for others.", why, code="denied")
     return job
+
+
+def move(job: AnyJob, resources: Resources, places: Mapping[str, str]) -> AnyJob:
+    """A job that has these resources, with other paths."""
+    return job.from_spec(replace_texts(job.to_spec(), resources.new_names(places)))
 
 
 class Copy:
@@ -83,7 +91,7 @@ class Copy:
             self.out = store.folder / MADE / mark
             self.out.parent.mkdir(exist_ok=True)
             places[self._home.out] = str(self.out)
-        self.job = self._home.move(job, places)
+        self.job = move(job, self._home, places)
         here = self.job.resources(catalog)
         if not set(here.paths()) <= set(places.values()) or here.out != str(self.out or ""):
             raise UserError("A worker opens no file that a home names.", code="denied")

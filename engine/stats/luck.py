@@ -7,14 +7,10 @@ numbers.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from theodolite.engine.stats.bootstrap import Resampled
 
 _MIN_DRAWS = 4
 """Draws from which Student's t has a variance."""
@@ -44,28 +40,3 @@ def factors(r: int, resamples: int, seed: int, own: int = 0) -> np.ndarray:
     found -= found.mean(axis=1, keepdims=True)
     exact = np.linalg.solve(np.linalg.cholesky(found @ found.T / resamples), found)
     return np.asarray(exact * math.sqrt((r - 1) / (r - 3)))
-
-
-def variances(
-    suites: Sequence[Sequence[Resampled]], less: Sequence[Resampled] | None = None
-) -> list[tuple[int, np.ndarray]]:
-    """Variances by luck of differences of means over tasks, in points squared.
-
-    Args:
-        suites: the results of k encoders, task by task.
-        less: those of the encoder that they differ from; None for every pair of them.
-
-    Returns:
-        Of each task with luck, degrees of freedom and float64 (k,) or (k, k).
-    """
-    found = []
-    for task, parts in enumerate(zip(*suites, strict=True)):
-        luck = np.stack([part.luck for part in parts])
-        if luck.shape[1]:
-            other = luck[:, None] if less is None else less[task].luck
-            apart = ((luck - other) ** 2).sum(axis=-1)
-            if not parts[0].paired:
-                same, both = apart == 0.0, (luck**2).sum(axis=-1) + (other**2).sum(axis=-1)
-                apart = np.where(same, 0.0, both)
-            found.append((luck.shape[1] - 1, apart / len(suites[0]) ** 2))
-    return found

@@ -14,7 +14,6 @@ from typing import Literal
 
 import numpy as np
 
-from theodolite.engine.stats import luck
 from theodolite.engine.stats.bootstrap import Resampled
 from theodolite.engine.stats.intervals import LEVEL as LEVEL
 from theodolite.engine.stats.intervals import deviations, interval, p_values
@@ -72,7 +71,7 @@ def differences(
     draws = mean_draws([*suites, base], less=base)[:-1]
     apart, units = _means(suites) - _means([base]), [part.units for part in base]
     low, high = interval(draws, units, level)
-    p = p_values(apart, deviations(draws), units, luck.variances(suites, base))
+    p = p_values(apart, deviations(draws), units, _variances_by_luck(suites, base))
     found = []
     for i, delta in enumerate(apart.tolist()):
         ends = (float(low[i]), float(high[i]))
@@ -211,7 +210,7 @@ def pairwise(suites: Sequence[Sequence[Resampled]]) -> np.ndarray:
     for one in some:
         errors[one] = errors[:, one] = deviations(draws - draws[one])
     units = [part.units for part in suites[0]]
-    return p_values(means[:, None] - means, errors, units, luck.variances(suites))
+    return p_values(means[:, None] - means, errors, units, _variances_by_luck(suites))
 
 
 def pairwise_mcnemar(right: np.ndarray, clusters: np.ndarray | None = None) -> np.ndarray:
@@ -274,3 +273,28 @@ def tie_groups(
         else:
             groups.append([place])
     return groups
+
+
+def _variances_by_luck(
+    suites: Sequence[Sequence[Resampled]], less: Sequence[Resampled] | None = None
+) -> list[tuple[int, np.ndarray]]:
+    """Variances by luck of differences of means over tasks, in points squared.
+
+    Args:
+        suites: the results of k encoders, task by task.
+        less: those of the encoder that they differ from; None for every pair of them.
+
+    Returns:
+        Of each task with luck, degrees of freedom and float64 (k,) or (k, k).
+    """
+    found = []
+    for task, parts in enumerate(zip(*suites, strict=True)):
+        luck = np.stack([part.luck for part in parts])
+        if luck.shape[1]:
+            other = luck[:, None] if less is None else less[task].luck
+            apart = ((luck - other) ** 2).sum(axis=-1)
+            if not parts[0].paired:
+                same, both = apart == 0.0, (luck**2).sum(axis=-1) + (other**2).sum(axis=-1)
+                apart = np.where(same, 0.0, both)
+            found.append((luck.shape[1] - 1, apart / len(suites[0]) ** 2))
+    return found

@@ -8,7 +8,7 @@ import pytest
 from tests.errors import refused
 from tests.fakes.command_line import objects, theodolite
 from tests.fakes.openai import DIM, FakeOpenAI, vector
-from theodolite.app import endpoints
+from theodolite.app import endpoints, sending
 from theodolite.app.pages.encoders import service
 from theodolite.app.pages.evaluate.costs import Estimates, estimates
 from theodolite.app.pages.evaluate.job import EvaluateJob
@@ -82,7 +82,7 @@ def test_the_command_line_says_what_is_sent(home: Path, server: FakeOpenAI) -> N
     (counted,) = objects(theodolite("encode", spec, "a boat", "a", "--estimate", "--json"))
     assert (counted["texts"], counted["characters"], counted["requests"]) == (2, 7, 1)
     assert server.texts == ["theodolite"]
-    (text,) = endpoints.in_words([Sending(**counted)], price=100_000)
+    (text,) = sending.in_words([Sending(**counted)], price=100_000)
     assert text.startswith("2 texts (7 characters, about 3 tokens) to 127.0.0.1")
     assert text.endswith("about 0.3000 at that price")
     (row,) = objects(theodolite("encode", spec, "a boat", "--json"))

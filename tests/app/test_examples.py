@@ -18,7 +18,8 @@ from theodolite.app.pages.curate.page import CONTROLS as CURATED
 from theodolite.app.pages.data import similarity
 from theodolite.app.pages.decode import example as decode
 from theodolite.app.pages.decode import service as decoding
-from theodolite.app.pages.decode.service import DEFAULTS, STEPS, DecodeOptions
+from theodolite.app.pages.decode.options import DEFAULTS, DecodeOptions
+from theodolite.app.pages.decode.service import STEPS
 from theodolite.app.pages.diagnose import example as diagnosed
 from theodolite.app.pages.evaluate.job import welcome
 from theodolite.app.pages.evaluate.results import evaluated

@@ -6,7 +6,7 @@ import pytest
 from tests.store.test_results import result
 from tests.store.test_vectors import keys, rows
 from theodolite.store import Store, forget
-from theodolite.store.check import clean, orphans
+from theodolite.store.check import check, clean, orphans
 
 
 @pytest.fixture
@@ -70,9 +70,9 @@ def _index_torn(store: Store) -> None:
 )
 def test_harm_is_found(full: Store, harm, subject: str, named: str) -> None:
     """Each kind gives one finding that names the thing and what to do; what is whole gives none."""
-    assert full.check() == []
+    assert check(full) == []
     harm(full)
-    (finding,) = full.check()
+    (finding,) = check(full)
     assert finding.subject.startswith(subject)
     assert named in finding.message
     assert finding.hint
@@ -84,11 +84,11 @@ def test_clean_takes_orphans_only(full: Store) -> None:
     young = full.folder / "uploads" / "young.tmp"
     young.write_bytes(b"x")
     assert [p.name for p in orphans(full)] == ["0000.npz"]
-    assert full.clean() >= 1000
+    assert clean(full) >= 1000
     assert young.exists()
     clean(full, grace=0)
     assert not young.exists()
-    assert full.check() == []
+    assert check(full) == []
     assert len(full.results.examples(1)) == 2
 
 
@@ -98,10 +98,10 @@ def test_clean_takes_the_vectors_of_removed_encoders(full: Store) -> None:
     full.vectors.of("minilm | normalise").get("f1", keys(0), 8)
     full.vectors.put("f2", keys(0), rows(1))
     full.encoders.remove("minilm")
-    full.clean()
+    clean(full)
     assert set(full.vectors.usage()) == {"f1", "f2"}
     full.encoders.remove("minilm | normalise")
-    assert full.clean() >= 10 * 8 * 4
+    assert clean(full) >= 10 * 8 * 4
     assert set(full.vectors.usage()) == {"f2"}
     assert not full.vectors.get("f1", keys(0), 8)[0].any()
 
@@ -109,13 +109,13 @@ def test_clean_takes_the_vectors_of_removed_encoders(full: Store) -> None:
 def test_clean_takes_vectors_without_an_owner(full: Store) -> None:
     """Old ones, as a removal leaves them that broke off; they are found by `check` before."""
     full.database.change("DELETE FROM vector_users")
-    assert full.check() == []
-    full.clean()
+    assert check(full) == []
+    clean(full)
     assert set(full.vectors.usage()) == {"f1"}
     age(full.folder / "vectors/f1", *(full.folder / "vectors/f1").iterdir())
-    (finding,) = full.check()
+    (finding,) = check(full)
     assert finding.subject == "vectors/f1"
-    assert full.clean() >= 10 * 8 * 4
+    assert clean(full) >= 10 * 8 * 4
     assert full.vectors.usage() == {}
 
 
@@ -123,11 +123,11 @@ def test_vectors_that_come_after_a_removal_have_their_owner_again(full: Store) -
     """Their encoder was in memory all the while, as in an app when a terminal cleans."""
     view = full.vectors.of("wordllama")
     view.put("f2", keys(0), rows(1))
-    full.clean()
+    clean(full)
     assert set(full.vectors.usage()) == {"f1"}
     view.put("f2", keys(1), rows(1))
     assert set(full.vectors.usage()) == {"f1", "f2"}
-    full.clean()
+    clean(full)
     assert set(full.vectors.usage()) == {"f1"}
 
 
@@ -148,10 +148,10 @@ def test_clean_takes_the_checkpoints_of_removed_trainings(store: Store) -> None:
     clean(store, grace=0)
     assert all(folder.is_dir() for folder in folders), "they can be retried"
     assert all(forget.run(store, run) for run in runs)
-    assert (store.check(), store.clean()) == ([], 0), "an hour has to pass"
+    assert (check(store), clean(store)) == ([], 0), "an hour has to pass"
     for folder in folders:
         age(folder, *folder.rglob("*"))
-    assert {f.subject for f in store.check()} == {f"{out}.training" for out in outs}
+    assert {f.subject for f in check(store)} == {f"{out}.training" for out in outs}
     assert clean(store) >= 3000
     assert not any(folder.exists() for folder in folders)
 
@@ -160,4 +160,4 @@ def test_clean_gives_pages_of_the_database_back(store: Store) -> None:
     """After much was replaced."""
     store.settings.set("big", "x" * 2_000_000)
     store.settings.set("big", None)
-    assert store.clean() > 1_500_000
+    assert clean(store) > 1_500_000

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from theodolite.store import Store
-from theodolite.store.check import clean
+from theodolite.store.check import check, clean
 from theodolite.store.derived import array
 from theodolite.store.errors import StoreFull
 
@@ -38,7 +38,7 @@ def test_equal_columns_share_a_file(store: Store) -> None:
     store.projections.remove(OTHER)
     clean(store, grace=0)
     assert len(list(store.projections.folder.iterdir())) == 3
-    assert store.check() == []
+    assert check(store) == []
 
 
 def test_a_crash_before_the_row_leaves_none(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,9 +63,9 @@ def test_damage_is_found_and_cleaned(store: Store) -> None:
     row = store.projections.put(KEY, ARRAYS, {})
     with row["files"]["points"].open("ab") as file:
         file.write(b"x")
-    (finding,) = store.check()
+    (finding,) = check(store)
     assert finding.subject == f"projections/{row['files']['points'].name}"
-    store.clean()
+    clean(store)
     assert store.projections.get(KEY) is None
 
 
@@ -127,10 +127,10 @@ def test_files_of_the_lost_and_the_removed_are_cleaned(store: Store) -> None:
     (gone,) = store.derived.get(KEY)["files"].values()  # type: ignore[index]
     gone.unlink()
     assert store.derived.get(KEY) is None
-    assert [finding.subject for finding in store.check()] == [f"derived/{gone.name}"]
+    assert [finding.subject for finding in check(store)] == [f"derived/{gone.name}"]
     assert store.derived.remove(OTHER)
     (file,) = store.derived.folder.glob("*")
     os.utime(file, (1e9, 1e9))
-    store.clean()
+    clean(store)
     assert not file.exists()
-    assert store.check() == []
+    assert check(store) == []

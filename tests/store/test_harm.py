@@ -16,7 +16,7 @@ import pytest
 
 from tests.store.test_results import result
 from theodolite.store import Store, StoreError, database, queue_file
-from theodolite.store.check import clean
+from theodolite.store.check import check, clean
 from theodolite.store.errors import StoreDamaged, StoreDenied, StoreFull, StoreGone
 
 NOBODY = 65534
@@ -60,12 +60,12 @@ def test_a_store_on_a_read_only_disk_can_be_looked_at(read_only: Path) -> None:
     store = Store.open(read_only)
     assert store.encoders.names() == ["minilm"]
     assert len(store.results.examples(1)) == 2
-    assert store.check() == []
+    assert check(store) == []
     assert store.reading
     with pytest.raises(StoreDenied):
         store.settings.set("a", 1)
     with pytest.raises(StoreDenied):
-        store.clean()
+        clean(store)
     assert len(set(Path(tempfile.gettempdir()).glob("theodolite-*")) - before) == 1
     del store
     gc.collect()
@@ -104,8 +104,8 @@ def test_a_store_on_a_full_disk_can_be_looked_at_and_cleaned(full_disk: Path) ->
     assert len(store.results.table()) == 10
     with pytest.raises(StoreFull):
         store.settings.set("a", 1)
-    assert store.clean() == 64
-    assert store.check() == []
+    assert clean(store) == 64
+    assert check(store) == []
 
 
 def harm(kept: Path, at: int, data: bytes) -> None:
@@ -148,7 +148,7 @@ def test_whatever_bytes_are_changed_there_is_no_internal_error(kept: Path) -> No
             store = Store.open(kept)
             for read in (store.encoders.list, store.results.table, store.runs.list):
                 read()
-            found += bool(store.check())
+            found += bool(check(store))
         except StoreError:
             found += 1
         finally:
@@ -160,7 +160,7 @@ def test_a_value_that_is_no_json_is_found(kept: Path) -> None:
     """By the check, and by whoever reads it; then nothing is cleaned, as it could be in use."""
     store = Store.open(kept)
     store.database.change("UPDATE encoders SET info = substr(info, 2)")
-    (finding,) = store.check()
+    (finding,) = check(store)
     assert finding.subject == "theodolite.db"
     for read in (store.encoders.list, store.clean):
         with pytest.raises(StoreDamaged, match="no JSON"):
@@ -173,14 +173,14 @@ def test_a_damaged_queue_is_moved_aside(kept: Path) -> None:
     first = queue_file.prepare(kept)
     queue_file.verify(kept, first)
     (kept / "jobs.db").write_bytes(b"no database" * 1000)
-    assert [(finding.subject, bool(finding.hint)) for finding in store.check()] == [
+    assert [(finding.subject, bool(finding.hint)) for finding in check(store)] == [
         ("jobs.db", True)
     ]
     queue_file.prepare(kept)
     (aside,) = kept.glob("jobs.db.damaged-*")
     assert aside.read_bytes() == b"no database" * 1000
-    assert [finding.subject for finding in store.check()] == [aside.name]
+    assert [finding.subject for finding in check(store)] == [aside.name]
     with pytest.raises(StoreGone):
         queue_file.verify(kept, first)
     clean(store)
-    assert store.check() == []
+    assert check(store) == []

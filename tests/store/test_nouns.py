@@ -9,6 +9,7 @@ import pytest
 
 from tests.errors import refused
 from theodolite.store import Store
+from theodolite.store.check import check, clean
 
 
 @pytest.mark.parametrize("value", [0, "text", [1, 2], {"a": {"b": None}}, False, 1.5])
@@ -108,8 +109,8 @@ def test_a_decoder_whose_folder_is_gone_is_found_and_forgotten(store: Store) -> 
     for name in ("here", "gone"):
         store.decoders.add(store.decoders.folder / name, "minilm", "f")
     (store.decoders.folder / "here").mkdir(parents=True)
-    (finding,) = store.check()
+    (finding,) = check(store)
     assert (finding.subject, "'gone'" in finding.message) == ("gone", True)
-    store.clean()
+    clean(store)
     assert [row["name"] for row in store.decoders.list()] == ["here"]
-    assert store.check() == []
+    assert check(store) == []

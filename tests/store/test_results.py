@@ -9,6 +9,7 @@ import pytest
 from tests.errors import refused
 from theodolite.engine.results import Result, Score
 from theodolite.store import Store
+from theodolite.store.check import check
 from theodolite.store.results import KEY
 
 
@@ -111,7 +112,7 @@ def test_a_result_can_be_removed(store: Store) -> None:
     assert list(store.results.folder.iterdir()) == []
     assert store.database.rows("SELECT * FROM scores") == []
     assert store.results.put(result()) > second
-    assert store.check() == []
+    assert check(store) == []
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@ import pytest
 
 from tests.store.test_results import result
 from theodolite.store import Store, forget
+from theodolite.store.check import check
 from theodolite.store.errors import NoSuchRun
 
 SPEC = {
@@ -206,7 +207,7 @@ def test_a_run_that_is_over_can_be_forgotten(store: Store, run: str) -> None:
     assert len(store.events.of(other)) == 1
     with pytest.raises(NoSuchRun):
         forget.run(store, run)
-    assert store.check() == []
+    assert check(store) == []
 
 
 def test_old_runs_and_results_are_forgotten_by_age(store: Store, run: str) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from theodolite.store import Store, StoreError
+from theodolite.store.check import check
 
 F = "ab" * 16
 
@@ -158,7 +159,7 @@ assert found[:part].all() and not found[part:].any() and (rows == 1).all()
     assert found.sum() == 350
     store.vectors.put(F, keys(*range(350, 1000)), np.ones((650, 64), np.float32))
     assert store.vectors.get(F, keys(*range(1000)), 64)[0].all()
-    assert store.check() == []
+    assert check(store) == []
 
 
 def test_other_disk_errors_are_said_plainly(store: Store) -> None:

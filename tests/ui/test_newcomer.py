@@ -27,6 +27,7 @@ from tests.ui.steps import address_of, says
 from tests.waiting import wait_until
 from theodolite.engine.datasets.senteval import PLACES, downstream
 from theodolite.store import Store
+from theodolite.store.check import check
 
 pytestmark = pytest.mark.data
 TASKS = {"STSBenchmark": 0, "SICKRelatedness": 1}
@@ -146,7 +147,7 @@ def test_from_the_first_page_to_the_last(app: App, visitor: Callable[..., Visit]
     page.wait_for_selector(".main-svg >> nth=0")
     says(page.locator("body"), "Two random sentences have cosine")
     assert {run["state"] for run in store.runs.list()} == {"done", "cancelled"}
-    assert store.check() == []
+    assert check(store) == []
 
 
 @pytest.mark.long
@@ -177,6 +178,6 @@ def test_nothing_is_lost_when_everything_is_killed(app: App, visitor: Callable[.
     rows = store.results.table(all_versions=True)
     assert len(rows) == sum(run["total"] for run in runs) == 15
     assert all(row["error"] is None for row in rows)
-    assert store.check() == []
+    assert check(store) == []
     page = visitor(app.url).open()
     expect(page.locator(".t-heat-table")).not_to_contain_text("waiting")

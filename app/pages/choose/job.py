@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from theodolite.app import beforehand, endpoints
+from theodolite.app import beforehand, sending
 from theodolite.app.jobs.job import Job
 from theodolite.app.jobs.reporter import Reporter
 from theodolite.app.pages.board import cost
@@ -44,7 +44,7 @@ class ChooseJob(ChooseSpec, Job):
     def notices(self, workspace: Workspace) -> Iterator[str]:
         """The texts that endpoints would get, and settings that a model's files deny."""
         timed = cost.measured(workspace)
-        for name, counts in endpoints.announced(workspace, self.encoders, self.data):
+        for name, counts in sending.announced(workspace, self.encoders, self.data):
             yield counts if name in timed else f"{counts} Made-up texts are sent too, to time it."
         for name in self.encoders:
             for text in beforehand.of(workspace, name, [self.data]):

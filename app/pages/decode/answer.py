@@ -23,11 +23,11 @@ from theodolite.app.blocks import (
 from theodolite.app.components import word_diff
 from theodolite.app.pages.decode import figures, service
 from theodolite.app.pages.decode.analogies import named, preset_of
+from theodolite.app.pages.decode.options import DecodeOptions
 from theodolite.app.pages.decode.service import (
     MAX_STEPS,
     NEAR,
     STEPS,
-    DecodeOptions,
     DecodeResult,
     NoDecoder,
     Step,

@@ -12,7 +12,7 @@ from theodolite.app.batches import Batches, Waiting
 if TYPE_CHECKING:
     import numpy as np
 
-    from theodolite.app.pages.decode.service import DecodeOptions
+    from theodolite.app.pages.decode.options import DecodeOptions
     from theodolite.engine.decode import Decoded, Decoder
     from theodolite.engine.encoders.base import Encoder
 

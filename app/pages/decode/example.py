@@ -14,13 +14,14 @@ from theodolite.app.blocks import Hit
 from theodolite.app.examples import shipped
 from theodolite.app.pages.decode import service
 from theodolite.app.pages.decode.analogies import PRESETS, named
-from theodolite.app.pages.decode.service import DEFAULTS, NEAR, STEPS, DecodeResult, Step
+from theodolite.app.pages.decode.options import DEFAULTS
+from theodolite.app.pages.decode.service import NEAR, STEPS, DecodeResult, Step
 from theodolite.app.workspace import STARTER_ENCODERS
 from theodolite.engine.decoding.differing import differing
 from theodolite.engine.decoding.text import words
 
 if TYPE_CHECKING:
-    from theodolite.app.pages.decode.service import DecodeOptions
+    from theodolite.app.pages.decode.options import DecodeOptions
     from theodolite.app.workspace import Workspace
 
 SENTENCE = "He drinks coffee in the morning."

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import gradio as gr
 
 from theodolite.app.pages.decode import service, views
-from theodolite.app.pages.decode.service import DecodeOptions
+from theodolite.app.pages.decode.options import METHODS, DecodeOptions
 from theodolite.app.pages.encoders import choices
 from theodolite.app.pages.encoders.service import STARTERS
 from theodolite.app.spec import parameters
@@ -65,7 +65,7 @@ def render(controls: Controls) -> None:
             **dict.fromkeys(sampled, drawn),
         }
 
-    shape(fitting, {controls["method"]: list(service.METHODS)})
+    shape(fitting, {controls["method"]: list(METHODS)})
 
 
 def changes(controls: Controls, *names: str) -> list[Any]:

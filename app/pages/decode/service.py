@@ -10,9 +10,10 @@ import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-from theodolite.app.spec import Field, Spec
+from theodolite.app.pages.decode import answering
+from theodolite.app.pages.decode.options import DEFAULTS, DecodeOptions
 from theodolite.app.typed import Typed
 from theodolite.engine.decoding.differing import Word, differing
 from theodolite.engine.errors import UserError
@@ -27,15 +28,6 @@ if TYPE_CHECKING:
     from theodolite.engine.decode import Decoded, Decoder
     from theodolite.engine.encoders.base import Encoder
 
-METHODS = {
-    "beam": "Beam search",
-    "greedy": "Greedy",
-    "sample": "Sampling",
-    "vec2sent-ref": "As the reference code",
-}
-"""Methods of `engine.decode`, and their labels."""
-MAX_BEAMS = 20
-MAX_ROUNDS = 20
 MAX_STEPS = 41
 MAX_CHARACTERS = 2000
 
@@ -44,64 +36,6 @@ class NoDecoder(UserError):
     """The encoder has no decoder yet; one can be trained."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class DecodeOptions(Spec):
-    """How points are decoded."""
-
-    method: Annotated[
-        str,
-        Field(
-            "Method",
-            "How sentences are searched for; vec2sent-ref is the beam search of the released code.",
-            choices=METHODS,
-        ),
-    ] = "beam"
-    rounds: Annotated[
-        int,
-        Field(
-            "Corrections",
-            "Encode the result, shift the vector by the error, keep the best; none with "
-            "vec2sent-ref.",
-            key="corrections",
-            flags=("--corrections",),
-            ge=0,
-            le=MAX_ROUNDS,
-        ),
-    ] = 2
-    beams: Annotated[
-        int,
-        Field(
-            "Candidates",
-            "Of beam search or sampling; the best by cosine is kept.",
-            ge=1,
-            le=MAX_BEAMS,
-        ),
-    ] = 5
-    temperature: Annotated[
-        float, Field("Temperature", "Of the sampling; low is cautious.", ge=0.05, le=5)
-    ] = 1.0
-    top_p: Annotated[
-        float,
-        Field("Top-p", "Of the sampling: probability mass to draw from.", key="share", ge=0, le=1),
-    ] = 0.9
-    seed: Annotated[int, Field("Random seed", "Of the sampling.")] = 0
-    known_words: Annotated[
-        bool,
-        Field(
-            "Known words only",
-            "Only words of the decoder's training text.",
-            key="known-words",
-            flags=("--known-words/--any-words",),
-        ),
-    ] = True
-
-    def check(self) -> None:
-        """Something must be left to draw from."""
-        if not self.top_p:
-            raise UserError("Top-p cannot be 0.", "Give a number above 0.")
-
-
-DEFAULTS = DecodeOptions()
 STEPS = 11
 """Points of an interpolation, both ends included."""
 NEAR = 3
@@ -371,8 +305,6 @@ def _decode_points(
     options: DecodeOptions,
     waiting: Waiting | None,
 ) -> list[DecodeResult]:
-    from theodolite.app.pages.decode import answering
-
     begun = time.perf_counter()
     found = answering.decode(decoder, model, points, options, waiting)
     took = (time.perf_counter() - begun) / len(points)

@@ -12,6 +12,7 @@ import typer
 
 from theodolite.app import corpora, endpoints, formats
 from theodolite.app.formats import encodable
+from theodolite.app.sending import in_words, sendings
 from theodolite.app.terminal import (
     JsonOption,
     PriceOption,
@@ -115,7 +116,7 @@ def encode(
     if estimate:
         _estimate(sending, price, as_json)
         return
-    for line in endpoints.in_words(sending, price):
+    for line in in_words(sending, price):
         say(f"Sending {line}.")
     _warn(name, sentences, dataset or "")
     if job is None or dataset is None:
@@ -165,7 +166,7 @@ def _warn(encoder: str, sentences: list[str], dataset: str) -> None:
 def _sending(workspace: Workspace, encoder: str, sentences: list[str]) -> list[Sending]:
     if not endpoints.addresses(encoder):
         return []  # decided without loading the encoder
-    return endpoints.sendings(workspace.load(encoder), sentences)
+    return sendings(workspace.load(encoder), sentences)
 
 
 def _estimate(sending: list[Sending], price: float | None, as_json: bool) -> None:
@@ -174,7 +175,7 @@ def _estimate(sending: list[Sending], price: float | None, as_json: bool) -> Non
         for one in sending:
             emit_json(vars(one))
         return
-    for line in endpoints.in_words(sending, price) or ["nothing"]:
+    for line in in_words(sending, price) or ["nothing"]:
         say(f"Would send {line}.")
 
 

@@ -57,7 +57,7 @@ def add(workspace: Workspace, spec: str, *, send_texts: bool = False) -> dict[st
 
     workspace.refuse_visitors()
     if send_texts:
-        endpoints.allow(workspace, spec)
+        endpoints.allow(workspace.store, spec)
     facts = describe(spec, read=True)
     if facts["problem"] not in (None, LATER):
         raise UserError(facts["problem"])

@@ -7,11 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
-from theodolite.app import endpoints, formats
+from theodolite.app import formats
 from theodolite.app.blocks import Block, Table, Text
 from theodolite.app.pages.evaluate.job import EvaluateJob
 from theodolite.app.pages.evaluate.results import known
 from theodolite.app.question import Answer
+from theodolite.app.sending import in_words, sendings
 from theodolite.app.vectors import sources, uncached
 from theodolite.app.workspace import Workspace
 from theodolite.engine import protocols
@@ -115,7 +116,7 @@ class Estimates(Answer):
         notes = [
             f"{estimate.encoder} would send {text}."
             for estimate in self.estimates
-            for text in endpoints.in_words(estimate.sending, self.price)
+            for text in in_words(estimate.sending, self.price)
         ]
         if len(self.estimates) > 1:
             seconds = sum(estimate.seconds for estimate in self.estimates)
@@ -178,7 +179,7 @@ def _estimate(
     wanted = {task: work for task, work in works.items() if lacking[task]}
     sentences = list(dict.fromkeys(s for work in wanted.values() for s in work.sentences))
     new, encoding, disk = _encoding(encoder, sentences)
-    sending = endpoints.sendings(encoder, sentences)
+    sending = sendings(encoder, sentences)
     return Estimate(
         name,
         results=sum(lacking.values()),

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from theodolite.app import sending
 from theodolite.app.terminal import (
     JsonOption,
     QueueOption,
@@ -78,7 +79,6 @@ def start_session(
     With --second a model marks the same in the background: that may narrow the interval and never
     makes it invalid. Its key is read from THEODOLITE_API_KEY.
     """
-    from theodolite.app import endpoints
     from theodolite.app.pages.judge import second as judges
     from theodolite.app.pages.judge import service
     from theodolite.app.pages.judge.job import JudgeJob
@@ -99,7 +99,7 @@ def start_session(
     if spec.second:
         judges.consent(workspace, spec.second, send_texts)
         say(judges.at_most(workspace, spec.second, spec)[0])
-    for _, sent in endpoints.announced(workspace, spec.encoders, collection):
+    for _, sent in sending.announced(workspace, spec.encoders, collection):
         say(sent)
     job = JudgeJob.of(spec, title)
     do_here(workspace, job)

@@ -11,7 +11,7 @@ from typing import Any
 
 import gradio as gr
 
-from theodolite.app import endpoints, formats
+from theodolite.app import formats, sending
 from theodolite.app.components.actions import actions
 from theodolite.app.jobs.submit import queue
 from theodolite.app.pages.data import choices as collections
@@ -276,7 +276,7 @@ def _started(workspace: Workspace, values: Values) -> tuple[JudgeJob, str, str]:
         second.consent(workspace, spec.second, values.sends)
     job = JudgeJob.of(spec)
     run = queue(workspace, job)
-    announced = endpoints.announced(workspace, spec.encoders, spec.collection)
+    announced = sending.announced(workspace, spec.encoders, spec.collection)
     return job, run, " ".join(message for _, message in announced)
 
 

@@ -142,7 +142,8 @@ def ask(workspace: Workspace, session: str) -> str:
 def consent(workspace: Workspace, second: str, send_texts: bool) -> None:
     """Allow texts to be sent to a second judge from now on if `send_texts`, else require that."""
     if send_texts:
-        endpoints.allow(workspace, second)
+        workspace.refuse_visitors()
+        endpoints.allow(workspace.store, second)
     check_allowed(workspace, second)
 
 

@@ -8,7 +8,7 @@ import pytest
 from tests.errors import refused
 from theodolite.app.fleet.files import Files
 from theodolite.app.fleet.needs import Machine, Needs, Resources, lacking
-from theodolite.app.fleet.unit import Copy, admit
+from theodolite.app.fleet.unit import Copy, admit, move
 from theodolite.app.fleet.worker import parse_kinds
 from theodolite.app.pages.evaluate.job import EvaluateJob
 from theodolite.app.pages.train.job import TrainJob
@@ -54,14 +54,14 @@ def test_a_job_with_other_paths(starter: Workspace) -> None:
     resources = job.resources(starter.catalog)
     assert resources.paths() == ["/a/m", "/a/w.txt"]
     assert resources.needs(starter.catalog)["files"]
-    moved = resources.move(job, {"/a/m": "/x/1%2/m", "/a/w.txt": "/x/w.txt"})
+    moved = move(job, resources, {"/a/m": "/x/1%2/m", "/a/w.txt": "/x/w.txt"})
     assert moved.encoders[0].startswith("dir:/x/1%252/m?pooling=avg + words:/x/w.txt + borep:8")
     back = {"/x/1%2/m": "/a/m", "/x/w.txt": "/a/w.txt"}
-    assert moved.resources(starter.catalog).move(moved, back) == job
+    assert move(moved, moved.resources(starter.catalog), back) == job
     training = TrainSpec(base="dir:/a/m", train="/a/t.txt", out="s3://lab/mine", objective="unsup")
     resources = TrainJob(training).resources(starter.catalog)
     assert resources.paths() == ["/a/m", "/a/t.txt"]
-    moved = resources.move(TrainJob(training), {"/a/m": "/x/m", "s3://lab/mine": "/x/out"})
+    moved = move(TrainJob(training), resources, {"/a/m": "/x/m", "s3://lab/mine": "/x/out"})
     assert moved.spec == replace(training, base="dir:/x/m", out="/x/out")
 
 

@@ -14,6 +14,7 @@ import pytest
 from tests.app.jobs.conftest import KINDS, Bench, alive, child_of, kill
 from tests.waiting import wait_until
 from theodolite.app.jobs.supervisor import Supervisor
+from theodolite.store.check import check, clean
 from theodolite.store.queue_file import NAME as JOBS_FILE
 
 APP = """
@@ -60,7 +61,7 @@ def assert_done_once(bench: Bench, run_id: str, units: int, kills: int) -> None:
     begun = [line[1] for line in bench.begun() if line[0] == run["title"]]
     assert len(set(begun)) == units
     assert len(begun) <= units + kills  # a kill costs one unit at most
-    assert bench.store.check() == []
+    assert check(bench.store) == []
 
 
 @pytest.mark.parametrize("each", [2, pytest.param(20, marks=pytest.mark.long)])
@@ -111,10 +112,10 @@ def test_a_lost_or_damaged_queue_is_made_anew(bench: Bench, harm: str) -> None:
         path.unlink() if harm == "lost" else path.write_bytes(b"no database" * 1000)
     bench.start_worker()
     bench.over(run_id)
-    found = [finding.message for finding in bench.store.check()]
+    found = [finding.message for finding in check(bench.store)]
     assert [message for message in found if "made it anew" in message] == found
     assert bool(found) == (harm == "damaged")
-    bench.store.clean()
+    clean(bench.store)
     assert_done_once(bench, run_id, 4, 1)
 
 

@@ -18,7 +18,8 @@ from theodolite.app import decoders
 from theodolite.app.batches import Waiting
 from theodolite.app.pages.decode import analogies, answering
 from theodolite.app.pages.decode import service as decode
-from theodolite.app.pages.decode.service import DecodeOptions, NoDecoder
+from theodolite.app.pages.decode.options import DecodeOptions
+from theodolite.app.pages.decode.service import NoDecoder
 from theodolite.app.pages.map import decoding as map_decoding
 from theodolite.app.pages.map import job as map_job
 from theodolite.app.pages.map import service as maps

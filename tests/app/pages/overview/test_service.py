@@ -19,6 +19,7 @@ from theodolite.app.pages.evaluate.service import repair
 from theodolite.app.pages.geometry import densities
 from theodolite.app.pages.overview import service
 from theodolite.app.workspace import Workspace
+from theodolite.store.check import check
 
 TASKS = [HeatmapColumn("A", "A"), HeatmapColumn("B", "B")]
 MEAN = "average:sts"
@@ -153,7 +154,7 @@ def test_it_is_queued_again_and_evaluated(evaluated: Workspace, harm: Any) -> No
     (after,) = evaluated.store.results.table(encoders=[B], tasks=[TASK], all_versions=True)
     assert after["score"] == before["score"] and after["id"] > before["id"]
     assert not compare(evaluated, CompareSpec([A, B])).tests[TASK].unreadable
-    assert evaluated.store.check() == [] and repair(evaluated).runs == ()
+    assert check(evaluated.store) == [] and repair(evaluated).runs == ()
 
 
 def test_one_that_cannot_be_measured_again_keeps_its_scores(workspace: Workspace) -> None:

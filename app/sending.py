@@ -1,0 +1,51 @@
+"""What encoding would send to endpoints, before it is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from theodolite.app.endpoints import addresses
+from theodolite.app.vectors import sources, uncached
+from theodolite.engine.errors import UserError
+
+if TYPE_CHECKING:
+    from theodolite.app.workspace import Workspace
+    from theodolite.engine.encoders.base import Encoder
+    from theodolite.engine.encoders.endpoint import Sending
+
+
+def sendings(encoder: Encoder, sentences: Sequence[str]) -> list[Sending]:
+    """The sentences that encoding would send to endpoints: those in no cache."""
+    from theodolite.engine.encoders.endpoint import EndpointSource, Sending
+
+    found = []
+    for model in sources(encoder):
+        if isinstance(model.source, EndpointSource):
+            new = uncached(model, sentences)
+            found += [Sending.of(model.source, new)] if new else []
+    return found
+
+
+def in_words(sendings: Sequence[Sending], price: float | None = None) -> list[str]:
+    """A sentence on each sending, with its cost at a price per million tokens."""
+    return [
+        f"{one}{'' if price is None else f': about {price * one.tokens / 1e6:,.4f} at that price'}"
+        for one in sendings
+    ]
+
+
+def announced(
+    workspace: Workspace, encoders: Sequence[str], dataset: str
+) -> Iterator[tuple[str, str]]:
+    """Each encoder behind an endpoint, with a sentence on what encoding a collection sends."""
+    for name in encoders:
+        if not addresses(name):
+            continue
+        texts, _ = workspace.catalog.sentences(dataset)
+        try:
+            found = sendings(workspace.load(name), texts)
+        except UserError as error:
+            yield name, f"{name}: {error.message} {error.hint}"
+        else:
+            yield from ((name, f"Sends up to {line}.") for line in in_words(found))
