@@ -134,7 +134,7 @@ def test_a_database_that_was_emptied_is_not_begun_afresh(kept: Path, wal: bytes)
     assert (kept / "theodolite.db-wal").read_bytes() == wal
     (kept / "alone").mkdir()
     (kept / "alone" / "theodolite.db").touch()  # as when the first start was killed
-    assert Store.open(kept / "alone").check() == []
+    assert check(Store.open(kept / "alone")) == []
 
 
 def test_whatever_bytes_are_changed_there_is_no_internal_error(kept: Path) -> None:
@@ -162,7 +162,7 @@ def test_a_value_that_is_no_json_is_found(kept: Path) -> None:
     store.database.change("UPDATE encoders SET info = substr(info, 2)")
     (finding,) = check(store)
     assert finding.subject == "theodolite.db"
-    for read in (store.encoders.list, store.clean):
+    for read in (store.encoders.list, lambda: clean(store)):
         with pytest.raises(StoreDamaged, match="no JSON"):
             read()
 

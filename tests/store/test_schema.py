@@ -78,4 +78,4 @@ def test_a_first_start_that_was_killed_is_begun_again(
         patch.setattr(schema, "migrations", with_steps(wrong))
         with pytest.raises(StoreError, match="nowhere"):
             Store.open(tmp_path)
-    assert Store.open(tmp_path).check() == []
+    assert check(Store.open(tmp_path)) == []
