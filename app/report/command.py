@@ -131,26 +131,6 @@ def report_training(
     out.write(of_answer(TRAINING, spec, answer), as_json)
 
 
-@report_verbs.command("judgement")
-@_written
-def report_judgement(
-    workspace: Workspace,
-    session: Annotated[str, typer.Argument(metavar="SESSION", help="See `judge list`.")],
-    out: Out,
-    blind: Annotated[
-        bool, typer.Option("--blind", help="Call the encoders A, B, …: for those who still judge.")
-    ] = False,
-    as_json: JsonOption = False,
-) -> None:
-    """Report what the marks of a session say of its encoders, with everything that was judged.
-
-    theodolite report judgement 36e4305ecb44 --out judgement.html
-    """
-    from theodolite.app.report import answers
-
-    out.write(answers.judgement(workspace, session, names=not blind), as_json)
-
-
 def _of_question(question: Question[Any, Any]) -> Callable[..., None]:
     """The verb that reports a question's answer, with the options of its command."""
 

@@ -12,12 +12,12 @@ from html import escape
 from importlib.metadata import version
 from typing import Any
 
-from theodolite.app import formats
+from theodolite.app import blocks, formats
 from theodolite.app.publish.standalone import Piece, document
 from theodolite.app.question import Answer, Question
 from theodolite.app.spaced import evenly_spaced
 from theodolite.app.spec import Spec
-from theodolite.app.surfaces.document import pieces
+from theodolite.app.surfaces.document import file_cell, pieces
 from theodolite.app.web import parts
 
 Parts = Sequence[str | Piece]
@@ -118,9 +118,22 @@ def of_answer(question: Question[Any, Any], spec: Spec, answer: Answer) -> Repor
         answer.title or name.capitalize(),
         answer.about or question.about.partition("\n")[0],
         lambda cap: pieces(answer.blocks()),
-        [Table(name, columns, rows)],
+        [Table(name, columns, rows), *_shown_in_part(answer)],
         ["theodolite", "report", name, *question.command(spec)[1 + bool(question.group) :]],
     )
+
+
+def _shown_in_part(answer: Answer) -> list[Table]:
+    """The tables of which a document has only the first rows."""
+    return [
+        Table(
+            block.name,
+            [str(file_cell(cell)) for cell in block.columns],
+            [list(map(file_cell, row)) for row in block.rows],
+        )
+        for block in answer.blocks()
+        if isinstance(block, blocks.Table) and block.shown is not None
+    ]
 
 
 def shortened(cell: Any, cap: Cap) -> Any:

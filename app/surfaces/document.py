@@ -263,7 +263,7 @@ def _table(block: Table) -> str:
         return note
     first = block.rows[0]
     data = [at for at, cell in enumerate(first) if not isinstance(cell, Link)]
-    file = [[_plain(row[at]) for at in data] for row in [block.columns, *block.rows]]
+    file = [[file_cell(row[at]) for at in data] for row in [block.columns, *block.rows]]
     save = parts.csv_button("Download CSV", f"{block.name}.csv", file)
     if any(_is_formula(cell) for row in file for cell in row):
         save += parts.FOR_SPREADSHEETS
@@ -280,7 +280,7 @@ def _table(block: Table) -> str:
     return f"{parts.table(heads, rows, block.name, numbers, stacked=True)}{save}{ways}{note}"
 
 
-def _plain(cell: Any) -> Any:
+def file_cell(cell: Any) -> Any:
     """A cell as a file has it."""
     return cell.label if isinstance(cell, Link) else _of(cell).value
 

@@ -14,6 +14,7 @@ from tests.fakes.results import invent, invent_all
 from tests.fakes.stores import starter_store
 from tests.fakes.workers import say
 from theodolite.app.pages.judge import service as judging
+from theodolite.app.pages.judge.spec import JudgeSpec
 from theodolite.app.pages.train.service import EncoderTraining
 from theodolite.app.workspace import Workspace
 from theodolite.engine.datasets.starter import FOLDER
@@ -70,7 +71,7 @@ def training(workspace: Workspace) -> str:
 
 def session(workspace: Workspace) -> str:
     """A session of judging, ten marks far, with a query that wishes us ill."""
-    asked = judging.spec("starter-topics", PAIR, queries=[HOSTILE, "a boat"], seed=1)
+    asked = JudgeSpec("starter-topics", PAIR, queries=[HOSTILE, "a boat"], seed=1)
     begun = judging.begin(workspace, asked)
     judging.play(
         workspace, begun, lambda asked: "relevant" if "a" in asked.query else "not", most=10

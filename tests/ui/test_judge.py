@@ -10,15 +10,16 @@ from playwright.sync_api import Page, expect
 from tests.fakes.openai import FakeOpenAI
 from tests.fakes.workers import work_off
 from tests.ui.conftest import NARROW
-from tests.ui.steps import box, done, says
+from tests.ui.steps import box, done, saved, says
 from theodolite.app.pages.judge import service
+from theodolite.app.pages.judge.spec import JudgeSpec
 
 
 @pytest.fixture
 def session(workspace):
     """A session of two baselines."""
     return service.begin(
-        workspace, service.spec("starter-topics", ["random:256", "random:64"], draw=20, seed=4)
+        workspace, JudgeSpec("starter-topics", ["random:256", "random:64"], draw=20, seed=4)
     )
 
 
@@ -39,7 +40,7 @@ def test_a_session_by_keyboard(visitor, site, workspace, session):
     visit = visitor(site)
     page = visit.open(f"judge?session={session}&other=random:32")
     asks(page, 1)
-    question, numbers = page.locator(".t-judge h2"), page.locator(".t-judge-pair small").first
+    question, numbers = page.locator(".t-judge h2"), page.locator("#findings .t-section p").nth(1)
     first = question.inner_text()
     page.keyboard.press("j")
     asks(page, 2)
@@ -62,13 +63,15 @@ def test_a_session_by_keyboard(visitor, site, workspace, session):
     page.reload()
     asks(page, 3)
     assert (question.inner_text(), numbers.inner_text()) == third
-    assert "random:" not in page.locator("#judging").inner_text()
+    for part in ("#judging", "#findings"):
+        assert "random:" not in page.locator(part).inner_text()
     visit.fits("judge")
     page.get_by_role("button", name="More controls").click()
     box(page, "judge").press_sequentially("jukk")  # the letters go where one writes
     page.keyboard.press("Escape")
-    page.get_by_role("button", name="Show which encoder is which").click()
-    says(page.locator(".t-judge-found"), "random:64")
+    page.get_by_role("button", name="End judging").click()
+    says(page.locator("#findings"), "random:64")
+    assert saved(page.get_by_role("button", name="Download qrels")).read_text().count("\n") == 2
     assert workspace.store.judgements.marks(session) == {0: {"me": 1.0}, 1: {"me": 0.0}}
 
 
@@ -101,19 +104,21 @@ def test_a_session_is_begun_a_model_judges_as_well_and_it_becomes_a_data_set(
         expect(page.locator("#second-sends")).to_be_hidden()
         done(page, workspace, "#start")
         asks(page, 1)
-        says(page.locator(".t-judge-second"), "It is marking.")
+        says(page.locator("#findings"), "Second judge: api:")
         (run,) = workspace.store.runs.list(("queued",), kinds=["second-judge"])
         work_off(workspace, run["id"])
         expect(page.locator("#following")).to_be_empty()
     page.keyboard.press("k")
-    says(page.locator(".t-judge-found"), "On 1 document marked by both")
-    page.get_by_role("button", name="Turn the marks into a data set").click()
-    says(page.locator(".t-notice"), f"upload:judged-{workspace.store.judgements.list()[0]['id']}-1")
+    says(page.locator("#findings"), "On 1 document marked by both")
+    page.get_by_role("button", name="End judging").click()
+    page.get_by_role("button", name="Save as a data set").click()
+    link = page.locator("#findings").get_by_role("link", name="upload:starter-topics-judged-")
+    expect(link).to_have_attribute("href", re.compile(r"^\./data\?set=upload"))
 
 
 def test_two_lists_on_a_phone(visitor, site, workspace):
     """One stands above the other, the buttons are large enough for a thumb."""
-    wanted = service.spec("starter-topics", ["random:256", "random:64"], draw=20, mode="preference")
+    wanted = JudgeSpec("starter-topics", ["random:256", "random:64"], draw=20, mode="preference")
     visit = visitor(site, size=NARROW, dark=True)
     page = visit.open(f"judge?session={service.begin(workspace, wanted)}")
     marks = page.locator(".t-judge-marks .t-button")

@@ -20,8 +20,8 @@ from tests.ui.maps import drawn, over, said, table
 from tests.ui.steps import rows_saved, saved, says, stays_text
 from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.pages.evaluate.results import evaluated
-from theodolite.app.pages.judge import report
 from theodolite.app.pages.judge import service as judging
+from theodolite.app.pages.judge.answer import board_of
 from theodolite.app.pages.map import service as maps
 from theodolite.app.pages.map.job import MapJob
 from theodolite.app.pages.search import service
@@ -277,8 +277,8 @@ def test_the_panel_fits_a_phone(visitor, site):
 
 
 PATHS = {
-    "choose": ("#sheet", "Decision sheet for upload:topics"),
-    "judge": ("#judging", "10 of at most 20 marks on"),
+    "choose": ("#answer", "Decision sheet for upload:topics"),
+    "judge": ("#answer", "10 of at most 20 marks on"),
     "runs": ("#answer", "60 updates"),
     "decode": ("#answer", "He drinks coffee in the morning."),
     "interpolate": ("#answer", "of the way"),
@@ -317,10 +317,10 @@ def test_answers_are_shown(visitor, answers):
 
 def test_they_are_those_of_their_pages_and_another_is_chosen(visitor, answers, answered):
     session = answered.store.judgements.list()[0]["id"]
-    (pair,) = report.board(judging.opened(answered, session))["pairs"]
+    (pair,) = board_of(judging.opened(answered, session))["pairs"]
     page = visitor(answers).open("judge")
     for side in ("low", "high"):
-        says(page.get_by_label("What the marks say"), f"{abs(pair[side]):.2f}")
+        says(page.locator("#answer"), f"{abs(pair[side]):.2f}")
     page.goto(f"{answers}/choose")
     assert "upload:topics" in saved(page.get_by_role("button", name="Markdown")).read_text()
     page.goto(f"{answers}/runs")

@@ -7,15 +7,14 @@ from playwright.sync_api import expect
 from tests.ui.conftest import served_to_visitors
 from tests.ui.steps import says
 from theodolite.app.pages.judge import service as judging
+from theodolite.app.pages.judge.spec import JudgeSpec
 
 ACTS = "[data-act=stop], [data-act=cancel], [data-act=retry], [data-act=remove]"
 
 
 def test_they_look_and_touch_nothing(visitor, desk):
     desk.store.runs.create("evaluate", {"encoders": [], "tasks": [], "n": 1}, title="A run")
-    session = judging.begin(
-        desk, judging.spec("starter-topics", ["random:256", "random:64"], draw=5)
-    )
+    session = judging.begin(desk, JudgeSpec("starter-topics", ["random:256", "random:64"], draw=5))
     judging.mark(desk, session, "relevant")
     with served_to_visitors(desk) as address:
         visit = visitor(address)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from theodolite.app import sending
+from theodolite.app.pages.judge.spec import JudgeSpec
 from theodolite.app.terminal import (
     JsonOption,
     QueueOption,
@@ -20,10 +20,12 @@ from theodolite.app.terminal import (
     line,
     queued,
     say,
+    takes_values,
     verb,
     verbs,
 )
 from theodolite.app.workspace import Workspace
+from theodolite.engine.errors import UserError
 
 judge_verbs = verbs("Compare encoders without labels, by judging what they return.")
 
@@ -34,37 +36,18 @@ KEYS = {"r": "relevant", "n": "not", "1": "left", "2": "right", "0": "neither", 
 
 @judge_verbs.command("start")
 @verb
+@takes_values("spec", JudgeSpec)
 def start_session(
     workspace: Workspace,
-    collection: Annotated[
-        str,
-        typer.Argument(metavar="DATASET", help="The collection to search; see `theodolite data`."),
-    ],
-    encoder: Annotated[
-        list[str], typer.Option("--encoder", "-e", help="Repeat for each encoder, two to four.")
-    ],
+    spec: JudgeSpec,
     queries: Annotated[
         Path | None,
         typer.Option(help="A file of queries, one per line; by default they are drawn."),
     ] = None,
-    draw: Annotated[int, typer.Option(min=1, help="How many queries to draw.")] = 100,
-    k: Annotated[int, typer.Option("-k", min=1, help="Top k of each encoder.")] = 5,
     prefer: Annotated[
-        bool, typer.Option("--prefer", help="Prefer one of two lists instead of judging documents.")
+        bool, typer.Option("--prefer", help="The same as --mode preference.")
     ] = False,
-    measure: Annotated[
-        str, typer.Option(help="How ranks are weighted: dcg (less further down) or precision.")
-    ] = "dcg",
-    margin: Annotated[
-        float, typer.Option(min=0, help="Smallest difference that matters, in points.")
-    ] = 2.0,
-    seed: Annotated[
-        int, typer.Option(help="Random seed for queries and the choice of documents.")
-    ] = 0,
     title: Annotated[str, typer.Option(help="Of the session.")] = "",
-    second: Annotated[
-        str, typer.Option(metavar="api:URL#MODEL", help="A model that also marks the documents.")
-    ] = "",
     send_texts: Annotated[
         bool, typer.Option("--send-texts", help="Allow documents and queries to be sent to it.")
     ] = False,
@@ -79,28 +62,16 @@ def start_session(
     With --second a model marks the same in the background: that may narrow the interval and never
     makes it invalid. Its key is read from THEODOLITE_API_KEY.
     """
-    from theodolite.app.pages.judge import second as judges
-    from theodolite.app.pages.judge import service
+    from theodolite.app.pages.judge import second
     from theodolite.app.pages.judge.job import JudgeJob
 
-    own = _lines(queries) if queries else []
-    spec = service.spec(
-        collection,
-        encoder,
-        queries=own,
-        draw=draw,
-        k=k,
-        measure=measure,
-        margin=margin,
-        seed=seed,
-        mode="preference" if prefer else "relevance",
-        second=second,
-    )
+    if queries:
+        spec = replace(spec, queries=_lines(queries))
+    if prefer:
+        spec = replace(spec, mode="preference")
     if spec.second:
-        judges.consent(workspace, spec.second, send_texts)
-        say(judges.at_most(workspace, spec.second, spec)[0])
-    for _, sent in sending.announced(workspace, spec.encoders, collection):
-        say(sent)
+        second.consent(workspace, spec.second, send_texts)
+        say(second.at_most(workspace, spec)[0])
     job = JudgeJob.of(spec, title)
     do_here(workspace, job)
     if spec.second:
@@ -113,8 +84,6 @@ def start_session(
 
 
 def _lines(file: Path) -> list[str]:
-    from theodolite.engine.errors import UserError
-
     try:
         found = file.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -176,8 +145,8 @@ def mark_question(
 
     if mark == "undo":
         _show(service.undo(workspace, session, judge), as_json)
-        return
-    _show(service.mark(workspace, session, mark, judge, position), as_json)
+    else:
+        _show(service.mark(workspace, session, mark, judge, position), as_json)
 
 
 @judge_verbs.command("play")
@@ -194,22 +163,21 @@ def play_session(
 
     With --json each question is an object on a line and the last one the status, for scripts.
     """
-    from theodolite.app.pages.judge import report, service
-    from theodolite.engine.errors import UserError
+    from theodolite.app.pages.judge import service
+    from theodolite.app.pages.judge.answer import judgement
+    from theodolite.app.pages.judge.session import MARKS, opened
 
     question, greeted = service.question(workspace, session, judge), False
     if not as_json:
-        mode = service.opened(workspace, session).spec.mode
-        keys = ", ".join(
-            f"{key}: {mark}" for key, mark in KEYS.items() if mark in service.MARKS[mode]
-        )
+        marks = MARKS[opened(workspace, session).spec.mode]
+        keys = ", ".join(f"{key}: {mark}" for key, mark in KEYS.items() if mark in marks)
         say(f"{keys}; u: undo; Ctrl-D: leave")
     while question is not None:
         _show(question, as_json)
-        answer = sys.stdin.readline()
-        if not answer:
+        given = sys.stdin.readline()
+        if not given:
             break
-        word = KEYS.get(answer.strip().lower(), answer.strip().lower())
+        word = KEYS.get(given.strip().lower(), given.strip().lower())
         try:
             if word == "undo":
                 question = service.undo(workspace, session, judge)
@@ -219,10 +187,16 @@ def play_session(
             if as_json:
                 raise
             say(f"{error.message} {error.hint}")
-        if not greeted and service.opened(workspace, session).enough:
+        if not greeted and opened(workspace, session).enough:
             greeted = True
             say("You have judged enough; see `theodolite judge status`. You may continue.")
-    _status(report.status(service.opened(workspace, session)), as_json)
+    now = judgement(workspace, opened(workspace, session), names=True)
+    if as_json:
+        emit_json(now.facts())
+        return
+    emit(now.rows(), now.table_columns(), as_json)
+    for text in now.notes():
+        say(text)
 
 
 @judge_verbs.command("settle")
@@ -244,22 +218,6 @@ def settle_disagreement(
     done({"settled": position}, f"Settled: {mark} counts at {position}.", as_json)
 
 
-@judge_verbs.command("status")
-@verb
-def show_status(
-    workspace: Workspace, session: SessionArgument, as_json: JsonOption = False
-) -> None:
-    """Show what the marks so far say of each pair of encoders, with names.
-
-    theodolite judge status 36e4305ecb44
-
-    All intervals hold together at 95 %, even if you look after every mark.
-    """
-    from theodolite.app.pages.judge import report, service
-
-    _status(report.status(service.opened(workspace, session)), as_json)
-
-
 @judge_verbs.command("second")
 @verb
 def ask_second_judge(
@@ -275,16 +233,17 @@ def ask_second_judge(
     What it has answered is kept: a run that was broken off goes on. Exit code 2 when its server
     gives no answer.
     """
-    from theodolite.app.pages.judge import second, service
+    from theodolite.app.pages.judge import second
+    from theodolite.app.pages.judge.session import opened
 
-    found = service.opened(workspace, session)
+    found = opened(workspace, session)
     job = second.job_of(found)
     say(f"Sends {second.sending(found)}: documents, each with its query.")
     if queue:
         queued(second.ask(workspace, session), as_json)
         return
     do_here(workspace, job)
-    status = second.status(service.opened(workspace, session)) or {}
+    status = second.status(opened(workspace, session)) or {}
     done(status, f"{status['marked']} marked, {status['unmarked']} could not be read.", as_json)
 
 
@@ -307,8 +266,8 @@ def export_session(
 
     A second judge's marks are never among them: they go to second-judge.jsonl in FOLDER.
     """
-    from theodolite.app.pages.judge import report, service
-    from theodolite.engine.errors import UserError
+    from theodolite.app.pages.judge import export
+    from theodolite.app.pages.judge.session import opened
 
     if folder is None and name is None:
         raise UserError(
@@ -317,11 +276,10 @@ def export_session(
             code="missing",
         )
     if folder is not None:
-        found = service.opened(workspace, session)
-        for file in [*report.write(found, folder), *report.write_second(found, folder)]:
+        for file in export.write(opened(workspace, session), folder):
             done({"file": str(file)}, f"Written: {file}", as_json)
     if name is not None:
-        added = report.keep(workspace, session, name)
+        added = export.keep(workspace, session, name)
         done({"dataset": added}, f"Added as {added}, which is also its task's name.", as_json)
 
 
@@ -337,9 +295,10 @@ def count_unjudged(
 
     theodolite judge unjudged 36e4305ecb44 -e random:256
     """
-    from theodolite.app.pages.judge import report, service
+    from theodolite.app.pages.judge import export
+    from theodolite.app.pages.judge.session import opened
 
-    row = report.unjudged(service.opened(workspace, session), workspace, encoder)
+    row = export.unjudged(opened(workspace, session), workspace, encoder)
     emit([row], tuple(row), as_json)
 
 
@@ -368,24 +327,3 @@ def _show(question: Any, as_json: bool) -> None:
         for side, texts in enumerate(question.texts, 1):
             for text in texts:
                 line(f"   {f'{side} ' if len(question.texts) > 1 else ''}> {text}")
-
-
-def _status(found: dict[str, Any], as_json: bool) -> None:
-    from theodolite.app.pages.judge import second
-
-    if as_json:
-        emit_json(found)
-        return
-    emit(found["pairs"], ("a", "b", "difference", "low", "high", "verdict"), False)
-    if found["second"]:
-        say("The same without the second judge:")
-        rows = [pair | pair["without_second"] for pair in found["pairs"]]
-        emit(rows, ("a", "b", "difference", "low", "high"), False)
-        for text in second.in_words(found["second"]):
-            say(text)
-    say(
-        f"{found['marks']} marked, {found['left']} left. "
-        + ("You have judged enough." if found["enough"] else "Not enough yet.")
-    )
-    for warning in found["warnings"]:
-        say(warning)

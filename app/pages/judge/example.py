@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from theodolite.app.examples import shipped
-from theodolite.app.pages.judge import report, service
-from theodolite.app.pages.judge.service import Question
+from theodolite.app.pages.judge import service
+from theodolite.app.pages.judge.answer import board_of
+from theodolite.app.pages.judge.session import Question, opened
+from theodolite.app.pages.judge.spec import JudgeSpec
 from theodolite.app.workspace import Workspace
 
 COLLECTION, ENCODERS, QUERIES = "starter-topics", ("minilm", "wordllama"), 100
@@ -25,9 +27,9 @@ def by_label(workspace: Workspace, collection: str) -> Any:
 
 def make(workspace: Workspace) -> None:
     """Play the example session to its end and write it."""
-    session = service.begin(workspace, service.spec(COLLECTION, ENCODERS, draw=QUERIES))
+    session = service.begin(workspace, JudgeSpec(COLLECTION, ENCODERS, draw=QUERIES))
     service.play(workspace, session, by_label(workspace, COLLECTION))
-    facts = report.board(service.opened(workspace, session)) | {"id": ""}
+    facts = board_of(opened(workspace, session)) | {"id": ""}
     shipped.write_answer(workspace, "judge", facts, ENCODERS, [COLLECTION])
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 
-from theodolite.app import formats
+from theodolite.app import formats, sending
 from theodolite.app.jobs.job import Job
 from theodolite.app.jobs.reporter import Reporter
 from theodolite.app.pages.judge import second, service
-from theodolite.app.pages.judge.session import JudgeSpec
+from theodolite.app.pages.judge.session import opened
+from theodolite.app.pages.judge.spec import JudgeSpec
 from theodolite.app.workspace import Workspace
 from theodolite.store.errors import StoreError
 from theodolite.store.judgements import new_id
@@ -46,6 +48,11 @@ class JudgeJob(JudgeSpec, Job):
         """`Ask minilm and wordllama 100 queries on starter-topics`."""
         many = formats.plural(len(self.queries) or self.draw, "query", "queries")
         return f"Ask {formats.listed(self.encoders)} {many} on {self.collection}"
+
+    def notices(self, workspace: Workspace) -> Iterator[str]:
+        """The texts that endpoints would get."""
+        for _, sent in sending.announced(workspace, self.encoders, self.collection):
+            yield sent
 
     def validate(self, workspace: Workspace) -> None:
         """Refuse a collection too small to search, and a second judge without permission."""
@@ -93,6 +100,6 @@ def followed(workspace: Workspace, session: str) -> RunRow | None:
     marking = second.SecondJudgeJob.kind
     runs = workspace.store.runs.list((*LIVE, "failed"), kinds=[marking])
     run = next((run for run in runs if run["spec"]["session"] == session), None)
-    if run is None or run["state"] in LIVE or second.left(service.opened(workspace, session)):
+    if run is None or run["state"] in LIVE or second.left(opened(workspace, session)):
         return run
     return None

@@ -19,7 +19,8 @@ from theodolite.app import endpoints, formats
 from theodolite.app.jobs.job import Job
 from theodolite.app.jobs.reporter import Reporter
 from theodolite.app.jobs.submit import queue_unless_stored
-from theodolite.app.pages.judge.session import JudgeSpec, Session, opened
+from theodolite.app.pages.judge.session import Session, opened
+from theodolite.app.pages.judge.spec import JudgeSpec
 from theodolite.app.workspace import Workspace
 from theodolite.engine.encoders.endpoint import Sending
 from theodolite.engine.endpoints import Unacceptable
@@ -168,18 +169,17 @@ def sending(found: Session) -> Sending:
     return second.sending(found.spec.second, texts)
 
 
-def at_most(workspace: Workspace, second: str, plan: JudgeSpec) -> tuple[str, str]:
+def at_most(workspace: Workspace, plan: JudgeSpec) -> tuple[str, str]:
     """The texts that a planned session would send, in words, and the host that needs permission."""
-    spec = judges.canonical(second)
-    if not spec:
+    if not plan.second:
         return "", ""
-    to = judges.address(spec)
+    to = judges.address(plan.second)
     many = (len(plan.queries) or plan.draw) * len(plan.encoders) * plan.k
     words = (
         f"Up to {many:,} documents, each with its query, are sent to "
         f"{to.host}{', on this machine' if to.is_here else ''}, each in a separate request."
     )
-    return words, ", ".join(one.host for one in endpoints.unallowed(workspace.store, spec))
+    return words, ", ".join(one.host for one in endpoints.unallowed(workspace.store, plan.second))
 
 
 def status(found: Session) -> dict[str, Any] | None:

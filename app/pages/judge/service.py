@@ -1,14 +1,13 @@
 """Judging sessions: start, next question, marks.
 
 The whole state of a session is in the store and read from there each time. Questions name no
-encoder; `report.status` has the findings so far.
+encoder; `answer.py` has the findings so far.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from typing import get_args
 
 import numpy as np
 
@@ -17,77 +16,19 @@ from theodolite.app.pages.judge.second import check_allowed
 from theodolite.app.pages.judge.session import (
     MARKS,
     SETTLED,
-    JudgeSpec,
     Question,
     Session,
     opened,
     pool_of,
     shown,
 )
+from theodolite.app.pages.judge.spec import JudgeSpec
 from theodolite.app.pages.search.service import Limits, nearest
 from theodolite.app.workspace import Workspace
 from theodolite.engine.datasets.types import Retrieval
 from theodolite.engine.errors import UserError
 from theodolite.engine.judging import sampling
-from theodolite.engine.judging import second as judges
-from theodolite.engine.judging.pool import Measure
 from theodolite.engine.progress import Progress
-
-__all__ = ["MARKS", "SETTLED", "JudgeSpec", "Question", "Session", "opened", "shown"]
-
-MAX_ENCODERS, MAX_QUERIES, MAX_K = 4, 1000, 50
-MIN_TO_DOUBT = 20
-"""Identical marks of a judge from which a warning is given."""
-
-
-def spec(
-    collection: str,
-    encoders: Sequence[str],
-    *,
-    queries: Sequence[str] = (),
-    draw: float | None = JudgeSpec.draw,
-    k: float | None = JudgeSpec.k,
-    mode: str = JudgeSpec.mode,
-    measure: str = JudgeSpec.measure,
-    margin: float | None = JudgeSpec.margin,
-    seed: float | None = JudgeSpec.seed,
-    second: str = "",
-) -> JudgeSpec:
-    """Validate the settings of a session."""
-    from theodolite.engine import encoders as known
-
-    names = tuple(dict.fromkeys(str(known.parse(name)) for name in encoders))
-    if not 2 <= len(names) <= MAX_ENCODERS:
-        raise UserError(
-            f"Judging compares 2 to {MAX_ENCODERS} different encoders, not {len(names)}.",
-            "Choose others.",
-        )
-    for given, allowed in ((mode, tuple(MARKS)), (measure, get_args(Measure))):
-        if given not in allowed:
-            raise UserError(f"{given!r} is not a choice.", f"Choose {' or '.join(allowed)}.")
-    own = tuple(dict.fromkeys(text.strip() for text in queries if text.strip()))
-    many, top = int(JudgeSpec.draw if draw is None else draw), int(JudgeSpec.k if k is None else k)
-    if not 1 <= (len(own) or many) <= MAX_QUERIES:
-        raise UserError(
-            f"{len(own) or many} queries cannot be judged.", f"Choose from 1 to {MAX_QUERIES:,}."
-        )
-    if not 1 <= top <= MAX_K:
-        raise UserError(f"The top {top} cannot be judged.", f"Choose from 1 to {MAX_K}.")
-    matters = JudgeSpec.margin if margin is None else float(margin)
-    if not 0 <= matters <= 100:
-        raise UserError(
-            f"{matters:g} points is not a possible difference.", "Choose from 0 to 100."
-        )
-    model = judges.canonical(second)
-    if model and mode != "relevance":
-        raise UserError(
-            "A second judge marks documents; it does not compare lists.",
-            "Leave out one of them.",
-            code="conflict",
-        )
-    return JudgeSpec(
-        collection, names, own, many, top, mode, measure, matters, int(seed or 0), model
-    )
 
 
 def begin(
@@ -103,7 +44,7 @@ def begin(
 
     Args:
         workspace: stores the session.
-        plan: made with `spec`.
+        plan: of the session.
         title: for people.
         progress: of encoding.
         session: id of the session; empty for a new one.

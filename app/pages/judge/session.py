@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from theodolite.app.pages.judge.spec import JudgeSpec
 from theodolite.app.workspace import Workspace
 from theodolite.engine.judging import sampling
 from theodolite.engine.judging.pool import pairs_of
@@ -22,35 +23,6 @@ MARKS: dict[str, dict[str, float]] = {
 SETTLED = ""
 """Name of the judge of a mark that settles a disagreement."""
 ALPHA = 0.05
-
-
-@dataclass(frozen=True)
-class JudgeSpec:
-    """Settings of a session; made with `service.spec`.
-
-    Attributes:
-        collection: the data set that is searched.
-        encoders: at least two.
-        queries: given queries; empty to draw some of the collection's.
-        draw: number of queries to draw.
-        k: number of top documents of each encoder.
-        mode: whether documents are judged or lists preferred.
-        measure: how ranks are weighted when documents are judged.
-        margin: points by which encoders must differ to matter.
-        seed: of queries and of the choice of documents.
-        second: a model that also marks all documents, `api:URL#MODEL`; empty for none.
-    """
-
-    collection: str
-    encoders: tuple[str, ...]
-    queries: tuple[str, ...] = ()
-    draw: int = 100
-    k: int = 5
-    mode: str = "relevance"
-    measure: str = "dcg"
-    margin: float = 2.0
-    seed: int = 0
-    second: str = ""
 
 
 @dataclass(frozen=True)
@@ -183,8 +155,7 @@ def pool_of(kept: dict[str, Any], spec: JudgeSpec) -> Pool:
 def _opened(workspace: Workspace, session: str) -> tuple[str, JudgeSpec, Pool]:
     """Title, spec and pool of a session, which never change."""
     row = workspace.store.judgements.get(session)
-    given = row["spec"] | {name: tuple(row["spec"][name]) for name in ("encoders", "queries")}
-    spec = JudgeSpec(**given)
+    spec = JudgeSpec(**row["spec"])
     return row["title"], spec, pool_of(workspace.store.judgements.pool(session), spec)
 
 

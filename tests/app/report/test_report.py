@@ -96,11 +96,11 @@ def test_a_judgement_with_everything_that_was_judged(kept: Workspace, home: Path
     """Differences with their intervals; blind, no encoder is named anywhere."""
     session = reported.session(kept)
     found = written(home, "judgement", session)
-    (pair,) = tables(found)["pairs"]
+    (pair,) = tables(found)["judgement"]
     assert {pair["a"], pair["b"]} == set(PAIR) and float(pair["low"]) <= float(pair["high"])
+    assert "What was judged" in body(found) and "data-act" not in body(found)
     marks = tables(found)["marks"]
     assert len(marks) == 10 and {row["query"] for row in marks} == {HOSTILE, "a boat"}
-    assert "What was judged" in body(found) and "data-act" not in body(found)
     blind = unpacked(written(home, "judgement", session, "--blind"))
     assert "Encoder A" in blind and not any(name in blind for name in PAIR)
 

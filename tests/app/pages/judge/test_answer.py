@@ -19,9 +19,11 @@ from tests.fakes.workers import do_units, work_off
 from theodolite.app import endpoints
 from theodolite.app.jobs.submit import queue
 from theodolite.app.pages.encoders import service as encoders
-from theodolite.app.pages.judge import report, second, service
+from theodolite.app.pages.judge import export, second, service
+from theodolite.app.pages.judge.answer import board_of, disagreements
 from theodolite.app.pages.judge.job import JudgeJob, preparing
-from theodolite.app.pages.judge.service import JudgeSpec, Question
+from theodolite.app.pages.judge.session import Question, opened
+from theodolite.app.pages.judge.spec import JudgeSpec
 from theodolite.app.workspace import Workspace
 from theodolite.engine.evaluate import evaluate
 
@@ -43,18 +45,18 @@ def by_label(workspace: Workspace) -> Callable[[Question], str]:
 @pytest.fixture
 def session(workspace: Workspace) -> str:
     """Two encoders on the starter set."""
-    return service.begin(workspace, service.spec(STARTER, PAIR, draw=40, seed=1))
+    return service.begin(workspace, JudgeSpec(STARTER, PAIR, draw=40, seed=1))
 
 
 def status(workspace: Workspace, session: str) -> dict[str, Any]:
-    return report.status(service.opened(workspace, session))
+    return board_of(opened(workspace, session))
 
 
 def test_a_scripted_judge_separates_two_encoders(workspace: Workspace, session: str) -> None:
     """With fewer marks than there are documents, and rightly; each mark narrows the interval."""
     made = service.play(workspace, session, by_label(workspace))
     found = status(workspace, session)
-    (pair,), (one,) = found["pairs"], service.opened(workspace, session).estimates
+    (pair,), (one,) = found["pairs"], opened(workspace, session).estimates
     assert found["enough"] and pair["verdict"] == "wordllama" and pair["low"] > 0
     assert made == found["marks"] and found["judges"] == {"script": made}
     assert made < 0.6 * (made + found["left"])
@@ -71,7 +73,7 @@ def test_undo_asks_the_same_again(workspace: Workspace, session: str) -> None:
     assert service.undo(workspace, session) == first
     for answer in ("not", "relevant"):  # a page tells which it marks: a second press is no mark
         assert service.mark(workspace, session, answer, position=0) == second
-    assert service.opened(workspace, session).marks == {0: {"me": 0.0}}
+    assert opened(workspace, session).marks == {0: {"me": 0.0}}
     service.undo(workspace, session)
     with refused("missing"):
         service.undo(workspace, session)
@@ -90,7 +92,7 @@ def test_a_session_goes_on_where_it_was(workspace: Workspace, session: str) -> N
         lambda: service.question(other, session),
         lambda: service.settle(other, session, 0, "not"),
         lambda: service.remove(other, session),
-        lambda: service.begin(other, service.spec(STARTER, PAIR)),
+        lambda: service.begin(other, JudgeSpec(STARTER, PAIR)),
     ):
         with refused("denied"):
             attempt()
@@ -108,22 +110,22 @@ def test_several_judges(workspace: Workspace, session: str) -> None:
 
     service.play(workspace, session, right, "a", most=10)
     service.play(workspace, session, contrary, "b", most=10)
-    found, now = service.opened(workspace, session), status(workspace, session)
+    found, now = opened(workspace, session), status(workspace, session)
     assert now["judges"] == {"a": 10, "b": 10} and now["marks"] == 10
     assert now["disagreements"] == [0] and 0 < now["alpha"] < 1 and len(now["warnings"]) == 1
-    assert sum(map(len, report.judged(found).values())) == 9  # one is left out until it is settled
+    assert sum(map(len, export.judged(found).values())) == 9  # one is left out until it is settled
     assert found.values[0] == 0.5
     for mark in ("relevant", "not"):
         service.settle(workspace, session, 0, mark)
-    found = service.opened(workspace, session)
-    assert found.values[0] == 0.0 and report.disagreements(found) == []
+    found = opened(workspace, session)
+    assert found.values[0] == 0.0 and disagreements(found) == []
 
 
 def test_a_judge_who_always_says_yes(workspace: Workspace) -> None:
     """Separates nothing: both return as many documents, at most all; and is told so, of many."""
     three = lines(workspace, "three", ["A boat.", "The sea.", "A house."])
-    few = service.spec(three, PAIR, queries=["boat by the sea"], k=50)
-    for wanted in (few, service.spec(STARTER, PAIR, draw=8)):
+    few = JudgeSpec(three, PAIR, queries=["boat by the sea"], k=50)
+    for wanted in (few, JudgeSpec(STARTER, PAIR, draw=8)):
         session = service.begin(workspace, wanted)
         made = service.play(workspace, session, lambda asked: "relevant")
         found = status(workspace, session)
@@ -133,9 +135,9 @@ def test_a_judge_who_always_says_yes(workspace: Workspace) -> None:
 
 def test_preferences(workspace: Workspace) -> None:
     """A judge who prefers wordllama's lists, on whichever side they are."""
-    wanted = service.spec(STARTER, PAIR, draw=60, mode="preference", seed=3)
+    wanted = JudgeSpec(STARTER, PAIR, draw=60, mode="preference", seed=3)
     session = service.begin(workspace, wanted)
-    pool, sides = service.opened(workspace, session).pool, set()
+    pool, sides = opened(workspace, session).pool, set()
 
     def answer(question: Question) -> str:
         ranking = pool.rankings["wordllama"][pool.queries.index(question.query)]
@@ -147,16 +149,16 @@ def test_preferences(workspace: Workspace) -> None:
     (pair,) = status(workspace, session)["pairs"]
     assert pair["verdict"] == "wordllama" and made < 30 and sides == {True, False}
     with refused("unsupported"):
-        report.judged(service.opened(workspace, session))
+        export.judged(opened(workspace, session))
 
 
 def test_a_session_becomes_a_data_set(workspace: Workspace, session: str, tmp_path: Path) -> None:
     """In BEIR's layout with TREC's qrels; a task on the judged documents alone."""
     made = service.play(workspace, session, by_label(workspace), most=40)
-    report.write(service.opened(workspace, session), tmp_path)
-    qrels = (tmp_path / report.QRELS).read_text().splitlines()
+    export.write(opened(workspace, session), tmp_path)
+    qrels = (tmp_path / export.QRELS).read_text().splitlines()
     assert len(qrels) == made and {len(row.split()) for row in qrels} == {4}
-    name = report.keep(workspace, session, "judged")
+    name = export.keep(workspace, session, "judged")
     data: Any = workspace.catalog.load(name)
     judged = data.judgements["test"]
     assert sum(map(len, judged.values())) == made
@@ -168,9 +170,9 @@ def test_a_session_becomes_a_data_set(workspace: Workspace, session: str, tmp_pa
 def test_what_nobody_judged_is_told(workspace: Workspace, session: str) -> None:
     """Of another encoder: how much is unjudged, which is neither right nor wrong."""
     service.play(workspace, session, by_label(workspace), most=30)
-    found = service.opened(workspace, session)
-    row = report.unjudged(found, workspace, "random:64")
-    assert row["returned"] == 5 * len(report.judged(found)) and row["unjudged"] > 0
+    found = opened(workspace, session)
+    row = export.unjudged(found, workspace, "random:64")
+    assert row["returned"] == 5 * len(export.judged(found)) and row["unjudged"] > 0
     assert row["unjudged"] + row["relevant"] + row["not_relevant"] == row["returned"]
 
 
@@ -179,12 +181,13 @@ def test_what_nobody_judged_is_told(workspace: Workspace, session: str) -> None:
     [
         (["wordllama"], {}, "invalid", "not 1"),
         (["wordllama", "wordllama"], {}, "invalid", "not 1"),
-        (PAIR, {"k": 0}, "invalid", "top 0"),
-        (PAIR, {"k": 51}, "invalid", "top 51"),
-        (PAIR, {"draw": 0}, "invalid", "0 queries"),
-        (PAIR, {"draw": 1001}, "invalid", "1001 queries"),
-        (PAIR, {"mode": "stars"}, "invalid", "'stars'"),
-        (PAIR, {"measure": "stars"}, "invalid", "'stars'"),
+        (PAIR, {"k": 0}, "invalid", "0"),
+        (PAIR, {"k": 51}, "invalid", "51"),
+        (PAIR, {"draw": 0}, "invalid", "0"),
+        (PAIR, {"draw": 1001}, "invalid", "1001"),
+        (PAIR, {"queries": list(map(str, range(1001)))}, "invalid", "1001"),
+        (PAIR, {"mode": "stars"}, "unknown", "'stars'"),
+        (PAIR, {"measure": "stars"}, "unknown", "'stars'"),
         (PAIR, {"margin": -1}, "invalid", "-1"),
         (PAIR, {"margin": 101}, "invalid", "101"),
         (PAIR, {"mode": "preference", "second": "api:https://a.invalid/v1#m"}, "conflict", ""),
@@ -194,7 +197,7 @@ def test_bad_settings(
     encoders: Sequence[str], given: dict[str, Any], code: Any, named: str
 ) -> None:
     with refused(code, named):
-        service.spec(STARTER, encoders, **given)
+        JudgeSpec(STARTER, encoders, **given)
 
 
 def test_bad_input(workspace: Workspace, session: str, tmp_path: Path) -> None:
@@ -207,11 +210,11 @@ def test_bad_input(workspace: Workspace, session: str, tmp_path: Path) -> None:
         with refused(code, named):
             service.mark(workspace, session, answer, **more)
     with refused("no-result"):
-        report.write(service.opened(workspace, session), tmp_path)
+        export.write(opened(workspace, session), tmp_path)
     for plan in (
         JudgeSpec(STARTER, ("random:256", "random:256 | normalise"), draw=5),
-        service.spec(lines(workspace, "two", ["A boat.", "The sea."]), PAIR),
-        service.spec(lines(workspace, "one", ["a"]), PAIR),
+        JudgeSpec(lines(workspace, "two", ["A boat.", "The sea."]), PAIR),
+        JudgeSpec(lines(workspace, "one", ["a"]), PAIR),
     ):
         with refused("too-few"):
             service.begin(workspace, plan)
@@ -237,7 +240,7 @@ def test_queries_of_ones_own(home: Path) -> None:
 
 def test_a_session_is_begun_by_a_run(workspace: Workspace) -> None:
     """By a worker or here, once: a unit that is done again leaves the same session."""
-    job = JudgeJob.of(service.spec(STARTER, PAIR, draw=8), "mine")
+    job = JudgeJob.of(JudgeSpec(STARTER, PAIR, draw=8), "mine")
     assert preparing(workspace, job.session) is None and not job.is_stored(workspace)
     run = queue(workspace, job)
     assert preparing(workspace, job.session) == workspace.store.runs.get(run)
@@ -249,7 +252,7 @@ def test_a_session_is_begun_by_a_run(workspace: Workspace) -> None:
     assert preparing(workspace, job.session) is None
     assert JudgeJob.of(job.plan).session != job.session
     with refused("too-few"):
-        queue(workspace, JudgeJob.of(JudgeSpec("starter-topics", PAIR, draw=0)))
+        queue(workspace, JudgeJob.of(JudgeSpec(lines(workspace, "one", ["a"]), PAIR)))
 
 
 def test_the_verbs_play_a_session(home: Path, starter: Workspace) -> None:
@@ -266,7 +269,7 @@ def test_the_verbs_play_a_session(home: Path, starter: Workspace) -> None:
         ran("mark", session, judgement, "--position", str(row["position"]))
     *asked_too, output = ran("play", session, given="relevant\nn\nu\nnot\n")
     assert [row["position"] for row in asked_too] == [3, 4, 5, 4, 5] and output["marks"] == 5
-    assert ran("status", session) == [output] and len(ran("list")) == 1
+    assert ran("status", session)[-1] == output and len(ran("list")) == 1
     kept = ran("export", session, str(home / "out"), "--as", "mine")[-1]
     assert kept == {"dataset": "upload:mine"}
     assert ran("unjudged", session, "-e", "random:64")[0]["returned"]
@@ -289,7 +292,7 @@ def server(server: FakeOpenAI, workspace: Workspace) -> FakeOpenAI:
 
 def begun(workspace: Workspace, server: FakeOpenAI, draw: int = 6, **more: Any) -> str:
     """A session with that model."""
-    wanted = service.spec(STARTER, PAIR, draw=draw, second=f"api:{server.url}#fake", **more)
+    wanted = JudgeSpec(STARTER, PAIR, draw=draw, second=f"api:{server.url}#fake", **more)
     return service.begin(workspace, wanted)
 
 
@@ -301,12 +304,12 @@ def seconded(workspace: Workspace, server: FakeOpenAI) -> str:
 
 def outcome(workspace: Workspace, session: str) -> Exception | None:
     """How its job ends here."""
-    (found,) = do_units(workspace, second.job_of(service.opened(workspace, session)))
+    (found,) = do_units(workspace, second.job_of(opened(workspace, session)))
     return found.failure
 
 
 def progress(workspace: Workspace, session: str) -> Any:
-    return second.status(service.opened(workspace, session))
+    return second.status(opened(workspace, session))
 
 
 def marked(workspace: Workspace, session: str) -> Any:
@@ -320,7 +323,7 @@ def test_it_marks_the_pool_once(workspace: Workspace, server: FakeOpenAI, second
 
     Visitors have nothing sent, not even to this machine.
     """
-    found = service.opened(workspace, seconded)
+    found = opened(workspace, seconded)
     pool = found.pool
     with refused("denied"):
         second.ask(Workspace(workspace.store.folder, read_only=True), seconded)
@@ -333,7 +336,7 @@ def test_it_marks_the_pool_once(workspace: Workspace, server: FakeOpenAI, second
     )
     assert second.ask(workspace, seconded) == ""
     other = begun(workspace, server, k=6)
-    found = service.opened(workspace, other)
+    found = opened(workspace, other)
     assert second.sending(found).texts < len(found.pool.keys)
     marked(workspace, other)
     assert len(server.judged) == len(set(server.judged))
@@ -341,7 +344,7 @@ def test_it_marks_the_pool_once(workspace: Workspace, server: FakeOpenAI, second
 
 def test_a_good_one_narrows_the_interval(workspace: Workspace, server: FakeOpenAI) -> None:
     """Fewer marks are enough; both intervals are told, and how far it agrees with the person."""
-    plain = service.begin(workspace, service.spec(STARTER, PAIR, draw=25))
+    plain = service.begin(workspace, JudgeSpec(STARTER, PAIR, draw=25))
     session = begun(workspace, server, 25)
     marked(workspace, session)
     right = by_label(workspace)
@@ -360,12 +363,12 @@ def test_marks_that_come_meanwhile_count_from_then_on(
     """What was drawn before is read as it was: no mark changes an observation of the past."""
     session = begun(workspace, server, 10)
     service.play(workspace, session, by_label(workspace), most=5)
-    before = service.opened(workspace, session).estimates[0].path
+    before = opened(workspace, session).estimates[0].path
     marked(workspace, session)
-    now = service.opened(workspace, session)
+    now = opened(workspace, session)
     assert now.estimates[0].path == pytest.approx(before) and now.draws[5].seen == 0
     service.play(workspace, session, by_label(workspace), most=5)
-    after = service.opened(workspace, session).draws
+    after = opened(workspace, session).draws
     assert after[0].seen == 0 < after[6].seen
 
 
@@ -395,14 +398,14 @@ def test_what_cannot_be_read_counts_as_unmarked(
     workspace: Workspace, server: FakeOpenAI, seconded: str
 ) -> None:
     """After one more try, and is not asked a third time."""
-    pool = service.opened(workspace, seconded).pool
+    pool = opened(workspace, seconded).pool
     documents = [pool.documents[document] for _, document in pool.keys]
     strange, usual = documents[0], server.judge
     server.judge = lambda query, text: "well ..." if text == strange else usual(query, text)
     times = documents.count(strange)
     assert marked(workspace, seconded)["unmarked"] == times < len(documents)
     assert [document for _, document in server.judged].count(strange) == 2 * times
-    assert second.left(service.opened(workspace, seconded)) == []
+    assert second.left(opened(workspace, seconded)) == []
     service.play(workspace, seconded, by_label(workspace))
     assert status(workspace, seconded)["second"]["unmarked"] == times
 
@@ -433,7 +436,7 @@ def after(count: int, server: FakeOpenAI, happen: Callable[[], Any]) -> None:
 
 def check_it_goes_on(workspace: Workspace, server: FakeOpenAI, session: str) -> None:
     """What was answered is kept, and only the rest is asked."""
-    keys = len(service.opened(workspace, session).pool.keys)
+    keys = len(opened(workspace, session).pool.keys)
     before = progress(workspace, session)["marked"]
     assert 0 < before < keys
     server.next, server.requests = [], []
@@ -457,10 +460,11 @@ def test_a_kill_loses_no_answer(workspace: Workspace, server: FakeOpenAI, second
     after(8, server, lambda: setattr(server, "next", [held(over, begun) for begun in begins]))
     code = (
         "import sys; from pathlib import Path; from theodolite.app.workspace import Workspace\n"
-        "from theodolite.app.pages.judge import second, service\n"
+        "from theodolite.app.pages.judge import second\n"
+        "from theodolite.app.pages.judge.session import opened\n"
         "from tests.fakes.workers import do_units\n"
         "here = Workspace(Path(sys.argv[1]))\n"
-        "do_units(here, second.job_of(service.opened(here, sys.argv[2])))"
+        "do_units(here, second.job_of(opened(here, sys.argv[2])))"
     )
     line = [sys.executable, "-c", code, str(workspace.store.folder), seconded]
     with subprocess.Popen(line, cwd=Path(__file__).parents[4]) as process:
@@ -472,15 +476,15 @@ def test_a_kill_loses_no_answer(workspace: Workspace, server: FakeOpenAI, second
 
 def test_nothing_leaves_unasked(workspace: Workspace) -> None:
     """Not before it is allowed; what is allowed holds as long as a session names it."""
-    wanted = service.spec(STARTER, PAIR, draw=4, second=AWAY)
+    wanted = JudgeSpec(STARTER, PAIR, draw=4, second=AWAY)
     with refused("denied", "api.invalid", "--send-texts"):
         service.begin(workspace, wanted)
     assert workspace.store.judgements.list() == []
-    words, host = second.at_most(workspace, AWAY, wanted)
+    words, host = second.at_most(workspace, wanted)
     assert "40 documents" in words and host == "api.invalid"
     second.consent(workspace, AWAY, send_texts=True)
     session = service.begin(workspace, wanted)
-    assert second.at_most(workspace, AWAY, wanted)[1] == ""
+    assert second.at_most(workspace, wanted)[1] == ""
     encoders.ensure_listed(workspace, ["random:16"])
     encoders.remove(workspace, "random:16")
     assert endpoints.allowed(workspace.store) == ["https://api.invalid/v1"]
@@ -494,15 +498,15 @@ def test_its_marks_are_never_the_persons(
     """Qrels and the data set hold what the person marked; the model has a file of its own."""
     marked(workspace, seconded)
     made = service.play(workspace, seconded, lambda asked: "not", most=9)
-    found = service.opened(workspace, seconded)
-    report.write(found, tmp_path)
-    qrels = (tmp_path / report.QRELS).read_text().splitlines()
+    found = opened(workspace, seconded)
+    export.write(found, tmp_path)
+    qrels = (tmp_path / export.QRELS).read_text().splitlines()
     assert len(qrels) == made and all(row.endswith(" 0") for row in qrels)
-    (file,) = report.write_second(found, tmp_path)
+    *_, file = export.write(found, tmp_path)
     rows = [json.loads(row) for row in file.read_text().splitlines()]
     assert len(rows) == len(found.pool.keys) and {row["grade"] for row in rows} == {0, 3}
     assert {row["judge"] for row in rows} == {found.spec.second}
-    data: Any = workspace.catalog.load(report.keep(workspace, seconded, "mine"))
+    data: Any = workspace.catalog.load(export.keep(workspace, seconded, "mine"))
     assert sum(map(len, data.judgements["test"].values())) == made
 
 
@@ -519,9 +523,9 @@ def test_the_verbs_of_a_second_judge(home: Path, workspace: Workspace, server: F
     (result,) = ran("second", session)
     assert (result["marked"], result["left"]) == (len(server.requests), 0)
     ran("mark", session, "relevant")
-    (now,) = ran("status", session)
+    *_, now = ran("status", session)
     assert now["second"]["agreement"]["documents"] == 1 and "without_second" in now["pairs"][0]
-    assert ran("export", session, str(home / "out"))[-1]["file"].endswith(report.SECOND)
+    assert ran("export", session, str(home / "out"))[-1]["file"].endswith(export.SECOND)
     assert "api.invalid" in theodolite("judge", *start, "--second", AWAY, code=2)[-1]
     with refused("missing"):
         second.ask(workspace, ran(*start)[0]["id"])
