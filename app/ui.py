@@ -30,7 +30,7 @@ from theodolite.app import formats, memory, pages
 from theodolite.app.components import modules
 from theodolite.app.pages.map import routes as map_routes
 from theodolite.app.publish import routes as publish_routes
-from theodolite.app.web import frame, palette, scratch, template, theme
+from theodolite.app.web import docs, frame, palette, scratch, template, theme
 from theodolite.app.web.blocks import Pages, keep_signatures
 from theodolite.app.web.guard import links
 from theodolite.app.web.guard.accounts import Accounts
@@ -242,6 +242,7 @@ def _server(
             health(workspace.store.encoders.list),
             *routes(uploads=not workspace.read_only),
             *modules.routes(),
+            *docs.routes(),
             *palette.routes(workspace, RAIL),
             *map_routes.routes(workspace),
             *([] if workspace.read_only else publish_routes.routes(workspace)),

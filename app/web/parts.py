@@ -42,7 +42,7 @@ SHIPPED = (
 
 
 @contextmanager
-def bar(title: str, about: str = "") -> Iterator[gr.Row]:
+def bar(title: str, about: str = "", docs: str = "") -> Iterator[gr.Row]:
     """A page's compact first row: its title, its main controls, its one action.
 
     The labels of its controls are inside their frames, before the value; the class `t-bare` on a
@@ -59,21 +59,23 @@ def bar(title: str, about: str = "") -> Iterator[gr.Row]:
     Args:
         title: title of the page, its only `h1`. Plain text.
         about: purpose of the page, behind a question mark. Plain text.
+        docs: its page of the documentation, such as `encoders`.
     """
     import gradio as gr
 
     with gr.Row(elem_classes=["t-first"]) as row:
-        static(header(title, about))
+        static(header(title, about, docs))
         yield row
 
 
-def header(title: str, about: str = "") -> str:
-    """The title of a page, with its purpose behind a question mark."""
+def header(title: str, about: str = "", docs: str = "") -> str:
+    """The title of a page; behind a question mark its purpose, and its page of the docs."""
     help_ = ""
     if about:
+        more = f' <a href="./theodolite/docs/{docs}" target="_blank">Read more</a>' if docs else ""
         help_ = (
             '<details class="t-about"><summary aria-label="About this page">?</summary>'
-            f"<p>{escape(about)}</p></details>"
+            f"<p>{escape(about)}{more}</p></details>"
         )
     return f'<header class="t-header"><h1>{escape(title)}</h1>{help_}</header>'
 

@@ -41,6 +41,9 @@ CONTROLS = (
         },
     ),
 )
+MANY = 30
+"""Encoders of a list that can be searched."""
+NARROW = """(words) => requestAnimationFrame(() => theodolite.narrow("#encoders", words))"""
 _CHECKS: dict[str, tuple[Any, Any]] = {
     "audit": (AUDIT, AuditSpec),
     "coverage": (COVERAGE, CoverageSpec),
@@ -52,13 +55,17 @@ def build(workspace: Workspace) -> None:
     """Lay out the page."""
     form = _Form(workspace)
     notice = form.notice
+    find = gr.Textbox(label="Find", elem_id="find", max_lines=1, visible=False)
     listing = actions(elem_id="encoders", elem_classes=["t-answer"])
     checked = web.answer(elem_id="checked")
 
     def load(request: gr.Request) -> Answer:
-        return {listing: views.listing(workspace, address.first(request, "encoder"))}
+        many = len(service.names(workspace)) > MANY
+        opened = address.first(request, "encoder")
+        return {listing: views.listing(workspace, opened), find: gr.update(visible=many)}
 
-    on_load(load, [listing], notice)
+    on_load(load, [listing, find], notice)
+    gr.on([find.change, listing.change], fn=None, inputs=find, js=NARROW)
 
     def act(event: PageEvent) -> Iterator[Answer]:
         name = event.id
@@ -82,7 +89,7 @@ class _Form:
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
         self._controls = Controls(*CONTROLS)
-        with parts.bar(TITLE, DESCRIPTION):
+        with parts.bar(TITLE, DESCRIPTION, docs="encoders"):
             if not workspace.read_only:
                 self._controls.render("spec")
                 # Not among the controls: no address may tick it.

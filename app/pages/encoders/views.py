@@ -128,7 +128,8 @@ def _entry(row: dict[str, Any], tasks: int, read_only: bool, opened: bool) -> st
     evaluated = f"evaluated on {formats.plural(tasks, 'task')}" if tasks else "not evaluated yet"
     mark = ' class="t-open"' if opened else ""
     return (
-        f'<li{mark}><div><strong class="t-spec">{escape(name)}</strong>'
+        f'<li{mark} data-text="{escape(name.casefold())}">'
+        f'<div><strong class="t-spec">{escape(name)}</strong>'
         f"<p>{escape(_facts(row))}</p>{why}{_own_prompts(row)}{_uses(name) if opened else ''}"
         f"{parts.warn(row.get('warnings') or [])}</div>"
         f'<div class="t-muted t-small">{evaluated}</div><div class="t-verbs">{verbs}</div></li>'
