@@ -31,7 +31,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
     copy, site = folder / "checkout", folder / "site"
     ignored = shutil.ignore_patterns("__pycache__")
-    for name in BUILT:
+    for name in (*BUILT, "docs"):
         shutil.copytree(ROOT / name, copy / name, ignore=ignored)
     for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, copy / name)
@@ -56,6 +56,7 @@ def test_the_wheel_has_one_top_level_name(site: Path) -> None:
     tracked = subprocess.run(
         ["git", "ls-files", *BUILT], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout.split()
+    assert (site / "theodolite/docs/encoders.md").is_file()  # the app serves it
     for name in tracked:
         if name.endswith("package.json"):  # tells node, which only tests use, of modules
             continue
