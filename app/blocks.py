@@ -446,11 +446,13 @@ class Samples:
     Attributes:
         heading, paragraph: plain text.
         pairs: (the sentence, what came back).
+        about: of each pair, a cosine and a small line below it; empty for neither.
     """
 
     heading: str
     paragraph: str
     pairs: Sequence[tuple[str, str]]
+    about: Sequence[tuple[float | None, str]] = ()
 
 
 Block = (

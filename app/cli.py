@@ -43,7 +43,7 @@ PLACES = {
     "decode": "",
     "interpolate": "",
     "analogy": "",
-    "diagnose": "pages.diagnose.command:diagnose",
+    "diagnose": "",
     "train": "pages.train.command:train",
     "sweep": "pages.train.command:sweep",
     "train-decoder": "pages.train.command:train_decoder",

@@ -269,7 +269,9 @@ def _table(block: Table) -> str:
         save += parts.FOR_SPREADSHEETS
     if isinstance(first[0], Cell):
         return f"{_table_of_cells(block)}{save}{note}"
-    numbers = [at for at in range(len(first)) if any(_is_number(row[at]) for row in block.rows)]
+    numbers = [
+        at for at in range(len(first)) if any(_is_number(_of(row[at]).value) for row in block.rows)
+    ]
     named = [str(_of(column).value) for column in block.columns]
     heads = [name.replace("_", " ") if name.isidentifier() else name for name in named]
     decimals = [block.decimals.get(name) for name in named]
@@ -400,10 +402,13 @@ def _cell_of_several(cell: Cell) -> str:
 
 def _samples(block: Samples) -> str:
     """Sentences with what came back below, in which what differs is marked."""
+    near = Markup('<p class="t-near" dir="auto">{}</p>')
+    about = block.about or [(None, "")] * len(block.pairs)
     items = [
-        f'<li><p class="t-given" dir="auto">{escape(given)}</p><p class="t-sentence" dir="auto">'
-        f"{word_diff.marked(differing(given, back)) or 'nothing'}</p></li>"
-        for given, back in block.pairs
+        f'<li><p class="t-given" dir="auto">{escape(given)}</p><div class="t-telling-line">'
+        f'<p class="t-sentence" dir="auto">{word_diff.marked(differing(given, back)) or "nothing"}'
+        f"</p>{parts.cosine(cosine)}</div>{near.format(note) if note else ''}</li>"
+        for (given, back), (cosine, note) in zip(block.pairs, about, strict=True)
     ]
     return (
         f"{parts.heading(block.heading, block.paragraph)}"

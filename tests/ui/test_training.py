@@ -417,11 +417,14 @@ def test_a_diagnosis_is_shown_and_another_is_made(visitor, place, desk):
     desk.keep_result(to_result(diagnosis("random:64", 40.0), "abc"))
     visit = visitor(place)
     page = visit.open("diagnose")
-    figures = page.locator("#figures")
-    says(figures.locator("tr", has_text="Token F1"), "40.0", "37.5 to 42.5", "above both")
-    says(page.locator(".t-samples li").last, "<b>Bold</b> words & more of them")
+    answer = page.locator("#diagnosis")
+    says(answer.locator("tr", has_text="Token F1").first, "40.0", "37.5 to 42.5", "above both")
+    says(answer.locator(".t-samples li").last, "<b>Bold</b> words & more of them")
     visit.fits("diagnose")
-    rows = rows_saved(page.get_by_role("button", name="All figures as CSV"))
+    answer.get_by_text("All numbers and samples").click()
+    rows = rows_saved(
+        answer.locator(".t-unfold[open]").get_by_role("button", name="Download CSV").first
+    )
     wanted = ("decoder", "all", "token_f1")
     (main,) = [row for row in rows if (row["giver"], row["length"], row["figure"]) == wanted]
     assert [float(main[name]) for name in ("value", "low", "high")] == [40.0, 37.5, 42.5]
@@ -429,8 +432,7 @@ def test_a_diagnosis_is_shown_and_another_is_made(visitor, place, desk):
     page = visit.open("diagnose?encoder=random:64")
     page.get_by_role("button", name="More controls").click()
     page.get_by_label("How many").fill("50")
-    says(page.locator("#command pre"), "theodolite diagnose random:64 --sentences 50")
     page.locator("#start").click()
-    says(page.locator("#running"), "diagnosis of random:64")
+    says(page.locator("#following"), "diagnosis of random:64")
     assert work_off(desk, desk.store.runs.list(kinds=["diagnose"])[0]["id"])["state"] == "done"
-    says(figures, "Measured on 20 sentences")
+    says(answer, "Measured on 20 sentences")

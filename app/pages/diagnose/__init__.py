@@ -1,3 +1,4 @@
 """How well a decoder reconstructs."""
 
+QUESTIONS = {"diagnose": "answer:DIAGNOSE"}
 JOBS = {"diagnose": "service:DiagnoseJob"}

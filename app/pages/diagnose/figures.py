@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 HEIGHT = 340
 _MOVER = "mover-"
 _SYMBOLS = ("circle", "square", "diamond")
-FIGURE_COLUMNS = ("giver", "length", "sentences", "figure", "value", "low", "high")
-SAMPLE_COLUMNS = ("sentence", "decoded", "cosine", "cut", "nearest", "nearest cosine")
+COLUMNS = ("giver", "length", "sentences", "figure", "value", "low", "high")
+SAMPLES = ("sentence", "decoded", "cosine", "cut", "nearest", "nearest_cosine")
 
 
 def name_of(metric: str) -> str:
@@ -62,28 +62,18 @@ def against_baselines(found: Diagnosis, metric: str) -> tuple[str, bool | None]:
     return f"not above {' nor '.join(below)}", False
 
 
-def figure_rows(found: Diagnosis) -> list[list[Any]]:
-    """Every figure of every system and length, in the order of `FIGURE_COLUMNS`."""
+def with_interval(figure: Figure) -> str:
+    """Value and interval as a terminal shows them."""
+    value, ends = shown(figure)
+    return f"{value} [{ends.replace(' to ', ', ')}]".replace("−", "-") if ends else value
+
+
+def rows(found: Diagnosis) -> list[list[Any]]:
+    """Every figure of every system and length, in the order of `COLUMNS`."""
     return [
-        [
-            row.system,
-            row.length or "all",
-            row.n,
-            figure.metric,
-            *(
-                None if number != number else number
-                for number in (figure.value, figure.low, figure.high)
-            ),
-        ]
+        [row.system, row.length or "all", row.n, one.metric, one.value, one.low, one.high]
         for row in found.rows
-        for figure in row.figures
-    ]
-
-
-def sample_rows(found: Diagnosis) -> list[list[Any]]:
-    """Every sample, in the order of `SAMPLE_COLUMNS`."""
-    return [
-        [s.sentence, s.decoded, s.cosine, s.cut, s.nearest, s.nearest_cosine] for s in found.samples
+        for one in row.figures
     ]
 
 
@@ -92,7 +82,7 @@ def by_length(found: Diagnosis, metric: str) -> dict[str, Any] | None:
     from theodolite.engine.decoding.diagnosis import SYSTEMS
 
     what = name_of(metric)
-    traces, rows = [], []
+    traces, table = [], []
     for place, (system, words) in enumerate(SYSTEMS.items()):
         known = [
             (row.length, row.n, one)
@@ -119,17 +109,17 @@ def by_length(found: Diagnosis, metric: str) -> dict[str, Any] | None:
                 f"(%{{customdata[2]}})<extra>{plain(words)}</extra>",
             )
         )
-        rows += [[words, length, n, one.value, one.low, one.high] for length, n, one in known]
-    if not rows:
+        table += [[words, length, n, one.value, one.low, one.high] for length, n, one in known]
+    if not table:
         return None
     x = axis(type="category", categoryarray=list(found.lengths))
     y = axis(plain(what), rangemode="tozero")
     return drawing(
         draw(traces, x, y, height=HEIGHT, left=64, legend=True),
-        f"{what} by the length of the sentence. {_extremes(rows)}",
+        f"{what} by the length of the sentence. {_extremes(table)}",
         name=f"diagnosis-{metric}",
         columns=("giver", "length", "sentences", what, "low", "high"),
-        rows=rows,
+        rows=table,
     )
 
 

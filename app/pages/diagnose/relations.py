@@ -11,13 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from theodolite.app.pages.diagnose.service import PROTOCOL
 from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
     from theodolite.app.workspace import Workspace
     from theodolite.engine.stats.agreement import DecoderAgreement, Relations
-
-PROTOCOL = "vec2sent"
 
 Numbers = dict[str, dict[str, float]]
 

@@ -35,6 +35,7 @@ SENTENCES = 1000
 MAX_SENTENCES = 10_000
 MAX_KNOWN = 200_000
 """Most training sentences searched for the nearest one."""
+PROTOCOL = "vec2sent"
 MIN_WORDS = 3
 """Fewest words of a sentence: shorter ones are too easy."""
 
@@ -79,12 +80,6 @@ class DiagnoseJob(Job):
         """
         from theodolite.app.pages.decode.service import NoDecoder
 
-        number = SENTENCES if sentences is None else sentences
-        if not 2 <= number <= MAX_SENTENCES:
-            raise UserError(
-                f"The number of sentences must be from 2 to {MAX_SENTENCES}, got {number}.",
-                "Choose another number.",
-            )
         row = decoders.decoder_of(workspace, encoder)
         if row is None:
             raise NoDecoder(
@@ -93,7 +88,7 @@ class DiagnoseJob(Job):
         path = named(text or "")
         chosen = HELD_OUT if text == "held-out" else text or _unseen(workspace, row)
         file = str(path.absolute()) if text and path.is_file() else chosen
-        return cls(row.encoder, row.name, file, number)
+        return cls(row.encoder, row.name, file, sentences or SENTENCES)
 
     @property
     def title(self) -> str:
@@ -135,13 +130,22 @@ def queue_again(workspace: Workspace, row: Mapping[str, Any]) -> str:
     return queue(workspace, DiagnoseJob.of(workspace, row["encoder"], source, row["n"]))
 
 
-def newest(workspace: Workspace, job: DiagnoseJob) -> Diagnosis:
-    """The newest stored diagnosis of the job's encoder on its text."""
-    from theodolite.engine.decoding.diagnosis import Diagnosis, task_of
+def diagnoses(workspace: Workspace) -> list[dict[str, Any]]:
+    """Rows of the successful diagnoses in the store, newest first."""
+    rows = workspace.store.results.table(protocols=[PROTOCOL])
+    return [row for row in reversed(rows) if row["error"] is None]
 
-    results = workspace.store.results
-    (row,) = results.table(encoders=[job.encoder], tasks=[task_of(last_part(job.text))])
-    return Diagnosis.from_dict(results.by_id(row["id"])["details"])
+
+def newest(workspace: Workspace, encoder: str, text: str | None) -> tuple[Diagnosis, str] | None:
+    """The newest stored diagnosis of an encoder, on a text or on any, and its text."""
+    from theodolite.engine.decoding.diagnosis import Diagnosis, source_of
+
+    for row in diagnoses(workspace):
+        source = source_of(row["task"])
+        if row["encoder"] == encoder and text in (None, source):
+            details = workspace.store.results.by_id(row["id"])["details"]
+            return Diagnosis.from_dict(details), source
+    return None
 
 
 def diagnosed(workspace: Workspace, job: DiagnoseJob, tick: ProgressCallback) -> Diagnosis:

@@ -365,22 +365,22 @@ def classifier(evidence: Evidence) -> Check:
     """Logistic regression against a classifier with a hidden layer, and against others."""
     check = partial(Check, "classifier", "Classifier")
     lead = "Logistic regression alone may not be what a user would train."
-    tasks = evidence.trained
+    every = [t for t, task in evidence.tasks.items() if task.type in ("transfer", "probing")]
+    every = [t for t in evidence.chosen or every if t in every]
+    turned, orders = _turns(
+        "classifier", {name: evidence.scores(every, name) for name in OTHER_CLASSIFIERS}
+    )
+    tasks, verdict = evidence.trained, _verdict(turned) if turned else "missing"
     if not tasks:
-        return check("missing", (lead, evidence.lacking("transfer")))
+        return check(verdict, turned or (lead, evidence.lacking("transfer")), charts=orders)
     linear, hidden = (evidence.scores(tasks, protocol) for protocol in CLASSIFIERS)
     runs = (
         *missing_runs(evidence.encoders, tasks, linear, LOGISTIC),
         *missing_runs(evidence.encoders, tasks, hidden, MLP),
     )
-    every = [t for t, task in evidence.tasks.items() if task.type in ("transfer", "probing")]
-    every = [t for t in evidence.chosen or every if t in every]
-    by_protocol = {name: evidence.scores(every, name) for name in OTHER_CLASSIFIERS}
-    turned, orders = _turns("classifier", by_protocol)
     pair = _pair(linear, hidden)
     if len(pair.old) < 2:
         text = "No two encoders were evaluated with it and with a hidden layer on the same task."
-        verdict: Verdict = "look" if turned else "missing"
         return check(verdict, turned or (lead, text), runs, charts=orders)
     by_task = []
     for task in tasks:

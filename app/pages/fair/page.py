@@ -13,6 +13,7 @@ from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.pages.fair import answer as fairness
 from theodolite.app.pages.fair.answer import FAIR, MAX_ENCODERS, Fairness, FairSpec
 from theodolite.app.pages.jobs.run_panel import RunPanel
+from theodolite.app.spec import parameters
 from theodolite.app.surfaces import web
 from theodolite.app.surfaces.static import Static
 from theodolite.app.web import address, parts
@@ -53,6 +54,7 @@ CONTROLS = web.controls(
     curve=Control(
         "curve", "Task for the curve", gr.Dropdown, choices=(), options={"min_width": 220}
     ),
+    classifier=web.control(parameters(FairSpec)[-1], elem_id="by-classifier"),
 )
 
 

@@ -6,18 +6,15 @@ from typing import Any
 
 import pytest
 
-from theodolite.app.pages.diagnose.page import USUAL
-
 VERBS = {
     "evaluate.page": "evaluate.command.evaluate",
     "judge.page": "judge.command.start_session",
     "map.page": "map.command.project",
     "spaces.page": "spaces.command.spaces",
-    "diagnose.page": "diagnose.command.diagnose",
     "train.page": "train.command.train",
     "train.decoder_page": "train.command.train_decoder",
 }
-NOTHING = (None, "", [], (), USUAL)
+NOTHING = (None, "", [], ())
 """No choice: everything there is, or what the service thinks best."""
 FILLED = {"encoder"}
 """A list that the page fills from the store when it is opened."""

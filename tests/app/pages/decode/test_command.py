@@ -120,7 +120,7 @@ def test_decoders_are_listed_and_removed(workspace: Workspace, decoder_folder: P
         (("analogy", "a", "--let", "a=x", "--let", "a=y", "-e", ENCODER), "conflict", "a "),
         (("diagnose",), "conflict", "--across"),
         (("diagnose", "--across"), "no-result", ""),
-        (("diagnose", ENCODER, "--sentences", "1"), "invalid", "got 1"),
+        (("diagnose", ENCODER, "--sentences", "1"), "invalid", "How many"),
         (("train-decoder", ENCODER, "--preset", "best"), "unknown", "'best'"),
         (("train-decoder", ENCODER, "--epochs", "0"), "invalid", "epochs cannot be 0"),
     ],

@@ -18,6 +18,7 @@ from theodolite.app.jobs.submit import queue
 from theodolite.app.pages.compare.answer import CompareSpec, compare
 from theodolite.app.pages.diagnose import figures as diagnosis_figures
 from theodolite.app.pages.diagnose import service as diagnosing
+from theodolite.app.pages.diagnose.answer import DiagnoseSpec
 from theodolite.app.pages.diagnose.relations import across
 from theodolite.app.pages.diagnose.service import DiagnoseJob
 from theodolite.app.pages.encoders import service as encoders
@@ -101,8 +102,8 @@ def test_what_cannot_be_diagnosed_is_said_before(workspace: Workspace, tmp_path:
     """No decoder, a number that cannot be; and no sentence that is new."""
     with refused("no-result", "random:32"):
         DiagnoseJob.of(workspace, "random:32")
-    with refused("invalid", 10000, "got 1"):
-        DiagnoseJob.of(workspace, ENCODER, sentences=1)
+    with refused("invalid", "10,000", 1):
+        DiagnoseSpec(ENCODER, sentences=1)
     file = tmp_path / "known.txt"
     file.write_text("\n".join(known_sentences()) + "\n", encoding="utf-8")
     for path, code in ((str(file), "too-few"), ("/nowhere/at/all.txt", "no-file")):
@@ -115,7 +116,7 @@ def test_a_figure_says_whether_it_is_above_the_baselines() -> None:
     found = diagnosis(level=40.0)  # F1 37.5 to 42.5, the nearest 29.5 to 34.5; BLEU overlaps
     for metric, above in (("token_f1", True), ("bleu", False), ("id_perm", None)):
         assert diagnosis_figures.against_baselines(found, metric)[1] is above
-    rows = diagnosis_figures.figure_rows(found)
+    rows = diagnosis_figures.rows(found)
     assert ["decoder", "all", 1000, "token_f1", 40.0, 37.5, 42.5] in rows
     assert len(rows) == sum(len(row.figures) for row in found.rows)
 
