@@ -12,6 +12,7 @@ import numpy as np
 from theodolite.app import formats
 from theodolite.app.blocks import Block, Chart, Download, Finding, Link, Links, Points, Table, Text
 from theodolite.app.components.chart import drawing
+from theodolite.app.examples import shipped
 from theodolite.app.pages.judge import export, second
 from theodolite.app.pages.judge.session import SETTLED, Session, opened, shown
 from theodolite.app.pages.judge.spec import StatusSpec
@@ -19,6 +20,7 @@ from theodolite.app.question import Answer, Do, Question
 from theodolite.app.web.figures import axis, clear_colour, draw, scatter
 from theodolite.app.web.theme import SERIES
 from theodolite.app.workspace import Workspace
+from theodolite.engine.errors import UserError
 
 MIN_TO_DOUBT = 20
 """Identical marks of a judge from which a warning is given."""
@@ -325,8 +327,17 @@ def _marks(found: Session, called: Mapping[str, str]) -> list[dict[str, Any]]:
     return rows
 
 
-def judgement(workspace: Workspace, found: Session, *, names: bool) -> Judgement:
-    """The judgement of a session, with what can be done with its marks once names are shown."""
+def judgement(workspace: Workspace, session: str, *, names: bool) -> Judgement:
+    """The judgement of a session, the one that ships without a session.
+
+    Those who see the names are told what can be done with the marks.
+    """
+    if not session:
+        kept = shipped.read("judge")
+        if kept is None:
+            raise UserError("There is no session yet.", "Start one first.", code="no-result")
+        return Judgement(kept.answer)
+    found = opened(workspace, session)
     qrels, name = "", ""
     if names and found.spec.mode == "relevance" and (found.values != 0.5).any():
         qrels, name = export.files(found)[export.QRELS], export.usual_name(found)
@@ -336,9 +347,10 @@ def judgement(workspace: Workspace, found: Session, *, names: bool) -> Judgement
 
 def answer(workspace: Workspace, spec: StatusSpec, do: Do) -> Iterator[Judgement]:
     """Yield the judgement of a session, with all marks."""
-    found = opened(workspace, spec.session)
-    said = judgement(workspace, found, names=not spec.blind)
-    yield replace(said, marks=_marks(found, said.called))
+    said = judgement(workspace, spec.session, names=not spec.blind)
+    if spec.session:
+        said = replace(said, marks=_marks(opened(workspace, spec.session), said.called))
+    yield said
 
 
 STATUS = Question(

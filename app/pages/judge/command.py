@@ -9,6 +9,10 @@ from typing import Annotated, Any
 
 import typer
 
+from theodolite.app.pages.judge import export, second, service
+from theodolite.app.pages.judge.answer import judgement
+from theodolite.app.pages.judge.job import JudgeJob
+from theodolite.app.pages.judge.session import MARKS, opened
 from theodolite.app.pages.judge.spec import JudgeSpec
 from theodolite.app.terminal import (
     JsonOption,
@@ -62,9 +66,6 @@ def start_session(
     With --second a model marks the same in the background: that may narrow the interval and never
     makes it invalid. Its key is read from THEODOLITE_API_KEY.
     """
-    from theodolite.app.pages.judge import second
-    from theodolite.app.pages.judge.job import JudgeJob
-
     if queries:
         spec = replace(spec, queries=_lines(queries))
     if prefer:
@@ -120,8 +121,6 @@ def next_question(
 
     theodolite judge next 36e4305ecb44 --json
     """
-    from theodolite.app.pages.judge import service
-
     _show(service.question(workspace, session, judge), as_json)
 
 
@@ -141,8 +140,6 @@ def mark_question(
 
     theodolite judge mark 36e4305ecb44 relevant
     """
-    from theodolite.app.pages.judge import service
-
     if mark == "undo":
         _show(service.undo(workspace, session, judge), as_json)
     else:
@@ -163,10 +160,6 @@ def play_session(
 
     With --json each question is an object on a line and the last one the status, for scripts.
     """
-    from theodolite.app.pages.judge import service
-    from theodolite.app.pages.judge.answer import judgement
-    from theodolite.app.pages.judge.session import MARKS, opened
-
     question, greeted = service.question(workspace, session, judge), False
     if not as_json:
         marks = MARKS[opened(workspace, session).spec.mode]
@@ -190,7 +183,7 @@ def play_session(
         if not greeted and opened(workspace, session).enough:
             greeted = True
             say("You have judged enough; see `theodolite judge status`. You may continue.")
-    now = judgement(workspace, opened(workspace, session), names=True)
+    now = judgement(workspace, session, names=True)
     if as_json:
         emit_json(now.facts())
         return
@@ -212,8 +205,6 @@ def settle_disagreement(
 
     theodolite judge settle 36e4305ecb44 12 relevant
     """
-    from theodolite.app.pages.judge import service
-
     service.settle(workspace, session, position, mark)
     done({"settled": position}, f"Settled: {mark} counts at {position}.", as_json)
 
@@ -233,9 +224,6 @@ def ask_second_judge(
     What it has answered is kept: a run that was broken off goes on. Exit code 2 when its server
     gives no answer.
     """
-    from theodolite.app.pages.judge import second
-    from theodolite.app.pages.judge.session import opened
-
     found = opened(workspace, session)
     job = second.job_of(found)
     say(f"Sends {second.sending(found)}: documents, each with its query.")
@@ -266,9 +254,6 @@ def export_session(
 
     A second judge's marks are never among them: they go to second-judge.jsonl in FOLDER.
     """
-    from theodolite.app.pages.judge import export
-    from theodolite.app.pages.judge.session import opened
-
     if folder is None and name is None:
         raise UserError(
             "Neither a folder nor a data set is given.",
@@ -295,9 +280,6 @@ def count_unjudged(
 
     theodolite judge unjudged 36e4305ecb44 -e random:256
     """
-    from theodolite.app.pages.judge import export
-    from theodolite.app.pages.judge.session import opened
-
     row = export.unjudged(opened(workspace, session), workspace, encoder)
     emit([row], tuple(row), as_json)
 
@@ -311,8 +293,6 @@ def remove_session(
 
     theodolite judge remove 36e4305ecb44
     """
-    from theodolite.app.pages.judge import service
-
     service.remove(workspace, session)
     done({"removed": session}, f"Removed {session}.", as_json)
 

@@ -31,9 +31,3 @@ def make(workspace: Workspace) -> None:
     service.play(workspace, session, by_label(workspace, COLLECTION))
     facts = board_of(opened(workspace, session)) | {"id": ""}
     shipped.write_answer(workspace, "judge", facts, ENCODERS, [COLLECTION])
-
-
-def board() -> dict[str, Any] | None:
-    """The board of the example session; None if it was not made."""
-    kept = shipped.read("judge")
-    return kept.answer if kept else None

@@ -12,7 +12,6 @@ from theodolite.app.pages.judge import second, service
 from theodolite.app.pages.judge.session import opened
 from theodolite.app.pages.judge.spec import JudgeSpec
 from theodolite.app.workspace import Workspace
-from theodolite.store.errors import StoreError
 from theodolite.store.judgements import new_id
 from theodolite.store.run_rows import LIVE, RunRow
 
@@ -77,17 +76,7 @@ class JudgeJob(JudgeSpec, Job):
 
 def is_begun(workspace: Workspace, session: str) -> bool:
     """Whether the session exists."""
-    try:
-        workspace.store.judgements.get(session)
-    except StoreError:
-        return False
-    return True
-
-
-def preparing(workspace: Workspace, session: str) -> RunRow | None:
-    """The run that starts a session, or failed to; None once the session exists."""
-    runs = [] if is_begun(workspace, session) else workspace.store.runs.list(kinds=[JudgeJob.kind])
-    return next((run for run in runs if run["spec"]["session"] == session), None)
+    return any(row["id"] == session for row in workspace.store.judgements.list())
 
 
 def followed(workspace: Workspace, session: str) -> RunRow | None:
@@ -95,11 +84,10 @@ def followed(workspace: Workspace, session: str) -> RunRow | None:
 
     It starts the session, or lets its second judge mark.
     """
-    if not is_begun(workspace, session):
-        return preparing(workspace, session)
-    marking = second.SecondJudgeJob.kind
-    runs = workspace.store.runs.list((*LIVE, "failed"), kinds=[marking])
+    begun = is_begun(workspace, session)
+    kind = second.SecondJudgeJob.kind if begun else JudgeJob.kind
+    runs = workspace.store.runs.list((*LIVE, "failed"), kinds=[kind])
     run = next((run for run in runs if run["spec"]["session"] == session), None)
-    if run is None or run["state"] in LIVE or second.left(opened(workspace, session)):
-        return run
-    return None
+    if begun and run and run["state"] not in LIVE and not second.left(opened(workspace, session)):
+        return None  # another run has marked the rest since
+    return run

@@ -17,13 +17,12 @@ from theodolite.app.jobs.submit import queue
 from theodolite.app.pages.data import choices as collections
 from theodolite.app.pages.encoders import choices
 from theodolite.app.pages.jobs.run_panel import RunPanel
-from theodolite.app.pages.judge import example, export, published, second, service, views
-from theodolite.app.pages.judge.answer import STATUS, Judgement, judgement
-from theodolite.app.pages.judge.job import JudgeJob, followed, is_begun, preparing
+from theodolite.app.pages.judge import export, published, second, service, views
+from theodolite.app.pages.judge.answer import STATUS, judgement
+from theodolite.app.pages.judge.job import JudgeJob, followed, is_begun
 from theodolite.app.pages.judge.session import opened
-from theodolite.app.pages.judge.spec import MAX_ENCODERS, JudgeSpec, StatusSpec
+from theodolite.app.pages.judge.spec import MAX_ENCODERS, JudgeSpec
 from theodolite.app.report.button import report_button
-from theodolite.app.report.file import Report, of_answer
 from theodolite.app.web import address, background_call, parts
 from theodolite.app.web.background_call import TooSlow
 from theodolite.app.web.controls import Answer, Control, Controls, Values, on, on_open
@@ -105,14 +104,14 @@ def build(workspace: Workspace) -> None:
         with gr.Column(scale=4, min_width=320):
             findings = web.answer(elem_id="findings")
     another = _Unjudged(workspace, controls)
-    names = gr.State(False)
-    given = {**controls, "names": names, "queries": queries, "second": model, "sends": sends}
+    blind = gr.State(True)
+    given = {**controls, "blind": blind, "queries": queries, "second": model, "sends": sends}
     shown = [place, findings, another.place, panel.run, go]
 
     def show(values: Values) -> dict[Any, Any]:
         session = values.session or ""
         run = followed(workspace, session)
-        left, right = _drawn(workspace, session, values.judge, values.names)
+        left, right = _drawn(workspace, session, values.judge, values.blind)
         return {
             panel.run: run["id"] if run else "",
             place: left,
@@ -149,12 +148,12 @@ def build(workspace: Workspace) -> None:
             second.consent(workspace, spec.second, values.sends)
         job = JudgeJob.of(spec)
         run, sent = queue(workspace, job), " ".join(job.notices(workspace))
-        values.session, values.names = job.session, False
+        values.session, values.blind = job.session, True
         return {
             **show(values),
             notice: parts.say(sent) if sent else "",
             panel.run: run,
-            names: False,
+            blind: True,
             controls["session"]: _sessions(workspace, job.session),
             **say_where(values),
         }
@@ -174,23 +173,24 @@ def build(workspace: Workspace) -> None:
 
     def act(values: Values, event: PageEvent) -> Answer:
         text = _acted(workspace, values.session or "", values.judge, event)
-        values.names ^= event.act == "names"
+        values.blind ^= event.act == "names"
         said = {notice: parts.say(text)} if text else {}
-        return {**show(values), names: values.names, **said}
+        return {**show(values), blind: values.blind, **said}
 
     first = on_open(load, lambda values, _: [show(values)], given, shown, notice)
     session = controls["session"]
     row = [controls["encoders"], controls["collection"]]
     asked = [session.input, controls["judge"].submit]
     other = on(asked, turn_to, given, [*shown, *row], notice, **ALWAYS_LAST)
-    started = [*shown, names, session, where, sends]
+    started = [*shown, blind, session, where, sends]
     on(go.click, start, given, started, notice, **ALWAYS_LAST)
     asks = [model, queries, *(controls[name] for name in ("encoders", "draw", "k"))]
     on([box.change for box in asks], say_where, given, [where, sends], notice, **ALWAYS_LAST)
     on(panel.moved.change, moved, given, [*shown, session], notice, **ALWAYS_LAST)
-    pressed = on(place.act, act, given, [*shown, names], notice, **ONE_AT_A_TIME)
+    pressed = on(place.act, act, given, [*shown, blind], notice, **ONE_AT_A_TIME)
     another.connect(controls, [first, other, pressed])
-    report_button({"session": session, "names": names}, notice, partial(_report, workspace))
+    report = partial(web.report, STATUS, workspace)
+    report_button({"session": session, "blind": blind}, notice, report)
     controls.keep()
 
 
@@ -238,37 +238,22 @@ def _acted(workspace: Workspace, session: str, judge: str, event: PageEvent) -> 
     return ""
 
 
-def _drawn(workspace: Workspace, session: str, judge: str, names: bool) -> tuple[str, str]:
+def _drawn(workspace: Workspace, session: str, judge: str, blind: bool) -> tuple[str, str]:
     """The question of a session, and what its marks say; the example without one."""
-    if not session:
-        if shipped := example.board():
-            left = views.EXAMPLE + views.last(shipped, "The script")
-            return left, web.value(Judgement(shipped).blocks())
-        return parts.empty("No session yet", "Choose encoders and a collection, and start."), ""
-    if run := preparing(workspace, session):
+    run = followed(workspace, session)
+    if session and run and not is_begun(workspace, session):
         return views.preparing(run["state"] in LIVE), ""
+    asks = bool(session) and not workspace.read_only
     # A question may be drawn now, so it comes before the state of the session.
-    visitor = workspace.read_only
-    question = None if visitor else service.question(workspace, session, judge)
-    now = opened(workspace, session)
-    said = judgement(workspace, now, names=names)
-    board = said.board
-    left = views.last(board, "The last mark")
-    if not visitor:
-        left = views.question(question, board, ended=names)
-        left += views.disagreements(now, board["disagreements"])
+    question = service.question(workspace, session, judge) if asks else None
+    said = judgement(workspace, session, names=not blind or not session)
+    if asks:
+        left = views.question(question, said.board, ended=not blind)
+        left += views.disagreements(opened(workspace, session), said.board["disagreements"])
+    else:
+        left = "" if session else views.EXAMPLE
+        left += views.last(said.board, "The last mark" if session else "The script")
     return left, web.value(said.blocks())
-
-
-def _report(workspace: Workspace, values: Values) -> Report:
-    """A report of the findings so far, with the encoders' names only if they are shown."""
-    if values.session:
-        spec = StatusSpec(values.session, not values.names)
-        return of_answer(STATUS, spec, STATUS.last(workspace, spec, lambda job: False))
-    board = example.board()
-    if board is None:
-        raise UserError("There is no session yet.", "Start one first.", code="no-result")
-    return of_answer(STATUS, StatusSpec("example"), Judgement(board))
 
 
 def _sessions(workspace: Workspace, wanted: str, *, newest: bool = True) -> Any:
@@ -277,7 +262,7 @@ def _sessions(workspace: Workspace, wanted: str, *, newest: bool = True) -> Any:
         (f"{row['title']} ({row['marks']} marked)", row["id"])
         for row in workspace.store.judgements.list()
     ]
-    if run := preparing(workspace, wanted):
+    if (run := followed(workspace, wanted)) and not is_begun(workspace, wanted):
         offered.insert(0, (f"{run['title']} (being prepared)", wanted))
     known = [name for _, name in offered]
     value = wanted if wanted in known else next(iter(known), "") if newest else ""

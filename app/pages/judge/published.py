@@ -8,8 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from theodolite.app.blocks import Block, Text
-from theodolite.app.pages.judge import example
-from theodolite.app.pages.judge.answer import STATUS, Judgement, board_of
+from theodolite.app.pages.judge.answer import STATUS, Judgement, board_of, judgement
 from theodolite.app.pages.judge.session import SETTLED, Session, opened
 from theodolite.app.pages.judge.spec import StatusSpec
 from theodolite.app.surfaces.static import Static
@@ -17,7 +16,7 @@ from theodolite.app.web.frozen import Published, kept
 from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
 
-KIND, EXAMPLE = "judgement", "example"
+KIND = "judgement"
 
 
 def _carry(published: Published) -> None:
@@ -53,24 +52,25 @@ def _views(published: Published) -> Iterator[tuple[str, StatusSpec]]:
         if board := kept(published.workspace, KIND, row["id"]):
             found = True
             yield board["title"], StatusSpec(row["id"])
-    board = example.board()
-    if not found and board and set(board["blind"]) <= set(published.encoders.values()):
+    board = judgement(published.workspace, "", names=True).board
+    if not found and set(board["blind"]) <= set(published.encoders.values()):
         with suppress(UserError):
             published.workspace.catalog.load(board["collection"])
-            yield "Example", StatusSpec(EXAMPLE)
+            yield "Example", StatusSpec("")
 
 
 def _blocks(workspace: Workspace, spec: StatusSpec) -> Sequence[Block]:
-    """The last question, and what all marks say."""
-    is_example = spec.session == EXAMPLE
-    board: Any = example.board() if is_example else kept(workspace, KIND, spec.session)
-    if board is None:
-        raise UserError(f"The session {spec.session[:40]!r} is not published.", code="unknown")
-    by = "A script that knows the labels marked it" if is_example else "The last mark"
-    last = board["last"]
+    """What all marks say, and the last question."""
+    said = judgement(workspace, "", names=True)
+    if spec.session:
+        board: Any = kept(workspace, KIND, spec.session)
+        if board is None:
+            raise UserError(f"The session {spec.session[:40]!r} is not published.", code="unknown")
+        said = Judgement(board)
+    last = said.board["last"]
     texts = " / ".join(" · ".join(one) for one in last["texts"])
-    asked = Text(last["query"], f"{texts} ({by}: {last['mark']:g}.)")
-    return [*Judgement(board).blocks(), Text("The last question"), asked]
+    marked = Text(last["query"], f"{texts} (marked {last['mark']:g})")
+    return [*said.blocks(), Text("The last question"), marked]
 
 
 PUBLISHED = Static(STATUS, _views, _carry, _blocks)

@@ -7,10 +7,11 @@ marks.
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -161,12 +162,10 @@ def check_allowed(workspace: Workspace, second: str) -> None:
 
 def sending(found: Session) -> Sending:
     """The texts that the missing marks would send."""
-    from theodolite.engine.judging import second
-
     pool = found.pool
     pairs = [pool.keys[unit] for unit in left(found)]
     texts = [(pool.queries[q], pool.documents[d]) for q, d in pairs]
-    return second.sending(found.spec.second, texts)
+    return judges.sending(found.spec.second, texts)
 
 
 def at_most(workspace: Workspace, plan: JudgeSpec) -> tuple[str, str]:
@@ -184,15 +183,10 @@ def at_most(workspace: Workspace, plan: JudgeSpec) -> tuple[str, str]:
 
 def status(found: Session) -> dict[str, Any] | None:
     """Progress and agreement of the second judge as JSON; None without one."""
-    import math
-    from dataclasses import asdict
-
-    from theodolite.engine.judging import second
-
     if found.second is None:
         return None
     drawn = [one.unit for one in found.draws[: len(found.values)]]
-    agreed = second.agreement(found.values, found.second.grades[drawn])
+    agreed = judges.agreement(found.values, found.second.grades[drawn])
     facts = asdict(agreed) if agreed else None
     known = facts and {k: None if math.isnan(v) else v for k, v in facts.items()}
     marked = int((found.second.grades > 0).sum())

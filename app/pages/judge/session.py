@@ -10,8 +10,8 @@ import numpy as np
 
 from theodolite.app.pages.judge.spec import JudgeSpec
 from theodolite.app.workspace import Workspace
-from theodolite.engine.judging import sampling
-from theodolite.engine.judging.pool import pairs_of
+from theodolite.engine.judging import pool, sampling
+from theodolite.engine.judging import second as judges
 from theodolite.engine.judging.sampling import Draw, Estimate, SecondMarks, Units
 from theodolite.store.hashing import hash_of, to_json
 
@@ -78,7 +78,7 @@ class Session:
     @property
     def pairs(self) -> list[tuple[str, str]]:
         """The pairs of encoders compared."""
-        return pairs_of(self.pool.rankings)
+        return pool.pairs_of(self.pool.rankings)
 
     @cached_property
     def values(self) -> np.ndarray:
@@ -131,8 +131,6 @@ class Session:
 
 def pool_of(kept: dict[str, Any], spec: JudgeSpec) -> Pool:
     """The units that can be judged among the documents returned."""
-    from theodolite.engine.judging import pool
-
     rankings = {name: kept["rankings"][name] for name in spec.encoders}  # JSON has no order
     if spec.mode == "preference":
         keys, units = pool.preferences(rankings, spec.k)
@@ -141,11 +139,9 @@ def pool_of(kept: dict[str, Any], spec: JudgeSpec) -> Pool:
         keys, units = pool.documents(rankings, spec.k, measure)
     second_keys = []
     if spec.second:
-        from theodolite.engine.judging import second
-
-        where = str(second.address(spec.second))
+        where = str(judges.address(spec.second))
         second_keys = [
-            hash_of(where, to_json(second.messages(kept["queries"][q], kept["documents"][d])))
+            hash_of(where, to_json(judges.messages(kept["queries"][q], kept["documents"][d])))
             for q, d in keys
         ]
     return Pool(kept["queries"], kept["documents"], rankings, keys, units, second_keys)

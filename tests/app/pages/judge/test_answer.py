@@ -21,7 +21,7 @@ from theodolite.app.jobs.submit import queue
 from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.pages.judge import export, second, service
 from theodolite.app.pages.judge.answer import board_of, disagreements
-from theodolite.app.pages.judge.job import JudgeJob, preparing
+from theodolite.app.pages.judge.job import JudgeJob, followed
 from theodolite.app.pages.judge.session import Question, opened
 from theodolite.app.pages.judge.spec import JudgeSpec
 from theodolite.app.workspace import Workspace
@@ -241,15 +241,15 @@ def test_queries_of_ones_own(home: Path) -> None:
 def test_a_session_is_begun_by_a_run(workspace: Workspace) -> None:
     """By a worker or here, once: a unit that is done again leaves the same session."""
     job = JudgeJob.of(JudgeSpec(STARTER, PAIR, draw=8), "mine")
-    assert preparing(workspace, job.session) is None and not job.is_stored(workspace)
+    assert followed(workspace, job.session) is None and not job.is_stored(workspace)
     run = queue(workspace, job)
-    assert preparing(workspace, job.session) == workspace.store.runs.get(run)
+    assert followed(workspace, job.session) == workspace.store.runs.get(run)
     assert work_off(workspace, run)["state"] == "done"
     question, shares = service.question(workspace, job.session), []
     do_units(workspace, job, shares.append)
     assert service.question(workspace, job.session) == question and shares == sorted(shares)
     assert [row["title"] for row in workspace.store.judgements.list()] == ["mine"]
-    assert preparing(workspace, job.session) is None
+    assert followed(workspace, job.session) is None
     assert JudgeJob.of(job.plan).session != job.session
     with refused("too-few"):
         queue(workspace, JudgeJob.of(JudgeSpec(lines(workspace, "one", ["a"]), PAIR)))
