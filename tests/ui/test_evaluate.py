@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.fakes import folder
-from tests.ui.steps import address_of, box, run_in_address, says
+from tests.ui.steps import address_of, run_in_address, says, write
 from theodolite.app.jobs.kinds import job_of
 from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.pages.evaluate.job import EvaluateJob, queue_evaluation
@@ -27,12 +27,11 @@ def test_the_plan_the_protocols_and_a_spec_that_is_checked(visit):
     )
     page.locator("summary", has_text="Protocol simcse-2021").click()
     says(page.locator("#protocols"), "average ranks for ties")
-    box(page, "spec").fill("random:256 | nomalise")
-    says(page.locator("#spec-said"), "Did you mean 'normalise'")
-    box(page, "spec").fill("random:32|normalise")
-    says(page.locator("#spec-said"), "random:32 | normalise")
-    page.locator("#add-spec").click()
-    expect(page.get_by_label("random:32 | normalise")).to_be_checked()
+    write(page, "encoders", "random:256 | nomalise")
+    says(page.get_by_role("alert"), "Did you mean 'normalise'")
+    page.locator("#encoders .token-remove").last.click()
+    write(page, "encoders", "random:32|normalise")
+    says(page.locator("#plan pre"), "random:32 | normalise")
     page = visit.open("evaluate?encoder=random:256&task=none")
     page.wait_for_selector("#plan p")
     page.locator("#evaluate").click()

@@ -94,7 +94,7 @@ CHOICES: dict[str, tuple[str, Change, str]] = {
     ),
     "distributions": (PAIR, tick("wordllama"), "encoder=wordllama"),
     "encoders": ("", fill("spec", "random:16"), "random%3A16"),
-    "evaluate": (f"{PAIR}&task=StarterSTS", tick("wordllama"), "encoder=wordllama"),
+    "evaluate": (f"{PAIR}&task=StarterSTS", tick("All available"), "suite=all"),
     "geometry": (f"{PAIR}&data=starter-pairs&cut=2", tick("4 and above", MORE), "rule=from"),
     "interpolate": ("encoder=random:64&steps=5", tick("Great circle", MORE), "path=spherical"),
     "search": ("encoder=random:64&q=rain&k=5", fill("least", "0.5", MORE), "least=0.5"),

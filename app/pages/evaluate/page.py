@@ -18,7 +18,6 @@ from theodolite.app.components import protocol_card
 from theodolite.app.jobs.kinds import job_of
 from theodolite.app.pages.board import service as board
 from theodolite.app.pages.encoders import choices
-from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.pages.evaluate import costs, service
 from theodolite.app.pages.evaluate.answer import table
 from theodolite.app.pages.evaluate.job import EvaluateJob, Key, start
@@ -27,11 +26,10 @@ from theodolite.app.results import Row
 from theodolite.app.spec import parameters
 from theodolite.app.web import address, parts
 from theodolite.app.web.controls import Answer, Control, Controls, Values, on, on_load
-from theodolite.app.web.parts import ALWAYS_LAST, HIDE_PROGRESS, ONE_AT_A_TIME
+from theodolite.app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
 from theodolite.app.workspace import Workspace
 from theodolite.engine import protocols
 from theodolite.engine.encoders import parse
-from theodolite.engine.errors import UserError
 from theodolite.engine.protocols import OF_TASKS
 from theodolite.engine.stats import spread
 from theodolite.engine.tasks import STARTER
@@ -46,7 +44,17 @@ _FIELDS = {parameter.name: parameter for parameter in parameters(EvaluateJob)}
 CONTROLS = (
     *web.controls(
         EvaluateJob,
-        encoders=replace(choices.ENCODERS, name="encoders", key="encoder"),
+        encoders=Control(
+            "encoders",
+            "Encoders",
+            gr.Dropdown,
+            (),
+            "Choose from the list, or write a spec such as wordllama | whiten:starter,64 and press "
+            "Enter.",
+            (),
+            {"multiselect": True, "allow_custom_value": True},
+            key="encoder",
+        ),
         tasks=Control(
             "tasks",
             "Single tasks",
@@ -86,7 +94,6 @@ def build(workspace: Workspace) -> None:
     with gr.Row(elem_classes=["t-desk"]):
         with gr.Column(scale=5, min_width=320):
             controls.render("encoders")
-            spec, spec_note, add = _adding(workspace)
             controls.render("suite")
             about = parts.static("", elem_id="about-suite")
             controls.render("tasks")
@@ -145,7 +152,8 @@ def build(workspace: Workspace) -> None:
     )
     own = {controls["suite"]: service.OWN}
     edited = on(controls["tasks"].input, lambda: own, None, own, notice, **HIDE_PROGRESS)
-    asks = [controls[name].input for name in ("encoders", "protocol", "seed", "seeds")]
+    asks = [controls[name].input for name in ("protocol", "seed", "seeds")]
+    asks.append(controls["encoders"].change)  # a spec that is written fires no other event
     on([*asks, panel.moved.change], *again, **ALWAYS_LAST)
     for before in (opened, picked, edited):
         on(before.then, *again, **ALWAYS_LAST)
@@ -154,37 +162,6 @@ def build(workspace: Workspace) -> None:
         return
     on(cost.click, guess, controls, [estimate], notice, **HIDE_PROGRESS)
     on(go.click, begin, controls, [run], notice, **HIDE_PROGRESS)
-    named = _connect_adding(workspace, spec, spec_note, add, controls["encoders"], notice)
-    on(named.then, *again, **ALWAYS_LAST)
-
-
-def _adding(workspace: Workspace) -> tuple[Any, Any, Any]:
-    """A box to add an encoder by its spec, which is validated while typing."""
-    with gr.Row(visible=not workspace.read_only):
-        spec = gr.Textbox(
-            label="Add one by its spec",
-            elem_id="spec",
-            scale=4,
-            max_lines=1,
-            placeholder="hf:BAAI/bge-small-en-v1.5, wordllama | whiten:starter,64, …",
-            html_attributes=gr.InputHTMLAttributes(spellcheck=False, autocapitalize="none"),
-        )
-        add = gr.Button("Add", size="md", elem_id="add-spec")
-    spec_note = parts.static("", elem_id="spec-said")
-    spec.change(_spec_read, spec, spec_note, **ONE_AT_A_TIME)
-    return spec, spec_note, add
-
-
-def _connect_adding(
-    workspace: Workspace, spec: Any, spec_note: Any, add: Any, box: Any, notice: Any
-) -> Any:
-    def added(text: str, chosen: list[str]) -> Answer:
-        name = encoders.add(workspace, text)["name"]
-        ticked = list(dict.fromkeys([*chosen, name]))
-        return {box: choices.filled(workspace, ticked), spec: "", spec_note: ""}
-
-    events, outputs = [add.click, spec.submit], [box, spec, spec_note]
-    return on(events, added, [spec, box], outputs, notice, **HIDE_PROGRESS)
 
 
 def _members(workspace: Workspace, values: Values) -> dict[str, Any]:
@@ -243,26 +220,13 @@ def _opened(
 
 def _job(values: Values) -> EvaluateJob:
     """The evaluation that the controls describe."""
-    spec = web.spec_of(EvaluateJob, values)
-    return replace(spec, protocol=spec.protocol or None)
+    job = web.spec_of(EvaluateJob, values)
+    names = [str(parse(spec)) for spec in job.encoders]
+    return replace(job, encoders=names, protocol=job.protocol or None)
 
 
 READ_BYTES = 4_000_000
 """Data that is read to say which texts will be cut, while a person chooses."""
-
-
-def _spec_read(text: str) -> str:
-    """The canonical form of a spec, or its error."""
-    if not text.strip():
-        return ""
-    try:
-        name = str(parse(text))
-    except UserError as error:
-        return f'<p class="t-small t-wrong" role="status">{escape(str(error))}</p>'
-    return (
-        f'<p class="t-small t-muted" role="status">Reads as <span class="t-spec">{escape(name)}'
-        '</span>. <a href="./encoders">Encoders</a> has a form for every option.</p>'
-    )
 
 
 def _about(suite: str, here: Mapping[str, str]) -> str:
