@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -18,7 +19,6 @@ from theodolite.app.pages.board.service import Standings
 from theodolite.app.pages.board.spec import PUBLISHED, TASKS, TYPES, BoardSpec
 from theodolite.app.question import Answer, Do, Question
 from theodolite.engine.mteb.own_tasks import PREFIX
-from theodolite.engine.protocols.published import beside
 
 if TYPE_CHECKING:
     from theodolite.app.pages.compare.service import Ranking
@@ -57,7 +57,7 @@ class BoardAnswer(Answer):
         ranking: how certain the ranks are; None while that is not known.
         trained_on: encoder -> {task on whose data it was trained: who says so}; None where nobody
             says what it was trained on.
-        references: imported results, as of `published.references`.
+        references: scores of papers, and imported results.
         elsewhere: number of imported models if none of them has a score on these tasks.
         costs: encoder -> what it costs on this machine.
     """
@@ -89,12 +89,21 @@ class BoardAnswer(Answer):
     def _shows_published(self) -> bool:
         return self.spec.published or self.standings.spec.protocol == PUBLISHED
 
-    @property
+    @cached_property
     def _over(self) -> tuple[str, ...]:
         """The tasks of the means."""
         return published.compared(self.standings, self.references)
 
-    @property
+    @cached_property
+    def _types(self) -> dict[str, list[int]]:
+        return self._groups(TYPES)
+
+    @cached_property
+    def _shown_groups(self) -> dict[str, list[int]]:
+        """The types or languages that are the columns, if not tasks."""
+        return {} if self.spec.columns == TASKS else self._groups(self.spec.columns)
+
+    @cached_property
     def _intervals(self) -> dict[str, RankInterval]:
         return {row.name: row for row in self.ranking.ranks} if self.ranking else {}
 
@@ -234,7 +243,7 @@ class BoardAnswer(Answer):
             GridHead("Encoder"),
             *([GridHead("Rank", "95 % interval", ascending=True)] if ranks else []),
             GridHead("Mean (task)", formats.plural(len(over), "task")),
-            GridHead("Mean (type)", formats.plural(len(self._groups(TYPES)), "type")),
+            GridHead("Mean (type)", formats.plural(len(self._types), "type")),
             *([GridHead("Borda", "points, rank")] if own else []),
             *([GridHead("Trained on", "of these tasks", ascending=True)] if knows else []),
             *self._heads(),
@@ -254,7 +263,7 @@ class BoardAnswer(Answer):
             rows.append((name, about(board.facts.get(name, {})), cells))
         if self._shows_published:
             shape = [BLANK] * ranks, [BLANK] * (own + knows), [BLANK] * len(costs)
-            for model, small, (mean, by_type, *rest) in [*self._papers(), *self._imported()]:
+            for model, small, (mean, by_type, *rest) in map(self._reference, self.references):
                 before, between, after = shape
                 rows.append((model, small, [*before, mean, by_type, *between, *rest, *after]))
         return Grid(
@@ -309,7 +318,7 @@ class BoardAnswer(Answer):
 
     def _heads(self) -> list[GridHead]:
         if self.spec.columns != TASKS:
-            groups = self._groups(self.spec.columns)
+            groups = self._shown_groups
             return [GridHead(name, formats.plural(len(of), "task")) for name, of in groups.items()]
         columns = self.standings.columns
         several = len({c.protocol for c in columns}) > 1  # else the finding names it
@@ -335,7 +344,7 @@ class BoardAnswer(Answer):
         """The cells of each encoder in the columns of tasks, types or languages."""
         board = self.standings
         if self.spec.columns != TASKS:
-            return [_group_means(row, self._groups(self.spec.columns)) for row in board.scores]
+            return [_group_means(row, self._shown_groups) for row in board.scores]
         groups = self.ranking.task_groups if self.ranking else {}
         best = [groups.get(column.task, {}) for column in board.columns]
         return [
@@ -343,49 +352,24 @@ class BoardAnswer(Answer):
             for name, row in zip(board.encoders, board.scores.tolist(), strict=True)
         ]
 
-    def _papers(self) -> Iterator[Line]:
-        """Scores of papers: their mean, no mean by type, and their cells."""
-        columns = self.standings.columns
-        over = [place for place, column in enumerate(columns) if column.task in self._over]
-        for row, scores in beside([(c.task, c.protocol) for c in columns]).items():
-            own = [score for place in over if (score := scores[place]) is not None]
-            whole = len(own) == len(over) and row.aggregation != "wmean"
-            mean = (
-                GridCell(formats.score(sum(own) / len(own)), "printed") if whole and own else BLANK
-            )
-            cells = [GridCell(formats.score(score), "printed", row.table) for score in scores]
-            if self.spec.columns != TASKS:
-                cells = [BLANK] * len(self._heads())
-            yield row.model, f"published, {row.training}", [mean, BLANK, *cells]
-
-    def _imported(self) -> Iterator[Line]:
-        """Imported models: their mean, their mean by type, and their cells."""
-        board, over = self.standings, self._over
-        types = self._groups(TYPES)
-        for one in self.references:
-            scores = np.array([one.scores.get(column.task, np.nan) for column in board.columns])
-            kinds = np.array([scores[places].mean() for places in types.values()])
-            mean = one.mean(over)
-            cells = (
-                [_published(one, column.task) for column in board.columns]
-                if self.spec.columns == TASKS
-                else _group_means(scores, self._groups(self.spec.columns), "printed")
-            )
-            small = ["published", about(one.facts)]
-            small += [f"revision {one.revision[:8]}"] if one.revision else []
-            yield (
-                one.model,
-                ", ".join(filter(None, small)),
-                [
-                    _mean(
-                        np.nan if mean is None else mean, len(over), len(board.columns), "printed"
-                    ),
-                    _mean(
-                        kinds.mean() if types else np.nan, len(types), len(board.types), "printed"
-                    ),
-                    *cells,
-                ],
-            )
+    def _reference(self, one: Reference) -> Line:
+        """A published model: its mean, its mean by type, and its cells."""
+        board, over, types = self.standings, self._over, self._types
+        scores = np.array([one.scores.get(column.task, np.nan) for column in board.columns])
+        mean, by_type = one.mean(over), np.nan
+        if mean is not None and types:
+            by_type = np.mean([scores[places].mean() for places in types.values()])
+        small = ["published", one.training or about(one.facts)]
+        small += [f"revision {one.revision[:8]}"] if one.revision else []
+        cells = [
+            _mean(np.nan if mean is None else mean, len(over), len(board.columns), "printed"),
+            _mean(by_type, len(types), len(board.types), "printed"),
+        ]
+        if self.spec.columns == TASKS:
+            cells += [_published(one, column.task) for column in board.columns]
+        else:
+            cells += _group_means(scores, self._shown_groups, "printed")
+        return one.model, ", ".join(filter(None, small)), cells
 
 
 def about(facts: Mapping[str, Any]) -> str:
@@ -423,7 +407,7 @@ def _published(one: Reference, task: str) -> GridCell:
     if task not in one.scores:
         return GridCell(formats.MISSING, "muted", "not published")
     note = "other data" if task in one.other else ""
-    return GridCell(formats.score(one.scores[task]), "printed", one.told[task], note=note)
+    return GridCell(formats.score(one.scores[task]), "printed", one.notes[task], note=note)
 
 
 def answer(workspace: Workspace, spec: BoardSpec, do: Do) -> Iterator[BoardAnswer]:
@@ -436,7 +420,7 @@ def answer(workspace: Workspace, spec: BoardSpec, do: Do) -> Iterator[BoardAnswe
             standings,
             ranking,
             trained.on_tasks(workspace, standings.facts, standings.encoders, standings.columns),
-            published.references(workspace, standings),
+            (*published.papers(standings), *published.references(workspace, standings)),
             published.elsewhere(workspace, standings),
             cost.measured(workspace),
         )

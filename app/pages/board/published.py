@@ -6,7 +6,7 @@ PUBLISHED, where published results define the columns, all of them have one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -16,6 +16,7 @@ from theodolite.app.pages.board.spec import PUBLISHED
 from theodolite.app.workspace import Workspace
 from theodolite.engine.mteb.own_tasks import PREFIX, split_name
 from theodolite.engine.protocols import is_package
+from theodolite.engine.protocols.published import beside
 from theodolite.engine.stats.agreement import shared
 
 _NATIVE = ("mteb-v1", "mteb-v2")
@@ -23,22 +24,26 @@ _NATIVE = ("mteb-v1", "mteb-v2")
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """The published scores of one revision of a model.
+    """The published scores of a model: of one revision of it, or of a table of a paper.
 
     Attributes:
         model, revision: as published.
         scores: task -> points.
-        told: task -> a note on the score's version of mteb and of the data.
+        notes: task -> a note on the score's version of mteb and of the data, or its table.
         other: tasks whose data had another revision than here.
         facts: facts on the model.
+        training: what a paper trained it on.
+        has_mean: whether its scores may be averaged.
     """
 
     model: str
     revision: str
     scores: dict[str, float] = field(default_factory=dict)
-    told: dict[str, str] = field(default_factory=dict)
+    notes: dict[str, str] = field(default_factory=dict)
     other: set[str] = field(default_factory=set)
     facts: dict[str, Any] = field(default_factory=dict)
+    training: str = ""
+    has_mean: bool = True
 
     def row(self, tasks: Sequence[str], over: Sequence[str]) -> dict[str, Any]:
         """A flat dictionary, as `theodolite board --json` prints it beside the own rows.
@@ -61,7 +66,8 @@ class Reference:
     def mean(self, tasks: Sequence[str]) -> float | None:
         """Mean over some tasks; None if a score is missing."""
         scores = [self.scores[task] for task in tasks if task in self.scores]
-        return sum(scores) / len(scores) if scores and len(scores) == len(tasks) else None
+        whole = self.has_mean and scores and len(scores) == len(tasks)
+        return sum(scores) / len(scores) if whole else None
 
 
 @dataclass(frozen=True)
@@ -86,6 +92,19 @@ def references(workspace: Workspace, board: Standings) -> tuple[Reference, ...]:
     shown = tuple(one for one in found if board.spec.fits(one.facts))
     tasks = compared(board, shown)
     return tuple(sorted(shown, key=lambda one: -(one.mean(tasks) or -1.0)))
+
+
+def papers(board: Standings) -> Iterator[Reference]:
+    """Scores that papers print of the tasks of a board, under its protocols."""
+    columns = [(column.task, column.protocol) for column in board.columns]
+    for row, points in beside(columns).items():
+        scores = {
+            task: score
+            for (task, _), score in zip(columns, points, strict=True)
+            if score is not None
+        }
+        notes, has_mean = dict.fromkeys(scores, row.table), row.aggregation != "wmean"
+        yield Reference(row.model, "", scores, notes, training=row.training, has_mean=has_mean)
 
 
 def compared(board: Standings, references: Sequence[Reference]) -> tuple[str, ...]:
@@ -122,7 +141,7 @@ def _references(
             kept = column.task in of.scores and column.task not in of.other
             if score is not None and (same or not kept):
                 of.scores[column.task] = score
-                of.told[column.task] = _text(row, column)
+                of.notes[column.task] = _text(row, column)
                 (of.other.discard if same else of.other.add)(column.task)
     shown = (one for one in found.values() if one.scores)
     return tuple(sorted(shown, key=lambda one: (-len(one.scores), one.model, one.revision)))
