@@ -10,13 +10,13 @@ import sys
 from collections.abc import Callable
 from dataclasses import asdict
 from functools import cache
-from typing import Annotated, Any, get_args, get_type_hints
+from typing import Annotated, Any
 
 import typer
 
 from theodolite.app import decoders, formats
 from theodolite.app.jobs.processes import under_torchrun
-from theodolite.app.pages.train import choices
+from theodolite.app.pages.train.choices import default_dev
 from theodolite.app.pages.train.job import SweepJob, TrainingJob, whole_path
 from theodolite.app.pages.train.service import (
     DecoderTraining,
@@ -54,7 +54,7 @@ from theodolite.engine.training import (
     TrainSpec,
 )
 from theodolite.engine.training.events import Encoded, against_base
-from theodolite.engine.training.fields import defaults, read, types_of
+from theodolite.engine.training.fields import defaults, read, types_of, written
 from theodolite.store.errors import StoreError
 from theodolite.store.run_rows import LIVE
 
@@ -86,49 +86,35 @@ EstimateOption = Annotated[
 ]
 
 
-def _meanings(spec: Any) -> dict[str, str]:
-    """Field -> its description in the docstring of a spec."""
-    text = inspect.getdoc(spec) or ""
-    found = re.findall(r"^ {4}(\w+(?:, \w+)*): (.+(?:\n {8}.+)*)", text, re.MULTILINE)
-    return {
-        name: " ".join(meaning.split()) for names, meaning in found for name in names.split(", ")
-    }
-
-
-def _help(text: str, hint: Any, default: Any) -> str:
-    """The help text: description, choices, default."""
-    text = text.replace("None", "none")
-    choices = [choice for choice in get_args(hint) if isinstance(choice, str)]
-    text = f"{text[0].upper()}{text[1:]}" + (f" One of {', '.join(choices)}." if choices else "")
-    shown = "none" if default is None else default
-    shown = ("no", "yes")[default] if isinstance(default, bool) else shown
-    return f"{text} Default: {shown}."
-
-
 @cache
 def _options(spec: Any) -> list[inspect.Parameter]:
-    """An option for each field with a default; its value is None unless given."""
-    hints, meanings = get_type_hints(spec), _meanings(spec)
-    return [
-        inspect.Parameter(
-            name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=None,
-            annotation=Annotated[
-                (bool if bool in types_of(spec)[name] else str) | None,
-                typer.Option(
-                    help=_help(meanings[name], hints[name], default), metavar=_metavar(spec, name)
-                ),
-            ],
+    """An option for each field with a default; its value is None unless given.
+
+    Its help is the field's description in the docstring. Numbers are read as on the pages.
+    """
+    described = re.findall(
+        r"^ {4}(\w+(?:, \w+)*): (.+(?:\n {8}.+)*)", inspect.getdoc(spec) or "", re.MULTILINE
+    )
+    meanings = {name: text for names, text in described for name in names.split(", ")}
+    options = []
+    for name, default in defaults(spec).items():
+        types = types_of(spec)[name]
+        text = " ".join(meanings[name].split()).replace("None", "none")
+        if choices := [one for one in types if isinstance(one, str)]:
+            text += f" One of {', '.join(choices)}."
+        usual = ("no", "yes")[default] if isinstance(default, bool) else written(default)
+        option = typer.Option(
+            help=f"{text[0].upper()}{text[1:]} Default: {usual}.",
+            metavar="<int>" if int in types else "<float>" if float in types else None,
         )
-        for name, default in defaults(spec).items()
-    ]
-
-
-def _metavar(spec: Any, name: str) -> str | None:
-    """The value's placeholder in the help: numbers are strings, parsed as on the pages."""
-    types = types_of(spec)[name]
-    return "<int>" if int in types else "<float>" if float in types else None
+        kind: Any = bool if bool in types else str
+        annotation = Annotated[kind | None, option]
+        options.append(
+            inspect.Parameter(
+                name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation
+            )
+        )
+    return options
 
 
 def takes_settings(spec: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -232,7 +218,7 @@ def sweep(
 def _with_dev(workspace: Workspace, settings: dict[str, Any]) -> dict[str, Any]:
     """The settings with an installed dev set: without a data folder, that of the starter set."""
     usual = defaults(TrainSpec)["dev"]
-    found = settings.get("dev", choices.default_dev(workspace))
+    found = settings.get("dev", default_dev(workspace))
     if "dev" not in settings and found != usual:
         say(f"{usual} is not available, so the best weights are chosen on {found}; see --dev.")
     return settings | {"dev": found}

@@ -75,19 +75,12 @@ class TrainingJob(Job, ABC, Generic[Spec]):
             workspace: where the trained model is registered.
             spec: what to train; with an empty `out`, into a folder of the store.
         """
-        spec = cls.resolve(workspace, spec)
-        out = whole_path(spec.out) if spec.out else str(cls.home(workspace, spec))
-        return cls(replace(spec, out=out))
+        return cls(cls.resolve(workspace, spec))
 
     @staticmethod
     @abstractmethod
     def resolve(workspace: Workspace, spec: Spec) -> Spec:
-        """The spec with absolute paths."""
-
-    @staticmethod
-    @abstractmethod
-    def home(workspace: Workspace, spec: Spec) -> Path:
-        """The folder of the store for a spec; equal specs share it."""
+        """The spec with absolute paths; without a folder, that of the store for equal specs."""
 
     @abstractmethod
     def train(self, workspace: Workspace, stop: Callable[[], bool]) -> Iterator[Event]:
@@ -187,10 +180,11 @@ class TrainJob(TrainingJob[TrainSpec]):
 
     @staticmethod
     def resolve(workspace: Workspace, spec: TrainSpec) -> TrainSpec:
-        """Absolute paths of the text, and of a base in a folder."""
+        """Absolute paths of the text, of a base in a folder, and of a folder of its own."""
         if spec.base.startswith("dir:"):
             spec = replace(spec, base="dir:" + str(named(spec.base[4:]).absolute()))
-        return replace(spec, train=_absolute(spec.train))
+        spec = replace(spec, train=_absolute(spec.train))
+        return replace(spec, out=whole_path(spec.out or encoder_home(workspace, spec, spec.hash)))
 
     def resources(self, catalog: Catalog) -> Resources:
         """Base, data and dev set; a base with random weights is no encoder, a folder a file."""
@@ -207,11 +201,6 @@ class TrainJob(TrainingJob[TrainSpec]):
             spec.out,
             self.record_of(),
         )
-
-    @staticmethod
-    def home(workspace: Workspace, spec: TrainSpec) -> Path:
-        """A folder among the store's encoders."""
-        return encoder_home(workspace, spec, spec.hash)
 
     def train(self, workspace: Workspace, stop: Callable[[], bool]) -> Iterator[Event]:
         """Train by `engine.train`, in several processes if the spec says so."""
@@ -250,7 +239,10 @@ class TrainDecoderJob(TrainingJob[DecoderSpec]):
 
         encoder, train = str(encoders.parse(spec.encoder)), map(_absolute, spec.train)
         start = spec.start and str(decoders.folder_of(workspace, spec.start))
-        return replace(spec, encoder=encoder, train=tuple(train), start=start)
+        spec = replace(spec, encoder=encoder, train=tuple(train), start=start)
+        name = slug(spec.encoder.rsplit("/", 1)[-1], "decoder")
+        home = workspace.store.decoders.folder / f"{name}-{spec.hash[:10]}"
+        return replace(spec, out=whole_path(spec.out or str(home)))
 
     def resources(self, catalog: Catalog) -> Resources:
         """The encoder whose vectors are decoded, base, texts, and a decoder to start from."""
@@ -263,12 +255,6 @@ class TrainDecoderJob(TrainingJob[DecoderSpec]):
             spec.out,
             self.record_of(encoder=spec.encoder),
         )
-
-    @staticmethod
-    def home(workspace: Workspace, spec: DecoderSpec) -> Path:
-        """A folder among the store's decoders."""
-        name = slug(spec.encoder.rsplit("/", 1)[-1], "decoder")
-        return workspace.store.decoders.folder / f"{name}-{spec.hash[:10]}"
 
     def train(self, workspace: Workspace, stop: Callable[[], bool]) -> Iterator[Event]:
         """Train by `engine.decoding.train`, with vectors from the store."""
@@ -327,7 +313,7 @@ class SweepJob(Job):
         if not base.out:
             together = hashlib.blake2b("".join(s.hash for _, s in specs).encode(), digest_size=4)
             home = encoder_home(workspace, base, f"sweep-{together.hexdigest()}")
-            base = replace(base, out=str(home))
+            base = replace(base, out=home)
         digits = len(str(len(specs)))
         made = []
         for number, (label, spec) in enumerate(specs, 1):
@@ -467,10 +453,10 @@ def slug(text: str, otherwise: str = "child") -> str:
     return re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-.")[:40] or otherwise
 
 
-def encoder_home(workspace: Workspace, spec: TrainSpec, mark: str) -> Path:
+def encoder_home(workspace: Workspace, spec: TrainSpec, mark: str) -> str:
     """A folder of the store, among the encoders."""
     base = slug(spec.base.rsplit("/", 1)[-1])
-    return workspace.store.folder / "encoders" / f"{spec.objective}-{base}-{mark[:14]}"
+    return str(workspace.store.folder / "encoders" / f"{spec.objective}-{base}-{mark[:14]}")
 
 
 def whole_path(out: str) -> str:
