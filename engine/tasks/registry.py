@@ -274,9 +274,9 @@ def available(catalog: Catalog) -> list[Task]:
 
 
 def in_order(tasks: Iterable[str]) -> list[str]:
-    """Sort built-in tasks by the registry's order; the others follow as given."""
+    """Sort tasks: one's own uploads, built-in ones by the registry's order, others as given."""
     rank = {name: i for i, name in enumerate(TASKS)}
-    return sorted(tasks, key=lambda name: rank.get(name, len(rank)))
+    return sorted(tasks, key=lambda n: -1 if n.startswith("upload:") else rank.get(n, len(rank)))
 
 
 def named(name: str) -> Task:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import numpy as np
 
 from theodolite.app import formats
-from theodolite.app.blocks import Block, Finding, Link, Nothing, Table
+from theodolite.app.blocks import Block, Cell, Finding, Link, Nothing, Table
 from theodolite.app.examples import shipped
 from theodolite.app.finite import finite
 from theodolite.app.jobs.job import Job
@@ -235,7 +235,14 @@ class Curated(Answer):
             return [Nothing(f"{NAMES[self.spec.find]}: not checked yet", hint)]
         names = [name for name in HEADS if name in self.table and name != "id"]
         rows = [
-            [*(row[name] for name in names), self._search(row["sentence"])] for row in self.rows()
+            [
+                *(
+                    Cell(row[name], formats.cosine(row[name])) if name == "cosine" else row[name]
+                    for name in names
+                ),
+                self._search(row["sentence"]),
+            ]
+            for row in self.rows()
         ]
         found, kept = self.info["found"], self.info["kept"]
         note = f"Of {found:,} the first {kept:,} were kept." if found > kept else ""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from html import escape
+from itertools import takewhile
 
 from theodolite.app import formats
 from theodolite.app.components.actions import button
@@ -165,13 +166,15 @@ def _alike(texts: Sequence[str]) -> str:
     if len(set(texts)) == 1:
         return texts[0]
     words = [text.split() for text in texts]
-    shortest = min(map(len, words))
-    same = [len({tuple(w[:i]) for w in words}) == 1 for i in range(1, shortest + 1)]
-    head = same.index(False) if False in same else shortest
-    tail = 0
-    while tail < shortest - head - 1 and len({w[-1 - tail] for w in words}) == 1:
-        tail += 1
-    return " ".join([*words[0][:head], "…", *(words[0][-tail:] if tail else [])])
+    head = _beginning(words)
+    tail = _beginning([line[len(head) :][::-1] for line in words])
+    return " ".join([*head, "…", *reversed(tail)])
+
+
+def _beginning(lines: Sequence[Sequence[str]]) -> list[str]:
+    """The words with which all lines begin."""
+    same = takewhile(lambda words: len(set(words)) == 1, zip(*lines, strict=False))
+    return [words[0] for words in same]
 
 
 def _entry(info: DatasetInfo, size: int | None, stored: dict[str, int], opened: bool) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from theodolite.app import formats
-from theodolite.app.blocks import Block, Finding, Link, Nothing, Progress, Table, Text
+from theodolite.app.blocks import Block, Cell, Finding, Link, Nothing, Progress, Table, Text
 from theodolite.app.question import Answer, Do, Question
 from theodolite.app.spec import Field, Spec
 from theodolite.engine.errors import UserError
@@ -125,9 +125,11 @@ class Audits(Answer):
                 row["setting"]
                 if row["group"] in ("asked", "length")
                 else Link(row["setting"], "encoders", {"spec": row["spec"]}),
-                *(row["score"], row["lost"], row["change"]),
+                Cell(row["score"], formats.score(row["score"])),
+                Cell(row["lost"], formats.signed(row["lost"]) if row["lost"] else "best"),
+                Cell(row["change"], formats.signed(row["change"])),
                 row["error"] or f"{formats.signed(row['low'])} to {formats.signed(row['high'])}",
-                row["verdict"],
+                _verdict(row["verdict"]),
             )
             for row in rows
         ]
@@ -220,6 +222,11 @@ def _examples(workspace: Workspace, data: str | None = None) -> Dataset:
         return workspace.catalog.load("STSBenchmark")
     except UserError:
         return workspace.catalog.load("starter-pairs")
+
+
+def _verdict(text: str) -> Cell:
+    kinds = {"better": "good", "worse": "bad"}
+    return Cell(text, tag=text, kind=kinds[text]) if text in kinds else Cell(text, text)
 
 
 def _titles() -> dict[str, str]:
