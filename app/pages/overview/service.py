@@ -273,9 +273,11 @@ def card(workspace: Workspace, result_id: int) -> str:
     if result["error"] is not None:
         body = parts.problem(UserError(result["error"], result["hint"]))
     else:
-        notes = parts.warn([*(result["details"].get("notes") or []), *_lost(workspace, result)])
+        notes = list(result["details"].get("notes") or [])
+        if not workspace.store.results.is_readable(result):
+            notes.append(f"Its values per example cannot be read: no test can use them. {REPAIR}")
         body = _numbers(workspace.store.results.scores(result_id)) + _moved(workspace, result)
-        body += notes
+        body += parts.warn(notes)
     remove = ""
     if not workspace.read_only:
         size = formats.size(workspace.store.results.sizes([result])[result_id])
@@ -298,12 +300,6 @@ def card(workspace: Workspace, result_id: int) -> str:
     )
 
 
-def _lost(workspace: Workspace, result: dict[str, Any]) -> list[str]:
-    if workspace.store.results.is_readable(result):
-        return []
-    return [f"Its values per example cannot be read: it cannot be used in tests. {REPAIR}"]
-
-
 def _moved(workspace: Workspace, result: dict[str, Any]) -> str:
     """The spread of the main score over seeds; empty for a single seed."""
     names = ("encoder", "task", "protocol")
@@ -322,16 +318,14 @@ def _moved(workspace: Workspace, result: dict[str, Any]) -> str:
 
 
 def _numbers(scores: Sequence[dict[str, Any]]) -> str:
-    rows = []
-    for score in scores:
-        value = formats.score(score["score"]) + (f" {score['unit']}" if score["unit"] else "")
-        rows.append(
-            (
-                escape(metric(score)) + (" " + parts.tag("main") if score["main"] else ""),
-                escape(value),
-                formats.count(score["n"]),
-            )
+    rows = [
+        (
+            escape(metric(score)) + (" " + parts.tag("main") if score["main"] else ""),
+            escape(f"{formats.score(score['score'])} {score['unit'] or ''}".strip()),
+            formats.count(score["n"]),
         )
+        for score in scores
+    ]
     head, numeric = ("Metric", "Score", "Examples"), (1, 2)
     first = parts.table(head, rows[:MAX_NUMBERS], "Numbers of this result", numeric)
     if len(rows) <= MAX_NUMBERS:
