@@ -361,7 +361,8 @@ def _cell(value: Any, decimals: int | None = None) -> str:
         value = "yes" if value else "no"
     text = formats.MISSING if value is None else value
     if isinstance(text, float):
-        text = f"{text:,.4g}" if decimals is None else f"{text:,.{decimals}f}"
+        usual = ",.0f" if abs(text) >= 1000 else ".4g"
+        text = format(text, usual if decimals is None else f",.{decimals}f")
         text = text.replace("-", "−")
     elif isinstance(text, int):
         text = f"{text:,}"

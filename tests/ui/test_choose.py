@@ -32,7 +32,7 @@ def desk(desk: Workspace) -> Workspace:
 def bring(page, file: Path) -> None:
     """Give the page a file, whose first rows are shown."""
     expect(page.locator("#sheet")).not_to_be_empty()
-    page.get_by_role("button", name="File and limits").click()
+    page.get_by_role("button", name="File, limits").click()
     page.locator("#upload input[type=file]").set_input_files(file)
     expect(page.locator("#look")).to_contain_text(file.name)
 

@@ -110,11 +110,12 @@ class Decision(Answer):
         return [{**row, "remark": self._remark(row)} for row in every]
 
     def _remark(self, row: Mapping[str, Any]) -> str:
-        remarks = [row["error"] or row["outside"]]
-        if not remarks[0]:
-            remarks += ["baseline"] * (row["encoder"] == self["baseline"])
-            remarks += ["Pareto front"] * (row["encoder"] in self["front"])
-        return ", ".join(filter(None, remarks))
+        name, marks = (
+            row["encoder"],
+            {"baseline": [self["baseline"]], "Pareto front": self["front"]},
+        )
+        usual = ", ".join(mark for mark, names in marks.items() if name in names)
+        return str(row["error"] or row["outside"] or usual)
 
     def facts(self) -> Sheet:
         """The sheet."""
@@ -204,12 +205,10 @@ def sentences(sheet: Sheet) -> list[str]:
             "have fewer than eleven examples."
         )
     if sheet["ties"]:
-        ties = formats.listed(f"{one['encoder']} with {_score(one)}" for one in sheet["ties"])
+        ties = formats.listed(map(_with_score, sheet["ties"]))
         said.append(f"Not significantly different {how}: {ties}.")
     elif len(every) > 1 and every[1]["encoder"] != sheet["baseline"]:
-        said.append(
-            f"Next comes {every[1]['encoder']} with {_score(every[1])}, significantly less {how}."
-        )
+        said.append(f"Next comes {_with_score(every[1])}, significantly less {how}.")
     if _beats_random(sheet):
         said += [*_cheapest(sheet), *_further(sheet)]
         if over is not None and name != sheet["baseline"]:
@@ -261,13 +260,12 @@ def _cheapest(sheet: Sheet) -> Iterator[str]:
 def _further(sheet: Sheet) -> Iterator[str]:
     """How many more examples would end the ties."""
     for more in sheet["more_examples"]:
-        apart = f"tell {more['a']} and {more['b']} apart"
-        chance = f"{100 * more['power']:.0f} % probability"
-        if more["n"] is not None:
-            many = formats.count(more["n"])
-            yield f"About {many} more examples like these would {apart} with {chance}."
-        elif 0 < more["power"] < LIKELY:
-            yield f"Even 20 times as many examples would {apart} only with {chance}."
+        many = f"About {formats.count(more['n'])} more examples like these would"
+        chance = f"with {100 * more['power']:.0f} % probability"
+        if more["n"] is None:
+            many, chance = "Even 20 times as many examples would", f"only {chance}"
+        if more["n"] is not None or 0 < more["power"] < LIKELY:
+            yield f"{many} tell {more['a']} and {more['b']} apart {chance}."
 
 
 def _agreement(sheet: Sheet) -> Iterator[str]:
@@ -302,9 +300,8 @@ def _costs(sheet: Sheet) -> Iterator[str]:
         )
 
 
-def caption(sheet: Sheet) -> str:
-    """The finding of the chart of score against time."""
-    by = {row["encoder"]: row for row in _timed(sheet)}
+def _caption(sheet: Sheet, by: Mapping[str, Mapping[str, Any]]) -> str:
+    """The finding of the chart of score against time, of rows by encoder."""
     on_front = [name for name in sheet["front"] if name in by]
     others = [name for name in on_front if name != sheet["baseline"]]
     quick, best = by[others[0] if len(others) > 1 else on_front[0]], by[on_front[-1]]
@@ -322,11 +319,11 @@ def caption(sheet: Sheet) -> str:
 
 def _front(sheet: Sheet) -> list[Block]:
     """Score against time with intervals, and the Pareto front; nothing below two encoders."""
-    rows = _timed(sheet)
+    rows = [row for row in _scored(sheet) if row["ms_per_sentence"]]
     if len(rows) < 2:
         return []
     by = {row["encoder"]: row for row in rows}
-    best = [name for name in sheet["front"] if name in by]
+    best, finding = [name for name in sheet["front"] if name in by], _caption(sheet, by)
     line = scatter(
         x=[by[n]["ms_per_sentence"] for n in best],
         y=[by[n]["score"] for n in best],
@@ -373,7 +370,7 @@ def _front(sheet: Sheet) -> list[Block]:
     )
     chart = drawing(
         figure,
-        f"Score against the time of one sentence. {caption(sheet)}.",
+        f"Score against the time of one sentence. {finding}.",
         name="theodolite-choice",
         columns=["encoder", "ms per sentence", "score", "low", "high", "on the front"],
         rows=[
@@ -385,7 +382,7 @@ def _front(sheet: Sheet) -> list[Block]:
         "Score against the time of one sentence, with 95 % intervals. Dotted: the Pareto front; no "
         "encoder is both better and faster than one on it."
     )
-    return [Text(caption(sheet), lead), Chart(chart)]
+    return [Text(finding, lead), Chart(chart)]
 
 
 def _differing(sheet: Sheet) -> list[Block]:
@@ -428,10 +425,6 @@ def _scored(sheet: Sheet) -> list[Mapping[str, Any]]:
     return sorted(rows, key=lambda row: -row["score"])
 
 
-def _timed(sheet: Sheet) -> list[Mapping[str, Any]]:
-    return [row for row in _scored(sheet) if row["ms_per_sentence"]]
-
-
 def _disturbed(sheet: Sheet) -> set[str]:
     """Encoders that were timed while the machine was busy: their times are in no ratio."""
     return {row["encoder"] for row in sheet["encoders"] if row["timed_disturbed"]}
@@ -451,9 +444,9 @@ def _examples(sheet: Sheet) -> str:
     return data.in_words(sheet["n"], sheet["kind"])
 
 
-def _score(one: Mapping[str, Any]) -> str:
-    """`81.33 (77.00 to 85.67)`."""
-    return f"{formats.score(one['score'])} ({_interval(one)})"
+def _with_score(one: Mapping[str, Any]) -> str:
+    """`minilm with 81.33 (77.00 to 85.67)`."""
+    return f"{one['encoder']} with {formats.score(one['score'])} ({_interval(one)})"
 
 
 def _interval(one: Mapping[str, Any]) -> str:

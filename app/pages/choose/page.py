@@ -65,7 +65,7 @@ def build(workspace: Workspace) -> None:
     with parts.bar(TITLE, DESCRIPTION):
         controls.render("data", "encoders")
         go = gr.Button("Choose", variant="primary", elem_id="choose", visible=own)
-        with parts.more("File and limits", named=own):
+        with parts.more("File, limits", named=own):
             if own:
                 parts.section(
                     "Your file", "Its columns are guessed; look at them before you add it."
