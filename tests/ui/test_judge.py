@@ -93,6 +93,11 @@ def test_a_session_is_begun_a_model_judges_as_well_and_it_becomes_a_data_set(
 ):
     """What goes where is said before it goes; its marks show beside those of the person."""
     page = visitor(site).open("judge?encoder=random:256&encoder=random:64&draw=6")
+    typed = page.locator("#encoders input")
+    typed.fill("minilmm")
+    typed.press("Enter")
+    says(page.get_by_role("alert"), "minilmm")
+    page.get_by_role("button", name="Remove minilmm").click()
     page.get_by_role("button", name="More controls").click()
     box(page, "second").fill("api:https://api.invalid/v1#m")
     says(page.locator("#second-where"), "Up to 60 documents, each with its query", "api.invalid")

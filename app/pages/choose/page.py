@@ -44,12 +44,7 @@ CONTROLS = web.controls(
     ChooseSpec,
     without=["columns"],
     data=web.control(_FIELDS["data"], elem_id="chosen-data"),
-    encoders=replace(
-        choices.CHIPS,
-        name="encoders",
-        key="encoder",
-        options={**choices.CHIPS.options, "allow_custom_value": True},
-    ),
+    encoders=replace(choices.CHIPS, name="encoders", key="encoder"),
     licences=replace(
         web.control(_FIELDS["licences"], "Any if empty.", choices=[], value=[], multiselect=True),
         box=gr.Dropdown,
@@ -63,7 +58,8 @@ def build(workspace: Workspace) -> None:
     controls, own, kept = Controls(*CONTROLS), not workspace.read_only, None
     controls.add("columns", gr.State(""))  # those of a file are fixed once it is a data set
     with parts.bar(TITLE, DESCRIPTION):
-        controls.render("data", "encoders")
+        controls.render("data")
+        controls.render("encoders", allow_custom_value=own)
         go = gr.Button("Choose", variant="primary", elem_id="choose", visible=own)
         with parts.more("File, limits", named=own):
             if own:

@@ -29,6 +29,7 @@ from theodolite.app.web.controls import Answer, Control, Controls, Values, on, o
 from theodolite.app.web.events import PageEvent
 from theodolite.app.web.parts import ALWAYS_LAST, ONE_AT_A_TIME
 from theodolite.app.workspace import Workspace
+from theodolite.engine.encoders import parse
 from theodolite.engine.errors import UserError
 from theodolite.store.run_rows import LIVE
 
@@ -73,7 +74,8 @@ def build(workspace: Workspace) -> None:
     """Lay out the page."""
     controls, own = Controls(*CONTROLS), not workspace.read_only
     with parts.bar(TITLE, DESCRIPTION):
-        controls.render("encoders", "collection")
+        controls.render("encoders", allow_custom_value=own)
+        controls.render("collection")
         go = gr.Button("Start judging", variant="primary", elem_id="start", visible=own)
         with parts.more():
             controls.render("session", "judge")
@@ -160,6 +162,8 @@ def build(workspace: Workspace) -> None:
 
     def say_where(values: Values) -> dict[Any, Any]:
         """Say which texts would be sent where; the checkbox shows until that is allowed."""
+        for spec in values.encoders or ():
+            parse(spec)  # a typed one that cannot be read is refused at once
         words, host = _sending(workspace, values)
         label = f"Send documents and queries to {host}"
         return {
