@@ -38,7 +38,7 @@ PLACES = {
     "board": "",
     "search": "",
     "project": "pages.map.command:project",
-    "spaces": "pages.spaces.command:spaces",
+    "spaces": "",
     "geometry": "",
     "decode": "",
     "interpolate": "",

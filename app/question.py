@@ -62,10 +62,22 @@ class Answer:
         """What a program reads after the rows; empty for nothing."""
         return {}
 
+    def column_names(self) -> list[str]:
+        """Names of the columns of a file of its rows."""
+        return list(self.columns)
+
+    def within(self: A, rows: int) -> A:
+        """The answer with at most so many of what it has too many of for a document."""
+        return self
+
     def table_columns(self) -> list[str]:
         """The columns that a terminal shows: those that are not empty."""
         rows = self.rows()
         return [name for name in self.columns if any(row.get(name) is not None for row in rows)]
+
+    def lines(self) -> list[dict[str, Any]]:
+        """What is printed as JSON, one object a line."""
+        return self.rows()
 
     def table_rows(self) -> list[dict[str, Any]]:
         """The rows as a terminal shows them."""

@@ -49,6 +49,7 @@ class Field:
         ge, le: lowest and highest value of a number.
         choices: value -> label of a value that is one of few.
         for_agents: whether agents may set it.
+        none: the word for None of an optional value; empty where it is left out.
     """
 
     label: str
@@ -61,6 +62,7 @@ class Field:
     le: float | None = None
     choices: Mapping[str, str] | None = None
     for_agents: bool = True
+    none: str = ""
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,13 @@ class Parameter:
     def annotation(self) -> Any:
         """Its type as a list where there are many, with None where it is optional."""
         kind: Any = list[self.type] if self.many else self.type  # type: ignore[name-defined]
+        if self.field.none:
+            return str
         return kind | None if self.optional else kind
+
+    def text(self, value: Any) -> str:
+        """A value as it is written in an address or on the command line."""
+        return self.field.none if value is None else str(value)
 
     @property
     def meaning(self) -> str:
@@ -121,6 +129,8 @@ class Parameter:
 
     def read(self, value: Any) -> Any:
         """The value in the field's type, if it is one that the field may have."""
+        if isinstance(value, str) and self.field.none and value.strip() in (self.field.none, ""):
+            return None
         if value is None or (value == "" and self.type is not str):
             if not (self.optional or self.required):
                 return self.default
@@ -245,7 +255,7 @@ def query(spec: Spec) -> dict[str, str | Sequence[str]]:
     for parameter in parameters(type(spec)):
         value = getattr(spec, parameter.name)
         if value != parameter.default:
-            given[parameter.key] = value if parameter.many else str(value)
+            given[parameter.key] = value if parameter.many else parameter.text(value)
     return given
 
 
@@ -262,5 +272,5 @@ def words(spec: Spec) -> list[str]:
         elif parameter.type is bool:
             said.append(parameter.flags[0])
         else:
-            said += [word for one in each for word in (parameter.flags[0], str(one))]
+            said += [word for one in each for word in (parameter.flags[0], parameter.text(one))]
     return said

@@ -336,7 +336,7 @@ def _print_answer(answer: Answer, out: Path | None, as_json: bool) -> None:
     if out is not None:
         say(f"{len(answer.rows())} rows written to {out}.")
     if out is None or as_json:
-        rows = answer.rows() if as_json else answer.table_rows()
+        rows = answer.lines() if as_json else answer.table_rows()
         emit(rows, answer.table_columns(), as_json, answer.decimals)
     if as_json and (facts := answer.facts()):
         emit_json(facts)
@@ -407,6 +407,7 @@ def _option(parameter: Parameter) -> inspect.Parameter:
         text += " May be repeated." if parameter.many else ""
         info = typer.Option(*parameter.flags, help=text)
         default = list(parameter.default) or None if parameter.many else parameter.default
+        default = parameter.text(default) if parameter.field.none else default
         kind = kind | None if default is None else kind
     return inspect.Parameter(
         _OF_SPEC + parameter.name,

@@ -7,18 +7,86 @@ projections.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
 
-from theodolite.app.components.map_columns import MapColumn, Region
 from theodolite.app.components.modules import mount
+from theodolite.app.web import address as query
 from theodolite.app.web.theme import SERIES
 
 if TYPE_CHECKING:
     import gradio as gr
+    import numpy as np
 
-__all__ = ["MapColumn", "Region", "point_map", "points"]
+STATE = ("view", "colour", "find", "pattern", "size", "names", "draw", "ids", "said")
+"""Names of a map's state in an address, which `js/map/address.js` writes."""
+PROPS = {"palette": list(SERIES)}
+"""What the script is given besides its value."""
+MAX_CHOSEN, MAX_FILTERS, MAX_LABELS = 1000, 300, 65_534
+
+
+@dataclass(frozen=True)
+class MapColumn:
+    """An attribute of every point, to colour and filter by.
+
+    Attributes:
+        key: name of its binary at `URL/column/KEY`: uint16 label numbers, or float32 with NaN for
+            missing values.
+        name: display name.
+        kind: `label` or `number`.
+        labels: the labels, indexed by number; for labels only.
+        low, high: range of the numbers.
+    """
+
+    key: str
+    name: str
+    kind: Literal["label", "number"]
+    labels: tuple[str, ...] = ()
+    low: float = 0.0
+    high: float = 1.0
+
+
+@dataclass(frozen=True)
+class Region:
+    """A name on the map: its position, level (0: visible from afar) and number of points."""
+
+    x: float
+    y: float
+    text: str
+    level: int
+    size: int
+
+
+@dataclass
+class Facts:
+    """Columns and regions being collected."""
+
+    columns: list[MapColumn] = field(default_factory=list)
+    arrays: dict[str, np.ndarray] = field(default_factory=dict)
+    regions: list[Region] = field(default_factory=list)
+
+    def label(self, key: str, name: str, labels: Sequence[str], numbers: np.ndarray) -> None:
+        """Add a column of labels; those beyond the 65,534th are merged into `other`."""
+        import numpy as np
+
+        kept = list(labels)
+        if len(kept) > MAX_LABELS:
+            kept = [*kept[:MAX_LABELS], "other"]
+            numbers = np.minimum(numbers, MAX_LABELS)
+        self.columns.append(MapColumn(key, name, "label", tuple(kept)))
+        self.arrays[key] = np.asarray(numbers, np.uint16)
+
+    def number(self, key: str, name: str, values: np.ndarray) -> None:
+        """Add a column of numbers, NaN for missing values; skipped when all are missing."""
+        import numpy as np
+
+        known = values[np.isfinite(values)]
+        if not len(known):
+            return
+        low, high = float(known.min()), float(known.max())
+        self.columns.append(MapColumn(key, name, "number", (), low, high))
+        self.arrays[key] = np.asarray(values, np.float32)
 
 
 def point_map(value: dict[str, Any] | None = None, **kwargs: Any) -> gr.HTML:
@@ -35,7 +103,7 @@ def point_map(value: dict[str, Any] | None = None, **kwargs: Any) -> gr.HTML:
         html_template="",
         js_on_load=mount("map/map.js"),
         apply_default_css=False,
-        palette=list(SERIES),
+        **PROPS,
         **kwargs,
     )
 
@@ -137,4 +205,38 @@ def points(
         "making": making,
         "columns": [asdict(column) for column in columns],
         "regions": [asdict(region) for region in by_size],
+    }
+
+
+def state(request: gr.Request, collection: str) -> dict[str, Any]:
+    """Read the state of a map of this collection from the address: of the first map of a page."""
+    found: dict[str, Any] = {name: query.first(request, name) for name in STATE}
+    return {**found, "filter": query.every(request, "filter")[:MAX_FILTERS], "in": collection}
+
+
+def opened(
+    view: Mapping[str, Any], dataset: str, has: Sequence[str], plain: str | None
+) -> dict[str, Any]:
+    """The state as arguments of `points`; ignored for another collection.
+
+    Args:
+        view: what `state` returned.
+        dataset: collection of the map.
+        has: keys of its columns.
+        plain: key of the default colour column.
+    """
+    if view.get("in") != dataset:
+        return {"colour": plain}
+    colour = view["colour"]
+    ids = view["ids"].split(",")[:MAX_CHOSEN]
+    return {
+        "colour": None if colour == "none" else colour if colour in has else plain,
+        "view": view["view"],
+        "find": view["find"],
+        "pattern": view["pattern"] == "1",
+        "filters": view["filter"],
+        "names": view["names"] != "none",
+        "size": view["size"] if view["size"] in ("small", "large") else "usual",
+        "said": view["said"],
+        "chosen": [int(n[:9]) for n in ids if n.isascii() and n.isdigit()],
     }

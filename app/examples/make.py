@@ -29,9 +29,9 @@ from theodolite.app.pages.evaluate.results import evaluated
 from theodolite.app.pages.geometry import service as geometry
 from theodolite.app.pages.judge import example as judge
 from theodolite.app.pages.map import service as maps
-from theodolite.app.pages.map.job import MapJob
+from theodolite.app.pages.map.job import MapSpec
 from theodolite.app.pages.search import example as search
-from theodolite.app.pages.spaces.service import SpacesJob
+from theodolite.app.pages.spaces.job import SpacesSpec
 from theodolite.app.pages.train.job import TrainJob
 from theodolite.app.pages.trainings import service as trainings
 from theodolite.app.workspace import STARTER_ENCODERS, Workspace
@@ -63,13 +63,13 @@ TRAINING = TrainSpec(
 
 def _make_map(workspace: Workspace) -> None:
     """Make the UMAP of the starter set."""
-    job = MapJob.of(ENCODERS[0], COLLECTION)
+    job = MapSpec(ENCODERS[0], COLLECTION)
     _write_maps(workspace, "map", [(job.question(workspace), job.make(workspace))])
 
 
 def _make_spaces(workspace: Workspace) -> None:
     """Make the starter set's maps by two encoders."""
-    job = SpacesJob.of(*ENCODERS, COLLECTION)
+    job = SpacesSpec(ENCODERS, COLLECTION)
     pair = job.make(workspace)
     sides = (pair.first, pair.second)
     _write_maps(workspace, "spaces", list(zip(job.questions(workspace), sides, strict=True)))

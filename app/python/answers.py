@@ -1,7 +1,7 @@
 """The results of the functions of `import theodolite`: immutable, with three representations each.
 
 `rows()` returns flat dictionaries, `to_pandas()` the same as a table, and a notebook shows the
-tables and charts of the page, by `app.python.views`.
+blocks.
 """
 
 from __future__ import annotations
@@ -11,32 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from theodolite.app import formats
 from theodolite.app.blocks import Block, Finding
-from theodolite.app.pages.map import service as maps
-from theodolite.app.python import views
 from theodolite.app.question import Answer
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from theodolite.engine.training.events import Event, Finished
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Map(Answer, maps.StoredMap):
-    """A collection on the plane."""
-
-    def to_pandas(self) -> pd.DataFrame:
-        """A row per sentence: its number, text, position and attributes."""
-        import numpy as np
-
-        return maps.table(self, np.arange(len(self.points)))
-
-    def rows(self) -> list[dict[str, Any]]:
-        """A row per sentence, as in `to_pandas`."""
-        return self.to_pandas().to_dict("records")
-
-    def _pieces(self) -> views.Parts:
-        return views.plane(views.thinned(self, views.MAX_POINTS))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

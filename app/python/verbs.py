@@ -20,9 +20,9 @@ from theodolite.app.pages.choose.answer import CHOOSE
 from theodolite.app.pages.compare.answer import COMPARE
 from theodolite.app.pages.decode.answer import DECODE
 from theodolite.app.pages.evaluate.answer import Results
+from theodolite.app.pages.map.answer import MAP
 from theodolite.app.pages.search.answer import SEARCH, SearchAnswer, SearchSpec, among
 from theodolite.app.python.answers import (
-    Map,
     Training,
 )
 from theodolite.app.surfaces.notebook import asks, function, own, performed
@@ -169,39 +169,7 @@ def search(
     return SearchAnswer(spec, [among(model, sentences, spec) for model in opened])
 
 
-def map(
-    encoder: str,
-    data: str = "starter-topics",
-    *,
-    method: str = "umap",
-    neighbours: int = 15,
-    min_dist: float = 0.1,
-    seed: int | None = 0,
-    workspace: Workspace | None = None,
-    move: Move | None = None,
-) -> Map:
-    """Project a collection to the plane; a stored map is read, not computed again.
-
-    Args:
-        encoder: a spec string.
-        data: name of a data set.
-        method: `umap`, `umap-learn`, `tsne`, `pca` or (an extra) `pacmap`.
-        neighbours: `n_neighbors`; the perplexity of t-SNE.
-        min_dist: minimum distance between points of UMAP.
-        seed: random seed; None for a map that is not reproducible.
-        workspace: store of the map; None for your own.
-        move: progress callback, for a bar.
-    """
-    from theodolite.app.jobs.submit import perform
-    from theodolite.app.pages.map.job import MapJob
-
-    place = own(workspace)
-    how: dict[str, Any] = {"method": method, "neighbours": neighbours, "min_dist": min_dist}
-    job = MapJob.of(encoder, text(data, "data"), **how, seed=seed)
-    if not job.is_stored(place):
-        for _ in perform(place, job, move=move):
-            pass
-    return Map(**_fields(job.stored(place) or job.make(place)))
+map = function(MAP)
 
 
 def train(

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from theodolite.app.pages import load, questions
-from theodolite.app.pages.map.command import map_job
-from theodolite.app.pages.map.job import MapJob
+from theodolite.app.pages.map.answer import MAP
 from theodolite.app.spec import Spec
 from theodolite.app.terminal import (
     JsonOption,
@@ -91,26 +90,6 @@ def _written(command: Any) -> Any:
     return verb(takes("out", Out)(command))
 
 
-@report_verbs.command("map")
-@_written
-@takes("job", map_job)
-def report_map(
-    workspace: Workspace,
-    job: MapJob,
-    out: Out,
-    as_json: JsonOption = False,
-) -> None:
-    """Report a map that was computed: its points, what they say, and how far to trust it.
-
-    theodolite report map minilm starter-topics --out map.html
-
-    One that is not in the store yet is computed by `theodolite project`, with the same options.
-    """
-    from theodolite.app.report import answers
-
-    out.write(answers.map_of(workspace, job), as_json)
-
-
 @report_verbs.command("training")
 @_written
 def report_training(
@@ -153,6 +132,7 @@ def _of_question(question: Question[Any, Any]) -> Callable[..., None]:
     return written
 
 
+report_verbs.command("map")(_of_question(MAP))
 for _place in questions().values():
     _question = load(_place)
     report_verbs.command(_question.report_name or _question.name)(_of_question(_question))

@@ -110,14 +110,14 @@ class Report:
 def of_answer(question: Question[Any, Any], spec: Spec, answer: Answer) -> Report:
     """The report of any question's answer."""
     every = answer.rows()
-    columns = [one for one in answer.columns if any(one in row for row in every)]
+    columns = [one for one in answer.column_names() if any(one in row for row in every)]
     rows = [[row.get(one) for one in columns] for row in every]
     name = question.report_name or question.name
     return Report(
         name,
         answer.title or name.capitalize(),
         answer.about or question.about.partition("\n")[0],
-        lambda cap: pieces(answer.blocks()),
+        lambda cap: pieces(answer.within(cap.rows).blocks()),
         [Table(name, columns, rows), *_shown_in_part(answer)],
         ["theodolite", "report", name, *question.command(spec)[1 + bool(question.group) :]],
     )

@@ -36,6 +36,8 @@ from theodolite.engine.training.events import Finished
 from theodolite.engine.training.record import WHY, code, fenced, plain, settings, table
 
 FORMAT = 1
+NEEDED = {"architecture", "dim", "encoder", "format", "mean", "scale", "sizes"}
+"""What `decoder.json` has to say."""
 FILES = ("decoder.json", "vocabulary.json", "model.safetensors")
 WORDS = "words.txt.gz"
 MAX_WORDS_BYTES = 1 << 26
@@ -181,10 +183,10 @@ def facts_of(folder: Path) -> dict[str, Any]:
     """Read `decoder.json` of a folder; it raises as `read` does."""
     try:
         facts = json.loads((folder / "decoder.json").read_text("utf-8"))
+        if missing := NEEDED - facts.keys():
+            raise ValueError(f"it has no {min(missing)}")
         if facts["format"] != FORMAT:
             raise ValueError(f"it is of format {facts['format']}, not {FORMAT}")
-        if missing := {"encoder", "dim", "mean", "scale"} - facts.keys():
-            raise ValueError(f"it has no {min(missing)}")
         numbers = [*facts["mean"], facts["scale"]]
         if len(facts["mean"]) != facts["dim"] or not all(map(math.isfinite, numbers)):
             raise ValueError("its mean does not have as many numbers as its vectors")

@@ -27,11 +27,11 @@ from theodolite.app.pages.geometry import densities
 from theodolite.app.pages.geometry import service as geometry
 from theodolite.app.pages.judge import example as judged
 from theodolite.app.pages.map import service as maps
-from theodolite.app.pages.map.job import MapJob
+from theodolite.app.pages.map.job import MapSpec
 from theodolite.app.pages.search import example as search
 from theodolite.app.pages.search import service as searching
 from theodolite.app.pages.search.answer import SearchSpec
-from theodolite.app.pages.spaces.service import SpacesJob
+from theodolite.app.pages.spaces.job import SpacesSpec
 from theodolite.app.pages.trainings import service as trainings
 from theodolite.app.workspace import STARTER_ENCODERS
 
@@ -46,15 +46,15 @@ def test_together_they_are_small():
 
 def test_the_map_of_the_starter_set_is_there_before_anything_was_done(starter):
     """A UMAP with names, trust and neighbours; not for another encoder, method or seed."""
-    found = MapJob.of("minilm", "starter-topics").stored(starter)
+    found = MapSpec("minilm", "starter-topics").stored(starter)
     assert (found.info["method"], found.info["trust"]["k"]) == ("umap", 15)
     assert len(found.regions) > 5
     assert found.points.shape == (len(found.sentences), 2)
     assert starter.store.projections.list() == []
     for other in ({"method": "tsne"}, {"seed": 1}, {"neighbours": 16}):
-        assert MapJob.of("minilm", "starter-topics", **other).stored(starter) is None
+        assert MapSpec("minilm", "starter-topics", **other).stored(starter) is None
     for other in ("minilm|normalise", "wordllama"):
-        assert MapJob.of(other, "starter-topics").stored(starter) is None
+        assert MapSpec(other, "starter-topics").stored(starter) is None
     # Encoded here, a sentence has the shipped ones as its nearest.
     opened = maps.point(starter, found, 7, 10)
     texts = [found.sentences[7], *(hit["text"] for hit in opened["neighbours"])]
@@ -65,10 +65,10 @@ def test_the_map_of_the_starter_set_is_there_before_anything_was_done(starter):
 
 def test_two_spaces_and_the_geometries_are_there_too(starter):
     """With all that their pages show; for another number of neighbours there is nothing."""
-    pair = SpacesJob.of("minilm", "wordllama", "starter-topics").stored(starter)
+    pair = SpacesSpec(("minilm", "wordllama"), "starter-topics").stored(starter)
     assert pair.report["encoders"] == ["minilm", "wordllama"]
     assert len(pair.report["changed"]) == 50
-    assert SpacesJob.of("minilm", "wordllama", "starter-topics", k=11).stored(starter) is None
+    assert SpacesSpec(("minilm", "wordllama"), "starter-topics", k=11).stored(starter) is None
     for encoder in STARTER_ENCODERS:
         found = geometry.found(starter, encoder, "starter-pairs")
         assert found is not None and len(found.cosine) == found.info["n_pairs"]

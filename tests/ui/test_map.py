@@ -30,8 +30,8 @@ from theodolite.app import decoders
 from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.pages.map import job as map_job
 from theodolite.app.pages.map import service as maps
-from theodolite.app.pages.map.job import MapJob
-from theodolite.app.pages.spaces.service import SpacesJob
+from theodolite.app.pages.map.job import MapSpec
+from theodolite.app.pages.spaces.job import SpacesSpec
 from theodolite.app.web.figures import percent
 
 COLOURS = """() => {
@@ -54,7 +54,7 @@ PIXELS = "document.querySelector('.t-map-cloud').toDataURL()"
 @pytest.fixture(scope="module")
 def made(workspace):
     """The map of the starter topics that most tests look at."""
-    return MapJob.of(ENCODER, "starter-topics", method="pca").make(workspace)
+    return MapSpec(ENCODER, "starter-topics", method="pca").make(workspace)
 
 
 def test_the_map_is_drawn_by_webgl_and_has_its_words(visit, made):
@@ -143,7 +143,7 @@ def test_hover_and_click_show_text_as_text(visit, workspace, tmp_path):
     """Markup is shown, not run; the tip stays within the map."""
     lines = [HOSTILE, "A boat at sea.", "A train in the rain.", "مرحبا 👩‍🚀", "Bread and salt."]
     boats = bring(workspace, tmp_path, "boats", lines)
-    found = MapJob.of(ENCODER, boats, method="pca").make(workspace)
+    found = MapSpec(ENCODER, boats, method="pca").make(workspace)
     page = drawn(visit, f"{QUERY}&in={boats}", "5")
     x, y = on_screen(page, found.points)[0].tolist()
     page.mouse.move(x + 1, y + 1)
@@ -257,8 +257,8 @@ def test_principal_components_come_at_once_and_the_map_when_it_is_made(visit, wo
     page.locator("#make-map").click()
     says(page.locator("#following"), "UMAP of starter-topics")
     store = workspace.store.projections
-    plain = MapJob.of("random:256", "starter-topics", method="pca").make(workspace)
-    key = MapJob.of("random:256", "starter-topics", method="umap", seed=7).key(workspace)
+    plain = MapSpec("random:256", "starter-topics", method="pca").make(workspace)
+    key = MapSpec("random:256", "starter-topics", method="umap", seed=7).key(workspace)
     sound = store.get(plain.key)
     arrays = {n: np.load(f) for n, f in sound["files"].items()}
     before = page.evaluate(PIXELS)
@@ -269,7 +269,7 @@ def test_principal_components_come_at_once_and_the_map_when_it_is_made(visit, wo
     run = workspace.store.runs.list(kinds=["project"])[0]
     workspace.store.runs.start(run["id"], run["attempt"], "test", ["one"])
     workspace.store.runs.finish(run["id"], run["attempt"], "done")
-    says(page.locator("#trust"), "are its nearest here")
+    says(page.locator("#trust"), "neighbours on this map")
     says(said(page), "2,040 points")
     store.remove(key)
 
@@ -349,7 +349,7 @@ SPACES = f"spaces?encoder={A}&encoder={B}&method=pca"
 @pytest.fixture(scope="module")
 def pair(workspace):
     """The starter topics under two encoders, measured."""
-    return SpacesJob.of(A, B, "starter-topics", method="pca").make(workspace)
+    return SpacesSpec((A, B), "starter-topics", method="pca").make(workspace)
 
 
 def sides(page):
@@ -370,10 +370,10 @@ def test_figures_and_flow_have_their_numbers(visit, pair):
     """Rounded as the table has them; a diagram, and every flow in the table below it."""
     page = visit.open(SPACES)
     sides(page)
-    rows = page.locator("#figures tbody tr")
+    rows = page.get_by_role("region", name="spaces").locator("tbody tr")
     for row, numbers in zip(rows.all(), pair.report["rows"], strict=True):
-        says(row, f"{numbers['jaccard']:.3f}", f"{numbers['residual']:.3f}")
-    flow = page.locator("#flow")
+        says(row, f"{numbers['jaccard']:.4g}", f"{numbers['residual']:.4g}")
+    flow = page.locator(".t-chart")
     expect(flow.locator(".sankey-link").first).to_be_visible()
     flow.locator("summary").click()
     largest = max(count for row in pair.report["clusters"]["counts"] for count in row)
@@ -443,7 +443,7 @@ def test_the_list_opens_both_neighbour_lists_by_key(visit, pair):
     page = visit.open(SPACES)
     left, right = sides(page)
     top = pair.report["changed"][0]
-    item = page.locator("#changed .t-changes > li").first
+    item = page.locator(".t-changes > li").first
     item.locator("summary").press("Enter")
     for column, side in zip(item.locator(".t-column").all(), ("first", "second"), strict=True):
         says(column.locator("li p").first, pair.first.sentences[top[side][0][0]])

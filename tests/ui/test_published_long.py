@@ -138,7 +138,7 @@ PATHS = {
     "fair-play": "#seeds h2",
     "search": "#answer .t-column li",
     "map": ".t-map-said",
-    "spaces": "#left-map .t-map-said",
+    "spaces": ".t-map-said",
     "distributions": ".t-readings li",
     "decode": "#answer .t-column",
     "interpolate": "#answer",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -15,16 +16,16 @@ from theodolite.app.pages.geometry.answer import DISTRIBUTIONS, DistributionsSpe
 from theodolite.app.pages.jobs.run_panel import RunPanel
 from theodolite.app.report.button import report_button
 from theodolite.app.spec import parameters
+from theodolite.app.surfaces.static import Static
 from theodolite.app.web import parts
 from theodolite.app.web.controls import Controls, Values
-from theodolite.app.web.frozen import Frozen
+from theodolite.app.web.frozen import Published
 
 if TYPE_CHECKING:
     from theodolite.app.workspace import Workspace
 
 TITLE = "Distributions"
 PATH = "distributions"
-FROZEN = Frozen(controls=("pairs",))
 DESCRIPTION = (
     "How each encoder distributes the cosines of sentence pairs that people have graded. A "
     "good encoder gives low grades low cosines and high grades high ones, and does not "
@@ -62,3 +63,14 @@ def _fill(workspace: Workspace, values: Values, request: gr.Request) -> dict[str
         "encoders": choices.filled(workspace, choices.from_address(workspace, request)),
         "task": gr.update(choices=tasks, value=chosen),
     }
+
+
+def _views(published: Published) -> Iterator[tuple[str, DistributionsSpec]]:
+    """The encoders with results, on each task."""
+    small, encoders = published.workspace, [*published.encoders.values()]
+    for task in densities.pair_tasks(small):
+        if known := densities.distributions(small, encoders, task):
+            yield task, DistributionsSpec([*known], task)
+
+
+PUBLISHED = Static(DISTRIBUTIONS, _views)

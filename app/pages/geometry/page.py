@@ -16,12 +16,12 @@ from theodolite.app.pages.encoders import choices
 from theodolite.app.pages.geometry import sections, service
 from theodolite.app.pages.geometry.answer import GEOMETRY, RULES, GeometrySpec
 from theodolite.app.pages.jobs.run_panel import RunPanel
-from theodolite.app.pages.map.service import drawn_at_once
 from theodolite.app.report.button import report_button
 from theodolite.app.spec import parameters
+from theodolite.app.surfaces.static import Static
 from theodolite.app.web import parts
 from theodolite.app.web.controls import Controls, Values
-from theodolite.app.web.frozen import Frozen, Published, View
+from theodolite.app.web.frozen import Published
 from theodolite.engine.errors import UserError
 from theodolite.store.derived import arrays
 
@@ -118,19 +118,16 @@ def _carry(published: Published) -> None:
             published.workspace.store.derived.put(row["key"], service.KIND, info, arrays(row))
 
 
-def _views(published: Published) -> list[View]:
-    """One view per data set with a geometry to show."""
-
-    def shown(dataset: str) -> Iterator[bool]:
-        small = published.workspace
+def _views(published: Published) -> Iterator[tuple[str, GeometrySpec]]:
+    """The encoders whose geometry is known, on each data set."""
+    for data in published.data.values():
+        encoders = []
         for encoder in published.encoders.values():
             with suppress(UserError):
-                few = len(small.catalog.load(dataset).sentences) <= service.AT_ONCE
-                yield service.found(small, encoder, dataset) is not None or (
-                    few and drawn_at_once(small, encoder, dataset)
-                )
-
-    return [View(data, (("data", data),)) for data in published.data.values() if any(shown(data))]
+                if service.quick(published.workspace, encoder, data):
+                    encoders.append(encoder)
+        if encoders:
+            yield data, GeometrySpec(encoders, data)
 
 
-FROZEN = Frozen(carry=_carry, views=_views)
+PUBLISHED = Static(GEOMETRY, _views, _carry)

@@ -288,7 +288,7 @@ class Drawn(Protocol[T_co]):
     """A job on one collection, whose answer is stored when computed."""
 
     @property
-    def dataset(self) -> str:
+    def data(self) -> str:
         """Name in the catalog."""
 
     def stored(self, workspace: Workspace) -> T_co | None:
@@ -327,7 +327,7 @@ def awaited(
 
     def find(say: background_call.Say) -> list[T | None]:
         """Encode the missing sentences, unless the run is about to do so."""
-        sentences, _ = workspace.catalog.sentences(job.dataset)
+        sentences, _ = workspace.catalog.sentences(job.data)
         say(
             f"Loading {' and '.join(encoders)}; a model that has not been used yet takes some "
             "seconds",
@@ -344,14 +344,14 @@ def awaited(
                 return [quick()]
             return [None]
         for encoder in encoders:
-            if alive and vectors.missing(workspace, encoder, job.dataset):
+            if alive and vectors.missing(workspace, encoder, job.data):
                 return [None]
-            background_call.encode(workspace, encoder, job.dataset, say)
+            background_call.encode(workspace, encoder, job.data, say)
         say("Arranging the points", None, None)
         return [job.stored(workspace) or quick()]
 
     try:
-        for progress, found in background_call.followed(find, f"Opening {job.dataset}", session):
+        for progress, found in background_call.followed(find, f"Opening {job.data}", session):
             if found is None:
                 yield {words: progress}
             else:

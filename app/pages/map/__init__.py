@@ -1,3 +1,3 @@
 """A collection in two dimensions."""
 
-JOBS = {"project": "job:MapJob"}
+JOBS = {"project": "job:MapSpec"}

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from theodolite.app.pages.map import service
-from theodolite.app.pages.map.job import MapJob, seed_of
+from theodolite.app.pages.map.job import MapSpec
 from theodolite.app.terminal import (
     JsonOption,
     QueueOption,
@@ -18,7 +18,7 @@ from theodolite.app.terminal import (
     emit_json,
     queued,
     say,
-    takes,
+    takes_values,
     verb,
 )
 from theodolite.app.workspace import Workspace
@@ -33,37 +33,11 @@ ENDINGS = (".csv", ".parquet", ".npy")
 MAX_SHOWN = 10
 
 
-def map_job(
-    encoder: Annotated[str, typer.Argument(help="A spec string, e.g. minilm | normalise.")],
-    dataset: Annotated[
-        str, typer.Argument(help="What to draw; see `theodolite data`.")
-    ] = "starter-topics",
-    method: Annotated[
-        str,
-        typer.Option(help="umap, umap-learn (the reference), tsne, pca, or (an extra) pacmap."),
-    ] = "umap",
-    neighbours: Annotated[
-        int, typer.Option(help="n_neighbors: few show detail, many the overall structure.")
-    ] = 15,
-    min_dist: Annotated[float, typer.Option(help="Minimum distance between points (UMAP).")] = 0.1,
-    seed: Annotated[str, typer.Option(help="Random seed, or any: different every time.")] = "0",
-) -> MapJob:
-    """The map to compute; each parameter is an option of every command about maps."""
-    return MapJob.of(
-        encoder,
-        dataset,
-        method=method,
-        neighbours=neighbours,
-        min_dist=min_dist,
-        seed=seed_of(seed),
-    )
-
-
 @verb
-@takes("job", map_job)
+@takes_values("spec", MapSpec)
 def project(
     workspace: Workspace,
-    job: MapJob,
+    spec: MapSpec,
     out: Annotated[
         Path | None, typer.Option("--out", help="Write the points here: .csv, .parquet or .npy.")
     ] = None,
@@ -85,6 +59,7 @@ def project(
     import numpy as np
 
     from theodolite.app.jobs import submit
+    from theodolite.app.pages.map.answer import trust
     from theodolite.engine.errors import UserError
 
     if out is not None and out.suffix not in ENDINGS:
@@ -94,22 +69,34 @@ def project(
             code="wrong-kind",
         )
     if queue:
-        queued(submit.queue(workspace, job), as_json)
+        queued(submit.queue(workspace, spec), as_json)
         return
-    do_here(workspace, job)
-    found = job.make(workspace)
-    dataset = workspace.catalog.load(job.dataset)
-    place = {sentence: number for number, sentence in enumerate(found.sentences)}
+    do_here(workspace, spec)
+    made = spec.make(workspace)
+    dataset = workspace.catalog.load(spec.data)
+    place = {sentence: number for number, sentence in enumerate(made.sentences)}
     ids = np.array([place[sentence] for sentence in dataset.sentences], np.int64)
     if out is not None:
-        _write(found, dataset, ids, out, spreadsheet)
+        _write(made, dataset, ids, out, spreadsheet)
         different = "" if len(ids) == len(place) else f" ({len(place):,} different sentences)"
         say(f"{len(ids):,} rows written to {out}{different}.")
-    _print(found, ids, as_json)
+    if as_json:
+        info = {name: value for name, value in made.info.items() if name != "fingerprint"}
+        emit_json({"key": made.key, **info})
+        places = zip(made.points[ids].tolist(), ids.tolist(), strict=True)
+        for number, ((x, y), point) in enumerate(places):
+            emit_json({"id": number, "x": x, "y": y, "sentence": made.sentences[point]})
+        return
+    regions = [region for region in made.regions if region.level == 0][:MAX_SHOWN]
+    if regions:
+        rows = [{"region": region.text, "sentences": region.size} for region in regions]
+        emit(rows, ("region", "sentences"), False)
+    for text in trust(made.info):
+        say(text)
 
 
 def _write(
-    found: StoredMap, dataset: Dataset, ids: np.ndarray, out: Path, spreadsheet: bool
+    made: StoredMap, dataset: Dataset, ids: np.ndarray, out: Path, spreadsheet: bool
 ) -> None:
     import numpy as np
 
@@ -119,12 +106,12 @@ def _write(
     try:
         if out.suffix == ".npy":
             with out.open("wb") as file:
-                np.save(file, found.points[ids], allow_pickle=False)
+                np.save(file, made.points[ids], allow_pickle=False)
             return
         is_csv = out.suffix == ".csv"
         # A sentence that occurs twice may have two labels.
         labelled = {key: values for key, _, values in labels(dataset)}
-        table = service.table(found, ids, labelled, spreadsheet=spreadsheet and is_csv)
+        table = service.table(made, ids, labelled, spreadsheet=spreadsheet and is_csv)
         table["id"] = np.arange(len(ids))
         if is_csv:
             table.to_csv(out, index=False, encoding="utf-8")
@@ -134,31 +121,3 @@ def _write(
         raise UserError(
             f"{str(out)!r} cannot be written.", str(error.strerror), code="no-file"
         ) from error
-
-
-def _print(found: StoredMap, ids: np.ndarray, as_json: bool) -> None:
-    """Print facts and rows as JSON, or a table of regions and the trust of the map."""
-    info = {name: value for name, value in found.info.items() if name != "fingerprint"}
-    if as_json:
-        emit_json({"key": found.key, **info})
-        for number, ((x, y), point) in enumerate(
-            zip(found.points[ids].tolist(), ids.tolist(), strict=True)
-        ):
-            emit_json({"id": number, "x": x, "y": y, "sentence": found.sentences[point]})
-        return
-    rows: list[dict[str, Any]] = [
-        {"region": region.text, "sentences": region.size}
-        for region in found.regions
-        if region.level == 0
-    ]
-    if rows:
-        emit(rows[:MAX_SHOWN], ("region", "sentences"), False)
-    if same := service.equal_vectors(info):
-        say(same)
-    trust = info["trust"]
-    if trust:
-        say(
-            f"Of the {trust['k']} nearest of a sentence {trust['recall']:.0%} are its nearest here "
-            f"too; trustworthiness {trust['trustworthiness']:.3f}, continuity "
-            f"{trust['continuity']:.3f}."
-        )

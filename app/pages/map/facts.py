@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from theodolite.app.components.map_columns import Facts, Region
+from theodolite.app.components.map import Facts, Region
 from theodolite.engine.datasets.types import Dataset, LabelledSentences, ScoredPairs, Triplets
 from theodolite.engine.progress import ProgressCallback
 

@@ -1,97 +1,109 @@
-"""The job *project*: a map of a collection, stored under a hash of everything that determines it.
+"""A map: what determines it, and how it is computed, measured and stored.
 
-Only the first two principal components are also computed outside the job, by the pages.
+It is stored under a hash of everything that determines it. Only the first two principal components
+are also computed outside the job, by the pages.
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any
 
 from theodolite.app.jobs.job import Job
-from theodolite.app.pages.map import making, service
-from theodolite.app.pages.map.making import LIBRARIES
+from theodolite.app.pages.map import service
 from theodolite.app.pages.map.service import NAMES, StoredMap
+from theodolite.app.spec import Field, Spec
 from theodolite.engine.errors import UserError
 from theodolite.engine.progress import ProgressCallback, nobody
 from theodolite.store.hashing import hash_of, to_json
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from theodolite.app.jobs.reporter import Reporter
     from theodolite.app.workspace import Workspace
 
-Method = Literal["umap", "umap-learn", "tsne", "pacmap", "pca", "quick"]
-"""`quick` is `pca` without the slow measurements: trust, clusters, names."""
-
-FORMATS = dict.fromkeys(get_args(Method), 1) | {"umap": 4, "umap-learn": 3}
+FORMATS = dict.fromkeys(NAMES, 1) | {"umap": 4, "umap-learn": 3}
 """Increased whenever a method's map of the same question would change."""
-MAX_NEIGHBOURS = 200
-ANY_SEED = "any"
+PARTS = {"pca": 0.1, "quick": 1.0, "umap": 0.6, "umap-learn": 0.8, "tsne": 0.8, "pacmap": 0.6}
+"""Approximate share of the computing time that the projection takes, by method."""
+WATCHED_POINTS = 50_000
+"""Larger maps are not shown during the projection: each update would be megabytes."""
+LIBRARIES = {
+    "umap": ("numpy", "scipy", "faiss-cpu"),
+    "umap-learn": ("umap-learn", "numba", "faiss-cpu"),
+    "tsne": ("scikit-learn", "faiss-cpu"),
+    "pacmap": ("pacmap", "numba", "faiss-cpu"),
+    "pca": ("numpy",),
+    "quick": ("numpy",),
+}
+"""Method -> what it is computed with, the library whose version determines it first."""
 
 
 @dataclass(frozen=True)
-class MapJob(Job):
-    """The specification of a map; create it with `of`.
+class MapSpec(Spec, Job):
+    """Put the sentences of a collection on a plane, and say how far to trust it.
 
-    Attributes:
-        encoder: canonical spec.
-        dataset: name in the catalog.
-        method: projection method.
-        neighbours: n_neighbors of UMAP and PaCMAP; the perplexity of t-SNE.
-        min_dist: min_dist of UMAP.
-        seed: random seed; None for a map that is not reproducible.
-        initial: key of a stored map of the same collection to start from (UMAP), for two spaces
-            side by side.
+    A map made before is read, not made again; the page Map shows it.
     """
 
     kind = "project"
     interactive = True
 
-    encoder: str
-    dataset: str
-    method: Method = "umap"
-    neighbours: int = 15
-    min_dist: float = 0.1
-    seed: int | None = 0
-    initial: str | None = None
+    encoder: Annotated[str, Field("Encoder", "As in minilm | normalise.", names="encoder")]
+    data: Annotated[
+        str,
+        Field(
+            "Collection",
+            "What is drawn; see `theodolite data`.",
+            names="dataset",
+            key="in",
+            argument=True,
+        ),
+    ] = "starter-topics"
+    method: Annotated[str, Field("Method", "Method of projection.", choices=NAMES)] = "umap"
+    neighbours: Annotated[
+        int,
+        Field(
+            "n_neighbors",
+            "Few show detail, many the overall structure; for t-SNE the perplexity.",
+            ge=2,
+            le=200,
+        ),
+    ] = 15
+    min_dist: Annotated[
+        float,
+        Field(
+            "min_dist",
+            "Minimum distance between points (UMAP): 0 packs them tightly.",
+            key="distance",
+            ge=0,
+            le=0.99,
+        ),
+    ] = 0.1
+    seed: Annotated[
+        int | None,
+        Field("Random seed", "Or any: different every time.", ge=0, le=2**32 - 1, none="any"),
+    ] = 0
 
-    @classmethod
-    def of(cls, encoder: str, dataset: str, **how: Any) -> MapJob:
-        """Validate and normalise the arguments, so that equivalent jobs are equal."""
+    def check(self) -> None:
+        """Write equivalent questions in the same way, so that they are one map."""
         from theodolite.engine import encoders
 
-        job = cls(str(encoders.parse(encoder)), dataset, **how)
-        if job.method not in get_args(Method):
-            raise UserError(
-                f"There is no method {job.method!r}.",
-                "Choose one of umap, umap-learn, tsne, pacmap and pca.",
-                code="unknown",
-            )
-        if not 2 <= job.neighbours <= MAX_NEIGHBOURS:
-            raise UserError(
-                f"{job.neighbours} cannot be n_neighbors.",
-                f"Choose from 2 to {MAX_NEIGHBOURS}; 15 is usual.",
-            )
-        if not 0 <= job.min_dist < 1:
-            raise UserError(
-                f"{job.min_dist} cannot be min_dist.",
-                "Choose from 0 (tight clusters) to 0.99 (evenly spread).",
-            )
-        if job.seed is not None and not 0 <= job.seed < 2**32:
-            raise UserError(f"{job.seed} cannot be a random seed.", "Choose from 0 to 4294967295.")
-        if job.method in ("pca", "quick"):  # the other parameters have no effect
-            return cls(job.encoder, job.dataset, job.method)
-        if job.method in ("tsne", "pacmap"):
-            return cls(job.encoder, job.dataset, job.method, job.neighbours, seed=job.seed)
-        if job.method == "umap-learn":
-            return replace(job, initial=None)
-        return job
+        is_pca = self.method in ("pca", "quick")
+        same = {"encoder": str(encoders.parse(self.encoder))}
+        usual = {"neighbours": is_pca, "seed": is_pca, "min_dist": "umap" not in self.method}
+        same |= {name: getattr(type(self), name) for name, unused in usual.items() if unused}
+        for name, value in same.items():
+            object.__setattr__(self, name, value)
 
     @property
     def title(self) -> str:
         """`UMAP of starter-topics with minilm`."""
-        return f"{NAMES[self.method]} of {self.dataset} with {self.encoder}"
+        return f"{NAMES[self.method]} of {self.data} with {self.encoder}"
 
     def validate(self, workspace: Workspace) -> None:
         """Raise if the method's package is missing, or t-SNE has too many points."""
@@ -100,7 +112,7 @@ class MapJob(Job):
             return
         from theodolite.engine.space.projection import TSNE_POINTS
 
-        sentences, _ = workspace.catalog.sentences(self.dataset)
+        sentences, _ = workspace.catalog.sentences(self.data)
         if len(sentences) > TSNE_POINTS:
             raise UserError(
                 f"t-SNE was asked for {len(sentences):,} sentences; it takes up to "
@@ -110,7 +122,7 @@ class MapJob(Job):
             )
 
     def _library(self) -> str:
-        package = LIBRARIES[self.method]
+        package, *_ = LIBRARIES[self.method]
         try:
             return f"{package} {version(package)}"
         except PackageNotFoundError:
@@ -130,10 +142,17 @@ class MapJob(Job):
 
     def question(self, workspace: Workspace) -> dict[str, Any]:
         """Everything that determines the map, except the projection library."""
-        return asdict(self) | {
+        return {
+            **self._how(),
             "format": FORMATS[self.method],
-            "data": workspace.catalog.load(self.dataset).hash,
-            "fingerprint": workspace.bound(self.encoder, self.dataset).fingerprint,
+            "data": workspace.catalog.load(self.data).hash,
+            "fingerprint": workspace.bound(self.encoder, self.data).fingerprint,
+        }
+
+    def _how(self) -> dict[str, Any]:
+        """The values under the names that a stored map has them by."""
+        return {"initial": None, "dataset": self.data} | {
+            name: value for name, value in asdict(self).items() if name != "data"
         }
 
     def stored(self, workspace: Workspace) -> StoredMap | None:
@@ -148,45 +167,158 @@ class MapJob(Job):
     def units(self) -> list[str]:
         """Two units: encoding, and the map."""
         return [
-            f"Encoding {self.dataset} with {self.encoder}",
-            f"{NAMES[self.method]} of {self.dataset}, its topics and how far it can be trusted",
+            f"Encoding {self.data} with {self.encoder}",
+            f"{NAMES[self.method]} of {self.data}, its topics and how far it can be trusted",
         ]
 
     def work(self, workspace: Workspace, position: int, reporter: Reporter) -> None:
         """Do the unit at a position of `units`."""
         if position == 0:
-            service.vectors(workspace, self.encoder, self.dataset, reporter)
+            service.vectors(workspace, self.encoder, self.data, reporter)
         else:
             self.make(workspace, reporter.tick)
 
     def make(self, workspace: Workspace, tick: ProgressCallback = nobody) -> StoredMap:
         """Return the stored map, or compute and store it."""
         key = self.key(workspace)
-        found = service.stored(workspace, key)
-        if found is not None:
-            return found
+        before = service.stored(workspace, key)
+        if before is not None:
+            return before
         self.validate(workspace)
-        making.make(workspace, self, key, tick)
-        kept = service.stored(workspace, key)
-        if kept is None:
+        self._compute(workspace, key, tick)
+        made = service.stored(workspace, key)
+        if made is None:
             raise UserError(
                 "The collection changed while its map was computed.",
                 "Compute the map again.",
                 code="stale",
             )
-        return kept
+        return made
 
+    def _compute(self, workspace: Workspace, key: str, tick: ProgressCallback) -> None:
+        """Project, measure, and store under a key."""
+        from theodolite.app.pages.map import facts as map_facts
+        from theodolite.engine.space.projection import distinct
 
-def seed_of(text: str | None) -> int | None:
-    """Parse a random seed; None for `any` or no text."""
-    written = (text or ANY_SEED).strip()
-    if written == ANY_SEED:
+        workspace.store.refuse_writing()
+        sentences, data_hash = workspace.catalog.sentences(self.data)
+        vectors = service.vectors(workspace, self.encoder, self.data)
+        began, share, is_quick = time.perf_counter(), PARTS[self.method], self.method == "quick"
+        # A first view has no neighbours that equal vectors could make arbitrary.
+        most = len(vectors) if is_quick else min(self.neighbours, map_facts.NEIGHBOURS)
+        kept, which = distinct(vectors, most)
+        projections = workspace.store.projections
+
+        def watch(plane: np.ndarray) -> None:
+            projections.put_unfinished(key, plane[which])
+
+        try:
+            plane, explained = self._project(
+                workspace,
+                vectors[kept] if len(kept) < len(vectors) else vectors,
+                lambda initial: initial.points[kept],
+                lambda done: tick(share * done),
+                watch if len(vectors) <= WATCHED_POINTS else None,
+            )
+        finally:
+            projections.end_unfinished(key)
+        points, projected = plane[which], time.perf_counter()
+        facts = map_facts.quick_facts(workspace.catalog.load(self.data), sentences, points)
+        trust: Mapping[str, Any] = {}
+        if not is_quick:
+            trust = map_facts.measure(
+                facts,
+                vectors,
+                sentences,
+                points,
+                (kept, which),
+                lambda done: tick(share + (1 - share) * done),
+            )
+        info = self._how() | {
+            "fingerprint": workspace.bound(self.encoder, self.data).fingerprint,
+            "data_hash": data_hash,
+            "n": len(points),
+            "vectors": len(kept),
+            "dim": int(vectors.shape[1]),
+            "explained": explained,
+            "trust": trust,
+            "seconds": {
+                "projection": projected - began,
+                "measuring": time.perf_counter() - projected,
+            },
+            "versions": {
+                package: version(package)
+                for package in sorted({"numpy", "scikit-learn", *LIBRARIES[self.method]})
+            },
+            "columns": [vars(column) for column in facts.columns],
+            "regions": [vars(region) for region in facts.regions],
+        }
+        projections.put(key, {"points": points, **facts.arrays}, info)
+
+    def _project(
+        self,
+        workspace: Workspace,
+        vectors: np.ndarray,
+        initial: Callable[[StoredMap], np.ndarray],
+        tick: ProgressCallback,
+        watch: Callable[[np.ndarray], None] | None,
+    ) -> tuple[np.ndarray, float | None]:
+        """Project vectors to points, float32 (m, 2); also the share of variance, if by PCA.
+
+        A collection too small for its method is projected by PCA; a single vector is put at the
+        origin.
+        """
+        import numpy as np
+
+        from theodolite.engine.space import projection
+
+        if len(vectors) < 2:
+            return np.zeros((len(vectors), 2), np.float32), None
+        how: dict[str, Any] = {"seed": self.seed, "tick": tick}
+        if self.method in ("pca", "quick") or len(vectors) < 4:
+            plane = projection.pca(vectors)
+        elif self.method == "pacmap":
+            plane = projection.pacmap(vectors, neighbours=self.neighbours, **how)
+        elif self.method == "tsne":
+            plane = projection.tsne(vectors, perplexity=self.neighbours, **how)
+        else:
+            how |= {"neighbours": self.neighbours, "min_dist": self.min_dist}
+            if self.method == "umap-learn":
+                plane = projection.umap_learn(vectors, **how)
+            else:
+                first = self._first(workspace)
+                begin = None if first is None else initial(first)
+                plane = projection.umap(vectors, initial=begin, watch=watch, **how)
+        return plane.points, plane.explained
+
+    def _first(self, workspace: Workspace) -> StoredMap | None:
+        """The map whose points UMAP starts from; None for none."""
         return None
-    if not (written.isascii() and written.isdigit()):
-        raise UserError(
-            f"{written[:20]!r} is not a random seed.", f"Give a whole number, or {ANY_SEED!r}."
-        )
-    return int(written)
+
+
+@dataclass(frozen=True)
+class SecondMap(MapSpec):
+    """A UMAP that starts from another map of the same sentences, for two spaces side by side.
+
+    Attributes:
+        initial: key of the stored map.
+    """
+
+    initial: str = ""
+
+    def _how(self) -> dict[str, Any]:
+        return super()._how() | {"initial": self.initial}
+
+    def _first(self, workspace: Workspace) -> StoredMap:
+        first = service.stored(workspace, self.initial)
+        sentences, _ = workspace.catalog.sentences(self.data)
+        if first is None or len(first.points) != len(sentences):
+            raise UserError(
+                "The map to start from does not exist, or is of another collection.",
+                "Compute that map first.",
+                code="no-result",
+            )
+        return first
 
 
 def quick(workspace: Workspace, encoder: str, dataset: str) -> StoredMap | None:
@@ -197,4 +329,4 @@ def quick(workspace: Workspace, encoder: str, dataset: str) -> StoredMap | None:
     sentences, _ = workspace.catalog.sentences(dataset)
     if not 0 < len(sentences) <= service.QUICK_POINTS:
         return None
-    return MapJob.of(encoder, dataset, method="quick").make(workspace)
+    return MapSpec(encoder, dataset, "quick").make(workspace)

@@ -5,13 +5,15 @@ A map is found by a hash of everything that determines it, see `app.pages.map.jo
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from theodolite.app import formats
-from theodolite.app.components.map_columns import MapColumn, Region
+from theodolite.app.blocks import Component
+from theodolite.app.components.map import PROPS, MapColumn, Region, points
 from theodolite.app.examples import shipped as examples
 from theodolite.app.recent import Recent
 from theodolite.app.text_files import PER_FILE, texts_of
@@ -36,9 +38,14 @@ NAMES = {
     "umap": "UMAP",
     "umap-learn": "UMAP by umap-learn",
     "tsne": "t-SNE",
+    "pca": "Principal components",
     "pacmap": "PaCMAP",
-    **dict.fromkeys(("pca", "quick"), "Principal components"),
+    "quick": "Principal components",
 }
+"""Methods of projection; `quick` is `pca` without the slow measurements: trust, clusters, names."""
+COLOURS = ("label", "cluster", "topic1", "part", "role", "length")
+"""Default colour columns of a map, in order of preference."""
+HEIGHT = 560
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,15 +91,28 @@ def stored(workspace: Workspace, key: str) -> StoredMap | None:
 
 
 def shipped(workspace: Workspace, question: Mapping[str, Any]) -> StoredMap | None:
-    """The shipped map for a `MapJob.question`; None if none ships."""
-    key = _shipped_key(question)
-    return stored(workspace, key) if key else None
+    """The shipped map for a `MapSpec.question`; None if none ships."""
+    digest = hash_of(to_json(question))
+    keys = (one.facts["keys"].get(digest) for one in _examples())
+    return next((stored(workspace, key) for key in keys if key), None)
+
+
+def _examples() -> Iterator[examples.Example]:
+    """Shipped examples that contain maps."""
+    yield from filter(None, map(examples.read, ("map", "spaces")))
 
 
 def _row(workspace: Workspace, key: str) -> tuple[dict[str, Any], dict[str, np.ndarray]] | None:
     """Facts and arrays of a stored map, else of a shipped one."""
     row = workspace.store.projections.get(key)
-    return _shipped_map(key) if row is None else (dict(row["info"]), arrays(row))
+    if row is not None:
+        return dict(row["info"]), arrays(row)
+    own = f"{key}/"
+    for one in _examples():
+        if key in one.facts["maps"]:
+            held = {k.removeprefix(own): a for k, a in one.arrays.items() if k.startswith(own)}
+            return dict(one.facts["maps"][key]), held
+    return None
 
 
 _open: Recent[tuple[Path, str, str], StoredMap | None] = Recent(6)
@@ -285,6 +305,47 @@ def contained(found: StoredMap) -> tuple[dict[str, Any], dict[str, bytes]]:
     return parts, {**dict(_numbers(found, near)), **shared[parts["texts"]]()}
 
 
+def component(found: StoredMap, linked: str = "") -> Component:
+    """A map with everything that its script reads, in a document that loads nothing.
+
+    Args:
+        found: the map; its points have true neighbours if it has `nearest`.
+        linked: group of maps that are linked with each other.
+    """
+    colour = default_colour(found)
+    static, files = contained(found)
+    value = points(
+        "",
+        label(found),
+        name=f"map-{found.key[:8]}",
+        columns=found.columns,
+        regions=found.regions,
+        colour=colour,
+        plain=colour,
+        collection=found.info["data_hash"],
+        neighbours=True,
+        linked=linked,
+    )
+    held = {name: base64.b64encode(file).decode() for name, file in files.items()}
+    held_by = value | {"parts": static, "held": held}
+    return Component("map/map", held_by, PROPS | {"height": HEIGHT})
+
+
+def default_colour(found: StoredMap) -> str | None:
+    """Key of the column that a map is coloured by at first."""
+    has = {column.key for column in found.columns}
+    return next((key for key in COLOURS if key in has), None)
+
+
+def label(found: StoredMap) -> str:
+    """What a map is, for screen readers."""
+    info = found.info
+    return (
+        f"Map of {len(found.points):,} sentences of {info['dataset']} as {info['encoder']} has "
+        f"them, by {NAMES[info['method']]}"
+    )
+
+
 def files(workspace: Workspace, value: Mapping[str, Any]) -> tuple[dict[str, Any], Folders]:
     """Return the value of a published map, from that of `components.map.points`, and its files.
 
@@ -359,27 +420,3 @@ def _nearest_on_map(points: np.ndarray, k: int) -> np.ndarray:
     others[others.all(axis=1), -1] = False  # coincident points displaced the point itself
     near: np.ndarray = ids[others].reshape(-1, k)
     return near
-
-
-SHIPPED = ("map", "spaces")
-"""Shipped examples that contain maps."""
-
-
-def _shipped_key(question: Mapping[str, Any]) -> str | None:
-    """The key of the shipped map for a `MapJob.question`; None if none ships."""
-    digest = hash_of(to_json(question))
-    found = (examples.read(name) for name in SHIPPED)
-    return next((e.facts["keys"][digest] for e in found if e and digest in e.facts["keys"]), None)
-
-
-def _shipped_map(key: str) -> tuple[dict[str, Any], dict[str, np.ndarray]] | None:
-    """Facts and arrays of a shipped map, in the form of the store; None for an unknown key."""
-    for name in SHIPPED:
-        example = examples.read(name)
-        if example is not None and key in example.facts["maps"]:
-            own = f"{key}/"
-            arrays = {
-                k.removeprefix(own): a for k, a in example.arrays.items() if k.startswith(own)
-            }
-            return dict(example.facts["maps"][key]), arrays
-    return None

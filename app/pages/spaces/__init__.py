@@ -1,3 +1,4 @@
 """A collection under two encoders."""
 
-JOBS = {"spaces": "service:SpacesJob"}
+QUESTIONS = {"spaces": "answer:SPACES"}
+JOBS = {"spaces": "job:SpacesSpec"}

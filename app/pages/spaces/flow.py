@@ -5,7 +5,7 @@ Numbers in, a figure out.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from theodolite.app import formats
@@ -140,3 +140,33 @@ def headline(clusters: dict[str, Any], encoders: Sequence[str]) -> str:
         f"{found[0]} groups with {encoders[0]}, {found[1]} with {encoders[1]}: "
         f"{percent(clusters['kept'] / total)} of the sentences stay in the group matched to theirs"
     )
+
+
+def agreement(report: Mapping[str, Any]) -> str:
+    """The clustering method, and how well the clusters agree with each other and with labels."""
+    clusters, encoders = report["clusters"], report["encoders"]
+    between = clusters["between"]
+    shown, every, share = extent(clusters)
+    sentences = [
+        f"{clusters['how'][0]}. The two divisions agree with V-measure "
+        f"{between['v_measure']:.2f}, adjusted mutual information {between['ami']:.2f} and "
+        f"adjusted Rand index {between['ari']:.2f} (1 is the same division, 0 for the last two is "
+        "chance)."
+    ]
+    if clusters["labels"]:
+        held = ", ".join(
+            f"V-measure {found['v_measure']:.2f} and adjusted Rand {found['ari']:.2f} with {name}"
+            for name, found in zip(encoders, clusters["labels"], strict=True)
+        )
+        sentences.append(f"Against the collection's labels: {held}.")
+    loose = [n for n in clusters["noise"] if n]
+    if loose:
+        counts = " and ".join(f"{n:,}" for n in clusters["noise"])
+        sentences.append(f"In no group: {counts}; they count as one more group.")
+    if shown < every:
+        sentences.append(
+            f"Drawn: the {shown} largest of {every} flows, {percent(share)} of the sentences; the "
+            "table has all."
+        )
+    sentences.append("Joined in colour: groups matched so that as many sentences as possible stay.")
+    return " ".join(sentences)

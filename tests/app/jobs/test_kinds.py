@@ -71,9 +71,8 @@ def test_each_seed_is_a_result_and_gives_a_spread(workspace: Workspace) -> None:
 SPECS = {
     "evaluate": {"encoders": [A], "tasks": ["StarterSTS"], "protocol": None, "seed": None},
     "spaces": {
-        "first": A,
-        "second": B,
-        "dataset": "starter-topics",
+        "encoders": [A, B],
+        "data": "starter-topics",
         "k": 10,
         "clustering": "k-means",
         "size": None,
@@ -129,12 +128,11 @@ SPECS = {
     "index": {"encoder": A, "dataset": "starter-topics"},
     "project": {
         "encoder": A,
-        "dataset": "starter-topics",
+        "data": "starter-topics",
         "method": "pca",
         "neighbours": 15,
         "min_dist": 0.1,
         "seed": 0,
-        "initial": None,
     },
     "geometry": {"encoders": [A], "dataset": "starter-topics", "split": "all"},
     "curate": {

@@ -22,7 +22,7 @@ from theodolite.app.jobs.submit import perform, queue
 from theodolite.app.pages.evaluate.job import EvaluateJob
 from theodolite.app.pages.evaluate.results import evaluated
 from theodolite.app.pages.evaluate.service import evaluate
-from theodolite.app.pages.map.job import MapJob
+from theodolite.app.pages.map.job import MapSpec
 from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
 from theodolite.store.errors import RunAtWork
@@ -71,10 +71,13 @@ def test_every_verb_that_computes_can_leave_it_to_a_worker(home: Path, kind: str
 
 
 def test_no_other_verb_computes_what_is_queued() -> None:
-    """Who has --queue is in the table above, but `diagnose`, which needs a decoder."""
+    """Who has --queue is in the table above, but what needs a decoder, and what evaluates."""
     commands = get_command(app).commands  # type: ignore[attr-defined]
     found = {name for name, verb in commands.items() if any(p.name == "queue" for p in verb.params)}
-    assert found == {arguments[0] for arguments in COMPUTING.values()} | {"diagnose"}
+    assert found == {arguments[0] for arguments in COMPUTING.values()} | {
+        "diagnose",
+        "distributions",
+    }
 
 
 @pytest.mark.parametrize("kind", HERE)
@@ -247,7 +250,7 @@ def test_evaluations_step_aside_for_what_somebody_waits_for(workspace: Workspace
     """From the moment that it is queued, before a worker has begun it."""
     queue(workspace, EvaluateJob.of(workspace, [A], ["StarterSTS"]))
     assert workspace.store.visits.seconds_since() == math.inf
-    queue(workspace, MapJob.of(A, "starter-pairs"))
+    queue(workspace, MapSpec(A, "starter-pairs"))
     assert workspace.store.visits.seconds_since() < math.inf
 
 

@@ -14,7 +14,7 @@ from theodolite.app.jobs.submit import perform
 from theodolite.app.pages.data import service as data
 from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.pages.evaluate.results import evaluated
-from theodolite.app.pages.map.job import MapJob
+from theodolite.app.pages.map.job import MapSpec
 from theodolite.app.pages.search import service as search
 from theodolite.app.publish import choice, folder, mask, site
 from theodolite.app.publish.page import POLICY
@@ -222,7 +222,7 @@ def test_fifty_thousand_sentences_are_small_enough(tmp_path: Path, data_root: Pa
     data.keep(workspace, text, text.name, "mix", Mapping("sentences", {"text": "text"}))
     encoders.add(workspace, "wordllama")
     search.nearest(workspace, "wordllama", "upload:mix", ["a first query"], 1)
-    list(perform(workspace, MapJob.of("wordllama", "upload:mix", method="pca")))
+    list(perform(workspace, MapSpec("wordllama", "upload:mix", method="pca")))
     chosen = choice.choose(workspace, ["wordllama"], data=["upload:mix"])
     sizes = {name: len(content) for name, content in site.freeze(workspace, chosen).files.items()}
     assert sum(sizes.values()) < MOST, sorted(sizes.items(), key=lambda item: -item[1])[:20]

@@ -111,7 +111,8 @@ def test_a_folder_that_is_none_is_told(tmp_path: Path) -> None:
         ({"architecture": "tea"}, "unknown", "tea"),
         ({"sizes": {"width": 8}}, "damaged", "copied"),
         ({"dim": "many"}, "damaged", "copied"),
-        ({"encoder": None}, "damaged", "copied"),
+        ({"encoder": None}, "damaged", "it has no encoder"),
+        ({"format": None}, "damaged", "it has no format"),
     ],
 )
 def test_facts_that_do_not_fit_are_told(copied: Path, changes: dict, code, named: str) -> None:

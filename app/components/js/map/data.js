@@ -27,7 +27,7 @@ export async function texts(ui, numbers) {
   if (mine.value.parts) await readTexts(mine, missing);
   else for (let k = 0; k < missing.length; k += 100) {
     const part = missing.slice(k, k + 100);
-    const answer = await fetch(`${mine.value.url}/texts?ids=${part.join(",")}`);
+    const answer = await fetch(`${mine.value.url}/texts?${part.map((id) => `ids=${id}`).join("&")}`);
     const found = answer.ok ? await answer.json() : part.map(() => "");
     part.forEach((i, at) => mine.texts.set(i, String(found[at])));
   }

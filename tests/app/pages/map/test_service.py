@@ -9,23 +9,23 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from fastapi import FastAPI
 from sklearn.decomposition import PCA
 from sklearn.manifold import trustworthiness
 from sklearn.neighbors import NearestNeighbors
-from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from tests.errors import refused
 from tests.fakes.uploads import collection
 from tests.fakes.workers import work_off
-from theodolite.app.components.map_columns import MAX_LABELS, Facts
+from theodolite.app.components.map import MAX_LABELS, Facts
 from theodolite.app.jobs.submit import queue
 from theodolite.app.pages.data.service import keep
 from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.pages.map import facts as map_facts
-from theodolite.app.pages.map import making
+from theodolite.app.pages.map import job as map_job
 from theodolite.app.pages.map import service as maps
-from theodolite.app.pages.map.job import MapJob, seed_of
+from theodolite.app.pages.map.job import MapSpec, SecondMap
 from theodolite.app.pages.map.routes import routes
 from theodolite.app.workspace import Workspace
 from theodolite.engine.datasets.tables import preview
@@ -45,14 +45,14 @@ def workspace(starter: Workspace) -> Workspace:
 @pytest.fixture(scope="module")
 def pca(workspace: Workspace) -> maps.StoredMap:
     """The principal components of the starter topics."""
-    return MapJob.of(ENCODER, "starter-topics", method="pca").make(workspace)
+    return MapSpec(ENCODER, "starter-topics", method="pca").make(workspace)
 
 
 def test_a_key_changes_with_everything_that_decides_the_map(workspace: Workspace) -> None:
     """And with nothing else."""
 
     def key(encoder: str = ENCODER, dataset: str = "starter-topics", **how: Any) -> str:
-        return MapJob.of(encoder, dataset, **how).key(workspace)
+        return MapSpec(encoder, dataset, **how).key(workspace)
 
     keys = [
         key(),
@@ -60,7 +60,7 @@ def test_a_key_changes_with_everything_that_decides_the_map(workspace: Workspace
         key(min_dist=0.2),
         key(seed=1),
         key(seed=None),
-        key(initial="0" * 32),
+        SecondMap(ENCODER, initial="0" * 32).key(workspace),
         key("random:17"),
         key(dataset="starter-pairs"),
         key(method="pca"),
@@ -78,13 +78,13 @@ def test_one_text_under_two_names_has_two_maps(workspace: Workspace, tmp_path: P
     """Even when the first was removed; and a new label is a new map, for its column is."""
     for name in ("first-name", "second-name"):
         dataset = collection(workspace, tmp_path, name, ["A boat.", "A train.", "Bread and salt."])
-        assert len(MapJob.of(ENCODER, dataset, method="pca").make(workspace).points) == 3
+        assert len(MapSpec(ENCODER, dataset, method="pca").make(workspace).points) == 3
         workspace.store.uploads.remove(name)
     file, keys = tmp_path / "labelled.csv", set()
     for label in ("dry", "wet"):
         file.write_text(f"sentence,label\nA boat at sea.,{label}\nBread and salt.,dry\n", "utf-8")
         keep(workspace, file, file.name, "labelled", preview(file, file.name).mapping)
-        keys.add(MapJob.of(ENCODER, "upload:labelled", method="pca").key(workspace))
+        keys.add(MapSpec(ENCODER, "upload:labelled", method="pca").key(workspace))
         workspace.store.uploads.remove("labelled")
     assert len(keys) == 2
 
@@ -93,7 +93,7 @@ def test_one_text_under_two_names_has_two_maps(workspace: Workspace, tmp_path: P
     ("how", "code", "named"),
     [
         ({"method": "isomap"}, "unknown", "isomap"),
-        ({"neighbours": 1}, "invalid", "1 cannot"),
+        ({"neighbours": 1}, "invalid", "cannot be 1"),
         ({"neighbours": 201}, "invalid", "201"),
         ({"min_dist": 1.0}, "invalid", "1.0"),
         ({"seed": -1}, "invalid", "-1"),
@@ -103,7 +103,7 @@ def test_what_cannot_be_asked_is_refused_before_it_is_queued(
     workspace: Workspace, how: dict[str, Any], code: Any, named: str
 ) -> None:
     with refused(code, named):
-        queue(workspace, MapJob.of(ENCODER, "starter-topics", **how))
+        queue(workspace, MapSpec(ENCODER, "starter-topics", **how))
     assert workspace.store.runs.list() == []
 
 
@@ -112,7 +112,7 @@ def test_tsne_of_too_many_sentences_is_refused(
 ) -> None:
     """Before anything is queued or encoded; as many as it takes are not."""
     n = len(workspace.catalog.sentences("starter-topics")[0])
-    job = MapJob.of(ENCODER, "starter-topics", method="tsne")
+    job = MapSpec(ENCODER, "starter-topics", method="tsne")
     monkeypatch.setattr(projection, "TSNE_POINTS", n)
     job.validate(workspace)
     monkeypatch.setattr(projection, "TSNE_POINTS", n - 1)
@@ -120,7 +120,7 @@ def test_tsne_of_too_many_sentences_is_refused(
         queue(workspace, job)
     with refused("too-large"):
         job.make(workspace)
-    MapJob.of(ENCODER, "starter-topics", method="umap").validate(workspace)
+    MapSpec(ENCODER, "starter-topics", method="umap").validate(workspace)
     assert workspace.store.runs.list() == []
 
 
@@ -128,9 +128,9 @@ def test_a_missing_package_is_said_plainly(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """PaCMAP is an extra."""
-    monkeypatch.setitem(making.LIBRARIES, "pacmap", "no-such-package-here")
+    monkeypatch.setitem(map_job.LIBRARIES, "pacmap", ("no-such-package-here",))
     with refused("unsupported", "no-such-package-here", "theodolite[maps]"):
-        MapJob.of(ENCODER, "starter-topics", method="pacmap").key(workspace)
+        MapSpec(ENCODER, "starter-topics", method="pacmap").key(workspace)
 
 
 def test_points_and_trust_are_those_of_scikit_learn(
@@ -184,7 +184,7 @@ def test_a_known_sentence_is_placed_where_it_is(workspace: Workspace, pca: maps.
 
 def test_the_run_makes_the_map_that_the_key_names(workspace: Workspace) -> None:
     """Units in order, and a second time nothing is made."""
-    wanted = MapJob.of(ENCODER, "starter-pairs", method="pca")
+    wanted = MapSpec(ENCODER, "starter-pairs", method="pca")
     run = queue(workspace, wanted)
     assert work_off(workspace, run)["state"] == "done" and wanted.is_stored(workspace)
     units = [unit["label"] for unit in workspace.store.runs.units(run)]
@@ -198,7 +198,7 @@ def test_the_run_makes_the_map_that_the_key_names(workspace: Workspace) -> None:
 def test_a_changed_collection_has_no_map(workspace: Workspace, tmp_path: Path) -> None:
     """The name of an upload may be given again to other sentences."""
     name = collection(workspace, tmp_path, "changing", ["a b", "c d", "e f"])
-    key = MapJob.of(ENCODER, name, method="pca").make(workspace).key
+    key = MapSpec(ENCODER, name, method="pca").make(workspace).key
     assert maps.stored(workspace, key) is not None
     workspace.store.uploads.remove("changing")
     assert maps.stored(workspace, key) is None
@@ -222,7 +222,7 @@ def test_hard_collections_have_maps(
 ) -> None:
     """A single sentence, fewer points than neighbours, text of every kind."""
     name = collection(workspace, tmp_path, f"hard{len(lines)}{len(lines[0])}", lines)
-    found = MapJob.of(ENCODER, name, method=method).make(workspace)
+    found = MapSpec(ENCODER, name, method=method).make(workspace)
     assert found.points.shape == (len(lines), 2)
     assert np.isfinite(found.points).all()
     assert maps.point(workspace, found, 0, 15)["text"] == lines[0]
@@ -237,7 +237,7 @@ def test_equal_vectors_are_one_point(workspace: Workspace, tmp_path: Path, metho
 
     def made(name: str, lines: list[str]) -> maps.StoredMap:
         dataset = collection(workspace, tmp_path, name, lines)
-        return MapJob.of(f"words:{words}", dataset, method=method).make(workspace)
+        return MapSpec(f"words:{words}", dataset, method=method).make(workspace)
 
     found = made("unknown", unknown)
     assert not found.points.any() and found.info["trust"] == {}
@@ -250,10 +250,10 @@ def test_equal_vectors_are_one_point(workspace: Workspace, tmp_path: Path, metho
 
 def test_a_random_seed_is_read_in_one_way() -> None:
     """Of the page's box and the verb's option; nothing is any."""
-    read = {text: seed_of(text) for text in ("7", " 0 ", "any", "", None)}
+    read = {text: MapSpec(ENCODER, seed=text).seed for text in ("7", " 0 ", "any", "", None)}
     assert read == {"7": 7, " 0 ": 0, "any": None, "": None, None: None}
     with refused("invalid", "'x'"):
-        seed_of("x")
+        MapSpec(ENCODER, seed="x")
 
 
 def test_ten_thousand_labels_and_more() -> None:
@@ -281,14 +281,14 @@ def hostile(workspace: Workspace, tmp_path_factory: pytest.TempPathFactory) -> m
     """A small map with a formula and markup in it."""
     lines = [HOSTILE, "A boat, at sea", 'She said "no"', "plain"]
     name = collection(workspace, tmp_path_factory.mktemp("h"), "hostile", lines)
-    return MapJob.of(ENCODER, name, method="pca").make(workspace)
+    return MapSpec(ENCODER, name, method="pca").make(workspace)
 
 
 @pytest.fixture(scope="module")
 def reader(workspace: Workspace) -> Iterator[TestClient]:
     """A visitor, at the addresses of maps alone."""
     looking = Workspace(workspace.store.folder, read_only=True)
-    yield TestClient(Starlette(routes=routes(looking)))
+    yield TestClient(FastAPI(routes=routes(looking)))
     looking.close()
 
 
@@ -300,7 +300,9 @@ def test_numbers_and_texts_are_those_of_the_map(reader: TestClient, pca: maps.St
     np.testing.assert_array_equal(np.frombuffer(answer.content, "<f4").reshape(-1, 2), pca.points)
     labels = np.frombuffer(reader.get(f"{base}/column/label").content, "<u2")
     np.testing.assert_array_equal(labels, pca.values["label"])
-    assert reader.get(f"{base}/texts?ids=5,0,5").json() == [pca.sentences[i] for i in (5, 0, 5)]
+    assert reader.get(f"{base}/texts?ids=5&ids=0&ids=5").json() == [
+        pca.sentences[i] for i in (5, 0, 5)
+    ]
     found = reader.get(f"{base}/find", params={"text": "THE SEA"}).content
     expected = [i for i, s in enumerate(pca.sentences) if "the sea" in s.lower()]
     assert np.frombuffer(found, "<u4").tolist() == expected != []
@@ -317,12 +319,14 @@ def test_numbers_and_texts_are_those_of_the_map(reader: TestClient, pca: maps.St
         "KEY/column/nothing",
         "KEY/texts?ids=-1",
         "KEY/texts?ids=999999",
-        "KEY/texts?ids=1,x",
+        "KEY/texts?ids=1&ids=x",
         "KEY/texts?ids=",
-        "KEY/texts?ids=" + ",".join(["1"] * 201),
+        "KEY/texts?" + "&".join(["ids=1"] * 201),
         "KEY/point?id=999999",
         "KEY/point",
         "KEY/point?id=1,2",
+        "KEY/decode?x=1",
+        "KEY/decode?x=1&y=nan",
     ],
 )
 def test_what_is_not_there_is_404(reader: TestClient, pca: maps.StoredMap, path: str) -> None:
@@ -384,8 +388,8 @@ def test_a_sentence_is_placed_for_visitors(reader: TestClient, hostile: maps.Sto
 def test_points_are_seen_while_they_move_and_not_after(workspace, monkeypatch) -> None:
     """Over HTTP, as many as the map has; nothing is left when it is made."""
     monkeypatch.setattr(projection, "_WATCHED_EVERY", 0.0)
-    job, seen = MapJob.of(ENCODER, "starter-topics"), []
-    browser = TestClient(Starlette(routes=routes(workspace)))
+    job, seen = MapSpec(ENCODER, "starter-topics"), []
+    browser = TestClient(FastAPI(routes=routes(workspace)))
 
     def look(share: float = 0.0) -> int:
         answer = browser.get(f"/theodolite/map/{job.key(workspace)}/unfinished")
@@ -405,7 +409,7 @@ def test_points_are_seen_while_they_move_and_not_after(workspace, monkeypatch) -
 def test_work_that_is_given_up_leaves_nothing(workspace, monkeypatch) -> None:
     """A run that is cancelled here."""
     monkeypatch.setattr(projection, "_WATCHED_EVERY", 0.0)
-    job = MapJob.of(ENCODER, "starter-topics", seed=1)
+    job = MapSpec(ENCODER, "starter-topics", seed=1)
 
     def stop(share: float) -> None:
         if workspace.store.projections.unfinished(job.key(workspace)):

@@ -17,12 +17,10 @@ from tests.fakes.workers import do_units
 from theodolite.app.jobs.submit import queue
 from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.pages.map import service as maps
-from theodolite.app.pages.map.job import MapJob
+from theodolite.app.pages.map.job import MapSpec
 from theodolite.app.pages.spaces import flow
-from theodolite.app.pages.spaces import making as spaces_making
-from theodolite.app.pages.spaces import service as spaces
-from theodolite.app.pages.spaces.changes import Changed, Neighbour, listed
-from theodolite.app.pages.spaces.service import SpacesJob
+from theodolite.app.pages.spaces import job as spaces
+from theodolite.app.pages.spaces.job import SpacesSpec
 from theodolite.app.workspace import Workspace
 from theodolite.engine.space import compare as engine
 
@@ -41,17 +39,17 @@ def workspace(starter: Workspace) -> Workspace:
 @pytest.fixture(scope="module")
 def pair(workspace: Workspace) -> spaces.Pair:
     """Two random encoders over the starter topics, on principal components."""
-    return SpacesJob.of(A, B, "starter-topics", k=5, method="pca").make(workspace)
+    return SpacesSpec((A, B), "starter-topics", k=5, method="pca").make(workspace)
 
 
 def test_a_key_changes_with_everything_that_decides_the_pair(workspace: Workspace) -> None:
     """And either side has one of its own."""
     changes = ({}, {"k": 5}, {"clustering": "hdbscan"}, {"size": 7}, {"method": "pca"})
-    questions = [SpacesJob.of(A, B, "starter-topics", **how) for how in changes]
+    questions = [SpacesSpec((A, B), "starter-topics", **how) for how in changes]
     questions += [
-        SpacesJob.of(A, B, "starter-topics", method="quick"),
-        SpacesJob.of(B, A, "starter-topics"),
-        SpacesJob.of(A, B, "starter-pairs"),
+        SpacesSpec((A, B), "starter-topics", method="quick"),
+        SpacesSpec((B, A), "starter-topics"),
+        SpacesSpec((A, B), "starter-pairs"),
     ]
     keys = [key for question in questions for key in question.keys(workspace)]
     assert len(set(keys)) == 2 * len(questions)
@@ -70,9 +68,9 @@ def test_a_key_changes_with_everything_that_decides_the_pair(workspace: Workspac
 def test_what_cannot_be_asked_is_refused(how: dict[str, Any], code: Any, named: str) -> None:
     """One encoder is no pair, however its spec is written."""
     with refused(code, named):
-        SpacesJob.of(A, B, "starter-topics", **how)
+        SpacesSpec((A, B), "starter-topics", **how)
     with refused("conflict"):
-        SpacesJob.of("random:32 | normalise", "random:32|normalise", "starter-topics")
+        SpacesSpec(("random:32 | normalise", "random:32|normalise"), "starter-topics")
 
 
 def test_the_figures_are_those_of_the_full_vectors(workspace: Workspace, pair: spaces.Pair) -> None:
@@ -109,18 +107,18 @@ def test_an_encoder_with_a_seed_is_held_against_another_seed(
     workspace: Workspace, seeded: str, other: str
 ) -> None:
     """Its floor is the comparison that the two specs would give."""
-    report, _, _ = spaces_making.measure(workspace, SpacesJob.of(seeded, A, "starter-pairs"))
+    report, _, _ = spaces.measure(workspace, SpacesSpec((seeded, A), "starter-pairs"))
     row = report["rows"][1]
     assert row["how"] == "with another seed"
     sentences, _ = workspace.catalog.sentences("starter-pairs")
     first, second = (workspace.load(name).encode(sentences) for name in (seeded, other))
-    found = engine.change(first, second, 10, sample=spaces_making.FLOOR_SAMPLE)
+    found = engine.change(first, second, 10, sample=spaces.FLOOR_SAMPLE)
     assert row["jaccard"] == pytest.approx(found.jaccard.mean())
 
 
 def test_the_second_map_is_turned_onto_the_first(workspace: Workspace, pair: spaces.Pair) -> None:
     """As scipy turns it, and as wide as the first; the shape of neither map changes."""
-    planes = SpacesJob.of(A, B, "starter-topics", k=5, method="pca").planes(workspace)
+    planes = SpacesSpec((A, B), "starter-topics", k=5, method="pca").planes(workspace)
     before = [maps.stored(workspace, plane.key(workspace)).points for plane in planes]
     np.testing.assert_array_equal(pair.first.points, before[0])
     _, turned, disparity = procrustes(*before)
@@ -133,7 +131,7 @@ def test_the_second_map_is_turned_onto_the_first(workspace: Workspace, pair: spa
 
 def test_names_of_regions_move_with_their_points(workspace: Workspace, pair: spaces.Pair) -> None:
     """A name lies at the same share of the way between any points."""
-    plane = SpacesJob.of(A, B, "starter-topics", method="pca").planes(workspace)[1]
+    plane = SpacesSpec((A, B), "starter-topics", method="pca").planes(workspace)[1]
     before = maps.stored(workspace, plane.key(workspace))
     assert len(before.regions) == len(pair.second.regions) > 0
     for was, now in zip(before.regions, pair.second.regions, strict=True):
@@ -161,7 +159,7 @@ def test_clusters_are_columns_and_their_flow_adds_up(pair: spaces.Pair) -> None:
 def test_a_run_does_its_units_and_may_do_them_twice(workspace: Workspace, tmp_path: Path) -> None:
     """A collection of a few sentences in several scripts, one with markup, from start to end."""
     lines = [HOSTILE, "A boat at sea.", "A train in the rain.", "مرحبا 👩‍🚀", "Bread and salt."]
-    question = SpacesJob.of(A, B, collection(workspace, tmp_path, "few", lines), k=50, method="pca")
+    question = SpacesSpec((A, B), collection(workspace, tmp_path, "few", lines), k=50, method="pca")
     for _ in range(2):
         assert [outcome.failure for outcome in do_units(workspace, question)] == [None] * 5
     report = question.stored(workspace).report
@@ -169,8 +167,8 @@ def test_a_run_does_its_units_and_may_do_them_twice(workspace: Workspace, tmp_pa
 
 
 def test_umap_of_a_pair_begins_where_the_first_ended(workspace: Workspace) -> None:
-    first, second = SpacesJob.of(A, B, "starter-topics").planes(workspace)
-    assert second.initial == MapJob.of(first.encoder, first.dataset).key(workspace)
+    first, second = SpacesSpec((A, B), "starter-topics").planes(workspace)
+    assert second.initial == MapSpec(first.encoder, first.data).key(workspace)
 
 
 def test_identical_points_are_compared(workspace: Workspace, tmp_path: Path) -> None:
@@ -180,26 +178,17 @@ def test_identical_points_are_compared(workspace: Workspace, tmp_path: Path) -> 
     """
     two = collection(workspace, tmp_path, "two", ["One.", "Two."])
     with refused("too-few", two, 2):
-        queue(workspace, SpacesJob.of(A, B, two))
+        queue(workspace, SpacesSpec((A, B), two))
     name = collection(workspace, tmp_path, "same", ["A boat.", "a boat.", "A BOAT.", "a BOAT."])
-    made = SpacesJob.of(A, B, name, method="pca").make(workspace)
+    made = SpacesSpec((A, B), name, method="pca").make(workspace)
     assert made.report["rows"][0]["cka"] is None and np.isfinite(made.second.points).all()
 
 
 def test_a_quick_pair_measures_nothing(workspace: Workspace) -> None:
     """Two aligned planes, and no figure that would have taken long."""
-    quick = spaces.quick(workspace, SpacesJob.of(A, B, "starter-topics"))
+    quick = spaces.quick(workspace, SpacesSpec((A, B), "starter-topics"))
     assert quick is not None and quick.report == {}
     assert [c.key for c in quick.first.columns] == [c.key for c in quick.second.columns]
-
-
-def test_the_list_escapes_and_marks_what_is_shared() -> None:
-    """Text stays text; a neighbour of both is said to be one."""
-    near = [Neighbour(3, "shared", 0.5), Neighbour(4, HOSTILE, -0.25)]
-    one = Changed(7, HOSTILE, 1 / 3, 0.5, near, [near[0], Neighbour(5, "other", 0.1)])
-    text = listed([one], ("<a>", "b"), "spaces")
-    assert "<img" not in text and "<a>" not in text
-    assert text.count("in both") == 2 and "1 of 2 shared" in text
 
 
 def test_the_verb_prints_figures_changes_and_clusters(workspace: Workspace) -> None:
@@ -212,6 +201,6 @@ def test_the_verb_prints_figures_changes_and_clusters(workspace: Workspace) -> N
     changed = [row for row in rows if row["what"] == "changed"]
     assert [row["overlap"] for row in changed] == sorted(row["overlap"] for row in changed)
     assert all(len(row["first"]) == len(row["second"]) == 5 for row in changed)
-    kept = SpacesJob.of(A, B, "starter-pairs", k=5, method="pca").stored(workspace)
+    kept = SpacesSpec((A, B), "starter-pairs", k=5, method="pca").stored(workspace)
     assert kept.report["rows"][0]["jaccard"] == rows[0]["jaccard"]
     theodolite("spaces", A, A, *options, *where, code=2)
