@@ -29,8 +29,8 @@ POLICY = (
     "img-src data: blob:; form-action 'none'"
 )
 """Content security policy: nothing is fetched from any host. Modules are `data:` URLs."""
-CHART_HEIGHT, MAP_HEIGHT = 360, 560
-CHART, MAP = "js/chart", "js/map/map"
+CHART_HEIGHT = 360
+CHART = "js/chart"
 _MODULES = "js/"
 _META = '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
 _RAW = -zlib.MAX_WBITS
@@ -57,11 +57,6 @@ class Piece:
 def chart(value: Any, height: int = CHART_HEIGHT) -> Piece:
     """A figure, from a value made by `components.chart.drawing`, `height` pixels high."""
     return Piece(CHART, value, {"height": height, "series": list(theme.SERIES)})
-
-
-def point_map(value: dict[str, Any]) -> Piece:
-    """A map, from a value made by `app.pages.map.views.contained`."""
-    return Piece(MAP, value, {"height": MAP_HEIGHT, "palette": list(theme.SERIES)})
 
 
 def document(parts: Sequence[str | Piece], title: str = "Theodolite") -> str:
