@@ -415,9 +415,10 @@ class WordDiff:
         cosine: of what was written to the point that was decoded.
         status: what is there in place of a sentence.
         summary: how many words were kept.
-        note: what limits it, in a sentence.
+        notes: what limits it: in a word, and in a sentence.
         others: other sentences, with their cosines.
         seconds: time of the decoding; None for one that ships.
+        link: what there is beside it.
     """
 
     name: str
@@ -426,9 +427,10 @@ class WordDiff:
     cosine: float | None = None
     status: Nothing | Progress | Problem | None = None
     summary: str = ""
-    note: str = ""
+    notes: Sequence[tuple[str, str]] = ()
     others: Sequence[tuple[str, float]] = ()
     seconds: float | None = None
+    link: Link | None = None
 
 
 @dataclass(frozen=True)

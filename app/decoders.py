@@ -15,6 +15,7 @@ from theodolite.app.recent import Recent
 from theodolite.engine import paths
 from theodolite.engine.decoding.presets import default_texts
 from theodolite.engine.errors import UserError
+from theodolite.engine.protocols.vec2sent import VEC2SENT
 from theodolite.engine.training.presets import STARTER
 
 if TYPE_CHECKING:
@@ -109,6 +110,13 @@ def decoder_of(workspace: Workspace, encoder: str) -> DecoderInfo | None:
     fitting = [row for row in rows if row.fingerprint == loaded.fingerprint]
     fitting += [row for row in rows if row.encoder == name]
     return next((replace(row, encoder=name) for row in fitting if row.dim == loaded.dim), None)
+
+
+def token_f1(workspace: Workspace, encoder: str) -> float | None:
+    """Of the newest diagnosis of the encoder's decoder; None if there is none."""
+    rows = workspace.store.results.table(protocols=[VEC2SENT.name])
+    scores = [row["score"] for row in rows if row["encoder"] == encoder and row["error"] is None]
+    return scores[-1] if scores else None
 
 
 def mark_of(workspace: Workspace, encoder: str) -> str | None:

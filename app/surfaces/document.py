@@ -131,7 +131,7 @@ def word_diffs(columns: Sequence[WordDiff | tuple[str, str]]) -> str:
         columns: from left to right; (name of an encoder, HTML) for another card.
     """
     cards = [card(*one) if isinstance(one, tuple) else _word_diff(one) for one in columns]
-    marked = any(isinstance(one, WordDiff) and one.status is None for one in columns)
+    marked = any(isinstance(one, WordDiff) and one.words for one in columns)
     legend = word_diff.LEGEND if marked else ""
     return f'<div class="t-columns t-told">{"".join(cards)}</div>{legend}'
 
@@ -139,16 +139,24 @@ def word_diffs(columns: Sequence[WordDiff | tuple[str, str]]) -> str:
 def _word_diff(column: WordDiff) -> str:
     if column.status is not None:
         return card(column.name, _status(column.status))
-    marked = word_diff.marked(column.words) if column.words else escape(column.sentence)
-    sentence = marked or '<span class="t-muted">nothing at all</span>'
-    summary = Markup('<p class="t-tally">{}</p>').format(column.summary) if column.summary else ""
-    note = ""
-    if column.note:
-        note = f'<p class="t-note">{parts.tag("cut", "warn")} {escape(column.note)}</p>'
+    sentence = escape(column.sentence) or '<span class="t-muted">nothing at all</span>'
+    below = ""
+    if any(word.fate != "kept" for word in column.words):
+        below = f'<p class="t-marked" dir="auto">{word_diff.marked(column.words)}</p>'
+    if column.summary:
+        below += f'<p class="t-tally">{escape(column.summary)}</p>'
+    for word, text in column.notes:
+        below += f'<p class="t-note">{parts.tag(word, "warn")} {escape(text)}</p>'
+    below += others(column.others)
+    if column.link:
+        below += f'<p class="t-diagnosis">{_link(column.link)}</p>'
+    cosine = ""
+    if column.cosine is not None:
+        cosine = f"<div>{parts.cosine(column.cosine)}<small>round-trip cosine</small></div>"
     return card(
         column.name,
-        f'<div class="t-telling"><p class="t-sentence" dir="auto">{sentence}</p>'
-        f"{parts.cosine(column.cosine)}</div>{summary}{note}{others(column.others)}",
+        f'<div class="t-telling"><p class="t-sentence" dir="auto">{sentence}</p>{cosine}</div>'
+        f"{below}",
         parts.SHIPPED
         if column.seconds is None
         else f"<small>{formats.duration(column.seconds)}</small>",
@@ -187,6 +195,11 @@ def change(encoder: str) -> str:
         '<button type="button" class="t-spec t-change" data-of="more" title="Change the encoders" '
         f'data-press="more">{escape(encoder)}</button>'
     )
+
+
+def _link(link: Link, css: str = "") -> Markup:
+    to = address.link(link.page, **link.query)
+    return Markup('<a class="{}" href="{}">{}</a>').format(css, to, link.label)
 
 
 def _links(block: Links) -> str:
@@ -428,9 +441,10 @@ def _status(block: Nothing | Progress | Problem | None) -> str:
             text = str(Markup('<p class="t-muted">{}</p>').format(block.text))
             return f'<div class="t-run">{text}{bar}</div>'
         case Nothing():
-            return Markup('<div class="t-notice"><p><strong>{}</strong></p><p>{}</p></div>').format(
-                block.title, block.hint
-            )
+            link = Markup("<p>{}</p>").format(_link(block.link, "t-button")) if block.link else ""
+            return Markup(
+                '<div class="t-notice" role="status"><p><strong>{}</strong></p><p>{}</p>{}</div>'
+            ).format(block.title, block.hint, link)
         case None:
             return ""
 

@@ -79,6 +79,10 @@ class KnownWords:
         self._longest = max(map(len, self._inner), default=0)
         self._following = lru_cache(_REMEMBERED)(self._follow)
 
+    def lacking(self, sentence: str) -> list[str]:
+        """The words of a sentence that are not known, sorted."""
+        return [word for word in words_of([sentence]) if _as_stored(word) not in self._set]
+
     def after(self, beginning: str, token: int) -> str:
         """Return the beginning after one more token."""
         part = self._parts[token]

@@ -48,7 +48,7 @@ def test_a_sentence_comes_back_and_what_became_of_its_words(visit):
     tab_to(page, "at.tagName === 'SUMMARY'")
     page.keyboard.press("Enter")
     expect(card(page).locator(".t-others li").first).to_be_visible()
-    link = card(page, WITHOUT).locator(".t-lacking").get_by_role("link", name="Train a decoder")
+    link = card(page, WITHOUT).get_by_role("link", name="Train a decoder")
     assert "train-decoder?encoder=random%3A100" in link.get_attribute("href")
 
     write(page, "sentence", " ".join(["Zyx", *FIRST.split()[1:]]))
@@ -94,7 +94,7 @@ def test_a_way_is_walked(visit):
     says(page.get_by_role("alert"), "The second sentence is empty")
     write(page, "second", SECOND)
     expect(steps.last.locator(".t-stop")).to_have_text(SECOND)
-    expect(page.locator("#way .js-plotly-plot")).to_be_visible()
+    expect(page.locator("#walk .js-plotly-plot")).to_be_visible()
     visit.fits("interpolate")
 
     page.route("**/queue/**", lambda route: None)  # no answer ever comes
@@ -116,7 +116,7 @@ def test_a_way_is_walked(visit):
 
 def test_what_is_missing_is_said_with_the_way_to_it(visit, workspace, tmp_path):
     page = visit.open(f"interpolate?encoder={WITHOUT}&a=one&b=two")
-    says(page.locator(".t-lacking"), "No decoder")
+    says(page.locator("#walk"), "No decoder")
     many = bring(workspace, tmp_path, "lines", [f"line {i} of many" for i in range(600)])
     page = visit.open(f"interpolate?encoder={ENCODER}&in={many}&a={FIRST}&b={HOSTILE}")
     expect(page.locator(".t-steps > li")).to_have_count(11)

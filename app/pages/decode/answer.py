@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-from theodolite.app import formats
+from theodolite.app import decoders, formats
 from theodolite.app.blocks import (
     Block,
     Chart,
@@ -38,6 +38,10 @@ from theodolite.app.spec import Encoders, Field
 if TYPE_CHECKING:
     from theodolite.app.batches import Waiting
     from theodolite.app.workspace import Workspace
+
+
+MAX_UNSEEN = 5
+"""Words named that a decoder does not know."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +99,7 @@ class DecodeAnswer(Answer):
     def notes(self) -> list[str]:
         """What was cut."""
         every = [one for _, results in self.results for one in results]
-        return [f"{one.encoder}: {text}" for one in every if (text := limits(one))]
+        return [f"{one.encoder}: {text}" for one in every for _, text in limits(one)]
 
 
 def answer(workspace: Workspace, spec: DecodeSpec, do: Do) -> Iterator[DecodeAnswer]:
@@ -103,14 +107,14 @@ def answer(workspace: Workspace, spec: DecodeSpec, do: Do) -> Iterator[DecodeAns
     results: list[tuple[str, list[DecodeResult]]] = []
     for sentence in spec.sentences:
         every = service.decode(workspace, spec.encoders, sentence, options_of(spec))
-        results.append((sentence, [offering(workspace, one) for one in every]))
+        results.append((sentence, [completed(workspace, one) for one in every]))
         yield DecodeAnswer(tuple(results))
 
 
-def offering(workspace: Workspace, result: DecodeResult) -> DecodeResult:
-    """The result; of a missing decoder, with the way to train one."""
+def completed(workspace: Workspace, result: DecodeResult) -> DecodeResult:
+    """The result, with the decoder's diagnosis; of a missing decoder, with the way to train one."""
     if result.problem is None:
-        return result
+        return replace(result, token_f1=decoders.token_f1(workspace, result.encoder))
     return replace(result, problem=service.with_offer(workspace, result.encoder, result.problem))
 
 
@@ -135,10 +139,7 @@ def row(result: DecodeResult) -> dict[str, Any]:
 def word_diff_of(result: DecodeResult) -> WordDiff:
     """The card of an encoder's result."""
     if isinstance(result.problem, NoDecoder):
-        link = Link("Train a decoder", "train-decoder", {"encoder": result.encoder})
-        hint = "A decoder is trained once, in the background."
-        status = Nothing(f"No decoder for {result.encoder} yet.", hint, link)
-        return WordDiff(result.encoder, status=status)
+        return WordDiff(result.encoder, status=no_decoder(result.encoder, result.problem))
     if result.problem is not None:
         return WordDiff(result.encoder, status=Problem(result.problem))
     return WordDiff(
@@ -151,17 +152,50 @@ def word_diff_of(result: DecodeResult) -> WordDiff:
         limits(result),
         result.others,
         result.seconds,
+        diagnosis(result),
     )
 
 
-def limits(result: DecodeResult) -> str:
-    """What is said of a sentence that is too long for a decoder, or of one that was cut."""
+def no_decoder(encoder: str, error: NoDecoder) -> Nothing:
+    """That there is no decoder, with the way to train one."""
+    title = f"No decoder for {encoder} yet."
+    if not error.trains:
+        return Nothing(title, "Visitors cannot train one; choose another encoder.")
+    hint = "A decoder is trained once, in the background."
+    if error.took:
+        hint += f" For this encoder this takes {error.took}, as an estimate."
+    return Nothing(title, hint, Link("Train a decoder", "train-decoder", {"encoder": encoder}))
+
+
+def diagnosis(result: DecodeResult) -> Link | None:
+    """The way to how well the decoder does on many sentences; None for a point."""
+    if not result.words:
+        return None
+    title = "How well does it reconstruct other sentences?"
+    if result.token_f1 is not None:
+        title = f"Diagnosis on new sentences: token F1 {result.token_f1:.2f}"
+    return Link(title, "diagnose", {"encoder": result.encoder})
+
+
+def limits(result: DecodeResult) -> list[tuple[str, str]]:
+    """What limits the result: (in a word, in a sentence)."""
+    limits = []
     if result.longer:
-        return (
+        text = (
             f"The sentence has {result.given} words, but this decoder was trained on at most "
             f"{result.known}: its output is cut short."
         )
-    return "It was cut at this decoder's maximum length." if result.cut else ""
+        limits.append(("cut", text))
+    elif result.cut:
+        limits.append(("cut", "It was cut at this decoder's maximum length."))
+    if unseen := result.unseen:
+        text = f"Not in this decoder's training text: {formats.listed(unseen[:MAX_UNSEEN])}."
+        if result.given > 2 and 2 * len(unseen) >= result.given:
+            text = "Half of the words or more are not in this decoder's training text. " + (
+                "It may be of another language or subject."
+            )
+        limits.append(("unseen", text))
+    return limits
 
 
 @dataclass(frozen=True)
@@ -377,7 +411,7 @@ def analogy(workspace: Workspace, spec: AnalogySpec, do: Do) -> Iterator[Analogy
     results = service.calculate(
         workspace, spec.encoders, spec.expression, spec.sentences(), options_of(spec)
     )
-    every = [offering(workspace, one) for one in results]
+    every = [completed(workspace, one) for one in results]
     yield Analogy([(spec.expression, every)], spec=spec)
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 import gradio as gr
 
-from theodolite.app.pages.decode import example, form, published, service, views
+from theodolite.app.pages.decode import example, form, published, service
 from theodolite.app.pages.decode.analogies import ANALOGY, PRESETS, preset_of
-from theodolite.app.pages.decode.answer import AnalogySpec
+from theodolite.app.pages.decode.answer import AnalogySpec, calculated_card
 from theodolite.app.pages.encoders import choices
 from theodolite.app.web import address, parts
 from theodolite.app.web.controls import Answer, Control, Controls, Values, on, on_load
@@ -119,8 +120,11 @@ def build(workspace: Workspace) -> None:
         def ask(name: str, waiting: Waiting) -> list[DecodeResult]:
             return service.calculate(workspace, [name], text, lines, options, waiting)
 
-        for done in form.answers(workspace, names, ask, session, known):
-            yield {found: views.calculated(done, spec)}
+        below = f"A person might say: {spec.expected}"
+        expected = parts.heading("", below) if spec.expected else ""
+        card = partial(calculated_card, spec=spec)
+        for cards in form.answers(workspace, names, ask, session, known, card):
+            yield {found: cards + expected}
 
     def nothing(values: Values) -> Answer:
         return None if (values.expression + values.sentences).strip() else {found: NOTHING}

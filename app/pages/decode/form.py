@@ -7,20 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from theodolite.app.pages.decode import service, views
+from theodolite.app.pages.decode import service
+from theodolite.app.pages.decode.answer import completed, word_diff_of
 from theodolite.app.pages.decode.options import METHODS, DecodeOptions
 from theodolite.app.pages.encoders import choices
 from theodolite.app.pages.encoders.service import STARTERS
 from theodolite.app.spec import parameters
-from theodolite.app.surfaces import web
+from theodolite.app.surfaces import document, web
 from theodolite.app.web import background_call
 from theodolite.app.web.controls import Answer, Controls, Values, shape
 from theodolite.app.web.parts import ALWAYS_LAST
 
 if TYPE_CHECKING:
     from theodolite.app.batches import Waiting
+    from theodolite.app.blocks import WordDiff
     from theodolite.app.pages.decode.service import DecodeResult
-    from theodolite.app.pages.decode.views import Shown
     from theodolite.app.workspace import Workspace
 
 Handler = Callable[[Values, gr.Request], Iterator[Answer]]
@@ -96,8 +97,9 @@ def answers(
     encoders: Sequence[str],
     ask: Callable[[str, Waiting], list[DecodeResult]],
     session: str | None,
-    known: Mapping[str, DecodeResult] | None = None,
-) -> Iterator[list[Shown]]:
+    known: Mapping[str, DecodeResult],
+    card: Callable[[DecodeResult], WordDiff] = word_diff_of,
+) -> Iterator[str]:
     """Decode with several encoders at the same time.
 
     Args:
@@ -106,29 +108,29 @@ def answers(
         ask: decodes with one encoder; takes its spec and the `Waiting` callback.
         session: the tab that asks.
         known: results by encoder that are already known; these encoders are not asked.
+        card: what to show of a result.
 
     Yields:
-        For each encoder its result, or (its spec, HTML in place of it: progress or the error).
+        The HTML of a card for each encoder: of its result, its progress, or its error.
     """
 
-    def work(encoder: str) -> Callable[[background_call.Say], Shown]:
-        def do(say: background_call.Say) -> Shown:
+    def work(encoder: str) -> Callable[[background_call.Say], WordDiff]:
+        def do(say: background_call.Say) -> WordDiff:
             (result,) = ask(encoder, background_call.waiting(say))
-            if result.problem:
-                return encoder, views.instead(workspace, encoder, result.problem)
-            return result
+            return card(completed(workspace, result))
 
         return do
 
-    known = known or {}
+    shown = {encoder: card(completed(workspace, one)) for encoder, one in known.items()}
     works = {encoder: work(encoder) for encoder in encoders if encoder not in known}
     firsts = {encoder: opening(encoder) for encoder in works}
     for found in background_call.together(works, firsts, session):
-        results: dict[str, Shown] = {
+        results: dict[str, WordDiff | tuple[str, str]] = {
             encoder: (encoder, progress) if answer is None else answer
             for encoder, (progress, answer) in found.items()
         }
-        yield [known.get(encoder) or results[encoder] for encoder in encoders]
+        results |= shown
+        yield document.word_diffs([results[encoder] for encoder in encoders])
 
 
 def handlers(

@@ -10,8 +10,8 @@ import gradio as gr
 
 from theodolite.app.blocks import Nothing
 from theodolite.app.pages.data import choices as collections
-from theodolite.app.pages.decode import example, form, published, service, views
-from theodolite.app.pages.decode.answer import InterpolateSpec, Interpolation
+from theodolite.app.pages.decode import example, form, published, service
+from theodolite.app.pages.decode.answer import InterpolateSpec, Interpolation, no_decoder
 from theodolite.app.pages.decode.answer import interpolate as answer
 from theodolite.app.pages.decode.service import STEPS, NoDecoder
 from theodolite.app.pages.encoders import choices
@@ -162,8 +162,8 @@ def _answers(workspace: Workspace, values: Values, session: str | None) -> Itera
     try:
         for progress, found in background_call.followed(work, form.opening(spec.encoder), session):
             yield document.as_json([progress]) if found is None else web.value(found.blocks())
-    except NoDecoder:
-        yield document.as_json([views.no_decoder(workspace, spec.encoder)])
+    except NoDecoder as error:
+        yield web.value([no_decoder(spec.encoder, error)])
 
 
 def _spec(values: Values) -> InterpolateSpec:

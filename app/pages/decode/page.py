@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import gradio as gr
 
-from theodolite.app.pages.decode import example, form, published, service, views
+from theodolite.app.pages.decode import example, form, published, service
 from theodolite.app.pages.encoders import choices
 from theodolite.app.web import parts
 from theodolite.app.web.controls import Answer, Control, Controls, Values, on, on_load
@@ -77,8 +77,8 @@ def build(workspace: Workspace) -> None:
         def ask(name: str, waiting: Waiting) -> list[DecodeResult]:
             return service.decode(workspace, [name], text, options, waiting)
 
-        for done in form.answers(workspace, names, ask, session, known):
-            yield {found: views.cards(done)}
+        for cards in form.answers(workspace, names, ask, session, known):
+            yield {found: cards}
 
     def nothing(values: Values) -> Answer:
         return None if values.sentence.strip() else {found: NOTHING}

@@ -33,7 +33,15 @@ MAX_CHARACTERS = 2000
 
 
 class NoDecoder(UserError):
-    """The encoder has no decoder yet; one can be trained."""
+    """The encoder has no decoder yet; one can be trained.
+
+    Attributes:
+        took: estimated time of training one, in words; empty if unknown.
+        trains: whether the person may train one.
+    """
+
+    took = ""
+    trains = True
 
 
 STEPS = 11
@@ -56,6 +64,8 @@ class DecodeResult:
         cut: whether the sentence was cut at the decoder's maximum length.
         given: number of words of the input sentence; 0 if there was none.
         known: most words per sentence in the decoder's training; 0 if unknown.
+        unseen: words of the input sentence that are not in the decoder's training text, if known.
+        token_f1: of the newest diagnosis of the encoder's decoder; None if there is none.
         seconds: decoding time, without loading; None for a shipped answer.
         problem: the error, if decoding failed; `NoDecoder` if a decoder can be trained.
     """
@@ -69,6 +79,8 @@ class DecodeResult:
     cut: bool = False
     given: int = 0
     known: int = 0
+    unseen: tuple[str, ...] = ()
+    token_f1: float | None = None
     seconds: float | None = 0.0
     problem: UserError | None = None
 
@@ -234,13 +246,15 @@ def with_offer(workspace: Workspace, encoder: str, error: UserError) -> UserErro
     """The error; for a missing decoder, with the command that trains one and its time."""
     if not isinstance(error, NoDecoder):
         return error
-    took = training_time(workspace, encoder)
-    return NoDecoder(
+    took = "" if workspace.read_only else training_time(workspace, encoder)
+    offer = NoDecoder(
         error.message,
         f"Train one{took and f', in {took}'}: theodolite train-decoder {shlex.quote(encoder)} "
         "--train FILE --out FOLDER",
         code="no-result",
     )
+    offer.took, offer.trains = took, not workspace.read_only
+    return offer
 
 
 def checked(sentence: str, what: str = "The sentence") -> str:
@@ -269,9 +283,13 @@ def _of_sentence(
             name, row, decoder, model, model.encode([text]), options, waiting
         )
         took = time.perf_counter() - begun
-        given = words(text)
+        known = decoder.vocabulary.known_words
         return replace(
-            sentence, words=differing(text, sentence.sentence), given=given, seconds=took
+            sentence,
+            words=differing(text, sentence.sentence),
+            given=words(text),
+            unseen=tuple(known.lacking(text)) if known else (),
+            seconds=took,
         )
 
     return _or_problem(encoder, one)
@@ -311,7 +329,14 @@ def _decode_points(
     known = int(row.words or 0)
     return [
         DecodeResult(
-            encoder, row.name, one.sentence, one.cosine, _others(one), (), one.cut, 0, known, took
+            encoder,
+            row.name,
+            one.sentence,
+            one.cosine,
+            _others(one),
+            cut=one.cut,
+            known=known,
+            seconds=took,
         )
         for one in found
     ]

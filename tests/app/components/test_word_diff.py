@@ -5,8 +5,9 @@ import re
 import pytest
 
 from theodolite.app.components import word_diff
-from theodolite.app.pages.decode import views
+from theodolite.app.pages.decode.answer import word_diff_of
 from theodolite.app.pages.decode.service import DecodeResult
+from theodolite.app.surfaces import document
 from theodolite.engine.decoding.differing import differing
 
 
@@ -55,9 +56,9 @@ def test_a_card_escapes_what_comes_from_outside():
     """Names, sentences, candidates."""
     probe = "<xss>"
     decoded = DecodeResult(
-        probe, probe, probe, 0.5, ((probe, -0.25),), differing(probe, f"{probe} x")
+        probe, probe, probe, 0.5, ((probe, -0.25),), differing(probe, f"{probe} x"), unseen=(probe,)
     )
-    html = views.cards([decoded, (probe, "<b>ours</b>")])
+    html = document.word_diffs([word_diff_of(decoded), (probe, "<b>ours</b>")])
     assert probe not in html
     assert "−0.250" in html
     assert "<b>ours</b>" in html
