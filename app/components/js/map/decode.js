@@ -6,7 +6,7 @@ import { request } from "./data.js";
 import { el, pressable, token } from "./dom.js";
 import { busy, say } from "./draw.js";
 import { annotate, placeOf, ring } from "./overlay.js";
-import { closePoint, openPoint, renderPanel, searchLink } from "./panel.js";
+import { closePoint, openPoint, renderPanel, searchLink, uncover } from "./panel.js";
 
 const CROSS = 9;
 
@@ -31,6 +31,7 @@ export async function decodeAt(ui, x, y) {
     say(ui);
     annotate(ui);
     renderPanel(ui);
+    uncover(ui, x, y);
     syncUrl(ui);
     ui.status.textContent += ` ${decoded.failure ?? (decoded.lacking ? `There is no decoder for ${decoded.lacking} yet.` : `Decoded: ${decoded.sentence}`)}`;
   } catch (error) {

@@ -77,7 +77,7 @@ export function say(ui) {
     shown < ui.map.n ? `${count(ui.map.n - shown)} filtered away, kept in grey` : "",
     ui.map.found ? `${count(sum(ui.map.found))} found` : "",
     chosen ? `${count(chosen)} selected` : "",
-    ui.map.unwritten ? `${ui.map.unwritten} too long to stand in the page's address` : "",
+    ui.map.unwritten ? `${ui.map.unwritten} too large to fit in the link` : "",
     ui.map.scene.kind === "canvas" && ui.map.scene.drawn < ui.map.n
       ? `no WebGL here: a sample of ${count(ui.map.scene.drawn)} is drawn, selecting counts all` : "",
   ].filter(Boolean).join(", ") + ".";

@@ -6,7 +6,7 @@ import { el, pressable } from "./dom.js";
 import { busy, repaint, say } from "./draw.js";
 import { broadcast } from "./link.js";
 import { annotate } from "./overlay.js";
-import { renderPanel } from "./panel.js";
+import { renderPanel, uncover } from "./panel.js";
 import { select } from "./tools.js";
 import { findIn } from "./staticSource.js";
 
@@ -94,6 +94,7 @@ async function place(ui, text) {
     say(ui);
     annotate(ui);
     renderPanel(ui);
+    uncover(ui, placed.x, placed.y);
   } catch (error) {
     ui.status.textContent = error.message;
   }

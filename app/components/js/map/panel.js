@@ -1,18 +1,18 @@
-// Under the map: the point that is open with its true neighbours, and the sentences selected.
-//
+// Beside the map, or over a part of it: the point that is open with its true neighbours, and the sentences selected.
 
 import { syncUrl } from "./address.js";
-import { request, texts } from "./data.js";
+import { request, seen, texts } from "./data.js";
 import { decodedCard } from "./decode.js";
 import { count, el, pressable, sum } from "./dom.js";
 import { busy, say } from "./draw.js";
 import { save, tables } from "./files.js";
 import { broadcast } from "./link.js";
 import { annotate } from "./overlay.js";
-import { chosenNumbers, clear, select } from "./tools.js";
+import { chosenNumbers, clear, pan, select } from "./tools.js";
 import { pointOf } from "./staticSource.js";
 
 const MAX_IN_PANEL = 100;
+const MARGIN = 16; // pixels
 
 export async function openPoint(ui, id, own = true) {
   ui.trigger("click", { id });
@@ -28,9 +28,19 @@ export async function openPoint(ui, id, own = true) {
     say(ui);
     annotate(ui);
     renderPanel(ui);
+    uncover(ui, mine.xy[2 * id], mine.xy[2 * id + 1]);
   } catch (error) {
     ui.status.textContent = error.message;
   }
+}
+
+// Where the panel lies over what it is about, the map moves until that is beside it.
+export function uncover(ui, x, y) {
+  const [stage, side] = [ui.stage, ui.panel].map((one) => one.getBoundingClientRect());
+  const [px, py] = seen(ui).toScreen(x, y);
+  const [right, below] = [stage.left + px + MARGIN, stage.top + py];
+  const isOver = side.left < stage.right && below > side.top - MARGIN && below < side.bottom + MARGIN;
+  if (isOver && right > side.left && px < stage.width) pan(ui, side.left - right, 0);
 }
 
 export function closePoint(ui) {
