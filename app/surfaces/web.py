@@ -23,6 +23,7 @@ from theodolite.app.web import address, parts
 from theodolite.app.web.controls import Answer as Changes
 from theodolite.app.web.controls import Control, Controls, Values, on, on_load
 from theodolite.app.web.parts import ALWAYS_LAST
+from theodolite.app.web.routes import PLOTLY_JS
 from theodolite.app.workspace import STARTER_ENCODERS
 
 if TYPE_CHECKING:
@@ -81,11 +82,17 @@ def control(parameter: Parameter, hint: str | None = None, **options: Any) -> Co
     )
 
 
-def answer(**kwargs: Any) -> gr.HTML:
+def answer(*, charts: bool = False, **kwargs: Any) -> gr.HTML:
     """The component in which an answer appears; its value comes from `value`.
 
     Event: `act` with `act` and `id`, of a button.
+
+    Args:
+        charts: whether there are charts as a rule: their script is then asked for early.
+        **kwargs: arguments of `gr.HTML`: `elem_id`, …
     """
+    if charts:
+        kwargs["plotly"] = PLOTLY_JS
     script = f'{mount("answer.js")} // Gradio looks for the names of events: "act"'
     return gr.HTML("", html_template="", js_on_load=script, apply_default_css=False, **kwargs)
 

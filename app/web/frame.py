@@ -182,18 +182,12 @@ def tabs(entry: Entry, here: Any) -> None:
 def tab_links(entry: Entry, here: Any) -> str:
     """The tabs of an entry with several pages as HTML; empty for a single page.
 
-    A page may have tabs of its own, its `VIEWS`: label -> the view in its address. The script
-    carries the query from tab to tab, and shows a view of the same page in place.
+    The script carries the query from tab to tab.
     """
-    if len(entry.pages) < 2 and not hasattr(here, "VIEWS"):
+    if len(entry.pages) < 2:
         return ""
     links = ""
     for label, page in entry.pages.items():
-        views = {label: ""} | getattr(page, "VIEWS", {})
-        for name, view in views.items():
-            mark = " aria-current=page" if page is here and not view else ""
-            links += (
-                f'<a href="./{escape(page.PATH)}" data-view="{escape(view)}"{mark}>'
-                f"{escape(name)}</a>"
-            )
+        mark = " aria-current=page" if page is here else ""
+        links += f'<a href="./{escape(page.PATH)}"{mark}>{escape(label)}</a>'
     return f'<nav aria-label="{escape(entry.title)}">{links}</nav>'

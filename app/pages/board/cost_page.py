@@ -46,7 +46,7 @@ def build(workspace: Workspace) -> None:
         go = gr.Button("Measure", variant="primary", visible=False, elem_id="measure")
     notice = parts.notice()
     panel = RunPanel(workspace)
-    answer = web.answer(elem_id="costs", elem_classes=["t-answer"])
+    answer = web.answer(charts=True, elem_id="costs", elem_classes=["t-answer"])
     parts.section("Smaller vectors", CURVES_LEAD)
     with gr.Row():
         controls.render("encoder", "task")

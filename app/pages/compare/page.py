@@ -105,7 +105,7 @@ def build(workspace: Workspace) -> None:
         with parts.more():
             controls.render("protocol", "tasks", "published")
     notice, unread = parts.notice(), parts.notice()
-    shown = web.answer(elem_id="comparison", elem_classes=["t-answer"])
+    shown = web.answer(charts=True, elem_id="comparison", elem_classes=["t-answer"])
     seen, newer = gr.State(None), gr.State(None)  # edition of the results shown, and a newer one
     asked = gr.State([])  # encoders of what is shown
     numbers = _numbers(workspace, controls, notice)

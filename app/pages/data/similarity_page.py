@@ -48,7 +48,7 @@ def build(workspace: Workspace) -> None:
             controls.render("order", "sentences")
     notice = parts.notice()
     panel = RunPanel(workspace)
-    shown = web.answer(elem_id="similarity", elem_classes=["t-answer"])
+    shown = web.answer(charts=True, elem_id="similarity", elem_classes=["t-answer"])
     panel.ask(SIMILARITY, controls, shown, go, notice, load=partial(_load, workspace))
 
 

@@ -91,7 +91,7 @@ def build(workspace: Workspace) -> None:
             form.render(controls)
             pick = gr.Button("Pick two sentences", size="md", elem_id="pick")
     notice = parts.notice()
-    walk = web.answer(elem_id="walk", elem_classes=["t-answer"])
+    walk = web.answer(charts=True, elem_id="walk", elem_classes=["t-answer"])
     ends = [controls["first"], controls["second"]]
 
     def load(request: gr.Request) -> Answer:

@@ -53,7 +53,7 @@ def build(workspace: Workspace) -> None:
             controls.render("sentences", visible=own)
     notice = parts.notice()
     panel = RunPanel(workspace)
-    shown = web.answer(elem_id="diagnosis", elem_classes=["t-answer"])
+    shown = web.answer(charts=True, elem_id="diagnosis", elem_classes=["t-answer"])
     panel.ask(SO_FAR, controls, shown, go, notice, load=partial(_load, workspace), spec=_spec)
 
 

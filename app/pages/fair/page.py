@@ -67,7 +67,7 @@ def build(workspace: Workspace) -> None:
             controls.render("tasks", "projection", "curve", "classifier")
     notice = parts.notice()
     panel = RunPanel(workspace)
-    shown = web.answer(elem_id="checks", elem_classes=["t-answer"])
+    shown = web.answer(charts=True, elem_id="checks", elem_classes=["t-answer"])
     boxes = list(controls.values())
     run = controls.add("run", panel.run)
 

@@ -47,7 +47,7 @@ def build(workspace: Workspace) -> None:
     notice = parts.notice()
     go = gr.Button(variant="primary", visible=False, elem_id="compute")
     panel = RunPanel(workspace)
-    shown = web.answer(elem_id="answer", elem_classes=["t-answer"])
+    shown = web.answer(charts=True, elem_id="answer", elem_classes=["t-answer"])
     panel.ask(DISTRIBUTIONS, controls, shown, go, notice, load=partial(_fill, workspace))
     report_button(controls, notice, partial(web.report, DISTRIBUTIONS, workspace))
 

@@ -60,7 +60,7 @@ def build(workspace: Workspace) -> None:
 
     go = gr.Button(variant="primary", visible=False, elem_id="compute")
     panel = RunPanel(workspace)
-    shown = web.answer(elem_id="answer", elem_classes=["t-answer"])
+    shown = web.answer(charts=True, elem_id="answer", elem_classes=["t-answer"])
     load = partial(_fill, workspace)
     panel.ask(GEOMETRY, controls, shown, go, notice, load=load, refill={"data": refill})
     report_button(controls, notice, partial(web.report, GEOMETRY, workspace))

@@ -51,7 +51,7 @@ def build(workspace: Workspace) -> None:
     opened = gr.Textbox(visible="hidden", label="Opened", elem_id="opened")
     seen = gr.State([])
     listing = actions(elem_id="runs")
-    curves = web.answer(elem_id="curves", elem_classes=["t-answer"])
+    curves = web.answer(charts=True, elem_id="curves", elem_classes=["t-answer"])
     every = [chosen, opened, listing, curves, seen]
     report_button([chosen], notice, lambda given: _report(workspace, _keys(given)))
 

@@ -256,32 +256,18 @@
       main.focus();
     },
 
-    // Tabs of pages that are one: the question goes along, and a view of the same page is shown in place.
+    // Tabs of pages that are one: the question goes along to another page, but not what is seen of a map.
     tabs(element) {
-      const links = [...element.querySelectorAll("a")];
-      const show = (view) => {
-        document.documentElement.dataset.view = view;
-        const here = (link) => link.pathname === location.pathname && link.dataset.view === view;
-        links.forEach((link) => (here(link) ? link.setAttribute("aria-current", "page") : link.removeAttribute("aria-current")));
-      };
-      const aimed = (link) => {
-        const url = new URL(link.href);
-        new URLSearchParams(location.search).forEach((value, key) => key !== "view" && key !== "run" && url.searchParams.append(key, value));
-        if (link.dataset.view) url.searchParams.set("view", link.dataset.view);
-        return url;
-      };
-      show(new URLSearchParams(location.search).get("view") ?? "");
       element.addEventListener("click", (event) => {
         const link = event.target.closest("a");
         if (!link) return;
-        const url = aimed(link);
-        if (link.pathname !== location.pathname || event.ctrlKey || event.metaKey) {
-          link.search = url.search; // the browser follows it
+        if (link.pathname === location.pathname && !event.ctrlKey && !event.metaKey) {
+          event.preventDefault();
           return;
         }
-        event.preventDefault();
-        history.replaceState(history.state, "", url);
-        show(link.dataset.view);
+        const query = new URLSearchParams(location.search);
+        ["view", "run"].forEach((key) => query.delete(key));
+        link.search = query; // the browser follows it
       });
     },
 
