@@ -89,9 +89,9 @@ def trust(info: Mapping[str, Any]) -> list[str]:
         of = "" if sample == info["n"] else f", over {sample:,} sentences"
         facts.append(
             f"On average {percent(measured['recall'])} of a sentence's {measured['k']} true "
-            f"neighbours are also neighbours on this map{of}. Trustworthiness "
-            f"{measured['trustworthiness']:.3f} (1: no false neighbour on the map), continuity "
-            f"{measured['continuity']:.3f} (1: no true neighbour lost)."
+            f"neighbours are also neighbours on this map{of}; trustworthiness "
+            f"{measured['trustworthiness']:.3f} (1: none are false), continuity "
+            f"{measured['continuity']:.3f} (1: none are lost)."
         )
     elif info["n"] < 3:
         facts.append("There are too few sentences to measure how far the map can be trusted.")

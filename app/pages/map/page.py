@@ -222,9 +222,8 @@ def _trust(workspace: Workspace, found: StoredMap, meanwhile: bool) -> str:
         )
     elif found.info["method"] == "quick" and found.info["vectors"] == found.info["n"] > 2:
         facts.append("Its trustworthiness, clusters and names have not been computed yet." + ask)
-    if found.nearest is not None:
-        facts.append("This map ships with Theodolite.")
-    return f'<p class="t-map-trust">{escape(" ".join(facts))}</p>'
+    shipped = "" if found.nearest is None else f" {parts.SHIPPED}"
+    return f'<p class="t-map-trust">{escape(" ".join(facts))}{shipped}</p>'
 
 
 def _carry(published: Published) -> None:

@@ -24,7 +24,7 @@ GROUP = "spaces"
 MAX_PRINTED = 10
 MAX_CHARACTERS = 400
 COLUMNS = {
-    "name": "",
+    "name": "Spaces",
     "jaccard": "Neighbours shared",
     "overlap": "Rank-biased overlap",
     "cka": "Linear CKA",
