@@ -191,6 +191,7 @@ class RunPanel:
             answers = question.answer(self._workspace, asked(values), self._is_stored)
             answer: Any = ...
             while answer is not None:
+                step: Any = None  # remains None where the tab asks something else meanwhile
                 for words, step in background_call.followed(
                     lambda say: [next(answers, None)], "Looking for what is known", session
                 ):
