@@ -188,22 +188,19 @@ class RunPanel:
         asked = spec or partial(web.spec_of, question.spec)
 
         def show(values: Values, session: str | None) -> Iterator[Named]:
-            answers = question.answer(self._workspace, asked(values), self._is_stored)
-            answer: Any = ...
-            while answer is not None:
-                step: Any = None  # remains None where the tab asks something else meanwhile
-                for words, step in background_call.followed(
-                    lambda say: [next(answers, None)], "Looking for what is known", session
-                ):
-                    if step is None and answer is ...:
-                        yield {"answer": words}
-                answer = step and step[0]
-                if answer is not None:
-                    lack = None if self._workspace.read_only else answer.lack
-                    button = (
-                        gr.skip() if lack is None else gr.update(value=lack, visible=lack != "")
-                    )
-                    yield {"answer": web.value(blocks(answer, values)), "go": button}
+            def ask(say: background_call.Say) -> list[Any]:
+                # One call: a second one would take the place of what the tab asked meanwhile.
+                *_, last = question.answer(self._workspace, asked(values), self._is_stored)
+                return [last]
+
+            first = "Looking for what is known"
+            for words, last in background_call.followed(ask, first, session):
+                if last is None:
+                    yield {"answer": words}
+                    continue
+                lack = None if self._workspace.read_only else last[0].lack
+                button = gr.skip() if lack is None else gr.update(value=lack, visible=lack != "")
+                yield {"answer": web.value(blocks(last[0], values)), "go": button}
 
         def make(values: Values) -> str:
             self._workspace.refuse_visitors()

@@ -18,6 +18,7 @@ from theodolite.app import decoders
 from theodolite.app.jobs import submit
 from theodolite.app.pages.data import service as data
 from theodolite.app.pages.diagnose.service import DiagnoseJob
+from theodolite.app.pages.encoders import checks
 from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.pages.evaluate.costs import estimates
 from theodolite.app.pages.evaluate.job import EvaluateJob, queue_evaluation, start, welcome
@@ -101,9 +102,9 @@ def test_nothing_is_added_or_started(looking: Workspace, tmp_path: Path) -> None
         lambda: EncoderTraining(looking).probe(TRAINING),
         lambda: fairness.evaluate(looking, fair, "size"),
         lambda: encoders.remove(looking, LISTED),
-        lambda: encoders.check_poolings(looking, LISTED),
-        lambda: next(encoders.audit(looking, LISTED)),
-        lambda: next(encoders.coverage(looking, LISTED)),
+        lambda: checks.check_poolings(looking, LISTED),
+        lambda: checks.AUDIT.last(looking, checks.AuditSpec(LISTED), lambda job: False),
+        lambda: checks.COVERAGE.last(looking, checks.CoverageSpec(LISTED), lambda job: False),
         lambda: EncoderTraining(looking).queue(TRAINING),
         lambda: EncoderTraining(looking).start_sweep(TRAINING, SweepSpec(["seed=1,2"])),
         lambda: submit.queue(looking, SweepJob.of(looking, TRAINING, [("a", {})])),
