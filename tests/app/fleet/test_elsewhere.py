@@ -28,6 +28,7 @@ def lab(postgres: Postgres, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     print(made.close())  # noqa: T201 - shown when a test fails
 
 
+@pytest.mark.long
 def test_a_decoder_is_trained_elsewhere(lab: Lab, workspace: Workspace, tmp_path: Path) -> None:
     """And is a decoder of the encoder as it is called here, which came as a file."""
     words = tmp_path / "words.txt"

@@ -53,7 +53,8 @@ def test_a_sweep_is_trained_elsewhere(lab: Lab, workspace: Workspace, tmp_path: 
         assert weights(Path(row.out)) == weights(here)
 
 
-@pytest.mark.parametrize("scheme", ["file", pytest.param("s3", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("scheme", ["file", "s3"])
 def test_a_training_stops_elsewhere_and_keeps_its_best(
     lab: Lab, workspace: Workspace, tmp_path: Path, scheme: str
 ) -> None:
