@@ -48,6 +48,14 @@ if TYPE_CHECKING:
 Auth = Accounts | tuple[str, str]
 RAIL = tuple(tuple(map(frame.entry, group)) for group in pages.RAIL)
 PAGES = tuple(page for group in RAIL for entry in group for page in entry.pages.values())
+CLOSED = {
+    "evaluate": "whole",
+    "train": "whole",
+    "train-decoder": "whole",
+    "data": "",
+    "encoders": "",
+}
+"""Pages to which visitors are not sent: whole, or as they open to add something."""
 DEFAULT_PORT = 7860
 PORTS_TRIED = 100
 MAX_FILE_SIZE = "200mb"
@@ -101,7 +109,9 @@ def head() -> str:
     )
 
 
-def first_painted(demo: gr.Blocks | None = None, *, publish: bool = False) -> str:
+def first_painted(
+    demo: gr.Blocks | None = None, *, publish: bool = False, visitors: bool = False
+) -> str:
     """HTML at the beginning of every page: the rail, its style, and our script, which draws it.
 
     It is inline, so that it shows at once and nothing moves when the page appears.
@@ -110,6 +120,7 @@ def first_painted(demo: gr.Blocks | None = None, *, publish: bool = False) -> st
         demo: the app; the files of its components are fetched while the first page is idle, with
             those of charts and maps.
         publish: whether the person may publish pages.
+        visitors: whether it is for people who can change nothing.
     """
     titles = {page.PATH: page.TITLE for page in PAGES}
     early = list(modules.import_map("map/map.js"))
@@ -127,6 +138,7 @@ def first_painted(demo: gr.Blocks | None = None, *, publish: bool = False) -> st
         "early": dict.fromkeys(("map", "spaces"), early),
         "modules": f"./{modules.BASE}/",
         "freezes": freezes,
+        **({"closed": CLOSED} if visitors else {}),
         "later": [f"./{file}" for file in later],
     }
     return (
@@ -177,7 +189,9 @@ def launch(
     scratch.folder()
     demo = build(workspace)
     app = _server(workspace, names, frame_ancestors, root_path or "")
-    template.begin_with(app, first_painted(demo, publish=not workspace.read_only))
+    template.begin_with(
+        app, first_painted(demo, publish=not workspace.read_only, visitors=workspace.read_only)
+    )
     if auth and not isinstance(auth, Accounts):
         auth = Accounts.one(*auth)
     demo.launch(

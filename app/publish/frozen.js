@@ -14,12 +14,7 @@ function mend(link) {
   if (held.pages.includes(path)) link.href = `./${path}${path && "/"}${url.search}`;
   else theodolite.unlink(link);
 }
-const LEADING = 'a[href^="./"], button[data-press="more"]';
-const links = (node) => [...(node.matches(LEADING) ? [node] : []), ...node.querySelectorAll(LEADING)];
-links(document.body).forEach(mend);
-new MutationObserver((changes) => {
-  for (const { addedNodes } of changes) for (const node of addedNodes) if (node.matches) links(node).forEach(mend);
-}).observe(document.body, { childList: true, subtree: true });
+theodolite.eachLink('a[href^="./"], button[data-press="more"]', mend);
 
 // What the page shows at each of its views, and answers there, is a file of its own.
 const query = new URLSearchParams(location.search);

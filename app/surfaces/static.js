@@ -12,12 +12,7 @@ function mend(link) {
   if (held.pages.includes(path)) link.href = `./${path}${path && "/"}${url.search}`;
   else theodolite.unlink(link);
 }
-const LEADING = 'a[href^="./"], button[data-press="more"]';
-const links = (node) => [...(node.matches(LEADING) ? [node] : []), ...node.querySelectorAll(LEADING)];
-links(document.body).forEach(mend);
-new MutationObserver((changes) => {
-  for (const { addedNodes } of changes) for (const node of addedNodes) if (node.matches) links(node).forEach(mend);
-}).observe(document.body, { childList: true, subtree: true });
+theodolite.eachLink('a[href^="./"], button[data-press="more"]', mend);
 
 // The view of the address: the first that differs in none of the values that are given there.
 const query = new URLSearchParams(location.search);

@@ -19,6 +19,7 @@ def test_they_look_and_touch_nothing(visitor, desk):
     with served_to_visitors(desk) as address:
         visit = visitor(address)
         for path, place, seen, gone in (
+            ("", "h1", "Home", "a[href='./data'], a[href='./encoders']"),
             ("encoders", ".t-encoders", "random:256", "[data-act], #spec, #add"),
             ("jobs", ".t-runs li", "A run", ACTS),
             (
@@ -30,7 +31,12 @@ def test_they_look_and_touch_nothing(visitor, desk):
             ("train", "#command pre", "theodolite train", "#start, #cost, #upload, #file, #sweep"),
             ("train-decoder", "#command pre", "theodolite", "#start, #cost, #installed summary"),
             ("runs", "#runs", "ships as an example", f"{ACTS}, #ablations, .t-verbs a"),
-            ("compare", "h1", "Compare", "button:text('Publish')"),
+            (
+                "compare",
+                "h1",
+                "Compare",
+                "button:text('Publish'), #t-main > :not(.t-tabs) a[href^='./evaluate']",
+            ),
         ):
             page = visit.open(path)
             says(page.locator(place).first, seen)

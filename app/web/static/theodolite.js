@@ -91,6 +91,14 @@
   root.toggle("t-welcomed", localStorage.getItem(WELCOME) !== null);
   if (!window.gradio_config?.auth_required) drawRail(); // else this is the form for the login
 
+  // Visitors are not sent where they can do nothing: to begin a run, to train, to add something.
+  function unlinkClosed(link) {
+    const { pathname, search } = new URL(link.href);
+    const path = pathname.split("/").at(-1);
+    if (path in frame.closed && (frame.closed[path] === "whole" || !search) && !link.closest(".t-tabs")) theodolite.unlink(link);
+  }
+  if (frame.closed) addEventListener("DOMContentLoaded", () => theodolite.eachLink('#t-main a[href^="./"]', unlinkClosed));
+
   // Gradio's spinner counts its seconds at every frame, and goes on when it is taken off the page: a
   // twentieth of a core in each open tab. Twice a second will do.
   const nextFrame = window.requestAnimationFrame.bind(window);
@@ -254,6 +262,15 @@
       const main = document.getElementById("t-main");
       main.tabIndex = -1;
       main.focus();
+    },
+
+    // Do something with the links of the page that a selector names, with those to come too.
+    eachLink(selector, act) {
+      const all = (node) => [...(node.matches(selector) ? [node] : []), ...node.querySelectorAll(selector)];
+      all(document.body).forEach(act);
+      new MutationObserver((changes) => {
+        for (const { addedNodes } of changes) for (const node of addedNodes) if (node.matches) all(node).forEach(act);
+      }).observe(document.body, { childList: true, subtree: true });
     },
 
     // Tabs of pages that are one: the question goes along to another page, but not what is seen of a map.
