@@ -35,7 +35,7 @@ def test_they_look_and_touch_nothing(visitor, desk):
                 "compare",
                 "h1",
                 "Compare",
-                "button:text('Publish'), #t-main > :not(.t-tabs) a[href^='./evaluate']",
+                "button:text('Publish'), #t-main .t-answer a[href^='./evaluate']",
             ),
         ):
             page = visit.open(path)
