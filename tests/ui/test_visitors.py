@@ -19,7 +19,7 @@ def test_they_look_and_touch_nothing(visitor, desk):
     with served_to_visitors(desk) as address:
         visit = visitor(address)
         for path, place, seen, gone in (
-            ("", "h1", "Home", "a[href='./data'], a[href='./encoders']"),
+            ("", "h1", "Home", "#t-main a[href='./data'], #t-main a[href='./encoders']"),
             ("encoders", ".t-encoders", "random:256", "[data-act], #spec, #add"),
             ("jobs", ".t-runs li", "A run", ACTS),
             (
