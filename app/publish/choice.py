@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import builtins
 import contextlib
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -71,6 +71,12 @@ class TextCatalog(Catalog):
         return [
             replace(here[real], name=name) for name, real in self._names.items() if real in here
         ]
+
+    def has(self, names: Iterable[str]) -> set[str]:
+        """As `Catalog.has`, by published names."""
+        wanted = set(names)
+        real = super().has(self._names[name] for name in wanted & set(self._names))
+        return {name for name in wanted if self._names.get(name) in real}
 
     def load(self, name: str) -> Dataset:
         """As `Catalog.load`, by published name."""
