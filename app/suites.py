@@ -1,24 +1,28 @@
-"""MTEB's suites by name, with their tasks and types: read from mteb once per version, and stored.
+"""Suites of tasks by name; those of MTEB are read from mteb once per version, and stored.
 
 Importing mteb takes seconds; pages that only need names avoid it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from theodolite.app import formats
-from theodolite.engine.mteb.suites import SuiteInfo, SuiteTask, is_suite
+from theodolite.engine.errors import UserError
+from theodolite.engine.mteb.suites import SuiteInfo, SuiteTask
+from theodolite.engine.mteb.suites import is_suite as is_suite
 from theodolite.engine.protocols.package import version
+from theodolite.engine.tasks import SUITES, in_order
 from theodolite.store.hashing import hash_of
 
 if TYPE_CHECKING:
     from theodolite.app.workspace import Workspace
 
-__all__ = ["Suites", "is_suite", "known", "look_up", "members", "size_of", "text_size", "to_fetch"]
 KIND, FORMAT = "mteb-suites", "1"
+ALL, UPLOADS = "all", "uploads"
+"""Suites of every task, and of those on uploads."""
 _HELD: dict[str, Suites] = {}
 """Suites already read, by version of mteb."""
 
@@ -99,3 +103,35 @@ def to_fetch(tasks: Sequence[str]) -> str:
 
 def _key() -> str:
     return hash_of(KIND, FORMAT, version() or "")
+
+
+def in_suite(workspace: Workspace, suite: str, tasks: Collection[str]) -> list[str]:
+    """Filter tasks by a suite, in the suite's order."""
+    if suite == ALL:
+        return in_order(sorted(tasks))
+    if suite == UPLOADS:
+        return sorted(task for task in tasks if task.startswith("upload:"))
+    return [task for task in tasks_of(workspace, suite) if task in tasks]
+
+
+def tasks_of(workspace: Workspace, suite: str) -> Sequence[str]:
+    """The tasks of a suite, in its order."""
+    if suite in SUITES:
+        return SUITES[suite]
+    if is_suite(suite):
+        return members(workspace, suite)
+    known = ", ".join((ALL, *SUITES, UPLOADS))
+    raise UserError(
+        f"There is no suite {suite!r}.",
+        f"Known are {known} and those that `theodolite data suite` lists.",
+        code="unknown",
+    )
+
+
+def suite_of(workspace: Workspace, tasks: Sequence[str]) -> str:
+    """The first suite that has all of these tasks."""
+    return next(
+        suite
+        for suite in (*SUITES, UPLOADS, ALL)
+        if len(in_suite(workspace, suite, tasks)) == len(tasks)
+    )

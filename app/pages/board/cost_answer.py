@@ -13,9 +13,10 @@ from theodolite.app.blocks import Block, Chart, Finding, Grid, GridCell, GridHea
 from theodolite.app.components.chart import drawing, plain
 from theodolite.app.pages.board import cost, service
 from theodolite.app.pages.board.cost import AXES, CostJob, Row
-from theodolite.app.pages.board.spec import ALL, BoardSpec
+from theodolite.app.pages.board.spec import BoardSpec
 from theodolite.app.question import Answer, Do, Question
 from theodolite.app.spec import Field, Spec
+from theodolite.app.suites import ALL
 from theodolite.app.vectors import sources, uncached
 from theodolite.app.web.figures import Figure, axis, draw, log_axis, scatter, style
 from theodolite.app.web.theme import SERIES

@@ -14,10 +14,11 @@ from theodolite.app.blocks import Block, Text
 from theodolite.app.pages.board import cost, cost_answer, service
 from theodolite.app.pages.board.cost_answer import COST, CURVES_LEAD, CostSpec
 from theodolite.app.pages.board.page import suites
-from theodolite.app.pages.board.spec import ALL, BoardSpec
+from theodolite.app.pages.board.spec import BoardSpec
 from theodolite.app.pages.encoders import choices
 from theodolite.app.pages.jobs.run_panel import RunPanel
 from theodolite.app.spec import parameters
+from theodolite.app.suites import ALL
 from theodolite.app.web import parts
 from theodolite.app.web.controls import Control, Controls, Values
 from theodolite.app.workspace import Workspace

@@ -16,12 +16,12 @@ from theodolite.app.blocks import Block, Link, Nothing, Text
 from theodolite.app.components.folder import folder
 from theodolite.app.pages.board import examples, service
 from theodolite.app.pages.board.answer import BOARD, OF_OTHERS
-from theodolite.app.pages.board.spec import ALL, FILTERS, OWN, UPLOADS, BoardSpec
+from theodolite.app.pages.board.spec import FILTERS, OWN, BoardSpec
 from theodolite.app.pages.board.spec import PUBLISHED as PUBLISHED_RESULTS
 from theodolite.app.pages.compare import service as comparison
 from theodolite.app.pages.evaluate.job import waiting
 from theodolite.app.spec import parameters
-from theodolite.app.suites import is_suite
+from theodolite.app.suites import ALL, UPLOADS, is_suite
 from theodolite.app.web import parts
 from theodolite.app.web.controls import Answer, Control, Controls, Values, on, on_open, poll
 from theodolite.app.web.events import PageEvent

@@ -6,7 +6,7 @@ Means, points and ranks are over scores that the ranked encoders share (`engine.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
@@ -15,12 +15,10 @@ import numpy as np
 
 from theodolite.app import suites
 from theodolite.app.pages.board.spec import (
-    ALL,
     EVERYTHING,
     OWN,
     PUBLISHED,
     TASKS,
-    UPLOADS,
     BoardSpec,
     TaskColumn,
 )
@@ -36,6 +34,7 @@ from theodolite.app.results import (
     task_by_name,
     under_one_protocol,
 )
+from theodolite.app.suites import ALL, UPLOADS
 from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
 from theodolite.engine.mteb.own_tasks import PREFIX, split_name
@@ -43,7 +42,7 @@ from theodolite.engine.protocols import PROTOCOLS, is_package
 from theodolite.engine.protocols.package import version
 from theodolite.engine.stats.agreement import means, shared
 from theodolite.engine.stats.ranks import borda, by_group, rank
-from theodolite.engine.tasks import SUITES, Task, available, in_order
+from theodolite.engine.tasks import SUITES, Task, available
 
 Edition = tuple[int, int, int, int, bool]
 UNKNOWN = "MTEB"
@@ -124,15 +123,6 @@ def board(workspace: Workspace, spec: BoardSpec = EVERYTHING) -> Standings:
     if spec.protocol == OWN and not scored(workspace, now) and now[3]:
         spec = replace(spec, protocol=PUBLISHED)  # else the board would be empty
     return _board(workspace, spec, now, _listed(workspace), waiting(workspace))
-
-
-def suite_of(workspace: Workspace, tasks: Sequence[str]) -> str:
-    """The first suite that has all of these tasks."""
-    return next(
-        suite
-        for suite in (*SUITES, UPLOADS, ALL)
-        if len(in_suite(workspace, suite, tasks)) == len(tasks)
-    )
 
 
 _RANKED: Recent[Standings, Ranking] = Recent(8)
@@ -290,7 +280,7 @@ def _columns(
     others = _published(workspace, suite) if protocol == PUBLISHED else {}
     if protocol == PUBLISHED:
         rows = [row for row in rows if is_package(row["protocol"])]
-    wanted = set(in_suite(workspace, suite, {row["task"] for row in rows}))
+    wanted = set(suites.in_suite(workspace, suite, {row["task"] for row in rows}))
     rows = [row for row in rows if row["task"] in wanted]
     one = "" if protocol == PUBLISHED else protocol
     under, cells = protocols_of(rows, one), under_one_protocol(rows, one)
@@ -304,7 +294,7 @@ def _columns(
         _column(name, under[name], here.get(name), languages, by_mteb.get(name))
         if name in evaluated
         else _of_others(workspace, name, others[name])
-        for name in in_suite(workspace, suite, evaluated | named)
+        for name in suites.in_suite(workspace, suite, evaluated | named)
     ]
     return columns, cells
 
@@ -315,7 +305,7 @@ def _published(workspace: Workspace, suite: str) -> dict[str, tuple[str, ...]]:
     for row in imported(workspace, workspace.store.published.edition()):
         codes = {code.partition("-")[0] for code in row["facts"].get("languages", ())}
         found.setdefault(row["task"], set()).update(codes)
-    names = _members(workspace, suite) if suites.is_suite(suite) else list(found)
+    names = suites.tasks_of(workspace, suite) if suites.is_suite(suite) else list(found)
     return {name: tuple(sorted(found[bare(name)])) for name in names if bare(name) in found}
 
 
@@ -331,34 +321,12 @@ def bare(task: str) -> str:
     return PREFIX + split_name(task)[0]
 
 
-def in_suite(workspace: Workspace, suite: str, tasks: Collection[str]) -> list[str]:
-    """Filter tasks by a suite, in the suite's order."""
-    if suite == ALL:
-        return in_order(sorted(tasks))
-    if suite == UPLOADS:
-        return sorted(task for task in tasks if task.startswith("upload:"))
-    return [task for task in _members(workspace, suite) if task in tasks]
-
-
-def _members(workspace: Workspace, suite: str) -> Sequence[str]:
-    if suite in SUITES:
-        return SUITES[suite]
-    if suites.is_suite(suite):
-        return suites.members(workspace, suite)
-    known = ", ".join((ALL, *SUITES, UPLOADS))
-    raise UserError(
-        f"There is no suite {suite!r}.",
-        f"Known are {known} and those that `theodolite data suite` lists.",
-        code="unknown",
-    )
-
-
 def offered(workspace: Workspace) -> tuple[list[str], list[str]]:
     """Suites with evaluated tasks (of MTEB's, half or more must have scores), and protocols."""
     rows = scored(workspace, edition(workspace))
     tasks, published = {row["task"] for row in rows}, workspace.store.published.tasks()
     there = tasks | published
-    names = [name for name in (*SUITES, UPLOADS) if in_suite(workspace, name, tasks)]
+    names = [name for name in (*SUITES, UPLOADS) if suites.in_suite(workspace, name, tasks)]
     known = suites.known(workspace)
     for name, members in known.tasks.items() if known and there else ():
         if 2 * sum(task in tasks or bare(task) in published for task in members) >= len(members):

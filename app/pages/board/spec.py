@@ -8,9 +8,10 @@ from typing import Annotated, Any
 
 from theodolite.app.blocks import Link
 from theodolite.app.spec import Field, Spec, parameters, query
+from theodolite.app.suites import ALL
 
-ALL, UPLOADS, OWN, PUBLISHED = "all", "uploads", "", "published"
-"""Suites: every evaluated task, and those on uploads. Protocols: each task's own, and published
+OWN, PUBLISHED = "", "published"
+"""Protocols: each task's own, and published
 results together with those of mteb's own code computed here."""
 TASKS, TYPES, LANGUAGES = "tasks", "types", "languages"
 FILTERS = (

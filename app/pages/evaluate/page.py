@@ -12,11 +12,10 @@ from typing import Any
 import gradio as gr
 
 import theodolite.app.surfaces.web as web
-from theodolite.app import formats
+from theodolite.app import formats, suites
 from theodolite.app.blocks import Block, Link, Links, Progress, Text
 from theodolite.app.components import protocol_card
 from theodolite.app.jobs.kinds import job_of
-from theodolite.app.pages.board import service as board
 from theodolite.app.pages.encoders import choices
 from theodolite.app.pages.evaluate import costs, service
 from theodolite.app.pages.evaluate.answer import table
@@ -311,7 +310,7 @@ def _results(workspace: Workspace, requested: EvaluateJob) -> Iterator[Block]:
     if left := len(keys) - len(there):
         yield Text("", f"{formats.plural(left, 'result')} not there yet.")
     under = {"protocol": job.protocol} if job.protocol else {}
-    suite = board.suite_of(workspace, job.tasks)
+    suite = suites.suite_of(workspace, job.tasks)
     compared: Mapping[str, Sequence[str]] = {"encoder": job.encoders, "task": job.tasks}
     yield Links(
         [

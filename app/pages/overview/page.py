@@ -9,7 +9,7 @@ import gradio as gr
 
 from theodolite.app.components.actions import actions
 from theodolite.app.components.heatmap import grid, heatmap, results
-from theodolite.app.pages.overview import service
+from theodolite.app.pages.overview import service, views
 from theodolite.app.web import address, parts, progress
 from theodolite.app.web.controls import Answer, on, on_load, poll
 from theodolite.app.web.events import PageEvent
@@ -29,7 +29,7 @@ def build(workspace: Workspace) -> None:
     """Lay out the page."""
     with parts.bar(TITLE, DESCRIPTION):
         if not workspace.read_only:
-            parts.static(service.ACTIONS)
+            parts.static(views.ACTIONS)
     notice = parts.notice()
     headline = parts.static("", elem_id="headline", elem_classes=["t-answer"])
     board = heatmap(
@@ -50,17 +50,17 @@ def build(workspace: Workspace) -> None:
         runs = workspace.store.runs.list(LIVE)
         columns, rows = service.table(workspace)
         return {
-            welcome: service.welcome(rows),
+            welcome: views.welcome(rows),
             strip: progress.strip(runs),
-            headline: service.headline(columns, rows) if columns else service.nothing(),
+            headline: views.headline(columns, rows) if columns else views.nothing(),
             board: grid(columns, rows) if columns else None,
-            footnote: service.FOOTNOTE if columns else "",
+            footnote: views.FOOTNOTE if columns else "",
             seen: progress.signature(runs),
         }
 
     def load(request: gr.Request) -> Answer:
         result = address.first(request, "result")
-        opened = service.card(workspace, int(result)) if result.isdecimal() else ""
+        opened = views.card(workspace, int(result)) if result.isdecimal() else ""
         return {**everything(), card: opened}
 
     def refresh(known: list[list[Any]]) -> Answer:
@@ -73,7 +73,7 @@ def build(workspace: Workspace) -> None:
         return everything()
 
     def open_card(event: PageEvent) -> Answer:
-        return {card: service.card(workspace, event.number("result"))}
+        return {card: views.card(workspace, event.number("result"))}
 
     def act(event: PageEvent) -> Answer:
         if event.act != "remove":

@@ -17,7 +17,7 @@ from theodolite.app.pages.evaluate import results
 from theodolite.app.pages.evaluate.job import queue_evaluation
 from theodolite.app.pages.evaluate.service import repair
 from theodolite.app.pages.geometry import densities
-from theodolite.app.pages.overview import service
+from theodolite.app.pages.overview import service, views
 from theodolite.app.workspace import Workspace
 from theodolite.store.check import check
 
@@ -60,7 +60,7 @@ def test_who_has_the_highest_scores(rows: list[HeatmapRow], expected: str) -> No
 
     Nobody is first alone or among four; while some wait, it counts.
     """
-    said = service.headline([*TASKS, HeatmapColumn(MEAN, "Mean", kind="average")], rows)
+    said = views.headline([*TASKS, HeatmapColumn(MEAN, "Mean", kind="average")], rows)
     assert expected.replace("*", "the highest score") in said
     assert bool(said) is bool(expected)
 
