@@ -149,8 +149,7 @@ class CostAnswer(Answer):
             machine = next((row["machine"] for row in rows.values()), "no machine")
             notes = [
                 f"An example, measured on {machine} under other load; quality on the starter set. "
-                "Nothing has been measured on this machine yet. It takes about ten seconds per "
-                "encoder."
+                "Nothing has been measured on this machine yet."
             ]
         return [*self._pareto(), *(Text("", text) for text in notes), table(rows)]
 

@@ -32,6 +32,7 @@ from theodolite.app.pages.encoders.service import names
 from theodolite.app.question import Answer, Do, Question
 from theodolite.app.report.markdown import of_blocks
 from theodolite.app.web.figures import axis, draw, scatter
+from theodolite.app.web.parts import next_step
 from theodolite.app.web.theme import SERIES
 from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
@@ -75,6 +76,7 @@ class Decision(Answer):
         sheet: `best`, `ties`, `cheapest`, `more_examples`, `warnings`, and the numbers behind them;
             empty while nothing is decided.
         plan: what will be measured, in sentences.
+        hint: how to have it measured.
         is_shipped: whether it ships with Theodolite.
     """
 
@@ -94,6 +96,7 @@ class Decision(Answer):
     spec: ChooseSpec
     sheet: Sheet
     plan: Sequence[str] = ()
+    hint: str = ""
     is_shipped: bool = False
 
     def __getitem__(self, name: str) -> Any:
@@ -130,8 +133,10 @@ class Decision(Answer):
     def blocks(self) -> list[Block]:
         """The decision with its warnings, the chart, the numbers."""
         if not self.sheet:
-            hint = "Press Choose to make one; it appears here when the run is done."
-            return [Points([("", text) for text in self.plan]), Nothing("No decision yet", hint)]
+            return [
+                Points([("", text) for text in self.plan]),
+                Nothing("No decision yet", self.hint),
+            ]
         lead = f"Decision sheet for {self['data']}. {columns(self['columns'])}".strip()
         warnings = [(one["code"].replace("_", " "), one["message"]) for one in self["warnings"]]
         blocks: list[Block] = [
@@ -529,7 +534,9 @@ def answer(workspace: Workspace, spec: ChooseSpec, do: Do) -> Iterator[Decision]
     elif spec.data == example.DATA and (shipped := example.read(workspace)):
         yield Decision(job, shipped, is_shipped=True)
     else:
-        yield Decision(job, {}, plan(workspace, job))
+        press = "Press Choose to make one; it appears here when the run is done."
+        hint = next_step(workspace.read_only, "choose other data or encoders", press)
+        yield Decision(job, {}, plan(workspace, job), hint)
 
 
 CHOOSE = Question(

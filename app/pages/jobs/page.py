@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from html import escape
 from typing import TYPE_CHECKING, Any
 
 import gradio as gr
@@ -85,7 +84,7 @@ def _status(workspace: Workspace) -> str:
     """The numbers of running and waiting runs, and of workers."""
     waiting, running, here = service.counts(workspace.store)
     up = formats.plural(here, "worker") if here else "no worker is running yet"
-    words = escape(f"{running} running, {waiting} waiting, {up}")
+    words = f"{running} running, {waiting} waiting" + ("" if workspace.read_only else f", {up}")
     if workers.in_fleet(workspace):
         words += f' here; those of the fleet are on <a href="{address.link("workers")}">Workers</a>'
     return f'<p class="t-status" role="status">{words}</p>'

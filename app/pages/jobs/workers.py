@@ -82,6 +82,7 @@ class Workers(Answer):
         workers: the workers, those of this store first.
         homes: name -> seconds since its last heartbeat.
         waiting: the waiting runs.
+        visitor: whether it is for somebody who can start no worker.
     """
 
     columns: ClassVar[Mapping[str, Any]] = {"slot": str, "host": str, "doing": str, "share": float}
@@ -91,6 +92,7 @@ class Workers(Answer):
     workers: tuple[WorkerNow, ...]
     homes: Mapping[str, float]
     waiting: tuple[Waiting, ...]
+    visitor: bool = False
 
     def rows(self) -> list[dict[str, Any]]:
         """A row for each worker, home and waiting run; `kind` says which."""
@@ -118,7 +120,7 @@ class Workers(Answer):
         if self.workers:
             heads = ("worker", "host", "now", "done", "machine", "takes", "has", "started", "seen")
             blocks.append(Table("workers", heads, [_cells(one) for one in self.workers]))
-        else:
+        elif not self.visitor:
             start = "The app starts one; start more from a terminal:"
             blocks += [Text("", start), Code(["theodolite worker"])]
         if self.waiting:
@@ -128,7 +130,7 @@ class Workers(Answer):
         if self.homes:
             homes = [(name, f"{silent:.0f} s ago") for name, silent in self.homes.items()]
             blocks += [Text("Homes"), Table("homes", ("home", "last seen"), homes)]
-        if not self.fleet:
+        if not (self.fleet or self.visitor):
             more = (
                 "Evaluations and trainings can be spread over machines that share a Postgres "
                 "database: start the app with --fleet URL, and on each of the other machines run:"
@@ -167,7 +169,7 @@ def now(workspace: Workspace) -> Workers:
         for run in workspace.store.runs.list(["queued"])
     ]
     if not in_fleet(workspace):
-        return Workers("", "", local, {}, tuple(queued))
+        return Workers("", "", local, {}, tuple(queued), workspace.read_only)
     address = Address.parse(None)
     try:
         roster = _roster(address)

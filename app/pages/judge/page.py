@@ -256,6 +256,8 @@ def _drawn(workspace: Workspace, session: str, judge: str, blind: bool) -> tuple
         left += views.disagreements(opened(workspace, session), said.board["disagreements"])
     else:
         left = "" if session else views.EXAMPLE
+        if not session and not workspace.read_only:
+            left += views.BEGIN
         left += views.last(said.board, "The last mark" if session else "The script")
     return left, web.value(said.blocks())
 

@@ -158,6 +158,9 @@ def preparing(alive: bool) -> str:
 
 
 EXAMPLE = (
-    '<p class="t-muted">An example: a script that knows the labels judged the starter set. Choose '
-    "encoders and a collection above, and start a session of your own.</p>"
+    '<p class="t-muted">An example: a script that knows the labels judged the starter set.</p>'
+)
+BEGIN = (
+    '<p class="t-muted">Choose encoders and a collection above, and start a session of your '
+    "own.</p>"
 )
