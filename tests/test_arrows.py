@@ -137,7 +137,7 @@ def test_arrows_point_one_way(package: str) -> None:
 
 
 def test_no_modules_import_each_other_in_a_circle() -> None:
-    """Neither at the top nor in a function nor for a type: a circle is a piece in the wrong place."""
+    """Nor in a function, nor for a type: a circle is a piece in the wrong place."""
     graph = imports_between_modules()
     assert len(graph) > 300
     while leaves := {name for name, targets in graph.items() if not targets & graph.keys()}:

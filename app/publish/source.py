@@ -25,6 +25,7 @@ DATA = {
         "training/*.toml",
     ),
     "store": (),
+    "docs": ("*.md", "pages/*.md"),
 }
 """Data files of our packages, as in pyproject.toml."""
 PYTHON = "3.12"
@@ -52,7 +53,7 @@ def files() -> dict[str, bytes]:
     """Path below the folder of the source -> content."""
     found = {"theodolite/__init__.py": Path(theodolite.__file__).read_bytes()}
     for package, data in DATA.items():
-        folder = Path(str(import_module(f"theodolite.{package}").__file__)).parent
+        folder = Path(import_module(f"theodolite.{package}").__path__[0])
         for path in _belonging(folder, ("**/*.py", *data)):
             name = path.relative_to(folder).as_posix()
             found[f"theodolite/{package}/{name}"] = path.read_bytes()

@@ -6,6 +6,7 @@ other types.
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import Any
 
 import gradio as gr
@@ -35,6 +36,13 @@ class PageEvent(gr.EventData):
         """A text field."""
         value = self._value(name)
         if not isinstance(value, str) or len(value) > MAX_TEXT:
+            raise UserError(f"Invalid event field {name!r}.", _HINT)
+        return value
+
+    def one_of(self, name: str, values: Container[str]) -> str:
+        """A text field that has one of these values."""
+        value = self.text(name)
+        if value not in values:
             raise UserError(f"Invalid event field {name!r}.", _HINT)
         return value
 

@@ -91,7 +91,8 @@ def build(workspace: Workspace) -> None:
     on(sheet.change, same, controls, [command], notice, **HIDE_PROGRESS)
     if kept is not None:
         kept.change(None, js=CLOSE)
-        on(kept.change, turn_to, [kept], [controls["data"], panel.run, panel.moved], notice)
+        turned = [controls["data"], panel.run, panel.moved]
+        on(kept.change, turn_to, [kept], turned, notice, **HIDE_PROGRESS)
 
 
 def _loaded(workspace: Workspace, values: Values, request: gr.Request) -> dict[str, Any]:

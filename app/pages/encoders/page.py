@@ -74,7 +74,7 @@ def build(workspace: Workspace) -> None:
             text = parts.say(f"Removed {name}. Its results are kept.")
             yield {listing: views.listing(workspace), checked: "", notice: text}
         else:
-            question, spec = _CHECKS[event.act]
+            question, spec = _CHECKS[event.one_of("act", _CHECKS)]
             for answer in question.answer(workspace, spec(name), lambda job: False):
                 yield {checked: web.value(answer.blocks())}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from theodolite.engine.errors import UserError
 from theodolite.engine.training.presets import STARTER
 
 if TYPE_CHECKING:
@@ -67,11 +68,13 @@ def encoders(workspace: Workspace) -> list[str]:
     return list(dict.fromkeys([*kept, "minilm"]))
 
 
-def taken_in(workspace: Workspace, file: str) -> str:
+def taken_in(workspace: Workspace, file: str | None) -> str:
     """Add an uploaded file to the data sets; return its name."""
     from theodolite.app.pages.data import service as uploads
 
     workspace.refuse_visitors()
+    if not file:
+        raise UserError("No file was uploaded.", "Choose one.", code="missing")
     path = Path(file)
     stem = uploads.name_for(path.name)
     taken = {row["name"] for row in workspace.store.uploads.list()}

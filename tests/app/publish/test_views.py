@@ -86,11 +86,11 @@ def test_an_address_is_read(given: str, name: str, query: tuple[tuple[str, str],
 
 def test_a_view_is_frozen_as_it_is_and_alone(kept: Workspace) -> None:
     """The first page of the folder leads to it; of the store it has what it shows."""
-    views = [choice.read_address("compare?encoder=random:8&encoder=random:4&view=ranks")]
+    views = [choice.read_address("compare?encoder=random:8&encoder=random:4&protocol=senteval")]
     made = site.freeze(kept, site.of_views(kept, views), at=views)
     assert made.pages == ["Compare"]
     assert b"url=./compare/?encoder=random%3A8" in made.files["index.html"]
-    assert b"view=ranks" in made.files["index.html"]
+    assert b"protocol=senteval" in made.files["index.html"]
     assert "random:64" not in text_of(made)
     assert set(ENCODERS) <= set(site.of_views(kept, [choice.read_address("board")]).encoders)
     session = kept.store.judgements.list()[0]["id"]
