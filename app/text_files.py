@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from theodolite.app import formats
 from theodolite.app.blocks import Folders
-from theodolite.app.web.frozen import FOLDER
+from theodolite.app.published import FOLDER
 
 PER_FILE = 500
 """Texts, or records of sentences, per file: some 50 kB."""

@@ -124,11 +124,7 @@ def first_painted(
     """
     titles = {page.PATH: page.TITLE for page in PAGES}
     early = list(modules.import_map("map/map.js"))
-    freezes = [
-        page.PATH or "overview"
-        for page in PAGES
-        if hasattr(page, "FROZEN") or hasattr(page, "PUBLISHED")
-    ]
+    freezes = [page.PATH or "overview" for page in PAGES if hasattr(page, "PUBLISHED")]
     kinds = {block.get_block_name() for block in demo.blocks.values()} if demo else set()
     later = [f"assets/{name}" for name in template.component_files(kinds)]
     later += [PLOTLY_JS, *(f"{modules.BASE}/{name}" for name in early)]

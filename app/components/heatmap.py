@@ -6,18 +6,15 @@ with its `result` to Python. The component knows nothing of the store.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from theodolite.app import formats
+from theodolite.app.components.modules import mount
 
 if TYPE_CHECKING:
     import gradio as gr
-
-_JS = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
 
 
 @dataclass(frozen=True)
@@ -93,7 +90,7 @@ def heatmap(
     return gr.HTML(
         value,
         html_template="",
-        js_on_load=_JS,
+        js_on_load=mount("heatmap.js", "server"),
         apply_default_css=False,
         server_functions=[interval],
         caption=label,
@@ -102,11 +99,10 @@ def heatmap(
     )
 
 
-def results(value: str | None) -> list[int]:
-    """Ids of the results in a heatmap's value."""
-    rows = json.loads(value)["rows"] if value else []
-    cells = (cell for row in rows for cell in row["cells"].values())
-    return [cell["result"] for cell in cells if cell["result"] is not None]
+def results(rows: Iterable[HeatmapRow]) -> list[int]:
+    """Ids of the results in the rows."""
+    cells = (cell for row in rows for cell in row.cells.values())
+    return [cell.result for cell in cells if cell.result is not None]
 
 
 def grid(columns: list[HeatmapColumn], rows: list[HeatmapRow]) -> str:

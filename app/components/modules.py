@@ -19,12 +19,6 @@ from starlette.routing import Route
 
 from theodolite.app.web.routes import FOREVER
 
-
-def as_module(body: str) -> str:
-    """The `js_on_load` of any other component as a module that exports `mount`."""
-    return f"export function mount({{ element, props, trigger, server, watch }}) {{\n{body}\n}}\n"
-
-
 _FOLDER = Path(__file__).parent / "js"
 _SOURCES = {
     file.relative_to(_FOLDER).as_posix(): file.read_bytes()
@@ -34,14 +28,19 @@ _IMPORTED = re.compile(rb'from "(\.{1,2}/[^"]+)"')
 BASE = "theodolite/js-" + sha256(b"\0".join(_SOURCES.values())).hexdigest()[:16]
 
 
-def mount(name: str) -> str:
-    """The `js_on_load` of a component whose module exports `mount`, such as `map/map.js`."""
+def mount(name: str, *more: str) -> str:
+    """The `js_on_load` of a component whose module exports `mount`, such as `map/map.js`.
+
+    Args:
+        name: of the module.
+        *more: what it is given beside its element and its props: `server`.
+    """
     if name not in _SOURCES:
         raise ValueError(f"there is no module {name!r}; there are {', '.join(_SOURCES)}")
     return (
         # An absolute URL: a relative one would be resolved against Gradio's own script.
         f"import(new URL('./{BASE}/{name}', document.baseURI).href).then((module) => "
-        "module.mount({ element, props, trigger, watch }));"
+        f"module.mount({{ {', '.join(('element', 'props', 'trigger', 'watch', *more))} }}));"
     )
 
 

@@ -16,7 +16,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from theodolite.app import formats
 from theodolite.app.publish.mask import Alias, Mask
-from theodolite.app.web.frozen import Choice
+from theodolite.app.published import Choice
 from theodolite.app.workspace import StoredUploads, Workspace
 from theodolite.engine.datasets import Catalog
 from theodolite.engine.encoders.spec import parse
@@ -25,7 +25,7 @@ from theodolite.store.part import copy_results
 
 if TYPE_CHECKING:
     from theodolite.app.pages.trainings.service import TrainingRun
-    from theodolite.app.web.frozen import Query
+    from theodolite.app.published import Query
     from theodolite.engine.datasets.types import Dataset, DatasetInfo
     from theodolite.engine.encoders import Encoder
 

@@ -17,14 +17,14 @@ from theodolite.app.publish import manifest, source, targets
 from theodolite.app.publish import upload as hub
 from theodolite.app.publish.mask import Mask
 from theodolite.app.publish.targets import Target
+from theodolite.app.published import Choice
 from theodolite.app.terminal import JsonOption, TasksOption, done, emit, progress_bar, say, verb
-from theodolite.app.web.frozen import Choice
 from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
     from theodolite.app.publish.site import Site
-    from theodolite.app.web.frozen import Query
+    from theodolite.app.published import Query
 
 
 @verb

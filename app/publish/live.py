@@ -15,7 +15,7 @@ from theodolite.app.publish import source, targets
 from theodolite.app.publish.choice import PartWorkspace, part
 from theodolite.app.publish.mask import SHIPPED, UPLOAD, private
 from theodolite.app.publish.site import Site
-from theodolite.app.web.frozen import Choice
+from theodolite.app.published import Choice
 from theodolite.engine.encoders.base import Encoder, sentence_key
 from theodolite.engine.encoders.spec import TASK_DATA, parse
 from theodolite.engine.errors import UserError

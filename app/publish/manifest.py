@@ -12,7 +12,7 @@ from urllib.parse import quote
 from theodolite.app import formats
 from theodolite.app.publish import targets
 from theodolite.app.publish.mask import private
-from theodolite.app.web.frozen import Choice
+from theodolite.app.published import Choice
 
 if TYPE_CHECKING:
     from theodolite.app.publish.site import Site

@@ -13,7 +13,7 @@ from theodolite.app.publish.manifest import OURS, UNSTATED
 if TYPE_CHECKING:
     from theodolite.app.publish.site import Site
     from theodolite.app.publish.targets import Target
-    from theodolite.app.web.frozen import Choice
+    from theodolite.app.published import Choice
     from theodolite.app.workspace import Workspace
 
 STARTS = {

@@ -15,11 +15,9 @@ from theodolite.app import formats, ui
 from theodolite.app.components import modules
 from theodolite.app.publish.choice import choose, part
 from theodolite.app.publish.mask import Mask
-from theodolite.app.publish.opened import OpenedPage
-from theodolite.app.publish.page import FrozenPage, kept
-from theodolite.app.surfaces.static import StaticPage, of_address
+from theodolite.app.published import Choice, Published, Query, hashed
+from theodolite.app.surfaces.static import StaticPage, label_of, of_address
 from theodolite.app.web import frame, theme
-from theodolite.app.web.frozen import Choice, Published, Query, View
 from theodolite.app.web.routes import PLOTLY_JS, plotly_file
 from theodolite.engine.errors import UserError
 
@@ -52,11 +50,7 @@ class Site:
 
 def freezable() -> dict[str, ModuleType]:
     """Name of a page, as in its address -> the page, of those that can be frozen."""
-    return {
-        page.PATH or "overview": page
-        for page in ui.PAGES
-        if hasattr(page, "FROZEN") or hasattr(page, "PUBLISHED")
-    }
+    return {page.PATH or "overview": page for page in ui.PAGES if hasattr(page, "PUBLISHED")}
 
 
 def freeze(
@@ -94,18 +88,17 @@ def freeze(
             small = part(workspace, choice, Path(folder), texts=texts)
             published = Published(source=workspace, workspace=small, **vars(choice))
             wanted = {page: [query for name, query in at if known[name] is page] for page in chosen}
-            frozen: dict[ModuleType, FrozenPage | StaticPage] = {}
+            frozen: dict[ModuleType, StaticPage] = {}
             for line in (line for group in ui.RAIL for line in group):
                 entry = _only(line, chosen)
                 for page in entry.pages.values():
                     progress(page.TITLE, chosen.index(page), len(chosen))
                     try:
-                        make = _published if hasattr(page, "PUBLISHED") else _frozen
-                        frozen[page] = make(entry, page, published, wanted[page])
+                        frozen[page] = _published(entry, page, published, wanted[page])
                     except UserError:
                         if named:  # else it is left out: nobody has asked for it
                             raise
-            views = [_view(published, query).label for _, query in at if query]
+            views = [label_of(published, query) for _, query in at if query]
             asked, answered = small.catalog.asked, _answers(small, views)
             small.close()
     finally:
@@ -145,33 +138,7 @@ def _nothing(page: Any) -> UserError:
     )
 
 
-def _frozen(
-    entry: frame.Entry, page: ModuleType, published: Published, at: Sequence[Query]
-) -> FrozenPage:
-    """Freeze a page with all that it shows, at the given queries or at its own views."""
-    frozen, usual = page.FROZEN, View("", ())
-    if frozen.carry:
-        frozen.carry(published)
-    own = [usual] if frozen.views is None else frozen.views(published)
-    views = [_view(published, query) for query in at] or own
-    if not views:
-        raise _nothing(page)
-    every = tuple(("encoder", name) for name in published.encoders.values())
-    whole = [
-        view if "encoder" in dict(view.query) else replace(view, query=every + view.query)
-        for view in views
-    ]
-    opened = OpenedPage(entry, page, published.workspace, whole[0].query)
-    return FrozenPage(opened, page, published.workspace, whole)
-
-
-def _view(published: Published, query: Query) -> View:
-    """A view of a page by its address, with the published names in it."""
-    public = tuple((name, str(published.renamed(value))) for name, value in query)
-    return View(" · ".join(value for _, value in public), public)
-
-
-def _files(frozen: Mapping[ModuleType, FrozenPage | StaticPage]) -> dict[str, bytes]:
+def _files(frozen: Mapping[ModuleType, StaticPage]) -> dict[str, bytes]:
     """The files of the pages, and all that they load."""
     rail = [
         [entry for line in group if (entry := _only(line, list(frozen))).pages] for group in ui.RAIL
@@ -211,12 +178,16 @@ def _shared() -> tuple[dict[str, bytes], dict[str, str]]:
     named = {
         "style": kept("style", style.encode(), ".css"),
         "script": kept("script", theme.script().encode(), ".js"),
-        "frozen": kept("frozen", (HERE / "frozen.js").read_bytes(), ".js"),
         "static": kept("static", (SURFACES / "static.js").read_bytes(), ".js"),
         "mark": kept("mark", (theme.STATIC / "mark.svg").read_bytes(), ".svg"),
     }
     shared = {name: file[0] for name, file in named.items()}
     return files | dict(named.values()), shared | {"answer": f"{modules.BASE}/answer.js"}
+
+
+def kept(name: str, data: bytes, ending: str) -> tuple[str, bytes]:
+    """(address, content) of a file; the address includes the content's hash."""
+    return hashed(name, data) + ending, data
 
 
 def _font(name: str, style: str) -> bytes:
@@ -244,8 +215,7 @@ def of_views(
     for name, query in views:
         named = [value for key, value in query if key == "encoder"]
         page = pages.get(name)
-        shows = getattr(page, "PUBLISHED", None) or getattr(page, "FROZEN", None)
-        if not named and shows is not None and shows.all_encoders:
+        if not named and page is not None and page.PUBLISHED.all_encoders:
             named = workspace.store.encoders.names()
         encoders += named
         data += [value for key, value in query if key in DATA_NAMES and value in here]

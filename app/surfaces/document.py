@@ -90,19 +90,19 @@ def flat(several: Iterable[str | Piece | Group]) -> list[str | Piece]:
     return every
 
 
-def as_json(pieces: Iterable[str | Piece | Group], props: Mapping[str, Any] | None = None) -> str:
-    """Pieces as JSON for the script of `answer.js`; `props` are for all components in it."""
-    return formats.json_text([_as_data(piece, props or {}) for piece in pieces])
+def as_json(pieces: Iterable[str | Piece | Group]) -> str:
+    """Pieces as JSON for the script of `answer.js`."""
+    return formats.json_text([_as_data(piece) for piece in pieces])
 
 
-def _as_data(piece: str | Piece | Group, props: Mapping[str, Any]) -> dict[str, Any]:
+def _as_data(piece: str | Piece | Group) -> dict[str, Any]:
     if isinstance(piece, str):
         return {"html": piece}
     if isinstance(piece, Group):
-        inside = [_as_data(one, props) for one in piece.inside]
+        inside = [_as_data(one) for one in piece.inside]
         return {"html": piece.before + piece.after, "inside": inside}
     module = f"{piece.name.removeprefix('js/')}.js"
-    given = {"plotly": PLOTLY_JS, **piece.props, **props, "value": piece.value}
+    given = {"plotly": PLOTLY_JS, **piece.props, "value": piece.value}
     return {"module": module, "props": given}
 
 

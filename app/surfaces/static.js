@@ -21,7 +21,7 @@ const values = (view, name) => view.query.filter(([one]) => one === name).map(([
 const fits = (view) => [...names].every((name) => !query.has(name) || String(query.getAll(name)) === String(values(view, name)));
 let view = held.views.find(fits) ?? held.views[0];
 
-const props = { value: null };
+const props = { value: null, frozen: true }; // no component has a server
 let redraw = () => {};
 async function show(wanted) {
   view = wanted;

@@ -17,11 +17,11 @@ from markupsafe import Markup
 
 from theodolite.app import formats
 from theodolite.app.blocks import Block
+from theodolite.app.published import Published, Query, hashed
 from theodolite.app.question import Question
 from theodolite.app.spec import Spec, parameters, query, read_query
 from theodolite.app.surfaces import document
 from theodolite.app.web import parts
-from theodolite.app.web.frozen import Published, Query, hashed
 from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
@@ -33,8 +33,11 @@ POLICY = (
 )
 """Content security policy of every page: nothing from outside the folder is run or fetched. Styles
 may be inline, as widths are attributes and Plotly writes a style sheet."""
-PROPS = {"frozen": True}
-"""Tells every component that there is no server."""
+
+
+@dataclass(frozen=True)
+class NoSpec(Spec):
+    """Of a page that is asked for nothing."""
 
 
 @dataclass(frozen=True)
@@ -42,14 +45,14 @@ class Static:
     """What a page shows when it is published.
 
     Attributes:
-        question: that it answers.
+        question: that it answers; None if it is asked for nothing.
         views: yields (label, spec) of each answer to publish where no address is given.
         carry: copies what the answers need into the published store, under published names.
         blocks: what is shown of a spec; None for the blocks of its answer.
         all_encoders: whether an address without encoders means all.
     """
 
-    question: Question[Any, Any]
+    question: Question[Any, Any] | None
     views: Callable[[Published], Iterable[tuple[str, Any]]]
     carry: Callable[[Published], None] | None = None
     blocks: Callable[[Workspace, Any], Sequence[Block]] | None = None
@@ -59,13 +62,13 @@ class Static:
         """The spec of an address, which is of the published encoders if it names none."""
         if not any(name == "encoder" for name, _ in address):
             address += tuple(("encoder", name) for name in published.encoders.values())
-        spec: Spec = read_query(self.question.spec, address)
+        spec: Spec = read_query(self.question.spec if self.question else NoSpec, address)
         return spec
 
     def answer(self, workspace: Workspace, spec: Spec) -> Sequence[Block]:
         """What is shown of a spec; nothing is started for it."""
-        if self.blocks is not None:
-            return self.blocks(workspace, spec)
+        if self.blocks is not None or self.question is None:
+            return self.blocks(workspace, spec) if self.blocks else []
         return self.question.last(workspace, spec, lambda job: False).blocks()
 
 
@@ -93,8 +96,8 @@ class StaticPage:
     def _view(self, workspace: Workspace, label: str, spec: Spec) -> dict[str, Any]:
         """Put the answer of a view into a file; return its label, file and query."""
         blocks = self._static.answer(workspace, spec)
-        pieces = [_words(spec, label), *document.nested(blocks)]
-        content = document.as_json(pieces, PROPS).encode()
+        pieces = [piece for piece in (_words(spec, label), *document.nested(blocks)) if piece != ""]
+        content = document.as_json(pieces).encode()
         file = hashed("answers", content) + ".json"
         self.files[file] = content
         for piece in document.flat(pieces):
@@ -117,7 +120,8 @@ class StaticPage:
             shared: addresses of what all pages load: `style`, `script`, `answer`, `static`, `mark`.
         """
         page = self._page
-        about = getattr(page, "DESCRIPTION", self._static.question.about)
+        question = self._static.question
+        about = getattr(page, "DESCRIPTION", question.about if question else "")
         held = {
             "pages": list(frame_data["titles"]),
             "views": self._views,
@@ -195,10 +199,15 @@ def of_address(static: Static, published: Published, address: Query) -> tuple[st
     """The view of a page at an address, with the published names in it."""
     public = tuple((name, str(published.renamed(one))) for name, one in address)
     try:
-        return " · ".join(one for _, one in public), static.at(published, public)
+        return label_of(published, address), static.at(published, public)
     except TypeError as error:  # a value that must be given is missing
         raise UserError(
             "The address does not say what to publish.",
             "Copy it from the browser after the page has answered.",
             code="missing",
         ) from error
+
+
+def label_of(published: Published, address: Query) -> str:
+    """The values of an address, by the published names, as the label of its view."""
+    return " · ".join(str(published.renamed(one)) for _, one in address)

@@ -27,7 +27,7 @@ from theodolite.app.web.routes import PLOTLY_JS
 from theodolite.app.workspace import STARTER_ENCODERS
 
 if TYPE_CHECKING:
-    from theodolite.app.web.frozen import Published
+    from theodolite.app.published import Published
     from theodolite.app.workspace import Workspace
 
 S = TypeVar("S", bound=Spec)

@@ -36,7 +36,7 @@ from theodolite.app.agents.server import server
 from theodolite.app.agents.tools import Tools
 from theodolite.app.cli import app
 from theodolite.app.publish import site
-from theodolite.app.web.frozen import Choice
+from theodolite.app.published import Choice
 from theodolite.app.workspace import Workspace
 from typer.testing import CliRunner
 

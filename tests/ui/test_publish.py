@@ -33,9 +33,9 @@ QUERY = "&".join(f"encoder={name}" for name in NAMES)
 RAIL = ["Home", "Results", "Search", "Map", "Decode"]
 PROBE = "<xss-probe><img src=x onerror=window.pwned=1></script><script>window.pwned=2</script>"
 READY = {
-    "": "#scores tbody tr",
+    "": ".t-heat-table tbody tr",
     "compare": ".t-answer tbody tr",
-    "board": "#board tbody tr",
+    "board": ".t-board tbody tr",
     "fair-play": "#seeds h2",
     "distributions": ".t-readings li",
 }
@@ -130,36 +130,35 @@ def test_a_sentence_that_begins_with_a_link_to_nowhere_goes_whole(visitor, froze
 def test_scores_and_tabs_live_on(visitor, frozen):
     """A score opens its numbers; ranks with the tasks drawn too; a chart with its numbers."""
     page = visitor(frozen).open()
-    cell = page.locator("#scores tbody tr", has_text="random:256").locator("td").first
+    cell = page.locator(".t-heat-table tbody tr", has_text="random:256").locator("td").first
     cell.hover()
     says(page.locator("#t-heat-tip"), re.compile(r"95 % interval\s*[\d.]+ to [\d.]+"))
     cell.click()
-    says(page.locator("#result section"), "Protocol")
-    opened = page.locator("#result section h2").inner_text()
+    says(page.locator("#answer section"), "Protocol")
+    opened = page.locator("#answer section h2").inner_text()
     page.reload()
-    expect(page.locator("#result section h2")).to_have_text(opened)
-    page.locator("#headline").get_by_role("link", name="Compare").click()
-    page.locator("#forest summary").click()
-    button = page.locator("#forest .t-twin").get_by_role("button", name="Download CSV")
+    expect(page.locator("#answer section h2")).to_have_text(opened)
+    page.get_by_role("link", name="Compare says").click()
+    chart = page.locator(".t-twin").first
+    chart.locator("summary").click()
+    button = chart.get_by_role("button", name="Download CSV")
     assert "random:64" in saved(button).read_text()
-    page.get_by_role("link", name="Ranks").click()
-    page.get_by_text("Resample examples and tasks").click()
-    says(page.locator("#ranks"), "3 tasks are few to resample")
+    says(page.locator("#answer"), "rank")
     page = visitor(frozen).open("board")
-    page.get_by_text("Types", exact=True).click()
-    says(page.locator("#board thead"), "Transfer")
-    expect(page.locator("#board tbody button")).to_have_count(0)  # what opens nothing is none
+    page.locator(".t-views select").select_option(label="Types")
+    says(page.locator(".t-board thead"), "Transfer")
+    expect(page.locator(".t-board tbody button")).to_have_count(0)  # what opens nothing is none
 
 
 @pytest.mark.parametrize(
     ("path", "choose", "place", "shown", "query"),
     [
         (
-            "compare",
-            "document.querySelector('#drawn label:last-of-type').click()",
-            "#ranks",
-            "3 tasks are few to resample",
-            "drawn=over",
+            "board",
+            "document.querySelector('.t-views select').value = '1'",
+            ".t-board thead",
+            "Transfer",
+            "columns=types",
         ),
         (
             "map",
@@ -175,8 +174,8 @@ def test_a_choice_made_while_the_page_loads_is_answered(
 ):
     """The module that listens to choices is the last to arrive; the address keeps them as well."""
     page, held = visitor(frozen).page, []
-    page.route("**/frozen*.js", lambda route: held.append(route))
-    with page.expect_request("**/frozen*.js"):
+    page.route("**/static*.js", lambda route: held.append(route))
+    with page.expect_request("**/static*.js"):
         page.goto(f"{frozen}/{path}/", wait_until="commit")
     page.locator("fieldset").last.wait_for(state="attached")
     page.evaluate(choose)

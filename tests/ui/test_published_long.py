@@ -132,9 +132,9 @@ def test_a_container_starts_by_its_steps(kept: Workspace, place: Path, visitor: 
 ENCODERS = ("random:256", "random:64", "wordllama")
 TASK = "STSBenchmark"
 PATHS = {
-    "": "#scores tbody tr",
+    "": ".t-heat-table tbody tr",
     "compare": ".t-answer tbody tr",
-    "board": "#board tbody tr",
+    "board": ".t-board tbody tr",
     "fair-play": "#seeds h2",
     "search": "#answer .t-column li",
     "map": ".t-map-said",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,12 +21,13 @@ from theodolite.app.pages.board.spec import FILTERS, OWN, BoardSpec
 from theodolite.app.pages.board.spec import PUBLISHED as PUBLISHED_RESULTS
 from theodolite.app.pages.compare import service as comparison
 from theodolite.app.pages.evaluate.job import waiting
+from theodolite.app.published import Published
 from theodolite.app.spec import parameters
 from theodolite.app.suites import ALL, UPLOADS, is_suite
+from theodolite.app.surfaces.static import Static
 from theodolite.app.web import parts
 from theodolite.app.web.controls import Answer, Control, Controls, Values, on, on_open, poll
 from theodolite.app.web.events import PageEvent
-from theodolite.app.web.frozen import Frozen
 from theodolite.app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
 from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
@@ -42,7 +44,6 @@ DISAGREEMENT = (
     "rank. Otherwise: what the example adds to the score."
 )
 POLL_SECONDS = 2.0
-FROZEN = Frozen(controls=("columns",), all_encoders=True)
 SUITES = {
     ALL: "All evaluated",
     "starter": "Starter set",
@@ -243,6 +244,31 @@ def _filled(workspace: Workspace, controls: Controls, request: gr.Request) -> di
     return {controls[name]: value for name, value in (filled | _offers(workspace, values)).items()}
 
 
+def _views(published: Published) -> Iterator[tuple[str, BoardSpec]]:
+    """The board by tasks, and by types and languages if there are several."""
+    standings = service.board(published.workspace)
+    labels = {"tasks": "Tasks"}
+    if len(standings.types) > 1:
+        labels["types"] = "Types"
+    if len({one for column in standings.columns for one in column.languages}) > 1:
+        labels["languages"] = "Languages"
+    for columns, label in labels.items():
+        yield label, BoardSpec(columns=columns)
+
+
+def _blocks(workspace: Workspace, spec: BoardSpec) -> list[Block]:
+    """The board, and examples on which two encoders disagree if their texts are published."""
+    blocks = [*BOARD.last(workspace, spec, lambda job: True).blocks()]
+    standings = service.board(workspace, spec)
+    task, better, worse = examples.opening(standings, "", "", "")
+    if task and better and worse:
+        with suppress(UserError):
+            apart = examples.disagreement(workspace, standings, task, better, worse).blocks()
+            blocks += [Text("Examples on which two encoders disagree", DISAGREEMENT), *apart]
+    return blocks
+
+
+PUBLISHED = Static(BOARD, _views, blocks=_blocks, all_encoders=True)
 PUBLISHED_LEAD = (
     "Results in MTEB's layout (MODEL/REVISION/TASK.json), as a ZIP archive, a folder or single "
     "files, and the hub's YAML of evaluation results. They are references: never ranked, tested, "

@@ -16,11 +16,11 @@ from theodolite.app.pages.data import form
 from theodolite.app.pages.encoders import choices
 from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.pages.jobs.run_panel import RunPanel
+from theodolite.app.published import LIVE
 from theodolite.app.report.button import report_button
 from theodolite.app.spec import parameters
 from theodolite.app.web import parts
 from theodolite.app.web.controls import Answer, Controls, Values, on
-from theodolite.app.web.frozen import LIVE
 from theodolite.app.web.parts import HIDE_PROGRESS
 from theodolite.app.workspace import Workspace
 

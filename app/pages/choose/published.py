@@ -9,9 +9,9 @@ from theodolite.app.pages.choose import example, sheet
 from theodolite.app.pages.choose.answer import CHOOSE
 from theodolite.app.pages.choose.sheet import Sheet
 from theodolite.app.pages.choose.spec import ChooseSpec
+from theodolite.app.published import Published
 from theodolite.app.spec import query
 from theodolite.app.surfaces.static import Static
-from theodolite.app.web.frozen import Published
 from theodolite.engine.errors import UserError
 
 

@@ -30,7 +30,7 @@ from theodolite.engine.errors import UserError
 from theodolite.engine.tasks import in_order
 
 if TYPE_CHECKING:
-    from theodolite.app.web.frozen import Published
+    from theodolite.app.published import Published
     from theodolite.app.workspace import Workspace
 
 TITLE = "Compare"

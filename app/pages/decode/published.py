@@ -17,8 +17,8 @@ from theodolite.app.pages.decode.answer import (
     InterpolateSpec,
 )
 from theodolite.app.pages.search import job as search
+from theodolite.app.published import Published
 from theodolite.app.surfaces.static import Static
-from theodolite.app.web.frozen import Published
 from theodolite.engine.errors import UserError
 
 SENTENCES = (

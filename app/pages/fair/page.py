@@ -22,7 +22,7 @@ from theodolite.app.web.events import PageEvent
 from theodolite.app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
 
 if TYPE_CHECKING:
-    from theodolite.app.web.frozen import Published
+    from theodolite.app.published import Published
     from theodolite.app.workspace import Workspace
 
 TITLE = "Fairness"

@@ -14,12 +14,12 @@ from theodolite.app.pages.encoders import choices
 from theodolite.app.pages.geometry import densities
 from theodolite.app.pages.geometry.answer import DISTRIBUTIONS, DistributionsSpec
 from theodolite.app.pages.jobs.run_panel import RunPanel
+from theodolite.app.published import Published
 from theodolite.app.report.button import report_button
 from theodolite.app.spec import parameters
 from theodolite.app.surfaces.static import Static
 from theodolite.app.web import parts
 from theodolite.app.web.controls import Controls, Values
-from theodolite.app.web.frozen import Published
 
 if TYPE_CHECKING:
     from theodolite.app.workspace import Workspace

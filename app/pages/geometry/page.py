@@ -16,12 +16,12 @@ from theodolite.app.pages.encoders import choices
 from theodolite.app.pages.geometry import sections, service
 from theodolite.app.pages.geometry.answer import GEOMETRY, RULES, GeometrySpec
 from theodolite.app.pages.jobs.run_panel import RunPanel
+from theodolite.app.published import Published
 from theodolite.app.report.button import report_button
 from theodolite.app.spec import parameters
 from theodolite.app.surfaces.static import Static
 from theodolite.app.web import parts
 from theodolite.app.web.controls import Controls, Values
-from theodolite.app.web.frozen import Published
 from theodolite.engine.errors import UserError
 from theodolite.store.derived import arrays
 

@@ -11,8 +11,8 @@ from theodolite.app.blocks import Block, Text
 from theodolite.app.pages.judge.answer import STATUS, Judgement, board_of, judgement
 from theodolite.app.pages.judge.session import SETTLED, Session, opened
 from theodolite.app.pages.judge.spec import StatusSpec
+from theodolite.app.published import Published, kept
 from theodolite.app.surfaces.static import Static
-from theodolite.app.web.frozen import Published, kept
 from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
 

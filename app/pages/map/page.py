@@ -26,13 +26,13 @@ from theodolite.app.pages.map import answer, service
 from theodolite.app.pages.map.answer import MAP
 from theodolite.app.pages.map.job import MapSpec, quick
 from theodolite.app.pages.map.service import NAMES, StoredMap
+from theodolite.app.published import Published
 from theodolite.app.report.button import report_button
 from theodolite.app.report.file import of_answer
 from theodolite.app.spec import parameters
 from theodolite.app.surfaces.static import Static
 from theodolite.app.web import address, parts
 from theodolite.app.web.controls import Control, Controls, Values
-from theodolite.app.web.frozen import Published
 from theodolite.engine.errors import UserError
 from theodolite.store.derived import arrays
 from theodolite.store.run_rows import LIVE

@@ -7,22 +7,25 @@ from typing import Any
 
 import gradio as gr
 
+from theodolite.app.blocks import Block, Component, Finding, Link, Links, Text
 from theodolite.app.components.actions import actions
 from theodolite.app.components.heatmap import grid, heatmap, results
 from theodolite.app.pages.overview import service, views
+from theodolite.app.published import Published
+from theodolite.app.surfaces.static import NoSpec, Static
 from theodolite.app.web import address, parts, progress
 from theodolite.app.web.controls import Answer, on, on_load, poll
 from theodolite.app.web.events import PageEvent
-from theodolite.app.web.frozen import Asks, Frozen
 from theodolite.app.web.parts import HIDE_PROGRESS
 from theodolite.app.workspace import Workspace
+from theodolite.engine.errors import UserError
 from theodolite.store.run_rows import LIVE
 
 TITLE = "Home"
 PATH = ""
 DESCRIPTION = "Every encoder on every task. Click a cell for its numbers and protocol."
 POLL_SECONDS = 2
-FROZEN = Frozen(asks={"scores": Asks(results, "select", "result", "interval")}, all_encoders=True)
+LABEL, NAME = "Scores of encoders by task", "theodolite-scores"
 
 
 def build(workspace: Workspace) -> None:
@@ -33,8 +36,8 @@ def build(workspace: Workspace) -> None:
     notice = parts.notice()
     headline = parts.static("", elem_id="headline", elem_classes=["t-answer"])
     board = heatmap(
-        label="Scores of encoders by task",
-        name="theodolite-scores",
+        label=LABEL,
+        name=NAME,
         interval=partial(service.interval, workspace),
         elem_id="scores",
         elem_classes=["t-answer"],
@@ -54,7 +57,7 @@ def build(workspace: Workspace) -> None:
             strip: progress.strip(runs),
             headline: views.headline(columns, rows) if columns else views.nothing(),
             board: grid(columns, rows) if columns else None,
-            footnote: views.FOOTNOTE if columns else "",
+            footnote: f'<p class="t-muted t-small">{views.FOOTNOTE}</p>' if columns else "",
             seen: progress.signature(runs),
         }
 
@@ -87,3 +90,32 @@ def build(workspace: Workspace) -> None:
     poll(POLL_SECONDS, opened, refresh, [seen], shown)
     on(board.select, open_card, None, [card], notice, scroll_to_output=True, **HIDE_PROGRESS)
     on(card.act, act, None, [*shown, card], notice, **HIDE_PROGRESS)
+
+
+def _whole(published: Published) -> list[tuple[str, NoSpec]]:
+    return [("", NoSpec())]
+
+
+def _blocks(workspace: Workspace, spec: NoSpec) -> list[Block]:
+    """The scores, with the card and the interval of each."""
+    columns, rows = service.table(workspace)
+    if not columns:
+        raise UserError("No encoder was evaluated.", code="no-result")
+    ids = results(rows)
+    props = {
+        "caption": LABEL,
+        "name": NAME,
+        "cards": {str(number): views.card(workspace, number) for number in ids},
+        "intervals": {str(number): service.interval(workspace, number) for number in ids},
+    }
+    tasks = [column.key for column in columns if column.kind == "task"]
+    finding = service.finding([row for row in rows if not row.published], tasks)
+    return [
+        Finding(finding),
+        Links([Link("Compare says whether this is significant", "compare")] if finding else []),
+        Component("heatmap", grid(columns, rows), props),
+        Text("", views.FOOTNOTE),
+    ]
+
+
+PUBLISHED = Static(None, _whole, blocks=_blocks, all_encoders=True)

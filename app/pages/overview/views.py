@@ -38,9 +38,9 @@ STARTERS = (
     ),
 )
 FOOTNOTE = (
-    '<p class="t-muted t-small">StarterSTS, StarterTopics and StarterSearch are computed on the '
+    "StarterSTS, StarterTopics and StarterSearch are computed on the "
     "starter set, which was written for this app. Its grades follow a written rubric; agreement "
-    "between people was not measured.</p>"
+    "between people was not measured."
 )
 PAGES = (
     ("map", "Map", "2,040 sentences in two dimensions, coloured by topic"),

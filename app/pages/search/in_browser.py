@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from theodolite.app.web.frozen import hashed
+from theodolite.app.published import hashed
 
 if TYPE_CHECKING:
     from theodolite.engine.encoders.base import Encoder

@@ -15,9 +15,9 @@ from theodolite.app import formats
 from theodolite.app.blocks import Block, Component
 from theodolite.app.pages.search import in_browser
 from theodolite.app.pages.search.answer import SEARCH, SearchSpec
+from theodolite.app.published import Published
 from theodolite.app.surfaces.static import Static
 from theodolite.app.text_files import PER_FILE, texts_of
-from theodolite.app.web.frozen import Published
 from theodolite.app.web.theme import SERIES
 from theodolite.engine.errors import UserError
 

@@ -25,13 +25,13 @@ from theodolite.app.pages.map import service as maps
 from theodolite.app.pages.map.service import StoredMap
 from theodolite.app.pages.spaces.answer import GROUP, SPACES, below, finding
 from theodolite.app.pages.spaces.job import METHODS, Pair, SpacesSpec, quick
+from theodolite.app.published import Published
 from theodolite.app.spec import parameters
 from theodolite.app.surfaces import document
 from theodolite.app.surfaces.static import Static
 from theodolite.app.web import address, parts
 from theodolite.app.web.controls import Control, Controls, Values
 from theodolite.app.web.figures import percent
-from theodolite.app.web.frozen import Published
 from theodolite.engine.errors import UserError
 from theodolite.store.derived import arrays
 

@@ -15,13 +15,13 @@ from theodolite.app.pages.jobs import service as jobs
 from theodolite.app.pages.trainings import service, views
 from theodolite.app.pages.trainings.answer import TRAINING, Trainings, TrainingsSpec, called
 from theodolite.app.pages.trainings.service import MAX_CURVES, Course, Curves, TrainingRun
+from theodolite.app.published import Published, kept
 from theodolite.app.report.button import report_button
 from theodolite.app.report.file import Report, of_answer
 from theodolite.app.surfaces.static import Static
 from theodolite.app.web import address, parts
 from theodolite.app.web.controls import Answer, on, on_load, poll
 from theodolite.app.web.events import PageEvent
-from theodolite.app.web.frozen import Published, kept
 from theodolite.app.web.parts import HIDE_PROGRESS
 from theodolite.engine.errors import UserError
 

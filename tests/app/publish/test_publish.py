@@ -17,7 +17,7 @@ from theodolite.app.pages.evaluate.results import evaluated
 from theodolite.app.pages.map.job import MapSpec
 from theodolite.app.pages.search import service as search
 from theodolite.app.publish import choice, folder, mask, site
-from theodolite.app.publish.page import POLICY
+from theodolite.app.surfaces.static import POLICY
 from theodolite.app.workspace import Workspace
 from theodolite.engine.datasets.tables import Mapping
 from theodolite.engine.encoders import parse

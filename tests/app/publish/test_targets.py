@@ -30,7 +30,7 @@ from theodolite.app.pages.evaluate.results import evaluated
 from theodolite.app.publish import choice, folder, live, manifest, readme, source, targets
 from theodolite.app.publish import started as starting
 from theodolite.app.publish.site import Site
-from theodolite.app.web.frozen import Choice
+from theodolite.app.published import Choice
 from theodolite.app.workspace import Workspace
 from theodolite.engine.encoders import loading, zerogpu
 

@@ -1,18 +1,13 @@
-"""Declarations of which parts of a page stay interactive when it is published as static files.
-
-A page declares them in `FROZEN`. Whatever needs no Python keeps working by itself: hover, zoom,
-sorting, the tabs of a page, saving files.
-"""
+"""What is published of a store, and under which names."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
-from theodolite.app.blocks import Folders
 from theodolite.store.hashing import hash_of
 
 if TYPE_CHECKING:
@@ -24,36 +19,6 @@ FOLDER = "theodolite"
 """Subfolder of a published folder whose files are fetched by pages, not opened by people."""
 Query = tuple[tuple[str, str], ...]
 """Names and values of a query string, in order."""
-
-
-@dataclass(frozen=True)
-class Asks:
-    """The requests that a component sends to Python about the items it shows.
-
-    Attributes:
-        things: returns the numbers of the items in its value.
-        event: event fired when an item is pressed.
-        name: name of the number in the event's data and in the address.
-        server: name of the server function called when an item is pointed at.
-    """
-
-    things: Callable[[Any], Iterable[int]]
-    event: str
-    name: str
-    server: str
-
-
-@dataclass(frozen=True)
-class View:
-    """An address at which a page is opened.
-
-    Attributes:
-        label: plain text which tells it from the other views.
-        query: query of the address.
-    """
-
-    label: str
-    query: Query
 
 
 @dataclass(frozen=True)
@@ -124,32 +89,3 @@ def kept(workspace: Workspace, kind: str, key: str) -> Any:
     """The answer stored by `Published.keep`; None if it stored none for the key."""
     row = workspace.store.derived.get(hash_of(kind, key))
     return None if row is None else row["info"]
-
-
-@dataclass(frozen=True)
-class Frozen:
-    """The answers of a page that are computed beforehand.
-
-    Attributes:
-        controls: elem_ids of radio buttons and single-choice lists, all of whose choices are
-            answered. No two may change the same part of the page: they are answered one at a time,
-            with the others as the page opens.
-        asks: elem_id of a component -> its requests.
-        carry: copies what the page shows into the published workspace, under published names.
-        views: returns the addresses at which the page can be opened, its first view first; the
-            page is left out if there are none. None: only its default view.
-        files: elem_id of a component that requests more than its value from a server -> function
-            which turns its value into one that needs no server, and the folders that it reads.
-        build: lays out the page in place of its own `build`, where little of that would work.
-        all_encoders: whether the page shows all encoders while its address names none.
-    """
-
-    controls: tuple[str, ...] = ()
-    asks: Mapping[str, Asks] = field(default_factory=dict)
-    carry: Callable[[Published], None] | None = None
-    views: Callable[[Published], Sequence[View]] | None = None
-    files: Mapping[str, Callable[[Workspace, Any], tuple[Any, Folders]]] = field(
-        default_factory=dict
-    )
-    build: Callable[[Workspace], None] | None = None
-    all_encoders: bool = False
