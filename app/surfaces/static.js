@@ -32,16 +32,19 @@ async function show(wanted) {
 }
 
 const pick = document.querySelector(".t-views select");
-pick?.addEventListener("change", () => {
+function choose() {
   const url = new URL(location.href);
   url.search = new URLSearchParams(held.views[pick.value].query);
   history.replaceState(history.state, "", url);
   show(held.views[pick.value]);
-});
-if (pick?.selectedIndex > 0) view = held.views[pick.selectedIndex]; // chosen before this script was loaded
-else if (pick) pick.value = held.views.indexOf(view);
+}
+pick?.addEventListener("change", choose);
 const tabs = document.querySelector(".t-tabs");
 if (tabs) theodolite.tabs(tabs);
 const { mount } = await import(new URL(held.answer, base));
 mount({ element: document.getElementById("answer"), props, trigger: () => {}, watch: (_, changed) => { redraw = changed; } });
-show(view);
+if (pick?.selectedIndex > 0) choose(); // before this script was loaded
+else {
+  if (pick) pick.value = held.views.indexOf(view);
+  show(view);
+}

@@ -83,7 +83,7 @@ def test_a_frozen_page_says_what_the_live_one_says(visitor, desk, frozen):
     Its links lead to what is there.
     """
     # Where a run would help, the live page has a link to where it is begun, or says what it lacks.
-    help_wanted = "Measure|Evaluate|Compare at one size|has its data here"
+    help_wanted = "Measure|Evaluate|Compare at one size|has its data here|See Compare"
     with served_to_visitors(desk) as live:
         visits = [visitor(address) for address in (live, frozen)]
         for path, ready in READY.items():
@@ -174,8 +174,8 @@ def test_a_choice_made_while_the_page_loads_is_answered(
 ):
     """The module that listens to choices is the last to arrive; the address keeps them as well."""
     page, held = visitor(frozen).page, []
-    page.route("**/static*.js", lambda route: held.append(route))
-    with page.expect_request("**/static*.js"):
+    page.route("**/static-*.js", lambda route: held.append(route))
+    with page.expect_request("**/static-*.js"):
         page.goto(f"{frozen}/{path}/", wait_until="commit")
     page.locator("fieldset").last.wait_for(state="attached")
     page.evaluate(choose)
