@@ -4,9 +4,10 @@ The frame around the pages is `app.ui`; shared building blocks are in `app.web`.
 
 A folder contains everything about its page: `answer.py` (its question: spec and answer),
 `service.py` (what it computes with; no Gradio, no Typer, no HTML), `page.py` (the Gradio page),
-`command.py` (commands that are no questions), `views.py` (HTML that is no block). Several pages on one subject can share a folder. The frame, the commands and the kinds of jobs are
-built from the list below: `command.py` lists its commands in `VERBS`, and a folder with jobs lists
-their classes in `JOBS` in its `__init__.py`.
+`command.py` (commands that are no questions), `views.py` (HTML that is no block). Several pages
+on one subject can share a folder. The frame, the commands and the kinds of jobs are built from the
+list below: `command.py` lists its commands in `VERBS`, and a folder lists its questions and the
+classes of its jobs in `QUESTIONS` and `JOBS` of its `__init__.py`.
 
 A page's module has `TITLE` (shown in the rail), `PATH` (one segment, empty for the first page) and
 `build(workspace)`, which creates its components and attaches its events. `build` is called once,
