@@ -138,7 +138,7 @@ def test_from_the_first_page_to_the_last(app: App, visitor: Callable[..., Visit]
 
     # They see which differences are real.
     page = visit.open(f"compare?encoder=wordllama&encoder=random:256&encoder={quote(OWN)}")
-    says(page.locator("body"), *TASKS, "better", str(FEW))
+    says(page.locator("body"), *TASKS, "worse", str(FEW))
 
     # They search with both, and look at the cosines.
     page = visit.open("search?q=A+telescope+shows+the+moons&encoder=wordllama&encoder=random:256")

@@ -81,7 +81,7 @@ CHOICES: dict[str, tuple[str, Change, str]] = {
     "arithmetic": (f"{PAIR}&x=a&let=a%3DRain.", fill("expression", "a*2"), "x=a*2"),
     "board": (f"{PAIR}&most_dimensions=64", tick("Types"), "columns=types"),
     "choose": ("encoder=random:64", fill("margin", "15", "File, limits"), "margin=15"),
-    "compare": (f"{PAIR}&view=ranks", tick("Resample examples and tasks"), "drawn=over"),
+    "compare": (PAIR, tick("StarterSearch", MORE), "task=StarterS"),
     "curate": (f"{PAIR}&in=starter-pairs", tick("Near duplicates"), "job=near"),
     "data": ("set=starter-pairs", fill("find", "pairs"), "find=pairs"),
     "decode": (
