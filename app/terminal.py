@@ -491,14 +491,6 @@ def _log_to(folder: Path) -> Path:
     return file
 
 
-EncodersArgument = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="ENCODER…", help="Spec strings, e.g. minilm, random:256, hf:ID?pooling=cls_token."
-    ),
-]
-
-
 def check_writable(file: Path) -> None:
     """Check that a file can be written, before anything is computed for it."""
     if file.is_dir() or not os.access(file if file.exists() else file.absolute().parent, os.W_OK):

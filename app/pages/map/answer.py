@@ -24,7 +24,6 @@ MAX_POINTS = 20_000
 """Points of a map in a notebook; the page draws millions."""
 MAX_WITH_NEIGHBOURS = 5_000
 """Points of a map that has the true neighbours of each in its document."""
-MAX_REGIONS = 10
 
 
 @dataclass(frozen=True, eq=False, repr=False)
