@@ -97,7 +97,10 @@
     const path = pathname.split("/").at(-1);
     if (path in frame.closed && (frame.closed[path] === "whole" || !search) && !link.closest(".t-tabs")) theodolite.unlink(link);
   }
-  if (frame.closed) addEventListener("DOMContentLoaded", () => theodolite.eachLink('#t-main a[href^="./"]', unlinkClosed));
+  if (frame.closed) addEventListener("DOMContentLoaded", () => {
+    theodolite.eachLink('#t-main a[href^="./"]', unlinkClosed);
+    theodolite.eachLink('#t-main [data-act="evaluate"]', (button) => button.remove());
+  });
 
   // Gradio's spinner counts its seconds at every frame, and goes on when it is taken off the page: a
   // twentieth of a core in each open tab. Twice a second will do.
