@@ -107,6 +107,7 @@ class Fairness(Answer):
         curve: the task of the size curve; empty for none.
         checks: each with its verdict and evidence.
         left_out: sentences on results left out of the numbers.
+        visitor: whether whoever reads it cannot evaluate what is missing.
     """
 
     columns: ClassVar[Mapping[str, Any]] = {
@@ -123,6 +124,7 @@ class Fairness(Answer):
     curve: str
     checks: tuple[Check, ...]
     left_out: tuple[str, ...]
+    visitor: bool = False
 
     def rows(self) -> list[dict[str, Any]]:
         """A row per check."""
@@ -157,16 +159,16 @@ class Fairness(Answer):
         blocks: list[Block] = [Finding(f"{'; '.join([counted, *others])}.")]
         if self.left_out:
             blocks.append(Caveats([Caveat(text) for text in self.left_out]))
-        return [*blocks, *map(_card, self.checks)]
+        return [*blocks, *(_card(check, self.visitor) for check in self.checks)]
 
 
-def _card(check: Check) -> Card:
+def _card(check: Check, visitor: bool) -> Card:
     blocks: list[Block] = [Text("", words) for words in check.words]
     actions = [
         Action(f"Add {spec}", "add", spec, f"Add {spec} to the comparison") for spec in check.add
     ]
     note = ""
-    if check.runs:
+    if check.runs and not visitor:
         about = f"Evaluate what is missing for {check.title}"
         actions.append(Action("Evaluate", "evaluate", check.key, about))
         runs, results = len(check.runs), formats.plural(check.missing, "result")
@@ -205,6 +207,7 @@ def answer(workspace: Workspace, spec: FairSpec, do: Do) -> Iterator[Fairness]:
             checks.seeds(evidence),
         ),
         evidence.caveats,
+        workspace.read_only,
     )
 
 
