@@ -13,6 +13,7 @@ import socket
 import threading
 from collections.abc import Sequence
 from functools import partial
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 # Read by Gradio when it is imported: send no telemetry.
@@ -48,14 +49,14 @@ if TYPE_CHECKING:
 Auth = Accounts | tuple[str, str]
 RAIL = tuple(tuple(map(frame.entry, group)) for group in pages.RAIL)
 PAGES = tuple(page for group in RAIL for entry in group for page in entry.pages.values())
-CLOSED = {
-    "evaluate": "whole",
-    "train": "whole",
-    "train-decoder": "whole",
-    "data": "",
-    "encoders": "",
+FOR_NO_VISITOR = {
+    "evaluate": True,
+    "train": True,
+    "train-decoder": True,
+    "data": False,
+    "encoders": False,
 }
-"""Pages to which visitors are not sent: whole, or as they open to add something."""
+"""Pages to which visitors are not sent -> whether never, or only as they open to add something."""
 DEFAULT_PORT = 7860
 PORTS_TRIED = 100
 MAX_FILE_SIZE = "200mb"
@@ -109,9 +110,12 @@ def head() -> str:
     )
 
 
-def first_painted(
-    demo: gr.Blocks | None = None, *, publish: bool = False, visitors: bool = False
-) -> str:
+def publishable() -> dict[str, ModuleType]:
+    """Name of a page, as in its address -> the page, of those that can be published."""
+    return {page.PATH or "overview": page for page in PAGES if hasattr(page, "PUBLISHED")}
+
+
+def first_painted(demo: gr.Blocks, *, visitors: bool) -> str:
     """HTML at the beginning of every page: the rail, its style, and our script, which draws it.
 
     It is inline, so that it shows at once and nothing moves when the page appears.
@@ -119,22 +123,20 @@ def first_painted(
     Args:
         demo: the app; the files of its components are fetched while the first page is idle, with
             those of charts and maps.
-        publish: whether the person may publish pages.
-        visitors: whether it is for people who can change nothing.
+        visitors: whether it is for people who can change and publish nothing.
     """
     titles = {page.PATH: page.TITLE for page in PAGES}
     early = list(modules.import_map("map/map.js"))
-    freezes = [page.PATH or "overview" for page in PAGES if hasattr(page, "PUBLISHED")]
-    kinds = {block.get_block_name() for block in demo.blocks.values()} if demo else set()
+    kinds = {block.get_block_name() for block in demo.blocks.values()}
     later = [f"assets/{name}" for name in template.component_files(kinds)]
     later += [PLOTLY_JS, *(f"{modules.BASE}/{name}" for name in early)]
     drawn = {
-        "rail": frame.rail(RAIL, publish=publish),
+        "rail": frame.rail(RAIL, publish=not visitors),
         "titles": titles,
         "early": dict.fromkeys(("map", "spaces"), early),
         "modules": f"./{modules.BASE}/",
-        "freezes": freezes,
-        **({"closed": CLOSED} if visitors else {}),
+        "freezes": list(publishable()),
+        "closed": FOR_NO_VISITOR if visitors else None,
         "later": [f"./{file}" for file in later],
     }
     return (
@@ -185,9 +187,7 @@ def launch(
     scratch.folder()
     demo = build(workspace)
     app = _server(workspace, names, frame_ancestors, root_path or "")
-    template.begin_with(
-        app, first_painted(demo, publish=not workspace.read_only, visitors=workspace.read_only)
-    )
+    template.begin_with(app, first_painted(demo, visitors=workspace.read_only))
     if auth and not isinstance(auth, Accounts):
         auth = Accounts.one(*auth)
     demo.launch(

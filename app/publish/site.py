@@ -48,11 +48,6 @@ class Site:
     answers: Sequence[tuple[str, str]] = ()
 
 
-def freezable() -> dict[str, ModuleType]:
-    """Name of a page, as in its address -> the page, of those that can be frozen."""
-    return {page.PATH or "overview": page for page in ui.PAGES if hasattr(page, "PUBLISHED")}
-
-
 def freeze(
     workspace: Workspace,
     choice: Choice,
@@ -72,7 +67,7 @@ def freeze(
         texts: whether texts of data sets may be read in it.
         progress: called with (title of the next page, pages done, number of pages).
     """
-    known = freezable()
+    known = ui.publishable()
     named = names or [name for name, _ in at]
     if unknown := [name for name in named if name not in known]:
         raise UserError(
@@ -207,7 +202,7 @@ def of_views(
     workspace: Workspace, views: Sequence[tuple[str, Query]], mask: Mask = "none"
 ) -> Choice:
     """Choose what of a store is published so that pages can be frozen at their addresses."""
-    pages = freezable()
+    pages = ui.publishable()
     here = set(workspace.catalog.names())
     encoders: list[str] = []
     data: list[str] = []

@@ -203,8 +203,7 @@ def _link(link: Link, css: str = "") -> Markup:
 
 
 def _links(block: Links) -> str:
-    link = Markup('<a class="t-button" href="{}">{}</a>')
-    links = [link.format(address.link(one.page, **one.query), one.label) for one in block.links]
+    links = [_link(one, "t-button") for one in block.links]
     return f'<p class="t-actions">{" ".join(links)}</p>'
 
 
@@ -227,16 +226,8 @@ def _text(block: Text) -> str:
 
 
 def _caveats(block: Caveats) -> str:
-    link = Markup(' <a href="{}">{}</a>')
-    items = [
-        Markup("<li>{}{}</li>").format(
-            one.text,
-            link.format(address.link(one.link.page, **one.link.query), one.link.label)
-            if one.link
-            else "",
-        )
-        for one in block.items
-    ]
+    item = Markup("<li>{} {}</li>")
+    items = [item.format(one.text, _link(one.link) if one.link else "") for one in block.items]
     heading = Markup("<h2>{}</h2>").format(block.heading) if block.heading else ""
     notice = f"{heading}<ul>{''.join(items)}</ul>"
     return f'<section class="t-notice t-warn" role="note">{notice}</section>' if items else ""
@@ -367,9 +358,7 @@ def _cell(value: Any, decimals: int | None = None) -> str:
     if isinstance(value, Cell):
         return _cell_of_several(value)
     if isinstance(value, Link):
-        return Markup('<a class="t-small" href="{}">{}</a>').format(
-            address.link(value.page, **value.query), value.label
-        )
+        return _link(value, "t-small")
     if isinstance(value, bool):
         value = "yes" if value else "no"
     text = formats.MISSING if value is None else value

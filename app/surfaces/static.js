@@ -12,7 +12,7 @@ function mend(link) {
   if (held.pages.includes(path)) link.href = `./${path}${path && "/"}${url.search}`;
   else theodolite.unlink(link);
 }
-theodolite.eachLink('a[href^="./"], button[data-press="more"]', mend);
+theodolite.forEvery('a[href^="./"], button[data-press="more"]', mend);
 
 // The view of the address: the first that differs in none of the values that are given there.
 const query = new URLSearchParams(location.search);

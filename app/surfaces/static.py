@@ -67,9 +67,11 @@ class Static:
 
     def answer(self, workspace: Workspace, spec: Spec) -> Sequence[Block]:
         """What is shown of a spec; nothing is started for it."""
-        if self.blocks is not None or self.question is None:
-            return self.blocks(workspace, spec) if self.blocks else []
-        return self.question.last(workspace, spec, lambda job: False).blocks()
+        if self.blocks is not None:
+            return self.blocks(workspace, spec)
+        return (
+            self.question.last(workspace, spec, lambda job: False).blocks() if self.question else []
+        )
 
 
 class StaticPage:
@@ -101,7 +103,7 @@ class StaticPage:
         file = hashed("answers", content) + ".json"
         self.files[file] = content
         for piece in document.flat(pieces):
-            for folder, make in getattr(piece, "folders", {}).items():
+            for folder, make in {} if isinstance(piece, str) else piece.folders.items():
                 if not any(name.startswith(f"{folder}/") for name in self.files):
                     made = make()
                     self.files |= {f"{folder}/{n}": compress(data) for n, data in made.items()}

@@ -258,8 +258,8 @@ def _views(published: Published) -> Iterator[tuple[str, BoardSpec]]:
 
 def _blocks(workspace: Workspace, spec: BoardSpec) -> list[Block]:
     """The board, and examples on which two encoders disagree if their texts are published."""
-    blocks = [*BOARD.last(workspace, spec, lambda job: True).blocks()]
-    standings = service.board(workspace, spec)
+    found = BOARD.last(workspace, spec, lambda job: True)
+    blocks, standings = [*found.blocks()], found.standings
     task, better, worse = examples.opening(standings, "", "", "")
     if task and better and worse:
         with suppress(UserError):

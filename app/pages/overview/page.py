@@ -108,8 +108,7 @@ def _blocks(workspace: Workspace, spec: NoSpec) -> list[Block]:
         "cards": {str(number): views.card(workspace, number) for number in ids},
         "intervals": {str(number): service.interval(workspace, number) for number in ids},
     }
-    tasks = [column.key for column in columns if column.kind == "task"]
-    finding = service.finding([row for row in rows if not row.published], tasks)
+    finding = service.finding(columns, rows)
     return [
         Finding(finding),
         Links([Link("Compare says whether this is significant", "compare")] if finding else []),

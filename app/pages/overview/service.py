@@ -76,11 +76,13 @@ def table(workspace: Workspace) -> tuple[list[HeatmapColumn], list[HeatmapRow]]:
     return columns, rows + _published(shown)
 
 
-def finding(rows: Sequence[HeatmapRow], tasks: Sequence[str]) -> str:
+def finding(columns: Sequence[HeatmapColumn], rows: Sequence[HeatmapRow]) -> str:
     """Name the encoders with the highest score on most of the tasks that they share.
 
-    Empty if too many are tied, or no two share a task.
+    Empty if too many are tied, or no two share a task. Published rows do not count.
     """
+    rows = [row for row in rows if not row.published]
+    tasks = [column.key for column in columns if column.kind == "task"]
     scores = _scores(rows, tasks)
     names, over = shared(scores)
     if len(names) < 2:

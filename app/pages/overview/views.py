@@ -70,12 +70,12 @@ def headline(columns: Sequence[HeatmapColumn], rows: Sequence[HeatmapRow]) -> st
         if any(cell.score is None for cell in waiting):
             return parts.heading(text, "The others are being computed.")
         return parts.heading(
-            service.finding(mine, tasks) or text,
+            service.finding(columns, rows) or text,
             f"{text} here so far. Those in italics ship with Theodolite and will be replaced "
             "by yours.",
             beside=f" {parts.SHIPPED}",
         )
-    text = service.finding(mine, tasks)
+    text = service.finding(columns, rows)
     check = 'See <a href="./compare">Compare</a> for whether this is significant.'
     return parts.heading(text, html=check) if text else ""
 

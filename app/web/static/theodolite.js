@@ -94,13 +94,10 @@
   // Visitors are not sent where they can do nothing: to begin a run, to train, to add something.
   function unlinkClosed(link) {
     const { pathname, search } = new URL(link.href);
-    const path = pathname.split("/").at(-1);
-    if (path in frame.closed && (frame.closed[path] === "whole" || !search) && !link.closest(".t-tabs")) theodolite.unlink(link);
+    const whole = frame.closed[pathname.split("/").at(-1)];
+    if ((whole || (whole === false && !search)) && !link.closest(".t-tabs")) theodolite.unlink(link);
   }
-  if (frame.closed) addEventListener("DOMContentLoaded", () => {
-    theodolite.eachLink('#t-main a[href^="./"]', unlinkClosed);
-    theodolite.eachLink('#t-main [data-act="evaluate"]', (button) => button.remove());
-  });
+  if (frame.closed) addEventListener("DOMContentLoaded", () => theodolite.forEvery('#t-main a[href^="./"]', unlinkClosed));
 
   // Gradio's spinner counts its seconds at every frame, and goes on when it is taken off the page: a
   // twentieth of a core in each open tab. Twice a second will do.
@@ -267,8 +264,8 @@
       main.focus();
     },
 
-    // Do something with the links of the page that a selector names, with those to come too.
-    eachLink(selector, act) {
+    // Do something with all that a selector names, with what is to come too.
+    forEvery(selector, act) {
       const all = (node) => [...(node.matches(selector) ? [node] : []), ...node.querySelectorAll(selector)];
       all(document.body).forEach(act);
       new MutationObserver((changes) => {
