@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from theodolite.engine.datasets.dialect import dialect_of
-from theodolite.engine.datasets.files import is_unicode, lines, listed, where
-from theodolite.engine.datasets.formats import open_table, whole_rows
+from theodolite.engine.datasets.files import is_unicode, listed, where
+from theodolite.engine.datasets.formats import lines_of, open_table, whole_rows
 from theodolite.engine.datasets.parquet import Opaque
 from theodolite.engine.errors import UserError, first_line
 
@@ -34,7 +34,7 @@ def texts_of(file: Path, column: str | None = None) -> Iterator[str]:
     if dialect.ending == ".parquet":
         yield from _of_parquet(file, column)
     elif dialect.ending == ".txt":
-        yield from lines(file)
+        yield from lines_of(file)
     else:
         yield from _of_table(file, column, name)
 

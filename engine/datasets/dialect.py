@@ -73,7 +73,6 @@ class Dialect:
         width: number of columns; 0 if unknown. Empty columns at the right are not counted.
         decimals: the columns of numbers that are written with a decimal comma.
         spaced: whether a space follows each separator, also before quotes.
-        returns: whether lines end in a carriage return alone, as those of old Macintosh programs.
     """
 
     ending: str
@@ -87,13 +86,6 @@ class Dialect:
     width: int = 0
     decimals: tuple[int, ...] = ()
     spaced: bool = False
-    returns: bool = False
-
-    @property
-    def in_place(self) -> bool:
-        """Whether a row can be read from its offset in the unpacked file."""
-        text = self.encoding == "utf-8" and not self.returns
-        return text and self.ending not in (".json", ".parquet")
 
     def cells(self, row: list[str]) -> list[str]:
         """Return a row's cells without empty ones beyond the width, and decimal points."""
@@ -162,8 +154,7 @@ def dialect_of(source: Path | bytes, filename: str) -> Dialect:
         text = text[:last]
     if ending in (*JSON_LINES, ".json"):
         return Dialect(_json(text, whole, ending), encoding)
-    returns = "\r" in text and "\n" not in text
-    return replace(_of_text(text, whole, ending), encoding=encoding, returns=returns)
+    return replace(_of_text(text, whole, ending), encoding=encoding)
 
 
 def _json(text: str, whole: bool, ending: str) -> str:

@@ -1,8 +1,7 @@
 """Files of rows: CSV, TSV, JSON lines, Parquet and plain lines, read as a stream of cells.
 
-`rows_of` parses rows of text files. Training, whose files may be larger than memory, uses it with
-random access: `engine.datasets.row_file`. Only SentEval's folder, whose files each have their own
-layout, is read by separate modules, following the reference.
+Uploads, tasks, corpora and training data are all read by `open_table`. Only SentEval's folder,
+whose files each have their own layout, is read by separate modules, following the reference.
 
 CSV follows RFC 4180 (quotes, line ends inside quotes). TSV is split at tabs, without quoting if it
 is written as in the files of GLUE and SentEval. JSON lines has one object per line; the first one
@@ -30,6 +29,7 @@ from theodolite.engine.datasets.files import (
     decode,
     not_whole_gzip,
     open_binary,
+    where,
 )
 from theodolite.engine.datasets.parquet import Opaque, ParquetFile
 from theodolite.engine.errors import UserError
@@ -159,10 +159,10 @@ def _opened(
     return replace(table, guessed=guessed)
 
 
-def _check(source: Path | bytes, filename: str) -> int:
+def _check(source: Path | bytes, filename: str, most: float = limits.MAX_BYTES) -> int:
     """Return the size of a file, after checking it."""
     size = source.stat().st_size if isinstance(source, Path) else len(source)
-    if size > limits.MAX_BYTES:
+    if size > most:
         raise limits.too_large(filename)
     return size
 
@@ -171,11 +171,18 @@ def _lines(
     source: Path | bytes, filename: str, dialect: Dialect, bounded: bool = True
 ) -> Iterator[str]:
     """Yield the lines, for CSV with their ends."""
-    size, most = (_check(source, filename), limits.MAX_BYTES) if bounded else (0, math.inf)
-    unpacking = limits.Unpacking(filename, size, most)
+    size = _check(source, filename, limits.MAX_BYTES if bounded else math.inf)
+    unpacking = limits.Unpacking(filename, size, limits.MAX_BYTES if bounded else math.inf)
     newline = "" if dialect.ending == ".csv" else None
     packed = ending_of(filename)[1]
     return counted_lines(source, filename, unpacking, packed, dialect.encoding, newline)
+
+
+def lines_of(path: Path) -> Iterator[str]:
+    """Yield the lines of a text file of any size."""
+    name = where(path)
+    unpacking = limits.Unpacking(name, path.stat().st_size)
+    return counted_lines(path, name, unpacking, ending_of(name)[1])
 
 
 def counted_lines(
@@ -197,8 +204,6 @@ def rows_of(
     lines: Iterator[str], dialect: Dialect, filename: str, first: int = 1
 ) -> Iterator[tuple[int, Any]]:
     """Parse the rows of a text file, each with the line on which it begins.
-
-    Lines are read lazily, so that the position in `lines` is always the start of the next row.
 
     Args:
         lines: the lines, with their ends if the format is CSV.

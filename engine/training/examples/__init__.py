@@ -7,9 +7,9 @@ What an example is depends on the objective: one sentence (`unsup`, `mlm`); a se
 and perhaps a hard negative (`sup`); a sentence and the one to three that follow it
 (`next-sentence`). Faulty lines of a file are either left out and counted in `notes`, or refused:
 
-* left out: empty lines; rows with an empty sentence; rows with fewer cells than there are columns
-  (SimCSE's loader trains on a blank in both cases, which teaches nothing); inference pairs without
-  a label; repeated sentences of a table (`unsup`, `mlm`);
+* left out: empty lines, which are counted in a text file; rows with an empty sentence; rows with
+  fewer cells than there are columns (SimCSE's loader trains on a blank in both cases, which teaches
+  nothing); inference pairs without a label; repeated sentences of a table (`unsup`, `mlm`);
 * refused, naming the line: rows with more cells than there are columns (a quote or a separator is
   wrong, so the cells cannot be assigned), broken quotes and JSON, text that is not UTF-8.
 """
@@ -20,10 +20,10 @@ from pathlib import Path
 
 from theodolite.engine.datasets import hub
 from theodolite.engine.datasets.catalog import Catalog
-from theodolite.engine.datasets.dialect import ENDINGS, dialect_of
+from theodolite.engine.datasets.dialect import ENDINGS
 from theodolite.engine.errors import UserError
 from theodolite.engine.paths import named
-from theodolite.engine.training.examples import data_sets, tables, texts
+from theodolite.engine.training.examples import data_sets, files
 from theodolite.engine.training.examples.base import Examples, ExamplesSpec
 from theodolite.engine.training.spec import ObjectiveName, TrainSpec
 
@@ -52,15 +52,13 @@ def open_examples(
             give every entailment, not only those whose premise has a contradiction.
         next_sentences: number of following sentences in an example of `next-sentence`.
         limit: number of examples to keep, from the first; None for all.
-        folder: where a `.gz` or Parquet file is unpacked, once.
+        folder: where the sentences of a file are written, to be read by number.
     """
     wanted = ExamplesSpec(objective, hard_negatives, next_sentences, limit)
     if not is_file(name):
         examples = data_sets.examples(name, wanted, catalog)
-    elif named(name).is_file() and dialect_of(named(name), name).ending == ".txt":
-        examples = texts.examples(named(name), wanted, folder)
     else:
-        examples = tables.examples(named(name), wanted, folder)
+        examples = files.examples(named(name), wanted, folder)
     if len(examples) < 2:
         raise _too_few(name, examples)
     return examples

@@ -32,8 +32,8 @@ from theodolite.engine.training.examples.base import (
     no_pairs,
     no_running_text,
 )
+from theodolite.engine.training.examples.files import good_pairs, no_contradictions
 from theodolite.engine.training.examples.nli import Premises, class_of, is_inference
-from theodolite.engine.training.examples.tables import good_pairs, no_contradictions
 from theodolite.engine.training.presets import STARTER
 
 _TRAIN = ("train", "tr")

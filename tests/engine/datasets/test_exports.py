@@ -11,9 +11,11 @@ import pytest
 
 from tests.errors import refused
 from theodolite.engine.corpus.texts import texts_of
-from theodolite.engine.datasets.row_file import RowFile
+from theodolite.engine.datasets.catalog import Catalog
+from theodolite.engine.datasets.formats import open_table
 from theodolite.engine.datasets.tables import preview, read
 from theodolite.engine.errors import Code
+from theodolite.engine.training.examples import open_examples
 
 TEXTS = [
     "a small red boat",
@@ -149,15 +151,16 @@ def test_pairs_come_out_as_they_went_in(made: Callable[[], Written], tmp_path: P
     look = preview(raw, filename)
     data = read(raw, filename, look.mapping)
     (tmp_path / filename).write_bytes(raw)
-    file = RowFile(tmp_path / filename, tmp_path / "unpacked")
-    file.choose([look.mapping.columns[role] for role in ("left", "right")])
+    table = open_table(tmp_path / filename, filename, bounded=False)  # as training does
+    left, right = (table.columns.index(look.mapping.columns[role]) for role in ("left", "right"))
 
     part = data.parts["all"]
     assert (look.kind, look.n_rows, look.problems) == ("pairs", 6, [])
     assert list(zip(part.left, part.right, part.gold, strict=True)) == [
         *PAIRS.itertuples(False, None)
     ]
-    assert [row.cells for row in file.rows() if row.cells] == PAIRS.iloc[:, :2].to_numpy().tolist()
+    pairs = [[row[left].strip(), row[right].strip()] for _, row in table.rows]
+    assert pairs == PAIRS.iloc[:, :2].to_numpy().tolist()
     assert data.hash == HASH == read(tmp_path / filename, filename, look.mapping).hash
 
 
@@ -281,6 +284,7 @@ def test_what_is_no_table_is_named(filename: str, raw: bytes, code: Code, named:
 def test_a_pointer_is_no_corpus_and_no_training_data(name: str, tmp_path: Path) -> None:
     (tmp_path / name).write_bytes(LFS)
     assert preview(b"The version is https://git-lfs.github.com/spec/v1.\n", "x.txt").n_rows == 1
-    for read_rows in (lambda file: list(texts_of(file)), lambda file: RowFile(file, tmp_path)):
-        with refused("wrong-kind", name, "Git LFS"):
-            read_rows(tmp_path / name)
+    with refused("wrong-kind", name, "Git LFS"):
+        list(texts_of(tmp_path / name))
+    with refused("wrong-kind", name, "Git LFS"):
+        open_examples(str(tmp_path / name), "unsup", Catalog(), folder=tmp_path)

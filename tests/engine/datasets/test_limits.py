@@ -9,11 +9,13 @@ import pytest
 
 from tests.errors import refused
 from tests.fakes.tables import parquet
+from theodolite.engine.corpus.texts import texts_of
 from theodolite.engine.datasets import formats, limits
+from theodolite.engine.datasets.catalog import Catalog
 from theodolite.engine.datasets.columns import guess
-from theodolite.engine.datasets.row_file import FileRow, RowFile
 from theodolite.engine.datasets.tables import Mapping, preview, read, read_columns
 from theodolite.engine.errors import Code
+from theodolite.engine.training.examples import open_examples
 
 SENTENCES = Mapping("sentences", {"text": "text"})
 
@@ -143,11 +145,6 @@ def test_a_bad_byte_is_found_in_a_line_without_end() -> None:
         read(b"x\n" + raw, "x.txt", SENTENCES)
 
 
-def training_rows(name: str, raw: bytes, folder: Path) -> list[FileRow]:
-    (folder / name).write_bytes(raw)
-    return list(RowFile(folder / name, folder / "work").rows())
-
-
 @pytest.mark.parametrize(
     ("name", "raw", "code", "named"),
     [
@@ -168,16 +165,22 @@ def training_rows(name: str, raw: bytes, folder: Path) -> list[FileRow]:
 def test_training_files_have_the_same_bounds(
     name: str, raw: bytes, code: Code, named: str, tmp_path: Path
 ) -> None:
-    """And what was unpacked of a bomb is removed."""
     with refused(code, name, named):
-        training_rows(name, raw, tmp_path)
-    assert not list(tmp_path.glob("work/*.part"))
+        (tmp_path / name).write_bytes(raw)
+        open_examples(str(tmp_path / name), "unsup", Catalog(), folder=tmp_path / "work")
 
 
 def test_a_long_cell_is_read_for_training(tmp_path: Path) -> None:
     """The library's own limit for a cell, 131,072 characters, is not ours."""
-    rows = training_rows("x.csv", f'text\n"{"words" * 40_000}"\nshort\n'.encode(), tmp_path)
-    assert [len(row.cells[0]) for row in rows] == [200_000, 5]
+    (tmp_path / "x.csv").write_text(f'text\n"{"words" * 40_000}"\nshort\n')
+    rows = open_examples(str(tmp_path / "x.csv"), "unsup", Catalog(), folder=tmp_path / "work")
+    assert [len(sentence) for (sentence,) in rows] == [200_000, 5]
+
+
+def test_a_file_of_any_size_is_cut_into_a_corpus(tmp_path: Path) -> None:
+    """Nine megabytes that are not packed are no bomb."""
+    (tmp_path / "x.csv").write_text("text,label\n" + f"{'some words ' * 900},1\n" * 900)
+    assert sum(1 for _ in texts_of(tmp_path / "x.csv", "text")) == 900
 
 
 def test_guessing_is_quick_over_many_columns() -> None:

@@ -4,7 +4,6 @@ import gzip
 import json
 import subprocess
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -13,9 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.errors import refused
-from theodolite.engine.datasets import row_file
 from theodolite.engine.datasets.catalog import Catalog, Upload
-from theodolite.engine.datasets.dialect import Dialect
 from theodolite.engine.training.examples import Examples, open_examples
 
 
@@ -184,7 +181,7 @@ _NUMBERS = {"entailment": 0, "neutral": 1, "contradiction": 2, "-": -1}
             "sup",
             {},
             [("a", "b", "c"), ("h", "i", "j")],
-            ["2 empty lines", "1 row with an empty sentence", "line 4"],
+            ["1 row with an empty sentence", "line 4"],
         ),
         (
             "once.csv",
@@ -309,15 +306,10 @@ _CSV = 'sent0,sent1,hard_neg\n"A man, old.",Someone.,No one.\nx,y,z\n'
     ids=["lines", "triplets", "inference"],
 )
 def test_the_format_makes_no_difference(tmp_path, objective, rows, files):
-    """Packed files are unpacked once, into the working folder."""
     paths = [written(tmp_path, name, content) for name, content in files.items()]
     examples = [opened(path, objective) for path in paths]
     assert [list(each) for each in examples] == [rows] * len(paths)
     assert len({each.hash for each in examples}) == 1
-    unpacked = {file: file.stat().st_mtime_ns for file in (tmp_path / "working").iterdir()}
-    assert len(unpacked) == sum(path.suffix in (".gz", ".parquet") for path in paths)
-    assert [opened(path, objective)[1] for path in paths] == [rows[1]] * len(paths)
-    assert {file: file.stat().st_mtime_ns for file in unpacked} == unpacked
 
 
 def test_another_sentence_or_another_order_gives_another_hash(tmp_path):
@@ -330,25 +322,8 @@ def test_another_sentence_or_another_order_gives_another_hash(tmp_path):
         assert len({opened(path, objective).hash for path in files}) == len(texts)
 
 
-def test_several_at_once_unpack_a_file_once(tmp_path, monkeypatch):
-    """As the processes of one training do: one unpacks, the others wait and read the same."""
-    plain = "".join(f"this is the sentence with the number {i}\n" for i in range(200_000))
-    packed = written(tmp_path, "packed.txt.gz", plain)
-    unpackings, opening = [], gzip.open
-    monkeypatch.setattr(gzip, "open", lambda path: unpackings.append(path) or opening(path))
-    with ThreadPoolExecutor(4) as pool:
-        asked = [
-            pool.submit(row_file.unpack, packed, tmp_path / "work", Dialect(".txt"))
-            for _ in range(4)
-        ]
-    (unpacked,) = {each.result() for each in asked}
-    assert len(unpackings) == 1
-    assert unpacked.read_text() == plain
-    assert not list(tmp_path.rglob("*.part"))
-
-
-def test_memory_holds_offsets_only(tmp_path):
-    """100 MB of text, a kilobyte a line: 100,000 offsets take less than a megabyte."""
+def test_memory_does_not_hold_the_texts(tmp_path):
+    """100 MB of text, a kilobyte a line, is written to a file that is read by number."""
     path = tmp_path / "large.txt"
     line = ("word " * 204 + "end.\n").encode()
     with path.open("wb") as file:
@@ -356,7 +331,7 @@ def test_memory_holds_offsets_only(tmp_path):
             file.write(line * 1000)
     assert path.stat().st_size > 100 * 10**6
     code = (
-        "import resource, sys; from pathlib import Path\n"
+        "import resource, sys, pyarrow; from pathlib import Path\n"
         "from theodolite.engine.datasets.catalog import Catalog\n"
         "from theodolite.engine.training.examples import open_examples\n"
         "peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"

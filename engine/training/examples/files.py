@@ -1,0 +1,390 @@
+"""Examples from a file: SimCSE's layout, inference pairs, graded pairs, sentences, running text.
+
+The columns of a table are found by their names (`sent0,sent1,hard_neg`; `premise,hypothesis,label`;
+`sentence1,sentence2,score`; `text`), or by position when there are no more than three, as SimCSE's
+loader does. A text file has one sentence per line, and an empty line between documents.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from theodolite.engine.datasets.columns import guess, is_sentence
+from theodolite.engine.datasets.dialect import dialect_of
+from theodolite.engine.datasets.files import is_unicode, listed, number, where
+from theodolite.engine.datasets.formats import Table, lines_of, open_table
+from theodolite.engine.datasets.parquet import Opaque
+from theodolite.engine.datasets.shapes import usual_scale
+from theodolite.engine.errors import UserError
+from theodolite.engine.training.examples.base import (
+    GOOD_SHARE,
+    PAIR,
+    SENTENCE,
+    TRIPLET,
+    Digest,
+    Examples,
+    ExamplesSpec,
+    blank,
+    counted,
+    no_pairs,
+    no_running_text,
+)
+from theodolite.engine.training.examples.nli import Premises, class_of
+from theodolite.engine.training.examples.on_disk import Rows
+
+
+def examples(path: Path, wanted: ExamplesSpec, folder: Path) -> Examples:
+    """Open a file.
+
+    Args:
+        path: of a format that `engine.datasets.formats` reads.
+        wanted: kind of the examples.
+        folder: where the sentences are written to be read by number.
+    """
+    name = where(path)
+    if not path.is_file():
+        raise UserError(
+            f"There is no file {path}.", "Give the training file's path.", code="no-file"
+        )
+    if dialect_of(path, name).ending == ".txt":
+        if wanted.objective == "sup":
+            raise no_pairs(name, "one sentence a line")
+        return (_lines if wanted.single else _following)(path, wanted, folder)
+    if wanted.objective == "next-sentence":
+        raise no_running_text(name, "columns")
+    table = _of_texts(open_table(path, name, bounded=False))
+    layout = _layout(name, table)
+    if not wanted.single and layout.kind == "sentences":
+        raise no_pairs(name, "one column of sentences")
+    return _READERS["sentences" if wanted.single else layout.kind](
+        _WholeRows(name, table, layout), wanted, folder
+    )
+
+
+def _lines(path: Path, wanted: ExamplesSpec, folder: Path) -> Examples:
+    """The lines that are not empty."""
+    digest, number, empty = Digest(), 0, 0
+
+    def sentences() -> Iterator[tuple[str]]:
+        nonlocal number, empty
+        for line in map(str.strip, lines_of(path)):
+            if not line:
+                empty += 1
+            elif number == wanted.limit:
+                return
+            else:
+                number += 1
+                digest.add((line,))
+                yield (line,)
+
+    rows = Rows(sentences(), 1, folder)
+    notes = counted(empty, "empty line was left out", "empty lines were left out")
+    return Examples(SENTENCE, str(digest), tuple(notes), number, rows.__getitem__)
+
+
+def _following(path: Path, wanted: ExamplesSpec, folder: Path) -> Examples:
+    """Every line but the last of its document, with those that follow it."""
+    digest, documents, size = Digest(), 0, 0
+    anchors, ends = array("q"), array("q")  # a line that others follow, and its document's end
+
+    def sentences() -> Iterator[tuple[str]]:
+        nonlocal documents, size
+        begin = 0
+        for line in chain(map(str.strip, lines_of(path)), [None]):
+            if line:
+                size += 1
+                digest.add((line,))
+                yield (line,)
+                continue
+            documents += size > begin
+            anchors.extend(range(begin, size - 1))
+            ends.extend([size] * (len(anchors) - len(ends)))
+            begin = size
+            if wanted.limit is not None and len(anchors) >= wanted.limit:
+                return
+            if line is not None:
+                digest.add(())
+
+    rows = Rows(sentences(), 1, folder)
+
+    def read(position: int) -> tuple[str, ...]:
+        first = anchors[position]
+        last = min(first + wanted.next_sentences, ends[position] - 1)
+        return tuple(rows[place][0] for place in range(first, last + 1))
+
+    note = f"{documents:,} documents, told apart by empty lines."
+    if documents == 1:
+        note = "There is no empty line between documents: all lines count as one document."
+    number = min(len(anchors), wanted.limit or len(anchors))
+    return Examples(wanted.following, str(digest), (note,), number, read)
+
+
+def _of_texts(table: Table) -> Table:
+    """The table without columns that hold neither texts nor numbers."""
+    first = next(table.rows, None)
+    if first is None:
+        return table
+    rows = chain([first], table.rows)
+    places = [i for i, cell in enumerate(first[1]) if not isinstance(cell, Opaque)]
+    if len(places) == len(first[1]):
+        return replace(table, rows=rows)
+    columns = tuple(table.columns[i] for i in places)
+    return replace(table, columns=columns, rows=((n, [row[i] for i in places]) for n, row in rows))
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """The kind and the columns of a table: sentences first, then the label or the score."""
+
+    kind: Literal["sentences", "pairs", "inference", "graded"]
+    columns: tuple[str, ...]
+    note: str = ""
+
+    @property
+    def sentences(self) -> int:
+        """Number of columns that hold sentences."""
+        return len(self.columns) - (self.kind in ("inference", "graded"))
+
+
+def _layout(name: str, table: Table) -> _Layout:
+    columns = table.columns
+    if not columns:
+        raise UserError(
+            f"{name} names no column.", "Put the names on top, such as text.", code="missing"
+        )
+    _, found = guess(columns, [])
+    if {"anchor", "positive"} <= found.keys():
+        roles = [role for role in ("anchor", "positive", "negative") if role in found]
+        return _Layout("pairs", tuple(found[role] for role in roles))
+    if {"left", "right"} <= found.keys():
+        pair = (found["left"], found["right"])
+        if "label" in found:
+            return _Layout("inference", (*pair, found["label"]))
+        if "score" in found:
+            return _Layout("graded", (*pair, found["score"]))
+        return _Layout("pairs", pair)
+    if "text" in found:
+        return _Layout("sentences", (found["text"],))
+    if not table.header or any(map(is_sentence, columns)):
+        raise UserError(
+            f"The first line of {name} holds sentences, not the names of its columns.",
+            "Put the names on top: sent0,sent1,hard_neg, or text for single sentences.",
+            code="ambiguous",
+        )
+    if len(columns) > 3 or table.repeated:
+        raise UserError(
+            f"The columns of {name} are {listed(columns)}: none has a known name.",
+            "Name them sent0,sent1,hard_neg or premise,hypothesis,label or "
+            "sentence1,sentence2,score or text.",
+            code="ambiguous",
+        )
+    note = f"The columns {', '.join(columns)} were taken by their places"
+    meaning = ("a sentence", "its positive", "its hard negative")[: len(columns)]
+    return _Layout(
+        "sentences" if len(columns) == 1 else "pairs", columns, f"{note}: {', '.join(meaning)}."
+    )
+
+
+class _WholeRows:
+    """The complete rows of a table; hashes them, and counts the others, which it leaves out."""
+
+    def __init__(self, name: str, table: Table, layout: _Layout) -> None:
+        self.name, self.layout = name, layout
+        self._table = table
+        self._chosen = [table.columns.index(column) for column in layout.columns]
+        self.digest = Digest()
+        self._short = self._blank = self._first_short = 0
+
+    def __iter__(self) -> Iterator[tuple[str, list[str]]]:
+        """Yield the place of each row and its chosen cells."""
+        columns = self._table.columns
+        for line, cells in self._table.rows:
+            place = f"{self.name}, {self._table.unit} {line}"
+            if len(cells) > len(columns):
+                raise UserError(
+                    f"{place} has {len(cells)} cells, and there are {len(columns)} columns "
+                    f"({listed(columns)}).",
+                    "A sentence with a separator in it belongs in quotes.",
+                    code="damaged",
+                )
+            if len(cells) < len(columns):
+                self._short += 1
+                self._first_short = self._first_short or line
+                continue
+            row = [_text(cells[i], place, columns[i]) for i in self._chosen]
+            if not all(row[: self.layout.sentences]):
+                self._blank += 1
+                continue
+            self.digest.add(row)
+            yield place, row
+
+    def made(
+        self,
+        columns: tuple[str, ...],
+        number: int,
+        read: Callable[[int], tuple[str, ...]],
+        *more: str,
+    ) -> Examples:
+        """Return the examples, with notes on the columns and on the rows that were left out."""
+        first = f"(the first on {self._table.unit} {self._first_short})"
+        notes = [
+            *([self.layout.note] if self.layout.note else []),
+            *blank(self._blank),
+            *counted(
+                self._short,
+                f"row with too few cells was left out {first}",
+                f"rows with too few cells were left out {first}",
+            ),
+        ]
+        return Examples(columns, str(self.digest), (*notes, *more), number, read)
+
+
+def _text(cell: Any, place: str, column: str) -> str:
+    if cell is None or isinstance(cell, Opaque):
+        return ""
+    if isinstance(cell, list | dict):
+        raise UserError(
+            f"{place}: {column!r} is a JSON {type(cell).__name__}.",
+            "Expected a text or a number.",
+            code="damaged",
+        )
+    text = str(cell).strip()
+    if not is_unicode(text):
+        raise UserError(
+            f"{place}: {column!r} contains an unpaired surrogate.",
+            "Save the file as UTF-8 again.",
+            code="damaged",
+        )
+    return text
+
+
+def _sentences(rows: _WholeRows, wanted: ExamplesSpec, folder: Path) -> Examples:
+    """The distinct sentences of all columns, in order of first occurrence."""
+    width, keys = rows.layout.sentences, array("Q")
+
+    def cells() -> Iterator[list[str]]:
+        for _, row in rows:
+            for cell in row[:width]:
+                key = hashlib.blake2b(cell.encode(), digest_size=8).digest()
+                keys.append(int.from_bytes(key))
+            yield row[:width]
+
+    stored = Rows(cells(), width, folder)
+    _, first = np.unique(np.frombuffer(keys, np.uint64), return_index=True)
+    again = counted(
+        len(keys) - len(first),
+        "sentence that came before was left out",
+        "sentences that came before were left out",
+    )
+    first = np.sort(first)[: wanted.limit]
+
+    def sentence(position: int) -> tuple[str]:
+        row, column = divmod(int(first[position]), width)
+        return (stored[row][column],)
+
+    return rows.made(SENTENCE, len(first), sentence, *again)
+
+
+def _pairs(rows: _WholeRows, wanted: ExamplesSpec, folder: Path) -> Examples:
+    width, number = wanted.width(rows.layout.columns), 0
+
+    def pairs() -> Iterator[list[str]]:
+        nonlocal number
+        for _, row in islice(rows, wanted.limit):
+            number += 1
+            yield row[:width]
+
+    read = Rows(pairs(), width, folder).__getitem__
+    return rows.made(TRIPLET[:width], number, read)
+
+
+def _graded(rows: _WholeRows, wanted: ExamplesSpec, folder: Path) -> Examples:
+    scores = array("d")
+
+    def pairs() -> Iterator[list[str]]:
+        for place, (*pair, score) in rows:
+            scores.append(number(score, place))
+            yield pair
+
+    stored = Rows(pairs(), 2, folder)
+    note, good = good_pairs(scores)
+    index = np.flatnonzero(good)[: wanted.limit]
+    return rows.made(PAIR, len(index), lambda position: stored[index[position]], note)
+
+
+def good_pairs(
+    scores: Sequence[float], scale: tuple[float, float] | None = None
+) -> tuple[str, np.ndarray]:
+    """Select the graded pairs that count as positives.
+
+    Args:
+        scores: of the pairs.
+        scale: lowest and highest possible; None takes the smallest usual scale that fits.
+
+    Returns:
+        A note for people, and bool (n,).
+    """
+    if not len(scores):
+        return "", np.zeros(0, bool)
+    low, high = scale or usual_scale(list(scores))
+    least = low + GOOD_SHARE * (high - low)
+    good = np.asarray(scores) >= least
+    note = (
+        f"{int(good.sum()):,} of {len(good):,} pairs count as positives: graded {least:g} or more "
+        f"on the scale from {low:g} to {high:g}."
+    )
+    return note, good
+
+
+def _inference(rows: _WholeRows, wanted: ExamplesSpec, folder: Path) -> Examples:
+    premises, unlabelled = Premises(), 0
+
+    def pairs() -> Iterator[list[str]]:
+        nonlocal unlabelled
+        for position, (place, (premise, hypothesis, label)) in enumerate(rows):
+            kind = class_of(label, place)
+            unlabelled += not kind
+            premises.add(premise, kind, position)
+            yield [premise, hypothesis]
+
+    stored = Rows(pairs(), 2, folder)
+    more = counted(
+        unlabelled, "pair without a label was left out", "pairs without a label were left out"
+    )
+    if not wanted.hard_negatives:
+        index = np.array(premises.pairs(), np.int64)[: wanted.limit]
+        return rows.made(PAIR, len(index), lambda position: stored[index[position]], *more)
+    both = np.array(premises.triplets(), np.int64).reshape(-1, 2)[: wanted.limit]
+    if not len(both):
+        raise no_contradictions(rows.name)
+
+    def triplet(position: int) -> tuple[str, ...]:
+        follows, against = both[position]
+        return (*stored[follows], stored[against][1])
+
+    return rows.made(TRIPLET, len(both), triplet, *more)
+
+
+def no_contradictions(name: str) -> UserError:
+    """Return the error for NLI pairs that give no triplet."""
+    return UserError(
+        f"No premise of {name} has both an entailment and a contradiction.",
+        "Train without hard negatives to learn from its entailments alone.",
+        code="too-few",
+    )
+
+
+_READERS = {
+    "sentences": _sentences,
+    "pairs": _pairs,
+    "inference": _inference,
+    "graded": _graded,
+}
