@@ -155,11 +155,13 @@ class Working(Answer):
 
     Attributes:
         text: what is being done.
-        done: share of it that is done.
+        done: share of it that is done; None if unknown.
+        left: seconds that the rest takes; None if unknown.
     """
 
     text: str
-    done: float
+    done: float | None = None
+    left: float | None = None
 
     def rows(self) -> list[dict[str, Any]]:
         """None yet."""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import gradio as gr
 
 from theodolite.app.pages import Line
-from theodolite.app.surfaces.web import QuestionPage
+from theodolite.app.pages.layout import QuestionPage
 from theodolite.app.web import parts
 
 if TYPE_CHECKING:

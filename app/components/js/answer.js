@@ -1,13 +1,22 @@
 // An answer: its blocks one under another. `value` is what `app/surfaces/web.py` writes: a block is HTML of the page's own
-// parts, a component with its module and its props, or HTML with further blocks inside it; a value may also be HTML, while the
-// answer is being computed. What is as before stays where it is, and keeps the focus, what was scrolled and what was unfolded;
-// a component is given its new value.
+// parts, a component with its module and its props, or HTML with further blocks inside it. A value that is HTML is the progress
+// of the next answer, above the one that is there. What is as before stays where it is, and keeps the focus, what was scrolled
+// and what was unfolded; a component is given its new value.
 
 export function mount({ element, props, trigger, watch }) {
   const about = { trigger, frozen: props.frozen };
   let places = [];
+  const progress = document.createElement("div");
+  progress.className = "t-progress";
   const redraw = () => {
-    places = draw(element, places, piecesOf(props.value), about);
+    const value = props.value || "[]";
+    if (value.startsWith("<")) {
+      progress.innerHTML = value;
+      if (!progress.isConnected) element.prepend(progress);
+      return;
+    }
+    progress.remove();
+    places = draw(element, places, JSON.parse(value), about);
   };
   element.addEventListener("click", ({ target }) => {
     const button = target.closest("[data-act]");
@@ -15,11 +24,6 @@ export function mount({ element, props, trigger, watch }) {
   });
   watch("value", redraw);
   redraw();
-}
-
-function piecesOf(value) {
-  if (!value) return [];
-  return value.startsWith("<") ? [{ html: value }] : JSON.parse(value);
 }
 
 function draw(element, before, pieces, about) {

@@ -130,11 +130,10 @@ class RunPanel:
             ):
                 if run is None:
                     yield {words: progress}
-                elif run[0]:
-                    yield {words: "", self.run: run[0]}
-                else:
-                    values.run = ""
-                    yield {self.run: ""}
+                    continue
+                yield {self.run: run[0]}
+                if run[0] in ("", values.run):  # nothing changes that the page would answer
+                    values.run = run[0]
                     yield from map(changed, show(values, session))
 
         asks = [controls[name].input for name in controls.declared if name not in refill]

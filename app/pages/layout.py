@@ -1,0 +1,199 @@
+"""How a page asks its question: controls from its address, a button, the run, the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+
+import gradio as gr
+
+import theodolite.app.surfaces.web as web
+from theodolite.app.blocks import Block
+from theodolite.app.jobs.submit import queue
+from theodolite.app.pages.data import choices as collections
+from theodolite.app.pages.encoders import choices
+from theodolite.app.pages.jobs.run_panel import NOTHING, Named, RunPanel
+from theodolite.app.question import Answer, Question, Working
+from theodolite.app.report.button import report_button
+from theodolite.app.report.file import Report, of_answer
+from theodolite.app.spec import Spec, parameters
+from theodolite.app.surfaces.static import Static
+from theodolite.app.web import address, background_call, parts
+from theodolite.app.web.controls import Controls, Values
+
+if TYPE_CHECKING:
+    from theodolite.app.jobs.job import Job
+    from theodolite.app.published import Published
+    from theodolite.app.workspace import Workspace
+
+A = TypeVar("A", bound=Answer)
+Load = Callable[[Values, gr.Request], Named]
+
+
+class Asked(NamedTuple):
+    """The components below the controls of a page that asks a question."""
+
+    panel: RunPanel
+    answer: gr.HTML
+    notice: gr.HTML
+
+
+def ask(
+    workspace: Workspace,
+    question: Question[Any, A],
+    controls: Controls,
+    go: gr.Button,
+    *,
+    load: Load | None = None,
+    refill: Mapping[str, Callable[[Values], Named]] = NOTHING,
+    spec: Callable[[Values], Any] | None = None,
+    blocks: Callable[[A, Values], Iterable[Block]] = lambda answer, _: answer.blocks(),
+    report: bool = False,
+    **options: Any,
+) -> Asked:
+    """Place the notice, the run and the answer of a question below a page's controls.
+
+    What is stored is shown, and `go` has the rest computed. Where the answer says what it lacks,
+    `go` does, and is there only if something is lacking.
+
+    Args:
+        workspace: store and data.
+        question: the question.
+        controls: controls of the page, already placed.
+        go: the button that starts what the answer needs.
+        load: completes the values that the address names; None for `filled`.
+        refill: control -> function which updates other controls on its change.
+        spec: makes the spec of the controls; None where each has the name of its value.
+        blocks: makes what is shown of an answer.
+        report: whether to place the button that downloads the answer.
+        **options: of `web.answer`: `charts`, `elem_id`.
+    """
+    notice, panel = parts.notice(), RunPanel(workspace)
+    shown = web.answer(**{"elem_classes": ["t-answer"]} | options)
+    asking = _Asking(workspace, question, spec or partial(web.spec_of, question.spec), blocks)
+    panel.connect(
+        controls,
+        {"answer": shown, "go": go},
+        shown,
+        go,
+        notice,
+        load=load or partial(filled, workspace, question.spec),
+        show=asking.show,
+        make=asking.make,
+        refill=refill,
+    )
+    if report:
+        report_button(controls, notice, asking.report)
+    return Asked(panel, shown, notice)
+
+
+@dataclass(frozen=True)
+class _Asking(Generic[A]):
+    """What a page does about its question; the fields are those of `ask`."""
+
+    workspace: Workspace
+    question: Question[Any, A]
+    spec: Callable[[Values], Any]
+    blocks: Callable[[A, Values], Iterable[Block]]
+
+    def show(self, values: Values, session: str | None) -> Iterator[Named]:
+        """Yield the progress, then the answer; nothing where a value is missing."""
+        required = [one.name for one in parameters(self.question.spec) if one.required]
+        if not all(getattr(values, name, True) for name in required):
+            yield {"answer": ""}
+            return
+
+        def last(say: background_call.Say) -> A:
+            # One call: a second one would take the place of what the tab asked meanwhile.
+            for one in self.question.answer(self.workspace, self.spec(values), self._is_stored):
+                if isinstance(one, Working):
+                    say(one.text, one.done, one.left)
+                else:
+                    whole = one
+            return whole
+
+        for words, found in background_call.followed(last, "Looking for what is known", session):
+            if found is None:
+                yield {"answer": words}
+                continue
+            lack = None if self.workspace.read_only else found.lack
+            button = gr.skip() if lack is None else gr.update(value=lack, visible=lack != "")
+            yield {"answer": web.value(self.blocks(found, values)), "go": button}
+
+    def make(self, values: Values) -> str:
+        """Queue what is lacking; return the id of the first run, empty if there is none."""
+        self.workspace.refuse_visitors()
+        runs = []
+
+        def do(job: Job) -> bool:
+            done = job.is_stored(self.workspace) or job.is_short(self.workspace)
+            if not done:
+                runs.append(queue(self.workspace, job))
+            return done
+
+        for _ in self.question.answer(self.workspace, self.spec(values), do):
+            pass
+        return next(iter(runs), "")
+
+    def report(self, values: Values) -> Report:
+        """The report of what is stored; nothing is started for it."""
+        spec = self.spec(values)
+        found = self.question.last(self.workspace, spec, self._is_stored)
+        return of_answer(self.question, spec, found)
+
+    def _is_stored(self, job: Job) -> bool:
+        return job.is_stored(self.workspace)
+
+
+def filled(workspace: Workspace, spec: type[Spec], values: Values, request: gr.Request) -> Named:
+    """The values of the address for the controls, with the encoders and data sets there are."""
+    named = dict(vars(values))
+    for one in parameters(spec):
+        chosen, names = named.get(one.name), one.field.names
+        if one.name not in named:
+            continue
+        if names == "encoder" and one.many:
+            chosen = choices.filled(workspace, choices.from_address(workspace, request))
+        elif names == "encoder":
+            chosen = choices.one(workspace, choices.first(workspace, chosen))
+        elif names == "dataset" and not one.many:
+            _, chosen = collections.filled(workspace, chosen)
+        elif names == "dataset":
+            offered = workspace.catalog.names()
+            kept = [name for name in chosen or () if name in offered]
+            chosen = gr.update(choices=offered, value=kept)
+        elif one.many and isinstance(chosen, str):
+            chosen = "\n".join(address.every(request, one.key)) or chosen
+        named[one.name] = chosen
+    return named
+
+
+class QuestionPage:
+    """The page of a module that has a `QUESTION`, a `TITLE` and a `PATH`, and no `build`."""
+
+    def __init__(self, module: ModuleType) -> None:
+        self.TITLE, self.PATH = module.TITLE, module.PATH
+        self.PUBLISHED = getattr(module, "PUBLISHED", Static(module.QUESTION, _usual))
+        self.build = partial(build, module.QUESTION, module.TITLE)
+
+
+def _usual(published: Published) -> Iterator[tuple[str, Spec]]:
+    """Nothing, unless an address is given."""
+    yield from ()
+
+
+def build(question: Question[Any, Any], title: str, workspace: Workspace) -> None:
+    """Lay out a page: the values that must be given, a button, and the others behind it."""
+    every = parameters(question.spec)
+    controls = Controls(*web.controls(question.spec))
+    with parts.bar(title, question.about):
+        controls.render(*[one.name for one in every if one.required or one.field.names])
+        go = gr.Button(title, variant="primary", elem_id=f"{question.name}-button")
+        with parts.more():
+            for one in every:
+                if one.name not in controls:
+                    controls.render(one.name)
+    ask(workspace, question, controls, go, report=True)
