@@ -24,8 +24,8 @@ from theodolite.engine.corpus.files import MANIFEST
 from theodolite.engine.datasets import (
     beir,
     coco,
-    folders,
     hub,
+    manifests,
     parallel,
     senteval,
     starter,
@@ -47,7 +47,7 @@ _PLACES = senteval.PLACES | {coco.NAME: coco.NAME}
 """Data set -> its folder under `downstream/`."""
 _UPLOAD = "upload:"
 _CORPUS = "corpus:"
-_READERS = (senteval, coco, folders, beir, parallel, summaries)
+_READERS = (senteval, coco, manifests, beir, parallel, summaries)
 _SHORT = {"starter": "starter-topics"}
 _MAX_KEPT = 8
 """Data sets kept in memory: a whole STS evaluation (seven) and the collection being searched."""

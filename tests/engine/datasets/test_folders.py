@@ -10,7 +10,7 @@ import pytest
 
 from tests.errors import refused
 from tests.fakes import folder
-from theodolite.engine.datasets import Catalog, folders
+from theodolite.engine.datasets import Catalog
 from theodolite.engine.datasets.senteval import STS_SUBSETS
 from theodolite.engine.errors import Code
 
@@ -263,5 +263,6 @@ def test_sizes_are_those_of_the_files(tmp_path: Path) -> None:
 def test_biosses_keeps_its_spaces(tmp_path: Path) -> None:
     """As mteb scores its sentences, which it does not strip."""
     files = {"sentence_pairs.txt": " one \ntwo\n", "annotation_scores.txt": "3.5\n"}
-    part = folders.read_biosses(folder.files(tmp_path, files)).parts["test"]
+    folder.files(tmp_path / "mteb" / "sts" / "biosses", files)
+    part = Catalog(tmp_path).load("biosses").parts["test"]
     assert (part.left, part.right, part.gold.tolist()) == ((" one ",), ("two",), [3.5])
