@@ -17,8 +17,6 @@ from theodolite.app.terminal import (
     done,
     emit,
     emit_json,
-    plain_errors,
-    progress_bar,
     queued,
     say,
     verb,
@@ -192,33 +190,6 @@ def list_suite(
     emit(rows if as_json else sizes, columns, as_json)
     if not as_json:
         say(f"{suites.in_words(found)}.")
-
-
-@data_verbs.command("import-coco")
-@plain_errors
-def import_coco(
-    folder: Annotated[Path, typer.Argument(help="Folder with train.pkl, valid.pkl and test.pkl.")],
-    as_json: JsonOption = False,
-) -> None:
-    """Convert SentEval's COCO files, which are pickles, into plain arrays and text. Once.
-
-    The pickles are read without executing anything in them, and may be removed afterwards.
-
-    theodolite data import-coco ~/senteval/downstream/COCO
-    """
-    from theodolite.engine.datasets import coco
-
-    with progress_bar("COCO") as move:
-        found = coco.convert(folder, lambda share, what: move(share, 1.0, what))
-    rows = [{"split": split, "images": n, "converted": new} for split, n, new in found]
-    emit(rows, ("split", "images", "converted"), as_json)
-    if not as_json:
-        new = any(row["converted"] for row in rows)
-        say(
-            "Ready: the task is ImageCaptionRetrieval."
-            if new
-            else "All files were already converted."
-        )
 
 
 @data_verbs.command("remove")

@@ -238,8 +238,6 @@ def _about(suite: str, here: Mapping[str, str]) -> str:
             f" No files here: {', '.join(lacking)}. They belong in the data folder that --data or "
             "THEODOLITE_DATA names, in SentEval's layout."
         )
-        if "ImageCaptionRetrieval" in lacking:
-            text += " COCO comes with `theodolite data import-coco`."
     if not names and suite != service.OWN:
         text += " None is available yet. Add your own files on the page Data."
     return f'<p class="t-small t-muted">{protocol_card.code(text)}</p>'

@@ -47,11 +47,11 @@ def measured() -> Measurement:
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Converted files, as `theodolite data import-coco` leaves them."""
+    """Features beside captions."""
     root = tmp_path_factory.mktemp("data")
     for stem, p in zip(("train", "valid", "test"), dataset().parts.values(), strict=True):
-        five = {"source": {}, "captions": np.reshape(p.captions, (-1, 5)).tolist()}
-        folder.files(root, {f"downstream/COCO/{stem}.json": json.dumps(five)})
+        five = json.dumps(np.reshape(p.captions, (-1, 5)).tolist())
+        folder.files(root, {f"downstream/COCO/{stem}.json": five})
         np.save(root / f"downstream/COCO/{stem}.npy", p.images)
     return root
 
