@@ -20,6 +20,7 @@ DATA = {
     "app": ("**/*.js", "**/*.css", "**/*.svg", "**/*.png", "examples/*.json", "examples/*.npz"),
     "engine": (
         "datasets/starter/**/*",
+        "datasets/*.json",
         "decoding/shipped/**/*",
         "protocols/*.csv",
         "training/*.toml",
