@@ -1,4 +1,4 @@
 """How encoders use their space."""
 
 QUESTIONS = {"geometry": "answer:GEOMETRY", "distributions": "answer:DISTRIBUTIONS"}
-JOBS = {"geometry": "job:GeometryJob"}
+JOBS = {"geometry": "service:GeometryJob"}

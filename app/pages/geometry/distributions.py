@@ -4,28 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import gradio as gr
 
-import theodolite.app.surfaces.web as web
 from theodolite.app.pages.encoders import choices
-from theodolite.app.pages.geometry import densities
+from theodolite.app.pages.geometry import answer
 from theodolite.app.pages.geometry.answer import DISTRIBUTIONS, DistributionsSpec
-from theodolite.app.pages.jobs.run_panel import RunPanel
+from theodolite.app.pages.layout import ask
 from theodolite.app.published import Published
-from theodolite.app.report.button import report_button
 from theodolite.app.spec import parameters
+from theodolite.app.surfaces import web
 from theodolite.app.surfaces.static import Static
 from theodolite.app.web import parts
 from theodolite.app.web.controls import Controls, Values
+from theodolite.app.workspace import Workspace
 
-if TYPE_CHECKING:
-    from theodolite.app.workspace import Workspace
-
-TITLE = "Distributions"
-PATH = "distributions"
+TITLE, PATH = "Distributions", "distributions"
 DESCRIPTION = (
     "How each encoder distributes the cosines of sentence pairs that people have graded. A "
     "good encoder gives low grades low cosines and high grades high ones, and does not "
@@ -44,32 +39,35 @@ def build(workspace: Workspace) -> None:
     with parts.bar(TITLE, DESCRIPTION):
         controls.render("task", elem_classes=["t-bare"])
         controls.render("encoders")
-    notice = parts.notice()
-    go = gr.Button(variant="primary", visible=False, elem_id="compute")
-    panel = RunPanel(workspace)
-    shown = web.answer(charts=True, elem_id="answer", elem_classes=["t-answer"])
-    panel.ask(DISTRIBUTIONS, controls, shown, go, notice, load=partial(_fill, workspace))
-    report_button(controls, notice, partial(web.report, DISTRIBUTIONS, workspace))
 
+    def load(values: Values, request: gr.Request) -> dict[str, Any]:
+        tasks = answer.pair_tasks(workspace)
+        if (values.task or "").startswith("hub:"):  # hub files are named, not listed
+            tasks.append(values.task)
+        chosen = values.task if values.task in tasks else answer.opening(workspace, tasks)
+        return {
+            "encoders": choices.filled(workspace, choices.from_address(workspace, request)),
+            "task": gr.update(choices=tasks, value=chosen),
+        }
 
-def _fill(workspace: Workspace, values: Values, request: gr.Request) -> dict[str, Any]:
-    """The values of the controls from the address."""
-    tasks = densities.pair_tasks(workspace)
-    named = values.task or ""
-    if named.startswith("hub:"):  # hub files are named, not listed
-        tasks.append(named)
-    chosen = named if named in tasks else densities.opening(workspace, tasks)
-    return {
-        "encoders": choices.filled(workspace, choices.from_address(workspace, request)),
-        "task": gr.update(choices=tasks, value=chosen),
-    }
+    ask(
+        workspace,
+        DISTRIBUTIONS,
+        controls,
+        gr.Button(variant="primary", visible=False, elem_id="compute"),
+        load=load,
+        report=True,
+        charts=True,
+        elem_id="answer",
+    )
 
 
 def _views(published: Published) -> Iterator[tuple[str, DistributionsSpec]]:
     """The encoders with results, on each task."""
     small, encoders = published.workspace, [*published.encoders.values()]
-    for task in densities.pair_tasks(small):
-        if known := densities.distributions(small, encoders, task):
+    for task in answer.pair_tasks(small):
+        known, _ = answer.read(small, encoders, task)
+        if known:
             yield task, DistributionsSpec([*known], task)
 
 

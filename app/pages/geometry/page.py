@@ -5,31 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import gradio as gr
 
-import theodolite.app.surfaces.web as web
 from theodolite.app.pages.data import choices as collections
 from theodolite.app.pages.encoders import choices
-from theodolite.app.pages.geometry import sections, service
-from theodolite.app.pages.geometry.answer import GEOMETRY, RULES, GeometrySpec
-from theodolite.app.pages.jobs.run_panel import RunPanel
+from theodolite.app.pages.geometry import service
+from theodolite.app.pages.geometry.answer import GEOMETRY, RULES, GeometrySpec, default_label
+from theodolite.app.pages.layout import ask
 from theodolite.app.published import Published
-from theodolite.app.report.button import report_button
 from theodolite.app.spec import parameters
+from theodolite.app.surfaces import web
 from theodolite.app.surfaces.static import Static
 from theodolite.app.web import parts
 from theodolite.app.web.controls import Controls, Values
+from theodolite.app.workspace import Workspace
+from theodolite.engine.datasets.types import LabelledPairs, ScoredPairs
 from theodolite.engine.errors import UserError
 from theodolite.store.derived import arrays
 
-if TYPE_CHECKING:
-    from theodolite.app.workspace import Workspace
-
-TITLE = "Geometry"
-PATH = "geometry"
+TITLE, PATH = "Geometry", "geometry"
 DESCRIPTION = (
     "How each encoder uses its space: whether paraphrases are close, sentences are spread "
     "evenly, and all dimensions are used; and the cosine above which two sentences can be "
@@ -52,40 +48,35 @@ def build(workspace: Workspace) -> None:
         controls.render("encoders")
         with parts.more():
             controls.render("split", "rule", "cut", "label")
-    notice = parts.notice()
+
+    def load(values: Values, request: gr.Request) -> dict[str, Any]:
+        data, offered = collections.filled(workspace, values.data, service.opening(workspace))
+        named = choices.filled(workspace, choices.from_address(workspace, request))
+        return {"encoders": named, "data": offered, **_of_data(workspace, data, values)}
 
     def refill(values: Values) -> dict[str, Any]:
         usual = Values(split=service.ALL, rule=GeometrySpec.rule, cut=None, label=None)
-        return _picked(workspace, values.data, usual)
+        return _of_data(workspace, values.data, usual)
 
-    go = gr.Button(variant="primary", visible=False, elem_id="compute")
-    panel = RunPanel(workspace)
-    shown = web.answer(charts=True, elem_id="answer", elem_classes=["t-answer"])
-    load = partial(_fill, workspace)
-    panel.ask(GEOMETRY, controls, shown, go, notice, load=load, refill={"data": refill})
-    report_button(controls, notice, partial(web.report, GEOMETRY, workspace))
-
-
-def _fill(workspace: Workspace, values: Values, request: gr.Request) -> dict[str, Any]:
-    """The values of the controls from the address."""
-    data, offered = collections.filled(workspace, values.data, service.opening(workspace))
-    return {
-        "encoders": choices.filled(workspace, choices.from_address(workspace, request)),
-        "data": offered,
-        **_picked(workspace, data, values),
-    }
+    ask(
+        workspace,
+        GEOMETRY,
+        controls,
+        gr.Button(variant="primary", visible=False, elem_id="compute"),
+        load=load,
+        refill={"data": refill},
+        report=True,
+        charts=True,
+        elem_id="answer",
+    )
 
 
-def _picked(workspace: Workspace, name: str, values: Values) -> dict[str, Any]:
+def _of_data(workspace: Workspace, name: str, values: Values) -> dict[str, Any]:
     """Updates of split, rule, cut and label for a data set, with the given values if valid."""
-    from theodolite.engine.datasets.types import LabelledPairs, ScoredPairs
-
-    data = workspace.catalog.load(name)
-    offered = service.splits(workspace, name)
-    scored = isinstance(data, ScoredPairs)
+    data, offered = workspace.catalog.load(name), service.splits(workspace, name)
     at = service.cut(data.scale) if isinstance(data, ScoredPairs) else None
     labels = sorted(set(data.labels)) if isinstance(data, LabelledPairs) else []
-    label = values.label if values.label in labels else None
+    usual = default_label(labels) if labels else None
     return {
         "split": gr.update(
             choices=offered,
@@ -95,12 +86,12 @@ def _picked(workspace: Workspace, name: str, values: Values) -> dict[str, Any]:
         "rule": gr.update(
             choices=[(text.replace("4", f"{at or 4:g}"), value) for value, text in RULES.items()],
             value=values.rule,
-            visible=scored,
+            visible=at is not None,
         ),
-        "cut": gr.update(value=at if values.cut is None else values.cut, visible=scored),
+        "cut": gr.update(value=at if values.cut is None else values.cut, visible=at is not None),
         "label": gr.update(
             choices=labels,
-            value=label or (sections.default_label(labels) if labels else None),
+            value=values.label if values.label in labels else usual,
             visible=bool(labels),
         ),
     }

@@ -1,28 +1,25 @@
-"""The geometry of one encoder's space on one data set: computed once and stored.
-
-Long measurements are jobs, see `app.pages.geometry.job`.
-"""
+"""The geometry of one encoder's space on one data set: measured once and stored."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from theodolite.app import formats
+import numpy as np
+
+from theodolite.app import formats, vectors
 from theodolite.app.examples import shipped
 from theodolite.app.finite import finite
+from theodolite.app.jobs.job import Job
+from theodolite.app.jobs.reporter import Reporter
+from theodolite.app.workspace import Workspace
+from theodolite.engine.datasets.types import Dataset, LabelledPairs, ScoredPairs
 from theodolite.engine.errors import UserError
 from theodolite.engine.progress import Progress
 from theodolite.store.derived import arrays
 from theodolite.store.hashing import hash_of, to_json
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from theodolite.app.workspace import Workspace
-    from theodolite.engine.datasets.types import Dataset
 
 KIND = "geometry"
 FORMAT = 1
@@ -46,12 +43,10 @@ class Taken:
         sentences: distinct sentences.
         rows: int (n_data,), positions in `sentences`: every occurrence, both sides of pairs.
         left, right: int (n,), positions of the pairs; empty for a data set without pairs.
-        gold: float64 (n,), scores of the pairs; empty for pairs with labels.
-        labels: n labels of the pairs; empty for pairs with scores.
+        gold: float64 (n,), scores of the pairs, or indices of their labels.
         part: int (n,), index in `parts` of each pair.
-        parts: names of the splits or subsets.
-        scale: lowest and highest possible score.
-        drawn: whether `rows` is a sample.
+        info: `parts`, the names of the splits or subsets; `scale`, the lowest and highest possible
+            score; `labels`, of pairs that have them instead; `drawn`, whether `rows` is a sample.
     """
 
     sentences: list[str]
@@ -59,11 +54,8 @@ class Taken:
     left: np.ndarray
     right: np.ndarray
     gold: np.ndarray
-    labels: list[str]
     part: np.ndarray
-    parts: list[str]
-    scale: tuple[float, float]
-    drawn: bool
+    info: dict[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,19 +83,13 @@ class Geometry:
 
 def splits(workspace: Workspace, dataset: str) -> list[str]:
     """`all`, then the names of the splits of a data set that has several."""
-    return [ALL, *_splits(workspace.catalog.load(dataset))]
+    return _splits(workspace.catalog.load(dataset))
 
 
 def _splits(data: Dataset) -> list[str]:
-    from theodolite.engine.datasets.types import LabelledPairs, LabelledSentences, ScoredPairs
-
-    if isinstance(data, ScoredPairs):
-        names = list(data.parts) if data.parts_are == "splits" else []
-    elif isinstance(data, LabelledPairs | LabelledSentences):
-        names = list(dict.fromkeys(data.splits))
-    else:
-        names = []
-    return names if len(names) > 1 else []
+    parts = getattr(data, "parts", {}) if getattr(data, "parts_are", "") == "splits" else {}
+    names = list(dict.fromkeys([*parts, *getattr(data, "splits", ())]))
+    return [ALL, *names] if len(names) > 1 else [ALL]
 
 
 def take(data: Dataset, split: str = ALL, most: int | None = MAX_SENTENCES) -> Taken:
@@ -114,66 +100,51 @@ def take(data: Dataset, split: str = ALL, most: int | None = MAX_SENTENCES) -> T
         split: one of its splits, or `all`.
         most: sample size if there are more occurrences of sentences; None for no limit.
     """
-    import numpy as np
-
-    from theodolite.engine.datasets.types import LabelledPairs, ScoredPairs
-
-    if split != ALL and split not in _splits(data):
+    if split not in _splits(data):
         raise UserError(
             f"{data.name} has no split {split!r}.",
-            f"Choose {', '.join([ALL, *_splits(data)])}.",
+            f"Choose {', '.join(_splits(data))}.",
             code="unknown",
         )
-    place: dict[str, int] = {}
-
-    def positions(sentences: Sequence[str]) -> np.ndarray:
-        return np.array([place.setdefault(s, len(place)) for s in sentences], np.int64)
-
-    left, right, part = (np.empty(0, np.int64) for _ in range(3))
-    gold, labels, parts, scale = np.empty(0), [], [ALL], (0.0, 5.0)
+    gold, names, scale, labels = np.empty(0), list[str](), (0.0, 5.0), list[str]()
     if isinstance(data, ScoredPairs):
-        chosen = {n: p for n, p in data.parts.items() if split in (ALL, n)}
-        rows = [(positions(p.left), positions(p.right)) for p in chosen.values()]
-        left, right = (np.concatenate(side) for side in zip(*rows, strict=True))
-        gold = np.concatenate([p.gold for p in chosen.values()]).astype(np.float64)
-        part = np.repeat(np.arange(len(chosen)), [len(p.gold) for p in chosen.values()])
-        parts, scale = list(chosen), data.scale
-        taken = np.concatenate([left, right])
+        scale = data.scale
+        chosen = {name: part for name, part in data.parts.items() if split in (ALL, name)}
+        sides = [part.left for part in chosen.values()] + [part.right for part in chosen.values()]
+        texts = [text for side in sides for text in side]
+        gold = np.concatenate([part.gold for part in chosen.values()]).astype(np.float64)
+        names = [name for name, part in chosen.items() for _ in part.gold]
     elif isinstance(data, LabelledPairs):
-        mine = [i for i, s in enumerate(data.splits) if split in (ALL, s)]
-        left = positions([data.sentences[i] for i in data.left[mine]])
-        right = positions([data.sentences[i] for i in data.right[mine]])
-        labels, parts = [data.labels[i] for i in mine], list(dict.fromkeys(data.splits))
-        part = np.array([parts.index(data.splits[i]) for i in mine], np.int64)
-        taken = np.concatenate([left, right])
+        mine = [i for i, name in enumerate(data.splits) if split in (ALL, name)]
+        texts = [data.sentences[i] for side in (data.left, data.right) for i in side[mine]]
+        labels = sorted({data.labels[i] for i in mine})
+        gold = np.array([labels.index(data.labels[i]) for i in mine], np.float64)
+        names = [data.splits[i] for i in mine]
     else:
-        names = getattr(data, "splits", []) or [ALL] * len(data.sentences)
-        taken = positions(
-            [s for s, n in zip(data.sentences, names, strict=True) if split in (ALL, n)]
-        )
-    if len(taken) < 2:
+        of = getattr(data, "splits", []) or [ALL] * len(data.sentences)
+        texts = [s for s, name in zip(data.sentences, of, strict=True) if split in (ALL, name)]
+    if len(texts) < 2:
         raise UserError(
-            f"{data.name} has {formats.plural(len(taken), 'sentence')} here.",
+            f"{data.name} has {formats.plural(len(texts), 'sentence')} here.",
             "At least two are needed.",
             code="too-few",
         )
-    drawn = most is not None and len(taken) > most
+    place: dict[str, int] = {}
+    rows = np.array([place.setdefault(text, len(place)) for text in texts], np.int64)
+    left, right = rows[: len(names)], rows[len(names) : 2 * len(names)]
+    parts = list(dict.fromkeys(names)) or [ALL]
+    part = np.array([parts.index(name) for name in names], np.int64)
+    drawn = most is not None and len(rows) > most
     if drawn:
-        taken = np.random.default_rng(0).choice(taken, most, replace=False)
-    return Taken(list(place), taken, left, right, gold, labels, part, parts, scale, drawn)
+        rows = np.random.default_rng(0).choice(rows, most, replace=False)
+    info = {"parts": parts, "scale": list(scale), "labels": labels, "drawn": drawn}
+    return Taken(list(place), rows, left, right, gold, part, info)
 
 
 def key(fingerprint: str, data_hash: str, split: str) -> str:
     """The store key of a measurement."""
-    facts = {
-        "format": FORMAT,
-        "encoder": fingerprint,
-        "data": data_hash,
-        "split": split,
-        "most": MAX_SENTENCES,
-        "k": HUB_NEIGHBOURS,
-    }
-    return hash_of(KIND, to_json(facts))
+    facts = {"format": FORMAT, "encoder": fingerprint, "data": data_hash, "split": split}
+    return hash_of(KIND, to_json(facts | {"most": MAX_SENTENCES, "k": HUB_NEIGHBOURS}))
 
 
 def found(workspace: Workspace, encoder: str, dataset: str, split: str = ALL) -> Geometry | None:
@@ -201,27 +172,23 @@ def everyone(workspace: Workspace, dataset: str, split: str) -> dict[str, dict[s
 
 
 def opening(workspace: Workspace) -> str:
-    """The default data set: STS-B if an encoder was evaluated on it, else the shipped one."""
+    """The data set to begin with: STS-B if an encoder was measured on it, else the shipped one."""
     first, example = USUAL
-    here = set(workspace.catalog.names())
-    # Checked before `everyone`, which loads the data set.
-    known = any(row["info"]["dataset"] == first for row in workspace.store.derived.list(KIND))
-    return first if known and first in here and everyone(workspace, first, ALL) else example
+    measured = {row["info"]["dataset"] for row in workspace.store.derived.list(KIND)}
+    return first if first in measured.intersection(workspace.catalog.names()) else example
 
 
 def quick(workspace: Workspace, encoder: str, dataset: str, split: str = ALL) -> Geometry | None:
     """As `found`, but measure a small, mostly encoded data set now; None for others."""
-    from theodolite.app import vectors
-
     before = found(workspace, encoder, dataset, split)
-    if before is not None:
-        return before
-    data = workspace.catalog.load(dataset)
-    if workspace.demo or len(data.sentences) > AT_ONCE:
-        return None
-    if vectors.missing(workspace, encoder, dataset) > vectors.SMALL:
-        return None
-    return measure(workspace, encoder, dataset, split)
+    small = before is None and not workspace.demo
+    if (
+        small
+        and len(workspace.catalog.load(dataset).sentences) <= AT_ONCE
+        and vectors.missing(workspace, encoder, dataset) <= vectors.SMALL
+    ):
+        return measure(workspace, encoder, dataset, split)
+    return before
 
 
 def measure(
@@ -236,10 +203,9 @@ def measure(
     if before is not None:
         return before
     data = workspace.catalog.load(dataset)
-    taken = take(data, split)
-    encoded_by = workspace.bound(encoder, dataset)
-    vectors = finite(encoded_by.encode(taken.sentences, progress), taken.sentences)
-    info, held = _measured(taken, vectors, progress)
+    taken, encoded_by = take(data, split), workspace.bound(encoder, dataset)
+    encoded = finite(encoded_by.encode(taken.sentences, progress), taken.sentences)
+    info, held = _measured(taken, encoded, progress)
     info |= {
         "encoder": encoder,
         "dataset": dataset,
@@ -251,16 +217,8 @@ def measure(
     return Geometry(encoder, info, **held)
 
 
-def encode(
-    workspace: Workspace, encoder: str, dataset: str, split: str, progress: Progress
-) -> None:
-    """Encode the sentences to measure into the vector cache."""
-    taken = take(workspace.catalog.load(dataset), split)
-    workspace.bound(encoder, dataset).encode(taken.sentences, progress)
-
-
 def _measured(
-    taken: Taken, vectors: np.ndarray, progress: Progress | None
+    taken: Taken, encoded: np.ndarray, progress: Progress | None
 ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Numbers by name, and arrays.
 
@@ -268,52 +226,43 @@ def _measured(
     the scale, which is 4 of 5. Singular values and IsoScore are of the raw vectors; the rest uses
     directions only.
     """
-    import numpy as np
-
     from theodolite.engine.search.index import neighbours_of_each
     from theodolite.engine.space import geometry
 
-    rows = vectors[taken.rows]
+    rows = encoded[taken.rows]
     n, distinct = len(rows), np.unique(taken.rows)
 
     def tell(share: float) -> None:
         if progress is not None:
             progress(round(share * n), n)
 
-    singular = geometry.singular_values(rows)
-    random = geometry.random_pairs(rows)
-    info: dict[str, Any] = {
+    singular, random = geometry.singular_values(rows), geometry.random_pairs(rows)
+    info = taken.info | {
         "n_data": n,
         "n_distinct": len(distinct),
         "n_pairs": len(taken.left),
-        "drawn": taken.drawn,
         "dim": int(rows.shape[1]),
         "n_zero": int((~rows.any(axis=1)).sum()),
-        "parts": taken.parts,
-        "scale": list(taken.scale),
-        "labels": [],
         "uniformity": geometry.uniformity(rows, progress=lambda done, of: tell(0.5 * done / of)),
         "effective_rank": geometry.effective_rank(singular),
         "isoscore": None,
         "mean_cosine": random.mean,
         "std_cosine": random.std,
     }
-    with suppress(ValueError):  # one dimension, or identical vectors
+    with suppress(ValueError):  # one dimension, or identical encoded
         info["isoscore"] = geometry.isoscore(rows)
-    cosines = geometry.cosine(vectors[taken.left], vectors[taken.right])
-    gold = taken.gold
-    if taken.labels:
-        info["labels"] = sorted(set(taken.labels))
-        numbers = {label: i for i, label in enumerate(info["labels"])}
-        gold = np.array([numbers[label] for label in taken.labels], np.float64)
-    elif len(gold):
-        info |= _alignments(taken, vectors)
+    if len(taken.gold) and not info["labels"]:
+        info["cut"] = at = cut(info["scale"])
+        for name, close in (("over", taken.gold > at), ("from", taken.gold >= at)):
+            sides = encoded[taken.left[close]], encoded[taken.right[close]]
+            info[f"n_{name}"] = int(close.sum())
+            info[f"alignment_{name}"] = geometry.alignment(*sides) if close.any() else None
     occurrence = np.zeros(0, np.int64)
     k = min(HUB_NEIGHBOURS, len(distinct) - 1)
     if k >= 1:
-        near = neighbours_of_each(
-            vectors[distinct], k, progress=lambda done, of: tell(0.5 + 0.5 * done / of)
-        )[1]
+        _, near = neighbours_of_each(
+            encoded[distinct], k, progress=lambda done, of: tell(0.5 + 0.5 * done / of)
+        )
         hubs = geometry.hubness(near)
         occurrence = hubs.counts
         info |= {
@@ -323,14 +272,13 @@ def _measured(
             "hub_most": int(occurrence.max()),
             "hub": taken.sentences[distinct[int(occurrence.argmax())]][:300],
         }
-    held = {
+    return info, {
         "singular": singular,
         "occurrence": occurrence,
-        "cosine": cosines,
-        "gold": gold,
+        "cosine": geometry.cosine(encoded[taken.left], encoded[taken.right]),
+        "gold": taken.gold,
         "part": taken.part.astype(np.int32),
     }
-    return info, held
 
 
 def cut(scale: Sequence[float]) -> float:
@@ -339,13 +287,50 @@ def cut(scale: Sequence[float]) -> float:
     return round(low + 0.8 * (high - low), 6)
 
 
-def _alignments(taken: Taken, vectors: np.ndarray) -> dict[str, Any]:
-    from theodolite.engine.space import geometry
+@dataclass(frozen=True)
+class GeometryJob(Job):
+    """The geometry of several encoders' spaces on one data set.
 
-    at = cut(taken.scale)
-    found: dict[str, Any] = {"cut": at}
-    for name, rows in (("over", taken.gold > at), ("from", taken.gold >= at)):
-        found[f"n_{name}"] = int(rows.sum())
-        left, right = vectors[taken.left[rows]], vectors[taken.right[rows]]
-        found[f"alignment_{name}"] = geometry.alignment(left, right) if rows.any() else None
-    return found
+    Attributes:
+        encoders: canonical specs.
+        dataset: name in the catalog.
+        split: one of its splits, or `all`.
+    """
+
+    kind = "geometry"
+    interactive = True
+
+    encoders: tuple[str, ...]
+    dataset: str
+    split: str = ALL
+
+    @property
+    def title(self) -> str:
+        """`Geometry of 3 encoders on STSBenchmark`."""
+        of = self.encoders[0] if len(self.encoders) == 1 else f"{len(self.encoders)} encoders"
+        return f"Geometry of {of} on {self.dataset}"
+
+    def validate(self, workspace: Workspace) -> None:
+        """Raise for an unknown data set or split, or too few sentences."""
+        take(workspace.catalog.load(self.dataset), self.split)
+
+    def is_stored(self, workspace: Workspace) -> bool:
+        """Whether the geometry of every encoder is stored or ships."""
+        return all(found(workspace, one, self.dataset, self.split) for one in self.encoders)
+
+    def units(self) -> list[str]:
+        """Two units per encoder: encoding and geometry."""
+        return [
+            label
+            for encoder in self.encoders
+            for label in (f"Encoding {self.dataset} with {encoder}", f"Geometry of {encoder}")
+        ]
+
+    def work(self, workspace: Workspace, position: int, reporter: Reporter) -> None:
+        """Do the unit at a position of `units`."""
+        encoder = self.encoders[position // 2]
+        if position % 2:
+            measure(workspace, encoder, self.dataset, self.split, reporter)
+        elif found(workspace, encoder, self.dataset, self.split) is None:
+            taken = take(workspace.catalog.load(self.dataset), self.split)
+            workspace.bound(encoder, self.dataset).encode(taken.sentences, reporter)

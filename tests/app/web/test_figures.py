@@ -14,7 +14,7 @@ from theodolite.app.pages.compare import figures as ranks
 from theodolite.app.pages.decode.figures import cosines
 from theodolite.app.pages.decode.service import DecodeResult, Step
 from theodolite.app.pages.fair import figures as fair
-from theodolite.app.pages.geometry import sections
+from theodolite.app.pages.geometry import answer as geometry
 from theodolite.app.pages.spaces import flow
 from theodolite.app.web import figures
 from theodolite.app.web.theme import PALETTE, SERIES
@@ -92,7 +92,8 @@ def test_a_logarithmic_axis_is_labelled_in_full() -> None:
 
 MARKUP = "<b>x</b>"
 RANKED = [RankInterval(MARKUP, 80.0, 1, 1, 2, 0.9), RankInterval("b", 70.0, 2, 1, 2, 0.1)]
-CURVE = sections.EncoderCurve(MARKUP, np.array([1.0, 2.0]), np.array([0.5, 0.25]), [(1.0, 0.5)])
+CURVE = {(MARKUP, "F1"): (np.array([1.0, 2.0]), np.array([0.5, 0.25]))}
+BEST = {(MARKUP, "F1"): (1.0, 0.5)}
 STEPS = [
     Step(share, DecodeResult("a", sentence="s", cosine=0.5), 1 - share, share, 1 - share, share, ())
     for share in (0.0, 0.5, 1.0)
@@ -118,7 +119,7 @@ CHARTS = {
     "rank intervals": ranks.intervals(RANKED),
     "ranks": fair.bump({"one": {MARKUP: 1, "b": 2}}, {"one": {MARKUP: 80.0, "b": 70.0}}),
     "many ranks": fair.bump({"one": MANY}, {"one": {name: 1.0 for name in MANY}}),
-    "curves": sections.lines([CURVE], "%{x}", figures.axis("x"), figures.axis("y")),
+    "curves": geometry.lines(CURVE, "%{x}", figures.axis("x"), figures.axis("y"), BEST),
     "dots": fair.dots(DOTS, "points", {"b": (1.0, 4.0)}),
     "dimensions": fair.curves({MARKUP: [(64, 70.0), (300, 71.0)]}, "points"),
     "grid": fair.grid({("MR", MARKUP): SURE, ("CR", "q"): TURNS}),

@@ -10,9 +10,8 @@ from scipy.spatial import distance
 
 from tests.errors import refused
 from tests.fakes.workers import do_units
-from theodolite.app.pages.geometry import sections
+from theodolite.app.pages.geometry import answer
 from theodolite.app.pages.geometry import service as geometry
-from theodolite.app.pages.geometry.job import GeometryJob
 from theodolite.app.workspace import Workspace
 from theodolite.engine.datasets.types import LabelledPairs, PairPart, ScoredPairs, Sentences
 
@@ -35,16 +34,17 @@ def test_both_sides_are_taken_and_duplicates_kept() -> None:
     taken = geometry.take(data)
     assert [taken.sentences[i] for i in taken.rows] == ["a", "b", "b", "c"]
     assert (taken.left.tolist(), taken.right.tolist()) == ([0, 1], [1, 2])
-    assert [taken.parts[i] for i in taken.part] == ["dev", "test"]
+    assert [taken.info["parts"][i] for i in taken.part] == ["dev", "test"]
     alone = geometry.take(data, "test")
-    assert (alone.sentences, alone.gold.tolist(), alone.parts) == (["b", "c"], [5.0], ["test"])
+    assert (alone.sentences, alone.gold.tolist()) == (["b", "c"], [5.0])
+    assert alone.info["parts"] == ["test"]
 
 
 def test_labelled_pairs_and_plain_sentences() -> None:
     """Labels come along; a plain collection has no pairs."""
     data = LabelledPairs.of("mine", ["a", "a"], ["b", "c"], ["yes", "no"], ["dev", "test"])
     taken = geometry.take(data, "test")
-    assert (taken.sentences, taken.labels) == (["a", "c"], ["no"])
+    assert (taken.sentences, taken.info["labels"]) == (["a", "c"], ["no"])
     plain = geometry.take(Sentences("mine", ["x", "y", "x"]))
     assert (plain.rows.tolist(), len(plain.left)) == ([0, 1, 0], 0)
 
@@ -53,8 +53,8 @@ def test_more_than_can_be_paired_are_drawn() -> None:
     """It is said, and the same ones every time."""
     data = Sentences("mine", [str(i) for i in range(50)])
     first, second = (geometry.take(data, most=20) for _ in range(2))
-    assert first.drawn and len(set(first.rows.tolist())) == 20
-    assert first.rows.tolist() == second.rows.tolist() and not geometry.take(data).drawn
+    assert first.info["drawn"] and len(set(first.rows.tolist())) == 20
+    assert first.rows.tolist() == second.rows.tolist() and not geometry.take(data).info["drawn"]
 
 
 def test_bad_questions_are_refused() -> None:
@@ -87,7 +87,7 @@ def test_it_is_measured_once(starter: Workspace, measured: geometry.Geometry) ->
     assert again is not None and again.info == measured.info
     np.testing.assert_array_equal(again.singular, measured.singular)
     assert geometry.found(starter, "random:33", "starter-pairs") is None
-    job, shares = GeometryJob(("random:16",), "starter-pairs"), []
+    job, shares = geometry.GeometryJob(("random:16",), "starter-pairs"), []
     for _ in range(2):
         do_units(starter, job, shares.append)
     assert max(shares) == 1.0
@@ -102,10 +102,10 @@ def test_a_threshold_is_judged_on_the_split_it_was_not_chosen_on() -> None:
     gold = np.array([0.0, 0.0, 5.0, 5.0, 0.0, 0.0, 5.0, 5.0])
     part = np.repeat([0, 1], 4)
     made = geometry.Geometry("mine", info, np.ones(1), np.ones(1), cosine, gold, part)
-    _, chart, _ = sections.thresholds([made], 4.0, None)
+    _, chart, _ = answer.thresholds([made], 4.0, None)
     rows = json.loads(chart.drawing["table"])["rows"]  # type: ignore[union-attr]
     assert rows[-1][2:4] == [pytest.approx(0.5), 0.75]
-    assert len(sections.thresholds([made], 9.0, None)) == 1
+    assert len(answer.thresholds([made], 9.0, None)) == 1
 
 
 @pytest.mark.data

@@ -16,7 +16,7 @@ from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.pages.evaluate import results
 from theodolite.app.pages.evaluate.job import queue_evaluation
 from theodolite.app.pages.evaluate.service import repair
-from theodolite.app.pages.geometry import densities
+from theodolite.app.pages.geometry import answer as geometry
 from theodolite.app.pages.overview import service, views
 from theodolite.app.workspace import Workspace
 from theodolite.store.check import check
@@ -138,8 +138,8 @@ def test_the_overview_stands_without_it(evaluated: Workspace) -> None:
 def test_distributions_stand_without_it(evaluated: Workspace, harm) -> None:
     """What cannot be read can be evaluated again there."""
     harm(file_of(evaluated, B))
-    found = densities.distributions(evaluated, [A, B], TASK)
-    assert set(found) == {A} and densities.unreadable(evaluated, [A, B], TASK, found) == [B]
+    known, (failure,) = geometry.read(evaluated, [A, B], TASK)
+    assert set(known) == {A} and failure.error.code == "damaged" and B in str(failure.error)
 
 
 def test_it_is_queued_again_and_evaluated(evaluated: Workspace, harm: Any) -> None:
