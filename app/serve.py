@@ -131,8 +131,10 @@ def serve(
     if fleet:
         say(f"Evaluations and trainings go to the fleet at {join_fleet(fleet, files)}.")
         from theodolite.app.fleet.address import Address
+        from theodolite.store.fleet import FleetAway
 
-        Address.parse(fleet).verify()
+        with contextlib.suppress(FleetAway):  # it may come back
+            Address.parse(fleet).database().rows("SELECT 1")
 
     from theodolite.app.workspace import Workspace, default_data, default_store
 

@@ -32,24 +32,24 @@ import psutil
 from benchmarks.claims import within
 from tests.app.fleet.conftest import Lab, Postgres
 from theodolite.app.fleet.address import Address
-from theodolite.app.fleet.unit import VERSION
+from theodolite.app.fleet.needs import VERSION
 from theodolite.app.jobs.submit import perform
 from theodolite.app.pages.evaluate.job import EvaluateJob, queue_evaluation
 from theodolite.app.workspace import Workspace
-from theodolite.store.fleet import Units
+from theodolite.store.fleet import Fleet
 
 TASK = "StarterTopics"
 _WARM = 20  # warm-up units, not counted
 EMPTY = """
 import sys, time
 from theodolite.app.fleet.address import Address
-from theodolite.store.fleet import Units
-units = Units(Address(sys.argv[1]).database())
+fleet = Address(sys.argv[1]).database()
+fleet.fill(sys.argv[2])
 print("ready", flush=True)
 while True:
-    claimed = units.claim(sys.argv[2], ["empty"], "")
+    claimed = fleet.claim(sys.argv[2], ["empty"], "")
     if claimed:
-        units.answer(claimed[0], sys.argv[2], {})
+        fleet.answer(claimed[0], sys.argv[2], {})
     else:
         time.sleep(0.01)
 """
@@ -141,7 +141,6 @@ def overhead(address: str, units: int) -> bool:
         lab = Lab(Path(folder), address)
         worker = psutil.Process(lab.start_worker(1).pid)
         database = Address(address).database()
-        send = Units(database)
         while not database.rows("SELECT 1 FROM theodolite.workers"):
             time.sleep(0.2)
         database.rows(CLOCK)
@@ -150,7 +149,7 @@ def overhead(address: str, units: int) -> bool:
             job = EvaluateJob((f"random:{16 + number}",), (TASK,))
             given = {"kind": job.kind, "spec": job.to_spec(), "label": job.title, "files": {}}
             given["needs"] = job.resources(catalog).needs(catalog)
-            send.add(f"unit-{number}", "evaluate", VERSION, given)
+            database.send(f"unit-{number}", "evaluate", VERSION, given, given["needs"])
         while _answered(address) < units:
             time.sleep(0.5)
         cpu = sum(worker.cpu_times()[:2])
@@ -177,17 +176,17 @@ def overhead(address: str, units: int) -> bool:
 
 def latency(address: str, units: int) -> None:
     """Print the latency of units that do nothing, one at a time, taken by a poll every 10 ms."""
-    send = Units(Address(address).database())
+    fleet = Address(address).database()
     (executor,) = _executors(address, 1)
     stages = []
     for number in range(units + _WARM):
         began = time.perf_counter()
-        send.add(f"one-{number}", "empty", "", {})
+        fleet.send(f"one-{number}", "empty", "", {})
         sent = time.perf_counter()
-        while send.of([f"one-{number}"])[f"one-{number}"]["answer"] is None:
+        while fleet.units([f"one-{number}"])[f"one-{number}"]["answer"] is None:
             time.sleep(0.002)
         read = time.perf_counter()
-        send.remove([f"one-{number}"])
+        fleet.remove([f"one-{number}"])
         stages.append((sent - began, read - sent, time.perf_counter() - read))
     executor.kill()
     print("a unit that does nothing, one at a time: " + _spread([*map(sum, stages[_WARM:])]))
@@ -201,20 +200,20 @@ def crowd(address: str, clients: int, units: int, executors: int) -> None:
     share, errors = units // clients, 0
     lock = threading.Lock()
 
-    def send(units: Units, who: int) -> list[float]:
+    def send(fleet: Fleet, who: int) -> list[float]:
         nonlocal errors
         took = []
         for number in range(share):
             began = time.perf_counter()
             try:
-                units.add(f"{who}-{number}", "empty", "", {})
+                fleet.send(f"{who}-{number}", "empty", "", {})
             except Exception:  # counted: the number of errors is a result
                 with lock:
                     errors += 1
             took.append(time.perf_counter() - began)
         return took
 
-    connections = [Units(Address(address).database()) for _ in range(clients)]
+    connections = [Address(address).database() for _ in range(clients)]
     began = time.monotonic()
     with ThreadPoolExecutor(clients) as pool:
         took = [t for each in pool.map(send, connections, range(clients)) for t in each]

@@ -1,19 +1,17 @@
-"""The Postgres database that a fleet shares: units, workers and homes, reports.
+"""The Postgres database that a fleet shares: workers, runs away from home, their units, reports.
 
 A home adds the units of its runs, a worker claims one at a time in a single statement and adds the
 answer, and the home reads, stores and deletes it. A worker holds its slot by an advisory lock of
-its connection, which the server releases however the worker ends. Its row describes its machine and
-its present work. It appends reports about the unit that it executes. Times are those of the server.
+its connection, which the server releases however the worker ends. Times are those of the server.
+Everything that a program may look at is a column with a type, so whatever others write can be read.
 """
 
 from __future__ import annotations
 
-import contextlib
 import json
 import threading
-import time
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypedDict
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from theodolite.store.errors import StoreError
 from theodolite.store.nouns import SILENCE
@@ -21,32 +19,59 @@ from theodolite.store.nouns import SILENCE
 if TYPE_CHECKING:
     import psycopg
 
+Row = dict[str, Any]
+"""A row, with the columns of `_MAKE`."""
+
 LOG = "log"
 """The kind of a report whose data are lines of the log; all others are events."""
+FORSAKEN = 5.0
+"""Seconds without a heartbeat after which a worker that has released its slot counts as gone."""
+LOCK = "hashtextextended('theodolite worker ' || {}, 0)"
+"""SQL for the key of the advisory lock of a slot."""
+_HELD = (
+    "SELECT 1 FROM pg_locks JOIN pg_database ON pg_database.oid = database"
+    " WHERE locktype = 'advisory' AND granted AND objsubid = 1 AND datname = current_database()"
+    " AND ((classid::bigint << 32) | objid::bigint) ="
+)
+_LACKING = (
+    "SELECT FROM unnest(needs) AS need WHERE need <> ALL(%(has)s::text[])"
+    r" AND regexp_replace(need, ' \([^(]*\)$', '') <> ALL(%(has)s::text[])"
+)
+"""What a unit needs that a worker does not have: neither as it is, nor with unknown contents."""
+_FORSAKEN = (
+    f"CASE WHEN pg_postmaster_start_time() > now() - make_interval(secs => {FORSAKEN}) OR EXISTS"
+    " (SELECT FROM theodolite.workers WHERE workers.slot = units.slot"
+    f" AND workers.seen > now() - make_interval(secs => {FORSAKEN}))"
+    f" THEN false ELSE NOT EXISTS ({_HELD} {LOCK.format('units.slot')}) END"
+)
+"""Whether the worker that claimed a unit is gone for good."""
 _AT_ONCE = 500
-
-LOCK = "hashtextextended('theodolite worker ' || %s, 0)"
-"""SQL for the key of an advisory lock, with a placeholder for its name."""
-
 _CONNECT_SECONDS = 5
 _ANSWER_MILLISECONDS = 10_000
-_TURN_SECONDS = 300.0
 _MAKE = """
 CREATE SCHEMA IF NOT EXISTS theodolite;
 CREATE TABLE IF NOT EXISTS theodolite.workers (
     slot text PRIMARY KEY,
     host text NOT NULL,
     pid integer NOT NULL,
-    started timestamptz NOT NULL,
-    seen timestamptz NOT NULL,
-    has jsonb NOT NULL,
-    doing jsonb NOT NULL
+    started timestamptz NOT NULL DEFAULT now(),
+    seen timestamptz NOT NULL DEFAULT now(),
+    takes text[] NOT NULL,
+    has text[] NOT NULL,
+    machine text NOT NULL,
+    unit text NOT NULL,
+    label text NOT NULL,
+    message text NOT NULL,
+    share float8 NOT NULL,
+    since float8
 );
-CREATE TABLE IF NOT EXISTS theodolite.homes (
-    name text PRIMARY KEY,
-    host text NOT NULL,
-    seen timestamptz NOT NULL,
-    runs jsonb NOT NULL
+CREATE TABLE IF NOT EXISTS theodolite.runs (
+    id text PRIMARY KEY,
+    home text NOT NULL,
+    title text NOT NULL,
+    waiting integer NOT NULL,
+    message text NOT NULL,
+    seen timestamptz NOT NULL DEFAULT now()
 );
 CREATE TABLE IF NOT EXISTS theodolite.reports (
     id bigserial PRIMARY KEY,
@@ -61,38 +86,16 @@ CREATE TABLE IF NOT EXISTS theodolite.units (
     work text NOT NULL,
     version text NOT NULL,
     priority integer NOT NULL,
+    needs text[] NOT NULL,
     given text NOT NULL,
-    slots text[],
     slot text,
     starts integer NOT NULL DEFAULT 0,
     word text NOT NULL DEFAULT '',
     answer text
 );
-CREATE INDEX IF NOT EXISTS units_waiting ON theodolite.units (priority, number)
-    WHERE slot IS NULL AND answer IS NULL;
+CREATE INDEX IF NOT EXISTS units_open ON theodolite.units (priority, number) WHERE answer IS NULL;
 CREATE INDEX IF NOT EXISTS units_claimed ON theodolite.units (slot) WHERE answer IS NULL
 """
-FORSAKEN = 5.0
-"""Seconds without a heartbeat after which a worker that has released its slot counts as gone."""
-
-_Types = Mapping[str, type | tuple[type, ...]]
-_HAS: _Types = {
-    "only": list,
-    "files": str,
-    "devices": list,
-    "data": dict,
-    "packages": dict,
-    "cores": int,
-    "memory": int,
-    "system": str,
-}
-_DOING: _Types = {
-    "unit": str,
-    "label": str,
-    "message": str,
-    "share": (int, float),
-    "since": (int, float),
-}
 
 
 class FleetAway(StoreError):
@@ -101,7 +104,7 @@ class FleetAway(StoreError):
     code = "unreachable"
 
 
-class Postgres:
+class Fleet:
     """One connection, opened on demand and reopened when lost; threads take turns.
 
     Args:
@@ -110,13 +113,11 @@ class Postgres:
     """
 
     def __init__(self, url: str, name: str) -> None:
-        self.name = name
-        self._url = url
+        self.name, self._url = name, url
         self._connection: psycopg.Connection[Any] | None = None
-        self.turn = threading.RLock()
-        self._made = False
+        self._turn = threading.RLock()
 
-    def rows(self, sql: str, given: Sequence[Any] | Mapping[str, Any] = ()) -> list[dict[str, Any]]:
+    def rows(self, sql: str, given: Sequence[Any] | Mapping[str, Any] = ()) -> list[Row]:
         """Run a statement and return its rows, if any.
 
         Raises:
@@ -124,7 +125,7 @@ class Postgres:
         """
         import psycopg
 
-        with self.turn:
+        with self._turn:
             old = self._connection is not None
             try:
                 cursor = self._connected().execute(sql.encode(), given)
@@ -140,28 +141,9 @@ class Postgres:
                     "What waits there goes on when it is back.",
                 ) from error
 
-    @contextlib.contextmanager
-    def alone(self, what: str) -> Iterator[None]:
-        """Hold the advisory lock of a name, as while tables are made.
-
-        Raises:
-            FleetAway: others hold the lock for minutes.
-        """
-        deadline = time.monotonic() + _TURN_SECONDS
-        while not self.rows(f"SELECT 1 WHERE pg_try_advisory_lock({LOCK})", [what]):
-            if time.monotonic() > deadline:
-                raise FleetAway(
-                    f"Others keep the fleet's database {self.name} busy.", "Try again later."
-                )
-            time.sleep(0.1)
-        try:
-            yield
-        finally:
-            self.rows(f"SELECT pg_advisory_unlock({LOCK})", [what])
-
     def close(self) -> None:
-        """Close the connection, which releases its locks."""
-        with self.turn:
+        """Close the connection, which releases its slots."""
+        with self._turn:
             connection, self._connection = self._connection, None
             if connection is not None:
                 connection.close()
@@ -192,232 +174,74 @@ class Postgres:
                     "Make one that can: createdb --encoding UTF8 --template template0 NAME",
                     code="unsupported",
                 )
-            if not self._made:
+            with self._connection.transaction():
                 # Two processes that create them at once would collide.
-                with self._connection.transaction():
-                    self._connection.execute(
-                        f"SELECT pg_advisory_xact_lock({LOCK})".encode(), ["tables"]
-                    )
-                    self._connection.execute(_MAKE)
-                self._made = True
+                lock = "SELECT pg_advisory_xact_lock(hashtextextended('theodolite', 0))"
+                self._connection.execute(lock.encode())
+                self._connection.execute(_MAKE)
         return self._connection
-
-
-class Member(TypedDict):
-    """A worker of a fleet.
-
-    If `has` is None the last report stays, which costs less.
-    """
-
-    slot: str
-    host: str
-    pid: int
-    started: float
-    silent: float
-    has: dict[str, Any]
-    doing: dict[str, Any]
-
-
-class HomeRow(TypedDict):
-    """A home that sends work to the fleet.
-
-    Attributes:
-        name: its host and the folder of its store.
-        host: name of the machine.
-        silent: seconds since its last heartbeat.
-        runs: for each run in the fleet its `title`, the number of units that `wait`, and a status
-            message `said`.
-    """
-
-    name: str
-    host: str
-    silent: float
-    runs: list[dict[str, Any]]
-
-
-class Roster:
-    """Slots and homes; each process has a connection of its own, which holds its slots."""
-
-    def __init__(self, database: Postgres) -> None:
-        self.database = database
-        self._rows = database.rows
 
     def fill(self, slot: str) -> bool:
         """Take a slot for as long as this process is connected; False when another holds it.
 
         A slot that this process holds already stays held. Call it again after a lost connection.
         """
-        held = self._rows(
-            "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND granted"
-            " AND pid = pg_backend_pid() AND objsubid = 1"
-            f" AND ((classid::bigint << 32) | objid::bigint) = {LOCK}",
-            [slot],
-        )
-        return bool(held or self._rows(f"SELECT 1 WHERE pg_try_advisory_lock({LOCK})", [slot]))
+        key = LOCK.format("%s")
+        held = self.rows(f"{_HELD} {key} AND pid = pg_backend_pid()", [slot])
+        return bool(held or self.rows(f"SELECT 1 WHERE pg_try_advisory_lock({key})", [slot]))
 
-    def seen(
-        self,
-        slot: str,
-        host: str,
-        pid: int,
-        has: Mapping[str, Any] | None,
-        doing: Mapping[str, Any],
-    ) -> None:
-        """Record a heartbeat of the process in a slot, what it has, and its present work.
-
-        Args:
-            slot: its name.
-            host: name of the machine.
-            pid: of the process.
-            has: what its machine has, JSON-able; None to keep the last report, which costs less.
-            doing: its present work, JSON-able.
-        """
-        self._rows(
-            "INSERT INTO theodolite.workers VALUES (%s, %s, %s, now(), now(), coalesce(%s::jsonb,"
-            " (SELECT has FROM theodolite.workers WHERE slot = %s)), %s)"
-            " ON CONFLICT (slot) DO UPDATE SET started = CASE WHEN workers.pid = excluded.pid"
-            " AND workers.host = excluded.host THEN workers.started ELSE now() END,"
-            " host = excluded.host, pid = excluded.pid, seen = now(), has = excluded.has,"
-            " doing = excluded.doing",
-            [slot, host, pid, has and json.dumps(dict(has)), slot, json.dumps(dict(doing))],
+    def beat(self, worker: Mapping[str, Any]) -> None:
+        """Record a heartbeat of the worker in a slot: its columns but `started` and `seen`."""
+        new = ", ".join(f"{name} = excluded.{name}" for name in (*worker, "seen"))
+        self.rows(
+            f"INSERT INTO theodolite.workers ({', '.join(worker)})"
+            f" VALUES ({', '.join(f'%({name})s' for name in worker)}) ON CONFLICT (slot)"
+            " DO UPDATE SET started = CASE WHEN (workers.pid, workers.host)"
+            f" = (excluded.pid, excluded.host) THEN workers.started ELSE now() END, {new}",
+            worker,
         )
 
-    def gone(self, slot: str) -> None:
+    def leave(self, slot: str) -> None:
         """Record that the process in a slot leaves it."""
-        self._rows("DELETE FROM theodolite.workers WHERE slot = %s", [slot])
+        self.rows("DELETE FROM theodolite.workers WHERE slot = %s", [slot])
 
-    def list(self) -> list[Member]:
-        """Workers with a heartbeat in the last `SILENCE` seconds, by slot."""
-        rows = self._rows(
-            "SELECT slot, host, pid, extract(epoch FROM started)::float AS started,"
-            " extract(epoch FROM now() - seen)::float AS silent, has, doing"
-            " FROM theodolite.workers WHERE seen > now() - make_interval(secs => %s) ORDER BY slot",
+    def workers(self) -> list[Row]:
+        """Workers with a heartbeat in the last `SILENCE` seconds, by slot.
+
+        `started` is in seconds since 1970, and `silent` those since the heartbeat.
+        """
+        return self.rows(
+            "SELECT slot, host, pid, extract(epoch FROM started)::float8 AS started,"
+            " extract(epoch FROM now() - seen)::float8 AS silent, takes, has, machine, unit,"
+            " label, message, share, since FROM theodolite.workers"
+            " WHERE seen > now() - make_interval(secs => %s) ORDER BY slot",
             [SILENCE],
         )
-        for row in rows:
-            row["has"], row["doing"] = _of_types(row["has"], _HAS), _of_types(row["doing"], _DOING)
-        return [Member(**row) for row in rows]  # type: ignore[typeddict-item]
 
-    def forsaken(self, slots: Sequence[str]) -> set[str]:
-        """The slots among these that no process fills: without a recent heartbeat and unlocked."""
-        gone = set()
-        for slot in set(slots):
-            recent = self._rows(
-                "SELECT 1 FROM theodolite.workers WHERE slot = %s"
-                " AND seen > now() - make_interval(secs => %s)",
-                [slot, FORSAKEN],
-            )
-            if not recent and self._is_free(slot):
-                gone.add(slot)
-        return gone
-
-    def home_seen(self, name: str, host: str, runs: Sequence[Mapping[str, Any]]) -> None:
-        """Record a heartbeat of a home, and its runs in the fleet; see `HomeRow`."""
-        self._rows(
-            "INSERT INTO theodolite.homes VALUES (%s, %s, now(), %s) ON CONFLICT (name)"
-            " DO UPDATE SET host = excluded.host, seen = now(), runs = excluded.runs",
-            [name, host, json.dumps(list(map(dict, runs)))],
+    def announce(self, run: str, home: str, title: str, waiting: int, message: str) -> None:
+        """Record how far a run is that is away from its home."""
+        self.rows(
+            "INSERT INTO theodolite.runs VALUES (%s, %s, %s, %s, %s) ON CONFLICT (id) DO UPDATE"
+            " SET waiting = excluded.waiting, message = excluded.message, seen = excluded.seen",
+            [run, home, title, waiting, message],
         )
 
-    def homes(self) -> Sequence[HomeRow]:
-        """Homes with a heartbeat in the last `SILENCE` seconds, by name."""
-        rows = self._rows(
-            "SELECT name, host, extract(epoch FROM now() - seen)::float AS silent, runs"
-            " FROM theodolite.homes WHERE seen > now() - make_interval(secs => %s) ORDER BY name",
+    def runs(self) -> list[Row]:
+        """Runs of which a home was heard in the last `SILENCE` seconds, by home."""
+        return self.rows(
+            "SELECT home, title, waiting, message FROM theodolite.runs"
+            " WHERE seen > now() - make_interval(secs => %s) ORDER BY home, title",
             [SILENCE],
         )
-        for row in rows:
-            runs = row["runs"] if isinstance(row["runs"], list) else []
-            run: _Types = {"title": str, "wait": int, "said": str}
-            row["runs"] = [one for one in runs if _of_types(one, run).keys() == run.keys()]
-        return [HomeRow(**row) for row in rows]  # type: ignore[typeddict-item]
 
-    def close(self) -> None:
-        """Close the connection, which releases its slots."""
-        self.database.close()
-
-    def _is_free(self, slot: str) -> bool:
-        with self.database.turn:
-            if not self._rows(f"SELECT 1 WHERE pg_try_advisory_lock({LOCK})", [slot]):
-                return False
-            self._rows(f"SELECT pg_advisory_unlock({LOCK})", [slot])
-            return True
-
-
-class Report(TypedDict):
-    """A report about a unit.
-
-    Ids grow in the order in which a worker reported. The data of a `LOG` are its `lines`.
-    """
-
-    id: int
-    unit: str
-    kind: str
-    data: dict[str, Any]
-
-
-class Reports:
-    """Reports about units, from the workers that execute them to their homes."""
-
-    def __init__(self, database: Postgres) -> None:
-        self._rows = database.rows
-
-    def add(self, unit: str, reports: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
-        """Append reports about a unit, as (kind, data)."""
-        rows = [{"kind": kind, "data": dict(data)} for kind, data in reports]
-        self._rows(
-            "INSERT INTO theodolite.reports (unit, kind, data) SELECT %s, one.kind, one.data"
-            " FROM jsonb_to_recordset(%s) AS one (kind text, data jsonb)",
-            [unit, _json(rows)],
-        )
-
-    def of(self, units: Sequence[str]) -> list[Report]:
-        """The oldest reports about some units, at most `_AT_ONCE`; what is no mapping is empty."""
-        rows = self._rows(
-            "SELECT id, unit, kind, data FROM theodolite.reports WHERE unit = ANY(%s)"
-            " ORDER BY id LIMIT %s",
-            [list(units), _AT_ONCE],
-        )
-        for row in rows:
-            row["data"] = row["data"] if isinstance(row["data"], dict) else {}
-        return [Report(**row) for row in rows]  # type: ignore[typeddict-item]
-
-    def remove(self, ids: Sequence[int]) -> None:
-        """Delete reports that the home has stored."""
-        self._rows("DELETE FROM theodolite.reports WHERE id = ANY(%s)", [list(ids)])
-
-
-class UnitState(TypedDict):
-    """Where a unit is.
-
-    Attributes:
-        slots: names of the workers that may claim it; None for all.
-        slot: of the worker that claimed it.
-        starts: times that it was claimed.
-        answer: JSON, as its worker wrote it.
-    """
-
-    id: str
-    slots: list[str] | None
-    slot: str | None
-    starts: int
-    answer: str | None
-
-
-class Units:
-    """Units that wait for a worker, are with one, or wait for their home to read the answer."""
-
-    def __init__(self, database: Postgres) -> None:
-        self._rows = database.rows
-
-    def add(
+    def send(
         self,
         unit: str,
         work: str,
         version: str,
         given: Mapping[str, Any],
+        needs: Sequence[str] = (),
         priority: int = 0,
-        slots: Sequence[str] | None = None,
     ) -> None:
         """Add a unit, once.
 
@@ -426,89 +250,98 @@ class Units:
             work: the kind of work.
             version: of `given`; workers claim those of their version.
             given: JSON-able.
+            needs: what a worker must have that claims it.
             priority: lower is claimed earlier.
-            slots: names of the workers that may claim it; None for all.
         """
-        self._rows(
-            "INSERT INTO theodolite.units (id, work, version, priority, given, slots)"
+        self.rows(
+            "INSERT INTO theodolite.units (id, work, version, given, needs, priority)"
             " VALUES (%s, %s, %s, %s, %s, %s) ON CONFLICT DO NOTHING",
-            [unit, work, version, priority, json.dumps(given), slots and list(slots)],
+            [unit, work, version, json.dumps(given), list(needs), priority],
         )
 
-    def claim(self, slot: str, works: Sequence[str], version: str) -> tuple[str, str] | None:
+    def claim(
+        self, slot: str, takes: Sequence[str], version: str, has: Sequence[str] = ()
+    ) -> tuple[str, str] | None:
         """Claim a unit for a worker; return its id and what is given. None if there is none.
 
-        What the worker claimed before and did not answer comes first, as after a crash.
+        What the worker claimed before and did not answer comes first, as after a crash. The units
+        of workers that are gone for good are open to all.
         """
-        rows = self._rows(
+        rows = self.rows(
             "UPDATE theodolite.units SET slot = %(slot)s, starts = starts + 1 WHERE id = coalesce("
             "(SELECT id FROM theodolite.units WHERE slot = %(slot)s AND answer IS NULL LIMIT 1),"
-            "(SELECT id FROM theodolite.units WHERE slot IS NULL AND answer IS NULL"
-            " AND version = %(version)s AND work = ANY(%(works)s)"
-            " AND (slots IS NULL OR %(slot)s = ANY(slots))"
+            "(SELECT id FROM theodolite.units WHERE answer IS NULL"
+            " AND version = %(version)s AND work = ANY(%(takes)s)"
+            f" AND (slot IS NULL OR {_FORSAKEN}) AND NOT EXISTS ({_LACKING})"
             " ORDER BY priority, number LIMIT 1 FOR UPDATE SKIP LOCKED)) RETURNING id, given",
-            {"slot": slot, "works": list(works), "version": version},
+            {"slot": slot, "takes": list(takes), "version": version, "has": list(has)},
         )
         return (str(rows[0]["id"]), str(rows[0]["given"])) if rows else None
 
+    def release(self, unit: str, slot: str) -> None:
+        """Leave a unit to others, as if it had not been claimed."""
+        self.rows(
+            "UPDATE theodolite.units SET slot = NULL, starts = starts - 1"
+            " WHERE id = %s AND slot = %s",
+            [unit, slot],
+        )
+
     def answer(self, unit: str, slot: str, answer: Mapping[str, Any]) -> None:
         """Answer a unit, unless it is no longer the worker's."""
-        self._rows(
+        self.rows(
             "UPDATE theodolite.units SET answer = %s WHERE id = %s AND slot = %s",
             [json.dumps(answer), unit, slot],
         )
+
+    def ask(self, units: Sequence[str], word: str) -> None:
+        """Ask something of the workers of some units."""
+        self.rows("UPDATE theodolite.units SET word = %s WHERE id = ANY(%s)", [word, list(units)])
 
     def word(self, unit: str, slot: str) -> str | None:
         """What the home asks of a unit's worker, else empty; None if the unit is not the worker's.
 
         See `ask`.
         """
-        rows = self._rows(
+        rows = self.rows(
             "SELECT word FROM theodolite.units WHERE id = %s AND slot = %s", [unit, slot]
         )
         return str(rows[0]["word"]) if rows else None
 
-    def ask(self, units: Sequence[str], word: str) -> None:
-        """Ask something of the workers of some units."""
-        self._rows("UPDATE theodolite.units SET word = %s WHERE id = ANY(%s)", [word, list(units)])
-
-    def of(self, units: Sequence[str]) -> dict[str, UnitState]:
+    def units(self, units: Sequence[str]) -> dict[str, Row]:
         """Those of some units that are in the database, by id."""
-        rows = self._rows(
-            "SELECT id, slots, slot, starts, answer FROM theodolite.units WHERE id = ANY(%s)",
+        rows = self.rows(
+            "SELECT id, needs, slot, starts, answer FROM theodolite.units WHERE id = ANY(%s)",
             [list(units)],
         )
-        return {row["id"]: UnitState(**row) for row in rows}  # type: ignore[typeddict-item]
+        return {row["id"]: row for row in rows}
 
     def remove(self, units: Sequence[str]) -> None:
         """Delete units; a worker stops within seconds."""
-        self._rows("DELETE FROM theodolite.units WHERE id = ANY(%s)", [list(units)])
+        self.rows("DELETE FROM theodolite.units WHERE id = ANY(%s)", [list(units)])
 
-    def remove_all(self, prefix: str) -> None:
-        """Delete the units whose ids begin with `prefix`, and all reports about them."""
-        for table, column in (("units", "id"), ("reports", "unit")):
-            self._rows(f"DELETE FROM theodolite.{table} WHERE starts_with({column}, %s)", [prefix])
+    def end(self, run: str) -> None:
+        """Delete a run, its units, whose ids begin with its own, and all reports about them."""
+        for table, column in (("units", "id"), ("reports", "unit"), ("runs", "id")):
+            self.rows(f"DELETE FROM theodolite.{table} WHERE starts_with({column}, %s)", [run])
 
+    def report(self, unit: str, reports: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
+        """Append reports about a unit, as (kind, data), with null for NaN and infinity."""
+        rows = [{"kind": kind, "data": data} for kind, data in reports]
+        finite = json.dumps(json.loads(json.dumps(rows), parse_constant=lambda _: None))
+        self.rows(
+            "INSERT INTO theodolite.reports (unit, kind, data) SELECT %s, one.kind, one.data"
+            " FROM jsonb_to_recordset(%s) AS one (kind text, data jsonb)",
+            [unit, finite],
+        )
 
-def _of_types(said: Any, types: _Types) -> dict[str, Any]:
-    """The values of what a process said that are of the expected types; texts in lists and dicts.
+    def reports(self, units: Sequence[str]) -> list[Row]:
+        """The oldest reports about some units, at most `_AT_ONCE`, in the order of their ids."""
+        return self.rows(
+            "SELECT id, unit, kind, CASE jsonb_typeof(data) WHEN 'object' THEN data ELSE '{}' END"
+            " AS data FROM theodolite.reports WHERE unit = ANY(%s) ORDER BY id LIMIT %s",
+            [list(units), _AT_ONCE],
+        )
 
-    Whatever else is in a row of another version, or of a damaged one, must harm nobody.
-    """
-    return {
-        name: value
-        for name, value in (said.items() if isinstance(said, dict) else ())
-        if isinstance(value, types.get(name, ()))
-        and all(isinstance(text, str) for text in _texts(value))
-    }
-
-
-def _texts(value: Any) -> Sequence[Any]:
-    return (
-        value if isinstance(value, list) else [*value.values()] if isinstance(value, dict) else []
-    )
-
-
-def _json(data: Any) -> str:
-    """JSON with null for NaN and infinity, which Postgres rejects."""
-    return json.dumps(json.loads(json.dumps(data), parse_constant=lambda _: None))
+    def remove_reports(self, ids: Sequence[int]) -> None:
+        """Delete reports that the home has stored."""
+        self.rows("DELETE FROM theodolite.reports WHERE id = ANY(%s)", [list(ids)])

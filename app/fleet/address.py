@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import ipaddress
 import os
 import re
 from dataclasses import dataclass
-from urllib.parse import unquote, urlsplit
 
 from theodolite.engine.errors import UserError
-from theodolite.store.fleet import FleetAway, Postgres
+from theodolite.store.fleet import Fleet
 
 VARIABLE = "THEODOLITE_FLEET"
 ENCRYPTED = ("require", "verify-ca", "verify-full")
@@ -21,7 +19,7 @@ WARNING = (
 )
 
 _WRITE_IT = "Write it like postgresql://user@host/database."
-_ELSEWHERE = ("service", "servicefile", "passfile", "options")
+_UNSUPPORTED = ("service", "servicefile", "passfile", "options")
 """Parameters of libpq that are refused: they name files, or settings that we cannot check."""
 
 
@@ -51,75 +49,55 @@ class Address:
                 f"Give --fleet, or set {VARIABLE}. {_WRITE_IT}",
                 code="missing",
             )
-        shown = mask(given)
-        if not re.match("postgres(ql)?://", given) or "#" in given:
-            raise UserError(f"{shown} is not the address of a Postgres database.", _WRITE_IT)
+        wrong = UserError("The fleet's address is not that of a Postgres database.", _WRITE_IT)
         try:
             known = {name: str(value) for name, value in conninfo_to_dict(given).items()}
         except ProgrammingError as error:
-            raise UserError(f"{shown} cannot be read as an address.", _WRITE_IT) from error
-        if re.search("[^0-9,]", known.get("port", "")):
-            raise UserError(f"{shown} cannot be read as an address.", _WRITE_IT)
-        if not known.get("dbname"):
-            raise UserError(f"{shown} names no database.", _WRITE_IT)
-        if unknown := [name for name in _ELSEWHERE if name in known]:
-            raise UserError(
-                f"{shown} sets {unknown[0]}, which is not supported here.",
-                _WRITE_IT,
-                code="unsupported",
-            )
-        if all(map(_is_here, _hosts(known))):
+            raise wrong from error
+        is_url = re.match("postgres(ql)?://[^#]*$", given)
+        if not is_url or not known.get("dbname") or re.search("[^0-9,]", known.get("port", "")):
+            raise wrong
+        for name in _UNSUPPORTED:
+            if name in known:
+                raise UserError(
+                    f"The fleet's address sets {name}, which is not supported.",
+                    _WRITE_IT,
+                    code="unsupported",
+                )
+        if all(map(_is_here, _hosts(known))) or known.get("sslmode") in ENCRYPTED:
             return cls(given)
         if "sslmode" not in known:
             return cls(f"{given}{'&' if '?' in given else '?'}sslmode=require")
-        if known["sslmode"] not in ENCRYPTED:
-            raise UserError(
-                f"{shown} would reach another machine without TLS.",
-                f"Use sslmode={' or '.join(ENCRYPTED)}, or leave it out.",
-            )
-        return cls(given)
+        raise UserError(
+            "The fleet's address would reach another machine without TLS.",
+            f"Use sslmode={' or '.join(ENCRYPTED)}, or leave it out.",
+        )
 
     @property
     def has_password(self) -> bool:
         """Whether the address contains a password."""
         return mask(self.url) != self.url
 
-    def database(self) -> Postgres:
+    def database(self) -> Fleet:
         """A connection to the database."""
-        return Postgres(self.url, str(self))
-
-    def verify(self) -> None:
-        """Check that the database can be used; one that is away may come back."""
-        database = self.database()
-        with contextlib.suppress(FleetAway):
-            database.rows("SELECT 1")
-        database.close()
+        return Fleet(self.url, str(self))
 
     def __str__(self) -> str:
         return mask(self.url)
 
-    def __repr__(self) -> str:
-        return f"Address({mask(self.url)!r})"
+    __repr__ = __str__
 
 
-def mask(text: str) -> str:
+def mask(address: str) -> str:
     """An address with `***` in place of its password, wherever that stands."""
-    try:
-        parts = urlsplit(text)
-    except ValueError:
-        return "What was given"
-    login, at, host = parts.netloc.rpartition("@")
-    user, colon, _ = login.partition(":")
-    # In an address without a host the password stands where a port would.
-    host = re.sub(r":(?!\d+(,|$))[^:\],]+$", ":***", host)
-    netloc = f"{user}:***@{host}" if colon else f"{login}{at}{host}"
-    pairs = [
-        f"{name}=***" if unquote(name) in ("password", "sslpassword") else pair
-        for pair in parts.query.split("&")
-        for name in [pair.partition("=")[0]]
-    ]
-    more = f"?{'&'.join(pairs)}" if parts.query else ""
-    return f"{parts.scheme}://{netloc}{parts.path}{more}" if parts.scheme else text
+    masked = re.sub(r"(?<=://)([^/?#]*?:)[^/?#]*(?=@)", r"\1***", address)
+    return re.sub(r"(?<=[?&])([^=&]*)=[^&]*", _without_secret, masked)
+
+
+def _without_secret(parameter: re.Match[str]) -> str:
+    # A name that is not written plainly, as libpq allows, may be one of a password.
+    is_secret = re.search("password|%", parameter[1])
+    return f"{parameter[1]}=***" if is_secret else parameter[0]
 
 
 def _hosts(known: dict[str, str]) -> list[str]:

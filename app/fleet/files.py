@@ -11,7 +11,8 @@ import hashlib
 import json
 import re
 import secrets
-from collections.abc import Iterator, Mapping
+import tempfile
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -26,34 +27,22 @@ from theodolite.store.fleet import FleetAway
 VARIABLE = "THEODOLITE_FILES"
 MAX_BYTES = 32 << 30
 MAX_FILES = 500
-ENDINGS = (
-    ".json",
-    ".txt",
-    ".model",
-    ".safetensors",
-    ".md",
-    ".npy",
-    ".npz",
-    ".parquet",
-    ".csv",
-    ".tsv",
-    ".jsonl",
-    ".vec",
-    ".jinja",
-    ".keys",
+ENDINGS = tuple(
+    ".json .txt .model .safetensors .md .npy .npz .parquet .csv .tsv .jsonl .vec .jinja .keys"
+    "".split()
 )
 """Suffixes of files that are shared, each also with `.gz`. None is unpickled, not even a `.npy`."""
 UNUSED_SECONDS = 7 * 24 * 3600.0
 """Age of files that are deleted; one that is still in use is put again before."""
+SHARED, MADE = "objects", "made"
+"""Folders below the address: of files that units read, and of output until it is at its home."""
 
-_OBJECTS = "objects"
-_OWN = (".safetensors", ".npy", ".parquet")
-"""Suffixes of files of an output folder that no other folder has."""
 _PICKLES = (".bin", ".pt", ".pth", ".pkl", ".ckpt")
 _NAME = re.compile(r"(?!\.)[^/\\:\x00-\x1f]{1,200}")
 
 Bundle = dict[str, Any]
-"""`name` of the file or folder; `files`, relative path -> [SHA-256, bytes]."""
+"""`name` of the file or folder; `files`, relative path -> [SHA-256, bytes]; `at`, the folder below
+the address."""
 
 
 class Damaged(StoreError):
@@ -73,11 +62,10 @@ class Files:
         import fsspec
 
         if is_address(address):
-            check_address(address)
+            _check_address(address)
         else:
             address = f"file://{Path(address).expanduser().absolute()}"
-        self.name = mask(address)
-        self._address = address.rstrip("/")
+        self.name, self._address = mask(address), address.rstrip("/")
         try:
             self._system, self._root = fsspec.url_to_fs(
                 self._address, skip_instance_cache=True, use_listings_cache=False
@@ -99,18 +87,19 @@ class Files:
     def is_below(self, address: str) -> bool:
         """Whether a model may be written to an address: it lies below this one."""
         with contextlib.suppress(UserError):
-            below = check_address(address).removeprefix(f"{self._address}/")
-            return below != address and below.partition("/")[0] not in ("", _OBJECTS)
+            _check_address(address)
+            below, folder = address.removeprefix(f"{self._address}/"), (SHARED, MADE)
+            return below != address and below.partition("/")[0] not in ("", *folder)
         return False
 
-    def put(self, path: str) -> Bundle:
+    def put(self, path: str, at: str = SHARED) -> Bundle:
         """Put a file or folder at the address, but for what is there; return its bundle."""
-        bundle = pack(path)
-        for name, (digest, size) in bundle["files"].items():
-            there, place = self._find(digest), self._place(digest)
-            if there is None or there[0] != size or there[1] > UNUSED_SECONDS / 2:
-                with self._plain_errors():
-                    self._system.makedirs(self._place(""), exist_ok=True)
+        bundle = {**pack(path), "at": at}
+        with self._plain_errors():
+            for name, (digest, size) in bundle["files"].items():
+                place, there = self._place(at, digest), self._find(at, digest)
+                if there is None or there[0] != size or there[1] > UNUSED_SECONDS / 2:
+                    self._system.makedirs(self._place(at), exist_ok=True)
                     # An object store shows an object only once it is whole.
                     part = f"{place}.{secrets.token_hex(4)}" if self._is_folder else place
                     self._system.put_file(str(Path(path).parent / name), part)
@@ -120,66 +109,60 @@ class Files:
 
     def fetch(self, bundle: Bundle, folder: Path) -> Path:
         """Copy a bundle into a folder, except files already there; return its path there."""
-        for name, (digest, size) in check(bundle).items():
-            path = folder / name
-            if path.is_file() and path.stat().st_size == size:
-                continue
-            if (self._find(digest) or (None,))[0] != size:
-                raise self._damaged(f"{path.name} is not at {self.name}.")
-            path.parent.mkdir(parents=True, exist_ok=True)
-            part = path.with_name(f".{secrets.token_hex(8)}.part")
-            try:
-                with self._plain_errors():
-                    self._system.get_file(self._place(digest), str(part))
+        folder.mkdir(parents=True, exist_ok=True)
+        with self._plain_errors(), tempfile.TemporaryDirectory(dir=folder) as temporary:
+            for name, (digest, size) in check(bundle).items():
+                path, part = folder / name, Path(temporary) / "part"
+                if path.is_file() and path.stat().st_size == size:
+                    continue
+                if (self._find(bundle["at"], digest) or (None,))[0] != size:
+                    raise self._damaged(f"{path.name} is not at {self.name}.")
+                self._system.get_file(self._place(bundle["at"], digest), str(part))
                 with part.open("rb") as file:
-                    whole = hashlib.file_digest(file, "sha256").hexdigest() == digest
-                if not whole:
-                    with self._plain_errors():
-                        self._system.rm_file(self._place(digest))
+                    found = hashlib.file_digest(file, "sha256").hexdigest()
+                if found != digest:
+                    self._system.rm_file(self._place(bundle["at"], digest))
                     raise self._damaged(f"{path.name} was damaged at {self.name}.")
+                path.parent.mkdir(parents=True, exist_ok=True)
                 part.replace(path)
-            finally:
-                part.unlink(missing_ok=True)
         return folder / str(bundle["name"])
 
     def copy(self, bundle: Bundle, address: str) -> None:
         """Copy the files of a bundle to an address below this one."""
         with self._plain_errors():
             for name, (digest, _) in check(bundle).items():
-                below = f"{address.removeprefix(self._address)}/{name.partition('/')[2]}"
-                place = self._inside(f"{self._root}{below}")
+                below = address.removeprefix(f"{self._address}/")
+                place = self._place(below, name.partition("/")[2])
                 self._system.makedirs(place.rpartition("/")[0], exist_ok=True)
-                self._system.cp_file(self._place(digest), place)
+                self._system.cp_file(self._place(bundle["at"], digest), place)
 
-    def forget(self, bundle: Bundle) -> None:
-        """Delete the files of an output folder that has arrived, but those that others may have."""
-        own = [digest for name, (digest, _) in bundle["files"].items() if name.endswith(_OWN)]
-        for digest in own:
-            with self._plain_errors(), contextlib.suppress(FileNotFoundError):
-                self._system.rm_file(self._place(digest))
+    def remove(self, bundle: Bundle) -> None:
+        """Delete the files of a bundle, which must be in a folder of its own."""
+        with self._plain_errors(), contextlib.suppress(FileNotFoundError):
+            for place in self._system.find(self._place(bundle["at"])):
+                self._system.rm_file(place)
 
     def clean(self) -> None:
         """Delete the files that were not put there for `UNUSED_SECONDS`."""
         with self._plain_errors(), contextlib.suppress(FileNotFoundError):
-            for place in self._system.find(self._place("")):
-                if (self._find(place.rpartition("/")[2]) or (0, 0.0))[1] > UNUSED_SECONDS:
+            for place in [p for at in (SHARED, MADE) for p in self._system.find(self._place(at))]:
+                if self._age(place) > UNUSED_SECONDS:
                     self._system.rm_file(place)
 
-    def _find(self, digest: str) -> tuple[int, float] | None:
+    def _find(self, at: str, digest: str) -> tuple[int, float] | None:
         """Bytes of a file at the address, and the seconds since it was put there."""
-        place = self._place(digest)
-        with self._plain_errors(), contextlib.suppress(FileNotFoundError):
-            size = int(self._system.info(place)["size"])
-            return size, (datetime.now(UTC) - self._system.modified(place)).total_seconds()
+        place = self._place(at, digest)
+        with contextlib.suppress(FileNotFoundError):
+            return int(self._system.info(place)["size"]), self._age(place)
         return None
 
-    def _place(self, digest: str) -> str:
-        return self._inside(f"{self._root}/{_OBJECTS}/{digest}".rstrip("/"))
+    def _age(self, place: str) -> float:
+        return float((datetime.now(UTC) - self._system.modified(place)).total_seconds())
 
-    def _inside(self, place: str) -> str:
-        """The same place; others may have made links in a folder, which are not followed out."""
-        root = Path(self._root).resolve()
-        if self._is_folder and not Path(place).resolve().is_relative_to(root):
+    def _place(self, *parts: str) -> str:
+        """A place below the root; links that others made in a folder are not followed out of it."""
+        place = "/".join([self._root, *parts])
+        if self._is_folder and not Path(place).resolve().is_relative_to(Path(self._root).resolve()):
             raise UserError(f"{place} leads out of {self._root}.", code="denied")
         return place
 
@@ -217,13 +200,12 @@ def is_address(text: str) -> bool:
     return "://" in text
 
 
-def check_address(address: str) -> str:
-    """Return an address unchanged if it is valid."""
+def _check_address(address: str) -> None:
     from fsspec import available_protocols
 
     parts = urlsplit(address)
-    steps = parts.path.split("/")
-    if "::" in address or ".." in steps or parts.query or parts.fragment or not parts.scheme:
+    is_plain = not (parts.query or parts.fragment or "::" in address)
+    if not is_plain or not parts.scheme or ".." in parts.path.split("/"):
         raise UserError(
             f"{mask(address)} is not an address for files.", "Write it like s3://bucket/folder."
         )
@@ -233,48 +215,47 @@ def check_address(address: str) -> str:
             "See fsspec's documentation.",
             code="unsupported",
         )
-    return address
 
 
 def pack(path: str) -> Bundle:
-    """The bundle of a path. A file is hashed again only when it changes."""
+    """The `name` and `files` of the bundle of a path. A file is hashed again when it changes."""
     root = Path(path)
-    files = list(_files(root))
-    size = sum(file.stat().st_size for _, file in files)
+    files = dict(_files(root))
+    size = sum(file.stat().st_size for file in files.values())
     if size > MAX_BYTES or len(files) > MAX_FILES:
         raise UserError(
             f"{path} holds {len(files):,} files of {size / 1e9:.1f} GB; a fleet shares up to "
             f"{MAX_FILES} files of {MAX_BYTES / 1e9:.1f} GB.",
             code="too-large",
         )
-    return {
-        "name": root.name,
-        "files": {name: [file_sha256(file), file.stat().st_size] for name, file in files},
-    }
+    hashed = {name: [file_sha256(file), file.stat().st_size] for name, file in files.items()}
+    return {"name": root.name, "files": hashed}
 
 
 def _files(root: Path) -> Iterator[tuple[str, Path]]:
     """(relative path, path) of every file that belongs to a path."""
     if root.is_file():
         beside = [root.with_suffix(end) for end in (".txt", ".txt.gz") if root.suffix == ".npy"]
-        for file in (root, *(other for other in beside if other.is_file())):
-            yield file.name, file
+        yield from ((file.name, file) for file in (root, *beside) if file.is_file())
         return
     if not root.is_dir():
         raise UserError(
             f"There is nothing at {root}.", "Give a file or a folder that is there.", code="no-file"
         )
-    all_files = sorted(file for file in root.rglob("*") if file.is_file())
-    pickles = [file.name for file in all_files if file.suffix.lower() in _PICKLES]
-    if pickles and not any(file.suffix == ".safetensors" for file in all_files):
+    files = sorted(file for file in root.rglob("*") if file.is_file())
+    pickles = [file.name for file in files if file.suffix.lower() in _PICKLES]
+    if pickles and not any(file.suffix == ".safetensors" for file in files):
         raise UserError(
             f"{pickles[0]} of {root} is a pickle, which is not shared.", code="wrong-kind"
         )
-    for file in all_files:
-        if any(part.startswith(".") for part in file.relative_to(root).parts):
-            continue
-        if file.name.lower().removesuffix(".gz").endswith(ENDINGS):
-            yield f"{root.name}/{file.relative_to(root).as_posix()}", file
+    for file in files:
+        below = file.relative_to(root)
+        if _is_shared(file.name) and not any(part.startswith(".") for part in below.parts):
+            yield f"{root.name}/{below.as_posix()}", file
+
+
+def _is_shared(name: str) -> bool:
+    return name.lower().removesuffix(".gz").endswith(ENDINGS)
 
 
 def check(bundle: Bundle) -> dict[str, tuple[str, int]]:
@@ -283,7 +264,9 @@ def check(bundle: Bundle) -> dict[str, tuple[str, int]]:
         files = {
             str(name): (str(digest), int(size)) for name, (digest, size) in bundle["files"].items()
         }
-        parts = [str(bundle["name"]), *(part for name in files for part in name.split("/"))]
+        parts = [
+            part for name in (bundle["name"], bundle["at"], *files) for part in name.split("/")
+        ]
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise UserError(
             "The list of files cannot be read.",
@@ -291,7 +274,7 @@ def check(bundle: Bundle) -> dict[str, tuple[str, int]]:
             code="damaged",
         ) from error
     wrong = [part for part in parts if not _NAME.fullmatch(part)]
-    wrong += [name for name in files if not name.lower().removesuffix(".gz").endswith(ENDINGS)]
+    wrong += [name for name in files if not _is_shared(name)]
     wrong += [digest for digest, _ in files.values() if not re.fullmatch("[0-9a-f]{64}", digest)]
     if wrong or len(files) > MAX_FILES or sum(size for _, size in files.values()) > MAX_BYTES:
         raise UserError(
@@ -301,16 +284,7 @@ def check(bundle: Bundle) -> dict[str, tuple[str, int]]:
     return files
 
 
-def same_content(bundle: Bundle, other: Bundle) -> bool:
-    """Whether two bundles are of equal folders, under whatever names."""
-    one, two = (
-        {name.partition("/")[2]: tuple(file) for name, file in each["files"].items()}
-        for each in (bundle, other)
-    )
-    return one == two
-
-
-def hash_of(bundles: Mapping[str, Any]) -> str:
-    """Hash of bundles, as the name of a folder for them."""
-    text = json.dumps(bundles, sort_keys=True)
+def hash_of(content: object) -> str:
+    """Hash of what is JSON-able, as the name of a folder for it."""
+    text = json.dumps(content, sort_keys=True)
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()

@@ -1,17 +1,23 @@
-"""What a job reads and writes, what it needs of a machine, and what a machine has or lacks."""
+"""What a job reads and writes, what it needs of a machine, and what a machine has.
+
+Needs are texts for people, such as `the data set MR (1a2b…)` or `the package mteb`: a machine has
+what is needed if it says the same, or the same without the hash, while it has not read the data.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 import os
 import platform
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import psutil
 
+from theodolite.app import formats
 from theodolite.engine.encoders.packaged import MINILM, WORDLLAMA
 from theodolite.engine.encoders.spec import SOURCES, parse
 from theodolite.engine.errors import UserError
@@ -19,13 +25,26 @@ from theodolite.engine.errors import UserError
 if TYPE_CHECKING:
     from theodolite.engine.datasets import Catalog
 
-PACKAGES = {"minilm": MINILM, "wordllama": WORDLLAMA, "mteb": "mteb"}
+PACKAGES = {"minilm": MINILM, "wordllama": WORDLLAMA, "borep": WORDLLAMA, "mteb": "mteb"}
 """Source of an encoder -> the distribution it needs, which not every machine has."""
-
-
-Needs = dict[str, Any]
-"""What a unit needs: `data`, name of a data set -> its hash at home; `packages`, names of
-distributions; `files`, whether files go there or come back."""
+FILES = "an address for files (--files)"
+WORK = {
+    "evaluate": "evaluate",
+    "train": "train",
+    "train-decoder": "train",
+    "encode-shard": "encode",
+}
+"""Kind of job whose units go out -> kind of work that workers take, see `--only`."""
+FINISHED = "finished"
+"""The event that describes the output of a training."""
+VERSION = "4"
+"""Version of units and answers: workers take what homes of their version send."""
+Unit = dict[str, Any]
+"""A unit as it goes out: `kind` and `spec` of the job that it is by itself, see `Job.part`; `label`
+for people; `needs`; `files`, path at home -> its bundle."""
+Answer = dict[str, Any]
+"""A worker's answer: its `slot`; `outcome`, arguments of `Runs.end_unit`; `results`, packed by
+`Results.pack`; `bundle` of the output, if any. Or what is `damaged`, in words."""
 
 
 @dataclass(frozen=True)
@@ -61,32 +80,18 @@ class Resources:
             if any(SOURCES[one.kind].value_is == "address" for one in parse(encoder).sources):
                 return f"{encoder} may be asked from this machine only, so it is done here."
         for name in self._data_sets():
-            if name.startswith(("upload:", "corpus:")):
-                return f"{name} was given to this machine only, so it is done here."
-            if name.startswith(("hub:", "mteb:")):
-                return (
-                    f"The contents of {name} are not known before it is fetched: it is done here."
-                )
+            if name.startswith(("upload:", "corpus:", "hub:", "mteb:")):
+                return f"Other machines may not have {name}, so it is done here."
         return ""
 
-    def needs(self, catalog: Catalog) -> Needs:
+    def needs(self, catalog: Catalog) -> list[str]:
         """What another machine needs."""
-        found = [catalog.load(name) for name in self._data_sets()]
         kinds = [source.kind for encoder in self.encoders for source in parse(encoder).sources]
-        kinds = ["wordllama" if kind == "borep" else kind for kind in kinds]
-        return {
-            "data": {dataset.name: dataset.hash for dataset in found},
-            "packages": list(dict.fromkeys(PACKAGES[kind] for kind in kinds if kind in PACKAGES)),
-            "files": bool(self.out or self.paths()),
-        }
-
-    def new_names(self, places: Mapping[str, str]) -> dict[str, str]:
-        """Texts of the spec of a job that has these resources -> those with other paths."""
-        new = {encoder: move_encoder(encoder, places) for encoder in self.encoders}
-        for path in (*self.files, self.out):
-            there = places.get(path, path)
-            new |= {path: there, f"dir:{path}": f"dir:{there}"}
-        return new
+        found = map(catalog.load, self._data_sets())
+        packages = [_package(PACKAGES[kind]) for kind in kinds if kind in PACKAGES]
+        files = [FILES] if self.out or self.paths() else []
+        data = [_data_set(one.name, one.hash) for one in found]
+        return list(dict.fromkeys([*data, *packages, *files]))
 
     def _data_sets(self) -> list[str]:
         """The data sets, and those on which encoders are fitted beside the data of a task."""
@@ -108,22 +113,17 @@ def move_encoder(encoder: str, places: Mapping[str, str]) -> str:
     return str(parse(encoder).with_paths(places))
 
 
-def lacking(needs: Needs, has: Mapping[str, Any]) -> list[str]:
-    """What a machine lacks by its report `has`, in words; empty when the unit can go there.
+def lacking(needs: Iterable[str], has: Sequence[str]) -> list[str]:
+    """What a machine lacks; `Fleet.claim` decides by the same rule."""
+    return [need for need in needs if need not in has and need.rpartition(" (")[0] not in has]
 
-    A data set whose hash the machine does not know yet is assumed to match: it checks before it
-    begins.
-    """
-    data, lack = has.get("data", {}), []
-    for name, wanted in needs["data"].items():
-        if name not in data:
-            lack.append(f"the data set {name} ({wanted[:12]})")
-        elif data[name] not in ("", wanted):
-            lack.append(f"{name} with the same contents ({wanted[:12]}, there {data[name][:12]})")
-    lack += [f"the package {n}" for n in needs["packages"] if n not in has.get("packages", {})]
-    return lack + (
-        ["an address for files (--files)"] if needs["files"] > bool(has.get("files")) else []
-    )
+
+def _data_set(name: str, digest: str = "") -> str:
+    return f"the data set {name}" + (f" ({digest[:12]})" if digest else "")
+
+
+def _package(name: str) -> str:
+    return f"the package {name}"
 
 
 class Machine:
@@ -131,52 +131,41 @@ class Machine:
 
     Args:
         catalog: of the data folder that the worker was started with.
-        only: kinds of work that it takes.
-        files: its address for files, for people; empty for none.
+        files: whether it has an address for files.
+
+    Attributes:
+        summary: its devices, cores and memory, for people.
     """
 
-    def __init__(self, catalog: Catalog, only: tuple[str, ...], files: str = "") -> None:
+    def __init__(self, catalog: Catalog, *, files: bool = False) -> None:
         self._catalog = catalog
-        self._hashes: dict[str, tuple[object, str]] = {}
-        self._fixed = {
-            "only": list(only),
-            "files": files,
-            "packages": dict(_installed()),
-            "devices": _devices(),
-            "cores": os.cpu_count() or 1,
-            "memory": psutil.virtual_memory().total,
-            "system": f"{platform.system()} {platform.machine()}",
-        }
+        self._hashes: dict[str, tuple[object, str]] = {}  # name -> stamp of its files, hash
+        self._fixed = [FILES] if files else []
+        for name in dict.fromkeys(PACKAGES.values()):
+            with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+                importlib.metadata.version(name)
+                self._fixed.append(_package(name))
+        cores = formats.plural(os.cpu_count() or 1, "core")
+        memory = formats.size(psutil.virtual_memory().total)
+        self.summary = ", ".join([*_devices(), cores, memory])
 
-    def has(self) -> dict[str, Any]:
-        """The report for the roster, JSON-able; data sets not read yet have an empty hash."""
+    def has(self) -> list[str]:
+        """What it has; data sets that were not read yet are without a hash."""
         names = self._catalog.names()
-        read = {name: self._hashes.get(name, (None, ""))[1] for name in names}
-        return {**self._fixed, "data": read}
+        return [*self._fixed, *(_data_set(n, self._hashes.get(n, (None, ""))[1]) for n in names)]
 
-    def lacking(self, needs: Needs) -> list[str]:
-        """What this machine lacks, in words, after reading the data sets in question."""
-        known = {}
-        for name in needs["data"]:
-            try:
-                known[name] = self._hash(name)
-            except UserError:  # there is none, or it cannot be read
-                continue
-        return lacking(needs, {**self._fixed, "data": known})
-
-    def _hash(self, name: str) -> str:
-        stamp = self._catalog.stamp(name)
-        if self._hashes.get(name, (None, ""))[0] != stamp:
-            self._hashes[name] = stamp, self._catalog.load(name).hash
-        return self._hashes[name][1]
-
-
-def _installed() -> Iterator[tuple[str, str]]:
-    for name in PACKAGES.values():
-        try:
-            yield name, importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue
+    def lacking(self, needs: Sequence[str]) -> list[str]:
+        """What this machine lacks, after reading the data sets in question."""
+        for name in self._catalog.names():
+            if any(need.startswith(f"{_data_set(name)} (") for need in needs):
+                stamp = self._catalog.stamp(name)
+                if self._hashes.get(name, (None, ""))[0] != stamp:
+                    try:
+                        digest = self._catalog.load(name).hash
+                    except UserError:
+                        digest = "unreadable"
+                    self._hashes[name] = stamp, digest
+        return lacking(needs, self.has())
 
 
 def _devices() -> list[str]:

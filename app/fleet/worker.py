@@ -16,80 +16,86 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Callable
-from functools import partial
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from theodolite.app.fleet.files import Damaged, Files
-from theodolite.app.fleet.needs import Machine
-from theodolite.app.fleet.unit import MADE, RECEIVED, VERSION, WORK, Answer, Copy, Unit, admit
+from theodolite.app.fleet.files import (
+    MADE,
+    UNUSED_SECONDS,
+    Bundle,
+    Damaged,
+    Files,
+    hash_of,
+    is_address,
+)
+from theodolite.app.fleet.needs import (
+    FINISHED,
+    VERSION,
+    WORK,
+    Answer,
+    Machine,
+    Resources,
+    Unit,
+    move_encoder,
+    replace_texts,
+)
 from theodolite.app.jobs.child_process import Child, GivenUp, Stopped
+from theodolite.app.jobs.kinds import job_of
 from theodolite.app.workspace import StoredUploads
 from theodolite.engine.datasets import Catalog
 from theodolite.engine.errors import UserError
 from theodolite.store import Store, StoreError, forget
 from theodolite.store.errors import NoSuchRun, RunAtWork
-from theodolite.store.fleet import LOG, FleetAway, Reports, Roster, Units
+from theodolite.store.fleet import LOG, Fleet, FleetAway
 
 if TYPE_CHECKING:
     from theodolite.app.fleet.address import Address
     from theodolite.app.jobs.job import Job
     from theodolite.store.run_rows import RunRow
 
+    AnyJob = TypeVar("AnyJob", bound=Job)
+
 BEAT = 1.0
-"""Seconds between two heartbeats of a worker to the roster."""
+"""Seconds between two heartbeats of a worker, and between two reports on a unit."""
 POLL = 0.2
 """Seconds between two looks for a unit, when there was none; after an answer it looks at once."""
+RECEIVED = "received"
+"""Folder of a worker's store with files that came with units; `MADE` is that of output."""
 
 _MAX_SLOTS = 256
 _MAX_LINES = 200
 _MAX_TEXT = 1000
-_UNUSED_SECONDS = 7 * 24 * 3600.0
 
 T = TypeVar("T")
 log = logging.getLogger("theodolite.fleet")
 
 
+@dataclass
 class Task:
-    """The unit in progress, and what its home does not know of it yet.
+    """The unit in progress, and what its home knows of it; none without a `unit`.
 
     Attributes:
-        wanted: whether the unit is still the worker's to do.
+        unit: its id.
+        since: start of the work, seconds since 1970.
+        label: its name for people.
         message: what it waits for, if it does.
+        wanted: whether it is still the worker's to do.
+        run: id of its run in the worker's store, while it is executed.
+        event, line: the last event and line of the log that were reported.
+        reported: when that was.
     """
 
-    def __init__(self, unit: str, label: str) -> None:
-        self.unit, self.label, self.since = unit, label, time.time()
-        self.wanted, self.message = True, ""
-        self.run = ""
-        self._turn = threading.RLock()
-
-    def begin(self, store: Store, run_id: str, copy: Copy) -> None:
-        """Follow a run of the store; what an earlier process reported is not reported again."""
-        self._store, self._copy = store, copy
-        self._event, self._line = 0, len(store.logs.lines(run_id))
-        while seen := store.events.of(run_id, 0, self._event):
-            self._event = seen[-1]["id"]
-        self.run = run_id
-
-    def report(self, send: Callable[[list[tuple[str, dict[str, Any]]]], None]) -> None:
-        """Send (kind, data) of events and of lines of the log that were not sent before."""
-        with self._turn:
-            reports, event, run = [], self._event, self.run
-            while events := self._store.events.of(run, 0, event):
-                event = events[-1]["id"]
-                reports += [(one["kind"], self._copy.event(one["data"])) for one in events]
-            if lines := self._store.logs.lines(run, self._line):
-                reports.append((LOG, {"lines": [one[:_MAX_TEXT] for one in lines[-_MAX_LINES:]]}))
-            if reports:
-                send(reports)
-            self._event, self._line = event, self._line + len(lines)
-
-    def last(self, kind: str) -> list[tuple[str, dict[str, Any]]]:
-        """The newest event of a kind again, if there is one: a home stores it only once."""
-        found = self._store.events.last(self.run, kind)
-        return [] if found is None else [(kind, self._copy.event(found))]
+    unit: str = ""
+    since: float | None = None
+    label: str = ""
+    message: str = ""
+    wanted: bool = True
+    run: str = ""
+    event: int = 0
+    line: int = 0
+    reported: float = 0.0
 
 
 class Worker:
@@ -99,8 +105,8 @@ class Worker:
         store: a cache, of this worker and others of this machine.
         data_root: folder with evaluation data, if any.
         slot: its name in the fleet, which it fills already.
-        only: kinds of work that it takes.
-        roster: in which it fills the slot.
+        takes: kinds of work.
+        fleet: in which it fills the slot.
         files: the address for files, if it has one.
     """
 
@@ -109,74 +115,98 @@ class Worker:
         store: Store,
         data_root: Path | None,
         slot: str,
-        only: tuple[str, ...],
-        roster: Roster,
+        takes: tuple[str, ...],
+        fleet: Fleet,
         files: Files | None = None,
     ) -> None:
-        self._store, self._slot, self._only = store, slot, only
-        self._roster, self._files = roster, files
-        self._units, self._reports = Units(roster.database), Reports(roster.database)
+        self._store, self._slot, self._takes = store, slot, takes
+        self._fleet, self._files = fleet, files
         self._catalog = Catalog(data_root, StoredUploads(store))
-        self._machine = Machine(self._catalog, only, files.name if files else "")
+        self._machine = Machine(self._catalog, files=files is not None)
         data = [] if data_root is None else ["--data", str(data_root)]
         self._child = Child(["--store", str(store.folder), *data, "--nice", "10"])
-        self._task: Task | None = None
+        self._task = Task()
 
     def serve(self) -> None:
         """Send heartbeats for ever, and note whether the unit in progress is still wanted."""
         while True:
             try:
-                if not self._roster.fill(self._slot):  # the connection was lost for a while
+                if not self._fleet.fill(self._slot):  # the connection was lost for a while
                     log.error("Another worker fills the slot %s by now.", self._slot)
                     os._exit(1)
-                self._beat()
+                self._beat(self._task)
             except StoreError as error:  # the database is away, or a disk is full
                 log.error("%s", error)
             time.sleep(BEAT)
 
+    def _beat(self, task: Task) -> None:
+        run: Mapping[str, Any] = {}
+        with contextlib.suppress(NoSuchRun):  # it has none yet, or has just ended
+            run = self._store.runs.get(task.run)
+        self._fleet.beat(
+            {
+                "slot": self._slot,
+                "host": socket.gethostname(),
+                "pid": os.getpid(),
+                "takes": list(self._takes),
+                "has": self._machine.has(),
+                "machine": self._machine.summary,
+                "unit": task.unit,
+                "label": task.label,
+                "message": task.message or run.get("message", ""),
+                "share": run.get("fraction", 0.0),
+                "since": task.since,
+            }
+        )
+        if task.unit:
+            word = self._fleet.word(task.unit, self._slot)
+            task.wanted = word is not None
+            if word and run:
+                self._store.runs.ask(task.run, word)
+
     def work(self) -> None:
         """Execute units for ever."""
         while True:
-            try:
-                claimed = self._units.claim(self._slot, self._only, VERSION)
-            except StoreError:  # the heartbeats report it
-                claimed = None
+            claimed = None
+            with contextlib.suppress(StoreError):  # the heartbeats report it
+                claimed = self._fleet.claim(self._slot, self._takes, VERSION, self._machine.has())
             if claimed is None:
                 time.sleep(POLL)
                 continue
-            try:
-                unit = json.loads(claimed[1])
-                task = self._task = Task(claimed[0], str(unit["label"]))
-                answer = {**self._answer(task, unit), "slot": self._slot}
-                self._insist(task, partial(self._units.answer, task.unit, self._slot, answer))
-            except Stopped:
-                pass
-            except Exception:  # its home gives it up after some starts
-                log.exception("The unit %s cannot be read", claimed[0])
-                time.sleep(BEAT)
-            finally:
-                self._task = None
+            self._task = Task(claimed[0], time.time())
+            with contextlib.suppress(Stopped):
+                self._do(self._task, claimed[1])
+            self._task = Task()
 
-    def _answer(self, task: Task, unit: Unit) -> Answer:
-        """Execute a unit.
+    def _do(self, task: Task, text: str) -> None:
+        """Execute and answer a unit, or leave it to others.
 
         Raises:
             Stopped: it is no longer wanted.
         """
+        answer = self._answer(task, text)
+        if answer is not None:
+            answer["slot"] = self._slot
+            self._insist(task, lambda: self._fleet.answer(task.unit, self._slot, answer))
+        else:
+            self._insist(task, lambda: self._fleet.release(task.unit, self._slot))
+            time.sleep(POLL)
+
+    def _answer(self, task: Task, text: str) -> Answer | None:
+        """Execute a unit; None if this machine lacks what it needs."""
         try:
-            if lacking := self._machine.lacking(unit["needs"]):
-                self._insist(task, self._beat)  # the home reads this before it reads the answer
-                return {"lacking": lacking}
-            job = admit(unit, self._only, self._catalog)
+            unit = json.loads(text)
+            task.label = str(unit["label"])
+            if self._machine.lacking(unit["needs"]):
+                return None
             copy = self._insist(
-                task, lambda: Copy(job, unit, self._store, self._files, self._catalog)
+                task, lambda: Copy(unit, self._takes, self._store, self._files, self._catalog)
             )
+            given = copy.job.kind, copy.job.to_spec(), copy.job.title, copy.job.units()
             while True:
                 try:
-                    with self._store.terminals.holding(
-                        job.kind, copy.job.to_spec(), job.title, job.units()
-                    ) as run:
-                        return self._do(task, job, copy, run)
+                    with self._store.terminals.holding(*given) as run:
+                        return self._execute(task, copy, run)
                 except RunAtWork:  # another worker here does the same: then it is quick
                     time.sleep(1.0)
         except Stopped:
@@ -184,31 +214,55 @@ class Worker:
         except Damaged as error:
             return {"damaged": error.message}
         except (StoreError, UserError) as error:
-            return _failed(error.message, error.hint)
+            return {"outcome": _failure(error)}
         except Exception as error:  # of another version, or damaged
-            log.exception("The unit cannot be executed")
-            return _failed(f"{type(error).__name__}: {error}", "The log of the worker has more.")
+            log.exception("The unit %s cannot be executed", task.unit)
+            told = UserError(f"{type(error).__name__}: {error}", "The log of the worker has more.")
+            return {"outcome": _failure(told)}
 
-    def _do(self, task: Task, job: Job, copy: Copy, run: RunRow) -> Answer:
-        run_id = run["id"]
-        task.begin(self._store, run_id, copy)
+    def _execute(self, task: Task, copy: Copy, run: RunRow) -> Answer:
+        store, run_id = self._store, run["id"]
+        # What an earlier process did was reported, but perhaps the end.
+        before = [one["id"] for one in store.events.of(run_id) if one["kind"] != FINISHED]
+        task.event, task.line = max(before, default=0), len(store.logs.lines(run_id))
+        task.run = run_id
+
+        def wanted() -> bool:
+            if time.monotonic() - task.reported > BEAT:
+                task.reported = time.monotonic()
+                with contextlib.suppress(StoreError):
+                    self._report(task, copy)
+            return task.wanted
+
         try:
             try:
-                outcome = self._child.execute(self._store, run, 0, task.label, lambda: task.wanted)
-            except GivenUp as error:  # what it has reported goes home all the same
-                outcome = {**_failed(error.message, error.hint)["outcome"], "made": []}
-            results = [copy.result(self._store.results.pack(n)) for n in outcome.pop("made")]
-            folder = None if outcome["error"] else self._insist(task, copy.send)
-            if folder is not None and job.transient and copy.out is not None:
-                shutil.rmtree(copy.out, ignore_errors=True)
-            reports: list[tuple[str, dict[str, Any]]] = []
-            task.report(reports.extend)
-            reports += task.last("finished")
-            return {"outcome": outcome, "results": results, "reports": reports, "folder": folder}
+                outcome = self._child.execute(store, run, 0, task.label, wanted)
+            except GivenUp as error:
+                outcome = {**_failure(error), "made": []}
+            while self._insist(task, lambda: self._report(task, copy)):
+                pass
+            results = [copy.result(store.results.pack(number)) for number in outcome.pop("made")]
+            bundle = None
+            if outcome["error"] is None and copy.out is not None:
+                bundle = self._insist(task, lambda: copy.send(task.unit))
+            return {"outcome": outcome, "results": results, "bundle": bundle}
         finally:
             task.run = ""
-            self._store.runs.cancel(run_id)
-            forget.run(self._store, run_id)
+            store.runs.cancel(run_id)
+            forget.run(store, run_id)
+
+    def _report(self, task: Task, copy: Copy) -> bool:
+        """Send events and lines of the log that were not sent before; return whether any were."""
+        events = self._store.events.of(task.run, 0, task.event)
+        lines = self._store.logs.lines(task.run, task.line)
+        reports = [(one["kind"], copy.event(one["data"])) for one in events]
+        if lines:
+            reports.append((LOG, {"lines": [line[:_MAX_TEXT] for line in lines[-_MAX_LINES:]]}))
+        if reports:
+            self._fleet.report(task.unit, reports)
+            task.event = max([task.event, *(one["id"] for one in events)])
+            task.line += len(lines)
+        return bool(reports)
 
     def _insist(self, task: Task, action: Callable[[], T]) -> T:
         """Do something, waiting while the database or the address for files is away."""
@@ -224,33 +278,100 @@ class Worker:
                 task.message = ""
                 return done
 
-    def _beat(self) -> None:
-        """Send a heartbeat and reports, and check whether the unit is still wanted.
 
-        Raises:
-            FleetAway: when the database does not answer.
-        """
-        task, doing = self._task, {}
-        if task is not None:
-            doing = {"unit": task.unit, "label": task.label, "since": task.since}
-            doing |= {"share": 0.0, "message": task.message}
-            with contextlib.suppress(NoSuchRun):  # it has none yet, or has just ended
-                run = self._store.runs.get(task.run)
-                doing |= {"share": run["fraction"], "message": task.message or run["message"]}
-        self._roster.seen(self._slot, socket.gethostname(), os.getpid(), self._machine.has(), doing)
-        if task is None:
-            return
-        word = self._units.word(task.unit, self._slot)
-        task.wanted = word is not None
-        if task.run:
-            with contextlib.suppress(NoSuchRun):  # it has just ended
-                if word:
-                    self._store.runs.ask(task.run, word)
-                task.report(partial(self._reports.add, task.unit))
+def _failure(error: StoreError | UserError) -> dict[str, Any]:
+    return {"seconds": 0.0, "error": error.message, "hint": error.hint}
 
 
-def _failed(error: str, hint: str) -> Answer:
-    return {"outcome": {"seconds": 0.0, "error": error, "hint": hint}}
+class Copy:
+    """A unit's job with the paths of this machine, and copies of the files that it reads.
+
+    Args:
+        unit: as it came.
+        takes: kinds of work of this worker.
+        store: of this worker, which holds the files.
+        files: the address for files, if it has one.
+        catalog: its data sets.
+
+    Attributes:
+        job: the job, under paths of this machine.
+        out: its output folder; None when it only makes results.
+    """
+
+    def __init__(
+        self,
+        unit: Unit,
+        takes: tuple[str, ...],
+        store: Store,
+        files: Files | None,
+        catalog: Catalog,
+    ) -> None:
+        if WORK.get(unit["kind"]) not in takes:
+            raise UserError(f"This worker takes {', '.join(takes)} only.", code="unsupported")
+        job, self._files, places = job_of(unit), files, {}
+        self._home = job.resources(catalog)
+        if why := self._home.local_only_reason():
+            raise UserError("This is not done for others.", why, code="denied")
+        denied = UserError("A worker opens no file that a home names.", code="denied")
+        for path in self._home.paths():
+            bundle = unit["files"].get(path)
+            if bundle is None or files is None:
+                raise denied
+            folder = store.folder / RECEIVED / hash_of(bundle)
+            places[path] = str(files.fetch(bundle, folder))
+            folder.touch()
+        self.out: Path | None = None
+        if self._home.out:
+            mark = hash_of({**unit["files"], "spec": {**job.to_spec(), "out": ""}})
+            self.out = store.folder / MADE / mark
+            self.out.parent.mkdir(exist_ok=True)
+            places[self._home.out] = str(self.out)
+        self.job = move(job, self._home, places)
+        here = self.job.resources(catalog)
+        if not set(here.paths()) <= set(places.values()) or here.out != str(self.out or ""):
+            raise denied
+        self._settle(here)  # it was sent off before, with its home's paths
+        self._back = {there: path for path, there in places.items()}
+
+    def result(self, packed: Mapping[str, Any]) -> dict[str, Any]:
+        """A packed result under the paths of the home."""
+        return {**packed, "encoder": move_encoder(packed["encoder"], self._back)}
+
+    def event(self, data: Mapping[str, Any]) -> dict[str, Any]:
+        """The data of an event under the paths of the home; a model at an address is no encoder."""
+        new = {}
+        if self.out is not None:
+            encoder = move_encoder(f"dir:{self.out}", self._back)
+            new = {str(self.out): self._home.out}
+            new[move_encoder(f"dir:{self.out}", {})] = "" if is_address(self._home.out) else encoder
+        return dict(replace_texts(data, new))
+
+    def send(self, unit: str) -> Bundle | None:
+        """Put the output at the fleet's address for files; vectors are not kept here as well."""
+        if self.out is None or self._files is None:
+            return None
+        self._settle(self._home)
+        bundle = self._files.put(str(self.out), f"{MADE}/{hash_of(unit)}")
+        if WORK[self.job.kind] == "encode":
+            shutil.rmtree(self.out, ignore_errors=True)
+        return bundle
+
+    def _settle(self, resources: Resources) -> None:
+        """Write into the record of the output what depends on whose paths it is made with."""
+        name, entries = resources.record
+        if self.out is not None and (self.out / name).is_file():
+            path = self.out / name
+            record = json.loads(path.read_text("utf-8")) | entries
+            path.write_text(json.dumps(record, indent=1, ensure_ascii=False), "utf-8")
+
+
+def move(job: AnyJob, resources: Resources, places: Mapping[str, str]) -> AnyJob:
+    """A job that has these resources, with other paths."""
+    new = {encoder: move_encoder(encoder, places) for encoder in resources.encoders}
+    for path in (*resources.files, resources.out):
+        there = places.get(path, path)
+        new |= {path: there, f"dir:{path}": f"dir:{there}"}
+    return job.from_spec(replace_texts(job.to_spec(), new))
 
 
 def parse_kinds(only: str | None) -> tuple[str, ...]:
@@ -268,20 +389,18 @@ def parse_kinds(only: str | None) -> tuple[str, ...]:
     return named
 
 
-def fill(roster: Roster, slot: str | None, store_folder: Path, patience: float = 3.0) -> str:
+def fill(fleet: Fleet, slot: str | None, store_folder: Path, patience: float = 3.0) -> str:
     """Fill the named slot, or the first free one of this store; return its name."""
     place = hashlib.blake2b(str(store_folder.resolve()).encode(), digest_size=2).hexdigest()
     own = [f"{socket.gethostname()}-{place}-{number}" for number in range(1, _MAX_SLOTS)]
     deadline = time.monotonic() + patience
     while time.monotonic() < deadline:  # the last one may just be exiting
         for name in [slot] if slot else own:
-            if roster.fill(name):
+            if fleet.fill(name):
                 return name
         time.sleep(0.2)
     raise StoreError(
-        f"A worker {slot!r} is at work in this fleet."
-        if slot
-        else f"This store has {_MAX_SLOTS} workers already.",
+        f"The worker {slot or own[-1]!r} is at work in this fleet.",
         "Give this one another --slot.",
         code="conflict",
     )
@@ -291,7 +410,7 @@ def run(
     store_folder: Path,
     data_root: Path | None,
     slot: str | None,
-    only: tuple[str, ...],
+    takes: tuple[str, ...],
     address: Address,
     ready: Callable[[str], None],
     files: Files | None = None,
@@ -301,8 +420,8 @@ def run(
     Args:
         store_folder: of this worker's own store.
         data_root: folder with evaluation data, if any.
-        slot: its name; None for the first free of `slot_names`.
-        only: kinds of work that it takes.
+        slot: its name; None for the first free one of its host and store.
+        takes: kinds of work.
         address: of the fleet's database.
         ready: called with its name once it takes work.
         files: the address for files, if it has one.
@@ -314,16 +433,20 @@ def run(
             "Give the worker a store of its own with --store.",
             code="conflict",
         )
-    _clean(store)
+    for name in (RECEIVED, MADE):
+        for old in (store.folder / name).glob("*"):
+            with contextlib.suppress(OSError):
+                if old.stat().st_mtime < time.time() - UNUSED_SECONDS:
+                    shutil.rmtree(old)
     if files is not None:
         files.clean()
-    roster = Roster(address.database())
-    name = fill(roster, slot, store.folder)
-    worker = Worker(store, data_root, name, only, roster, files)
+    fleet = address.database()
+    name = fill(fleet, slot, store.folder)
+    worker = Worker(store, data_root, name, takes, fleet, files)
 
     def leave() -> None:
         with contextlib.suppress(StoreError):
-            roster.gone(name)
+            fleet.leave(name)
         os._exit(0)
 
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -332,12 +455,3 @@ def run(
     threading.Thread(target=worker.work, name="work", daemon=True).start()
     ready(name)
     worker.serve()
-
-
-def _clean(store: Store) -> None:
-    """Delete files that came with units, and output, that were not used for a week."""
-    for folder in (store.folder / RECEIVED, store.folder / MADE):
-        for old in folder.iterdir() if folder.is_dir() else ():
-            with contextlib.suppress(OSError):
-                if old.stat().st_mtime < time.time() - _UNUSED_SECONDS:
-                    shutil.rmtree(old)

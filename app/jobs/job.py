@@ -48,8 +48,6 @@ class Job:
         continue_on_crash: a unit that keeps crashing its process fails alone, and the rest is done.
         continue_on_failure: a terminal goes on when a unit fails, as a worker always does: no unit
             needs those before it.
-        transient: the output of a part is large and quickly made again, so a worker of a fleet
-            deletes it as soon as it is sent home.
     """
 
     kind: ClassVar[str]
@@ -59,7 +57,6 @@ class Job:
     pauses: ClassVar[bool] = False
     continue_on_crash: ClassVar[bool] = False
     continue_on_failure: ClassVar[bool] = False
-    transient: ClassVar[bool] = False
 
     @property
     def title(self) -> str:

@@ -116,7 +116,7 @@ RAIL = (
             "Decode",
         ),
     ),
-    (Line("jobs", {"Jobs": "jobs.page", "Workers": "jobs.workers_page"}, "Jobs"),),
+    (Line("jobs", {"Jobs": "jobs.page", "Workers": "jobs.workers"}, "Jobs"),),
 )
 """The rooms in the order of the rail, in visually separated groups; the last is at its foot."""
 _MODULES = [module for group in RAIL for line in group for module in line.tabs.values()]

@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from theodolite.app import corpora, endpoints
 from theodolite.app.fleet.needs import Resources
@@ -37,7 +37,6 @@ class EncodeShardJob(Job):
     """
 
     kind = "encode-shard"
-    transient: ClassVar[bool] = True
 
     encoder: str
     text: str

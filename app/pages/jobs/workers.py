@@ -1,29 +1,36 @@
-"""The workers on this store's queue and in a fleet, and the runs that wait for them."""
+"""The page and the verb *Workers*: who executes jobs, here and in a fleet, and what waits."""
 
 from __future__ import annotations
 
 import functools
 import os
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from theodolite.app import formats
 from theodolite.app.blocks import Block, Caveat, Caveats, Code, Finding, Table, Text
 from theodolite.app.fleet.address import VARIABLE, Address
+from theodolite.app.fleet.needs import Machine
 from theodolite.app.question import Answer
 from theodolite.store import StoreError
 
 if TYPE_CHECKING:
-    from theodolite.app.workspace import Workspace
-    from theodolite.store.fleet import Roster
-    from theodolite.store.run_rows import RunRow
+    import gradio as gr
 
+    from theodolite.app.web.controls import Answer as Changes
+    from theodolite.app.workspace import Workspace
+    from theodolite.store.fleet import Fleet
+
+TITLE = "Workers"
+PATH = "workers"
+DESCRIPTION = "The processes that execute jobs: here, and on the machines of a fleet."
+POLL_SECONDS = 2
 TURN = "Waits for its turn."
 START = "theodolite worker --fleet postgresql://user@host/database --data FOLDER"
-_NAMED = 6
-"""Data sets named before the others are counted."""
+_MAX_NAMED = 8
+"""What a worker has that is named before the rest is counted."""
 
 
 @dataclass(frozen=True)
@@ -39,9 +46,9 @@ class WorkerNow:
         since: start of that work, seconds since 1970; None if idle.
         started: start of the worker, seconds since 1970.
         seen: its last heartbeat, seconds since 1970.
-        has: capabilities of its machine: `only` (the kinds of work it takes), `data` (name -> hash,
-            empty before the data is read), `devices`, `cores`, `memory` in bytes, `packages` (name
-            -> version).
+        takes: the kinds of work it takes.
+        machine: devices, cores and memory.
+        has: its packages and data sets, these with a hash once they have been read.
     """
 
     slot: str
@@ -52,7 +59,9 @@ class WorkerNow:
     since: float | None
     started: float
     seen: float
-    has: Mapping[str, Any]
+    takes: Sequence[str]
+    machine: str
+    has: Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -63,7 +72,7 @@ class Waiting:
         title: title of the run.
         home: name of its home; empty for this machine's own queue.
         parts: number of its parts that wait or run elsewhere.
-        why: reason for waiting.
+        why: reason for waiting, or who is at it.
     """
 
     title: str
@@ -74,13 +83,12 @@ class Waiting:
 
 @dataclass(frozen=True, repr=False)
 class Workers(Answer):
-    """A snapshot of workers, homes and waiting runs.
+    """A snapshot of workers and waiting runs.
 
     Attributes:
         fleet: address of the fleet's database, without a password; empty without a fleet.
         problem: why the fleet cannot be read; else empty.
         workers: the workers, those of this store first.
-        homes: name -> seconds since its last heartbeat.
         waiting: the waiting runs.
         visitor: whether it is for somebody who can start no worker.
     """
@@ -89,32 +97,23 @@ class Workers(Answer):
 
     fleet: str
     problem: str
-    workers: tuple[WorkerNow, ...]
-    homes: Mapping[str, float]
-    waiting: tuple[Waiting, ...]
-    visitor: bool = False
+    workers: Sequence[WorkerNow]
+    waiting: Sequence[Waiting]
+    visitor: bool
 
     def rows(self) -> list[dict[str, Any]]:
-        """A row for each worker, home and waiting run; `kind` says which."""
-        homes = [{"name": name, "silent": silent} for name, silent in self.homes.items()]
+        """A row for each worker and waiting run; `kind` says which."""
         return [
-            {"kind": kind, **row}
-            for kind, rows in (
-                ("worker", map(vars, self.workers)),
-                ("home", homes),
-                ("waiting", map(vars, self.waiting)),
-            )
-            for row in rows
+            *({"kind": "worker", **asdict(one)} for one in self.workers),
+            *({"kind": "waiting", **asdict(one)} for one in self.waiting),
         ]
 
     def blocks(self) -> list[Block]:
-        """Who is at what, what waits, and who gives work to the fleet."""
+        """Who is at what, and what waits."""
         at_work = sum(bool(one.doing) for one in self.workers)
         finding = f"{formats.plural(len(self.workers), 'worker')}, {at_work} at work"
-        if not self.workers:
-            finding = "No worker is running"
         fleet = f"Fleet at {self.fleet}." if self.fleet else ""
-        blocks: list[Block] = [Finding(finding, fleet)]
+        blocks: list[Block] = [Finding(finding if self.workers else "No worker is running", fleet)]
         if self.problem:
             blocks.append(Caveats([Caveat(self.problem)]))
         if self.workers:
@@ -127,9 +126,6 @@ class Workers(Answer):
             waiting = [(w.title, w.home or "this machine", w.parts, w.why) for w in self.waiting]
             columns = ("run", "home", "parts", "at work, or waiting for")
             blocks += [Text("To do"), Table("waiting", columns, waiting)]
-        if self.homes:
-            homes = [(name, f"{silent:.0f} s ago") for name, silent in self.homes.items()]
-            blocks += [Text("Homes"), Table("homes", ("home", "last seen"), homes)]
         if not (self.fleet or self.visitor):
             more = (
                 "Evaluations and trainings can be spread over machines that share a Postgres "
@@ -140,19 +136,16 @@ class Workers(Answer):
 
 
 def _cells(one: WorkerNow) -> tuple[Any, ...]:
-    has, data = one.has, list(one.has.get("data", {}).items())
-    machine = [*has.get("devices", ()), formats.plural(int(has.get("cores", 1)), "core")]
-    named = [f"{name} ({digest[:8]})" if digest else name for name, digest in data[:_NAMED]]
-    more = [formats.plural(len(data) - _NAMED, "more data set")] if len(data) > _NAMED else []
-    files = [f"files at {has['files']}"] if has.get("files") else []
+    has = [name.removeprefix("the package ").removeprefix("the data set ") for name in one.has]
+    more = [f"{len(has) - _MAX_NAMED} more"] if len(has) > _MAX_NAMED else []
     return (
         one.slot,
         f"{one.host}, this machine" if one.local else one.host,
         one.doing or "free",
         f"{one.share or 0.0:.0%}" if one.doing else None,
-        ", ".join([*machine, formats.size(has.get("memory"))]),
-        ", ".join(has.get("only", ())),
-        ", ".join([*has.get("packages", {}), *files, *named, *more]),
+        one.machine,
+        ", ".join(one.takes),
+        ", ".join([*has[:_MAX_NAMED], *more]),
         formats.ago(one.started),
         formats.ago(one.seen),
     )
@@ -163,28 +156,26 @@ def now(workspace: Workspace) -> Workers:
 
     Visitors see no other machine.
     """
-    local = _local(workspace)
-    queued = [
-        Waiting(run["title"], "", max(1, run["total"] - run["done"]), TURN)
-        for run in workspace.store.runs.list(["queued"])
-    ]
-    if not in_fleet(workspace):
-        return Workers("", "", local, {}, tuple(queued), workspace.read_only)
-    address = Address.parse(None)
-    try:
-        roster = _roster(address)
-        moment = time.time()
-        away = tuple(_member(member, moment) for member in roster.list())
-        homes = roster.homes()
-    except StoreError as error:
-        return Workers(str(address), str(error), local, {}, tuple(queued))
-    waiting = [
-        Waiting(str(run["title"]), home["name"], int(run["wait"]), str(run["said"]))
-        for home in homes
-        for run in home["runs"]
-    ]
-    silent = {home["name"]: home["silent"] for home in homes}
-    return Workers(str(address), "", local + away, silent, tuple(queued + waiting))
+    workers, waiting = _local(workspace)
+    fleet = problem = ""
+    if in_fleet(workspace):
+        address, moment = Address.parse(None), time.time()
+        fleet = str(address)
+        try:
+            database = _database(address)
+            for one in database.workers():
+                doing = ": ".join(dict.fromkeys(filter(None, (one["label"], one["message"]))))
+                facts = {name: one[name] for name in ("slot", "host", "share", "since", "started")}
+                facts |= {name: one[name] for name in ("takes", "machine", "has")}
+                seen = moment - one["silent"]
+                workers.append(WorkerNow(local=False, doing=doing, seen=seen, **facts))
+            waiting += [
+                Waiting(run["title"], run["home"], run["waiting"], run["message"])
+                for run in database.runs()
+            ]
+        except StoreError as error:
+            problem = str(error)
+    return Workers(fleet, problem, workers, waiting, workspace.read_only)
 
 
 def in_fleet(workspace: Workspace) -> bool:
@@ -193,53 +184,55 @@ def in_fleet(workspace: Workspace) -> bool:
 
 
 @functools.lru_cache(maxsize=1)
-def _roster(address: Address) -> Roster:
-    from theodolite.store.fleet import Roster
-
-    return Roster(address.database())
+def _database(address: Address) -> Fleet:
+    return address.database()
 
 
-def _local(workspace: Workspace) -> tuple[WorkerNow, ...]:
-    from theodolite.app.fleet.needs import Machine
-
-    rows = workspace.store.workers.list()
-    if not rows:
-        return ()
-    at_work: dict[str | None, RunRow] = {
-        run["worker"]: run for run in workspace.store.runs.list(["running"])
-    }
-    has = Machine(workspace.catalog, ("everything",)).has()
-    found = []
-    for row in rows:
+def _local(workspace: Workspace) -> tuple[list[WorkerNow], list[Waiting]]:
+    """The workers on this store, and the runs that wait for them."""
+    runs, workers = workspace.store.runs, []
+    at_work = {run["worker"]: run for run in runs.list(["running"])}
+    machine = Machine(workspace.catalog)
+    for row in workspace.store.workers.list():
         run = at_work.get(row["slot"])
-        doing = "" if run is None else f"{run['title']}: {run['message']}".removesuffix(": ")
-        found.append(
+        workers.append(
             WorkerNow(
                 row["slot"],
                 row["host"],
                 True,
-                doing,
+                f"{run['title']}: {run['message']}".removesuffix(": ") if run else "",
                 run and run["fraction"],
                 run and run["started"],
                 row["started"],
                 row["seen"],
-                has,
+                ("everything",),
+                machine.summary,
+                machine.has(),
             )
         )
-    return tuple(found)
+    queued = [
+        Waiting(run["title"], "", max(1, run["total"] - run["done"]), TURN)
+        for run in runs.list(["queued"])
+    ]
+    return workers, queued
 
 
-def _member(member: Mapping[str, Any], moment: float) -> WorkerNow:
-    doing = member["doing"]
-    labels = dict.fromkeys(filter(None, (doing.get("label"), doing.get("message"))))
-    return WorkerNow(
-        member["slot"],
-        member["host"],
-        False,
-        ": ".join(labels),
-        doing.get("share"),
-        doing.get("since"),
-        member["started"],
-        moment - member["silent"],
-        member["has"],
-    )
+def build(workspace: Workspace) -> None:
+    """Lay out the page."""
+    import theodolite.app.surfaces.web as web
+    from theodolite.app.web import parts
+    from theodolite.app.web.controls import on_load, poll
+
+    with parts.bar(TITLE, DESCRIPTION):
+        pass
+    shown = web.answer(elem_id="workers", elem_classes=["t-answer"])
+
+    def load(request: gr.Request) -> Changes:
+        return {shown: web.value(now(workspace).blocks())}
+
+    def refresh(known: str) -> Changes:
+        current = web.value(now(workspace).blocks())
+        return None if current == known else {shown: current}
+
+    opened = on_load(load, [shown], parts.notice())
+    poll(POLL_SECONDS, opened, refresh, [shown], [shown])

@@ -10,7 +10,7 @@ import pytest
 from tests.errors import refused
 from tests.fakes.bucket import FakeBucket
 from theodolite.app.fleet import files as bundles
-from theodolite.app.fleet.files import UNUSED_SECONDS, Damaged, Files, hash_of, pack
+from theodolite.app.fleet.files import MADE, UNUSED_SECONDS, Damaged, Files, pack
 from theodolite.engine.errors import UserError
 
 DIGEST = "0" * 64
@@ -48,7 +48,7 @@ def test_a_folder_travels_by_its_content(shared: tuple[Files, Path], tmp_path: P
     model = folder(tmp_path / "a" / "mine", *NAMES, "optimizer.pt", ".cache/x.json")
     bundle = files.put(str(model))
     assert sorted(bundle["files"]) == sorted(f"mine/{name}" for name in NAMES)
-    assert hash_of(bundle) == hash_of(pack(str(folder(tmp_path / "b" / "mine", *NAMES))))
+    assert bundle["files"] == pack(str(folder(tmp_path / "b" / "mine", *NAMES)))["files"]
     there = {path: path.stat().st_mtime_ns for path in (place / "objects").iterdir()}
     assert {path.name for path in there} == {digest for digest, _ in bundle["files"].values()}
     files.put(str(model))
@@ -57,11 +57,13 @@ def test_a_folder_travels_by_its_content(shared: tuple[Files, Path], tmp_path: P
     assert {name: (received / name).read_text() for name in NAMES} == {n: n for n in NAMES}
     files.copy(bundle, f"{files._address}/models/mine")
     assert (place / "models/mine/1_Pooling/config.json").read_text() == "1_Pooling/config.json"
-    files.forget(bundle)  # the weights: a configuration may be part of other folders, too
-    assert len(list((place / "objects").iterdir())) == 2
-    files.fetch(bundle, tmp_path / "there")
+    output = files.put(str(model), f"{MADE}/0a")
+    assert len(list((place / MADE / "0a").iterdir())) == 3
+    files.remove(output)
+    assert [path for path in (place / MADE).rglob("*") if path.is_file()] == []
     with pytest.raises(Damaged):
-        files.fetch(bundle, tmp_path / "elsewhere")
+        files.fetch(output, tmp_path / "elsewhere")
+    files.fetch(bundle, tmp_path / "elsewhere")
 
 
 def test_damage_is_found_and_mended(shared: tuple[Files, Path], tmp_path: Path) -> None:
@@ -154,12 +156,13 @@ def test_what_is_not_shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 )
 def test_names_from_elsewhere_stay_in_their_folder(name: str) -> None:
     """And are of files that are never unpickled."""
-    good = {"name": "a", "files": {"a/x.json": [DIGEST, 1]}}
+    good = {"name": "a", "at": "objects", "files": {"a/x.json": [DIGEST, 1]}}
     assert bundles.check(good) == {"a/x.json": (DIGEST, 1)}
     wrong = (
         {"files": {name: [DIGEST, 1]}},
         {"files": {"x.json\0": [DIGEST, 1]}},
         {"name": ".."},
+        {"at": "../a"},
         {"files": {"a/x.json": ["../x", 1]}},
     )
     for change in (*wrong, {"files": 7}, {"files": {"a/x.json": [DIGEST, 1 << 60]}}):

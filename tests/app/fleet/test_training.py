@@ -14,7 +14,7 @@ from tests.fakes.bucket import FakeBucket
 from tests.fakes.small_training import small, write_sentences
 from tests.waiting import wait_until
 from theodolite.app.fleet.address import Address
-from theodolite.app.fleet.coordinator import Coordinator, _SentRun
+from theodolite.app.fleet.coordinator import Coordinator, SentRun
 from theodolite.app.fleet.files import Files
 from theodolite.app.jobs import submit
 from theodolite.app.pages.evaluate.job import queue_evaluation
@@ -93,21 +93,22 @@ def test_weights_that_are_damaged_on_their_way_are_sent_again(
     run_id = runs.create(job.kind, job.to_spec(), job.title)
     runs.start(run_id, 1, "local-0", job.units())
     home = Coordinator(workspace, Address.parse(lab.address), Files(str(lab.files)))
-    sent = _SentRun(runs.get(run_id), 1, job)
+    sent = SentRun(home, runs.get(run_id), 1, job)
     lab.start_worker(1)
     damaged = 0
 
     def look() -> bool:
         nonlocal damaged
-        state = home._units.of([f"{run_id}-1-0"]).get(f"{run_id}-1-0")
+        state = home.fleet.units([f"{run_id}-1-0"]).get(f"{run_id}-1-0")
         if state is not None and state["answer"] is None:
-            return False  # `_round` might read the answer before it is damaged
+            return False  # `round` might read the answer before it is damaged
         if state is not None and damaged < times:
-            largest = max((lab.files / "objects").iterdir(), key=lambda file: file.stat().st_size)
+            made = [path for path in (lab.files / "made").rglob("*") if path.is_file()]
+            largest = max(made, key=lambda file: file.stat().st_size)
             largest.write_bytes(b"x" * largest.stat().st_size)
             damaged += 1
-        home._round(sent, home._waiting(run_id))
-        return not home._waiting(run_id)
+        sent.round(sent.waiting())
+        return not sent.waiting()
 
     wait_until(look)
     (unit,) = runs.units(run_id)

@@ -9,8 +9,7 @@ from theodolite.app.fleet.address import VARIABLE
 from theodolite.app.pages.jobs import service, views, workers
 from theodolite.app.surfaces import document
 from theodolite.app.workspace import Workspace
-from theodolite.store.fleet import Postgres as Database
-from theodolite.store.fleet import Roster
+from theodolite.store.fleet import Fleet
 
 
 def queued(workspace: Workspace, kind: str = "evaluate", title: str = "a run") -> str:
@@ -91,15 +90,6 @@ def test_visitors_are_offered_and_allowed_nothing(workspace: Workspace, action: 
 __all__ = ["database", "postgres"]
 
 HOSTILE = "<b>x</b>"
-HAS = {
-    "only": ["train"],
-    "data": {"MR": "a" * 32, "TREC": ""},
-    "devices": ["H100"],
-    "cores": 8,
-    "memory": 64_000_000_000,
-    "packages": {"mteb": "2"},
-    "files": "s3://lab",
-}
 
 
 def shown(found: workers.Workers) -> str:
@@ -115,7 +105,7 @@ def no_fleet(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_local_worker(workspace: Workspace) -> None:
     """What it does and what waits for it."""
-    assert workers.now(workspace).workers == ()
+    assert workers.now(workspace).workers == []
     workspace.store.workers.seen("local-0")
     runs, title = workspace.store.runs, f"at work {HOSTILE}"
     run = runs.create("evaluate", {}, title)
@@ -130,7 +120,7 @@ def test_the_local_worker(workspace: Workspace) -> None:
         0.25,
         f"{title}: half way",
     )
-    assert "starter-pairs" in one.has["data"]
+    assert "the data set starter-pairs" in one.has
     assert [(row.title, row.why) for row in found.waiting] == [("later", workers.TURN)]
     assert HOSTILE not in shown(found)
 
@@ -138,22 +128,23 @@ def test_the_local_worker(workspace: Workspace) -> None:
 def test_a_fleet(workspace: Workspace, database: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its workers and homes, what each has, and what nobody can do; visitors see none of it."""
     monkeypatch.setenv(VARIABLE, database)
-    roster = Roster(Database(database, "fleet"))
+    fleet = Fleet(database, "fleet")
+    about = {"slot": "gpu-1", "host": HOSTILE, "pid": 7, "machine": "H100, 8 cores, 64 GB"}
+    has = {"takes": ["train"], "has": ["an address for files (--files)", "the data set MR (aaaa)"]}
     doing = {"unit": "u", "label": "MR", "message": "update 3 of 9", "share": 0.3, "since": 1.0}
-    roster.seen("gpu-1", HOSTILE, 7, HAS, doing)
-    roster.home_seen("lab", "lab", [{"title": "sweep", "wait": 3, "said": "No worker has TREC."}])
+    fleet.beat({**about, **has, **doing})
+    fleet.announce("run-1-", "lab", "sweep", 3, "No worker has TREC.")
     found = workers.now(workspace)
     (one,), (waiting,) = found.workers, found.waiting
     assert (one.slot, one.local, one.doing) == ("gpu-1", False, "MR: update 3 of 9")
-    assert list(found.homes) == ["lab"]
     assert (waiting.home, waiting.parts, waiting.why) == ("lab", 3, "No worker has TREC.")
     html = shown(found)
-    assert HOSTILE not in html and "H100, 8 cores, 64 GB" in html and "s3://lab" in html
+    assert HOSTILE not in html and "H100, 8 cores, 64 GB" in html and "MR (aaaa)" in html
     rows = objects(theodolite("workers", "--store", str(workspace.store.folder), "--json"))
-    assert [row["kind"] for row in rows] == ["worker", "home", "waiting"]
+    assert [row["kind"] for row in rows] == ["worker", "waiting"]
     workspace.read_only = True
-    assert workers.now(workspace).workers == ()
-    roster.close()
+    assert workers.now(workspace).workers == []
+    fleet.close()
 
 
 def test_a_fleet_that_does_not_answer(
