@@ -46,7 +46,8 @@ class Line(NamedTuple):
 
     Attributes:
         icon: name of an icon in `app.web.frame`.
-        tabs: its pages: name of a tab -> module below this package; a single page has no tabs.
+        tabs: its pages: name of a tab -> module below this package, or `module:attribute` of
+            several pages in one; a single page has no tabs.
         title: its label; if empty, the title of the first page.
     """
 
@@ -108,9 +109,9 @@ RAIL = (
         Line(
             "decode",
             {
-                "Round trip": "decode.page",
-                "Interpolation": "decode.interpolate",
-                "Arithmetic": "decode.arithmetic",
+                "Round trip": "decode.page:DECODE",
+                "Interpolation": "decode.page:INTERPOLATION",
+                "Arithmetic": "decode.page:ARITHMETIC",
                 "Diagnosis": "diagnose.page",
             },
             "Decode",

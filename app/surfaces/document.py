@@ -152,7 +152,8 @@ def _word_diff(column: WordDiff) -> str:
         below += f'<p class="t-diagnosis">{_link(column.link)}</p>'
     cosine = ""
     if column.cosine is not None:
-        cosine = f"<div>{parts.cosine(column.cosine)}<small>round-trip cosine</small></div>"
+        what = "round-trip cosine" if column.words else "cosine to the point"
+        cosine = f"<div>{parts.cosine(column.cosine)}<small>{what}</small></div>"
     return card(
         column.name,
         f'<div class="t-telling"><p class="t-sentence" dir="auto">{sentence}</p>{cosine}</div>'
@@ -428,7 +429,7 @@ def _status(block: Nothing | Progress | Problem | None) -> str:
         case Progress():
             bar = parts.progress_bar(block.done, block.text)
             text = str(Markup('<p class="t-muted">{}</p>').format(block.text))
-            return f'<div class="t-run">{text}{bar}</div>'
+            return f'<div class="t-run" role="status">{text}{bar}</div>'
         case Nothing():
             link = Markup("<p>{}</p>").format(_link(block.link, "t-button")) if block.link else ""
             return Markup(

@@ -92,8 +92,11 @@ class _Work:
 
 
 def together(
-    works: Mapping[str, Callable[[Say], Any]], firsts: Mapping[str, str], session: str | None = None
-) -> Iterator[dict[str, tuple[str, Any]]]:
+    works: Mapping[str, Callable[[Say], Any]],
+    firsts: Mapping[str, str],
+    session: str | None = None,
+    draw: Callable[[str, float | None, float | None], Any] | None = None,
+) -> Iterator[dict[str, tuple[Any, Any]]]:
     """Run calls in a thread each and yield their progress.
 
     Args:
@@ -102,9 +105,10 @@ def together(
         firsts: the first step of each, in words.
         session: the tab that asks, `request.session_hash`. Its previous question is dropped, as
             this one is when the tab is closed.
+        draw: makes what is yielded of a step, its share and the time left; None for `card`.
 
     Yields:
-        By name (HTML of the progress, None) while the call runs, then ("", its result).
+        By name (the progress, None) while the call runs, then ("", its result).
 
     Raises:
         Exception: the first exception that a call raised.
@@ -126,7 +130,7 @@ def together(
             if over or (now >= until and (state != shown or now >= reported + ALIVE_SECONDS)):
                 shown, reported = state, now
                 yield {
-                    name: ("", work.result) if work.done else (card(*work.said), None)
+                    name: ("", work.result) if work.done else ((draw or card)(*work.said), None)
                     for name, work in running.items()
                 }
             if over:
@@ -137,10 +141,13 @@ def together(
 
 
 def followed(
-    work: Callable[[Say], Any], first: str, session: str | None = None
-) -> Iterator[tuple[str, Any]]:
-    """`together` for a single call: yield (HTML of the progress, None), then ("", its result)."""
-    for found in together({"": work}, {"": first}, session):
+    work: Callable[[Say], Any],
+    first: str,
+    session: str | None = None,
+    draw: Callable[[str, float | None, float | None], Any] | None = None,
+) -> Iterator[tuple[Any, Any]]:
+    """`together` for a single call: yield (the progress, None), then ("", its result)."""
+    for found in together({"": work}, {"": first}, session, draw):
         yield found[""]
 
 

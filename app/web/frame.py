@@ -93,7 +93,10 @@ def entry(line: Line) -> Entry:
 
 
 def _page(name: str) -> Any:
+    name, _, attribute = name.partition(":")
     module = import_module(f"theodolite.app.pages.{name}")
+    if attribute:
+        return getattr(module, attribute)
     return module if hasattr(module, "build") else QuestionPage(module)
 
 

@@ -17,9 +17,8 @@ from theodolite.app.pages.curate import leaks
 from theodolite.app.pages.curate.page import CONTROLS as CURATED
 from theodolite.app.pages.data import similarity
 from theodolite.app.pages.decode import example as decode
-from theodolite.app.pages.decode import service as decoding
-from theodolite.app.pages.decode.options import DEFAULTS, DecodeOptions
-from theodolite.app.pages.decode.service import STEPS
+from theodolite.app.pages.decode.answer import DECODE, DecodeSpec
+from theodolite.app.pages.decode.service import DEFAULTS, STEPS, DecodeOptions
 from theodolite.app.pages.diagnose import example as diagnosed
 from theodolite.app.pages.evaluate.job import welcome
 from theodolite.app.pages.evaluate.results import evaluated
@@ -109,7 +108,8 @@ def test_what_ships_of_the_decoders_is_of_these_decoders(starter):
     names = STARTER_ENCODERS
     known = decode.decoded(starter, names, decode.SENTENCE, DEFAULTS)
     assert set(known) == set(names)
-    (said,) = decoding.decode(starter, ["random:256"], decode.SENTENCE)
+    spec = DecodeSpec(sentences=(decode.SENTENCE,), encoders=("random:256",))
+    (said,) = DECODE.last(starter, spec, lambda job: False).every
     shown = known["random:256"]
     assert (shown.sentence, shown.words, shown.given) == (said.sentence, said.words, said.given)
     assert decode.decoded(starter, names, "A cat.", DEFAULTS) == {}

@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 
 from theodolite.app import vectors
-from theodolite.app.pages.decode import service as decode
+from theodolite.app.pages.decode.answer import (
+    ANALOGY,
+    DECODE,
+    INTERPOLATE,
+    AnalogySpec,
+    DecodeSpec,
+    InterpolateSpec,
+)
 from theodolite.app.pages.map import job as map_job
 from theodolite.app.pages.map import service as maps
 from theodolite.app.pages.search import service as retrieval
@@ -24,10 +31,14 @@ def test_what_is_decoded_is_not_kept(decoding: Workspace) -> None:
     """Neither sentences that are typed nor candidates of the decoder."""
     decoding.load(ENCODER).encode(["One sentence of a data set."])
     before = kept(decoding)
-    (decoded,) = decode.decode(decoding, [ENCODER], "Some words that nobody wrote.")
-    assert decoded.sentence
-    decode.interpolate(decoding, ENCODER, "A first end here.", "A second end there.", 3)
-    decode.calculate(decoding, [ENCODER], "a - b", {"a": "Nine lives.", "b": "Ten lives."})
+    named, encoders = ("a = Nine lives.", "b = Ten lives."), (ENCODER,)
+    ends = {"first": "A first end here.", "second": "A second end there."}
+    for question, spec in (
+        (DECODE, DecodeSpec(sentences=("Some words that nobody wrote.",), encoders=encoders)),
+        (INTERPOLATE, InterpolateSpec(**ends, encoder=ENCODER, steps=3)),
+        (ANALOGY, AnalogySpec(expression="a - b", named=named, encoders=encoders)),
+    ):
+        assert question.last(decoding, spec, lambda job: False).rows()
     assert kept(decoding) == before > 0
 
 

@@ -425,8 +425,8 @@ def test_a_diagnosis_is_shown_and_another_is_made(visitor, place, desk):
     rows = rows_saved(
         answer.locator(".t-unfold[open]").get_by_role("button", name="Download CSV").first
     )
-    wanted = ("decoder", "all", "token_f1")
-    (main,) = [row for row in rows if (row["giver"], row["length"], row["figure"]) == wanted]
+    wanted = ("decoder", "", "token_f1")
+    (main,) = [row for row in rows if (row["giver"], row["length"], row["metric"]) == wanted]
     assert [float(main[name]) for name in ("value", "low", "high")] == [40.0, 37.5, 42.5]
 
     page = visit.open("diagnose?encoder=random:64")

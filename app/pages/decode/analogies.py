@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from theodolite.engine.errors import UserError
@@ -32,7 +32,7 @@ class Preset:
     @property
     def lines(self) -> str:
         """The sentences as `named` reads them."""
-        return written(self.sentences)
+        return "\n".join(f"{chr(97 + i)} = {text}" for i, text in enumerate(self.sentences))
 
 
 PRESETS = (
@@ -108,11 +108,6 @@ PRESETS = (
 )
 
 
-def written(sentences: Sequence[str]) -> str:
-    """Sentences named a, b, c in turn, one per line."""
-    return "\n".join(f"{chr(97 + i)} = {sentence}" for i, sentence in enumerate(sentences))
-
-
 def named(lines: Iterable[str]) -> dict[str, str]:
     """Parse `name = sentence` lines; a colon may replace the equals sign."""
     found: dict[str, str] = {}
@@ -153,6 +148,5 @@ def named(lines: Iterable[str]) -> dict[str, str]:
 
 def preset_of(expression: str, lines: Iterable[str]) -> Preset | None:
     """The preset with this expression and these sentences."""
-    given = [line.strip() for line in lines if line.strip()]
-    same = (one for one in PRESETS if one.expression == expression)
-    return next((one for one in same if one.lines.splitlines() == given), None)
+    given = (expression, "\n".join(line.strip() for line in lines if line.strip()))
+    return next((one for one in PRESETS if (one.expression, one.lines) == given), None)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from theodolite.app import decoders, formats
@@ -21,24 +21,29 @@ from theodolite.app.blocks import (
     WordDiffs,
 )
 from theodolite.app.components import word_diff
-from theodolite.app.pages.decode import figures, service
+from theodolite.app.components.chart import drawing
 from theodolite.app.pages.decode.analogies import named, preset_of
-from theodolite.app.pages.decode.options import DecodeOptions
 from theodolite.app.pages.decode.service import (
     MAX_STEPS,
     NEAR,
     STEPS,
+    DecodeOptions,
     DecodeResult,
     NoDecoder,
     Step,
+    checked,
+    open_decoder,
 )
 from theodolite.app.question import Answer, Do, Question
 from theodolite.app.spec import Encoders, Field
+from theodolite.app.web.figures import scatter
+from theodolite.app.web.theme import SERIES
+from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
     from theodolite.app.batches import Waiting
+    from theodolite.app.blocks import Hit
     from theodolite.app.workspace import Workspace
-
 
 MAX_UNSEEN = 5
 """Words named that a decoder does not know."""
@@ -54,13 +59,38 @@ class DecodeSpec(DecodeOptions):
     sentences: Annotated[Sequence[str], Field("Sentence", "What to encode and decode.", key="q")]
     encoders: Encoders = ("minilm",)
 
+    @property
+    def given(self) -> Sequence[str]:
+        """What is decoded: a result of each encoder for each."""
+        return self.sentences
+
+
+@dataclass(frozen=True)
+class AnalogySpec(DecodeOptions):
+    """Calculate with sentences and decode where that leads; a : b :: z : c is z = a - b + c."""
+
+    expression: Annotated[
+        str, Field("Expression", '+ - * / ( ), numbers and names: "a - b + c".', key="x")
+    ]
+    named: Annotated[
+        Sequence[str],
+        Field("Names", "A name and its sentence, NAME=SENTENCE.", key="let", flags=("--let",)),
+    ] = ()
+    encoders: Encoders = ("minilm",)
+
+    @property
+    def given(self) -> Sequence[str]:
+        """What is decoded."""
+        return (self.expression,)
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DecodeAnswer(Answer):
     """Sentences decoded from the vectors of sentences.
 
     Attributes:
-        results: (sentence, the result of each encoder's decoder).
+        spec: what was asked.
+        results: of each encoder's decoder, for each of `spec.given`.
     """
 
     columns: ClassVar[Mapping[str, Any]] = {
@@ -74,11 +104,18 @@ class DecodeAnswer(Answer):
     decimals: ClassVar[int] = 3
     partial: ClassVar[bool] = True
 
-    results: Sequence[tuple[str, Sequence[DecodeResult]]]
+    spec: DecodeSpec | AnalogySpec
+    results: Sequence[Sequence[DecodeResult]]
+
+    @property
+    def every(self) -> list[DecodeResult]:
+        """All results."""
+        return [one for results in self.results for one in results]
 
     def rows(self) -> list[dict[str, Any]]:
         """A row for each sentence and encoder."""
-        return [{"given": given} | row(one) for given, every in self.results for one in every]
+        pairs = zip(self.spec.given, self.results, strict=False)
+        return [{"given": given} | _row(one) for given, results in pairs for one in results]
 
     def table_columns(self) -> list[str]:
         """Without the sentence if there is only one."""
@@ -87,41 +124,64 @@ class DecodeAnswer(Answer):
 
     def blocks(self) -> list[Block]:
         """Cards, side by side for each sentence."""
-        return [
-            WordDiffs(given, [word_diff_of(one) for one in every]) for given, every in self.results
-        ]
+        pairs = zip(self.spec.given, self.results, strict=False)
+        return [WordDiffs(given, [self.card(one) for one in results]) for given, results in pairs]
+
+    def card(self, result: DecodeResult) -> WordDiff:
+        """The card of an encoder's result."""
+        return word_diff_of(result)
 
     def problems(self) -> list[Problem]:
         """Encoders that could not decode."""
-        every = [one for _, results in self.results for one in results]
-        return [Problem(one.problem) for one in every if one.problem is not None]
+        return [Problem(one.problem) for one in self.every if one.problem is not None]
 
     def notes(self) -> list[str]:
         """What was cut."""
-        every = [one for _, results in self.results for one in results]
-        return [f"{one.encoder}: {text}" for one in every for _, text in limits(one)]
+        return [f"{one.encoder}: {text}" for one in self.every for _, text in limits(one)]
 
 
-def answer(workspace: Workspace, spec: DecodeSpec, do: Do) -> Iterator[DecodeAnswer]:
-    """Decode one sentence after the other; a decoder is not trained for that."""
-    results: list[tuple[str, list[DecodeResult]]] = []
-    for sentence in spec.sentences:
-        every = service.decode(workspace, spec.encoders, sentence, options_of(spec))
-        results.append((sentence, [completed(workspace, one) for one in every]))
-        yield DecodeAnswer(tuple(results))
+@dataclass(frozen=True, eq=False, repr=False)
+class Analogy(DecodeAnswer):
+    """The sentences at a point that an expression leads to."""
+
+    spec: AnalogySpec
+
+    @property
+    def expected(self) -> str:
+        """What a person might say to a preset; empty for any other expression."""
+        preset = preset_of(self.spec.expression, self.spec.named)
+        return preset.answer if preset else ""
+
+    def blocks(self) -> list[Block]:
+        """A card for each encoder, and what a person might say."""
+        expected = [Text("", f"A person might say: {self.expected}")] if self.expected else []
+        return [*super().blocks(), *expected]
+
+    def card(self, result: DecodeResult) -> WordDiff:
+        """Says whether the sentence is expected, or only one of those given."""
+        from theodolite.engine.decoding.arithmetic import names
+
+        known = named(self.spec.named)
+        again = [
+            name
+            for name in names(self.spec.expression)
+            if name in known and _alike(known[name], result.sentence)
+        ]
+        summary = f"The same as {formats.listed(again)}." if again else ""
+        if _alike(self.expected, result.sentence):
+            summary = "As a person might write it."
+        return replace(super().card(result), summary=summary)
 
 
-def completed(workspace: Workspace, result: DecodeResult) -> DecodeResult:
-    """The result, with the decoder's diagnosis; of a missing decoder, with the way to train one."""
-    if result.problem is None:
-        return replace(result, token_f1=decoders.token_f1(workspace, result.encoder))
-    return replace(result, problem=service.with_offer(workspace, result.encoder, result.problem))
+def _alike(left: str, right: str) -> bool:
+    """Whether two sentences have the same words, ignoring case and punctuation."""
+    first, second = (re.findall(r"\w+", text.casefold()) for text in (left, right))
+    return bool(first) and first == second
 
 
-def row(result: DecodeResult) -> dict[str, Any]:
+def _row(result: DecodeResult) -> dict[str, Any]:
     """The result of an encoder as JSON has it."""
-    if result.problem is not None:
-        error = result.problem
+    if error := result.problem:
         return {"encoder": result.encoder, "error": error.message, "hint": error.hint}
     return {
         "encoder": result.encoder,
@@ -140,8 +200,16 @@ def word_diff_of(result: DecodeResult) -> WordDiff:
     """The card of an encoder's result."""
     if isinstance(result.problem, NoDecoder):
         return WordDiff(result.encoder, status=no_decoder(result.encoder, result.problem))
-    if result.problem is not None:
+    if result.problem:
         return WordDiff(result.encoder, status=Problem(result.problem))
+    if result.progress:
+        return WordDiff(result.encoder, status=result.progress)
+    link = None
+    if result.words:
+        title = "How well does it reconstruct other sentences?"
+        if result.token_f1 is not None:
+            title = f"Diagnosis on new sentences: token F1 {result.token_f1:.2f}"
+        link = Link(title, "diagnose", {"encoder": result.encoder})
     return WordDiff(
         result.encoder,
         result.sentence,
@@ -152,7 +220,7 @@ def word_diff_of(result: DecodeResult) -> WordDiff:
         limits(result),
         result.others,
         result.seconds,
-        diagnosis(result),
+        link,
     )
 
 
@@ -165,16 +233,6 @@ def no_decoder(encoder: str, error: NoDecoder) -> Nothing:
     if error.took:
         hint += f" For this encoder this takes {error.took}, as an estimate."
     return Nothing(title, hint, Link("Train a decoder", "train-decoder", {"encoder": encoder}))
-
-
-def diagnosis(result: DecodeResult) -> Link | None:
-    """The way to how well the decoder does on many sentences; None for a point."""
-    if not result.words:
-        return None
-    title = "How well does it reconstruct other sentences?"
-    if result.token_f1 is not None:
-        title = f"Diagnosis on new sentences: token F1 {result.token_f1:.2f}"
-    return Link(title, "diagnose", {"encoder": result.encoder})
 
 
 def limits(result: DecodeResult) -> list[tuple[str, str]]:
@@ -191,11 +249,79 @@ def limits(result: DecodeResult) -> list[tuple[str, str]]:
     if unseen := result.unseen:
         text = f"Not in this decoder's training text: {formats.listed(unseen[:MAX_UNSEEN])}."
         if result.given > 2 and 2 * len(unseen) >= result.given:
-            text = "Half of the words or more are not in this decoder's training text. " + (
-                "It may be of another language or subject."
+            text = (
+                "Half of the words or more are not in this decoder's training text. It may be of "
+                "another language or subject."
             )
         limits.append(("unseen", text))
     return limits
+
+
+def decode(
+    workspace: Workspace, spec: DecodeSpec, do: Do, waiting: Waiting | None = None
+) -> Iterator[DecodeAnswer]:
+    """Decode one sentence after the other; a decoder is not trained for that.
+
+    Args:
+        workspace: with the encoders and their decoders.
+        spec: what is asked.
+        do: of a question; nothing is computed in the background.
+        waiting: called with the number of requests ahead while this one waits; may raise.
+    """
+    from theodolite.engine.decoding.differing import differing
+    from theodolite.engine.decoding.text import words
+
+    def round_trip(encoder: str) -> DecodeResult:
+        opened = open_decoder(workspace, encoder)
+        (result,) = opened.decode(opened.encoder.encode([text]), spec.options, waiting)
+        known = opened.decoder.vocabulary.known_words
+        return replace(
+            result,
+            words=differing(text, result.sentence),
+            given=words(text),
+            unseen=tuple(known.lacking(text)) if known else (),
+            token_f1=decoders.token_f1(workspace, encoder),
+        )
+
+    results: list[list[DecodeResult]] = []
+    for sentence in spec.sentences:
+        text = checked(sentence)
+        results.append(_each(spec.encoders, round_trip))
+        yield DecodeAnswer(spec, tuple(results))
+
+
+def analogy(
+    workspace: Workspace, spec: AnalogySpec, do: Do, waiting: Waiting | None = None
+) -> Iterator[Analogy]:
+    """Decode the value of the expression with each encoder's decoder; arguments as of `decode`."""
+    import numpy as np
+
+    from theodolite.engine.decoding import arithmetic
+
+    known = named(spec.named)
+    # Evaluating with a number for each name validates the expression before a model is loaded.
+    arithmetic.evaluate(spec.expression, {name: np.ones(1) for name in known})
+    used = arithmetic.names(spec.expression)
+    texts = [checked(known[name], f"The sentence named {name}") for name in used]
+
+    def calculate(encoder: str) -> DecodeResult:
+        opened = open_decoder(workspace, encoder)
+        vectors = dict(zip(used, opened.encoder.encode(texts), strict=True))
+        point = arithmetic.evaluate(spec.expression, vectors)[None].astype(np.float32)
+        return opened.decode(point, spec.options, waiting)[0]
+
+    yield Analogy(spec, [_each(spec.encoders, calculate)])
+
+
+def _each(encoders: Sequence[str], ask: Callable[[str], DecodeResult]) -> list[DecodeResult]:
+    """Ask one encoder after the other; one that fails does not stop the others."""
+    results = []
+    for encoder in encoders:
+        try:
+            results.append(ask(encoder))
+        except UserError as error:
+            results.append(DecodeResult(encoder, problem=error))
+    return results
 
 
 @dataclass(frozen=True)
@@ -278,9 +404,9 @@ class Interpolation(Answer):
     def blocks(self) -> list[Block]:
         """What the steps have in common, the steps, and their chart."""
         spec, first = self.spec, self.steps[0].result
-        blocks: list[Block] = [Finding(figures.headline(self.steps))]
-        if known := next((step.result.known for step in self.steps if step.result.known), 0):
-            words = f"The decoder {first.decoder} knows sentences of at most {known} words."
+        blocks: list[Block] = [Finding(self._headline())]
+        if first.known:
+            words = f"The decoder {first.decoder} knows sentences of at most {first.known} words."
             blocks.append(Text("", words))
         if self.lacking:
             link = Link("Search it", "search", {"in": spec.data, "encoder": first.encoder})
@@ -293,7 +419,7 @@ class Interpolation(Answer):
             "ends": [spec.first, spec.second],
             "collection": "" if self.lacking else spec.data or "",
         }
-        return [*blocks, Component("interpolation", walk), Chart(figures.cosines(self.steps))]
+        return [*blocks, Component("interpolation", walk), Chart(cosines(self.steps))]
 
     def notes(self) -> list[str]:
         """The real sentences near each step."""
@@ -303,13 +429,66 @@ class Interpolation(Answer):
             if step.near
         ]
 
+    def _headline(self) -> str:
+        different = len({step.result.sentence for step in self.steps})
+        turn = next((step.share for step in self.steps if step.to_second > step.to_first), None)
+        words = f"{len(self.steps)} steps give {different} different sentences"
+        if turn is None:
+            return f"{words}; none is nearer to the second sentence than to the first."
+        return f"{words}; from {100 * turn:.0f} % of the way on they are nearer to the second."
+
+
+def cosines(steps: Sequence[Step]) -> dict[str, Any]:
+    """Chart the cosine to both ends by share: of the decoded sentences and of the points."""
+    lines = (
+        ("decoded, to the first", "to_first", SERIES[0], "solid", "circle"),
+        ("decoded, to the second", "to_second", SERIES[1], "solid", "square"),
+        ("point, to the first", "point_first", SERIES[0], "dot", None),
+        ("point, to the second", "point_second", SERIES[1], "dot", None),
+    )
+    traces = [
+        scatter(
+            x=[100 * step.share for step in steps],
+            y=[getattr(step, what) for step in steps],
+            name=name,
+            mode="lines+markers" if mark else "lines",
+            line={"color": colour, "dash": dash, "width": 2 if mark else 1.5},
+            marker={"symbol": mark, "size": 8},
+            hovertemplate=f"{name}: %{{y:.3f}} at %{{x:.0f}} %<extra></extra>",
+        )
+        for name, what, colour, dash, mark in lines
+    ]
+    layout = {
+        "xaxis": {"title": {"text": "per cent of the way"}, "range": [-2, 102]},
+        "yaxis": {"title": {"text": "cosine"}},
+        "hovermode": "closest",
+    }
+    return drawing(
+        {"data": traces, "layout": layout},
+        "Cosine to both sentences along the way",
+        name="interpolation",
+        columns=(
+            "share",
+            "decoded",
+            "cosine to the target",
+            *("to the first", "to the second", "point to the first", "point to the second"),
+        ),
+        rows=[
+            (
+                round(step.share, 4),
+                *(step.result.sentence, step.result.cosine),
+                *(step.to_first, step.to_second, step.point_first, step.point_second),
+            )
+            for step in steps
+        ],
+    )
+
 
 def interpolate(
     workspace: Workspace,
     spec: InterpolateSpec,
     do: Do,
     waiting: Waiting | None = None,
-    *,
     lacking: str = "",
 ) -> Iterator[Interpolation]:
     """Decode all steps.
@@ -317,114 +496,40 @@ def interpolate(
     Args:
         workspace: with the encoder and its decoder.
         spec: what is asked.
-        do: of a question; nothing is computed in the background.
-        waiting: as in `service.decode`.
+        do: as of `decode`.
+        waiting: as of `decode`.
         lacking: why no real sentences can be shown, so that none are looked for.
     """
-    try:
-        steps = service.interpolate(
-            workspace,
-            spec.encoder,
-            spec.first,
-            spec.second,
-            spec.steps,
-            options_of(spec),
-            spherical=spec.spherical,
-            collection=None if lacking else spec.data,
-            near=spec.near,
-            waiting=waiting,
+    import numpy as np
+
+    from theodolite.app.pages.search import service as search
+    from theodolite.engine.decode import interpolate as points_between
+    from theodolite.engine.search.index import unit_rows
+
+    ends = [checked(spec.first, "The first sentence"), checked(spec.second, "The second sentence")]
+    opened = open_decoder(workspace, spec.encoder)
+    vectors = opened.encoder.encode(ends)
+    points = points_between(vectors[0], vectors[1], spec.steps, spherical=spec.spherical)
+    results = opened.decode(points, spec.options, waiting)
+    near: Sequence[Sequence[Hit]] = [()] * spec.steps
+    if spec.data and not lacking:
+        near = search.around(workspace, spec.encoder, spec.data, points, spec.near)
+    again = opened.encoder.encode([one.sentence for one in results])
+    # float32 (steps, 4): cosines to the ends, 0 for a zero vector
+    cosines = np.hstack([unit_rows(rows) @ unit_rows(vectors).T for rows in (again, points)])
+    steps = [
+        Step(place / (spec.steps - 1), result, *four, near=tuple(real))  # type: ignore[misc]
+        for place, (result, four, real) in enumerate(
+            zip(results, cosines.tolist(), near, strict=True)
         )
-    except NoDecoder as error:
-        raise service.with_offer(workspace, spec.encoder, error) from error
-    yield Interpolation(spec, tuple(steps), lacking)
-
-
-@dataclass(frozen=True)
-class AnalogySpec(DecodeOptions):
-    """Calculate with sentences and decode where that leads; a : b :: z : c is z = a - b + c."""
-
-    expression: Annotated[
-        str, Field("Expression", '+ - * / ( ), numbers and names: "a - b + c".', key="x")
     ]
-    named: Annotated[
-        Sequence[str], Field("Names", "A name and its sentence, NAME=SENTENCE.", flags=("--let",))
-    ] = ()
-    encoders: Encoders = ("minilm",)
-
-    def sentences(self) -> dict[str, str]:
-        """Name -> its sentence."""
-        return named(self.named)
-
-    @property
-    def expected(self) -> str:
-        """What a person might say to a preset; empty for any other expression."""
-        preset = preset_of(self.expression, self.named)
-        return preset.answer if preset else ""
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Analogy(DecodeAnswer):
-    """The sentences at a point that an expression leads to.
-
-    Attributes:
-        spec: what was asked.
-    """
-
-    spec: AnalogySpec = field(kw_only=True)
-
-    def blocks(self) -> list[Block]:
-        """A card for each encoder, and what a person might say."""
-        ((expression, every),) = self.results
-        blocks: list[Block] = [
-            WordDiffs(expression, [calculated_card(one, self.spec) for one in every])
-        ]
-        if self.spec.expected:
-            blocks.append(Text("", f"A person might say: {self.spec.expected}"))
-        return blocks
-
-
-def calculated_card(result: DecodeResult, spec: AnalogySpec) -> WordDiff:
-    """The card of an encoder's result, which says whether it only repeats a sentence."""
-    from theodolite.engine.decoding.arithmetic import names
-
-    card = word_diff_of(result)
-    sentences = spec.sentences()
-    again = [
-        name
-        for name in names(spec.expression)
-        if name in sentences and alike(sentences[name], result.sentence)
-    ]
-    summary = f"This is {formats.listed(again)} again." if again else ""
-    if alike(spec.expected, result.sentence):
-        summary = "As a person might write it."
-    return replace(card, summary=summary)
-
-
-def alike(left: str, right: str) -> bool:
-    """Whether two sentences have the same words, ignoring case and punctuation."""
-    first, second = (re.findall(r"\w+", text.casefold()) for text in (left, right))
-    return bool(first) and first == second
-
-
-def analogy(workspace: Workspace, spec: AnalogySpec, do: Do) -> Iterator[Analogy]:
-    """Decode the value of the expression with each encoder's decoder."""
-    results = service.calculate(
-        workspace, spec.encoders, spec.expression, spec.sentences(), options_of(spec)
-    )
-    every = [completed(workspace, one) for one in results]
-    yield Analogy([(spec.expression, every)], spec=spec)
-
-
-def options_of(spec: DecodeOptions) -> DecodeOptions:
-    """How a question's points are decoded."""
-    names = [field.name for field in fields(DecodeOptions)]
-    return DecodeOptions(**{name: getattr(spec, name) for name in names})
+    yield Interpolation(spec, steps, lacking)
 
 
 DECODE = Question(
     "decode",
     DecodeSpec,
-    answer,
+    decode,
     DecodeAnswer,
     (
         'decode "The old dog slept by the fire." --encoder minilm',

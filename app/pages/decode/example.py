@@ -12,16 +12,22 @@ from typing import TYPE_CHECKING, Any
 from theodolite.app import decoders
 from theodolite.app.blocks import Hit
 from theodolite.app.examples import shipped
-from theodolite.app.pages.decode import service
-from theodolite.app.pages.decode.analogies import PRESETS, named
-from theodolite.app.pages.decode.options import DEFAULTS
-from theodolite.app.pages.decode.service import NEAR, STEPS, DecodeResult, Step
+from theodolite.app.pages.decode.analogies import PRESETS
+from theodolite.app.pages.decode.answer import ANALOGY as CALCULATE
+from theodolite.app.pages.decode.answer import (
+    DECODE,
+    INTERPOLATE,
+    AnalogySpec,
+    DecodeSpec,
+    InterpolateSpec,
+)
+from theodolite.app.pages.decode.service import DEFAULTS, NEAR, STEPS, DecodeResult, Step
 from theodolite.app.workspace import STARTER_ENCODERS
 from theodolite.engine.decoding.differing import differing
 from theodolite.engine.decoding.text import words
 
 if TYPE_CHECKING:
-    from theodolite.app.pages.decode.options import DecodeOptions
+    from theodolite.app.pages.decode.service import DecodeOptions
     from theodolite.app.workspace import Workspace
 
 SENTENCE = "He drinks coffee in the morning."
@@ -33,19 +39,21 @@ ANALOGY = next(preset for preset in PRESETS if preset.title == "Question")
 
 def make_decode(workspace: Workspace) -> None:
     """Decode the sentence with every shipped decoder, and write the answer."""
-    _write(workspace, "decode", service.decode(workspace, STARTER_ENCODERS, SENTENCE))
+    spec = DecodeSpec(sentences=(SENTENCE,), encoders=STARTER_ENCODERS)
+    _write(workspace, "decode", DECODE.last(workspace, spec, lambda job: False).every)
 
 
 def make_arithmetic(workspace: Workspace) -> None:
     """Decode the analogy with every shipped decoder, and write the answer."""
-    lines = named(ANALOGY.lines.splitlines())
-    found = service.calculate(workspace, STARTER_ENCODERS, ANALOGY.expression, lines)
-    _write(workspace, "arithmetic", found)
+    lines = ANALOGY.lines.splitlines()
+    spec = AnalogySpec(expression=ANALOGY.expression, named=lines, encoders=STARTER_ENCODERS)
+    _write(workspace, "arithmetic", CALCULATE.last(workspace, spec, lambda job: False).every)
 
 
 def make_interpolate(workspace: Workspace) -> None:
     """Decode the interpolation, with real sentences beneath each step, and write the answer."""
-    steps = service.interpolate(workspace, WALKED, *ENDS, collection=COLLECTION)
+    spec = InterpolateSpec(first=ENDS[0], second=ENDS[1], encoder=WALKED, data=COLLECTION)
+    steps = INTERPOLATE.last(workspace, spec, lambda job: False).steps
     answer = _about(workspace, [WALKED]) | {"steps": [_step(step) for step in steps]}
     shipped.write_answer(workspace, "interpolate", answer, [WALKED], [COLLECTION])
 

@@ -1,35 +1,48 @@
-"""Decode sentences, interpolations, expressions, and positions on a map.
-
-Shared by the pages and the command line. An encoder that fails does not stop the others: its
-`DecodeResult` has the error in `problem`.
-"""
+"""Points of a space decoded into sentences; the points of simultaneous requests share batches."""
 
 from __future__ import annotations
 
 import shlex
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from collections.abc import Hashable
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Annotated
 
-from theodolite.app.pages.decode import answering
-from theodolite.app.pages.decode.options import DEFAULTS, DecodeOptions
+from theodolite.app import decoders
+from theodolite.app.batches import Batches, Waiting
+from theodolite.app.recent import Recent
+from theodolite.app.spec import Field, Spec
 from theodolite.app.typed import Typed
-from theodolite.engine.decoding.differing import Word, differing
 from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from theodolite.app.batches import Waiting
-    from theodolite.app.blocks import Hit
+    from theodolite.app.blocks import Hit, Progress
     from theodolite.app.decoders import DecoderInfo
     from theodolite.app.workspace import Workspace
     from theodolite.engine.decode import Decoded, Decoder
+    from theodolite.engine.decoding.differing import Word
     from theodolite.engine.encoders.base import Encoder
 
-MAX_STEPS = 41
+METHODS = {
+    "beam": "Beam search",
+    "greedy": "Greedy",
+    "sample": "Sampling",
+    "vec2sent-ref": "As the reference code",
+}
+"""Methods of `engine.decode`, and their labels."""
 MAX_CHARACTERS = 2000
+MAX_STEPS = 41
+STEPS = 11
+"""Points of an interpolation, both ends included."""
+NEAR = 3
+"""Real sentences shown beneath each point."""
+HYPOTHESES = 80
+"""Most hypotheses of a batch: sixteen points by five beams. More are hardly faster per point."""
+_batches = Batches(at_once=2)
+_answers: Recent[Hashable, list[Decoded]] = Recent(200)
+"""What was decoded lately; a few kilobytes of text for each point."""
 
 
 class NoDecoder(UserError):
@@ -44,10 +57,64 @@ class NoDecoder(UserError):
     trains = True
 
 
-STEPS = 11
-"""Points of an interpolation, both ends included."""
-NEAR = 3
-"""Real sentences shown beneath each point."""
+@dataclass(frozen=True, kw_only=True)
+class DecodeOptions(Spec):
+    """How points are decoded; the arguments of `Decoder.correct`."""
+
+    method: Annotated[
+        str,
+        Field(
+            "Method",
+            "How sentences are searched for; vec2sent-ref is the beam search of the released code.",
+            choices=METHODS,
+        ),
+    ] = "beam"
+    rounds: Annotated[
+        int,
+        Field(
+            "Corrections",
+            "Encode the result, shift the vector by the error, keep the best; none with "
+            "vec2sent-ref.",
+            key="corrections",
+            flags=("--corrections",),
+            ge=0,
+            le=20,
+        ),
+    ] = 2
+    beams: Annotated[
+        int,
+        Field("Candidates", "Of beam search or sampling; the best by cosine is kept.", ge=1, le=20),
+    ] = 5
+    temperature: Annotated[
+        float, Field("Temperature", "Of the sampling; low is cautious.", ge=0.05, le=5)
+    ] = 1.0
+    top_p: Annotated[
+        float,
+        Field("Top-p", "Of the sampling: probability mass to draw from.", key="share", ge=0, le=1),
+    ] = 0.9
+    seed: Annotated[int, Field("Random seed", "Of the sampling.")] = 0
+    known_words: Annotated[
+        bool,
+        Field(
+            "Known words only",
+            "Only words of the decoder's training text.",
+            key="known-words",
+            flags=("--known-words/--any-words",),
+        ),
+    ] = True
+
+    def check(self) -> None:
+        """Something must be left to draw from."""
+        if not self.top_p:
+            raise UserError("Top-p cannot be 0.", "Give a number above 0.")
+
+    @property
+    def options(self) -> DecodeOptions:
+        """These options alone, of a question that has them."""
+        return DecodeOptions(**{one.name: getattr(self, one.name) for one in fields(DecodeOptions)})
+
+
+DEFAULTS = DecodeOptions()
 
 
 @dataclass(frozen=True)
@@ -68,6 +135,7 @@ class DecodeResult:
         token_f1: of the newest diagnosis of the encoder's decoder; None if there is none.
         seconds: decoding time, without loading; None for a shipped answer.
         problem: the error, if decoding failed; `NoDecoder` if a decoder can be trained.
+        progress: of the decoding, until it is done.
     """
 
     encoder: str
@@ -83,6 +151,7 @@ class DecodeResult:
     token_f1: float | None = None
     seconds: float | None = 0.0
     problem: UserError | None = None
+    progress: Progress | None = None
 
     @property
     def longer(self) -> bool:
@@ -111,122 +180,67 @@ class Step:
     near: tuple[Hit, ...] = ()
 
 
-def decode(
-    workspace: Workspace,
-    encoders: Sequence[str],
-    sentence: str,
-    options: DecodeOptions = DEFAULTS,
-    waiting: Waiting | None = None,
-) -> list[DecodeResult]:
-    """Encode a sentence with each encoder and decode its vector again.
+@dataclass(frozen=True)
+class PointDecoder:
+    """An encoder and its decoder, ready to use.
 
-    Args:
-        workspace: the workspace.
-        encoders: specs.
-        sentence: the sentence to encode.
-        options: the decoding options.
-        waiting: called with the number of requests ahead while this one waits; may raise.
+    Attributes:
+        name: the encoder's spec, as it was asked for.
+        info: of the decoder.
+        decoder, encoder: these two.
     """
-    text = checked(sentence)
-    return [_of_sentence(workspace, name, text, options, waiting) for name in encoders]
+
+    name: str
+    info: DecoderInfo
+    decoder: Decoder
+    encoder: Encoder
+
+    def decode(
+        self, points: np.ndarray, options: DecodeOptions = DEFAULTS, waiting: Waiting | None = None
+    ) -> list[DecodeResult]:
+        """Decode points, float (n, dim), in the encoder's own scale; see `decode_points`."""
+        begun = time.perf_counter()
+        decoded = decode_points(self.decoder, self.encoder, points, options, waiting)
+        seconds = (time.perf_counter() - begun) / len(points)
+        return [
+            DecodeResult(
+                self.name,
+                self.info.name,
+                one.sentence,
+                one.cosine,
+                tuple((other.sentence, other.cosine or 0.0) for other in one.others),
+                cut=one.cut,
+                known=self.info.words,
+                seconds=seconds,
+            )
+            for one in decoded
+        ]
 
 
-def interpolate(
-    workspace: Workspace,
-    encoder: str,
-    first: str,
-    second: str,
-    steps: int = STEPS,
-    options: DecodeOptions = DEFAULTS,
-    *,
-    spherical: bool = False,
-    collection: str | None = None,
-    near: int = NEAR,
-    waiting: Waiting | None = None,
-) -> list[Step]:
-    """Decode points between two sentences, both ends included.
+def open_decoder(workspace: Workspace, encoder: str) -> PointDecoder:
+    """Open an encoder, given by its spec, with its decoder."""
+    info = need_decoder(workspace, encoder)
+    decoder, model = decoders.opened(workspace, info)
+    return PointDecoder(encoder, info, decoder, Typed(model))
 
-    Args:
-        workspace: the workspace.
-        encoder: a spec.
-        first: the sentence at share 0.
-        second: the sentence at share 1.
-        steps: number of points, from 2 to `MAX_STEPS`.
-        options: the decoding options.
-        spherical: whether to follow the great circle instead of the line.
-        collection: a data set to search for the sentences nearest to each point; None for none.
-        near: number of nearest sentences per point.
-        waiting: as in `decode`.
+
+def need_decoder(workspace: Workspace, encoder: str) -> DecoderInfo:
+    """The decoder of an encoder.
 
     Raises:
-        NoDecoder: the encoder has no decoder.
+        NoDecoder: it has none; the hint is the command that trains one.
     """
-    from theodolite.app.pages.search import service as retrieval
-    from theodolite.engine.decode import interpolate as points_between
-
-    if not 2 <= steps <= MAX_STEPS:
-        raise UserError(f"{steps} steps are not possible.", f"Choose from 2 to {MAX_STEPS}.")
-    ends = [checked(first, "The first sentence"), checked(second, "The second sentence")]
-    row, decoder, model = _open(workspace, encoder)
-    vectors = model.encode(ends)
-    points = points_between(vectors[0], vectors[1], steps, spherical=spherical)
-    found = _decode_points(encoder, row, decoder, model, points, options, waiting)
-    again = model.encode([one.sentence for one in found])
-    real: Sequence[Sequence[Hit]] = [()] * steps
-    if collection:
-        real = retrieval.around(workspace, encoder, collection, points, near)
-    decoded_to, points_to = _cosines(again, vectors), _cosines(points, vectors)
-    return [
-        Step(
-            place / (steps - 1),
-            found[place],
-            float(decoded_to[place, 0]),
-            float(decoded_to[place, 1]),
-            float(points_to[place, 0]),
-            float(points_to[place, 1]),
-            tuple(real[place]),
-        )
-        for place in range(steps)
-    ]
-
-
-def calculate(
-    workspace: Workspace,
-    encoders: Sequence[str],
-    expression: str,
-    named: Mapping[str, str],
-    options: DecodeOptions = DEFAULTS,
-    waiting: Waiting | None = None,
-) -> list[DecodeResult]:
-    """Decode the point of an expression over named sentences, such as `a - b + c`."""
-    import numpy as np
-
-    from theodolite.engine.decoding import arithmetic
-
-    # Evaluating with a number for each name validates the expression before a model is loaded.
-    arithmetic.evaluate(expression, {name: np.ones(1) for name in named})
-    used = arithmetic.names(expression)
-    texts = [checked(named[name], f"The sentence named {name}") for name in used]
-
-    def one(encoder: str) -> DecodeResult:
-        row, decoder, model = _open(workspace, encoder)
-        vectors = dict(zip(used, model.encode(texts), strict=True))
-        point = arithmetic.evaluate(expression, vectors)[None].astype(np.float32)
-        return _decode_points(encoder, row, decoder, model, point, options, waiting)[0]
-
-    return [_or_problem(encoder, one) for encoder in encoders]
-
-
-def decode_point(
-    workspace: Workspace, encoder: str, point: np.ndarray, options: DecodeOptions = DEFAULTS
-) -> DecodeResult:
-    """Decode a point, float (dim,), in the encoder's own scale.
-
-    Raises:
-        NoDecoder: the encoder has no decoder.
-    """
-    row, decoder, model = _open(workspace, encoder)
-    return _decode_points(encoder, row, decoder, model, point[None], options, None)[0]
+    if info := decoders.decoder_of(workspace, encoder):
+        return info
+    took = "" if workspace.read_only else training_time(workspace, encoder)
+    error = NoDecoder(
+        f"{encoder} has no decoder yet.",
+        f"Train one{took and f', in {took}'}: theodolite train-decoder {shlex.quote(encoder)} "
+        "--train FILE --out FOLDER",
+        code="no-result",
+    )
+    error.took, error.trains = took, not workspace.read_only
+    raise error
 
 
 def training_time(workspace: Workspace, encoder: str) -> str:
@@ -242,19 +256,48 @@ def training_time(workspace: Workspace, encoder: str) -> str:
         return ""
 
 
-def with_offer(workspace: Workspace, encoder: str, error: UserError) -> UserError:
-    """The error; for a missing decoder, with the command that trains one and its time."""
-    if not isinstance(error, NoDecoder):
-        return error
-    took = "" if workspace.read_only else training_time(workspace, encoder)
-    offer = NoDecoder(
-        error.message,
-        f"Train one{took and f', in {took}'}: theodolite train-decoder {shlex.quote(encoder)} "
-        "--train FILE --out FOLDER",
-        code="no-result",
-    )
-    offer.took, offer.trains = took, not workspace.read_only
-    return offer
+def decode_point(workspace: Workspace, encoder: str, point: np.ndarray) -> DecodeResult:
+    """Decode a point, float (dim,), in the encoder's own scale."""
+    return open_decoder(workspace, encoder).decode(point[None])[0]
+
+
+def decode_points(
+    decoder: Decoder,
+    encoder: Encoder,
+    points: np.ndarray,
+    options: DecodeOptions,
+    waiting: Waiting | None = None,
+) -> list[Decoded]:
+    """Decode points with `Decoder.correct`, in batches with those of others.
+
+    Args:
+        decoder: its answers are cached by fingerprints, points and options.
+        encoder: ranks the candidates.
+        points: float (n, dim).
+        options: the decoding options.
+        waiting: called with the number of requests ahead while this one waits.
+    """
+    import numpy as np
+
+    question = (decoder.fingerprint, encoder.fingerprint, options)
+
+    def work(items: list[np.ndarray]) -> list[list[Decoded]]:
+        from theodolite.engine.threads import one_torch_thread
+
+        with one_torch_thread():  # the steps are too small for a second thread to help
+            decoded = iter(decoder.correct(np.concatenate(items), encoder, **vars(options)))
+        return [[next(decoded) for _ in item] for item in items]
+
+    def ask() -> list[Decoded]:
+        # The samples of all points of a request come from one generator: they stay together.
+        items = [points] if options.method == "sample" else np.split(points, len(points))
+        if waiting:
+            waiting(0)
+        most = {"greedy": HYPOTHESES, "beam": max(1, HYPOTHESES // options.beams)}
+        answers = _batches.ask(question, items, work, most.get(options.method, 1), waiting)
+        return [one for answer in answers for one in answer]
+
+    return _answers.get((question, points.tobytes()), ask)
 
 
 def checked(sentence: str, what: str = "The sentence") -> str:
@@ -269,85 +312,3 @@ def checked(sentence: str, what: str = "The sentence") -> str:
             code="too-large",
         )
     return text
-
-
-def _of_sentence(
-    workspace: Workspace, encoder: str, text: str, options: DecodeOptions, waiting: Waiting | None
-) -> DecodeResult:
-    from theodolite.engine.decoding.text import words
-
-    def one(name: str) -> DecodeResult:
-        row, decoder, model = _open(workspace, name)
-        begun = time.perf_counter()
-        (sentence,) = _decode_points(
-            name, row, decoder, model, model.encode([text]), options, waiting
-        )
-        took = time.perf_counter() - begun
-        known = decoder.vocabulary.known_words
-        return replace(
-            sentence,
-            words=differing(text, sentence.sentence),
-            given=words(text),
-            unseen=tuple(known.lacking(text)) if known else (),
-            seconds=took,
-        )
-
-    return _or_problem(encoder, one)
-
-
-def _or_problem(encoder: str, one: Callable[[str], DecodeResult]) -> DecodeResult:
-    try:
-        return one(encoder)
-    except UserError as error:
-        return DecodeResult(encoder, problem=error)
-
-
-def _open(workspace: Workspace, encoder: str) -> tuple[DecoderInfo, Decoder, Encoder]:
-    from theodolite.app import decoders
-
-    row = decoders.decoder_of(workspace, encoder)
-    if row is None:
-        raise NoDecoder(
-            f"{encoder} has no decoder yet.", "Train one on Train decoder.", code="no-result"
-        )
-    decoder, model = decoders.opened(workspace, row)
-    return row, decoder, Typed(model)
-
-
-def _decode_points(
-    encoder: str,
-    row: DecoderInfo,
-    decoder: Decoder,
-    model: Encoder,
-    points: np.ndarray,
-    options: DecodeOptions,
-    waiting: Waiting | None,
-) -> list[DecodeResult]:
-    begun = time.perf_counter()
-    found = answering.decode(decoder, model, points, options, waiting)
-    took = (time.perf_counter() - begun) / len(points)
-    known = int(row.words or 0)
-    return [
-        DecodeResult(
-            encoder,
-            row.name,
-            one.sentence,
-            one.cosine,
-            _others(one),
-            cut=one.cut,
-            known=known,
-            seconds=took,
-        )
-        for one in found
-    ]
-
-
-def _others(found: Decoded) -> tuple[tuple[str, float], ...]:
-    return tuple((one.sentence, one.cosine or 0.0) for one in found.others)
-
-
-def _cosines(rows: np.ndarray, ends: np.ndarray) -> np.ndarray:
-    """Cosines of rows to ends, float32 (rows, ends); 0 for a zero vector."""
-    from theodolite.engine.search.index import unit_rows
-
-    return unit_rows(rows) @ unit_rows(ends).T

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-from theodolite.app import formats
 from theodolite.app.blocks import (
     Block,
     Caveat,
@@ -23,21 +23,28 @@ from theodolite.app.blocks import (
     Table,
     Text,
 )
+from theodolite.app.components.chart import drawing, plain
 from theodolite.app.decoders import ARCHITECTURES
-from theodolite.app.formats import last_part
-from theodolite.app.pages.decode.service import NoDecoder, with_offer
-from theodolite.app.pages.diagnose import example, figures, relations, service
-from theodolite.app.pages.diagnose.figures import name_of
-from theodolite.app.pages.diagnose.relations import Across
-from theodolite.app.pages.diagnose.service import MAX_SENTENCES, SENTENCES, DiagnoseJob
+from theodolite.app.formats import cosine, last_part, plural
+from theodolite.app.pages.diagnose import example
+from theodolite.app.pages.diagnose.service import (
+    MAX_SENTENCES,
+    PROTOCOL,
+    SENTENCES,
+    DiagnoseJob,
+    newest,
+)
 from theodolite.app.question import Answer, Do, Question
 from theodolite.app.spec import Field, Spec
-from theodolite.engine.decoding.diagnosis import SYSTEMS
+from theodolite.app.web.figures import axis, draw, scatter
+from theodolite.app.web.theme import SERIES
+from theodolite.engine.decoding.diagnosis import NAMES, SYSTEMS, source_of
 from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
     from theodolite.app.workspace import Workspace
-    from theodolite.engine.decoding.diagnosis import Diagnosis, System
+    from theodolite.engine.decoding.diagnosis import Diagnosis, Figure
+    from theodolite.engine.stats.agreement import DecoderAgreement, Relations
 
 PRINTED = 5
 """Samples that a terminal shows."""
@@ -45,6 +52,8 @@ METRICS = ("token_f1", "bleu", "id", "perm", "id_perm", "round_trip")
 """Drawn by length, the first in view."""
 BY_LENGTH = ("bleu", "token_f1", "round_trip")
 """Printed by length."""
+FIGURES = ("giver", "length", "n", "metric", "value", "low", "high")
+SAMPLES = ("sentence", "decoded", "cosine", "cut", "nearest", "nearest_cosine")
 
 
 @dataclass(frozen=True)
@@ -95,13 +104,40 @@ class DiagnoseSpec(Spec):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Diagnosed(Answer):
+class Undiagnosed(Answer):
+    """That there is no diagnosis yet."""
+
+    spec: DiagnoseSpec
+
+    def rows(self) -> list[dict[str, Any]]:
+        """None yet."""
+        return []
+
+    @property
+    def lack(self) -> str:
+        """A diagnosis can always be made anew."""
+        return "Diagnose"
+
+    def blocks(self) -> list[Block]:
+        """What to do, also on the command line."""
+        hint = "A diagnosis takes a few minutes in the background, and is stored like any score."
+        nothing = Nothing(f"{self.spec.encoder} is not diagnosed on this text yet", hint)
+        return [nothing, self.command]
+
+    @property
+    def command(self) -> Fold:
+        """The command that makes it."""
+        line = shlex.join(["theodolite", *DIAGNOSE.command(self.spec)])
+        return Fold("On the command line", [Code([line])])
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Diagnosed(Undiagnosed):
     """A stored diagnosis.
 
     Attributes:
-        spec: what was asked.
         text: the text of the sentences.
-        diagnosis: None while there is none.
+        diagnosis: its figures and samples.
         shipped: whether it ships with Theodolite.
     """
 
@@ -117,106 +153,74 @@ class Diagnosed(Answer):
         "note": str | None,
     }
 
-    spec: DiagnoseSpec
     text: str
-    diagnosis: Diagnosis | None
+    diagnosis: Diagnosis
     shipped: bool = False
 
     @property
-    def systems(self) -> list[System]:
-        """The decoder, and the baselines that have figures."""
-        return [one for one in SYSTEMS if self.diagnosis and self.diagnosis.figures(one)]
+    def systems(self) -> dict[str, dict[str, Figure]]:
+        """Name of the decoder, and of the baselines that have figures -> their figures."""
+        every = {name: self.diagnosis.figures(system) for system, name in SYSTEMS.items()}
+        return {name: figures for name, figures in every.items() if figures}
 
     def rows(self) -> list[dict[str, Any]]:
         """A row per figure, then one per sample, then one per note; `what` tells them apart."""
-        found = self.diagnosis
-        if found is None:
-            return []
-        head = {"encoder": found.encoder, "text": self.text}
-        figures_of = [
-            {
-                "what": "figure",
-                **head,
-                "giver": row.system,
-                "length": row.length,
-                "n": row.n,
-                **vars(one),
-            }
-            for row in found.rows
-            for one in row.figures
+        head, found = {"encoder": self.diagnosis.encoder, "text": self.text}, self.diagnosis
+        figures = [
+            {"giver": row["system"], "length": row["length"], "n": row["n"], **one}
+            for row in found.to_dict()["rows"]
+            for one in row["figures"]
         ]
         samples = [
-            {
-                "what": "sample",
-                **head,
-                **vars(one),
-                "words": [{"text": word.text, "fate": word.fate} for word in one.words],
-            }
+            {**vars(one), "words": [{"text": w.text, "fate": w.fate} for w in one.words]}
             for one in found.samples
         ]
-        return [*figures_of, *samples, *({"what": "note", **head, "note": n} for n in found.notes)]
+        notes = [{"note": note} for note in found.notes]
+        groups: dict[str, list[dict[str, Any]]]
+        groups = {"figure": figures, "sample": samples, "note": notes}
+        return [{"what": what, **head, **row} for what, rows in groups.items() for row in rows]
 
     def table_rows(self) -> list[dict[str, Any]]:
         """A row per metric, with the baselines beside the decoder; then some by length."""
         found = self.diagnosis
-        if found is None:
-            return []
-        rows = []
+        rows: list[dict[str, Any]] = []
         for length in ("", *found.lengths):
-            for metric in found.figures("decoder", length) if not length else BY_LENGTH:
-                name = f"{name_of(metric)}, {length}" if length else name_of(metric)
-                cells = {
-                    SYSTEMS[system]: figures.with_interval(one)
-                    for system in self.systems
-                    if (one := found.figures(system, length).get(metric))
-                }
-                rows.append({"figure": name, **cells})
+            for metric in BY_LENGTH if length else found.figures():
+                cells = {"figure": f"{name_of(metric)}{length and f', {length}'}"}
+                for system, name in SYSTEMS.items():
+                    if one := found.figures(system, length).get(metric):
+                        value, ends = written(one)
+                        between = f" [{ends.replace(' to ', ', ')}]" if ends else ""
+                        cells[name] = f"{value}{between}".replace("−", "-")
+                rows.append(cells)
         return rows
 
     def table_columns(self) -> list[str]:
         """The decoder and its baselines."""
-        return ["figure", *(SYSTEMS[system] for system in self.systems)]
+        return ["figure", *self.systems]
 
     def notes(self) -> list[str]:
         """What it was measured on, and some samples."""
         found = self.diagnosis
-        if found is None:
-            return []
-        head = (
-            f"{found.encoder} on {found.rows[0].n:,} sentences of {self.text}; 95 % intervals in "
-        )
+        number = f"{found.encoder} on {found.rows[0].n:,} sentences of {self.text}"
         samples = [
             f"{one.sentence}\n    -> {one.decoded}  ({one.cosine:.3f})"
             for one in found.samples[:PRINTED]
         ]
-        return [f"{head}brackets.", *samples, *found.notes]
+        return [f"{number}; 95 % intervals in brackets.", *samples, *found.notes]
 
     def warnings(self) -> list[str]:
         """They are among the rows and the notes."""
         return []
 
-    @property
-    def lack(self) -> str:
-        """A diagnosis can always be made anew."""
-        return "Diagnose"
-
     def blocks(self) -> list[Block]:
         """The figures beside the baselines, by length, and samples."""
-        found = self.diagnosis
-        line = shlex.join(["theodolite", *DIAGNOSE.command(self.spec)])
-        again = Fold("On the command line", [Code([line])])
-        if found is None:
-            hint = (
-                "A diagnosis takes a few minutes in the background, and is stored like any score."
-            )
-            return [Nothing(f"{self.spec.encoder} is not diagnosed on this text yet", hint), again]
+        found, rows = self.diagnosis, self.rows()
         metrics = [m for m in (*METRICS, found.mover) if m and m in found.figures()]
-        charts = [Chart(c) for m in metrics if (c := figures.by_length(found, m))]
-        samples = [[getattr(one, name) for name in figures.SAMPLES] for one in found.samples]
-        every = [[None if c != c else c for c in row] for row in figures.rows(found)]
+        charts = [Chart(chart) for metric in metrics if (chart := by_length(found, metric))]
         return [
-            Finding(self._headline(found), _facts(found, self.text), self.shipped),
-            _figures(found, self.systems),
+            Finding(*self._headline(), self.shipped),
+            self._figures(),
             *([Caveats([Caveat(note) for note in found.notes])] if found.notes else []),
             Text("By sentence length"),
             *charts[:1],
@@ -226,63 +230,162 @@ class Diagnosed(Answer):
                 "Each sentence, its reconstruction with differences marked, and the nearest "
                 "sentence in the decoder's training data.",
                 [(one.sentence, one.decoded) for one in found.samples],
-                [(one.cosine, _nearest(one)) for one in found.samples],
+                [
+                    (one.cosine, f"nearest {cosine(one.nearest_cosine)}: {one.nearest}")
+                    if one.nearest_cosine is not None
+                    else (one.cosine, "")
+                    for one in found.samples
+                ],
             ),
             Fold(
                 "All numbers and samples",
                 [
-                    Table("diagnosis", figures.COLUMNS, every),
-                    Table("samples", figures.SAMPLES, samples),
+                    Table(name, columns, [[r[c] for c in columns] for r in rows if kind in r])
+                    for name, columns, kind in (
+                        ("diagnosis", FIGURES, "metric"),
+                        ("samples", SAMPLES, "decoded"),
+                    )
                 ],
             ),
-            again,
+            self.command,
         ]
 
-    def _headline(self, found: Diagnosis) -> str:
-        ours, *baselines = [
-            figures.shown(found.figures(system)["token_f1"])[0] for system in self.systems
+    def _headline(self) -> tuple[str, str]:
+        """Token F1 beside that of the last baseline; the decoder's training, and the sentences."""
+        found, facts = self.diagnosis, self.diagnosis.decoder
+        ours, *others = (
+            f"{written(figures['token_f1'])[0]} for {name}"
+            for name, figures in self.systems.items()
+        )
+        against = f", against {others[-1]}" if others else ""
+        words = ARCHITECTURES.get(str(facts.get("architecture")), str(facts.get("architecture")))
+        training = f"{words[:1].upper()}{words[1:]} as the decoder"
+        if facts.get("sentences"):
+            training += f", trained on {plural(int(facts['sentences']), 'sentence')}"
+        if facts.get("words"):
+            training += f" of at most {facts['words']} words"
+        number = plural(found.rows[0].n, "sentence")
+        return (
+            f"{found.encoder}: token F1 {ours.partition(' ')[0]}{against}.",
+            f"{training}. Measured on {number} of {self.text}; the small numbers are 95 % "
+            "intervals.",
+        )
+
+    def _figures(self) -> Table:
+        """Every figure beside the two baselines."""
+        rows = []
+        for metric in self.diagnosis.figures():
+            cells = []
+            for figures in self.systems.values():
+                value, ends = written(figures[metric])
+                cells.append(Cell(figures[metric].value, value, notes=[ends] if ends else ()))
+            words, above = against_baselines(self.diagnosis, metric)
+            kind = "" if above is None else "good" if above else "warn"
+            rows.append([name_of(metric), *cells, Cell(words, tag=words, kind=kind)])
+        names = [name.capitalize() for name in self.systems]
+        return Table("figures", ["Figure", *names, "The decoder is"], rows)
+
+
+def name_of(metric: str) -> str:
+    """The display name of a metric."""
+    by = metric.removeprefix("mover-")
+    return NAMES.get(metric, metric) if by == metric else f"Word Mover's score, words by {by}"
+
+
+def written(figure: Figure) -> tuple[str, str]:
+    """Value and interval as text: points with one decimal, cosines with three."""
+    if math.isnan(figure.value):
+        return "–", ""
+    places = 3 if figure.metric == "round_trip" else 1
+    value, low, high = (
+        "–" if math.isnan(number) else f"{number:.{places}f}".replace("-", "−")
+        for number in (figure.value, figure.low, figure.high)
+    )
+    return value, f"{low} to {high}"
+
+
+def against_baselines(found: Diagnosis, metric: str) -> tuple[str, bool | None]:
+    """Compare a figure of the decoder with the baselines by their intervals.
+
+    Returns:
+        A phrase, and whether the figure is above all baselines; "" and None if not comparable.
+    """
+    low = found.figures()[metric].low
+    others = {
+        name: found.figures(system)[metric]
+        for system, name in SYSTEMS.items()
+        if system != "decoder" and metric in found.figures(system)
+    }
+    if metric == "id_perm" or not others or math.isnan(low):
+        return "", None
+    below = [name for name, other in others.items() if not low > other.high]
+    if below:
+        return f"not above {' nor '.join(below)}", False
+    return "above both" if len(others) > 1 else "above it", True
+
+
+def by_length(found: Diagnosis, metric: str) -> dict[str, Any] | None:
+    """Chart one metric by sentence length, with intervals; None if there are no values."""
+    what = name_of(metric)
+    traces, table = [], []
+    for place, (system, name) in enumerate(SYSTEMS.items()):
+        known = [
+            (length, row.n, row_figure)
+            for length in found.lengths
+            for row in found.rows
+            if (row.system, row.length) == (system, length)
+            for row_figure in row.figures
+            if row_figure.metric == metric and not math.isnan(row_figure.value)
         ]
-        against = f", against {baselines[-1]} for {SYSTEMS[self.systems[-1]]}" if baselines else ""
-        return f"{found.encoder}: token F1 {ours}{against}."
-
-
-def _figures(found: Diagnosis, systems: Sequence[System]) -> Table:
-    """Every figure beside the two baselines."""
-    rows = []
-    for metric in found.figures():
-        cells = []
-        for system in systems:
-            one = found.figures(system)[metric]
-            value, ends = figures.shown(one)
-            cells.append(Cell(one.value, value, notes=[ends] if ends else ()))
-        words, above = figures.against_baselines(found, metric)
-        kind = "" if above is None else "good" if above else "warn"
-        rows.append([name_of(metric), *cells, Cell(words, tag=words, kind=kind)])
-    heads = ["Figure", *(SYSTEMS[system].capitalize() for system in systems), "The decoder is"]
-    return Table("figures", heads, rows)
-
-
-def _facts(found: Diagnosis, source: str) -> str:
-    """The decoder's architecture and training, and what was measured."""
-    facts, kind = found.decoder, str(found.decoder.get("architecture"))
-    words = ARCHITECTURES.get(kind, kind)
-    text = f"{words[:1].upper()}{words[1:]} as the decoder"
-    if facts.get("sentences"):
-        text += f", trained on {formats.plural(int(facts['sentences']), 'sentence')}"
-    if facts.get("words"):
-        text += f" of at most {facts['words']} words"
-    number = formats.plural(found.rows[0].n, "sentence")
-    return f"{text}. Measured on {number} of {source}; the small numbers are 95 % intervals."
-
-
-def _nearest(one: Any) -> str:
-    cosine = "" if one.nearest_cosine is None else f" {formats.cosine(one.nearest_cosine)}"
-    return f"nearest{cosine}: {one.nearest}" if one.nearest else ""
+        if not known:
+            continue
+        traces.append(
+            scatter(
+                x=[length for length, _, _ in known],
+                y=[one.value for _, _, one in known],
+                error_y={
+                    "type": "data",
+                    "symmetric": False,
+                    "thickness": 1.5,
+                    "width": 4,
+                    "array": [max(0.0, one.high - one.value) for _, _, one in known],
+                    "arrayminus": [max(0.0, one.value - one.low) for _, _, one in known],
+                },
+                name=name,
+                mode="lines+markers",
+                line={"color": SERIES[place], "dash": ("solid", "dash", "dot")[place], "width": 2},
+                marker={"symbol": ("circle", "square", "diamond")[place], "size": 8},
+                customdata=[[n, *written(one)] for _, n, one in known],
+                hovertemplate="%{x}, %{customdata[0]} sentences: %{customdata[1]} "
+                f"(%{{customdata[2]}})<extra>{plain(name)}</extra>",
+            )
+        )
+        table += [[name, length, n, one.value, one.low, one.high] for length, n, one in known]
+    if not table:
+        return None
+    ours = [f"{row[3]:.4g} at {row[1]}" for row in table if row[0] == table[0][0]]
+    x = axis(type="category", categoryarray=list(found.lengths))
+    y = axis(plain(what), rangemode="tozero")
+    return drawing(
+        draw(traces, x, y, height=340, left=64, legend=True),
+        f"{what} by the length of the sentence. {table[0][0]}: {ours[0]}, {ours[-1]}.",
+        name=f"diagnosis-{metric}",
+        columns=("giver", "length", "sentences", what, "low", "high"),
+        rows=table,
+    )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Correlated(Answer):
-    """How the diagnostics rank the encoders, and how that correlates with their scores."""
+    """How the diagnostics rank the encoders, and how that correlates with their scores.
+
+    Attributes:
+        text: the diagnosed text, as in the name of the task.
+        relations: correlations of the diagnostics with every other score, over encoders.
+        without: the same, leaving out each encoder in turn.
+        agreements: rank agreement of decoders of different kinds.
+        unstable: why there are no agreements; empty if there are.
+    """
 
     columns: ClassVar[Mapping[str, Any]] = {
         **dict.fromkeys(("what", "diagnostic", "score", "without", "first", "second"), str | None),
@@ -290,65 +393,104 @@ class Correlated(Answer):
         "encoders": int | None,
     }
 
-    across: Across
+    text: str
+    relations: Relations
+    without: Mapping[str, Relations]
+    agreements: Sequence[DecoderAgreement]
+    unstable: str
 
     def rows(self) -> list[dict[str, Any]]:
         """Correlations, their summaries, these without each encoder, and agreements of decoders."""
-        relations, without = self.across.relations, self.across.without
-        if relations is None:
-            return []
-        summaries = [*map(vars, relations.summaries), vars(relations.overall) | {"score": "all"}]
+        overall = vars(self.relations.overall) | {"score": "all"}
         left = [
             {"without": name, "lowest": one.overall.lowest, "mean": one.overall.mean}
-            for name, one in without.items()
+            for name, one in self.without.items()
         ]
-        groups = {
-            "correlation": map(vars, relations.cells),
-            "summary": summaries,
+        groups: dict[str, Iterable[Mapping[str, Any]]] = {
+            "correlation": map(vars, self.relations.cells),
+            "summary": [*map(vars, self.relations.summaries), overall],
             "without": left,
-            "stability": map(vars, self.across.agreements),
+            "stability": map(vars, self.agreements),
         }
         return [{"what": what, **row} for what, rows in groups.items() for row in rows]
 
     def blocks(self) -> list[Block]:
         """All of it as a table."""
-        relations, unstable = self.across.relations, self.across.unstable
-        who = ", ".join(relations.encoders) if relations else ""
+        who = ", ".join(self.relations.encoders)
         rows = [[row.get(name) for name in self.columns] for row in self.rows()]
-        note = f"{unstable.message} {unstable.hint}" if unstable else ""
-        finding = Finding(f"Spearman over {who}, on sentences of {self.across.text}.")
-        return [finding, Table("correlations", list(self.columns), rows, note=note)]
+        finding = Finding(f"Spearman over {who}, on sentences of {self.text}.")
+        return [finding, Table("correlations", list(self.columns), rows, note=self.unstable)]
 
 
-def answer(
-    workspace: Workspace, spec: DiagnoseSpec, do: Do, *, so_far: bool = False
-) -> Iterator[Any]:
-    """Diagnose the encoder's decoder, or relate all diagnoses.
+def across(workspace: Workspace) -> Correlated:
+    """Correlate the diagnoses in the store with the other scores.
 
-    Args:
-        workspace: with the decoder and its diagnoses.
-        spec: what is asked.
-        do: makes a diagnosis.
-        so_far: whether an earlier one is shown until then, the newest or one that ships.
+    Vec2Sent, figure 2, table 1 and section 3.3. Only diagnoses on the same sentences are compared:
+    those with which most encoders were diagnosed. Of several decoders of one kind for an encoder,
+    the newest counts.
     """
-    if spec.across:
-        across = relations.across(workspace)
-        if across.problem is not None:
-            raise across.problem
-        yield Correlated(across)
-        return
+    from theodolite.app.results import has_score, under_own_protocol
+    from theodolite.engine.stats.agreement import between_decoders, relate, without_each
+
+    table = workspace.store.results.table
+    rows = [row for row in table(protocols=[PROTOCOL], all_versions=True) if row["error"] is None]
+    if not rows:
+        raise UserError(
+            "No decoder diagnosed yet.", "Diagnose some encoders first.", code="no-result"
+        )
+    pairs = {(row["encoder"], row["data_hash"]) for row in rows}
+    ((most, _),) = Counter(data_hash for _, data_hash in pairs).most_common(1)
+    rows = [row for row in rows if row["data_hash"] == most]
+    full = workspace.store.results.in_full([row["id"] for row in rows])
+    kinds: dict[str, dict[str, dict[str, float]]] = {}  # the kind of the newest diagnosis last
+    for row in rows:
+        decoder = full[row["id"]]["details"].get("decoder") or {}
+        size = decoder.get("sentences")
+        kind = f"{decoder.get('architecture', '?')}, {size:,} sentences" if size else "unknown"
+        figures = {
+            score["metric"]: float(score["score"])
+            for score in full[row["id"]]["scores"]
+            if score["aggregation"] is None and not math.isnan(score["score"])
+        }
+        kinds[kind] = kinds.pop(kind, {}) | {row["encoder"]: figures}
+    newest = {name: figures for every in kinds.values() for name, figures in every.items()}
+    scores: dict[str, dict[str, float]] = {}
+    others = [row for row in table() if row["protocol"] != PROTOCOL]
+    for (encoder, task), result in under_own_protocol(others).items():
+        if has_score(result):
+            scores.setdefault(encoder, {})[task] = float(result["score"])
+    relations, without = relate(newest, scores), without_each(newest, scores)
+    text, unstable = source_of(rows[-1]["task"]), ""
+    agreements: Sequence[DecoderAgreement] = ()
     try:
-        job = DiagnoseJob.of(workspace, spec.encoder, spec.text, spec.sentences)
-    except NoDecoder as error:
-        raise with_offer(workspace, spec.encoder, error) from error
-    done = do(job)
-    any_text = so_far and spec.text is None
-    found = service.newest(workspace, job.encoder, None if any_text else last_part(job.text))
-    shipped = so_far and found is None and job.encoder == example.ENCODER
-    if shipped:
-        found = (ships, example.TEXT) if (ships := example.read(workspace)) else None
-    diagnosis, text = found if found and (done or so_far) else (None, job.text)
-    yield Diagnosed(spec, job.text if done else text, diagnosis, shipped)
+        agreements = between_decoders(kinds)
+    except UserError as error:
+        unstable = f"{error.message} {error.hint}"
+    return Correlated(text, relations, without, agreements, unstable)
+
+
+def answer(workspace: Workspace, spec: DiagnoseSpec, do: Do) -> Iterator[Any]:
+    """Diagnose the encoder's decoder, or relate all diagnoses."""
+    if spec.across:
+        yield across(workspace)
+        return
+    job = DiagnoseJob.of(workspace, spec.encoder, spec.text, spec.sentences)
+    done = do(job) and newest(workspace, job.encoder, last_part(job.text))
+    yield Diagnosed(spec, job.text, done[0]) if done else Undiagnosed(spec)
+
+
+def so_far(workspace: Workspace, spec: DiagnoseSpec, do: Do) -> Iterator[Any]:
+    """The same, but until it is made an earlier diagnosis, on any text, or one that ships."""
+    job = DiagnoseJob.of(workspace, spec.encoder, spec.text, spec.sentences)
+    do(job)
+    known = newest(workspace, job.encoder, spec.text and last_part(job.text))
+    ships = example.read(workspace) if job.encoder == example.ENCODER and not known else None
+    if known:
+        yield Diagnosed(spec, known[1], known[0])
+    elif ships:
+        yield Diagnosed(spec, example.TEXT, ships, shipped=True)
+    else:
+        yield Undiagnosed(spec)
 
 
 DIAGNOSE = Question(
@@ -363,5 +505,5 @@ DIAGNOSE = Question(
     ),
     queues=True,
 )
-SO_FAR = replace(DIAGNOSE, answer=partial(answer, so_far=True))
-"""The same, with what there is of it, for a page."""
+SO_FAR = replace(DIAGNOSE, answer=so_far)
+"""The same, for a page."""

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import gradio as gr
 
 from theodolite.app import decoders
+from theodolite.app.pages import layout
 from theodolite.app.pages.diagnose import example, service
 from theodolite.app.pages.diagnose.answer import SO_FAR, DiagnoseSpec
-from theodolite.app.pages.jobs.run_panel import RunPanel
 from theodolite.app.surfaces import web
 from theodolite.app.web import parts
 from theodolite.app.web.controls import Control, Controls, Values
@@ -24,7 +24,6 @@ DESCRIPTION = (
     "Decode held-out sentences and measure the reconstructions: which words, in which order. "
     "A figure is meaningful only if its interval does not overlap those of two baselines."
 )
-USUAL = ""
 CONTROLS = web.controls(
     DiagnoseSpec,
     without=("across",),
@@ -33,7 +32,7 @@ CONTROLS = web.controls(
         "text",
         "Sentences of",
         gr.Dropdown,
-        USUAL,
+        "",
         key="in",
         hint="Sentences from its training are left out.",
         options={"choices": [], "value": None, "elem_id": "diagnosed-text"},
@@ -51,10 +50,16 @@ def build(workspace: Workspace) -> None:
         with parts.more():
             controls.render("text", allow_custom_value=own)
             controls.render("sentences", visible=own)
-    notice = parts.notice()
-    panel = RunPanel(workspace)
-    shown = web.answer(charts=True, elem_id="diagnosis", elem_classes=["t-answer"])
-    panel.ask(SO_FAR, controls, shown, go, notice, load=partial(_load, workspace), spec=_spec)
+    layout.ask(
+        workspace,
+        SO_FAR,
+        controls,
+        go,
+        load=partial(_load, workspace),
+        spec=_spec,
+        charts=True,
+        elem_id="diagnosis",
+    )
 
 
 def _spec(values: Values) -> DiagnoseSpec:
@@ -62,21 +67,16 @@ def _spec(values: Values) -> DiagnoseSpec:
 
 
 def _load(workspace: Workspace, values: Values, request: gr.Request) -> dict[str, Any]:
-    """The values of the controls: without an address, the newest diagnosis."""
-    kept = service.diagnoses(workspace)
-    known = dict.fromkeys([*decoders.encoders(workspace), *(row["encoder"] for row in kept)])
-    usual = example.ENCODER if example.ENCODER in known else next(iter(known), None)
-    encoder = values.encoder or next((row["encoder"] for row in kept), usual)
-    text = values.text or USUAL
-    texts = [
-        ("New to the decoder", USUAL),
-        ("Held out in training", service.HELD_OUT),
-        *decoders.texts(workspace),
-    ]
-    if text not in [name for _, name in texts]:
-        texts.append((text, text))
+    """The values of the controls: without an address, the encoder of the newest diagnosis."""
+    done = [row["encoder"] for row in service.diagnoses(workspace)]
+    encoders = list(dict.fromkeys([*decoders.encoders(workspace), *done]))
+    usual = [*done, *(name for name in encoders if name == example.ENCODER), *encoders]
+    encoder = values.encoder or next(iter(usual), None)
+    texts = {"": "New to the decoder", service.HELD_OUT: "Held out in training"}
+    texts |= {name: label for label, name in decoders.texts(workspace)}
+    texts.setdefault(values.text, values.text)
     return {
-        "encoder": gr.update(choices=list(dict.fromkeys([*known, encoder])), value=encoder),
-        "text": gr.update(choices=texts, value=text),
+        "encoder": gr.update(choices=list(dict.fromkeys([*encoders, encoder])), value=encoder),
+        "text": gr.update(choices=[(v, k) for k, v in texts.items()], value=values.text),
         "sentences": values.sentences,
     }

@@ -15,6 +15,7 @@ from theodolite.app.formats import last_part
 from theodolite.app.jobs.job import Job
 from theodolite.app.jobs.kinds import spec_of
 from theodolite.app.jobs.submit import queue
+from theodolite.app.pages.decode.service import need_decoder
 from theodolite.app.pages.trainings.service import DECODERS
 from theodolite.engine.decoding.presets import TEST_TEXTS, default_texts
 from theodolite.engine.errors import UserError
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from theodolite.app.jobs.reporter import Reporter
     from theodolite.app.workspace import Workspace
     from theodolite.engine.decoding.diagnosis import Diagnosis
-    from theodolite.engine.decoding.spec import DecoderSpec
 
 HELD_OUT = "kept-apart"
 """In place of a text: the sentences held out of the decoder's training."""
@@ -64,31 +64,30 @@ class DiagnoseJob(Job):
         workspace: Workspace,
         encoder: str,
         text: str | None = None,
-        sentences: int | None = None,
+        sentences: int = SENTENCES,
     ) -> DiagnoseJob:
         """Validate the arguments and create the job.
 
         Args:
             workspace: the workspace.
             encoder: spec of an encoder with a decoder.
-            text: data set or file, or `HELD_OUT`; None for a text that the decoder was not
-                trained on.
-            sentences: maximum number of sentences; None for the default.
+            text: data set or file, or `held-out`; None for the first of `TEST_TEXTS` that the
+                decoder was not trained on, or the sentences held out.
+            sentences: maximum number of sentences.
 
         Raises:
             NoDecoder: the encoder has no decoder.
         """
-        from theodolite.app.pages.decode.service import NoDecoder
-
-        row = decoders.decoder_of(workspace, encoder)
-        if row is None:
-            raise NoDecoder(
-                f"{encoder} has no decoder yet.", "Train one on Train decoder.", code="no-result"
-            )
-        path = named(text or "")
-        chosen = HELD_OUT if text == "held-out" else text or _unseen(workspace, row)
-        file = str(path.absolute()) if text and path.is_file() else chosen
-        return cls(row.encoder, row.name, file, sentences or SENTENCES)
+        row = need_decoder(workspace, encoder)
+        if not text:
+            unseen = [name for name in TEST_TEXTS if name not in _learned_from(row)]
+            names = workspace.catalog.names()
+            text = next((name for name in unseen if name in names), HELD_OUT)
+        elif text == "held-out":
+            text = HELD_OUT
+        elif named(text).is_file():
+            text = str(named(text).absolute())
+        return cls(row.encoder, row.name, text, sentences)
 
     @property
     def title(self) -> str:
@@ -149,36 +148,31 @@ def newest(workspace: Workspace, encoder: str, text: str | None) -> tuple[Diagno
 
 
 def diagnosed(workspace: Workspace, job: DiagnoseJob, tick: ProgressCallback) -> Diagnosis:
-    """Diagnose a decoder, store the result, and return it.
-
-    Args:
-        workspace: the workspace.
-        job: the diagnosis to make.
-        tick: progress callback.
-    """
+    """Diagnose a decoder on the same random sentences as any other, and store the result."""
     from theodolite.engine.decoding.diagnosis import to_result
     from theodolite.engine.diagnose import diagnose
 
-    rows = [row for row in decoders.listed(workspace) if row.name == job.decoder]
-    row = rows[0] if rows else decoders.decoder_of(workspace, job.encoder)
+    own = (row for row in decoders.listed(workspace) if row.name == job.decoder)
+    row = next(own, None) or decoders.decoder_of(workspace, job.encoder)
     if row is None:
         raise UserError(f"The decoder {job.decoder} is gone.", "Train it again.", code="stale")
     row = replace(row, encoder=job.encoder)
     decoder, encoder = decoders.opened(workspace, row)
     with tempfile.TemporaryDirectory(prefix="theodolite-diagnose-") as folder:
         learned, apart, notes = _training_text(workspace, row, job.text, Path(folder))
-        if job.text == HELD_OUT:
-            found = apart
-        else:
+        new = apart
+        if job.text != HELD_OUT:
             known = {*learned, *apart}
-            found = [s for s in _text(workspace, row, job.text, Path(folder)) if s not in known]
-    sentences = _drawn([s for s in found if len(s.split()) >= MIN_WORDS], job.sentences)
-    if len(sentences) < 2:
+            new = [s for s in _text(workspace, row, job.text, Path(folder)) if s not in known]
+    new = [sentence for sentence in new if len(sentence.split()) >= MIN_WORDS]
+    if len(new) < 2:
         raise UserError(
             f"{last_part(job.text)} has no sentences that are new to the decoder.",
             f"It needs sentences of {MIN_WORDS} to {row.words} words; choose another text.",
             code="too-few",
         )
+    order = np.random.default_rng(1111).permutation(len(new))[: job.sentences]
+    sentences = [new[i] for i in np.sort(order)]
     diagnosis = diagnose(decoder, encoder, sentences, learned[:MAX_KNOWN], tick=tick)
     diagnosis = replace(diagnosis, notes=(*notes, *diagnosis.notes))
     workspace.keep_result(to_result(diagnosis, last_part(job.text)))
@@ -194,10 +188,15 @@ def _training_text(
     diagnose unless the decoder was trained on them.
     """
     from theodolite.engine.decoding.dataset import sentences_of
+    from theodolite.engine.decoding.spec import DecoderSpec
 
     facts = decoders.facts_of(row.folder)
+    # The spec is that of the run, if it is known: the folder's has no absolute paths.
+    runs = workspace.store.runs.list(limit=1000, kinds=DECODERS)
+    specs = (DecoderSpec.from_dict(spec_of(run)) for run in runs)
     try:
-        spec = _spec(workspace, facts)
+        spec = next((spec for spec in specs if spec.hash == facts["hash"]), None)
+        spec = spec or DecoderSpec.from_dict(facts["spec"])
         found = sentences_of(spec, workspace.catalog, folder)
         if found.hash != facts["data_hash"]:
             raise UserError("Another text has that name.", code="stale")
@@ -215,16 +214,6 @@ def _training_text(
         return texts, [], [note]
 
 
-def _spec(workspace: Workspace, facts: Mapping[str, Any]) -> DecoderSpec:
-    """The spec of a decoder's training, from its run if known: the folder has no absolute paths."""
-    from theodolite.engine.decoding.spec import DecoderSpec
-
-    specs = (spec_of(run) for run in workspace.store.runs.list(limit=1000, kinds=DECODERS))
-    known = (DecoderSpec.from_dict(spec) for spec in specs)
-    found = (spec for spec in known if spec.hash == facts["hash"])
-    return next(found, None) or DecoderSpec.from_dict(facts["spec"])
-
-
 def _text(workspace: Workspace, row: DecoderInfo, name: str, folder: Path) -> list[str]:
     """Distinct sentences of a text that are short enough for the decoder."""
     from theodolite.engine.decoding.text import corpus
@@ -233,19 +222,6 @@ def _text(workspace: Workspace, row: DecoderInfo, name: str, folder: Path) -> li
     examples = open_examples(name, "mlm", workspace.catalog, folder=folder)
     lines = [examples[i][0] for i in range(len(examples))]
     return corpus(lines, most=row.words or 14, cut=False)
-
-
-def _drawn(sentences: list[str], number: int) -> list[str]:
-    """Draw a random subset, in order; the same for every decoder."""
-    order = np.random.default_rng(1111).permutation(len(sentences))[:number]
-    return [sentences[i] for i in np.sort(order)]
-
-
-def _unseen(workspace: Workspace, row: DecoderInfo) -> str:
-    """The first of `TEST_TEXTS` that the decoder was not trained on, or `HELD_OUT`."""
-    known = set(workspace.catalog.names())
-    train = _learned_from(row)
-    return next((name for name in TEST_TEXTS if name in known and name not in train), HELD_OUT)
 
 
 def _learned_from(row: DecoderInfo) -> set[str]:

@@ -11,7 +11,7 @@ from scipy.stats import norm
 from theodolite.app import formats
 from theodolite.app.components.chart import drawing
 from theodolite.app.pages.compare import figures as ranks
-from theodolite.app.pages.decode.figures import cosines
+from theodolite.app.pages.decode.answer import cosines
 from theodolite.app.pages.decode.service import DecodeResult, Step
 from theodolite.app.pages.fair import figures as fair
 from theodolite.app.pages.geometry import answer as geometry

@@ -16,10 +16,19 @@ from tests.errors import refused
 from tests.fakes.decoders import known_sentences
 from theodolite.app import decoders
 from theodolite.app.batches import Waiting
-from theodolite.app.pages.decode import analogies, answering
-from theodolite.app.pages.decode import service as decode
-from theodolite.app.pages.decode.options import DecodeOptions
-from theodolite.app.pages.decode.service import NoDecoder
+from theodolite.app.pages.decode import analogies, service
+from theodolite.app.pages.decode.answer import (
+    ANALOGY,
+    DECODE,
+    INTERPOLATE,
+    AnalogySpec,
+    DecodeSpec,
+    InterpolateSpec,
+    limits,
+    no_decoder,
+    word_diff_of,
+)
+from theodolite.app.pages.decode.service import DecodeOptions, DecodeResult, NoDecoder, Step
 from theodolite.app.pages.map import decoding as map_decoding
 from theodolite.app.pages.map import job as map_job
 from theodolite.app.pages.map import service as maps
@@ -41,14 +50,38 @@ def workspace(decoding: Workspace) -> Workspace:
     return decoding
 
 
+def start_nothing(job: Any) -> bool:
+    """Of a question; what would have to be computed in the background is left."""
+    return False
+
+
+def decode(workspace: Workspace, text: str, *encoders: str, **how: Any) -> list[DecodeResult]:
+    """What each encoder's decoder makes of the sentence's vector."""
+    spec = DecodeSpec(sentences=(text,), encoders=encoders or (ENCODER,), **how)
+    *_, last = DECODE.answer(workspace, spec, start_nothing)
+    return last.every
+
+
+def walk(workspace: Workspace, first: str, second: str, **how: Any) -> list[Step]:
+    """From one sentence to the other."""
+    spec = InterpolateSpec(**{"first": first, "second": second, "encoder": ENCODER} | how)
+    return list(INTERPOLATE.last(workspace, spec, start_nothing).steps)
+
+
+def calculate(workspace: Workspace, expression: str, *named: str, **how: Any) -> DecodeResult:
+    """What the point of an expression is decoded to."""
+    spec = AnalogySpec(**{"expression": expression, "named": named, "encoders": (ENCODER,)} | how)
+    *_, last = ANALOGY.answer(workspace, spec, start_nothing)
+    return last.every[0]
+
+
 @pytest.fixture(scope="module")
 def known(workspace: Workspace) -> list[str]:
     """Sentences that the decoder gives back word for word."""
-    greedy = DecodeOptions(method="greedy")
     kept = [
         text
         for text in known_sentences()
-        if decode.decode(workspace, [ENCODER], text, greedy)[0].sentence == text
+        if decode(workspace, text, method="greedy")[0].sentence == text
     ]
     assert len(kept) > 30
     return kept
@@ -64,19 +97,19 @@ def vectors(workspace: Workspace, *sentences: str) -> np.ndarray:
 
 def test_a_sentence_that_is_known_comes_back_whole(workspace, known):
     """Every word is kept, the cosine of the round trip is 1; of a longer one it is said."""
-    (decoded,) = decode.decode(workspace, [ENCODER], f"  {known[0]}\n")
+    (decoded,) = decode(workspace, f"  {known[0]}\n")
     assert (decoded.sentence, decoded.longer, decoded.problem) == (known[0], False, None)
     assert decoded.cosine == pytest.approx(1, abs=1e-6)
     assert {word.fate for word in decoded.words} == {"kept"}
     text = " ".join(known[:3])
-    (longer,) = decode.decode(workspace, [ENCODER], text)
+    (longer,) = decode(workspace, text)
     assert (longer.known, longer.longer, longer.given) == (7, True, len(text.split()))
 
 
 def test_the_cosine_is_that_of_the_vectors(workspace):
     """Of what was decoded to the vector of the sentence given, by SciPy; others are no nearer."""
     text = "Never point your finger at the moon!"
-    (decoded,) = decode.decode(workspace, [ENCODER], text, DecodeOptions(beams=4))
+    (decoded,) = decode(workspace, text, beams=4)
     given, came = vectors(workspace, text, decoded.sentence)
     assert decoded.cosine == pytest.approx(1 - cosine_distance(given, came), abs=1e-5)
     assert 1 <= len(decoded.others) <= 3
@@ -88,37 +121,24 @@ def test_the_cosine_is_that_of_the_vectors(workspace):
 
 def test_one_encoder_without_a_decoder_leaves_the_others_standing(workspace, known):
     """Each has its own answer or problem, in the order asked for."""
-    lacking, good, wrong = decode.decode(workspace, [WITHOUT, ENCODER, "no such:1"], known[0])
+    lacking, good, wrong = decode(workspace, known[0], WITHOUT, ENCODER, "no such:1")
     assert (lacking.encoder, good.encoder, wrong.encoder) == (WITHOUT, ENCODER, "no such:1")
     assert isinstance(lacking.problem, NoDecoder) and good.sentence == known[0]
     assert isinstance(wrong.problem, UserError) and not isinstance(wrong.problem, NoDecoder)
 
 
-NAMED = {"a": "one", "b": "two"}
-
-
 @pytest.mark.parametrize(
     ("ask", "code", "named"),
     [
-        (lambda w: decode.decode(w, [ENCODER], ""), "missing", ""),
-        (lambda w: decode.decode(w, [ENCODER], "  \n "), "missing", ""),
-        (lambda w: decode.decode(w, [ENCODER], "word " * 500), "too-large", ""),
-        (lambda w: decode.interpolate(w, ENCODER, "a", "b", 1), "invalid", "1 steps"),
-        (lambda w: decode.interpolate(w, ENCODER, "a", " "), "missing", "second sentence"),
-        (lambda w: decode.interpolate(w, WITHOUT, "a", "b"), "no-result", WITHOUT),
-        (lambda w: decode.calculate(w, [WITHOUT], "a - q", NAMED), "damaged", "'q'"),
-        (lambda w: decode.calculate(w, [WITHOUT], "1 + 1", NAMED), "invalid", "1 + 1"),
+        (lambda w: decode(w, "  \n "), "missing", ""),
+        (lambda w: decode(w, "word " * 500), "too-large", ""),
+        (lambda w: walk(w, "a", "b", steps=1), "invalid", "Steps"),
+        (lambda w: walk(w, "a", " "), "missing", "second sentence"),
+        (lambda w: walk(w, "a", "b", encoder=WITHOUT), "no-result", WITHOUT),
+        (lambda w: calculate(w, "a - q", "a=one", encoders=[WITHOUT]), "damaged", "'q'"),
+        (lambda w: calculate(w, "1 + 1", "a=one", encoders=[WITHOUT]), "invalid", "1 + 1"),
     ],
-    ids=[
-        "empty",
-        "blank",
-        "endless",
-        "one step",
-        "one end",
-        "no decoder",
-        "no name",
-        "no sentence",
-    ],
+    ids=["blank", "endless", "one step", "one end", "no decoder", "no name", "no sentence"],
 )
 def test_what_cannot_be_asked_is_refused_at_once(workspace, ask, code, named):
     with refused(code, named):
@@ -147,7 +167,7 @@ def test_what_cannot_be_decoded_by_is_refused(how):
 
 def test_half_a_character_is_no_trouble(workspace):
     """A lone surrogate can come with an address; it cannot be encoded."""
-    (decoded,) = decode.decode(workspace, [ENCODER], "a \ud800 dog")
+    (decoded,) = decode(workspace, "a \ud800 dog")
     assert decoded.problem is None and decoded.sentence.encode()
 
 
@@ -182,8 +202,8 @@ def test_a_way_leads_from_one_sentence_to_the_other(workspace, known, spherical)
     So are the nearest real sentences that stand beneath each step.
     """
     first, second = known[:2]
-    how = {"spherical": spherical, "collection": "starter-topics", "near": 2}
-    steps = decode.interpolate(workspace, ENCODER, first, second, 5, **how)
+    how = {"steps": 5, "spherical": spherical, "data": "starter-topics", "near": 2}
+    steps = walk(workspace, first, second, **how)
     sentences, _ = workspace.catalog.sentences("starter-topics")
     rows = vectors(workspace, *sentences)
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
@@ -210,10 +230,10 @@ def test_a_way_leads_from_one_sentence_to_the_other(workspace, known, spherical)
 
 def test_an_expression_is_worked_out_before_it_is_decoded(workspace, known):
     """What is taken away and added again leaves the sentence; so does half of it twice."""
-    named = dict(zip("abc", known, strict=False))
+    named = [f"{name}={text}" for name, text in zip("abc", known, strict=False)]
     a, b, c = vectors(workspace, *known[:3])
     for expression, point in (("a - b + b", a), ("(a + a) / 2", a), ("a - b + c", a - b + c)):
-        (decoded,) = decode.calculate(workspace, [ENCODER], expression, named)
+        decoded = calculate(workspace, expression, *named)
         (came,) = vectors(workspace, decoded.sentence)
         assert decoded.cosine == pytest.approx(1 - cosine_distance(came, point), abs=1e-5)
         assert (decoded.sentence == known[0]) is (point is a)
@@ -221,12 +241,11 @@ def test_an_expression_is_worked_out_before_it_is_decoded(workspace, known):
 
 def test_two_hundred_sentences_can_be_named(workspace):
     """And one more is too many."""
-    lines = "\n".join(f"s{i} = Sentence number {i}." for i in range(200))
-    named = analogies.named(lines.splitlines())
-    (decoded,) = decode.calculate(workspace, [ENCODER], " + ".join(named), named)
+    lines = [f"s{i} = Sentence number {i}." for i in range(200)]
+    decoded = calculate(workspace, " + ".join(analogies.named(lines)), *lines)
     assert decoded.cosine is not None
     with refused("too-large", 200):
-        analogies.named([*lines.splitlines(), "t = One more."])
+        analogies.named([*lines, "t = One more."])
 
 
 def test_names_are_read_line_by_line():
@@ -252,11 +271,44 @@ def test_a_line_that_names_nothing_is_told(text, code, named):
 
 def test_every_preset_can_be_worked_out(workspace):
     """Its lines are its sentences, and a decoder answers."""
-    greedy = DecodeOptions(method="greedy")
     for preset in analogies.PRESETS:
-        named = analogies.named(preset.lines.splitlines())
-        (decoded,) = decode.calculate(workspace, [ENCODER], preset.expression, named, greedy)
-        assert tuple(named.values()) == preset.sentences and decoded.problem is None
+        lines = preset.lines.splitlines()
+        decoded = calculate(workspace, preset.expression, *lines, method="greedy")
+        assert tuple(analogies.named(lines).values()) == preset.sentences
+        assert decoded.problem is None
+
+
+# What a card says -------------------------------------------------------------------------
+
+
+def test_a_sentence_with_words_that_the_decoder_never_saw_is_named_so():
+    """A few are listed; of many it is said that the language may be another."""
+    ((tag, text),) = limits(DecodeResult("minilm", given=6, unseen=("zyx",)))
+    assert (tag, text) == ("unseen", "Not in this decoder's training text: zyx.")
+    ((_, text),) = limits(DecodeResult("minilm", given=4, unseen=("alte", "hund")))
+    assert "another language" in text
+    ((tag, _),) = limits(DecodeResult("minilm", given=20, known=14, cut=True))
+    assert tag == "cut"
+
+
+def test_the_diagnosis_stands_beside_a_round_trip():
+    """With its figure if the decoder is diagnosed; not beside a point."""
+    words = differing("the old dog", "the dog")
+    link = word_diff_of(DecodeResult("minilm", words=words, token_f1=0.51)).link
+    assert link is not None
+    assert (link.page, link.label[-4:]) == ("diagnose", "0.51")
+    assert word_diff_of(DecodeResult("minilm", words=words)).link is not None
+    assert word_diff_of(DecodeResult("minilm")).link is None
+
+
+def test_a_visitor_is_not_sent_to_train_a_decoder():
+    """Who may train one is told how long it takes."""
+    error = NoDecoder("minilm has no decoder yet.")
+    error.took = "about 3 h"
+    assert no_decoder("minilm", error).link is not None
+    assert "about 3 h" in no_decoder("minilm", error).hint
+    error.trains = False
+    assert no_decoder("minilm", error).link is None
 
 
 # A place of a map -------------------------------------------------------------------------
@@ -340,9 +392,9 @@ class Counting(Decoder):
 @pytest.fixture
 def decoder(decoder_folder: Path) -> Iterator[Counting]:
     """It knows sixty sentences by heart; nothing is remembered from one test to the next."""
-    answering.forget()
+    service._answers.forget(lambda key: True)
     yield Counting(open_decoder(decoder_folder))
-    answering.forget()
+    service._answers.forget(lambda key: True)
 
 
 @pytest.fixture
@@ -364,7 +416,7 @@ def test_many_who_ask_share_a_pass(decoder: Counting, encoder: Encoder, how: Dec
     points = encoder.encode(known_sentences()[:13])
 
     def ask(point: np.ndarray, waiting: Waiting | None = None) -> Decoded:
-        return answering.decode(decoder, encoder, point[None], how, waiting)[0]
+        return service.decode_points(decoder, encoder, point[None], how, waiting)[0]
 
     decoder.go.clear()
     with ThreadPoolExecutor(13) as pool:
@@ -378,7 +430,7 @@ def test_many_who_ask_share_a_pass(decoder: Counting, encoder: Encoder, how: Dec
         decoder.go.set()
         together = [one.result(PATIENCE) for one in results]
     assert set(decoder.passes) == {1, 12}
-    answering.forget()
+    service._answers.forget(lambda key: True)
     alone = [ask(point) for point in points]
     assert [one.sentence for one in together] == [one.sentence for one in alone]
     assert [one.cosine for one in together] == pytest.approx([one.cosine for one in alone])
@@ -389,7 +441,7 @@ def test_many_who_ask_share_a_pass(decoder: Counting, encoder: Encoder, how: Dec
 def test_the_references_search_is_not_corrected(decoder: Counting, encoder: Encoder) -> None:
     """It finds what it finds, however many rounds are asked for."""
     points = encoder.encode(known_sentences()[:2]) + 0.4
-    found = answering.decode(
+    found = service.decode_points(
         decoder, encoder, points, DecodeOptions(method="vec2sent-ref", rounds=3)
     )
     assert decoder.passes == [1, 1]
@@ -397,22 +449,21 @@ def test_the_references_search_is_not_corrected(decoder: Counting, encoder: Enco
 
 
 def test_what_was_asked_before_is_not_decoded_again(decoder: Counting, encoder: Encoder) -> None:
-    """The same point with the same options; another option is another question."""
+    """The same points with the same options; another option is another question."""
     points = encoder.encode(known_sentences()[:3])
 
-    def ask(places: list[int], method: str = "greedy") -> list[Decoded]:
-        return answering.decode(decoder, encoder, points[places], DecodeOptions(method=method))
+    def ask(method: str) -> list[Decoded]:
+        return service.decode_points(decoder, encoder, points, DecodeOptions(method=method))
 
-    first = ask([0, 1, 2])
-    assert ask([2, 1, 0, 1]) == [*first[::-1], first[1]] and decoder.passes == [3]
-    ask([0], "beam")
-    assert decoder.passes == [3, 1]
+    assert ask("greedy") == ask("greedy") and decoder.passes == [3]
+    ask("beam")
+    assert decoder.passes == [3, 3]
 
 
 def test_samples_are_those_that_were_drawn_alone(decoder: Counting, encoder: Encoder) -> None:
     """The draws of a request are its own, whoever asks beside it."""
     points = encoder.encode(known_sentences()[:4])
-    found = answering.decode(decoder, encoder, points, DecodeOptions(method="sample", beams=3))
+    found = service.decode_points(decoder, encoder, points, DecodeOptions(method="sample", beams=3))
     drawn = decoder.decode(
         points, encoder=encoder, method="sample", beams=3, temperature=1.0, top_p=0.9, seed=0
     )
@@ -425,6 +476,6 @@ def test_any_word_can_be_asked_for(decoder: Counting, encoder: Encoder, known_wo
     sentences = known_sentences()
     decoder.vocabulary = with_known_words(decoder.vocabulary, sentences, sentences)
     points = np.random.default_rng(0).normal(0, 0.5, (12, 64)).astype(np.float32)
-    found = answering.decode(decoder, encoder, points, DecodeOptions(known_words=known_words))
+    found = service.decode_points(decoder, encoder, points, DecodeOptions(known_words=known_words))
     strange = set(words_of([one.sentence for one in found])) - set(words_of(sentences))
     assert bool(strange) != known_words
