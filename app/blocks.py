@@ -297,12 +297,14 @@ class Action:
         act: name of the action.
         id: what it is applied to.
         about: its name for those who do not see what is around it.
+        keys: that press it, as `KeyboardEvent.key` names them, with spaces between.
     """
 
     label: str
     act: str
     id: str
     about: str = ""
+    keys: str = ""
 
 
 @dataclass(frozen=True)

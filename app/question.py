@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 from theodolite.app import formats
 from theodolite.app.blocks import Block, Caveats, Finding, Problem, Progress
 from theodolite.app.jobs.job import Job
-from theodolite.app.spec import Spec, words
+from theodolite.app.spec import Spec, function_name, words
 from theodolite.app.surfaces import document
 
 if TYPE_CHECKING:
@@ -177,7 +177,7 @@ class Question(Generic[S, A]):
     """What can be asked.
 
     Attributes:
-        name: of the command, the function and the tool.
+        name: of the command.
         spec: its values; the docstring is the help of all of them.
         answer: yields the answer as it grows; the last one is all there is.
         answer_type: class of the answers.
@@ -211,6 +211,11 @@ class Question(Generic[S, A]):
     def verb(self) -> str:
         """Its command, with its group."""
         return f"{self.group} {self.name}".strip()
+
+    @property
+    def function(self) -> str:
+        """Its function of `import theodolite`, and its tool."""
+        return function_name(self.verb)
 
     def command(self, spec: S) -> list[str]:
         """The words of the command that asks it, without `theodolite`."""

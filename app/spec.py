@@ -208,6 +208,11 @@ Tasks = Annotated[
 _KNOWN: dict[type, tuple[Parameter, ...]] = {}
 
 
+def function_name(verb: str) -> str:
+    """The function of a command: its last word, with its group if that says too little alone."""
+    return verb.replace(" ", "_") if verb.endswith(" status") else verb.rpartition(" ")[2]
+
+
 def parameters(spec: type[Spec]) -> tuple[Parameter, ...]:
     """The fields of a spec, in order."""
     if spec not in _KNOWN:

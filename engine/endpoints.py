@@ -138,7 +138,7 @@ class Endpoint:
         rpm: int | None = None,
         tpm: int | None = None,
         seconds: float = SECONDS,
-        sleep: Callable[[float], None] = time.sleep,
+        sleep: Callable[[float], object] = time.sleep,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.address = address

@@ -121,7 +121,7 @@ class Tools:
             answer = question.last(self._workspace, question.spec(**checked), do)
             return rows(*_rows(line, answer.rows()), answer.warnings())
 
-        tool.__name__, tool.__doc__ = question.name, question.about
+        tool.__name__, tool.__doc__ = question.function, question.about
         tool.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
             [_keyword(parameter) for parameter in asked],
             return_annotation=rows,

@@ -40,6 +40,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any, NamedTuple
 
+from theodolite.app.spec import function_name
+
 
 class Line(NamedTuple):
     """One line of the rail.
@@ -140,8 +142,8 @@ def named(what: str) -> dict[str, str]:
 
 
 def questions() -> dict[str, str]:
-    """Name of a question, without the group of its command -> `module:attribute`."""
-    return {name.rpartition(" ")[2]: place for name, place in named("QUESTIONS").items()}
+    """Name of a question's function -> `module:attribute`."""
+    return {function_name(verb): place for verb, place in named("QUESTIONS").items()}
 
 
 def load(place: str) -> Any:

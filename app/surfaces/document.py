@@ -237,9 +237,20 @@ def _caveats(block: Caveats) -> str:
 def _actions(block: Actions) -> str:
     button = Markup(
         '<button type="button" class="t-button t-small-button" data-act="{}" data-id="{}" '
-        'aria-label="{}">{}</button> '
+        'data-keys="{}" aria-label="{}">{}{}</button> '
     )
-    buttons = [button.format(a.act, a.id, a.about or a.label, a.label) for a in block.actions]
+    key = Markup("<kbd>{}</kbd>")
+    buttons = [
+        button.format(
+            a.act,
+            a.id,
+            a.keys,
+            a.about or a.label,
+            a.label,
+            key.format(a.keys[0].upper()) if a.keys else "",
+        )
+        for a in block.actions
+    ]
     note = Markup('<span class="t-muted t-small">{}</span>').format(block.note)
     return f'<p class="t-actions t-live-only">{"".join(buttons)}{note}</p>'
 

@@ -45,7 +45,7 @@ def asks(question: Question[Any, A]) -> Callable[[Callable[..., A]], Callable[..
         lines = [f"    {one.name}: {one.meaning}" for one in every]
         lines += [f"    {name}: {text}" for name, text in _COMMON.items()]
         own_words = inspect.cleandoc(ask.__doc__ or "")
-        ask.__name__ = ask.__qualname__ = question.name
+        ask.__name__ = ask.__qualname__ = question.function
         ask.__doc__ = "\n\n".join(
             text for text in (question.about, own_words, "Args:\n" + "\n".join(lines)) if text
         )

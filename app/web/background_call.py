@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from theodolite.app import formats
 from theodolite.app.web import parts
+from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
     from theodolite.app.workspace import Workspace
@@ -186,15 +187,19 @@ def card(text: str, share: float | None, left: float | None) -> str:
     )
 
 
-class TooSlow(Exception):
+class TooSlow(UserError):
     """Encoding would take longer than a page may wait; the vectors computed by then are cached.
 
     Attributes:
         left: estimated seconds for the rest.
     """
 
-    def __init__(self, left: float) -> None:
-        super().__init__(f"about {left:.0f} s are left")
+    def __init__(self, encoder: str, left: float) -> None:
+        super().__init__(
+            f"{encoder} has much left to encode: {formats.time_left(left)}.",
+            "What it has encoded is kept: ask again, and it goes on from there.",
+            code="too-large",
+        )
         self.left = left
 
 
@@ -225,5 +230,5 @@ def encode(workspace: Workspace, encoder: str, dataset: str, say: Say) -> None:
                 continue
             left = (time.monotonic() - began) * (len(lacking) - done) / (done - PART)
             if left > patience:
-                raise TooSlow(left)
+                raise TooSlow(encoder, left)
             say(what, done / len(lacking), left)

@@ -88,7 +88,7 @@ class SecondJudge:
         self,
         spec: str,
         send_texts: Collection[str] = (),
-        sleep: Callable[[float], None] = time.sleep,
+        sleep: Callable[[float], object] = time.sleep,
     ) -> None:
         source = parse(spec).sources[0]
         rpm, tpm = (int(source.option(name) or 0) or None for name in _OPTIONS)

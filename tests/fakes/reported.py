@@ -13,8 +13,8 @@ from tests.fakes.costs import keep
 from tests.fakes.results import invent, invent_all
 from tests.fakes.stores import starter_store
 from tests.fakes.workers import say
-from theodolite.app.pages.judge import service as judging
-from theodolite.app.pages.judge.spec import JudgeSpec
+from theodolite.app.pages.judge import session as judging
+from theodolite.app.pages.judge.session import JudgeSpec
 from theodolite.app.pages.train.service import EncoderTraining
 from theodolite.app.workspace import Workspace
 from theodolite.engine.datasets.starter import FOLDER

@@ -11,14 +11,14 @@ from tests.fakes.openai import FakeOpenAI
 from tests.fakes.workers import work_off
 from tests.ui.conftest import NARROW
 from tests.ui.steps import box, done, saved, says
-from theodolite.app.pages.judge import service
-from theodolite.app.pages.judge.spec import JudgeSpec
+from theodolite.app.pages.judge import session as judging
+from theodolite.app.pages.judge.session import JudgeSpec
 
 
 @pytest.fixture
 def session(workspace):
     """A session of two baselines."""
-    return service.begin(
+    return judging.begin(
         workspace, JudgeSpec("starter-topics", ["random:256", "random:64"], draw=20, seed=4)
     )
 
@@ -27,12 +27,12 @@ def session(workspace):
 def no_session_is_left(workspace):
     yield
     for row in workspace.store.judgements.list():
-        service.remove(workspace, row["id"])
+        judging.remove(workspace, row["id"])
 
 
 def asks(page: Page, number: int) -> None:
     """Wait for a question."""
-    expect(page.locator(".t-judge")).to_have_attribute("aria-label", f"Question {number}")
+    expect(page.locator("#judging .t-card-head").first).to_have_text(f"Question {number}")
 
 
 def test_a_session_by_keyboard(visitor, site, workspace, session):
@@ -40,7 +40,10 @@ def test_a_session_by_keyboard(visitor, site, workspace, session):
     visit = visitor(site)
     page = visit.open(f"judge?session={session}&other=random:32")
     asks(page, 1)
-    question, numbers = page.locator(".t-judge h2"), page.locator("#findings .t-section p").nth(1)
+    question, numbers = (
+        page.locator("#judging .t-section h2").first,
+        page.locator("#findings .t-section p").nth(1),
+    )
     first = question.inner_text()
     page.keyboard.press("j")
     asks(page, 2)
@@ -79,11 +82,11 @@ def test_closed_in_the_middle_of_a_mark(visitor, site, workspace, session):
     """It is kept or it is not; what is asked next is what was not marked."""
     for text in "jkj":
         page = visitor(site).open(f"judge?session={session}")
-        expect(page.locator(".t-judge")).to_have_attribute("aria-label", re.compile("Question"))
+        says(page.locator("#judging .t-card-head").first, "Question")
         page.keyboard.press(text)
         page.close()
     page = visitor(site).open(f"judge?session={session}")
-    expect(page.locator(".t-judge")).to_have_attribute("aria-label", re.compile("Question"))
+    says(page.locator("#judging .t-card-head").first, "Question")
     marks = workspace.store.judgements.marks(session)
     assert list(marks) == list(range(len(marks))) and len(marks) <= 3
 
@@ -125,8 +128,8 @@ def test_two_lists_on_a_phone(visitor, site, workspace):
     """One stands above the other, the buttons are large enough for a thumb."""
     wanted = JudgeSpec("starter-topics", ["random:256", "random:64"], draw=20, mode="preference")
     visit = visitor(site, size=NARROW, dark=True)
-    page = visit.open(f"judge?session={service.begin(workspace, wanted)}")
-    marks = page.locator(".t-judge-marks .t-button")
+    page = visit.open(f"judge?session={judging.begin(workspace, wanted)}")
+    marks = page.locator("#judging .t-card .t-button")
     expect(marks).to_have_count(3)
     assert all(one.bounding_box()["height"] >= 44 for one in marks.all())
     assert not visit.scrolls_sideways()

@@ -20,7 +20,7 @@ from tests.ui.maps import drawn, over, said, table
 from tests.ui.steps import rows_saved, saved, says, stays_text
 from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.pages.evaluate.results import evaluated
-from theodolite.app.pages.judge import service as judging
+from theodolite.app.pages.judge import session as judging
 from theodolite.app.pages.judge.answer import board_of
 from theodolite.app.pages.map import service as maps
 from theodolite.app.pages.map.job import MapSpec
@@ -317,7 +317,7 @@ def test_answers_are_shown(visitor, answers):
 
 def test_they_are_those_of_their_pages_and_another_is_chosen(visitor, answers, answered):
     session = answered.store.judgements.list()[0]["id"]
-    (pair,) = board_of(judging.opened(answered, session))["pairs"]
+    (pair,) = board_of(judging.open_session(answered, session))["pairs"]
     page = visitor(answers).open("judge")
     for side in ("low", "high"):
         says(page.locator("#answer"), f"{abs(pair[side]):.2f}")

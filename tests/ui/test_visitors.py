@@ -6,8 +6,8 @@ from playwright.sync_api import expect
 
 from tests.ui.conftest import served_to_visitors
 from tests.ui.steps import says
-from theodolite.app.pages.judge import service as judging
-from theodolite.app.pages.judge.spec import JudgeSpec
+from theodolite.app.pages.judge import session as judging
+from theodolite.app.pages.judge.session import JudgeSpec
 
 ACTS = "[data-act=stop], [data-act=cancel], [data-act=retry], [data-act=remove]"
 
@@ -24,9 +24,9 @@ def test_they_look_and_touch_nothing(visitor, desk):
             ("jobs", ".t-runs li", "A run", ACTS),
             (
                 f"judge?session={session}",
-                ".t-judge",
+                "#judging",
                 "The last mark: relevant",
-                ".t-judge [data-act]",
+                "#judging [data-act]",
             ),
             ("train", "#command pre", "theodolite train", "#start, #cost, #upload, #file, #sweep"),
             ("train-decoder", "#command pre", "theodolite", "#start, #cost, #installed summary"),

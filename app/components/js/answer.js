@@ -3,6 +3,8 @@
 // of the next answer, above the one that is there. What is as before stays where it is, and keeps the focus, what was scrolled
 // and what was unfolded; a component is given its new value.
 
+import { listen } from "./actions.js";
+
 export function mount({ element, props, trigger, watch }) {
   const about = { trigger, frozen: props.frozen };
   let places = [];
@@ -18,10 +20,7 @@ export function mount({ element, props, trigger, watch }) {
     progress.remove();
     places = draw(element, places, JSON.parse(value), about);
   };
-  element.addEventListener("click", ({ target }) => {
-    const button = target.closest("[data-act]");
-    if (button) trigger("act", { act: button.dataset.act, id: button.dataset.id });
-  });
+  listen(element, trigger);
   watch("value", redraw);
   redraw();
 }

@@ -20,7 +20,7 @@ function block({ query, columns }, place, palette, frozen) {
   const { el } = window.theodolite;
   const found = columns.map(ranks);
   const badges = shared(found);
-  const said = agreement(columns, found);
+  const said = columns.some(({ byEncoder }) => byEncoder) ? agreement(columns, found) : "";
   const drawn = columns.map((column, mine) => {
     const items = column.hits.map((hit, i) => {
       const others = columns.flatMap(({ encoder }, other) =>

@@ -1,4 +1,4 @@
 """Encoders compared by your own judgements."""
 
 QUESTIONS = {"judge status": "answer:STATUS"}
-JOBS = {"judge": "job:JudgeJob", "second-judge": "second:SecondJudgeJob"}
+JOBS = {"judge": "job:JudgeJob", "second-judge": "job:SecondJudgeJob"}

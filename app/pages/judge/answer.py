@@ -4,32 +4,73 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
 from theodolite.app import formats
-from theodolite.app.blocks import Block, Chart, Download, Finding, Link, Links, Points, Table, Text
+from theodolite.app.blocks import (
+    Block,
+    Card,
+    Chart,
+    Download,
+    Finding,
+    Hit,
+    Hits,
+    HitsColumn,
+    Link,
+    Links,
+    Points,
+    Table,
+    Text,
+)
 from theodolite.app.components.chart import drawing
 from theodolite.app.examples import shipped
-from theodolite.app.pages.judge import export, second
-from theodolite.app.pages.judge.session import SETTLED, Session, opened, shown
-from theodolite.app.pages.judge.spec import StatusSpec
+from theodolite.app.pages.judge import export
+from theodolite.app.pages.judge.session import MARKS, Session, open_session
+from theodolite.app.published import Published, kept
 from theodolite.app.question import Answer, Do, Question
+from theodolite.app.spec import Field, Spec
+from theodolite.app.surfaces.static import Static
 from theodolite.app.web.figures import axis, clear_colour, draw, scatter
 from theodolite.app.web.theme import SERIES
 from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
+from theodolite.engine.judging import second as judges
+from theodolite.engine.stats import agreement
 
+KIND = "judgement"
 MIN_TO_DOUBT = 20
 """Identical marks of a judge from which a warning is given."""
 MAX_ROWS = 200
 """Marks in a document; its file has all."""
-_FACTS = (
-    *("id", "title", "mode", "marks", "left", "judges", "enough", "alpha", "disagreements"),
-    *("second", "warnings"),
-)
+LABELS = {
+    "relevant": "Relevant",
+    "not": "Not relevant",
+    "left": "Left is better",
+    "neither": "No difference",
+    "right": "Right is better",
+}
+"""Mark -> its words."""
+HIDDEN = ("margin", "collection", "last", "blind")
+"""Parts of a board that are no facts."""
+EDGES = ("difference", "low", "high")
+
+
+@dataclass(frozen=True)
+class StatusSpec(Spec):
+    """Show what the marks so far say of each pair of encoders.
+
+    All intervals hold together at 95 %, even if you look after every mark. As JSON, a row for each
+    pair comes first, and the whole status last.
+    """
+
+    session: Annotated[str, Field("Session", "See `judge list`.")]
+    blind: Annotated[
+        bool, Field("Blind", "Call the encoders A, B, …: for those who still judge.")
+    ] = False
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -70,15 +111,15 @@ class Judgement(Answer):
     @property
     def title(self) -> str:
         """What a report of it is called."""
-        order = dict.fromkeys(pair[side] for pair in self.rows() for side in "ab")
-        whose = formats.listed(order if self.names else sorted(order))
-        return f"Judgement of {whose} on {self.board['collection']}"
+        names = formats.listed(sorted(self.called.values()))
+        return f"Judgement of {names} on {self.board['collection']}"
 
     def rows(self) -> list[dict[str, Any]]:
         """A row for each pair."""
+        called = self.called
         return [
             {
-                name: self.called.get(value, value) if isinstance(value, str) else value
+                name: called.get(value, value) if isinstance(value, str) else value
                 for name, value in pair.items()
                 if name != "path"
             }
@@ -87,11 +128,12 @@ class Judgement(Answer):
 
     def table_columns(self) -> list[str]:
         """What fits into a terminal."""
-        return ["a", "b", "difference", "low", "high", "verdict"]
+        return ["a", "b", *EDGES, "verdict"]
 
     def facts(self) -> dict[str, Any]:
         """The status; a title may name the encoders."""
-        known = {name: self.board[name] for name in _FACTS if self.names or name != "title"}
+        hidden = HIDDEN if self.names else (*HIDDEN, "title")
+        known = {name: value for name, value in self.board.items() if name not in hidden}
         return known | {"pairs": self.rows()}
 
     @property
@@ -101,45 +143,50 @@ class Judgement(Answer):
         many = formats.plural(board["marks"] + board["left"], "mark")
         detail = f"{board['marks']:,} of at most {many} on {board['collection']}."
         if len(board["judges"]) > 1:
-            agree = formats.score(board["alpha"])
-            detail += f" {len(board['judges'])} judges, Krippendorff's alpha {agree}."
-        enough = "You have judged enough." if board["enough"] else "Not enough yet."
-        return Finding(enough, detail)
+            alpha = formats.score(board["alpha"])
+            detail += f" {len(board['judges'])} judges, Krippendorff's alpha {alpha}."
+        return Finding("You have judged enough." if board["enough"] else "Not enough yet.", detail)
 
     def notes(self) -> list[str]:
         """What a terminal says below the table."""
-        pairs = [text for pair in self.board["pairs"] if (text := self._pair(pair)[1])]
-        model = second.in_words(self.board["second"]) if self.board["second"] else ()
-        alone = [text for text in pairs if "Without" in text]
-        said = [self.finding.text, self.finding.detail, *alone, *model, *self.board["warnings"]]
-        return list(said)
+        alone = [numbers for _, numbers, _ in self._pairs() if "Without" in numbers]
+        return [self.finding.text, self.finding.detail, *alone, *self._remarks()]
+
+    def _remarks(self) -> Iterator[str]:
+        """What is to be known of the judges."""
+        yield from self.board["warnings"]
+        if (model := self.board["second"]) is None:
+            return
+        every = model["marked"] + model["unmarked"] + model["left"]
+        yield (
+            f"Second judge: {model['model']}. It has marked {model['marked']:,} of {every:,} "
+            f"documents; {model['unmarked']:,} could not be read, {model['left']:,} are left."
+        )
+        if both := model["agreement"]:
+            share, low, high = (100 * both[name] for name in ("share", "low", "high"))
+            rates = [
+                f"{name} {formats.score(both[name])}"
+                for name in ("kappa", "sensitivity", "specificity")
+            ]
+            yield (
+                f"On {formats.plural(both['documents'], 'document')} marked by both, it agrees "
+                f"with the person in {share:.0f} % ({low:.0f} to {high:.0f} %); Cohen's "
+                f"{', '.join(rates)}."
+            )
 
     def blocks(self) -> list[Block]:
         """The conclusion, each pair with its path over the marks, and what to do with them."""
-        order = self.board["blind"]
-        pairs = sorted(
-            self.board["pairs"],
-            key=lambda pair: sorted((order.index(pair["a"]), order.index(pair["b"]))),
-        )
         blocks: list[Block] = [self.finding]
-        for pair in pairs:
-            words, numbers, path = self._pair(pair)
+        for words, numbers, path in self._pairs():
             blocks.append(Text(words, numbers))
             blocks += [Chart(_chart(path, words))] * (len(path) > 1)
-        said: list[tuple[str, str]] = [("", text) for text in self.board["warnings"]]
-        if model := self.board["second"]:
-            texts = second.in_words(model)
-            said += [("", f"Second judge: {model['model']}. {' '.join(texts)}")]
-        if self.board["marks"]:
-            said.append(
-                (
-                    "",
-                    "First minus second, in points out of 100, after each mark. The band is a 95 % "
-                    "confidence sequence: it holds for all pairs together, however often you look.",
-                )
-            )
-        blocks.append(Points(said))
-        if self.qrels and self.names:
+        how = (
+            "First minus second, in points out of 100, after each mark. The band is a 95 % "
+            "confidence sequence: it holds for all pairs together, however often you look."
+        )
+        remarks = [*self._remarks(), *[how] * bool(self.board["marks"])]
+        blocks.append(Points([("", text) for text in remarks]))
+        if self.qrels:
             blocks.append(Download("Download qrels", export.QRELS, self.qrels))
         if self.dataset:
             links = [
@@ -148,209 +195,227 @@ class Judgement(Answer):
             ]
             blocks += [Text("", "Saved as a data set, which is also a task:"), Links(links)]
         if self.marks:
-            columns = list(self.marks[0])
             rows = [list(row.values()) for row in self.marks]
             blocks += [
                 Text("What was judged", "In the order in which it was asked."),
-                Table("marks", columns, rows, shown=MAX_ROWS),
+                Table("marks", list(self.marks[0]), rows, shown=MAX_ROWS),
             ]
         return blocks
 
-    def _pair(self, pair: Mapping[str, Any]) -> tuple[str, str, list[tuple[float, ...]]]:
-        """A pair in words and numbers, and its path, in the order of the (blind) names."""
+    def _pairs(self) -> Iterator[tuple[str, str, list[Sequence[float]]]]:
+        """Of each pair, in the order of the names that are shown: words, numbers, and the path."""
         order, called = self.board["blind"], self.called
-        turn = order.index(pair["a"]) > order.index(pair["b"])
 
-        def turned(middle: float, low: float, high: float) -> tuple[float, ...]:
-            return (0.0 - middle, -high, -low) if turn else (middle, low, high)
+        def sides(pair: Mapping[str, Any]) -> list[str]:
+            return sorted((pair["a"], pair["b"]), key=order.index)
 
-        first, other = (called[pair[side]] for side in ("ba" if turn else "ab"))
-        path = [turned(*one) for one in pair["path"]]
-        words = f"{first} or {other}: undecided"
-        if pair["verdict"] == "alike":
-            words = f"{first} and {other} differ by less than {self.board['margin']:g} points"
-        elif pair["verdict"]:
-            better = called[pair["verdict"]]
-            words = f"{better} is better than {other if better == first else first}"
-        numbers = _interval(*path[-1]) if len(path) > 1 else ""
-        if alone := pair.get("without_second"):
-            apart = _interval(*turned(*(alone[key] for key in ("difference", "low", "high"))))
-            numbers += f". Without the second judge: {apart}"
-        return words, numbers, path
-
-
-def _interval(middle: float, low: float, high: float) -> str:
-    return f"{formats.signed(middle)} points, {formats.signed(low)} to {formats.signed(high)}"
+        for pair in sorted(self.board["pairs"], key=lambda one: [*map(order.index, sides(one))]):
+            first, other = sides(pair)
+            turn = first != pair["a"]
+            path = [_turned(row, turn) for row in pair["path"]]
+            words = f"{called[first]} or {called[other]}: undecided"
+            if pair["verdict"] == "alike":
+                margin = self.board["margin"]
+                words = f"{called[first]} and {called[other]} differ by less than {margin:g} points"
+            elif better := pair["verdict"]:
+                worse = other if better == first else first
+                words = f"{called[better]} is better than {called[worse]}"
+            numbers = _interval(path[-1]) if len(path) > 1 else ""
+            if alone := pair.get("without_second"):
+                without = _interval(_turned([alone[name] for name in EDGES], turn))
+                numbers += f". Without the second judge: {without}"
+            yield words, numbers, path
 
 
-def _chart(path: Sequence[tuple[float, ...]], words: str) -> dict[str, Any]:
+def _turned(row: Sequence[float], turn: bool) -> Sequence[float]:
+    """A difference and its interval, of the other encoder if it is turned."""
+    middle, low, high = row
+    return (0.0 - middle, -high, -low) if turn else row
+
+
+def _interval(row: Sequence[float]) -> str:
+    middle, low, high = map(formats.signed, row)
+    return f"{middle} points, {low} to {high}"
+
+
+def _chart(path: Sequence[Sequence[float]], words: str) -> dict[str, Any]:
     """Estimate and interval over the marks."""
     middle, low, high = (list(values) for values in zip(*path, strict=True))
-    settled = path[len(path) // 8 :]
-    top = max(5.0, *(abs(end) for _, *ends in settled for end in ends))
-    marks = list(range(len(path)))
-    plain = {"x": marks, "mode": "lines", "showlegend": False, "hoverinfo": "skip"}
-    figure = draw(
-        [
-            scatter(y=high, line={"width": 0}, **plain),
-            scatter(
-                y=low,
-                line={"width": 0},
-                fill="tonexty",
-                fillcolor=clear_colour(SERIES[0], 0.2),
-                **plain,
-            ),
-            scatter(
-                y=middle,
-                line={"color": SERIES[0], "width": 2},
-                **plain | {"hoverinfo": "x+y"},
-            ),
-        ],
-        axis("marks"),
-        axis("points", range=[-top, top]),
-        height=220,
-        left=48,
-    )
+    top = max(5.0, *(abs(end) for _, *ends in path[len(path) // 8 :] for end in ends))
+    plain = {"x": list(range(len(path))), "mode": "lines", "showlegend": False, "hoverinfo": "skip"}
+    band = {"line": {"width": 0}, "fillcolor": clear_colour(SERIES[0], 0.2)}
+    line = {"line": {"color": SERIES[0], "width": 2}, "hoverinfo": "x+y"}
+    traces = [
+        scatter(y=high, **plain | band),
+        scatter(y=low, fill="tonexty", **plain | band),
+        scatter(y=middle, **plain | line),
+    ]
     return drawing(
-        figure,
+        draw(traces, axis("marks"), axis("points", range=[-top, top]), height=220, left=48),
         f"{words}.",
         name="theodolite-judgement",
-        columns=["marks", "difference", "low", "high"],
+        columns=["marks", *EDGES],
         rows=[[at, *one] for at, one in enumerate(path)],
     )
 
 
-def board_of(found: Session) -> dict[str, Any]:
+def board_of(session: Session) -> dict[str, Any]:
     """The state of a session as JSON: differences in points, first minus second.
 
     `path` of each pair has estimate, low and high in points after each mark; `blind` has the
     encoders in an order shuffled by the session's seed.
     """
     pairs: list[dict[str, Any]] = [
-        {
-            "a": a,
-            "b": b,
-            **_points(one),
-            "verdict": found.verdict(i) or None,
-            "path": (100.0 * one.path).round(2).tolist(),
-        }
-        for i, ((a, b), one) in enumerate(zip(found.pairs, found.estimates, strict=True))
+        {"a": a, "b": b, **_points(one), "verdict": verdict or None, "path": path.tolist()}
+        for (a, b), one, verdict in zip(
+            session.pairs, session.estimates, session.verdicts, strict=True
+        )
+        for path in [(100.0 * one.path).round(2)]
     ]
-    if found.second is not None:
-        for pair, alone in zip(pairs, found.unaided, strict=True):
+    if session.second is not None:
+        for pair, alone in zip(pairs, session.estimate(heard=False), strict=True):
             pair["without_second"] = _points(alone)
-    order = np.random.default_rng([found.spec.seed, 2]).permutation(len(found.spec.encoders))
-    agreement, at = alpha(found), len(found.values) - 1
-    last = asdict(shown(found, at)) | {"mark": float(found.values[at])} if at >= 0 else None
+    encoders, last = session.spec.encoders, None
+    order = np.random.default_rng([session.spec.seed, 2]).permutation(len(encoders))
+    alpha = _alpha(session)
+    if len(session.values):
+        at = len(session.values) - 1
+        side = -1.0 if session.swapped(at) else 1.0
+        last = asdict(session.question(at)) | {"mark": side * float(session.values[at])}
     return {
-        "id": found.id,
-        "title": found.title,
-        "mode": found.spec.mode,
-        "marks": len(found.values),
-        "left": found.left,
-        "judges": judges(found),
+        "id": session.id,
+        "title": session.title,
+        "mode": session.spec.mode,
+        "marks": len(session.values),
+        "left": session.left,
+        "judges": session.judges,
         "pairs": pairs,
-        "enough": found.enough,
-        "alpha": None if math.isnan(agreement) else agreement,
-        "disagreements": disagreements(found),
-        "second": second.status(found),
-        "warnings": list(_warnings(found)),
-        "margin": found.spec.margin,
-        "collection": found.spec.collection,
+        "enough": all(session.verdicts),
+        "alpha": None if math.isnan(alpha) else alpha,
+        "disagreements": session.disagreements,
+        "second": _second(session),
+        "warnings": list(_warnings(session)),
+        "margin": session.spec.margin,
+        "collection": session.spec.collection,
         "last": last,
-        "blind": [found.spec.encoders[i] for i in order],
+        "blind": [encoders[i] for i in order],
     }
 
 
 def _points(one: Any) -> dict[str, float]:
-    return {name: 100.0 * getattr(one, name) for name in ("difference", "low", "high")}
+    return {name: 100.0 * getattr(one, name) for name in EDGES}
 
 
-def judges(found: Session) -> dict[str, int]:
-    """Judge -> number of their marks."""
-    names = sorted({name for at in found.marks.values() for name in at if name != SETTLED})
-    return {name: sum(name in at for at in found.marks.values()) for name in names}
-
-
-def alpha(found: Session) -> float:
+def _alpha(session: Session) -> float:
     """Krippendorff's alpha of the judges; nan if no two judged the same document."""
-    from theodolite.engine.stats import agreement
-
-    names, many = judges(found), len(found.draws)
-    if len(names) < 2:
+    if len(session.judges) < 2:
         return math.nan
-    marks = [[found.marks.get(i, {}).get(name, np.nan) for i in range(many)] for name in names]
-    return agreement.alpha(np.array(marks, float))
+    at = [session.marks.get(position, {}) for position in range(len(session.draws))]
+    return agreement.alpha(
+        np.array([[one.get(judge, np.nan) for one in at] for judge in session.judges])
+    )
 
 
-def disagreements(found: Session) -> list[int]:
-    """Positions of unsettled disagreements between judges."""
-    return [
-        position
-        for position, at in found.marks.items()
-        if SETTLED not in at and len(set(at.values())) > 1
-    ]
+def _second(session: Session) -> dict[str, Any] | None:
+    """Progress and agreement of the second judge; None without one."""
+    if session.second is None:
+        return None
+    judged = [one.unit for one in session.draws[: len(session.values)]]
+    both = judges.agreement(session.values, session.second.grades[judged])
+    marked, answered = (int((of > 0).sum()) for of in (session.second.grades, session.second.ids))
+    return {
+        "model": session.spec.second,
+        "marked": marked,
+        "unmarked": answered - marked,
+        "left": len(session.keys) - answered,
+        "agreement": both
+        and {k: None if math.isnan(value) else value for k, value in asdict(both).items()},
+    }
 
 
-def _warnings(found: Session) -> Iterator[str]:
-    for name, many in judges(found).items():
-        graded = {at[name] for at in found.marks.values() if name in at}
-        if many >= MIN_TO_DOUBT and len(graded) == 1:
+def _warnings(session: Session) -> Iterator[str]:
+    for name, many in session.judges.items():
+        if (
+            many >= MIN_TO_DOUBT
+            and len({at.get(name) for at in session.marks.values()} - {None}) == 1
+        ):
             yield f"All {many} marks of {name} are the same, so they cannot separate the encoders."
-    if open_ := disagreements(found):
+    if session.disagreements:
         yield (
-            f"Judges disagree on {formats.plural(len(open_), 'document')}: the mean of their "
-            "marks counts until this is settled."
+            f"Judges disagree on {formats.plural(len(session.disagreements), 'document')}: the "
+            "mean of their marks counts until this is settled."
         )
 
 
-def _marks(found: Session, called: Mapping[str, str]) -> list[dict[str, Any]]:
-    """A row for each mark; of two lists the first encoder's comes first, whichever side it had."""
-    rows = []
-    for position, value in enumerate(found.values.tolist()):
-        question = shown(found, position)
-        row: dict[str, Any] = {"query": question.query}
-        if found.spec.mode == "relevance":
-            row |= {"document": question.texts[0][0], "relevant": value}
-        else:
-            pair = found.pairs[found.pool.keys[found.draws[position].unit][1]]
-            lists = question.texts[::-1] if found.swapped(position) else question.texts
-            first, other = ("\n".join(texts) for texts in lists)
-            row |= {
-                "encoder_a": called[pair[0]],
-                "encoder_b": called[pair[1]],
-                "list_a": first,
-                "list_b": other,
-                "a_is_better": value,
-            }
-        rows.append(row)
-    return rows
+def asked(query: str, texts: Sequence[Sequence[str]]) -> Block:
+    """A query with the document, or the two lists, that are judged."""
+    if len(texts) == 1:
+        return Text(query, texts[0][0])
+    place = {text: i for i, text in enumerate(dict.fromkeys([*texts[0], *texts[1]]))}
+    columns = [
+        HitsColumn(side, [[Hit(place[text], text, None) for text in one]], is_encoder=False)
+        for side, one in zip(("Left", "Right"), texts, strict=True)
+    ]
+    return Hits([query], columns)
+
+
+def last_mark(board: Mapping[str, Any]) -> list[Block]:
+    """The last question with its mark; nothing before the first."""
+    if not (last := board["last"]):
+        return []
+    known = MARKS[board["mode"]]
+    word = min(known, key=lambda one: abs(known[one] - last["mark"]))
+    said = f"The last mark: {LABELS[word].lower()}."
+    return [Card("The last question", [asked(last["query"], last["texts"]), Text("", said)])]
 
 
 def judgement(workspace: Workspace, session: str, *, names: bool) -> Judgement:
-    """The judgement of a session, the one that ships without a session.
+    """The judgement of a session, stored or published; the one that ships without a session.
 
     Those who see the names are told what can be done with the marks.
     """
     if not session:
-        kept = shipped.read("judge")
-        if kept is None:
+        example = shipped.read("judge")
+        if example is None:
             raise UserError("There is no session yet.", "Start one first.", code="no-result")
-        return Judgement(kept.answer)
-    found = opened(workspace, session)
-    qrels, name = "", ""
-    if names and found.spec.mode == "relevance" and (found.values != 0.5).any():
-        qrels, name = export.files(found)[export.QRELS], export.usual_name(found)
-    saved = f"upload:{name}" if name and workspace.store.uploads.get(name) else ""
-    return Judgement(board_of(found), names, (), qrels, saved)
+        return Judgement(example.answer)
+    if board := kept(workspace, KIND, session):
+        return Judgement(board)
+    state = open_session(workspace, session)
+    result = Judgement(board_of(state), names)
+    with suppress(UserError):  # lists were judged, or nothing yet
+        name = export.usual_name(state)
+        saved = f"upload:{name}" if workspace.store.uploads.get(name) else ""
+        if names:
+            return replace(result, qrels=export.files(state)[export.QRELS], dataset=saved)
+    return result
+
+
+def _marks(session: Session, called: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+    """A row for each mark; of two lists the first encoder's comes first, whichever side it had."""
+    for position, value in enumerate(session.values.tolist()):
+        question = session.question(position)
+        if session.spec.mode == "relevance":
+            document = question.texts[0][0]
+            yield {"query": question.query, "document": document, "relevant": value}
+            continue
+        pair = session.pairs[session.keys[session.draws[position].unit][1]]
+        lists = question.texts[::-1] if session.swapped(position) else question.texts
+        yield {
+            "query": question.query,
+            **{f"encoder_{side}": called[name] for side, name in zip("ab", pair, strict=True)},
+            **{f"list_{side}": "\n".join(one) for side, one in zip("ab", lists, strict=True)},
+            "a_is_better": value,
+        }
 
 
 def answer(workspace: Workspace, spec: StatusSpec, do: Do) -> Iterator[Judgement]:
     """Yield the judgement of a session, with all marks."""
-    said = judgement(workspace, spec.session, names=not spec.blind)
+    result = judgement(workspace, spec.session, names=not spec.blind)
     if spec.session:
-        said = replace(said, marks=_marks(opened(workspace, spec.session), said.called))
-    yield said
+        marks = _marks(open_session(workspace, spec.session), result.called)
+        result = replace(result, marks=list(marks))
+    yield result
 
 
 STATUS = Question(
@@ -362,3 +427,48 @@ STATUS = Question(
     group="judge",
     report_name="judgement",
 )
+
+
+def _carry(published: Published) -> None:
+    """Publish the sessions of published encoders on data whose texts are published."""
+    for row in published.source.store.judgements.list():
+        spec = row["spec"]
+        wanted = set(spec["encoders"]) <= published.encoders.keys() and row["marks"]
+        if not wanted or spec["collection"] not in published.texts:
+            continue
+        with suppress(UserError):  # its texts are not published
+            published.workspace.catalog.load(published.texts[spec["collection"]])
+            session = open_session(published.source, row["id"])
+            # Judges are numbered instead of named.
+            called = {name: f"judge {i}" for i, name in enumerate(session.judges, 1)}
+            marks = {
+                position: {called.get(name, name): mark for name, mark in at.items()}
+                for position, at in session.marks.items()
+            }
+            board = board_of(replace(session, marks=marks))
+            if board["second"]:  # the address of its server is private
+                board["second"] |= {"model": board["second"]["model"].rpartition("#")[2]}
+            published.keep(KIND, row["id"], board | {"id": "", "title": row["title"]})
+
+
+def _views(published: Published) -> Iterator[tuple[str, StatusSpec]]:
+    """Every published session, the newest first; else the shipped example."""
+    sessions = [row["id"] for row in published.source.store.judgements.list()]
+    boards = {one: kept(published.workspace, KIND, one) for one in sessions}
+    for session, board in boards.items():
+        if board:
+            yield board["title"], StatusSpec(session)
+    board = judgement(published.workspace, "", names=True).board
+    if not any(boards.values()) and set(board["blind"]) <= set(published.encoders.values()):
+        with suppress(UserError):
+            published.workspace.catalog.load(board["collection"])
+            yield "Example", StatusSpec("")
+
+
+def _blocks(workspace: Workspace, spec: StatusSpec) -> Sequence[Block]:
+    """What all marks say, and the last question."""
+    result = judgement(workspace, spec.session, names=True)
+    return [*result.blocks(), *last_mark(result.board)]
+
+
+PUBLISHED = Static(STATUS, _views, _carry, _blocks)

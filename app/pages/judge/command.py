@@ -5,15 +5,16 @@ from __future__ import annotations
 import sys
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from theodolite.app.pages.judge import export, second, service
-from theodolite.app.pages.judge.answer import judgement
-from theodolite.app.pages.judge.job import JudgeJob
-from theodolite.app.pages.judge.session import MARKS, opened
-from theodolite.app.pages.judge.spec import JudgeSpec
+from theodolite.app.pages.data import service as uploads
+from theodolite.app.pages.judge import export
+from theodolite.app.pages.judge import session as judging
+from theodolite.app.pages.judge.answer import board_of, judgement
+from theodolite.app.pages.judge.job import JudgeJob, SecondJudgeJob, ask_second
+from theodolite.app.pages.judge.session import JudgeSpec, Question, open_session
 from theodolite.app.terminal import (
     JsonOption,
     QueueOption,
@@ -29,6 +30,7 @@ from theodolite.app.terminal import (
     verbs,
 )
 from theodolite.app.workspace import Workspace
+from theodolite.engine.datasets.files import lines
 from theodolite.engine.errors import UserError
 
 judge_verbs = verbs("Compare encoders without labels, by judging what they return.")
@@ -51,7 +53,6 @@ def start_session(
     prefer: Annotated[
         bool, typer.Option("--prefer", help="The same as --mode preference.")
     ] = False,
-    title: Annotated[str, typer.Option(help="Of the session.")] = "",
     send_texts: Annotated[
         bool, typer.Option("--send-texts", help="Allow documents and queries to be sent to it.")
     ] = False,
@@ -66,36 +67,21 @@ def start_session(
     With --second a model marks the same in the background: that may narrow the interval and never
     makes it invalid. Its key is read from THEODOLITE_API_KEY.
     """
-    if queries:
-        spec = replace(spec, queries=_lines(queries))
+    if queries is not None:
+        with uploads.together([queries]) as file:
+            spec = replace(spec, queries=list(lines(file)))
+        if not spec.queries:
+            raise UserError(f"{queries} holds no query.", "Write one per line.", code="missing")
     if prefer:
         spec = replace(spec, mode="preference")
-    if spec.second:
-        second.consent(workspace, spec.second, send_texts)
-        say(second.at_most(workspace, spec)[0])
-    job = JudgeJob.of(spec, title)
+    judging.check_allowed(workspace, spec.second, allow=send_texts)
+    job = JudgeJob.of(spec)
     do_here(workspace, job)
     if spec.second:
-        say(
-            "The app's worker requests its marks. To do it here: theodolite judge second "
-            f"{job.session}"
-        )
+        here = f"theodolite judge second {job.session}"
+        say(f"The app's worker has it mark the documents. To do that here: {here}")
     text = f"Started session {job.session}. Judge it: theodolite judge play {job.session}"
     done({"id": job.session}, text, as_json)
-
-
-def _lines(file: Path) -> list[str]:
-    try:
-        found = file.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(
-            f"{str(file)!r} cannot be read.",
-            "Give a text file in UTF-8, one query per line.",
-            code="no-file",
-        ) from error
-    if not any(text.strip() for text in found):
-        raise UserError(f"{str(file)!r} holds no query.", "Write one per line.", code="missing")
-    return found
 
 
 @judge_verbs.command("list")
@@ -105,8 +91,7 @@ def list_sessions(workspace: Workspace, as_json: JsonOption = False) -> None:
 
     theodolite judge list --json
     """
-    rows = [dict(row) for row in workspace.store.judgements.list()]
-    emit(rows, ("id", "title", "marks"), as_json)
+    emit(workspace.store.judgements.list(), ("id", "title", "marks"), as_json)
 
 
 @judge_verbs.command("next")
@@ -121,7 +106,7 @@ def next_question(
 
     theodolite judge next 36e4305ecb44 --json
     """
-    _show(service.question(workspace, session, judge), as_json)
+    _show(judging.ask(workspace, session, judge), as_json)
 
 
 @judge_verbs.command("mark")
@@ -140,10 +125,7 @@ def mark_question(
 
     theodolite judge mark 36e4305ecb44 relevant
     """
-    if mark == "undo":
-        _show(service.undo(workspace, session, judge), as_json)
-    else:
-        _show(service.mark(workspace, session, mark, judge, position), as_json)
+    _show(_mark(workspace, session, mark, judge, position), as_json)
 
 
 @judge_verbs.command("play")
@@ -160,35 +142,29 @@ def play_session(
 
     With --json each question is an object on a line and the last one the status, for scripts.
     """
-    question, greeted = service.question(workspace, session, judge), False
     if not as_json:
-        marks = MARKS[opened(workspace, session).spec.mode]
+        marks = (*judging.MARKS[open_session(workspace, session).spec.mode], "undo")
         keys = ", ".join(f"{key}: {mark}" for key, mark in KEYS.items() if mark in marks)
-        say(f"{keys}; u: undo; Ctrl-D: leave")
+        say(f"{keys}; Ctrl-D: leave")
+    question, is_enough = judging.ask(workspace, session, judge), False
     while question is not None:
         _show(question, as_json)
-        given = sys.stdin.readline()
-        if not given:
+        if not (given := sys.stdin.readline().lower()):
             break
-        word = KEYS.get(given.strip().lower(), given.strip().lower())
         try:
-            if word == "undo":
-                question = service.undo(workspace, session, judge)
-            else:
-                question = service.mark(workspace, session, word, judge, question.position)
+            mark = KEYS.get(given.strip(), given.strip())
+            question = _mark(workspace, session, mark, judge, question.position)
         except UserError as error:
             if as_json:
                 raise
             say(f"{error.message} {error.hint}")
-        if not greeted and opened(workspace, session).enough:
-            greeted = True
+        if not is_enough and all(open_session(workspace, session).verdicts):
+            is_enough = True
             say("You have judged enough; see `theodolite judge status`. You may continue.")
-    now = judgement(workspace, session, names=True)
+    result = judgement(workspace, session, names=True)
     if as_json:
-        emit_json(now.facts())
-        return
-    emit(now.rows(), now.table_columns(), as_json)
-    for text in now.notes():
+        emit_json(result.facts())
+    for text in () if as_json else result.notes():
         say(text)
 
 
@@ -205,7 +181,7 @@ def settle_disagreement(
 
     theodolite judge settle 36e4305ecb44 12 relevant
     """
-    service.settle(workspace, session, position, mark)
+    judging.settle(workspace, session, position, mark)
     done({"settled": position}, f"Settled: {mark} counts at {position}.", as_json)
 
 
@@ -224,14 +200,13 @@ def ask_second_judge(
     What it has answered is kept: a run that was broken off goes on. Exit code 2 when its server
     gives no answer.
     """
-    found = opened(workspace, session)
-    job = second.job_of(found)
-    say(f"Sends {second.sending(found)}: documents, each with its query.")
+    job = SecondJudgeJob.of(workspace, session)
     if queue:
-        queued(second.ask(workspace, session), as_json)
+        say(" ".join(job.notices(workspace)))
+        queued(ask_second(workspace, session), as_json)
         return
     do_here(workspace, job)
-    status = second.status(opened(workspace, session)) or {}
+    status = board_of(open_session(workspace, session))["second"]
     done(status, f"{status['marked']} marked, {status['unmarked']} could not be read.", as_json)
 
 
@@ -261,7 +236,8 @@ def export_session(
             code="missing",
         )
     if folder is not None:
-        for file in export.write(opened(workspace, session), folder):
+        state = open_session(workspace, session)
+        for file in export.write(export.files(state) | export.second_marks(state), folder):
             done({"file": str(file)}, f"Written: {file}", as_json)
     if name is not None:
         added = export.keep(workspace, session, name)
@@ -280,7 +256,7 @@ def count_unjudged(
 
     theodolite judge unjudged 36e4305ecb44 -e random:256
     """
-    row = export.unjudged(opened(workspace, session), workspace, encoder)
+    row = export.unjudged(workspace, open_session(workspace, session), encoder)
     emit([row], tuple(row), as_json)
 
 
@@ -293,11 +269,19 @@ def remove_session(
 
     theodolite judge remove 36e4305ecb44
     """
-    service.remove(workspace, session)
+    judging.remove(workspace, session)
     done({"removed": session}, f"Removed {session}.", as_json)
 
 
-def _show(question: Any, as_json: bool) -> None:
+def _mark(
+    workspace: Workspace, session: str, mark: str, judge: str, position: int | None
+) -> Question | None:
+    if mark == "undo":
+        return judging.undo(workspace, session, judge)
+    return judging.mark(workspace, session, mark, judge, position)
+
+
+def _show(question: Question | None, as_json: bool) -> None:
     if question is None:
         done({"position": None}, "Everything is judged.", as_json)
     elif as_json:

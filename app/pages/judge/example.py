@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from theodolite.app.examples import shipped
-from theodolite.app.pages.judge import service
+from theodolite.app.pages.judge import session as judging
 from theodolite.app.pages.judge.answer import board_of
-from theodolite.app.pages.judge.session import Question, opened
-from theodolite.app.pages.judge.spec import JudgeSpec
+from theodolite.app.pages.judge.session import JudgeSpec, Question, open_session
 from theodolite.app.workspace import Workspace
 
 COLLECTION, ENCODERS, QUERIES = "starter-topics", ("minilm", "wordllama"), 100
@@ -27,7 +26,7 @@ def by_label(workspace: Workspace, collection: str) -> Any:
 
 def make(workspace: Workspace) -> None:
     """Play the example session to its end and write it."""
-    session = service.begin(workspace, JudgeSpec(COLLECTION, ENCODERS, draw=QUERIES))
-    service.play(workspace, session, by_label(workspace, COLLECTION))
-    facts = board_of(opened(workspace, session)) | {"id": ""}
+    session = judging.begin(workspace, JudgeSpec(COLLECTION, ENCODERS, draw=QUERIES))
+    judging.play(workspace, session, by_label(workspace, COLLECTION))
+    facts = board_of(open_session(workspace, session)) | {"id": ""}
     shipped.write_answer(workspace, "judge", facts, ENCODERS, [COLLECTION])

@@ -2,36 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
-from html import escape
 from typing import Any
 
 import gradio as gr
+from markupsafe import Markup
 
 import theodolite.app.surfaces.web as web
-from theodolite.app import formats
-from theodolite.app.components.actions import actions
+from theodolite.app import endpoints, formats
+from theodolite.app.blocks import Action, Actions, Block, Card, Link, Links, Nothing, Text
 from theodolite.app.jobs.submit import queue
 from theodolite.app.pages.data import choices as collections
 from theodolite.app.pages.encoders import choices
 from theodolite.app.pages.jobs.run_panel import RunPanel
-from theodolite.app.pages.judge import export, published, second, service, views
-from theodolite.app.pages.judge.answer import STATUS, judgement
-from theodolite.app.pages.judge.job import JudgeJob, followed, is_begun
-from theodolite.app.pages.judge.session import opened
-from theodolite.app.pages.judge.spec import MAX_ENCODERS, JudgeSpec
+from theodolite.app.pages.judge import answer, export
+from theodolite.app.pages.judge import session as judging
+from theodolite.app.pages.judge.job import JudgeJob, ask_second, run_of, sent_by
+from theodolite.app.pages.judge.session import MAX_ENCODERS, MAX_NAME, JudgeSpec, Question
 from theodolite.app.report.button import report_button
 from theodolite.app.web import address, background_call, parts
-from theodolite.app.web.background_call import TooSlow
 from theodolite.app.web.controls import Answer, Control, Controls, Values, on, on_open
 from theodolite.app.web.events import PageEvent
 from theodolite.app.web.parts import ALWAYS_LAST, ONE_AT_A_TIME
 from theodolite.app.workspace import Workspace
 from theodolite.engine.encoders import parse
 from theodolite.engine.errors import UserError
-from theodolite.store.run_rows import LIVE
 
 TITLE = "Judge"
 PATH = "judge"
@@ -44,11 +41,17 @@ DESCRIPTION = (
     "encoder returned it. The most informative document comes next, and the interval is "
     "valid no matter how often you look."
 )
-PUBLISHED = published.PUBLISHED
+PUBLISHED = answer.PUBLISHED
+KEYS = {"relevant": "j 1", "not": "k 0", "left": "j 1 ArrowLeft", "neither": "0"}
+KEYS |= {"right": "k 2 ArrowRight"}
+"""Mark -> keys that make it."""
+MAX_DISAGREEMENTS = 20
+"""Disagreements to settle at a time."""
+EXAMPLE = "An example: a script that knows the labels judged the starter set."
 CONTROLS = (
     *web.controls(
         JudgeSpec,
-        without=["queries", "second"],
+        without=["queries", "second", "name"],
         collection=collections.COLLECTION,
         encoders=replace(choices.CHIPS, name="encoders", key="encoder"),
     ),
@@ -57,7 +60,7 @@ CONTROLS = (
         "Judge",
         default="me",
         hint="Several people can judge the same session.",
-        options={"max_lines": 1, "max_length": 80},
+        options={"max_lines": 1, "max_length": MAX_NAME},
     ),
     Control(
         "session",
@@ -102,105 +105,100 @@ def build(workspace: Workspace) -> None:
     controls.add("run", panel.run)
     with gr.Row(elem_classes=["t-judging"]):
         with gr.Column(scale=5, min_width=320):
-            place = actions(elem_id="judging", elem_classes=["t-answer"])
+            place = web.answer(elem_id="judging", elem_classes=["t-answer"])
         with gr.Column(scale=4, min_width=320):
             findings = web.answer(elem_id="findings")
-    another = _Unjudged(workspace, controls)
+    with gr.Column(visible=False, elem_id="unjudged") as another:
+        parts.section("Another encoder", "How much of what it returns is already judged.")
+        controls.render("other")
+        counted = web.answer(elem_id="unjudged-said")
     blind = gr.State(True)
+    session = controls["session"]
     given = {**controls, "blind": blind, "queries": queries, "second": model, "sends": sends}
-    shown = [place, findings, another.place, panel.run, go]
+    shown = [place, findings, another, panel.run, go, session]
+    row = [controls["encoders"], controls["collection"]]
 
     def show(values: Values) -> dict[Any, Any]:
-        session = values.session or ""
-        run = followed(workspace, session)
-        left, right = _drawn(workspace, session, values.judge, values.blind)
+        values.session = values.session or ""
+        run = run_of(workspace, values.session)
+        left, right = _blocks(workspace, values)
         return {
+            place: web.value(left),
+            findings: web.value(right),
+            another: gr.update(visible=_is_countable(workspace, values.session)),
             panel.run: run["id"] if run else "",
-            place: left,
-            findings: right,
-            **another.shown(session),
-            go: gr.update(variant="secondary" if session else "primary"),
+            go: gr.update(variant="secondary" if values.session else "primary"),
+            session: _sessions(workspace, values.session),
         }
 
     def load(request: gr.Request) -> Answer:
         values = controls.from_address(request)
-        named = bool(address.first(request, "in") or address.every(request, "encoder"))
-        sessions = _sessions(workspace, values.session, newest=not named)
-        run = followed(workspace, sessions["value"])
-        most = MAX_ENCODERS if address.every(request, "encoder") else 2
-        encoders = choices.from_address(workspace, request, most=MAX_ENCODERS)[:most]
-        found = vars(values) | {
+        named = address.every(request, "encoder")
+        is_new = bool(address.first(request, "in") or named)
+        sessions = _sessions(workspace, values.session, newest=not is_new)
+        encoders = choices.from_address(workspace, request, most=MAX_ENCODERS)
+        filled = vars(values) | {
             "collection": collections.filled(workspace, values.collection)[1],
-            "encoders": choices.filled(workspace, encoders),
-            **({} if named else _first_row(workspace, sessions["value"])),
+            "encoders": choices.filled(workspace, encoders[: MAX_ENCODERS if named else 2]),
+            **({} if is_new else _first_row(workspace, sessions["value"])),
             "session": sessions,
             "other": choices.one(workspace, values.other),
-            "run": run["id"] if run else "",
         }
-        return {controls[name]: value for name, value in found.items()}
+        return {controls[name]: value for name, value in filled.items()}
 
     def turn_to(values: Values) -> Answer:
-        """Show another session."""
         first = _first_row(workspace, values.session or "")
         return {**show(values), **{controls[name]: value for name, value in first.items()}}
 
     def start(values: Values) -> Answer:
         spec = _spec(values)
-        if spec.second:
-            second.consent(workspace, spec.second, values.sends)
+        judging.check_allowed(workspace, spec.second, allow=values.sends)
         job = JudgeJob.of(spec)
-        run, sent = queue(workspace, job), " ".join(job.notices(workspace))
+        queue(workspace, job)
         values.session, values.blind = job.session, True
-        return {
-            **show(values),
-            notice: parts.say(sent) if sent else "",
-            panel.run: run,
-            blind: True,
-            controls["session"]: _sessions(workspace, job.session),
-            **say_where(values),
-        }
+        sent = " ".join(job.notices(workspace))
+        changes = {blind: True, notice: parts.say(sent) if sent else ""}
+        return {**show(values), **say_where(values), **changes}
 
     def say_where(values: Values) -> dict[Any, Any]:
         """Say which texts would be sent where; the checkbox shows until that is allowed."""
-        for spec in values.encoders or ():
-            parse(spec)  # a typed one that cannot be read is refused at once
         words, host = _sending(workspace, values)
         label = f"Send documents and queries to {host}"
         return {
-            where: f'<p class="t-small t-muted">{escape(words)}</p>' if words else "",
+            where: Markup('<p class="t-small t-muted">{}</p>').format(words),
             sends: gr.update(visible=bool(host), value=False, label=label),
         }
 
-    def moved(values: Values) -> Answer:
-        """Show the session as its run progresses; a run that is done gives way to the next."""
-        return {**show(values), controls["session"]: _sessions(workspace, values.session or "")}
-
     def act(values: Values, event: PageEvent) -> Answer:
-        text = _acted(workspace, values.session or "", values.judge, event)
+        said = _act(workspace, values.session or "", values.judge, event)
         values.blind ^= event.act == "names"
-        said = {notice: parts.say(text)} if text else {}
-        return {**show(values), blind: values.blind, **said}
+        return {**show(values), blind: values.blind, notice: parts.say(said) if said else ""}
 
-    first = on_open(load, lambda values, _: [show(values)], given, shown, notice)
-    session = controls["session"]
-    row = [controls["encoders"], controls["collection"]]
+    def count(values: Values, request: gr.Request) -> Iterator[Answer]:
+        def work(say: background_call.Say) -> dict[Any, Any]:
+            return {counted: web.value(_unjudged(workspace, values.session, values.other, say))}
+
+        first = f"Asking {values.other} the queries"
+        yield from background_call.changes(work, first, request.session_hash, counted)
+
+    opened = on_open(load, lambda values, _: [show(values)], given, shown, notice)
     asked = [session.input, controls["judge"].submit]
-    other = on(asked, turn_to, given, [*shown, *row], notice, **ALWAYS_LAST)
-    started = [*shown, blind, session, where, sends]
-    on(go.click, start, given, started, notice, **ALWAYS_LAST)
+    turned = on(asked, turn_to, given, [*shown, *row], notice, **ALWAYS_LAST)
+    on(go.click, start, given, [*shown, blind, where, sends], notice, **ALWAYS_LAST)
     asks = [model, queries, *(controls[name] for name in ("encoders", "draw", "k"))]
     on([box.change for box in asks], say_where, given, [where, sends], notice, **ALWAYS_LAST)
-    on(panel.moved.change, moved, given, [*shown, session], notice, **ALWAYS_LAST)
-    pressed = on(place.act, act, given, [*shown, blind], notice, **ONE_AT_A_TIME)
-    another.connect(controls, [first, other, pressed])
-    report = partial(web.report, STATUS, workspace)
+    on(panel.moved.change, show, given, shown, notice, **ALWAYS_LAST)
+    marked = on(place.act, act, given, [*shown, blind], notice, **ONE_AT_A_TIME)
+    for event in (controls["other"].change, opened.then, turned.then, marked.then):
+        on(event, count, controls, [counted], notice, **ALWAYS_LAST)
+    report = partial(web.report, answer.STATUS, workspace)
     report_button({"session": session, "blind": blind}, notice, report)
     controls.keep()
 
 
 def _first_row(workspace: Workspace, session: str) -> dict[str, Any]:
     """Values of the first row of controls for a session."""
-    if not is_begun(workspace, session):
+    if not judging.is_begun(workspace, session):
         return {}
     spec = workspace.store.judgements.get(session)["spec"]
     return {
@@ -211,124 +209,138 @@ def _first_row(workspace: Workspace, session: str) -> dict[str, Any]:
 
 def _spec(values: Values) -> JudgeSpec:
     """The session that the controls describe."""
-    texts = {"queries": values.queries or "", "second": values.second or ""}
+    texts = {"queries": values.queries or "", "second": values.second or "", "name": ""}
     return web.spec_of(JudgeSpec, Values(**vars(values) | texts))
 
 
 def _sending(workspace: Workspace, values: Values) -> tuple[str, str]:
     """The texts that the second judge would get, and the host that needs permission."""
+    for encoder in values.encoders or ():
+        parse(encoder)  # a typed one that cannot be read is refused at once
+    if not values.second:
+        return "", ""
     try:
-        return second.at_most(workspace, _spec(values)) if values.second else ("", "")
+        spec = _spec(values)
     except UserError as error:
         return f"{error.message} {error.hint}", ""
+    hosts = [one.host for one in endpoints.unallowed(workspace.store, spec.second)]
+    return sent_by(spec), ", ".join(hosts)
 
 
-def _acted(workspace: Workspace, session: str, judge: str, event: PageEvent) -> str:
-    """Perform the action of a button; return a notice, empty for none."""
-    position, _, mark = event.id.partition(":")
-    if event.act in ("mark", "settle") and not (position.isdecimal() and len(position) < 9):
-        raise UserError(f"{position[:20]!r} is not a question.", "Reload the page.")
-    if event.act == "mark":
-        service.mark(workspace, session, mark, judge, int(position))
-    elif event.act == "settle":
-        service.settle(workspace, session, int(position), mark)
-    elif event.act == "undo":
-        service.undo(workspace, session, judge)
-    elif event.act == "keep":
-        export.keep(workspace, session)
-    elif event.act == "second":
-        second.ask(workspace, session)
-        return "The second judge is working in the background; you can close the page."
-    return ""
-
-
-def _drawn(workspace: Workspace, session: str, judge: str, blind: bool) -> tuple[str, str]:
-    """The question of a session, and what its marks say; the example without one."""
-    run = followed(workspace, session)
-    if session and run and not is_begun(workspace, session):
-        return views.preparing(run["state"] in LIVE), ""
-    asks = bool(session) and not workspace.read_only
-    # A question may be drawn now, so it comes before the state of the session.
-    question = service.question(workspace, session, judge) if asks else None
-    said = judgement(workspace, session, names=not blind or not session)
-    if asks:
-        left = views.question(question, said.board, ended=not blind)
-        left += views.disagreements(opened(workspace, session), said.board["disagreements"])
-    else:
-        left = "" if session else views.EXAMPLE
-        if not session and not workspace.read_only:
-            left += views.BEGIN
-        left += views.last(said.board, "The last mark" if session else "The script")
-    return left, web.value(said.blocks())
-
-
-def _sessions(workspace: Workspace, wanted: str, *, newest: bool = True) -> Any:
+def _sessions(workspace: Workspace, wanted: str, *, newest: bool = False) -> Any:
     """The list of sessions; without the wanted one, the newest or the example is chosen."""
-    offered = [
-        (f"{row['title']} ({row['marks']} marked)", row["id"])
-        for row in workspace.store.judgements.list()
-    ]
-    if (run := followed(workspace, wanted)) and not is_begun(workspace, wanted):
+    rows = workspace.store.judgements.list()
+    offered = [(f"{row['title']} ({row['marks']} marked)", row["id"]) for row in rows]
+    if (run := run_of(workspace, wanted)) and wanted not in [row["id"] for row in rows]:
         offered.insert(0, (f"{run['title']} (being prepared)", wanted))
-    known = [name for _, name in offered]
+    known = [session for _, session in offered]
     value = wanted if wanted in known else next(iter(known), "") if newest else ""
     return gr.update(choices=[*offered, ("Example", "")], value=value)
 
 
-class _Unjudged:
-    """A list of encoders, and the counts for the chosen one.
-
-    Attributes:
-        place: the column that holds the section.
-    """
-
-    def __init__(self, workspace: Workspace, controls: Controls) -> None:
-        self._workspace = workspace
-        with gr.Column(visible=False, elem_id="unjudged") as self.place:
-            parts.section("Another encoder", "How much of what it returns is already judged.")
-            controls.render("other")
-            self._notice = parts.notice()
-            self._said = parts.static("", elem_id="unjudged-said")
-
-    def connect(self, controls: Controls, marked: Sequence[Any]) -> None:
-        """Count when an encoder is chosen, and after each event that may change the marks."""
-        inputs = {name: controls[name] for name in ("other", "session")}
-        for event in (controls["other"].change, *(one.then for one in marked)):
-            on(event, self._count, inputs, [self._said], self._notice, **ALWAYS_LAST)
-
-    def shown(self, session: str) -> dict[Any, Any]:
-        """Show the section if the session has judged documents."""
-        return {self.place: gr.update(visible=_countable(self._workspace, session))}
-
-    def _count(self, values: Values, request: gr.Request) -> Iterator[Answer]:
-        session, encoder = values.session or "", values.other
-        if not encoder or not _countable(self._workspace, session):
-            yield {self._said: ""}
-            return
-        found = opened(self._workspace, session)
-
-        def count(say: background_call.Say) -> dict[str, int]:
-            background_call.encode(self._workspace, encoder, found.spec.collection, say)
-            return export.unjudged(found, self._workspace, encoder)
-
-        first = f"Asking {encoder} the queries"
-        try:
-            for progress, counts in background_call.followed(count, first, request.session_hash):
-                yield {
-                    self._said: views.unjudged(found.spec, encoder, counts) if counts else progress
-                }
-        except TooSlow as slow:
-            verb = f"theodolite judge unjudged {session} -e '{encoder}'"
-            raise UserError(
-                f"{encoder} has much left to encode: {formats.time_left(slow.left)}.",
-                f"Encoded vectors are kept; choose it again, or run in a terminal: {verb}",
-                code="too-large",
-            ) from slow
-
-
-def _countable(workspace: Workspace, session: str) -> bool:
+def _is_countable(workspace: Workspace, session: str) -> bool:
     """Whether a session has marks on documents rather than on lists."""
-    if not is_begun(workspace, session):
-        return False
-    row = workspace.store.judgements.get(session)
-    return bool(row["marks"]) and row["spec"]["mode"] == "relevance"
+    rows = workspace.store.judgements.list()
+    return any(
+        row["marks"] and row["spec"]["mode"] == "relevance" for row in rows if row["id"] == session
+    )
+
+
+def _act(workspace: Workspace, session: str, judge: str, event: PageEvent) -> str:
+    """Perform the action of a button; return a notice, empty for none."""
+    act, _, mark = event.act.partition(":")
+    match act:
+        case "mark":
+            judging.mark(workspace, session, mark, judge, event.number("id"))
+        case "settle":
+            judging.settle(workspace, session, event.number("id"), mark)
+        case "undo":
+            judging.undo(workspace, session, judge)
+        case "keep":
+            export.keep(workspace, session)
+        case "second":
+            ask_second(workspace, session)
+            return "The second judge is working in the background; you can close the page."
+    return ""
+
+
+def _blocks(workspace: Workspace, values: Values) -> tuple[list[Block], list[Block]]:
+    """What is asked, and what the marks say; of the example without a session."""
+    session, run = values.session, run_of(workspace, values.session)
+    if run and not judging.is_begun(workspace, session):
+        hint = (
+            "The first question follows when all have answered. You can close the page meanwhile."
+        )
+        return [Nothing("The encoders are asked the queries", hint)], []
+    asks = bool(session) and not workspace.read_only
+    # A question may be drawn now, so it comes before the state of the session.
+    question = judging.ask(workspace, session, values.judge) if asks else None
+    said = answer.judgement(workspace, session, names=not values.blind or not session)
+    if asks:
+        left = _question(question, said.board, ended=not values.blind)
+        state = judging.open_session(workspace, session)
+        for position in state.disagreements[:MAX_DISAGREEMENTS]:
+            one = state.question(position)
+            buttons = _buttons("settle", state.spec.mode, position)
+            texts = answer.asked(one.query, one.texts)
+            left.append(Card("Judges disagree", [texts, Actions(buttons, "Which mark counts?")]))
+        return left, said.blocks()
+    begin = "" if workspace.read_only else "Choose encoders and a collection, and start your own."
+    left = [] if session else [Text("", f"{EXAMPLE} {begin}")]
+    return [*left, *answer.last_mark(said.board)], said.blocks()
+
+
+def _question(question: Question | None, board: Any, *, ended: bool) -> list[Block]:
+    """The next question, with what can be done: mark, take back, end, save."""
+    card: Block
+    undo = [Action("Undo", "undo", "", "Undo the last mark", keys="u")] * bool(board["judges"])
+    if ended:
+        card, undo = Nothing("Judging has ended", "The names are shown beside."), []
+    elif question is None:
+        card = Nothing("Everything is judged", "The difference is now known exactly.")
+    else:
+        buttons = _buttons("mark", board["mode"], question.position, keys=True)
+        blocks = [answer.asked(question.query, question.texts), Actions([*buttons, *undo])]
+        card, undo = Card(f"Question {question.position + 1}", blocks), []
+    ways = [
+        Action(
+            "Judge on, without names" if ended else "End judging and show the names", "names", ""
+        )
+    ]
+    if ended and board["mode"] == "relevance" and board["marks"]:
+        ways.append(Action("Save as a data set", "keep", ""))
+    if board["second"] and board["second"]["left"]:
+        ways.append(Action("Ask the second judge for the rest", "second", ""))
+    return [card, Actions([*undo, *ways])]
+
+
+def _buttons(act: str, mode: str, position: int, *, keys: bool = False) -> list[Action]:
+    """A button for each mark of a question."""
+    return [
+        Action(answer.LABELS[mark], f"{act}:{mark}", str(position), keys=KEYS[mark] if keys else "")
+        for mark in judging.MARKS[mode]
+    ]
+
+
+def _unjudged(
+    workspace: Workspace, session: str | None, encoder: str | None, say: background_call.Say
+) -> list[Block]:
+    """How many documents of another encoder are unjudged, and a session to judge them."""
+    if not encoder or not _is_countable(workspace, session or ""):
+        return []
+    state = judging.open_session(workspace, session or "")
+    background_call.encode(workspace, encoder, state.spec.collection, say)
+    counts, spec = export.unjudged(workspace, state, encoder), state.spec
+    text = (
+        f"Of the top {spec.k} of {encoder} for "
+        f"{formats.plural(counts['queries'], 'judged query', 'judged queries')}, "
+        f"{counts['unjudged']:,} of {formats.plural(counts['returned'], 'document')} are unjudged; "
+        f"they never count as wrong. Of the others {counts['relevant']:,} are relevant, "
+        f"{counts['not_relevant']:,} are not."
+    )
+    encoders = [*spec.encoders, encoder]
+    if not counts["unjudged"] or encoder in spec.encoders or len(encoders) > MAX_ENCODERS:
+        return [Text("", text)]
+    again = {"draw": str(spec.draw), "k": str(spec.k), "seed": str(spec.seed)}
+    query = {"encoder": encoders, "in": spec.collection, **again}
+    return [Text("", text), Links([Link("Begin a session with it", "judge", query)])]

@@ -59,7 +59,7 @@ def test_an_agent_measures_compares_and_searches(workspace: Workspace, tmp_path:
             return tools, [await client.call_tool(name, given) for name, given in calls]
 
     tools, answers = asyncio.run(talk())
-    questions = {name.rpartition(" ")[2] for name in pages.named("QUESTIONS")}
+    questions = set(pages.questions())
     assert tools.keys() == {name for name, _ in calls} | questions
     assert [name for name, tool in tools.items() if not tool.annotations.read_only_hint] == [
         "evaluate"

@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 from tests.errors import refused
 from tests.fakes import reported
 from tests.fakes.command_line import objects, theodolite
-from theodolite.app.pages.judge import service as judging
+from theodolite.app.pages.judge import session as judging
 from theodolite.app.publish import choice, manifest, routes, site
 from theodolite.app.workspace import Workspace
 from theodolite.store.errors import StoreError

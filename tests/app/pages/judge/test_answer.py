@@ -19,47 +19,49 @@ from tests.fakes.workers import do_units, work_off
 from theodolite.app import endpoints
 from theodolite.app.jobs.submit import queue
 from theodolite.app.pages.encoders import service as encoders
-from theodolite.app.pages.judge import export, second, service
-from theodolite.app.pages.judge.answer import board_of, disagreements
-from theodolite.app.pages.judge.job import JudgeJob, followed
-from theodolite.app.pages.judge.session import Question, opened
-from theodolite.app.pages.judge.spec import JudgeSpec
+from theodolite.app.pages.judge import example, export
+from theodolite.app.pages.judge import session as judging
+from theodolite.app.pages.judge.answer import board_of
+from theodolite.app.pages.judge.job import (
+    AT_ONCE,
+    MAX_REFUSED,
+    JudgeJob,
+    SecondJudgeJob,
+    ask_second,
+    run_of,
+)
+from theodolite.app.pages.judge.session import JudgeSpec, Question, open_session
 from theodolite.app.workspace import Workspace
 from theodolite.engine.evaluate import evaluate
 
 STARTER, PAIR = "starter-topics", ("wordllama", "random:256")
+AWAY = "api:https://api.invalid/v1#m"
 
 
 def by_label(workspace: Workspace) -> Callable[[Question], str]:
     """A judge who finds relevant what has the query's label."""
-    data = workspace.catalog.load(STARTER)
-    labels = dict(zip(data.sentences, data.labels, strict=True))  # type: ignore[union-attr]
-
-    def answer(asked: Question) -> str:
-        ((text,),) = asked.texts
-        return "relevant" if labels[text] == labels[asked.query] else "not"
-
-    return answer
+    judge: Callable[[Question], str] = example.by_label(workspace, STARTER)
+    return judge
 
 
 @pytest.fixture
 def session(workspace: Workspace) -> str:
     """Two encoders on the starter set."""
-    return service.begin(workspace, JudgeSpec(STARTER, PAIR, draw=40, seed=1))
+    return judging.begin(workspace, JudgeSpec(STARTER, PAIR, draw=40, seed=1))
 
 
 def status(workspace: Workspace, session: str) -> dict[str, Any]:
-    return board_of(opened(workspace, session))
+    return board_of(open_session(workspace, session))
 
 
 def test_a_scripted_judge_separates_two_encoders(workspace: Workspace, session: str) -> None:
     """With fewer marks than there are documents, and rightly; each mark narrows the interval."""
-    made = service.play(workspace, session, by_label(workspace))
+    made = judging.play(workspace, session, by_label(workspace))
     found = status(workspace, session)
-    (pair,), (one,) = found["pairs"], opened(workspace, session).estimates
+    (pair,), (one,) = found["pairs"], open_session(workspace, session).estimates
     assert found["enough"] and pair["verdict"] == "wordllama" and pair["low"] > 0
-    assert made == found["marks"] and found["judges"] == {"script": made}
-    assert made < 0.6 * (made + found["left"])
+    assert made == found["marks"] < 0.6 * (made + found["left"])
+    assert found["judges"] == {"script": made}
     assert len(one.path) == made + 1 and (one.path[1:, 0] != one.path[:-1, 0]).all()
     widths = one.path[:, 2] - one.path[:, 1]
     assert (widths[1:] <= widths[:-1]).all() and widths[-1] < widths[0]
@@ -67,32 +69,33 @@ def test_a_scripted_judge_separates_two_encoders(workspace: Workspace, session: 
 
 def test_undo_asks_the_same_again(workspace: Workspace, session: str) -> None:
     """What was drawn stays drawn, or taking marks back would choose what is judged."""
-    first = service.question(workspace, session)
-    second = service.mark(workspace, session, "relevant")
+    first = judging.ask(workspace, session)
+    second = judging.mark(workspace, session, "relevant")
     assert first and second and first != second
-    assert service.undo(workspace, session) == first
+    assert judging.undo(workspace, session) == first
     for answer in ("not", "relevant"):  # a page tells which it marks: a second press is no mark
-        assert service.mark(workspace, session, answer, position=0) == second
-    assert opened(workspace, session).marks == {0: {"me": 0.0}}
-    service.undo(workspace, session)
+        assert judging.mark(workspace, session, answer, position=0) == second
+    assert open_session(workspace, session).marks == {0: {"me": 0.0}}
+    judging.undo(workspace, session)
     with refused("missing"):
-        service.undo(workspace, session)
+        judging.undo(workspace, session)
 
 
 def test_a_session_goes_on_where_it_was(workspace: Workspace, session: str) -> None:
     """Another process, or the same after a kill, shows the same question; visitors only look."""
-    service.play(workspace, session, by_label(workspace), judge="me", most=5)
+    judging.play(workspace, session, by_label(workspace), judge="me", most=5)
     other = Workspace(workspace.store.folder)
-    assert service.question(other, session) == service.question(workspace, session)
+    assert judging.ask(other, session) == judging.ask(workspace, session)
     assert status(other, session) == status(workspace, session)
     other.read_only = True
     for attempt in (
-        lambda: service.mark(other, session, "not"),
-        lambda: service.undo(other, session),
-        lambda: service.question(other, session),
-        lambda: service.settle(other, session, 0, "not"),
-        lambda: service.remove(other, session),
-        lambda: service.begin(other, JudgeSpec(STARTER, PAIR)),
+        lambda: judging.mark(other, session, "not"),
+        lambda: judging.undo(other, session),
+        lambda: judging.ask(other, session),
+        lambda: judging.settle(other, session, 0, "not"),
+        lambda: judging.remove(other, session),
+        lambda: judging.begin(other, JudgeSpec(STARTER, PAIR)),
+        lambda: export.keep(other, session),
     ):
         with refused("denied"):
             attempt()
@@ -108,17 +111,17 @@ def test_several_judges(workspace: Workspace, session: str) -> None:
         judgement = right(asked)
         return judgement if asked.position else {"relevant": "not", "not": "relevant"}[judgement]
 
-    service.play(workspace, session, right, "a", most=10)
-    service.play(workspace, session, contrary, "b", most=10)
-    found, now = opened(workspace, session), status(workspace, session)
+    judging.play(workspace, session, right, "a", most=10)
+    judging.play(workspace, session, contrary, "b", most=10)
+    found, now = open_session(workspace, session), status(workspace, session)
     assert now["judges"] == {"a": 10, "b": 10} and now["marks"] == 10
     assert now["disagreements"] == [0] and 0 < now["alpha"] < 1 and len(now["warnings"]) == 1
     assert sum(map(len, export.judged(found).values())) == 9  # one is left out until it is settled
     assert found.values[0] == 0.5
     for mark in ("relevant", "not"):
-        service.settle(workspace, session, 0, mark)
-    found = opened(workspace, session)
-    assert found.values[0] == 0.0 and disagreements(found) == []
+        judging.settle(workspace, session, 0, mark)
+    found = open_session(workspace, session)
+    assert found.values[0] == 0.0 and found.disagreements == []
 
 
 def test_a_judge_who_always_says_yes(workspace: Workspace) -> None:
@@ -126,8 +129,8 @@ def test_a_judge_who_always_says_yes(workspace: Workspace) -> None:
     three = lines(workspace, "three", ["A boat.", "The sea.", "A house."])
     few = JudgeSpec(three, PAIR, queries=["boat by the sea"], k=50)
     for wanted in (few, JudgeSpec(STARTER, PAIR, draw=8)):
-        session = service.begin(workspace, wanted)
-        made = service.play(workspace, session, lambda asked: "relevant")
+        session = judging.begin(workspace, wanted)
+        made = judging.play(workspace, session, lambda asked: "relevant")
         found = status(workspace, session)
         assert found["enough"] and found["pairs"][0]["verdict"] == "alike"
     assert [str(made) in text for text in found["warnings"]] == [True]
@@ -136,26 +139,28 @@ def test_a_judge_who_always_says_yes(workspace: Workspace) -> None:
 def test_preferences(workspace: Workspace) -> None:
     """A judge who prefers wordllama's lists, on whichever side they are."""
     wanted = JudgeSpec(STARTER, PAIR, draw=60, mode="preference", seed=3)
-    session = service.begin(workspace, wanted)
-    pool, sides = opened(workspace, session).pool, set()
+    session = judging.begin(workspace, wanted)
+    begun, sides = open_session(workspace, session), set()
 
     def answer(question: Question) -> str:
-        ranking = pool.rankings["wordllama"][pool.queries.index(question.query)]
-        on_the_left = question.texts[0] == tuple(pool.documents[i] for i in ranking)
+        ranking = begun.rankings["wordllama"][begun.queries.index(question.query)]
+        on_the_left = question.texts[0] == tuple(begun.documents[i] for i in ranking)
         sides.add(on_the_left)
         return "left" if on_the_left else "right"
 
-    made = service.play(workspace, session, answer)
-    (pair,) = status(workspace, session)["pairs"]
-    assert pair["verdict"] == "wordllama" and made < 30 and sides == {True, False}
+    made = judging.play(workspace, session, answer)
+    now = status(workspace, session)
+    assert now["pairs"][0]["verdict"] == "wordllama" and made < 30 and sides == {True, False}
+    (last,) = {answer(Question(0, now["last"]["query"], now["last"]["texts"]))}
+    assert now["last"]["mark"] == judging.MARKS["preference"][last]
     with refused("unsupported"):
-        export.judged(opened(workspace, session))
+        export.judged(open_session(workspace, session))
 
 
 def test_a_session_becomes_a_data_set(workspace: Workspace, session: str, tmp_path: Path) -> None:
     """In BEIR's layout with TREC's qrels; a task on the judged documents alone."""
-    made = service.play(workspace, session, by_label(workspace), most=40)
-    export.write(opened(workspace, session), tmp_path)
+    made = judging.play(workspace, session, by_label(workspace), most=40)
+    export.write(export.files(open_session(workspace, session)), tmp_path)
     qrels = (tmp_path / export.QRELS).read_text().splitlines()
     assert len(qrels) == made and {len(row.split()) for row in qrels} == {4}
     name = export.keep(workspace, session, "judged")
@@ -169,9 +174,9 @@ def test_a_session_becomes_a_data_set(workspace: Workspace, session: str, tmp_pa
 
 def test_what_nobody_judged_is_told(workspace: Workspace, session: str) -> None:
     """Of another encoder: how much is unjudged, which is neither right nor wrong."""
-    service.play(workspace, session, by_label(workspace), most=30)
-    found = opened(workspace, session)
-    row = export.unjudged(found, workspace, "random:64")
+    judging.play(workspace, session, by_label(workspace), most=30)
+    found = open_session(workspace, session)
+    row = export.unjudged(workspace, found, "random:64")
     assert row["returned"] == 5 * len(export.judged(found)) and row["unjudged"] > 0
     assert row["unjudged"] + row["relevant"] + row["not_relevant"] == row["returned"]
 
@@ -183,14 +188,12 @@ def test_what_nobody_judged_is_told(workspace: Workspace, session: str) -> None:
         (["wordllama", "wordllama"], {}, "invalid", "not 1"),
         (PAIR, {"k": 0}, "invalid", "0"),
         (PAIR, {"k": 51}, "invalid", "51"),
-        (PAIR, {"draw": 0}, "invalid", "0"),
         (PAIR, {"draw": 1001}, "invalid", "1001"),
         (PAIR, {"queries": list(map(str, range(1001)))}, "invalid", "1001"),
         (PAIR, {"mode": "stars"}, "unknown", "'stars'"),
         (PAIR, {"measure": "stars"}, "unknown", "'stars'"),
         (PAIR, {"margin": -1}, "invalid", "-1"),
-        (PAIR, {"margin": 101}, "invalid", "101"),
-        (PAIR, {"mode": "preference", "second": "api:https://a.invalid/v1#m"}, "conflict", ""),
+        (PAIR, {"mode": "preference", "second": AWAY}, "conflict", ""),
     ],
 )
 def test_bad_settings(
@@ -200,7 +203,7 @@ def test_bad_settings(
         JudgeSpec(STARTER, encoders, **given)
 
 
-def test_bad_input(workspace: Workspace, session: str, tmp_path: Path) -> None:
+def test_bad_input(workspace: Workspace, session: str) -> None:
     for code, named, answer, more in (
         ("invalid", "maybe", "maybe", {}),
         ("unknown", 99, "not", {"position": 99}),
@@ -208,16 +211,16 @@ def test_bad_input(workspace: Workspace, session: str, tmp_path: Path) -> None:
         ("invalid", "long", "not", {"judge": "long" * 21}),
     ):
         with refused(code, named):
-            service.mark(workspace, session, answer, **more)
+            judging.mark(workspace, session, answer, **more)
     with refused("no-result"):
-        export.write(opened(workspace, session), tmp_path)
+        export.files(open_session(workspace, session))
     for plan in (
         JudgeSpec(STARTER, ("random:256", "random:256 | normalise"), draw=5),
         JudgeSpec(lines(workspace, "two", ["A boat.", "The sea."]), PAIR),
         JudgeSpec(lines(workspace, "one", ["a"]), PAIR),
     ):
         with refused("too-few"):
-            service.begin(workspace, plan)
+            judging.begin(workspace, plan)
 
 
 def lines(workspace: Workspace, name: str, texts: Sequence[str]) -> str:
@@ -229,7 +232,7 @@ def test_queries_of_ones_own(home: Path) -> None:
     """A file, one a line; without any, or without the file, nothing is begun."""
     file = home / "mine.txt"
     start = ["judge", "start", STARTER, "-e", PAIR[0], "-e", PAIR[1], "--json", "--queries"]
-    file.write_text("a boat at sea\n\n  a loaf of bread \n", encoding="utf-8")
+    file.write_text("a boat at sea\n\n  a loaf of bread \n", encoding="utf-16")
     (begun,) = objects(theodolite(*start, str(file)))
     (output,) = objects(theodolite("judge", "next", begun["id"], "--json"))
     assert output["query"] in ("a boat at sea", "a loaf of bread")
@@ -240,17 +243,16 @@ def test_queries_of_ones_own(home: Path) -> None:
 
 def test_a_session_is_begun_by_a_run(workspace: Workspace) -> None:
     """By a worker or here, once: a unit that is done again leaves the same session."""
-    job = JudgeJob.of(JudgeSpec(STARTER, PAIR, draw=8), "mine")
-    assert followed(workspace, job.session) is None and not job.is_stored(workspace)
+    job = JudgeJob.of(JudgeSpec(STARTER, PAIR, draw=8, name="mine"))
+    assert run_of(workspace, job.session) is None and not job.is_stored(workspace)
     run = queue(workspace, job)
-    assert followed(workspace, job.session) == workspace.store.runs.get(run)
+    assert run_of(workspace, job.session) == workspace.store.runs.get(run)
     assert work_off(workspace, run)["state"] == "done"
-    question, shares = service.question(workspace, job.session), []
-    do_units(workspace, job, shares.append)
-    assert service.question(workspace, job.session) == question and shares == sorted(shares)
+    question = judging.ask(workspace, job.session)
+    do_units(workspace, job)
+    assert judging.ask(workspace, job.session) == question
     assert [row["title"] for row in workspace.store.judgements.list()] == ["mine"]
-    assert followed(workspace, job.session) is None
-    assert JudgeJob.of(job.plan).session != job.session
+    assert run_of(workspace, job.session) is None and JudgeJob.of(job).session != job.session
     with refused("too-few"):
         queue(workspace, JudgeJob.of(JudgeSpec(lines(workspace, "one", ["a"]), PAIR)))
 
@@ -278,9 +280,6 @@ def test_the_verbs_play_a_session(home: Path, starter: Workspace) -> None:
     assert session in theodolite("judge", "next", session, code=2)[-1]
 
 
-AWAY = "api:https://api.invalid/v1#m"
-
-
 @pytest.fixture
 def server(server: FakeOpenAI, workspace: Workspace) -> FakeOpenAI:
     """A model that finds relevant what has the query's label."""
@@ -293,7 +292,7 @@ def server(server: FakeOpenAI, workspace: Workspace) -> FakeOpenAI:
 def begun(workspace: Workspace, server: FakeOpenAI, draw: int = 6, **more: Any) -> str:
     """A session with that model."""
     wanted = JudgeSpec(STARTER, PAIR, draw=draw, second=f"api:{server.url}#fake", **more)
-    return service.begin(workspace, wanted)
+    return judging.begin(workspace, wanted)
 
 
 @pytest.fixture
@@ -304,18 +303,14 @@ def seconded(workspace: Workspace, server: FakeOpenAI) -> str:
 
 def outcome(workspace: Workspace, session: str) -> Exception | None:
     """How its job ends here."""
-    (found,) = do_units(workspace, second.job_of(opened(workspace, session)))
+    (found,) = do_units(workspace, SecondJudgeJob.of(workspace, session))
     return found.failure
 
 
-def progress(workspace: Workspace, session: str) -> Any:
-    return second.status(opened(workspace, session))
-
-
 def marked(workspace: Workspace, session: str) -> Any:
-    """The status after its job."""
+    """The status of the model after its job."""
     assert outcome(workspace, session) is None
-    return progress(workspace, session)
+    return status(workspace, session)["second"]
 
 
 def test_it_marks_the_pool_once(workspace: Workspace, server: FakeOpenAI, seconded: str) -> None:
@@ -323,32 +318,31 @@ def test_it_marks_the_pool_once(workspace: Workspace, server: FakeOpenAI, second
 
     Visitors have nothing sent, not even to this machine.
     """
-    found = opened(workspace, seconded)
-    pool = found.pool
+    found = open_session(workspace, seconded)
     with refused("denied"):
-        second.ask(Workspace(workspace.store.folder, read_only=True), seconded)
-    assert second.sending(found).texts == len(pool.keys) and server.requests == []
-    assert work_off(workspace, second.ask(workspace, seconded))["state"] == "done"
-    now = progress(workspace, seconded)
-    assert (now["marked"], now["unmarked"], now["left"]) == (len(pool.keys), 0, 0)
+        ask_second(Workspace(workspace.store.folder, read_only=True), seconded)
+    (said,) = SecondJudgeJob.of(workspace, seconded).notices(workspace)
+    assert f"{len(found.keys)} texts" in said and server.requests == []
+    assert work_off(workspace, ask_second(workspace, seconded))["state"] == "done"
+    now = status(workspace, seconded)["second"]
+    assert (now["marked"], now["unmarked"], now["left"]) == (len(found.keys), 0, 0)
     assert sorted(server.judged) == sorted(
-        (pool.queries[query], pool.documents[document]) for query, document in pool.keys
+        (found.queries[query], found.documents[document]) for query, document in found.keys
     )
-    assert second.ask(workspace, seconded) == ""
-    other = begun(workspace, server, k=6)
-    found = opened(workspace, other)
-    assert second.sending(found).texts < len(found.pool.keys)
-    marked(workspace, other)
+    assert ask_second(workspace, seconded) == ""
+    other = open_session(workspace, begun(workspace, server, k=6))
+    assert len(other.unasked) < len(other.keys)
+    marked(workspace, other.id)
     assert len(server.judged) == len(set(server.judged))
 
 
 def test_a_good_one_narrows_the_interval(workspace: Workspace, server: FakeOpenAI) -> None:
     """Fewer marks are enough; both intervals are told, and how far it agrees with the person."""
-    plain = service.begin(workspace, JudgeSpec(STARTER, PAIR, draw=25))
+    plain = judging.begin(workspace, JudgeSpec(STARTER, PAIR, draw=25))
     session = begun(workspace, server, 25)
     marked(workspace, session)
     right = by_label(workspace)
-    assert service.play(workspace, session, right) < 0.9 * service.play(workspace, plain, right)
+    assert judging.play(workspace, session, right) < 0.9 * judging.play(workspace, plain, right)
     now = status(workspace, session)
     (pair,), agreed = now["pairs"], now["second"]["agreement"]
     alone = pair["without_second"]
@@ -362,13 +356,13 @@ def test_marks_that_come_meanwhile_count_from_then_on(
 ) -> None:
     """What was drawn before is read as it was: no mark changes an observation of the past."""
     session = begun(workspace, server, 10)
-    service.play(workspace, session, by_label(workspace), most=5)
-    before = opened(workspace, session).estimates[0].path
+    judging.play(workspace, session, by_label(workspace), most=5)
+    before = open_session(workspace, session).estimates[0].path
     marked(workspace, session)
-    now = opened(workspace, session)
+    now = open_session(workspace, session)
     assert now.estimates[0].path == pytest.approx(before) and now.draws[5].seen == 0
-    service.play(workspace, session, by_label(workspace), most=5)
-    after = opened(workspace, session).draws
+    judging.play(workspace, session, by_label(workspace), most=5)
+    after = open_session(workspace, session).draws
     assert after[0].seen == 0 < after[6].seen
 
 
@@ -398,16 +392,14 @@ def test_what_cannot_be_read_counts_as_unmarked(
     workspace: Workspace, server: FakeOpenAI, seconded: str
 ) -> None:
     """After one more try, and is not asked a third time."""
-    pool = opened(workspace, seconded).pool
-    documents = [pool.documents[document] for _, document in pool.keys]
+    found = open_session(workspace, seconded)
+    documents = [found.documents[document] for _, document in found.keys]
     strange, usual = documents[0], server.judge
     server.judge = lambda query, text: "well ..." if text == strange else usual(query, text)
     times = documents.count(strange)
     assert marked(workspace, seconded)["unmarked"] == times < len(documents)
     assert [document for _, document in server.judged].count(strange) == 2 * times
-    assert second.left(opened(workspace, seconded)) == []
-    service.play(workspace, seconded, by_label(workspace))
-    assert status(workspace, seconded)["second"]["unmarked"] == times
+    assert open_session(workspace, seconded).unasked == []
 
 
 def test_one_that_refuses_all_fails_at_once(
@@ -416,7 +408,7 @@ def test_one_that_refuses_all_fails_at_once(
     """With the server's words, after a few; one that refuses some has those unmarked."""
     server.next = [answers_with(400, "no such parameter")] * 500
     assert "no such parameter" in str(outcome(workspace, seconded))
-    assert len(server.requests) <= second.MAX_REFUSED + 2 * second.AT_ONCE
+    assert len(server.requests) <= MAX_REFUSED + 2 * AT_ONCE
     server.next = [answers_with(400, "too long")]
     now = marked(workspace, seconded)
     assert (now["unmarked"], now["left"]) == (1, 0)
@@ -436,8 +428,8 @@ def after(count: int, server: FakeOpenAI, happen: Callable[[], Any]) -> None:
 
 def check_it_goes_on(workspace: Workspace, server: FakeOpenAI, session: str) -> None:
     """What was answered is kept, and only the rest is asked."""
-    keys = len(opened(workspace, session).pool.keys)
-    before = progress(workspace, session)["marked"]
+    keys = len(open_session(workspace, session).keys)
+    before = status(workspace, session)["second"]["marked"]
     assert 0 < before < keys
     server.next, server.requests = [], []
     assert marked(workspace, session)["marked"] == keys
@@ -455,16 +447,15 @@ def test_an_endpoint_that_vanishes_keeps_what_it_said(
 
 def test_a_kill_loses_no_answer(workspace: Workspace, server: FakeOpenAI, seconded: str) -> None:
     """Killed while the server is slow."""
-    begins = [threading.Event() for _ in range(second.AT_ONCE)]
+    begins = [threading.Event() for _ in range(AT_ONCE)]
     over = threading.Event()
     after(8, server, lambda: setattr(server, "next", [held(over, begun) for begun in begins]))
     code = (
         "import sys; from pathlib import Path; from theodolite.app.workspace import Workspace\n"
-        "from theodolite.app.pages.judge import second\n"
-        "from theodolite.app.pages.judge.session import opened\n"
+        "from theodolite.app.pages.judge.job import SecondJudgeJob\n"
         "from tests.fakes.workers import do_units\n"
         "here = Workspace(Path(sys.argv[1]))\n"
-        "do_units(here, second.job_of(opened(here, sys.argv[2])))"
+        "do_units(here, SecondJudgeJob.of(here, sys.argv[2]))"
     )
     line = [sys.executable, "-c", code, str(workspace.store.folder), seconded]
     with subprocess.Popen(line, cwd=Path(__file__).parents[4]) as process:
@@ -478,40 +469,24 @@ def test_nothing_leaves_unasked(workspace: Workspace) -> None:
     """Not before it is allowed; what is allowed holds as long as a session names it."""
     wanted = JudgeSpec(STARTER, PAIR, draw=4, second=AWAY)
     with refused("denied", "api.invalid", "--send-texts"):
-        service.begin(workspace, wanted)
+        judging.begin(workspace, wanted)
     assert workspace.store.judgements.list() == []
-    words, host = second.at_most(workspace, wanted)
-    assert "40 documents" in words and host == "api.invalid"
-    second.consent(workspace, AWAY, send_texts=True)
-    session = service.begin(workspace, wanted)
-    assert second.at_most(workspace, wanted)[1] == ""
+    (said,) = JudgeJob.of(wanted).notices(workspace)
+    assert "40 documents" in said and "api.invalid" in said
+    judging.check_allowed(workspace, AWAY, allow=True)
+    session = judging.begin(workspace, wanted)
     encoders.ensure_listed(workspace, ["random:16"])
     encoders.remove(workspace, "random:16")
     assert endpoints.allowed(workspace.store) == ["https://api.invalid/v1"]
-    service.remove(workspace, session)
+    judging.remove(workspace, session)
     assert endpoints.allowed(workspace.store) == []
 
 
-def test_its_marks_are_never_the_persons(
-    workspace: Workspace, server: FakeOpenAI, seconded: str, tmp_path: Path
-) -> None:
-    """Qrels and the data set hold what the person marked; the model has a file of its own."""
-    marked(workspace, seconded)
-    made = service.play(workspace, seconded, lambda asked: "not", most=9)
-    found = opened(workspace, seconded)
-    export.write(found, tmp_path)
-    qrels = (tmp_path / export.QRELS).read_text().splitlines()
-    assert len(qrels) == made and all(row.endswith(" 0") for row in qrels)
-    *_, file = export.write(found, tmp_path)
-    rows = [json.loads(row) for row in file.read_text().splitlines()]
-    assert len(rows) == len(found.pool.keys) and {row["grade"] for row in rows} == {0, 3}
-    assert {row["judge"] for row in rows} == {found.spec.second}
-    data: Any = workspace.catalog.load(export.keep(workspace, seconded, "mine"))
-    assert sum(map(len, data.judgements["test"].values())) == made
-
-
 def test_the_verbs_of_a_second_judge(home: Path, workspace: Workspace, server: FakeOpenAI) -> None:
-    """Begun with it, marked from here, told with and without it, and exported apart."""
+    """Begun with it, marked from here, told with and without it, and exported apart.
+
+    Qrels and the data set hold what the person marked; the model has a file of its own.
+    """
 
     def ran(*words: str) -> list[dict[str, Any]]:
         return objects(theodolite("judge", *words, "--json"))
@@ -522,10 +497,17 @@ def test_the_verbs_of_a_second_judge(home: Path, workspace: Workspace, server: F
     assert (run["state"], run["spec"]["session"], server.requests) == ("queued", session, [])
     (result,) = ran("second", session)
     assert (result["marked"], result["left"]) == (len(server.requests), 0)
-    ran("mark", session, "relevant")
+    ran("mark", session, "not")
     *_, now = ran("status", session)
     assert now["second"]["agreement"]["documents"] == 1 and "without_second" in now["pairs"][0]
-    assert ran("export", session, str(home / "out"))[-1]["file"].endswith(export.SECOND)
+    files = [Path(row["file"]) for row in ran("export", session, str(home / "out"))]
+    assert files[-1].name == export.SECOND
+    rows = [json.loads(row) for row in files[-1].read_text().splitlines()]
+    assert len(rows) == result["marked"] and {row["grade"] for row in rows} == {0, 3}
+    (qrels,) = [file for file in files if file.name == export.QRELS]
+    assert qrels.read_text().count("\n") == 1 and qrels.read_text().endswith(" 0\n")
+    data: Any = workspace.catalog.load(export.keep(workspace, session, "mine"))
+    assert sum(map(len, data.judgements["test"].values())) == 1
     assert "api.invalid" in theodolite("judge", *start, "--second", AWAY, code=2)[-1]
     with refused("missing"):
-        second.ask(workspace, ran(*start)[0]["id"])
+        ask_second(workspace, ran(*start)[0]["id"])
