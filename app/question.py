@@ -31,6 +31,8 @@ Do = Callable[[Job], bool]
 """Does a job that an answer needs, or has it done later; returns whether it is done."""
 _PRINTED = 20
 """Rows of a table printed in a terminal."""
+_IN_NOTEBOOK = 20_000
+"""Rows, or points of a map, in a notebook."""
 
 
 class Answer:
@@ -141,7 +143,7 @@ class Answer:
         return table.to_csv(index=False, lineterminator="\r\n").encode("utf-8", "replace")
 
     def _repr_html_(self) -> str:
-        return document.framed(self._pieces())
+        return document.framed(self.within(_IN_NOTEBOOK)._pieces())
 
     def __repr__(self) -> str:
         table = self.to_pandas()

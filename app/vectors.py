@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from theodolite.app import formats
 from theodolite.app.finite import finite
 from theodolite.engine.encoders.base import sentence_key
+from theodolite.engine.errors import UserError
 from theodolite.engine.progress import Progress
 
 if TYPE_CHECKING:
@@ -22,6 +25,9 @@ SMALL = 500
 """Up to this many sentences are encoded at once, in a second or two; more need a background run."""
 BLOCK = 16_384
 """Sentences looked up or encoded at a time."""
+PATIENCE_SECONDS, VISITORS_PATIENCE_SECONDS = 30.0, 4.0
+PART = 128
+"""Sentences encoded between two progress reports of `encoding`."""
 _MOST_HELD = 2
 
 _held: OrderedDict[tuple[str, str], np.ndarray] = OrderedDict()
@@ -63,6 +69,56 @@ def encode(workspace: Workspace, encoder: str, dataset: str, progress: Progress)
 
     for start in range(0, total, BLOCK):
         encoded_by.encode(sentences[start : start + BLOCK], moved)
+
+
+class TooSlow(UserError):
+    """Encoding would take longer than a page may wait; the vectors computed by then are cached.
+
+    Attributes:
+        left: estimated seconds for the rest.
+    """
+
+    def __init__(self, encoder: str, left: float) -> None:
+        super().__init__(
+            f"{encoder} has much left to encode: {formats.time_left(left)}.",
+            "What it has encoded is kept: ask again, and it goes on from there.",
+            code="too-large",
+        )
+        self.left = left
+
+
+def encoding(
+    workspace: Workspace, encoder: str, dataset: str
+) -> Iterator[tuple[str, float | None, float | None]]:
+    """Encode the sentences of a collection that the cache lacks, while a person waits.
+
+    Yields:
+        What is being done, the share that is done and the seconds left; None if unknown.
+
+    Raises:
+        TooSlow: encoding would take too long.
+    """
+    sentences, _ = workspace.catalog.sentences(dataset)
+    patience = VISITORS_PATIENCE_SECONDS if workspace.read_only else PATIENCE_SECONDS
+    yield f"Loading {encoder}; a model that has not been used yet takes some seconds", None, None
+    models = list(sources(workspace.load(encoder)))
+    yield f"Looking for what {encoder} has encoded of {dataset}", None, None
+    for model in models:
+        lacking = uncached(model, sentences)
+        what = f"Encoding {formats.plural(len(lacking), 'sentence')} of {dataset} with {model.name}"
+        if lacking:
+            yield what, None, None
+        began = time.monotonic()
+        for start in range(0, len(lacking), PART):
+            model.encode(lacking[start : start + PART])
+            done = min(start + PART, len(lacking))
+            if not start:  # the first part also loaded the weights: leave it out of the estimate
+                began = time.monotonic()
+                continue
+            left = (time.monotonic() - began) * (len(lacking) - done) / (done - PART)
+            if left > patience:
+                raise TooSlow(encoder, left)
+            yield what, done / len(lacking), left
 
 
 def known(encoder: Encoder, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:

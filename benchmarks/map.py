@@ -47,12 +47,13 @@ FRAME = "<!doctype html><body style='margin:0'><div id='here' style='width:1200p
 
 OURS = """
 import { mount } from "./BASE/map/map.js";
+import { subscribe } from "./BASE/map/state.js";
 import { choose, pan } from "./BASE/map/tools.js";
 const began = performance.now();
 window.selected = null;
-const trigger = (name) => { if (name === "select") window.selected = [performance.now()]; };
 const element = document.getElementById("here"), props = { value: VALUE, palette: PALETTE };
-const ui = mount({ element, props, trigger, watch: () => {} });
+const ui = mount({ element, props, watch: () => {} });
+subscribe(ui, "chosen", () => { window.selected = [performance.now()]; });
 window.finish = () => ui.stage.firstChild.getContext("webgl")
   .readPixels(0, 0, 1, 1, 6408, 5121, new Uint8Array(4));
 const wait = () => {
@@ -62,7 +63,7 @@ const wait = () => {
   window.drawn = (performance.now() - began) / 1000;
 };
 wait();
-window.arm = () => choose(ui, "lasso");
+window.arm = () => { window.selected = null; choose(ui, "lasso"); };
 window.step = (k) => pan(ui, k % 2 ? 9 : -9, 0);
 """
 
@@ -113,14 +114,13 @@ def cloud(n: int) -> tuple[np.ndarray, np.ndarray]:
 def pages(n: int) -> tuple[str, str]:
     """The HTML of our page and of the peer's."""
     from theodolite.app import ui
-    from theodolite.app.components.map import MapColumn, points
     from theodolite.app.components.modules import BASE
     from theodolite.app.web.theme import SERIES
 
-    names = tuple(f"label {i}" for i in range(LABELS))
-    value = points(
-        "m", f"{n} points", columns=[MapColumn("label", "Label", "label", names)], colour="label"
-    )
+    names = [f"label {i}" for i in range(LABELS)]
+    column = {"key": "label", "name": "Label", "kind": "label", "labels": names}
+    value = {"url": "m", "label": f"{n} points", "colour": "label", "columns": [column]}
+    value |= {"regions": [], "name": "map", "collection": "", "encoder": "", "dataset": ""}
     code = OURS.replace("VALUE", json.dumps(value)).replace("PALETTE", json.dumps(list(SERIES)))
     code = f'<script type="module">{code.replace("BASE", BASE)}</script>'
     mine = FRAME + ui.first_painted() + ui.head() + code

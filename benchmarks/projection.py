@@ -26,7 +26,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.claims import at_most, claim, within
-from theodolite.app.pages.map.facts import density
+from theodolite.app.pages.map.job import density
 from theodolite.engine.datasets import Catalog
 from theodolite.engine.encoders import MemoryCache, load
 from theodolite.engine.search.index import approximate_index, neighbours_of_each, unit_rows

@@ -48,7 +48,7 @@ from benchmarks.claims import at_most, within
 from benchmarks.startup import served
 from tests.fakes.results import invent
 from theodolite.app.pages.encoders import service as encoders
-from theodolite.app.pages.map import job as map_job
+from theodolite.app.pages.map.job import MapSpec
 from theodolite.app.pages.search import service as retrieval
 from theodolite.app.workspace import STARTER_ENCODERS, Workspace
 
@@ -134,7 +134,7 @@ def fill(store: Path) -> None:
     for name in STARTER_ENCODERS:
         encoders.add(workspace, name)
         retrieval.nearest(workspace, name, COLLECTION, ["a first query"], 1)
-        map_job.quick(workspace, name, COLLECTION)
+        MapSpec(name, COLLECTION, "quick").make(workspace)
     for name, accuracy in zip(INVENTED, np.linspace(0.6, 0.9, len(INVENTED)), strict=True):
         for task in TASKS:
             invent(workspace, name, task, float(accuracy))

@@ -1,29 +1,31 @@
 """A map of points with sentences behind them: WebGL, millions of points, rendered in the browser.
 
 Hover, zoom, pan, lasso, filter and recolour never leave the browser; it fetches coordinates and
-columns once, as binary, and texts on demand. The component knows nothing of encoders or
-projections.
+columns once, as binary, and texts on demand. The component computes no projections.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from theodolite.app.components.modules import mount
-from theodolite.app.web import address as query
+from theodolite.app.blocks import Component, Folders
+from theodolite.app.text_files import PER_FILE, texts_of
 from theodolite.app.web.theme import SERIES
 
 if TYPE_CHECKING:
-    import gradio as gr
     import numpy as np
 
-STATE = ("view", "colour", "find", "pattern", "size", "names", "draw", "ids", "said")
-"""Names of a map's state in an address, which `js/map/address.js` writes."""
-PROPS = {"palette": list(SERIES)}
+    Nearest = Callable[[int], tuple[np.ndarray, np.ndarray]]
+
+PROPS = {"palette": list(SERIES), "height": 560}
 """What the script is given besides its value."""
-MAX_CHOSEN, MAX_FILTERS, MAX_LABELS = 1000, 300, 65_534
+COLOURS = ("label", "change", "cluster", "topic1", "cluster_a", "part", "role", "length")
+"""Default colour columns, in order of preference."""
+NEIGHBOURS = 15
+"""Neighbours shown for an opened point."""
+MAX_LABELS = 65_534
 
 
 @dataclass(frozen=True)
@@ -68,175 +70,132 @@ class Facts:
 
     def label(self, key: str, name: str, labels: Sequence[str], numbers: np.ndarray) -> None:
         """Add a column of labels; those beyond the 65,534th are merged into `other`."""
-        import numpy as np
-
         kept = list(labels)
         if len(kept) > MAX_LABELS:
             kept = [*kept[:MAX_LABELS], "other"]
-            numbers = np.minimum(numbers, MAX_LABELS)
         self.columns.append(MapColumn(key, name, "label", tuple(kept)))
-        self.arrays[key] = np.asarray(numbers, np.uint16)
+        self.arrays[key] = numbers.clip(max=MAX_LABELS).astype("uint16")
 
     def number(self, key: str, name: str, values: np.ndarray) -> None:
         """Add a column of numbers, NaN for missing values; skipped when all are missing."""
         import numpy as np
 
         known = values[np.isfinite(values)]
-        if not len(known):
-            return
-        low, high = float(known.min()), float(known.max())
-        self.columns.append(MapColumn(key, name, "number", (), low, high))
-        self.arrays[key] = np.asarray(values, np.float32)
+        if len(known):
+            low, high = float(known.min()), float(known.max())
+            self.columns.append(MapColumn(key, name, "number", (), low, high))
+            self.arrays[key] = np.asarray(values, np.float32)
 
 
-def point_map(value: dict[str, Any] | None = None, **kwargs: Any) -> gr.HTML:
-    """Make the component. Events: `select` (`ids`, `count`), `click` (`id`), `view` (`view`).
+@dataclass(frozen=True, eq=False)
+class StoredMap:
+    """A stored map.
+
+    Attributes:
+        key: its content key.
+        points: float32 (n, 2), memory-mapped; row i is sentence i.
+        sentences: the distinct sentences of the collection, in order.
+        columns: attributes of the points; `values[column.key]` has the numbers.
+        values: uint16 or float32 (n,) for each column, memory-mapped.
+        regions: names on the map.
+        info: method, parameters, library, encoder, data set, trust, seconds; plain values.
+        nearest: for a shipped map, the nearest neighbours of each point in the full space: ids,
+            int (n, k), and cosines, float32 (n, k).
+    """
+
+    key: str
+    points: np.ndarray
+    sentences: list[str]
+    columns: list[MapColumn]
+    values: dict[str, np.ndarray]
+    regions: list[Region]
+    info: dict[str, Any]
+    nearest: tuple[np.ndarray, np.ndarray] | None = None
+
+
+def url(key: str) -> str:
+    """The address of a map's files, relative to the page; see `app.pages.map.routes`."""
+    return f"theodolite/map/{key}"
+
+
+def value(found: StoredMap, k: int = 0, **more: Any) -> dict[str, Any]:
+    """What the script shows of a map.
 
     Args:
-        value: a value of `points`, or None for an empty map.
-        **kwargs: arguments of `gr.HTML`.
+        found: the map.
+        k: true neighbours of each point in the files that are read where nobody serves them.
+        **more: `making`, `url` of a map of the same points that is being laid out, which the points
+            follow; `linked`, a group of maps that hover, select and zoom together; `whole`, the
+            plane that is seen at first as x, y and its size, None for all points.
     """
-    import gradio as gr
-
-    return gr.HTML(
-        value,
-        html_template="",
-        js_on_load=mount("map/map.js"),
-        apply_default_css=False,
-        **PROPS,
-        **kwargs,
-    )
-
-
-def points(
-    url: str,
-    label: str,
-    *,
-    name: str = "map",
-    columns: Sequence[MapColumn] = (),
-    regions: Sequence[Region] = (),
-    colour: str | None = None,
-    plain: str | None = None,
-    view: str = "",
-    whole: str = "",
-    find: str = "",
-    pattern: bool = False,
-    filters: Sequence[str] = (),
-    size: str = "usual",
-    names: bool = True,
-    chosen: Sequence[int] = (),
-    canvas: bool = False,
-    collection: str = "",
-    neighbours: bool = False,
-    placing: bool = False,
-    decoding: bool = False,
-    training: str = "",
-    said: str = "",
-    search: str = "",
-    linked: str = "",
-    towards: str = "",
-    ends: tuple[str, str] = ("", ""),
-    making: str = "",
-    address: bool = False,
-) -> dict[str, Any]:
-    """Make the value of a map.
-
-    Args:
-        url: base address of `points` (float32 x, y in turn), `column/KEY`, `texts?ids=`,
-            `find?text=`, `point?id=`, `decode?x=&y=`, `place` and `table.csv`; see
-            `app.pages.map.routes`.
-        label: a sentence that describes the map, for screen readers.
-        name: name of saved files, without ending.
-        columns: columns to colour and filter by.
-        regions: names to write on the map.
-        colour: key of the initial colour column.
-        plain: key of the default colour column, which the address leaves out.
-        view: initial `x,y,span`, as in an address.
-        whole: `x,y,span` of the full view; empty: fit all points.
-        find: initial search words, whose matches are highlighted.
-        pattern: whether these are a regular expression.
-        filters: initial filters, `column:label` or `column:lowest~highest`.
-        size: size of points: `small`, `usual` or `large`.
-        names: whether to write the regions' names.
-        chosen: numbers of the points selected initially.
-        canvas: draw without WebGL, as browsers that lack it do.
-        collection: key of the sentences: a next value with the same key keeps the selection, and
-            its points glide to their new positions.
-        neighbours: whether a click requests the true neighbours of a point.
-        placing: whether a sentence can be placed.
-        decoding: whether a position can be decoded.
-        training: address where a decoder can be trained; empty for none.
-        said: `x,y` of the position decoded initially; empty for none.
-        search: address that searches for a sentence when `&q=` is added; empty for none.
-        linked: group key; maps of a page with the same key hover, select and zoom together.
-        towards: `url` of a map of the same points, to which a slider moves these; empty for none.
-        ends: names of the two ends of that slider.
-        making: `url` of a map of the same points that is being laid out: the points follow
-            `making/unfinished`; empty for none.
-        address: whether the state is written to the page's address, see `js/map/address.js`.
-    """
-    by_size = sorted(regions, key=lambda region: -region.size)
+    info, has = found.info, {column.key for column in found.columns}
+    texts, _ = texts_of(found.sentences, info["data_hash"])
     return {
-        "url": url,
-        "label": label,
-        "name": name,
-        "colour": colour,
-        "plain": plain,
-        "view": view,
-        "whole": whole,
-        "pattern": pattern,
-        "filters": list(filters),
-        "size": size,
-        "names": names,
-        "canvas": canvas,
-        "find": find,
-        "chosen": list(chosen),
-        "collection": collection,
-        "neighbours": neighbours,
-        "placing": placing,
-        "decoding": decoding,
-        "training": training,
-        "said": said,
-        "search": search,
-        "linked": linked,
-        "address": address,
-        "towards": towards,
-        "ends": list(ends),
-        "making": making,
-        "columns": [asdict(column) for column in columns],
-        "regions": [asdict(region) for region in by_size],
+        "url": url(found.key),
+        "label": f"Map of {len(found.points):,} sentences of {info['dataset']} as "
+        f"{info['encoder']} has them",
+        "name": f"map-{found.key[:8]}",
+        "encoder": info["encoder"],
+        "dataset": info["dataset"],
+        "collection": info["data_hash"],
+        "colour": next((key for key in COLOURS if key in has), None),
+        "columns": [asdict(column) for column in found.columns],
+        "regions": [asdict(one) for one in sorted(found.regions, key=lambda one: -one.size)],
+        "parts": {"per": PER_FILE, "k": k, "texts": texts},
+        **more,
     }
 
 
-def state(request: gr.Request, collection: str) -> dict[str, Any]:
-    """Read the state of a map of this collection from the address: of the first map of a page."""
-    found: dict[str, Any] = {name: query.first(request, name) for name in STATE}
-    return {**found, "filter": query.every(request, "filter")[:MAX_FILTERS], "in": collection}
+def folders(found: StoredMap, k: int, nearest: Nearest) -> Folders:
+    """The files that the script reads where nobody serves them.
 
-
-def opened(
-    view: Mapping[str, Any], dataset: str, has: Sequence[str], plain: str | None
-) -> dict[str, Any]:
-    """The state as arguments of `points`; ignored for another collection.
+    Texts and true neighbours are in parts, fetched on demand.
 
     Args:
-        view: what `state` returned.
-        dataset: collection of the map.
-        has: keys of its columns.
-        plain: key of the default colour column.
+        found: the map.
+        k: true neighbours of each point; 0 for none.
+        nearest: finds the ids of these, int (n, k), and their cosines, float32 (n, k).
     """
-    if view.get("in") != dataset:
-        return {"colour": plain}
-    colour = view["colour"]
-    ids = view["ids"].split(",")[:MAX_CHOSEN]
-    return {
-        "colour": None if colour == "none" else colour if colour in has else plain,
-        "view": view["view"],
-        "find": view["find"],
-        "pattern": view["pattern"] == "1",
-        "filters": view["filter"],
-        "names": view["names"] != "none",
-        "size": view["size"] if view["size"] in ("small", "large") else "usual",
-        "said": view["said"],
-        "chosen": [int(n[:9]) for n in ids if n.isascii() and n.isdigit()],
-    }
+
+    def numbers() -> dict[str, bytes]:
+        files = {"points": found.points.astype("<f4").tobytes()}
+        for column in found.columns:
+            kind = "<u2" if column.kind == "label" else "<f4"
+            files[f"column/{column.key}"] = found.values[column.key].astype(kind).tobytes()
+        if k:
+            marked, cosines = _mark(found.points, *nearest(k))
+            for number, start in enumerate(range(0, len(marked), PER_FILE)):
+                part = slice(start, start + PER_FILE)
+                files[f"near-{number}"] = marked[part].tobytes() + cosines[part].tobytes()
+        return files
+
+    _, texts = texts_of(found.sentences, found.info["data_hash"])
+    return {url(found.key): numbers, **texts}
+
+
+def point_map(found: StoredMap, k: int, nearest: Nearest, **more: Any) -> Component:
+    """The component, with its files; the arguments are those of `value` and `folders`."""
+    return Component("map/map", value(found, k, **more), PROPS, folders(found, k, nearest))
+
+
+def _mark(
+    points: np.ndarray, ids: np.ndarray, cosines: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Mark the nearest neighbours in the full space that are near on the map too.
+
+    Returns:
+        uint32 (n, k): 2 * id, plus 1 for neighbours that are also among the k nearest on the map;
+        float32 (n, k): cosines.
+    """
+    import numpy as np
+    from scipy.spatial import cKDTree
+
+    ids, n = np.asarray(ids, np.int64), len(points)
+    plane = np.asarray(points, np.float64)
+    _, near = cKDTree(plane).query(plane, ids.shape[1] + 1)
+    others = near != np.arange(n)[:, None]
+    others[others.all(axis=1), -1] = False  # coincident points displaced the point itself
+    # A pair of points is encoded as one number, so one call intersects all the lists.
+    own = np.arange(n)[:, None] * n
+    kept = np.isin(own + ids, own + near[others].reshape(ids.shape))
+    return (2 * ids + kept).astype("<u4"), np.asarray(cosines, "<f4")

@@ -96,10 +96,7 @@ def _nearest(workspace: Workspace, found: StoredMap) -> dict[str, np.ndarray]:
     """Nearest neighbours of each point in the full space, so that the page needs no vectors."""
     import numpy as np
 
-    from theodolite.engine.search.index import neighbours_of_each
-
-    rows = maps.unit_vectors(workspace, found)
-    cosines, ids = neighbours_of_each(rows, maps.NEIGHBOURS)
+    ids, cosines = maps.nearest(workspace, found)
     return {"nearest": ids.astype(np.uint16), "nearest_cosine": cosines.astype(np.float32)}
 
 

@@ -87,6 +87,16 @@ def _packed_head(charts: bool) -> bytes:
     return packer.compress(head.encode()) + packer.flush(zlib.Z_FULL_FLUSH)
 
 
+def _with_files(piece: Piece) -> Any:
+    """The value of a piece, with the files that its script reads as base64 in `held`."""
+    held = {
+        f"{folder}/{name}": base64.b64encode(file).decode()
+        for folder, make in piece.folders.items()
+        for name, file in make().items()
+    }
+    return piece.value | {"held": held} if held else piece.value
+
+
 def _rest(parts: Sequence[str | Piece], title: str) -> str:
     pieces = [part for part in parts if isinstance(part, Piece) and part.value is not None]
     body = "".join(
@@ -106,7 +116,8 @@ def _rest(parts: Sequence[str | Piece], title: str) -> str:
             imports |= modules.import_map(_module(name))
     import_map = f'<script type="importmap">{json.dumps({"imports": imports})}</script>'
     held = [
-        {"name": piece.name, "props": {**piece.props, "value": piece.value}} for piece in pieces
+        {"name": piece.name, "props": {**piece.props, "value": _with_files(piece)}}
+        for piece in pieces
     ]
     return (
         f"<title>{escape(title)}</title></head>"

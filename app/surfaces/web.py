@@ -45,28 +45,25 @@ def control(parameter: Parameter, hint: str | None = None, **options: Any) -> Co
     choices = None
     if field.choices is not None:
         box, choices = gr.Radio, [(label, value) for value, label in field.choices.items()]
-    elif field.names:
+    elif field.names:  # what there is to choose from is known when the page is opened
         box, default = gr.Dropdown, list(default or ()) if parameter.many else default
-        given = {"choices": [], "multiselect": parameter.many}
+        given = {"choices": [], "multiselect": parameter.many, "min_width": 220}
+        given["value"] = [] if parameter.many else None
+    elif field.none:
+        default = parameter.text(default)
     elif parameter.type is bool:
         box = gr.Checkbox
     elif parameter.type in (int, float):
         box = gr.Number
-        given = {"minimum": field.ge, "maximum": field.le}
+        bounds = {"minimum": field.ge, "maximum": field.le}
+        given = {name: bound for name, bound in bounds.items() if bound is not None}
         if parameter.type is int:
             given["precision"] = 0
     elif parameter.many:
         default = "\n".join(default or ())
-    given = {name: value for name, value in given.items() if value is not None} | options
+    given |= options
     return Control(
-        parameter.name,
-        field.label,
-        box,
-        default,
-        hint,
-        choices,
-        given,
-        key=parameter.key,
+        parameter.name, field.label, box, default, hint, choices, given, key=parameter.key
     )
 
 

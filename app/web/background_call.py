@@ -9,8 +9,9 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from theodolite.app import formats
+from theodolite.app.vectors import TooSlow as TooSlow
+from theodolite.app.vectors import encoding
 from theodolite.app.web import parts
-from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
     from theodolite.app.workspace import Workspace
@@ -21,12 +22,6 @@ Say = Callable[[str, float | None, float | None], None]
 SOON_SECONDS = 0.3
 """Answers which arrive sooner are shown without a progress bar before them."""
 EVERY_SECONDS = 0.4
-PATIENCE_SECONDS = 30.0
-PART = 128
-"""Sentences encoded between two progress reports."""
-VISITORS_PATIENCE_SECONDS = 4.0
-
-
 ALIVE_SECONDS = 2.0
 """Interval at which unchanged progress is sent all the same, which notices a closed tab."""
 
@@ -187,48 +182,7 @@ def card(text: str, share: float | None, left: float | None) -> str:
     )
 
 
-class TooSlow(UserError):
-    """Encoding would take longer than a page may wait; the vectors computed by then are cached.
-
-    Attributes:
-        left: estimated seconds for the rest.
-    """
-
-    def __init__(self, encoder: str, left: float) -> None:
-        super().__init__(
-            f"{encoder} has much left to encode: {formats.time_left(left)}.",
-            "What it has encoded is kept: ask again, and it goes on from there.",
-            code="too-large",
-        )
-        self.left = left
-
-
 def encode(workspace: Workspace, encoder: str, dataset: str, say: Say) -> None:
-    """Encode the sentences of a collection that the cache lacks, while a person waits.
-
-    Raises:
-        TooSlow: encoding would take too long.
-    """
-    from theodolite.app import vectors
-
-    sentences, _ = workspace.catalog.sentences(dataset)
-    patience = VISITORS_PATIENCE_SECONDS if workspace.read_only else PATIENCE_SECONDS
-    say(f"Loading {encoder}; a model that has not been used yet takes some seconds", None, None)
-    models = list(vectors.sources(workspace.load(encoder)))
-    say(f"Looking for what {encoder} has encoded of {dataset}", None, None)
-    for model in models:
-        lacking = vectors.uncached(model, sentences)
-        what = f"Encoding {formats.plural(len(lacking), 'sentence')} of {dataset} with {model.name}"
-        if lacking:
-            say(what, None, None)
-        began = time.monotonic()
-        for start in range(0, len(lacking), PART):
-            model.encode(lacking[start : start + PART])
-            done = min(start + PART, len(lacking))
-            if not start:  # the first part also loaded the weights: leave it out of the estimate
-                began = time.monotonic()
-                continue
-            left = (time.monotonic() - began) * (len(lacking) - done) / (done - PART)
-            if left > patience:
-                raise TooSlow(encoder, left)
-            say(what, done / len(lacking), left)
+    """Encode the sentences of a collection that the cache lacks, while a person waits."""
+    for step in encoding(workspace, encoder, dataset):
+        say(*step)

@@ -12,8 +12,8 @@ from theodolite.app.pages.decode.answer import (
     DecodeSpec,
     InterpolateSpec,
 )
-from theodolite.app.pages.map import job as map_job
 from theodolite.app.pages.map import service as maps
+from theodolite.app.pages.map.job import MapSpec
 from theodolite.app.pages.search import service as retrieval
 from theodolite.app.typed import Typed
 from theodolite.app.workspace import Workspace
@@ -51,7 +51,7 @@ def test_what_is_searched_for_is_not_kept(workspace: Workspace, spec: str) -> No
     assert before > 4 * 64 * len(sentences)
     retrieval.nearest(workspace, spec, COLLECTION, ["A query of mine."], 1)
     retrieval.alike(workspace, spec, COLLECTION, ["Like this one."], ["Not like it."], 1)
-    found = map_job.quick(workspace, spec, COLLECTION)
+    found = MapSpec(spec, COLLECTION, "quick").make(workspace)
     maps.place(workspace, found, "A sentence that is placed.", 3)
     assert kept(workspace) == before
 

@@ -28,7 +28,6 @@ from tests.ui.steps import (
 )
 from theodolite.app import decoders
 from theodolite.app.pages.encoders import service as encoders
-from theodolite.app.pages.map import job as map_job
 from theodolite.app.pages.map import service as maps
 from theodolite.app.pages.map.job import MapSpec
 from theodolite.app.pages.spaces.job import SpacesSpec
@@ -61,7 +60,9 @@ def test_the_map_is_drawn_by_webgl_and_has_its_words(visit, made):
     """Points, legend, trust in words, what is in view as a table, and files to take away."""
     page = drawn(visit)
     expect(page.locator(".t-map")).to_have_attribute("data-scene", "webgl")
-    says(page.locator("#trust"), f"{percent(made.info['trust']['recall'])} of a sentence")
+    says(
+        page.locator("#answer .t-section"), f"{percent(made.info['trust']['recall'])} of a sentence"
+    )
     expect(page.locator(".t-map-label")).to_have_count(20)
     assert page.evaluate(COLOURS) > 10
     page.get_by_role("button", name="What is in view, as a table").click()
@@ -254,7 +255,7 @@ def test_a_copied_address_shows_what_was_seen(visitor, site, made):
 def test_principal_components_come_at_once_and_the_map_when_it_is_made(visit, workspace):
     """Pressing the button queues a run; the points go along, and rest without a reload."""
     page = drawn(visit, "map?encoder=random:256&method=umap&seed=7")
-    says(page.locator("#trust"), "first two principal components")
+    says(page.locator("#answer .t-section"), "first two principal components")
     page.locator("#make-map").click()
     says(page.locator("#following"), "UMAP of starter-topics")
     store = workspace.store.projections
@@ -270,7 +271,7 @@ def test_principal_components_come_at_once_and_the_map_when_it_is_made(visit, wo
     run = workspace.store.runs.list(kinds=["project"])[0]
     workspace.store.runs.start(run["id"], run["attempt"], "test", ["one"])
     workspace.store.runs.finish(run["id"], run["attempt"], "done")
-    says(page.locator("#trust"), "neighbours on this map")
+    says(page.locator("#answer .t-section"), "neighbours on this map")
     says(said(page), "2,040 points")
     store.remove(key)
 
@@ -310,7 +311,7 @@ def test_any_place_is_decoded(visit, site, workspace, decoder_folder):
     """By mouse, by key and by address; without a decoder there is the way to one."""
     encoders.add(workspace, WITHOUT)
     decoders.register(workspace, decoder_folder)
-    placed = map_job.quick(workspace, ENCODER, "starter-topics")
+    placed = MapSpec(ENCODER, "starter-topics", "quick").make(workspace)
     page = drawn(visit)
     card = page.get_by_role("region", name="The place decoded")
     low, high = placed.points.min(axis=0), placed.points.max(axis=0)
@@ -355,7 +356,7 @@ def pair(workspace):
 
 def sides(page):
     """The two maps, once both are drawn."""
-    found = page.locator("#left-map"), page.locator("#right-map")
+    found = page.locator(".t-pair-side").first, page.locator(".t-pair-side").last
     for side in found:
         says(said(side), "2,040 points")
     return found
@@ -382,8 +383,8 @@ def test_figures_and_flow_have_their_numbers(visit, pair):
     visit.fits("spaces")
     page.set_viewport_size({"width": NARROW[0], "height": NARROW[1]})
     page.wait_for_function(
-        "() => { const [a, b] = ['left', 'right'].map((side) => document.querySelector("
-        "`#${side}-map`).getBoundingClientRect()); return a.bottom <= b.top; }"
+        "() => { const [a, b] = [...document.querySelectorAll('.t-pair-side')]"
+        ".map((side) => side.getBoundingClientRect()); return a.bottom <= b.top; }"
     )
 
 
@@ -480,8 +481,8 @@ def test_points_move_by_slider_and_by_button(visit, pair):
 def test_before_the_run_there_are_planes_at_once(visit, workspace):
     """What takes long is queued by the button, found again by the address, and not begun before."""
     page = visit.open(f"spaces?encoder={A}&encoder={B}&in=starter-pairs&k=7")
-    says(page.locator("#finding"), "drawn immediately")
-    expect(page.locator("#left-map .t-map-over")).to_be_visible()
+    says(page.locator("#answer"), "drawn immediately")
+    expect(page.locator(".t-pair-side").first.locator(".t-map-over")).to_be_visible()
     page.locator("#compare-spaces").click()
     says(page.locator("#following"), "waiting for its turn")
     assert workspace.store.runs.get(run_in_address(page))["spec"]["k"] == 7

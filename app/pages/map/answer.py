@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from theodolite.app.blocks import Block, Finding
+from theodolite.app.components.map import NEIGHBOURS, StoredMap, point_map, url
 from theodolite.app.pages.map import service
-from theodolite.app.pages.map.job import MapSpec
-from theodolite.app.pages.map.service import StoredMap
+from theodolite.app.pages.map.job import MapSpec, Unmade, is_running, preview
 from theodolite.app.question import Answer, Do, Question
 from theodolite.app.spaced import evenly_spaced
 from theodolite.app.web.figures import percent
@@ -21,14 +22,30 @@ if TYPE_CHECKING:
     from theodolite.app.workspace import Workspace
 
 MAX_POINTS = 20_000
-"""Points of a map in a notebook; the page draws millions."""
+"""Points of a map in a document; the page draws millions."""
 MAX_WITH_NEIGHBOURS = 5_000
 """Points of a map that has the true neighbours of each in its document."""
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Map(Answer, StoredMap):
-    """A collection on the plane."""
+    """A collection on the plane.
+
+    Attributes:
+        workspace: where it is stored.
+        spec: what was asked; until that is computed, these are the principal components.
+        k: true neighbours of each point where nobody serves them.
+    """
+
+    workspace: Workspace
+    spec: MapSpec
+    k: int
+
+    @property
+    def lack(self) -> str:
+        """The map itself, while it is not the one that was asked for."""
+        done = self.info["method"] == self.spec.method or is_running(self.workspace, self.spec)
+        return "" if done else "Compute map"
 
     def column_names(self) -> list[str]:
         """Names of the columns, of which each map has its own."""
@@ -49,22 +66,38 @@ class Map(Answer, StoredMap):
 
     def within(self, rows: int) -> Map:
         """The map with at most so many of its points, evenly spaced."""
-        if len(self.points) <= rows:
-            return self
-        kept = list(evenly_spaced(len(self.points), rows))
-        return replace(
-            self,
-            points=self.points[kept],
-            sentences=[self.sentences[i] for i in kept],
-            values={key: values[kept] for key, values in self.values.items()},
-            nearest=None,
-        )
+        n, most = len(self.points), min(rows, MAX_POINTS)
+        if n > most:
+            kept = list(evenly_spaced(n, most))
+            return replace(
+                self,
+                points=self.points[kept],
+                sentences=[self.sentences[i] for i in kept],
+                values={key: values[kept] for key, values in self.values.items()},
+                nearest=None,
+                k=0,
+            )
+        names = self.info["encoder"], self.info["dataset"]
+        near = n <= MAX_WITH_NEIGHBOURS and service.drawn_at_once(self.workspace, *names)
+        return self if near or self.nearest is not None else replace(self, k=0)
 
     def blocks(self) -> list[Block]:
-        """How far to trust it, and its points with all that is said of them."""
-        of = f"{self.info['dataset']} as {self.info['encoder']} has them"
-        finding = Finding(f"{len(self.points):,} sentences of {of}", " ".join(trust(self.info)))
-        return [finding, service.component(self.within(MAX_POINTS))]
+        """Its points with all that is said of them, and how far to trust it."""
+        more, facts = {}, trust(self.info)
+        if self.info["method"] != self.spec.method:
+            facts.insert(
+                0,
+                "These are the first two principal components, drawn immediately: the map that was "
+                "asked for, with clusters, names and trust, has not been computed yet.",
+            )
+            if is_running(self.workspace, self.spec):
+                more = {"making": url(self.spec.key(self.workspace))}
+        text = f"{len(self.points):,} sentences of {self.info['dataset']} as "
+        text += f"{self.info['encoder']} has them"
+        return [
+            point_map(self, self.k, partial(service.nearest, self.workspace, self), **more),
+            Finding(text, " ".join(facts), self.nearest is not None),
+        ]
 
 
 def _plain(value: Any) -> Any:
@@ -82,8 +115,7 @@ def trust(info: Mapping[str, Any]) -> list[str]:
             f"The map preserves {percent(info['explained'])} of the variance of {info['dim']} "
             "dimensions."
         )
-    measured = info["trust"]
-    if measured:
+    if measured := info["trust"]:
         sample = measured["looked_at"]
         of = "" if sample == info["n"] else f", over {sample:,} sentences"
         facts.append(
@@ -97,16 +129,18 @@ def trust(info: Mapping[str, Any]) -> list[str]:
     return facts
 
 
-def answer(workspace: Workspace, spec: MapSpec, do: Do) -> Iterator[Map]:
-    """Read the map, or have it computed; a small one has the true neighbours of each point."""
+def answer(workspace: Workspace, spec: MapSpec, do: Do) -> Iterator[Any]:
+    """Read the map, or have it computed; until then, the principal components or what to do."""
     made = spec.stored(workspace)
-    if made is None:
-        do(spec)
+    if made is None and do(spec):
         made = spec.make(workspace)
-    few = len(made.points) <= MAX_WITH_NEIGHBOURS
-    if few and service.drawn_at_once(workspace, spec.encoder, spec.data):
-        made = replace(made, nearest=service.nearest(workspace, made))
-    yield Map(**vars(made))
+    if made is None:
+        made = yield from preview(workspace, spec, [spec.encoder], "Compute map")
+    if isinstance(made, Unmade):
+        yield made
+    else:
+        k = min(NEIGHBOURS, len(made.points) - 1)
+        yield Map(**vars(made), workspace=workspace, spec=spec, k=k)
 
 
 MAP = Question("map", MapSpec, answer, Map, ("map minilm starter-topics",), queues=True)

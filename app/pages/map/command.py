@@ -77,14 +77,18 @@ def project(
     place = {sentence: number for number, sentence in enumerate(made.sentences)}
     ids = np.array([place[sentence] for sentence in dataset.sentences], np.int64)
     if out is not None:
-        _write(made, dataset, ids, out, spreadsheet)
+        try:
+            _write(made, dataset, ids, out, spreadsheet)
+        except OSError as error:
+            reason = str(error.strerror)
+            raise UserError(f"{str(out)!r} cannot be written.", reason, code="no-file") from error
         different = "" if len(ids) == len(place) else f" ({len(place):,} different sentences)"
         say(f"{len(ids):,} rows written to {out}{different}.")
     if as_json:
         info = {name: value for name, value in made.info.items() if name != "fingerprint"}
         emit_json({"key": made.key, **info})
-        places = zip(made.points[ids].tolist(), ids.tolist(), strict=True)
-        for number, ((x, y), point) in enumerate(places):
+        for number, point in enumerate(ids.tolist()):
+            x, y = made.points[point].tolist()
             emit_json({"id": number, "x": x, "y": y, "sentence": made.sentences[point]})
         return
     regions = [region for region in made.regions if region.level == 0][:MAX_SHOWN]
@@ -100,24 +104,18 @@ def _write(
 ) -> None:
     import numpy as np
 
-    from theodolite.app.pages.map.facts import labels
-    from theodolite.engine.errors import UserError
+    from theodolite.app.pages.map.job import labels
 
-    try:
-        if out.suffix == ".npy":
-            with out.open("wb") as file:
-                np.save(file, made.points[ids], allow_pickle=False)
-            return
-        is_csv = out.suffix == ".csv"
-        # A sentence that occurs twice may have two labels.
-        labelled = {key: values for key, _, values in labels(dataset)}
-        table = service.table(made, ids, labelled, spreadsheet=spreadsheet and is_csv)
-        table["id"] = np.arange(len(ids))
-        if is_csv:
-            table.to_csv(out, index=False, encoding="utf-8")
-        else:
-            table.to_parquet(out, index=False)
-    except OSError as error:
-        raise UserError(
-            f"{str(out)!r} cannot be written.", str(error.strerror), code="no-file"
-        ) from error
+    if out.suffix == ".npy":
+        with out.open("wb") as file:
+            np.save(file, made.points[ids], allow_pickle=False)
+        return
+    is_csv = out.suffix == ".csv"
+    # A sentence that occurs twice may have two labels.
+    labelled = {key: values for key, _, values in labels(dataset)}
+    table = service.table(made, ids, labelled, spreadsheet=spreadsheet and is_csv)
+    table["id"] = np.arange(len(ids))
+    if is_csv:
+        table.to_csv(out, index=False, encoding="utf-8")
+    else:
+        table.to_parquet(out, index=False)

@@ -1,46 +1,70 @@
 """A map: what determines it, and how it is computed, measured and stored.
 
-It is stored under a hash of everything that determines it. Only the first two principal components
-are also computed outside the job, by the pages.
+It is stored under a hash of everything that determines it. Pages draw the first two principal
+components while it is computed.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Generator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
+from theodolite.app import formats
+from theodolite.app.blocks import Block, Nothing, Problem
+from theodolite.app.components.map import NEIGHBOURS, Facts, Region
 from theodolite.app.jobs.job import Job
 from theodolite.app.pages.map import service
-from theodolite.app.pages.map.service import NAMES, StoredMap
+from theodolite.app.pages.map.service import NAMES, QUICK_POINTS, StoredMap
+from theodolite.app.question import Answer, Working
 from theodolite.app.spec import Field, Spec
+from theodolite.app.vectors import TooSlow, encoding, missing
 from theodolite.engine.errors import UserError
 from theodolite.engine.progress import ProgressCallback, nobody
+from theodolite.store.errors import StoreClosed
 from theodolite.store.hashing import hash_of, to_json
+from theodolite.store.run_rows import LIVE
 
 if TYPE_CHECKING:
     import numpy as np
 
     from theodolite.app.jobs.reporter import Reporter
     from theodolite.app.workspace import Workspace
+    from theodolite.engine.datasets.types import Dataset
+    from theodolite.engine.space.projection import Plane
 
-FORMATS = dict.fromkeys(NAMES, 1) | {"umap": 4, "umap-learn": 3}
-"""Increased whenever a method's map of the same question would change."""
-PARTS = {"pca": 0.1, "quick": 1.0, "umap": 0.6, "umap-learn": 0.8, "tsne": 0.8, "pacmap": 0.6}
-"""Approximate share of the computing time that the projection takes, by method."""
 WATCHED_POINTS = 50_000
 """Larger maps are not shown during the projection: each update would be megabytes."""
-LIBRARIES = {
-    "umap": ("numpy", "scipy", "faiss-cpu"),
-    "umap-learn": ("umap-learn", "numba", "faiss-cpu"),
-    "tsne": ("scikit-learn", "faiss-cpu"),
-    "pacmap": ("pacmap", "numba", "faiss-cpu"),
-    "pca": ("numpy",),
-    "quick": ("numpy",),
+TRUSTED_WHOLE = 5000
+"""Up to this size, trust is measured at every point; above it, at a fixed sample of 2,000."""
+_CELLS = 256
+
+
+class Method(NamedTuple):
+    """A method of projection.
+
+    Attributes:
+        share: approximate share of the computing time that the projection takes.
+        libraries: what it is computed with, the library whose version determines it first.
+        format: increased whenever its map of the same question would change.
+    """
+
+    share: float
+    libraries: Sequence[str]
+    format: int = 1
+
+
+METHODS = {
+    "umap": Method(0.6, ("numpy", "scipy", "faiss-cpu"), 4),
+    "umap-learn": Method(0.8, ("umap-learn", "numba", "faiss-cpu"), 3),
+    "tsne": Method(0.8, ("scikit-learn", "faiss-cpu")),
+    "pacmap": Method(0.6, ("pacmap", "numba", "faiss-cpu")),
+    "pca": Method(0.1, ("numpy",)),
+    "quick": Method(1.0, ("numpy",)),
 }
-"""Method -> what it is computed with, the library whose version determines it first."""
 
 
 @dataclass(frozen=True)
@@ -107,13 +131,11 @@ class MapSpec(Spec, Job):
 
     def validate(self, workspace: Workspace) -> None:
         """Raise if the method's package is missing, or t-SNE has too many points."""
-        self._library()
-        if self.method != "tsne":
-            return
         from theodolite.engine.space.projection import TSNE_POINTS
 
+        self._library()
         sentences, _ = workspace.catalog.sentences(self.data)
-        if len(sentences) > TSNE_POINTS:
+        if self.method == "tsne" and len(sentences) > TSNE_POINTS:
             raise UserError(
                 f"t-SNE was asked for {len(sentences):,} sentences; it takes up to "
                 f"{TSNE_POINTS:,}.",
@@ -122,7 +144,7 @@ class MapSpec(Spec, Job):
             )
 
     def _library(self) -> str:
-        package, *_ = LIBRARIES[self.method]
+        package, *_ = METHODS[self.method].libraries
         try:
             return f"{package} {version(package)}"
         except PackageNotFoundError:
@@ -144,19 +166,20 @@ class MapSpec(Spec, Job):
         """Everything that determines the map, except the projection library."""
         return {
             **self._how(),
-            "format": FORMATS[self.method],
+            "format": METHODS[self.method].format,
             "data": workspace.catalog.load(self.data).hash,
             "fingerprint": workspace.bound(self.encoder, self.data).fingerprint,
         }
 
     def _how(self) -> dict[str, Any]:
         """The values under the names that a stored map has them by."""
-        return {"initial": None, "dataset": self.data} | {
-            name: value for name, value in asdict(self).items() if name != "data"
-        }
+        how = {name: value for name, value in asdict(self).items() if name != "data"}
+        return {"initial": None, "dataset": self.data} | how
 
     def stored(self, workspace: Workspace) -> StoredMap | None:
         """The stored or shipped map; None for neither."""
+        if is_unknown(workspace, self.data, [self.encoder]):
+            return None
         made = service.stored(workspace, self.key(workspace))
         return made or service.shipped(workspace, self.question(workspace))
 
@@ -181,13 +204,12 @@ class MapSpec(Spec, Job):
     def make(self, workspace: Workspace, tick: ProgressCallback = nobody) -> StoredMap:
         """Return the stored map, or compute and store it."""
         key = self.key(workspace)
-        before = service.stored(workspace, key)
-        if before is not None:
+        if (before := service.stored(workspace, key)) is not None:
             return before
         self.validate(workspace)
+        workspace.store.refuse_writing()
         self._compute(workspace, key, tick)
-        made = service.stored(workspace, key)
-        if made is None:
+        if (made := service.stored(workspace, key)) is None:
             raise UserError(
                 "The collection changed while its map was computed.",
                 "Compute the map again.",
@@ -197,42 +219,38 @@ class MapSpec(Spec, Job):
 
     def _compute(self, workspace: Workspace, key: str, tick: ProgressCallback) -> None:
         """Project, measure, and store under a key."""
-        from theodolite.app.pages.map import facts as map_facts
         from theodolite.engine.space.projection import distinct
 
-        workspace.store.refuse_writing()
+        data = workspace.catalog.load(self.data)
         sentences, data_hash = workspace.catalog.sentences(self.data)
         vectors = service.vectors(workspace, self.encoder, self.data)
-        began, share, is_quick = time.perf_counter(), PARTS[self.method], self.method == "quick"
+        began, method, is_quick = time.perf_counter(), METHODS[self.method], self.method == "quick"
         # A first view has no neighbours that equal vectors could make arbitrary.
-        most = len(vectors) if is_quick else min(self.neighbours, map_facts.NEIGHBOURS)
+        most = len(vectors) if is_quick else min(self.neighbours, NEIGHBOURS)
         kept, which = distinct(vectors, most)
-        projections = workspace.store.projections
-
-        def watch(plane: np.ndarray) -> None:
-            projections.put_unfinished(key, plane[which])
-
+        first, projections = self._first(workspace), workspace.store.projections
         try:
-            plane, explained = self._project(
-                workspace,
+            plane = self._project(
                 vectors[kept] if len(kept) < len(vectors) else vectors,
-                lambda initial: initial.points[kept],
-                lambda done: tick(share * done),
-                watch if len(vectors) <= WATCHED_POINTS else None,
+                None if first is None else first.points[kept],
+                lambda done: tick(method.share * done),
+                (lambda points: projections.put_unfinished(key, points[which]))
+                if len(vectors) <= WATCHED_POINTS
+                else None,
             )
         finally:
             projections.end_unfinished(key)
-        points, projected = plane[which], time.perf_counter()
-        facts = map_facts.quick_facts(workspace.catalog.load(self.data), sentences, points)
-        trust: Mapping[str, Any] = {}
+        points, projected = plane.points[which], time.perf_counter()
+        facts = quick_facts(data, sentences, points)
+        trust: dict[str, Any] = {}
         if not is_quick:
-            trust = map_facts.measure(
+            trust = measure(
                 facts,
                 vectors,
                 sentences,
                 points,
                 (kept, which),
-                lambda done: tick(share + (1 - share) * done),
+                lambda done: tick(method.share + (1 - method.share) * done),
             )
         info = self._how() | {
             "fingerprint": workspace.bound(self.encoder, self.data).fingerprint,
@@ -240,7 +258,7 @@ class MapSpec(Spec, Job):
             "n": len(points),
             "vectors": len(kept),
             "dim": int(vectors.shape[1]),
-            "explained": explained,
+            "explained": plane.explained,
             "trust": trust,
             "seconds": {
                 "projection": projected - began,
@@ -248,7 +266,7 @@ class MapSpec(Spec, Job):
             },
             "versions": {
                 package: version(package)
-                for package in sorted({"numpy", "scikit-learn", *LIBRARIES[self.method]})
+                for package in sorted({"numpy", "scikit-learn", *method.libraries})
             },
             "columns": [vars(column) for column in facts.columns],
             "regions": [vars(region) for region in facts.regions],
@@ -257,13 +275,12 @@ class MapSpec(Spec, Job):
 
     def _project(
         self,
-        workspace: Workspace,
         vectors: np.ndarray,
-        initial: Callable[[StoredMap], np.ndarray],
+        initial: np.ndarray | None,
         tick: ProgressCallback,
         watch: Callable[[np.ndarray], None] | None,
-    ) -> tuple[np.ndarray, float | None]:
-        """Project vectors to points, float32 (m, 2); also the share of variance, if by PCA.
+    ) -> Plane:
+        """Project vectors to the plane.
 
         A collection too small for its method is projected by PCA; a single vector is put at the
         origin.
@@ -273,23 +290,19 @@ class MapSpec(Spec, Job):
         from theodolite.engine.space import projection
 
         if len(vectors) < 2:
-            return np.zeros((len(vectors), 2), np.float32), None
-        how: dict[str, Any] = {"seed": self.seed, "tick": tick}
+            return projection.Plane(np.zeros((len(vectors), 2), np.float32))
         if self.method in ("pca", "quick") or len(vectors) < 4:
-            plane = projection.pca(vectors)
-        elif self.method == "pacmap":
-            plane = projection.pacmap(vectors, neighbours=self.neighbours, **how)
-        elif self.method == "tsne":
-            plane = projection.tsne(vectors, perplexity=self.neighbours, **how)
-        else:
-            how |= {"neighbours": self.neighbours, "min_dist": self.min_dist}
-            if self.method == "umap-learn":
-                plane = projection.umap_learn(vectors, **how)
-            else:
-                first = self._first(workspace)
-                begin = None if first is None else initial(first)
-                plane = projection.umap(vectors, initial=begin, watch=watch, **how)
-        return plane.points, plane.explained
+            return projection.pca(vectors)
+        how: dict[str, Any] = {"seed": self.seed, "tick": tick}
+        if self.method == "tsne":
+            return projection.tsne(vectors, perplexity=self.neighbours, **how)
+        how["neighbours"] = self.neighbours
+        if self.method == "pacmap":
+            return projection.pacmap(vectors, **how)
+        how["min_dist"] = self.min_dist
+        if self.method == "umap-learn":
+            return projection.umap_learn(vectors, **how)
+        return projection.umap(vectors, initial=initial, watch=watch, **how)
 
     def _first(self, workspace: Workspace) -> StoredMap | None:
         """The map whose points UMAP starts from; None for none."""
@@ -306,9 +319,6 @@ class SecondMap(MapSpec):
 
     initial: str = ""
 
-    def _how(self) -> dict[str, Any]:
-        return super()._how() | {"initial": self.initial}
-
     def _first(self, workspace: Workspace) -> StoredMap:
         first = service.stored(workspace, self.initial)
         sentences, _ = workspace.catalog.sentences(self.data)
@@ -321,12 +331,224 @@ class SecondMap(MapSpec):
         return first
 
 
-def quick(workspace: Workspace, encoder: str, dataset: str) -> StoredMap | None:
-    """The map of the first two principal components; None for more than `QUICK_POINTS` points.
+@dataclass(frozen=True, repr=False)
+class Unmade(Answer):
+    """What a page says in place of what it cannot draw at once.
 
-    Encodes sentences that are not cached: pages do so before, with `background_call.encode`.
+    Attributes:
+        what: that is not there yet.
+        n: sentences of the collection.
+        button: what has it computed; empty for none.
+        hint: what to do.
     """
-    sentences, _ = workspace.catalog.sentences(dataset)
-    if not 0 < len(sentences) <= service.QUICK_POINTS:
-        return None
-    return MapSpec(encoder, dataset, "quick").make(workspace)
+
+    what: str
+    n: int
+    button: str
+    hint: str
+
+    @property
+    def lack(self) -> str:
+        """The button that has it computed."""
+        return self.button
+
+    def rows(self) -> list[dict[str, Any]]:
+        """None."""
+        return []
+
+    def problems(self) -> list[Problem]:
+        """That it has not been computed."""
+        text = f"{self.what} has not been computed yet."
+        return [Problem(UserError(text, "Compute it first.", code="no-result"))]
+
+    def blocks(self) -> list[Block]:
+        """How many sentences there are, and what to do."""
+        return [Nothing(f"{formats.plural(self.n, 'sentence')}, not on a map yet", self.hint)]
+
+
+def preview(
+    workspace: Workspace, job: Any, encoders: Sequence[str], button: str
+) -> Generator[Working, None, Any]:
+    """Encode what is lacking while a person waits, and draw the principal components.
+
+    Args:
+        workspace: store and data.
+        job: a `MapSpec` or a `SpacesSpec` that is not stored.
+        encoders: by which the collection must be encoded.
+        button: what has the job done.
+
+    Returns:
+        What was drawn, or `Unmade`.
+    """
+    sentences, _ = workspace.catalog.sentences(job.data)
+    running, time_left = is_running(workspace, job), ""
+    waits = running and any(missing(workspace, encoder, job.data) for encoder in encoders)
+    try:
+        if 0 < len(sentences) <= QUICK_POINTS and not waits:
+            for encoder in () if workspace.demo else encoders:
+                for step in encoding(workspace, encoder, job.data):
+                    yield Working(*step)
+            return job.stored(workspace) or replace(job, method="quick").make(workspace)
+    except TooSlow as slow:
+        time_left = f" That takes {formats.time_left(slow.left).removesuffix(' left')}."
+    except StoreClosed:
+        pass
+    hint = f"Press {button}: they are encoded in the background, once.{time_left}"
+    if running:
+        hint = "They are being encoded, and appear here as soon as possible."
+    elif not sentences:
+        hint = "This collection is empty. Choose another."
+    elif workspace.read_only:
+        hint = "This demonstration does not start runs: choose another collection or encoder."
+    return Unmade(job.title, len(sentences), "" if running else button, hint)
+
+
+def is_running(workspace: Workspace, job: Job) -> bool:
+    """Whether a run of a job is queued or at work."""
+    runs = workspace.store.runs.list(LIVE, kinds=[job.kind])
+    return any(type(job).from_spec(run["spec"]) == job for run in runs)
+
+
+def is_unknown(workspace: Workspace, data: str, encoders: Sequence[str]) -> bool:
+    """Whether an encoder is fitted on a collection that is not encoded, which identifies it."""
+    return any("@task" in one and missing(workspace, one, data) for one in encoders)
+
+
+def quick_facts(dataset: Dataset, sentences: Sequence[str], points: np.ndarray) -> Facts:
+    """The facts that are fast to compute: labels of the data set, length, density."""
+    import numpy as np
+
+    facts = Facts()
+    for key, name, values in labels(dataset):
+        of: dict[str, str] = {}
+        for sentence, value in zip(dataset.sentences, values, strict=True):
+            of.setdefault(sentence, value)
+        first: dict[str, int] = {}
+        numbers = np.array([first.setdefault(of[s], len(first)) for s in sentences])
+        if len(first) > 1 or key == "label":
+            facts.label(key, name, list(first), numbers)
+    facts.number("length", "Length in characters", np.array([len(s) for s in sentences], float))
+    facts.number("density", "Density on the map", density(points))
+    return facts
+
+
+def labels(dataset: Dataset) -> list[tuple[str, str, list[str]]]:
+    """(key, name, label of each of its sentences) for each kind of label in a data set.
+
+    The point of a sentence that occurs twice has its first label.
+    """
+    from theodolite.engine.datasets.types import LabelledSentences, ScoredPairs, Triplets
+
+    if isinstance(dataset, LabelledSentences):
+        columns = [("label", "Label", dataset.labels)]
+        if dataset.splits:
+            columns.append(("split", "Split", dataset.splits))
+        return [(key, name, list(map(str, values))) for key, name, values in columns]
+    if isinstance(dataset, ScoredPairs):
+        names = [name for name, part in dataset.parts.items() for _ in range(2 * len(part.left))]
+        return [("part", "Part", names)]
+    if isinstance(dataset, Triplets):
+        n = len(dataset.anchors)
+        roles = ["anchor"] * n + ["positive"] * n + ["negative"] * (len(dataset.sentences) - 2 * n)
+        return [("role", "Role", roles)]
+    return []
+
+
+def density(points: np.ndarray) -> np.ndarray:
+    """Density at each point: log10 of the smoothed count per cell, on a 256 x 256 grid.
+
+    Args:
+        points: (n, 2).
+
+    Returns:
+        float32 (n,).
+    """
+    import numpy as np
+    from scipy.ndimage import gaussian_filter
+
+    low = points.min(axis=0)
+    side = float((points.max(axis=0) - low).max()) or 1.0
+    cells = np.minimum(((points - low) / side * _CELLS).astype(int), _CELLS - 1)
+    table = np.zeros((_CELLS, _CELLS))
+    np.add.at(table, (cells[:, 0], cells[:, 1]), 1)
+    smooth = gaussian_filter(table, 2.5, mode="constant")
+    return np.log10(np.maximum(smooth[cells[:, 0], cells[:, 1]], 1e-6)).astype(np.float32)
+
+
+def measure(
+    facts: Facts,
+    vectors: np.ndarray,
+    sentences: Sequence[str],
+    points: np.ndarray,
+    distinct: tuple[np.ndarray, np.ndarray],
+    tick: ProgressCallback,
+) -> dict[str, float | int]:
+    """Add clusters of the full space, named topics of the plane, and trust.
+
+    Args:
+        facts: the columns are added here.
+        vectors: float32 (n, dim).
+        sentences: their texts.
+        points: float32 (n, 2).
+        distinct: as `engine.space.projection.distinct` has it; trust is of these points.
+        tick: called with the share of trust measured.
+
+    Returns:
+        The means of the trust measures, `k` and `looked_at` (points measured); empty for too few
+        points.
+    """
+    import numpy as np
+
+    from theodolite.engine.space.trust import trust
+
+    kept, which = distinct
+    n, k = len(kept), min(NEIGHBOURS, (len(kept) - 1) // 2)
+    some = vectors[kept] if n < len(vectors) else vectors
+    with ThreadPoolExecutor(1) as pool:  # words are counted by one core, distances by all
+        named = pool.submit(_add_groups, facts, vectors, sentences, points)
+        sample = n if n <= TRUSTED_WHOLE else 2000
+        found = trust(some, points[kept], k, sample=sample, tick=tick) if k else None
+        named.result()
+    if found is None:
+        return {}
+    means: dict[str, float | int] = {"k": k, "looked_at": len(found.looked_at)}
+    for key, name in (
+        ("trustworthiness", "Trustworthiness"),
+        ("continuity", "Continuity"),
+        ("recall", f"Share of its {k} nearest kept"),
+    ):
+        values, column = getattr(found, key), np.full(n, np.nan)
+        column[found.looked_at] = values
+        facts.number(key, name, column[which])
+        means[key] = float(values.mean())
+    return means
+
+
+def _add_groups(
+    facts: Facts, vectors: np.ndarray, sentences: Sequence[str], points: np.ndarray
+) -> None:
+    """Add clusters of the full space and named topics of the plane."""
+    import numpy as np
+
+    from theodolite.engine.space.topics import RegionWords, distinct, groups, regions
+
+    n = len(points)
+    if not np.ptp(points, axis=0).any():
+        return
+    words = RegionWords(sentences)
+    k = int(np.clip(round(np.sqrt(n / 2)), 2, 30))
+    if n > 2 * k:
+        clusters = groups(vectors, k)
+        count = int(clusters.max()) + 1
+        names = distinct(words.names(clusters, count, words.everywhere(clusters, count)))
+        facts.label("cluster", "Cluster, k-means of the vectors", names, clusters)
+    if n < 10:
+        return
+    for depth, level in enumerate(regions(points, words)):
+        facts.regions += [
+            Region(float(x), float(y), name, depth, int(size))
+            for (x, y), name, size in zip(level.centres, level.names, level.sizes, strict=True)
+        ]
+        if len(level.names) > 1:
+            name = f"Topic, {len(level.names)} regions of the map"
+            facts.label(f"topic{depth}", name, level.names, level.of)

@@ -20,8 +20,11 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute
 
 from theodolite.app import formats
+from theodolite.app.components.map import NEIGHBOURS
+from theodolite.app.pages.decode import service as decode
 from theodolite.app.pages.map import service
 from theodolite.app.pages.map.service import StoredMap
+from theodolite.app.web import address
 from theodolite.app.web.routes import FOREVER, NO_STORE
 from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
@@ -32,6 +35,10 @@ MAX_ROWS = 2_000_000
 MAX_CHARACTERS = 2000
 _BINARY = "application/octet-stream"
 Number = Annotated[float, Query(allow_inf_nan=False)]
+
+
+NEAREST = 8
+"""Number of nearest points whose vectors are averaged when a position is decoded."""
 
 
 class _Route(APIRoute):
@@ -58,11 +65,9 @@ def _body(most: int) -> Any:
     """The body of a request, of at most so many bytes."""
 
     async def read(request: Request) -> bytes:
-        body = b""
-        async for chunk in request.stream():
-            body += chunk
-            if len(body) > most:
-                raise HTTPException(413, "Too many at once")
+        body = await request.body()  # which the guard bounds while it is read
+        if len(body) > most:
+            raise HTTPException(413, "Too many at once")
         return body
 
     return Depends(read)
@@ -144,21 +149,19 @@ def _add_places(router: APIRouter, workspace: Workspace, needed: Any) -> None:
     @router.get("/point")
     def point(id: Annotated[int, Query(ge=0)], found: StoredMap = needed) -> Response:
         _there(np.array([id]), found)
-        return JSONResponse(service.point(workspace, found, id, service.NEIGHBOURS))
+        return JSONResponse(service.point(workspace, found, id, NEIGHBOURS))
 
     @router.get("/decode")
     def decode(x: Number, y: Number, found: StoredMap = needed) -> Response:
         """Decode a position on the plane."""
-        from theodolite.app.pages.map import decoding
-
         if not len(found.points):
             raise HTTPException(404, "There is no such position")
-        return JSONResponse(decoding.decoded(workspace, found, x, y))
+        return JSONResponse(decoded(workspace, found, x, y))
 
     @router.post("/place")
     def place(body: bytes = _body(4 * MAX_CHARACTERS), found: StoredMap = needed) -> Response:
         text = body.decode("utf-8", "replace").strip()[:MAX_CHARACTERS]
-        return JSONResponse(service.place(workspace, found, text, service.NEIGHBOURS))
+        return JSONResponse(service.place(workspace, found, text, NEIGHBOURS))
 
 
 def _add_tables(router: APIRouter, needed: Any) -> None:
@@ -182,3 +185,53 @@ def _add_tables(router: APIRouter, needed: Any) -> None:
         held = io.BytesIO()
         service.table(found, ids).to_parquet(held, index=False)
         return Response(held.getvalue(), media_type=_BINARY)
+
+
+def weighted(points: np.ndarray, x: float, y: float, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """The points nearest to a position on the plane, with interpolation weights.
+
+    Weights are inverse squared distances (Shepard 1968): a position on a point is that point.
+
+    Returns:
+        int64 (k,) ids, nearest first; float64 (k,) weights that sum to 1.
+    """
+    away = ((np.asarray(points, np.float64) - (x, y)) ** 2).sum(axis=1)
+    near = np.argsort(away, kind="stable")[: min(k, len(away))]
+    if away[near[0]] == 0:
+        weights = (away[near] == 0).astype(np.float64)
+    else:
+        weights = away[near[0]] / away[near]  # relative to the nearest: no overflow near a point
+    return near, weights / weights.sum()
+
+
+def decoded(workspace: Workspace, found: StoredMap, x: float, y: float) -> dict[str, Any]:
+    """Decode a position as the weighted mean of the full vectors of the nearest points.
+
+    Returns:
+        `x`, `y`, and `sentence`, `cosine` (of the re-encoded sentence to the mean), `dim`,
+        `neighbours` (each with `id`, `text`, `weight`); or `lacking` (the encoder), `training`
+        (where one is trained) and `time` (of that) without a decoder; or `failure` and `hint`.
+    """
+    encoder = found.info["encoder"]
+    ids, weights = weighted(found.points, x, y, NEAREST)
+    rows = service.vectors(workspace, encoder, found.info["dataset"])
+    place: dict[str, Any] = {"x": x, "y": y}
+    try:
+        result = decode.decode_point(workspace, encoder, weights @ rows[ids])
+    except decode.NoDecoder:
+        way = "" if workspace.read_only else address.link("train-decoder", encoder=encoder)
+        time = decode.training_time(workspace, encoder)
+        return place | {"lacking": encoder, "training": way, "time": time}
+    except UserError as error:  # returned as a value: browsers log a 400 as an error
+        return place | {"failure": error.message, "hint": error.hint}
+    near = [
+        {"id": int(i), "text": formats.encodable(found.sentences[i]), "weight": float(weight)}
+        for i, weight in zip(ids, weights, strict=True)
+        if weight >= 0.0005
+    ]
+    return place | {
+        "sentence": formats.encodable(result.sentence),
+        "cosine": result.cosine or 0.0,
+        "dim": rows.shape[1],
+        "neighbours": near,
+    }

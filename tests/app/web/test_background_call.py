@@ -133,8 +133,7 @@ def test_who_hangs_up_leaves_no_work_behind(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_encoding_goes_part_by_part(starter: Workspace) -> None:
     """Shares that grow to one, and nothing lacks afterwards."""
-    seen: list[tuple[str, float | None, float | None]] = []
-    working.encode(starter, "random:21", "starter-topics", lambda *word: seen.append(word))
+    seen = list(vectors.encoding(starter, "random:21", "starter-topics"))
     shares = [share for _, share, _ in seen if share is not None]
     assert len(shares) > 5
     assert shares == sorted(shares)
@@ -148,8 +147,8 @@ def test_what_would_take_too_long_is_left_to_a_run(
     starter: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It says how long, and keeps what it has."""
-    monkeypatch.setattr(working, "PATIENCE_SECONDS", 0.0)
-    with pytest.raises(working.TooSlow) as slow:
-        working.encode(starter, "random:22", "starter-topics", lambda *word: None)
+    monkeypatch.setattr(vectors, "PATIENCE_SECONDS", 0.0)
+    with pytest.raises(vectors.TooSlow) as slow:
+        list(vectors.encoding(starter, "random:22", "starter-topics"))
     assert slow.value.left > 0
     assert 0 < vectors.missing(starter, "random:22", "starter-topics") < 2040

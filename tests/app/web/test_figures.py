@@ -15,7 +15,7 @@ from theodolite.app.pages.decode.answer import cosines
 from theodolite.app.pages.decode.service import DecodeResult, Step
 from theodolite.app.pages.fair import figures as fair
 from theodolite.app.pages.geometry import answer as geometry
-from theodolite.app.pages.spaces import flow
+from theodolite.app.pages.spaces import answer as spaces
 from theodolite.app.web import figures
 from theodolite.app.web.theme import PALETTE, SERIES
 from theodolite.engine.stats.agreement import LeaveOneOut
@@ -115,7 +115,7 @@ CLUSTERS = {
 """Two groups, and noise against noise alone."""
 
 CHARTS = {
-    "flow": flow.figure(CLUSTERS, (MARKUP, "b")),
+    "flow": spaces.sankey(CLUSTERS, (MARKUP, "b")),
     "rank intervals": ranks.intervals(RANKED),
     "ranks": fair.bump({"one": {MARKUP: 1, "b": 2}}, {"one": {MARKUP: 80.0, "b": 70.0}}),
     "many ranks": fair.bump({"one": MANY}, {"one": {name: 1.0 for name in MANY}}),

@@ -1,14 +1,14 @@
 // What of the view stands in the page's address, so that a copied link shows what is seen: place and zoom,
 // colour, size, names, filters, the search, and a selection that is not long.
 
+import { decodeAt, find } from "./ask.js";
 import { column } from "./data.js";
-import { decodeAt, readPlace, formatPlace } from "./decode.js";
-import { find } from "./find.js";
-import { renderLegend } from "./legend.js";
-import { onSelectionChange, chosenNumbers } from "./tools.js";
+import { update } from "./state.js";
+import { chosenNumbers } from "./tools.js";
 import { formatView } from "./view.js";
 
 const MAX_IDS = 100;
+const MAX_FILTERS = 300;
 const MAX_FILTER_CHARACTERS = 1500; // characters of all filters
 
 // Only the map of a page with one writes to its address, and not before it has read it.
@@ -57,15 +57,17 @@ export async function readFilters(ui, texts) {
   return filters;
 }
 
-// What Python reads of the address for a map that is served: the value with the view that is asked for.
+// The value with what the address of the page asks for, if it is about this collection: as it was when the page was opened.
 export function readAddress(value) {
-  const query = new URLSearchParams(location.search);
+  const [opened] = performance.getEntriesByType("navigation");
+  const query = new URL(opened?.name ?? location.href).searchParams;
+  if (!value.address || (query.get("in") ?? value.dataset) !== value.dataset) return value;
   const given = (name) => query.get(name) ?? "";
   const colour = value.columns.some(({ key }) => key === given("colour")) ? given("colour") : value.colour;
   return {
-    ...value, view: given("view"), colour: given("colour") === "none" ? null : colour, find: given("find"),
-    pattern: given("pattern") === "1", filters: query.getAll("filter"), names: given("names") !== "none",
-    size: ["small", "large"].includes(given("size")) ? given("size") : "usual", canvas: given("draw") === "canvas",
+    ...value, view: given("view"), plain: value.colour, colour: given("colour") === "none" ? null : colour, find: given("find"),
+    pattern: given("pattern") === "1", filters: query.getAll("filter").slice(0, MAX_FILTERS), names: given("names") !== "none",
+    size: ["small", "large"].includes(given("size")) ? given("size") : "usual", canvas: given("draw") === "canvas", said: given("said"),
     chosen: given("ids").split(",").filter((id) => /^\d{1,9}$/.test(id)).map(Number),
   };
 }
@@ -73,15 +75,18 @@ export function readAddress(value) {
 // As the address has it, once, when the first map of a page is there.
 export async function restoreAddress(ui, value) {
   const mine = ui.map;
-  if (value.chosen.length) {
-    const chosen = new Uint8Array(ui.map.n);
-    for (const i of value.chosen) if (i < ui.map.n) chosen[i] = 1;
-    ui.map.chosen = chosen.includes(1) ? chosen : null;
-  }
+  const chosen = new Uint8Array(ui.map.n);
+  for (const i of value.chosen) if (i < ui.map.n) chosen[i] = 1;
   ui.map.settled = true;
-  onSelectionChange(ui);
-  renderLegend(ui);
+  update(ui, { chosen: chosen.includes(1) ? chosen : null });
   if (value.find) await find(ui, value.find, value.pattern);
   const place = value.decoding ? readPlace(value.said) : null;
   if (place && ui.map === mine) decodeAt(ui, ...place);
 }
+
+function readPlace(text) {
+  const place = String(text || "").split(",").map(Number);
+  return place.length === 2 && place.every(Number.isFinite) ? place : null;
+}
+
+const formatPlace = ({ x, y }) => [x, y].map((v) => Number(v.toPrecision(7))).join(",");

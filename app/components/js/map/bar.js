@@ -1,8 +1,8 @@
 // The tools on the map: an icon each, with its name and its key.
 
 import { el } from "./dom.js";
-import { list } from "./draw.js";
-import { choose, clear, fit, undoRedo, zoom } from "./tools.js";
+import { undoRedo } from "./state.js";
+import { choose, clear, fit, fullScreen, toggleListing, zoom } from "./tools.js";
 
 const MODES = [["move", "Move", "M"], ["lasso", "Lasso", "L"], ["rectangle", "Rectangle", "R"]];
 
@@ -17,8 +17,14 @@ export function tools(ui) {
     tool(ui, "closer", "Closer", "+", () => zoom(ui, 0.6)), tool(ui, "farther", "Farther", "−", () => zoom(ui, 1 / 0.6)),
     tool(ui, "all", "Show all", "0", () => fit(ui)),
     ...(document.fullscreenEnabled ? [tool(ui, "full", "Full screen", "F", () => fullScreen(ui))] : [])),
-    group(tool(ui, "table", "What is in view, as a table", "T", () => table(ui))));
-  choose(ui, ui.mode === "decode" && !ui.map.value.decoding ? "move" : ui.mode);
+    group(tool(ui, "table", "What is in view, as a table", "T", () => toggleListing(ui))));
+  renderMode(ui);
+}
+
+// The tool in the hand.
+export function renderMode(ui) {
+  ui.over.dataset.mode = ui.map.mode;
+  ui.bar.querySelectorAll("[data-mode]").forEach((b) => b.setAttribute("aria-pressed", String(b.dataset.mode === ui.map.mode)));
 }
 
 const group = (...buttons) => el("span", { class: "t-map-group" }, ...buttons);
@@ -29,17 +35,6 @@ function tool(ui, picture, label, key, act, attributes = {}) {
     icon(picture), el("span", { class: "t-map-name", "aria-hidden": "true" }, label, el("kbd", {}, key)));
   made.addEventListener("click", () => { act(); ui.over.focus({ preventScroll: true }); });
   return made;
-}
-
-export function fullScreen(ui) {
-  if (document.fullscreenElement) document.exitFullscreen();
-  else if (document.fullscreenEnabled) ui.root.requestFullscreen();
-}
-
-export function table(ui) {
-  ui.listing.hidden = !ui.listing.hidden;
-  list(ui);
-  if (!ui.listing.hidden) ui.listing.scrollIntoView({ block: "nearest" });
 }
 
 // The pictures on the map's tools, drawn by line on 20 by 20.

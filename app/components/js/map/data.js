@@ -4,7 +4,7 @@ import { ratio } from "./dom.js";
 import { fetched, readTexts } from "./parts.js";
 import { SIZES, project } from "./view.js";
 
-export const request = (ui, part, at = ui.props.value.url) => fetched(ui.props.value, at, part);
+export const request = (ui, part, at = ui.value.url) => fetched(ui.value, at, part);
 
 export const binary = async (ui, part, at) => (await request(ui, part, at)).arrayBuffer();
 
@@ -37,5 +37,10 @@ export async function texts(ui, numbers) {
 // Where on the screen a place of the plane lies, as things stand.
 export const seen = (ui) => ({ ...project(ui.map.view, ui.stage.clientWidth, ui.stage.clientHeight, ratio()), grow: SIZES[ui.map.size] });
 
-// Whether a point passes the filters.
-export const passes = (ui, i) => ui.map.allowed === null || ui.map.allowed[i] === 1;
+export const placeOf = (ui, view, i) => view.toScreen(ui.map.xy[2 * i], ui.map.xy[2 * i + 1]);
+
+export const valueOf = (by, i) =>
+  by.kind === "label" ? by.labels[by.values[i]] ?? "–" : Number.isNaN(by.values[i]) ? "not measured" : by.values[i].toPrecision(3);
+
+// The column that the points are coloured by, null for none.
+export const colouring = (ui) => (ui.map.colour === null ? null : ui.map.columns[ui.map.colour]);

@@ -1,11 +1,13 @@
 // What can be taken away from the map as a file.
 
-import { passes, seen } from "./data.js";
+import { placeOf, seen } from "./data.js";
 import { el, token } from "./dom.js";
-import { namesInView, placeOf } from "./overlay.js";
+import { namesInView } from "./overlay.js";
 import { layerOf, markLook, pointLook } from "./scene.js";
-import { chosenNumbers, inView } from "./tools.js";
+import { passes } from "./state.js";
 import { tableOf } from "./staticSource.js";
+import { tell } from "./status.js";
+import { chosenNumbers, inView } from "./tools.js";
 
 const SVG_POINTS = 50000;
 const TABLES = { CSV: "table.csv", "CSV for spreadsheets": "spreadsheet.csv", Parquet: "table.parquet" };
@@ -23,11 +25,8 @@ export async function save(ui, kind) {
   const answer = await fetch(`${ui.map.value.url}/${table}`, {
     method: "POST", headers: { "Content-Type": "application/octet-stream" }, body: Uint32Array.from(numbers),
   });
-  if (!answer.ok) {
-    ui.status.textContent = "The table could not be made.";
-    return;
-  }
-  file(`${name}.${table.split(".")[1]}`, await answer.blob());
+  if (!answer.ok) return tell(ui, "The table could not be made.");
+  return file(`${name}.${table.split(".")[1]}`, await answer.blob());
 }
 
 function file(name, blob) {

@@ -1,15 +1,12 @@
 // Pointer, wheel and keys of the map.
 
-import { fullScreen, table } from "./bar.js";
-import { passes, seen, texts } from "./data.js";
-import { decodeAt, decodeHere } from "./decode.js";
+import { decodeAt, decodeHere, openPoint } from "./ask.js";
+import { colouring, placeOf, seen, texts, valueOf } from "./data.js";
 import { el } from "./dom.js";
-import { valueOf } from "./draw.js";
-import { broadcast } from "./link.js";
-import { annotate, placeOf } from "./overlay.js";
-import { openPoint } from "./panel.js";
 import { nearestPoint, pointsInside } from "./points.js";
-import { choose, clear, fit, inView, pan, release, select, undoRedo, zoom } from "./tools.js";
+import { passes, undoRedo, update } from "./state.js";
+import { tell } from "./status.js";
+import { choose, clear, fit, fullScreen, inView, pan, release, select, toggleListing, zoom } from "./tools.js";
 
 const STEP = 0.12;
 const CLICK_PX = 4;
@@ -23,7 +20,7 @@ function pointer(ui, event) {
 const how = (event) => (event.altKey ? "subtract" : event.shiftKey || event.ctrlKey || event.metaKey ? "add" : "replace");
 
 // Whether a drag moves the map.
-const pans = (ui) => ui.mode === "move" || ui.mode === "decode";
+const pans = (ui) => ui.map.mode === "move" || ui.map.mode === "decode";
 
 export function listen(ui) {
   const touches = new Map(); // two fingers zoom
@@ -41,10 +38,10 @@ export function listen(ui) {
     if (!ui.drag) return hover(ui, x, y);
     ui.drag.far ||= Math.hypot(x - ui.drag.from[0], y - ui.drag.from[1]) > CLICK_PX;
     if (pans(ui)) pan(ui, x - ui.drag.x, y - ui.drag.y);
-    else if (ui.mode === "lasso") ui.drag.line.push([x, y]);
+    else if (ui.map.mode === "lasso") ui.drag.line.push([x, y]);
     else ui.drag.line = [ui.drag.from, [x, ui.drag.from[1]], [x, y], [ui.drag.from[0], y]];
     [ui.drag.x, ui.drag.y] = [x, y];
-    if (!pans(ui)) annotate(ui);
+    if (!pans(ui)) update(ui, { line: ui.drag.line });
   });
   const end = (event) => {
     touches.delete(event.pointerId);
@@ -53,13 +50,13 @@ export function listen(ui) {
     ui.drag = null;
     if (!done.far) press(ui, done.x, done.y, event);
     else if (done.line) enclose(ui, done.line, how(event));
-    annotate(ui);
+    update(ui, { line: null });
   };
   ui.over.addEventListener("pointerup", end);
   ui.over.addEventListener("pointercancel", end);
-  ui.over.addEventListener("pointerleave", () => { if (ui.map) hoverOn(ui, -1); });
-  ui.over.addEventListener("blur", () => { if (ui.map) hoverOn(ui, -1); });
-  ui.over.addEventListener("focus", () => { if (ui.map) annotate(ui); });
+  ui.over.addEventListener("pointerleave", () => { if (ui.map) update(ui, { hovered: -1 }); });
+  ui.over.addEventListener("blur", () => { if (ui.map) update(ui, { hovered: -1 }); });
+  ui.over.addEventListener("focus", () => { if (ui.map) update(ui, { focus: true }); });
   ui.over.addEventListener("wheel", (event) => {
     if (!ui.map) return;
     event.preventDefault();
@@ -91,31 +88,27 @@ function under(ui, x, y) {
 }
 
 function press(ui, x, y, event) {
-  if (ui.mode === "decode") return decodeAt(ui, ...seen(ui).toPlane(x, y));
+  if (ui.map.mode === "decode") return decodeAt(ui, ...seen(ui).toPlane(x, y));
   const found = under(ui, x, y);
   if (found >= 0 && (event.shiftKey || event.altKey)) select(ui, [found], how(event));
   else if (found >= 0) openPoint(ui, found);
-  else if (ui.mode === "move") clear(ui);
+  else if (ui.map.mode === "move") clear(ui);
 }
 
 function hover(ui, x, y) {
   const found = under(ui, x, y);
-  if (found !== ui.hovered) hoverOn(ui, found);
+  if (found !== ui.map.hovered) update(ui, { hovered: found });
 }
 
-// A ring and a tip at a point; -1 for none. The other map shows the same.
-export async function hoverOn(ui, found, own = true) {
-  ui.hovered = found;
-  annotate(ui);
-  if (own) broadcast(ui, { hovered: ui.hovered });
+// The tip at the point under the pointer or the key.
+export async function renderTip(ui) {
   ui.tip.hidden = true;
-  if (found < 0) return;
-  const mine = ui.map;
-  const [words] = await texts(ui, [found]);
-  if (ui.hovered !== found || ui.map !== mine) return;
-  const by = ui.map.colour === null ? null : ui.map.columns[ui.map.colour];
-  ui.tip.replaceChildren(el("span", {}, words), by ? el("small", {}, `${by.name}: ${valueOf(ui, by, found)}`) : "");
-  const [x, y] = placeOf(ui, seen(ui), found);
+  const [mine, { hovered }] = [ui.map, ui.map];
+  if (hovered < 0) return;
+  const [words] = await texts(ui, [hovered]);
+  if (ui.map !== mine || mine.hovered !== hovered) return;
+  ui.tip.replaceChildren(...tipOf(ui, words, hovered));
+  const [x, y] = placeOf(ui, seen(ui), hovered);
   const outside = x < 0 || y < 0 || x > ui.stage.clientWidth || y > ui.stage.clientHeight;
   ui.tip.hidden = outside;
   if (outside) return;
@@ -125,15 +118,24 @@ export async function hoverOn(ui, found, own = true) {
   ui.tip.style.top = `${Math.max(4, below ? y + 18 : y - ui.tip.offsetHeight - 10)}px`;
 }
 
+function tipOf(ui, words, i) {
+  const by = colouring(ui);
+  return [el("span", {}, words), by ? el("small", {}, `${by.name}: ${valueOf(by, i)}`) : ""];
+}
+
 // From point to point by key: those in view from left to right, row by row.
 function walk(ui, step) {
   const view = seen(ui);
   const places = Array.from(inView(ui)).filter((i) => passes(ui, i)).slice(0, 20000).map((i) => [i, ...placeOf(ui, view, i)]);
   if (!places.length) return;
   places.sort((a, b) => Math.floor(a[2] / 24) - Math.floor(b[2] / 24) || a[1] - b[1] || a[0] - b[0]);
-  const at = places.findIndex(([i]) => i === ui.hovered);
+  const at = places.findIndex(([i]) => i === ui.map.hovered);
   const next = at < 0 ? (step > 0 ? 0 : places.length - 1) : (at + step + places.length) % places.length;
-  hoverOn(ui, places[next][0]).then(() => { if (!ui.tip.hidden) ui.status.textContent = ui.tip.innerText; });
+  const [found, mine] = [places[next][0], ui.map];
+  update(ui, { hovered: found });
+  texts(ui, [found]).then(([words]) => {
+    if (ui.map === mine && mine.hovered === found) tell(ui, tipOf(ui, words, found).map((one) => one.textContent ?? "").join("\n"));
+  });
 }
 
 function key(ui, event) {
@@ -147,9 +149,9 @@ function key(ui, event) {
     l: () => choose(ui, "lasso"), m: () => choose(ui, "move"), r: () => choose(ui, "rectangle"),
     n: () => walk(ui, 1), N: () => walk(ui, -1),
     d: () => decodeHere(ui),
-    f: () => fullScreen(ui), t: () => table(ui),
-    Enter: () => (ui.mode === "decode" ? decodeHere(ui) : ui.hovered >= 0 && openPoint(ui, ui.hovered)),
-    " ": () => ui.hovered >= 0 && select(ui, [ui.hovered], ui.map.chosen?.[ui.hovered] ? "subtract" : "add"),
+    f: () => fullScreen(ui), t: () => toggleListing(ui),
+    Enter: () => (ui.map.mode === "decode" ? decodeHere(ui) : ui.map.hovered >= 0 && openPoint(ui, ui.map.hovered)),
+    " ": () => ui.map.hovered >= 0 && select(ui, [ui.map.hovered], ui.map.chosen?.[ui.map.hovered] ? "subtract" : "add"),
     "/": () => ui.finder.querySelector("input")?.focus(),
   };
   const act = undo ? () => (event.shiftKey ? undoRedo(ui, ui.future, ui.past) : undoRedo(ui, ui.past, ui.future)) : acts[event.key];

@@ -1,12 +1,11 @@
 // What the colours stand for, and filtering by it; names, size of points and files below it.
 
-import { syncUrl } from "./address.js";
 import { rampColour } from "./colours.js";
+import { colouring } from "./data.js";
 import { count, el } from "./dom.js";
 import { save, tables } from "./files.js";
-import { broadcast } from "./link.js";
-import { annotate } from "./overlay.js";
-import { colourBy, filterBy, sizeAs } from "./tools.js";
+import { update } from "./state.js";
+import { colourBy, filterBy } from "./tools.js";
 import { SIZES } from "./view.js";
 
 const MAX_LEGEND_ROWS = 300;
@@ -15,11 +14,7 @@ const MAX_LEGEND_ROWS = 300;
 export function choices(ui) {
   const pick = el("select", { "aria-label": "Colour by" }, el("option", { value: "" }, "One colour"),
     ...ui.map.value.columns.map((c) => el("option", { value: c.key }, c.name)));
-  pick.addEventListener("change", () => {
-    colourBy(ui, pick.value || null);
-    broadcast(ui, { colour: pick.value || null });
-  });
-  ui.map.picked = () => { pick.value = ui.map.colour ?? ""; };
+  pick.addEventListener("change", () => colourBy(ui, pick.value || null));
   const saves = el("select", { "aria-label": "Save" }, el("option", { value: "" }, "Save…"),
     ...["PNG", "SVG", ...tables(ui)].map((kind) => el("option", { value: kind }, kind)));
   saves.addEventListener("change", () => { save(ui, saves.value); saves.value = ""; });
@@ -29,25 +24,25 @@ export function choices(ui) {
 
 function named(ui) {
   const box = el("input", { type: "checkbox", checked: ui.map.names });
-  box.addEventListener("change", () => { ui.map.names = box.checked; annotate(ui); syncUrl(ui); });
+  box.addEventListener("change", () => update(ui, { names: box.checked }));
   return el("label", {}, box, " Names");
 }
 
 function pointSize(ui) {
   const pick = el("select", { "aria-label": "Points" },
     ...Object.keys(SIZES).map((size) => el("option", { value: size, selected: size === ui.map.size }, `${size[0].toUpperCase()}${size.slice(1)} points`)));
-  pick.addEventListener("change", () => sizeAs(ui, pick.value));
-  ui.map.sizePicked = () => { pick.value = ui.map.size; };
+  pick.addEventListener("change", () => update(ui, { size: pick.value }));
   return pick;
 }
 
+// Anew for what the points are coloured by; what had the focus has it again.
 export function renderLegend(ui) {
-  ui.map.picked();
-  const by = ui.map.colour === null ? null : ui.map.columns[ui.map.colour];
-  ui.legend.replaceChildren();
-  if (!by) return;
-  if (by.kind === "label") ui.legend.append(labelLegend(ui, by));
-  else ui.legend.append(rampLegend(ui, by));
+  ui.colours.querySelector("select").value = ui.map.colour ?? "";
+  ui.options.querySelector("select").value = ui.map.size;
+  const by = colouring(ui);
+  const at = [...ui.legend.querySelectorAll("button, input")].indexOf(document.activeElement);
+  ui.legend.replaceChildren(...(by ? [by.kind === "label" ? labelLegend(ui, by) : rampLegend(ui, by)] : []));
+  if (at >= 0) ui.legend.querySelectorAll("button, input")[at]?.focus();
 }
 
 function labelLegend(ui, by) {

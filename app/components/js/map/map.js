@@ -1,39 +1,62 @@
-// The map of a page: `mount` is given what Gradio gives the script of a component. Events for Python:
-// "select" with the numbers of the chosen points (at most MAX_SENT of them) and how many there are, "click"
-// with one number, "view" with what is seen.
+// The map of a page: `mount` is given what Gradio gives the script of a component. Its value is what
+// `app/components/map.py` makes.
 //
-// Every other module works on the `ui` that is made here: its elements, and in `ui.map` what is loaded.
+// Every other module works on the `ui` that is made here: its elements, and in `ui.map` the state, which `update` changes.
+// Who draws what of it stands below, in `VIEWS`.
 
-import { readAddress, restoreAddress, readFilters, formatFilters } from "./address.js";
-import { tools } from "./bar.js";
+import { readAddress, restoreAddress, readFilters, formatFilters, syncUrl } from "./address.js";
+import { find } from "./ask.js";
+import { renderMode, tools } from "./bar.js";
 import { crowding } from "./colours.js";
 import { binary, column, seen } from "./data.js";
 import { el } from "./dom.js";
-import { busy, draw, list, repaint, resize, sized } from "./draw.js";
-import { find, finding } from "./find.js";
-import { listen } from "./input.js";
+import { draw, move, repaint, sized } from "./draw.js";
+import { finding, renderFinder } from "./find.js";
+import { listen, renderTip } from "./input.js";
 import { choices, renderLegend } from "./legend.js";
-import { onMessage } from "./link.js";
+import { SHARED, broadcast, join, onMessage } from "./link.js";
+import { renderListing } from "./listing.js";
 import { laying, moving } from "./moving.js";
+import { annotate } from "./overlay.js";
 import { renderPanel } from "./panel.js";
 import { pointGrid } from "./points.js";
 import { canvasScene, webglScene } from "./scene.js";
-import { colourBy, applyFilters } from "./tools.js";
+import { subscribe, update } from "./state.js";
+import { busy, summarise, tell } from "./status.js";
 import { fitted, readView } from "./view.js";
 
 const MAX_GLIDING_POINTS = 50000; // more do not glide to their new places, they are there
 const GLIDE_MS = 700;
 const AGAIN_MS = 1500;
 
-export function mount({ element, props, trigger, watch }) {
+const PAINT = "colour filters chosen found theme scene";
+const VIEWS = [
+  ["xy", move],
+  [PAINT, repaint],
+  [`${PAINT} xy view size rest`, draw],
+  [`${PAINT} xy view size value names hovered point placedPoint decoded line mode focus`, annotate],
+  ["mode", renderMode],
+  ["colour filters size theme", renderLegend],
+  ["found sought", renderFinder],
+  ["point placedPoint decoded chosen", renderPanel],
+  ["hovered colour", renderTip],
+  ["rest isListed colour filters chosen", renderListing],
+  ["rest colour filters chosen size names found sought decoded", syncUrl],
+  ["filters chosen found scene", summarise],
+  [SHARED, broadcast],
+];
+
+export function mount({ element, props, watch }) {
   const ui = {
-    element, props, trigger, ...elements(),
-    map: null, // what is loaded: points, grid, columns, scene
-    past: [], future: [], mode: "move", drag: null, hovered: -1, settling: 0, turn: 0,
+    element, props, ...elements(), subscribers: [],
+    value: null, map: null, // what is shown, and the state once it is loaded
+    past: [], future: [], drag: null, settling: 0, turn: 0,
   };
-  ui.element.replaceChildren(ui.root);
-  new MutationObserver(() => ui.map && (repaint(ui), renderLegend(ui))).observe(document.body, { attributeFilter: ["class"] });
-  new ResizeObserver(() => resize(ui)).observe(ui.stage);
+  VIEWS.forEach(([keys, run]) => subscribe(ui, keys, run));
+  element.replaceChildren(ui.root);
+  const here = () => ui.map?.scene && ui.root.isConnected;
+  new MutationObserver(() => here() && update(ui, { theme: true })).observe(document.body, { attributeFilter: ["class"] });
+  new ResizeObserver(() => here() && sized(ui) && update(ui, { rest: true, focus: true })).observe(ui.stage);
   window.addEventListener("theodolite:map", (event) => onMessage(ui, event));
   listen(ui);
   watch("value", () => load(ui));
@@ -65,16 +88,28 @@ function elements() {
   return { stage, over, tip, status, listing, listed, bar, zooms, finder, colours, legend, options, panel, mover, root };
 }
 
+const UNASKED = { view: "", find: "", pattern: false, filters: [], names: true, size: "usual", canvas: false, said: "", chosen: [] };
+
+// What is shown: some of it only a server can answer, and a document by itself has no address.
+function complete({ value, frozen }) {
+  const isServed = !frozen && !value.held;
+  const alone = !value.linked;
+  return {
+    ...UNASKED, whole: null, towards: "", ends: [], making: "", plain: value.colour, address: alone, ...value,
+    parts: isServed ? null : value.parts, placing: isServed && alone, decoding: isServed && alone,
+    ...(value.held ? { address: false } : {}),
+  };
+}
+
 async function load(ui) {
   const mine = ++ui.turn;
-  let { value } = ui.props;
-  ui.root.hidden = !value;
-  if (!value) return;
-  if (value.parts && value.address && !ui.map) value = readAddress(value);
-  if (ui.map && ui.map.value.url === value.url && ui.map.value.canvas === value.canvas) {
-    const [anew, moves] = [ui.map.value.colour !== value.colour, ui.map.value.towards !== value.towards];
-    ui.map.value = value;
-    if (anew) colourBy(ui, value.colour);
+  ui.root.hidden = !ui.props.value;
+  if (!ui.props.value) return;
+  ui.value = complete(ui.props);
+  const { url, towards, ends, making, regions } = ui.value;
+  if (ui.map?.value.url === url) {
+    const moves = ui.map.value.towards !== towards;
+    update(ui, { value: { ...ui.map.value, towards, ends, making, regions } });
     if (moves) await moving(ui);
     laying(ui);
     return;
@@ -82,9 +117,9 @@ async function load(ui) {
   busy(ui, "Fetching the points");
   try {
     const xy = new Float32Array(await binary(ui, "points"));
-    if (mine === ui.turn) await show(ui, value, xy);
+    if (mine === ui.turn) await show(ui, ui.map ? ui.value : readAddress(ui.value), xy);
   } catch (error) {
-    ui.status.textContent = error.message;
+    tell(ui, error.message);
   }
 }
 
@@ -93,19 +128,19 @@ async function show(ui, value, xy) {
   const before = ui.map;
   const same = before !== null && before.value.collection === value.collection && before.xy.length === xy.length;
   const grid = pointGrid(xy);
-  const whole = readView(value.whole, fitted(grid));
+  const whole = value.whole ? { ...value.whole, span: fitted(grid).span } : fitted(grid);
   ui.map = {
-    xy, grid, whole, n: grid.n, value, columns: {}, colour: null, filters: {}, allowed: null,
+    xy, grid, whole, n: grid.n, value, columns: {}, colour: null, filters: {}, allowed: null, asked: {},
     texts: same ? before.texts : new Map(), chosen: same ? before.chosen : null, found: same ? before.found : null,
     sought: before ? before.sought : value.find ? { text: value.find, pattern: value.pattern } : null,
     view: before ? whole : readView(value.view, whole), size: before?.size ?? value.size, names: before?.names ?? value.names,
-    crowd: crowding(grid), rgba: new Uint8Array(4 * grid.n), point: null, placedPoint: null, decoded: null, settled: before !== null,
+    crowd: crowding(grid), rgba: new Uint8Array(4 * grid.n), point: null, placedPoint: null, decoded: null,
+    hovered: -1, mode: before && (before.mode !== "decode" || value.decoding) ? before.mode : "move", isListed: before?.isListed ?? false,
+    settled: before !== null,
   };
+  const mine = ui.map;
   renew(ui, before);
-  if (!same) {
-    ui.past = [];
-    ui.future = [];
-  }
+  if (!same) [ui.past, ui.future] = [[], []];
   ui.over.setAttribute("aria-label",
     `${value.label}. Arrow keys move, plus and minus zoom, 0 shows all, L draws a lasso, V selects what is in view, ` +
     "N goes from point to point, Enter opens it, Space selects it, Escape clears, F fills the screen." +
@@ -113,26 +148,18 @@ async function show(ui, value, xy) {
   tools(ui);
   choices(ui);
   finding(ui);
-  ui.panel.replaceChildren();
-  const wanted = same && value.columns.some((c) => c.key === before.colour) ? before.colour : value.colour;
   sized(ui);
   // All that decides on colours is known before the first point is drawn: each drawing of a million takes a second.
-  const mine = ui.map;
+  const wanted = same && value.columns.some((c) => c.key === before.colour) ? before.colour : value.colour;
   const by = await column(ui, wanted ?? null);
   const filters = await readFilters(ui, !before ? value.filters : same ? formatFilters(ui, before) : []);
   if (ui.map !== mine) return;
-  ui.map.colour = by ? wanted : null;
-  ui.map.filters = filters;
-  applyFilters(ui);
+  update(ui, { colour: by ? wanted : null, filters, point: null }, false);
   if (!before) await restoreAddress(ui, value);
-  else {
-    repaint(ui);
-    renderLegend(ui);
-    renderPanel(ui);
-    if (same) await glide(ui, before);
-    else if (ui.map.sought) find(ui, ui.map.sought.text, ui.map.sought.pattern);
-  }
-  list(ui);
+  else if (same) await glide(ui, before);
+  else if (mine.sought) find(ui, mine.sought.text, mine.sought.pattern);
+  if (ui.map !== mine) return;
+  join(ui);
   await moving(ui);
   laying(ui);
 }
@@ -146,19 +173,18 @@ function renew(ui, before, plain = ui.map.value.canvas) {
     return canvas;
   };
   const mine = ui.map;
-  const lost = () => {
+  const again = (canvas) => {
     if (ui.map !== mine) return;
-    renew(ui, ui.map, true);
-    refresh(ui);
-    setTimeout(() => { if (ui.map === mine) { renew(ui, ui.map, ui.map.value.canvas); refresh(ui); } }, AGAIN_MS);
+    renew(ui, mine, canvas);
+    sized(ui);
+    update(ui, { scene: mine.scene });
   };
-  ui.map.scene = (!plain && webglScene(fresh(), ui.map.grid, lost)) || canvasScene(fresh(), ui.map.xy);
-  ui.root.dataset.scene = ui.map.scene.kind;
-}
-
-function refresh(ui) {
-  sized(ui);
-  repaint(ui);
+  const lost = () => {
+    again(true);
+    setTimeout(again, AGAIN_MS, mine.value.canvas);
+  };
+  mine.scene = (!plain && webglScene(fresh(), mine.grid, lost)) || canvasScene(fresh(), mine.xy);
+  ui.root.dataset.scene = mine.scene.kind;
 }
 
 function glide(ui, before) {
@@ -173,8 +199,7 @@ function glide(ui, before) {
     const frame = () => {
       const share = Math.min(1, (performance.now() - began) / GLIDE_MS);
       if (ui.map.scene !== scene || share === 1) {
-        ui.map.scene.places(ui.map.xy);
-        draw(ui);
+        update(ui, { xy: ui.map.xy });
         return done();
       }
       const eased = share * share * (3 - 2 * share);

@@ -2,8 +2,8 @@
 
 import { binary } from "./data.js";
 import { el, pressable } from "./dom.js";
-import { draw } from "./draw.js";
 import { pointGrid } from "./points.js";
+import { update } from "./state.js";
 import { fitted } from "./view.js";
 
 const ANIMATION_MS = 2400;
@@ -35,15 +35,10 @@ export async function moving(ui) {
 }
 
 // Places between the two; what can be pointed at is where it is drawn.
-export function interpolatePoints(ui, from, to, share) {
+function interpolatePoints(ui, from, to, share) {
   const between = new Float32Array(from.length);
   for (let i = 0; i < from.length; i++) between[i] = from[i] + (to[i] - from[i]) * share;
-  ui.map.xy = between;
-  ui.map.grid = pointGrid(between);
-  ui.hovered = -1;
-  ui.tip.hidden = true;
-  ui.map.scene.places(between);
-  draw(ui);
+  update(ui, { xy: between, grid: pointGrid(between), hovered: -1 }, false);
 }
 
 // To the other end; at once for those who want no motion.

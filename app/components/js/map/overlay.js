@@ -1,10 +1,11 @@
 // What lies over the cloud and is drawn without redrawing it: names of regions, the line being drawn,
 // the ring around a point, its neighbours.
 
-import { seen } from "./data.js";
-import { decodedMark, sight } from "./decode.js";
+import { placeOf, seen } from "./data.js";
 import { ratio, token } from "./dom.js";
 import { placeLabels } from "./view.js";
+
+const CROSS = 9;
 
 export function annotate(ui) {
   const context = ui.over.getContext("2d");
@@ -17,12 +18,10 @@ export function annotate(ui) {
   if (ui.map.decoded) decodedMark(ui, context, view);
   sight(ui, context, view);
   if (ui.drag?.line?.length) handDrawn(context, ui.drag.line);
-  if (ui.hovered >= 0) ring(context, placeOf(ui, view, ui.hovered), 7, "ink", 2);
+  if (ui.map.hovered >= 0) ring(context, placeOf(ui, view, ui.map.hovered), 7, "ink", 2);
 }
 
-export const placeOf = (ui, view, i) => view.toScreen(ui.map.xy[2 * i], ui.map.xy[2 * i + 1]);
-
-export function ring(context, [x, y], radius, colour, width) {
+function ring(context, [x, y], radius, colour, width) {
   context.strokeStyle = token("surface");
   context.lineWidth = width + 2;
   context.beginPath();
@@ -78,6 +77,40 @@ function placedPointMark(ui, context, view) {
   }
   context.stroke();
   ring(context, [x, y], 11, "bad", 1.5);
+}
+
+// The place, with lines to the points that have a say, wider for those with more.
+function decodedMark(ui, context, view) {
+  const at = view.toScreen(ui.map.decoded.x, ui.map.decoded.y);
+  for (const { id, weight } of ui.map.decoded.neighbours ?? []) {
+    context.strokeStyle = token("accent");
+    context.lineWidth = 0.5 + 4 * weight;
+    context.beginPath();
+    context.moveTo(...at);
+    context.lineTo(...placeOf(ui, view, id));
+    context.stroke();
+    ring(context, placeOf(ui, view, id), 5, "accent", 1.5);
+  }
+  cross(context, at, "ink", 2.5);
+}
+
+// Where the key would decode, while it is of use to somebody at the keyboard.
+function sight(ui, context, view) {
+  if (ui.map.mode !== "decode" || ui.map.hovered >= 0 || !ui.over.matches(":focus-visible")) return;
+  cross(context, [view.width / 2, view.height / 2], "muted", 1.5);
+}
+
+function cross(context, [x, y], colour, width) {
+  for (const [style, wide] of [["surface", width + 2], [colour, width]]) {
+    context.strokeStyle = token(style);
+    context.lineWidth = wide;
+    context.beginPath();
+    for (const [dx, dy] of [[CROSS, 0], [0, CROSS]]) {
+      context.moveTo(x - dx, y - dy);
+      context.lineTo(x + dx, y + dy);
+    }
+    context.stroke();
+  }
 }
 
 const LABEL_FONT = "600 13px 'IBM Plex Sans', sans-serif";

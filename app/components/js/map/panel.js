@@ -1,41 +1,16 @@
 // Beside the map, or over a part of it: the point that is open with its true neighbours, and the sentences selected.
 
-import { syncUrl } from "./address.js";
-import { request, seen, texts } from "./data.js";
-import { decodedCard } from "./decode.js";
+import { openPoint } from "./ask.js";
+import { seen, texts } from "./data.js";
 import { count, el, pressable, sum } from "./dom.js";
-import { busy, say } from "./draw.js";
 import { save, tables } from "./files.js";
-import { broadcast } from "./link.js";
-import { annotate } from "./overlay.js";
-import { chosenNumbers, clear, pan, select } from "./tools.js";
-import { pointOf } from "./staticSource.js";
+import { chosenNumbers, clear, closePoint, pan, select } from "./tools.js";
 
 const MAX_IN_PANEL = 100;
 const MARGIN = 16; // pixels
 
-export async function openPoint(ui, id, own = true) {
-  ui.trigger("click", { id });
-  if (own) broadcast(ui, { opened: id });
-  if (!ui.map.value.neighbours) return;
-  const mine = ui.map;
-  busy(ui, "Looking for its neighbours in the full space");
-  try {
-    const found = await (mine.value.parts ? pointOf(ui, id) : (await request(ui, `point?id=${id}`)).json());
-    if (ui.map !== mine) return;
-    [mine.placedPoint, mine.decoded] = [null, null];
-    mine.point = { id, ...found };
-    say(ui);
-    annotate(ui);
-    renderPanel(ui);
-    uncover(ui, mine.xy[2 * id], mine.xy[2 * id + 1]);
-  } catch (error) {
-    ui.status.textContent = error.message;
-  }
-}
-
 // Where the panel lies over what it is about, the map moves until that is beside it.
-export function uncover(ui, x, y) {
+function uncover(ui, x, y) {
   const [stage, side] = [ui.stage, ui.panel].map((one) => one.getBoundingClientRect());
   const [px, py] = seen(ui).toScreen(x, y);
   const [right, below] = [stage.left + px + MARGIN, stage.top + py];
@@ -43,27 +18,23 @@ export function uncover(ui, x, y) {
   if (isOver && right > side.left && px < stage.width) pan(ui, side.left - right, 0);
 }
 
-export function closePoint(ui) {
-  ui.map.point = null;
-  ui.map.placedPoint = null;
-  ui.map.decoded = null;
-  annotate(ui);
-  renderPanel(ui);
-  syncUrl(ui);
+export function renderPanel(ui, changes) {
+  const { point, placedPoint, decoded, chosen, xy } = ui.map;
+  const cards = [];
+  if (point) cards.push(pointCard(ui, point));
+  if (placedPoint) cards.push(placedPointCard(ui, placedPoint));
+  if (decoded) cards.push(decodedCard(ui, decoded));
+  if (chosen) cards.push(chosenCard(ui));
+  ui.panel.replaceChildren(...cards);
+  if (changes.point) uncover(ui, xy[2 * point.id], xy[2 * point.id + 1]);
+  else if (changes.placedPoint ?? changes.decoded?.neighbours) uncover(ui, (placedPoint ?? decoded).x, (placedPoint ?? decoded).y);
 }
 
-export function renderPanel(ui) {
-  const parts = [];
-  if (ui.map.point) parts.push(pointCard(ui, ui.map.point));
-  if (ui.map.placedPoint) parts.push(placedPointCard(ui, ui.map.placedPoint));
-  if (ui.map.decoded) parts.push(decodedCard(ui, ui.map.decoded));
-  if (ui.map.chosen) parts.push(chosenCard(ui));
-  ui.panel.replaceChildren(...parts);
-}
-
-export function searchLink(ui, sentence) {
-  if (!ui.map.value.search) return null;
-  return el("a", { href: `${ui.map.value.search}&q=${encodeURIComponent(sentence.slice(0, 1000))}` }, "Open in Search");
+function searchLink(ui, sentence) {
+  const { encoder, dataset, held } = ui.map.value;
+  if (held) return ""; // a document has no pages beside it
+  const query = new URLSearchParams({ in: dataset, encoder });
+  return el("a", { href: `./search?${query}&q=${encodeURIComponent(sentence.slice(0, 1000))}` }, "Open in Search");
 }
 
 function pointCard(ui, point) {
@@ -78,7 +49,7 @@ function pointCard(ui, point) {
       `Of its ${all} nearest in the full space, ${near} ${near === 1 ? "is" : "are"} among its ${all} nearest on the map; the others, dashed, the map put elsewhere.`),
     neighbourTable(ui, point.neighbours)] : []),
     el("details", { class: "t-map-facts" }, el("summary", {}, "All that is known of it"), el("dl", {}, ...facts)),
-    el("p", { class: "t-map-acts" }, searchLink(ui, point.text) ?? "",
+    el("p", { class: "t-map-acts" }, searchLink(ui, point.text),
       all ? pressable("Select it and its neighbours", () => select(ui, [point.id, ...point.neighbours.map((one) => one.id)], "replace")) : "",
       pressable("Close", () => closePoint(ui))));
 }
@@ -88,7 +59,7 @@ function placedPointCard(ui, placedPoint) {
     el("h3", {}, placedPoint.text),
     el("p", { class: "t-small" }, "Placed, at the cross, where its nearest sentences lie; the map itself did not move for it."),
     neighbourTable(ui, placedPoint.neighbours),
-    el("p", { class: "t-map-acts" }, searchLink(ui, placedPoint.text) ?? "", pressable("Close", () => closePoint(ui))));
+    el("p", { class: "t-map-acts" }, searchLink(ui, placedPoint.text), pressable("Close", () => closePoint(ui))));
 }
 
 function neighbourTable(ui, neighbours) {
@@ -114,4 +85,33 @@ function chosenCard(ui) {
     items.replaceChildren(...words.map((text, k) => el("li", {}, pressable(text, () => openPoint(ui, numbers[k])))));
   });
   return card;
+}
+
+function decodedCard(ui, decoded) {
+  const close = pressable("Close", () => closePoint(ui));
+  if (decoded.lacking) {
+    const way = decoded.training ? el("a", { href: decoded.training }, "Train a decoder") : "";
+    return el("section", { class: "t-map-card", "aria-label": "The place decoded" },
+      el("h3", {}, `No decoder for ${decoded.lacking} yet`),
+      el("p", {}, "A place can be put into words when the encoder has a decoder; it is trained once, in the background." +
+        (way && decoded.time ? ` That takes ${decoded.time}, as far as can be told beforehand.` : "")),
+      el("p", { class: "t-map-acts" }, way, close));
+  }
+  if (decoded.failure) {
+    return el("section", { class: "t-map-card", "aria-label": "The place decoded" },
+      el("h3", {}, decoded.failure), el("p", {}, decoded.hint), el("p", { class: "t-map-acts" }, close));
+  }
+  if (decoded.sentence === undefined) return ""; // on its way
+  const rows = decoded.neighbours.map((one) => el("tr", {},
+    el("td", {}, pressable(one.text, () => openPoint(ui, one.id))), el("td", { class: "t-num" }, `${(100 * one.weight).toFixed(1)} %`)));
+  const n = decoded.neighbours.length;
+  return el("section", { class: "t-map-card", "aria-label": "The place decoded" },
+    el("h3", { dir: "auto" }, decoded.sentence || "The decoder says nothing at all."),
+    el("p", { class: "t-small" }, `Decoded from the weighted mean of the ${n === 1 ? "nearest point" : `${n} nearest points`}, in all ${decoded.dim} dimensions. ` +
+      `Cosine of the sentence to that mean: ${decoded.cosine.toFixed(3).replace("-", "−")}.`),
+    el("div", { class: "t-scroll t-map-rows", tabindex: "0", role: "region", "aria-label": "The points that have a say" },
+      el("table", { class: "t-table" },
+        el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Nearest on the map"), el("th", { scope: "col", class: "t-num" }, "Weight"))),
+        el("tbody", {}, ...rows))),
+    el("p", { class: "t-map-acts" }, decoded.sentence ? searchLink(ui, decoded.sentence) : "", close));
 }

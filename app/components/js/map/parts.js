@@ -4,9 +4,9 @@
 import { unpacked } from "../packed.js";
 
 // Where the files of a map come from: the server that makes them, a published folder that has them deflated, or
-// the document itself (`value.held`, by name, in base64).
+// the document itself (`value.held`, by address, in base64).
 export async function fetched(value, address, name) {
-  if (value.held) return new Response(Uint8Array.from(atob(value.held[name]), (letter) => letter.charCodeAt(0)));
+  if (value.held) return new Response(Uint8Array.from(atob(value.held[`${address}/${name}`]), (letter) => letter.charCodeAt(0)));
   const answer = await fetch(`${address}/${name}`);
   if (!answer.ok) throw new Error(`The map's ${name.split(/[?-]/)[0]} could not be read (${answer.status}).`);
   return value.parts ? unpacked(answer) : answer;

@@ -1,8 +1,7 @@
 // What a map that nobody serves answers by itself, out of its files: a point with its true neighbours, the
 // points with some words, a table.
 
-import { column, texts } from "./data.js";
-import { valueOf } from "./draw.js";
+import { column, texts, valueOf } from "./data.js";
 import { file, place } from "./parts.js";
 
 const columns = (ui) => Promise.all(ui.map.value.columns.map(({ key }) => column(ui, key)));
@@ -23,7 +22,7 @@ export async function pointOf(ui, id) {
   }
   const [text, ...others] = await texts(ui, [id, ...neighbours.map((one) => one.id)]);
   const known = await columns(ui);
-  const facts = known.filter(Boolean).map((by) => [by.name, valueOf(ui, by, id)]);
+  const facts = known.filter(Boolean).map((by) => [by.name, valueOf(by, id)]);
   return { text, facts, neighbours: neighbours.map((one, at) => ({ ...one, text: others[at] })) };
 }
 

@@ -29,9 +29,10 @@ from theodolite.app.pages.decode.answer import (
     word_diff_of,
 )
 from theodolite.app.pages.decode.service import DecodeOptions, DecodeResult, NoDecoder, Step
-from theodolite.app.pages.map import decoding as map_decoding
-from theodolite.app.pages.map import job as map_job
+from theodolite.app.pages.map import routes as map_routes
 from theodolite.app.pages.map import service as maps
+from theodolite.app.pages.map.job import MapSpec
+from theodolite.app.web.address import link
 from theodolite.app.workspace import Workspace
 from theodolite.engine.decode import Decoded, Decoder, open_decoder
 from theodolite.engine.decoding.differing import differing
@@ -317,13 +318,13 @@ def test_a_visitor_is_not_sent_to_train_a_decoder():
 @pytest.fixture(scope="module")
 def pca(workspace: Workspace) -> maps.StoredMap:
     """The principal components of the starter topics."""
-    return map_job.quick(workspace, ENCODER, "starter-topics")
+    return MapSpec(ENCODER, "starter-topics", "quick").make(workspace)
 
 
 def test_a_place_on_a_point_is_its_sentence(workspace, pca, known):
     """Its vector alone counts."""
     number = pca.sentences.index(known[0])
-    found = map_decoding.decoded(workspace, pca, *map(float, pca.points[number]))
+    found = map_routes.decoded(workspace, pca, *map(float, pca.points[number]))
     assert found["sentence"] == known[0] and found["cosine"] == pytest.approx(1, abs=1e-5)
     assert [one["id"] for one in found["neighbours"]] == [number]
 
@@ -331,7 +332,7 @@ def test_a_place_on_a_point_is_its_sentence(workspace, pca, known):
 def test_a_place_is_the_mean_of_the_nearest_weighted_by_distance(workspace, pca):
     """Inverse squares, worked out from the plane; the cosine is to that mean."""
     x, y = 0.05, -0.02
-    found = map_decoding.decoded(workspace, pca, x, y)
+    found = map_routes.decoded(workspace, pca, x, y)
     away = np.hypot(pca.points[:, 0] - x, pca.points[:, 1] - y)
     near = np.argsort(away)[:8]
     weights = away[near] ** -2.0 / (away[near] ** -2.0).sum()
@@ -344,15 +345,18 @@ def test_a_place_is_the_mean_of_the_nearest_weighted_by_distance(workspace, pca)
 
 def test_points_on_one_place_share_it():
     """Nothing is divided by zero."""
-    ids, weights = map_decoding.weighted(np.array([[0, 0], [0, 0], [1, 0], [1e-20, 0]]), 0, 0, 3)
+    ids, weights = map_routes.weighted(np.array([[0, 0], [0, 0], [1, 0], [1e-20, 0]]), 0, 0, 3)
     assert sorted(ids.tolist()[:2]) == [0, 1] and weights.tolist()[:2] == [0.5, 0.5]
 
 
 def test_a_map_without_a_decoder_says_so(workspace):
     """Calmly: there is nothing wrong with the place."""
-    other = map_job.quick(workspace, WITHOUT, "starter-topics")
-    found = map_decoding.decoded(workspace, other, 0, 0)
-    assert found == {"x": 0, "y": 0, "lacking": WITHOUT, "time": found["time"]}
+    other = MapSpec(WITHOUT, "starter-topics", "quick").make(workspace)
+    found = map_routes.decoded(workspace, other, 0, 0)
+    assert (found["lacking"], found["training"]) == (
+        WITHOUT,
+        link("train-decoder", encoder=WITHOUT),
+    )
 
 
 def test_a_decoder_that_cannot_be_read_is_told_of(workspace, pca, tmp_path):
@@ -361,7 +365,7 @@ def test_a_decoder_that_cannot_be_read_is_told_of(workspace, pca, tmp_path):
     facts["fingerprint"] = workspace.load(ENCODER).fingerprint
     (tmp_path / decoders.FACTS).write_text(json.dumps(facts), "utf-8")
     decoders.register(workspace, tmp_path)
-    found = map_decoding.decoded(workspace, pca, 0, 0)
+    found = map_routes.decoded(workspace, pca, 0, 0)
     (tmp_path / decoders.FACTS).unlink()
     assert tmp_path.name in found["failure"] and found["hint"]
 

@@ -22,7 +22,6 @@ from theodolite.app.components.map import MAX_LABELS, Facts
 from theodolite.app.jobs.submit import queue
 from theodolite.app.pages.data.service import keep
 from theodolite.app.pages.encoders import service as encoders
-from theodolite.app.pages.map import facts as map_facts
 from theodolite.app.pages.map import job as map_job
 from theodolite.app.pages.map import service as maps
 from theodolite.app.pages.map.job import MapSpec, SecondMap
@@ -128,7 +127,7 @@ def test_a_missing_package_is_said_plainly(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """PaCMAP is an extra."""
-    monkeypatch.setitem(map_job.LIBRARIES, "pacmap", ("no-such-package-here",))
+    monkeypatch.setitem(map_job.METHODS, "pacmap", map_job.Method(1, ["no-such-package-here"]))
     with refused("unsupported", "no-such-package-here", "theodolite[maps]"):
         MapSpec(ENCODER, "starter-topics", method="pacmap").key(workspace)
 
@@ -268,9 +267,9 @@ def test_ten_thousand_labels_and_more() -> None:
 def test_density_knows_a_crowd() -> None:
     """A heap of a thousand is denser than a point alone; identical points are no trouble."""
     points = np.concatenate([np.random.default_rng(0).normal(size=(1000, 2)), [[50.0, 50.0]]])
-    found = map_facts.density(points)
+    found = map_job.density(points)
     assert found[-1] == found.min() < found[0]
-    assert len(np.unique(map_facts.density(np.ones((9, 2))))) == 1
+    assert len(np.unique(map_job.density(np.ones((9, 2))))) == 1
 
 
 HOSTILE = "=1+1 <b>bold</b>"

@@ -14,12 +14,13 @@ from tests.errors import refused
 from tests.fakes.command_line import objects, theodolite
 from tests.fakes.uploads import collection
 from tests.fakes.workers import do_units
+from theodolite.app.components.map import Facts
 from theodolite.app.jobs.submit import queue
 from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.pages.map import service as maps
 from theodolite.app.pages.map.job import MapSpec
-from theodolite.app.pages.spaces import flow
 from theodolite.app.pages.spaces import job as spaces
+from theodolite.app.pages.spaces.answer import flows
 from theodolite.app.pages.spaces.job import SpacesSpec
 from theodolite.app.workspace import Workspace
 from theodolite.engine.space import compare as engine
@@ -107,7 +108,7 @@ def test_an_encoder_with_a_seed_is_held_against_another_seed(
     workspace: Workspace, seeded: str, other: str
 ) -> None:
     """Its floor is the comparison that the two specs would give."""
-    report, _, _ = spaces.measure(workspace, SpacesSpec((seeded, A), "starter-pairs"))
+    report = spaces.measure(workspace, SpacesSpec((seeded, A), "starter-pairs"), Facts())
     row = report["rows"][1]
     assert row["how"] == "with another seed"
     sentences, _ = workspace.catalog.sentences("starter-pairs")
@@ -152,8 +153,8 @@ def test_clusters_are_columns_and_their_flow_adds_up(pair: spaces.Pair) -> None:
     assert clusters["kept"] == sum(counts[i, j] for i, j in clusters["pairs"])
     ours = [found["v_measure"] for found in clusters["labels"]]
     assert ours == pytest.approx([v_measure_score(labels, a), v_measure_score(labels, b)])
-    flows = [row[2] for row in flow.rows(clusters)]
-    assert sum(flows) == len(a) and flows == sorted(flows, reverse=True)
+    sizes = [flow.sentences for flow in flows(clusters)]
+    assert sum(sizes) == len(a) and sizes == sorted(sizes, reverse=True)
 
 
 def test_a_run_does_its_units_and_may_do_them_twice(workspace: Workspace, tmp_path: Path) -> None:
@@ -186,8 +187,8 @@ def test_identical_points_are_compared(workspace: Workspace, tmp_path: Path) -> 
 
 def test_a_quick_pair_measures_nothing(workspace: Workspace) -> None:
     """Two aligned planes, and no figure that would have taken long."""
-    quick = spaces.quick(workspace, SpacesSpec((A, B), "starter-topics"))
-    assert quick is not None and quick.report == {}
+    quick = SpacesSpec((A, B), "starter-topics", method="quick").make(workspace)
+    assert quick.report == {}
     assert [c.key for c in quick.first.columns] == [c.key for c in quick.second.columns]
 
 
