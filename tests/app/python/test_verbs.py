@@ -91,7 +91,9 @@ def test_a_map_is_a_table_of_places_and_a_picture(own: th.Workspace) -> None:
     html = unpacked(seen(found._repr_html_()))
     held = json.loads(re.findall(r'id="t-held"[^>]*>(.*?)</script>', html)[0])
     (value,) = [piece["props"]["value"] for piece in held]
-    points = np.frombuffer(base64.b64decode(value["held"]["points"]), "<f4").reshape(-1, 2)
+    points = np.frombuffer(
+        base64.b64decode(value["held"][f"{value['url']}/points"]), "<f4"
+    ).reshape(-1, 2)
     assert np.array_equal(points, table[["x", "y"]].to_numpy(np.float32))
     assert '"map/map.js": "data:text/javascript;base64,' in html and "plotly.js v" not in html
 
