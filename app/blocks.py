@@ -69,6 +69,13 @@ class Points:
 
 
 @dataclass(frozen=True)
+class Facts:
+    """What is known of something: pairs of a name and a value."""
+
+    pairs: Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True)
 class Links:
     """Where to go from here."""
 
@@ -153,7 +160,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of text, numbers, links, None, or a `Cell`.
+    """Rows of text, numbers, links, buttons, None, a `Cell`, or a tuple of several of these.
 
     Attributes:
         name: of its file. Plain text.
@@ -463,6 +470,7 @@ Block = (
     Finding
     | Text
     | Points
+    | Facts
     | Links
     | Download
     | Filters

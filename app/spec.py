@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import types
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields
 from pathlib import Path
 from typing import (
@@ -43,6 +43,8 @@ class Field:
         label: above its control, and in messages. Capitalised.
         help: one sentence.
         names: what its texts name.
+        offers: makes of the workspace what a page offers, value -> label; of a value that is not in
+            the address the first is taken, of several none.
         key: its name in an address; empty for the field's own.
         flags: its spelling on the command line; empty for `--name`.
         argument: whether a command takes it as an argument although it has a default.
@@ -55,6 +57,7 @@ class Field:
     label: str
     help: str = ""
     names: Names = ""
+    offers: Callable[[Any], Mapping[str, str]] | None = None
     key: str = ""
     flags: tuple[str, ...] = ()
     argument: bool = False

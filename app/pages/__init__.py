@@ -66,8 +66,8 @@ RAIL = (
             {
                 "Data sets": "data.page",
                 "Checks": "curate.page",
-                "Leaks": "curate.leaks_page",
-                "Similarity": "data.similarity_page",
+                "Leaks": "curate.leaks",
+                "Similarity": "data.similarity",
             },
             "Data",
         ),

@@ -155,7 +155,13 @@ def filled(workspace: Workspace, spec: type[Spec], values: Values, request: gr.R
         chosen, names = named.get(one.name), one.field.names
         if one.name not in named:
             continue
-        if names == "encoder" and one.many:
+        if one.field.offers is not None:
+            offers, given = one.field.offers(workspace), address.every(request, one.key)
+            offered = [(label, value) for value, label in offers.items()]
+            offered += [(value, value) for value in given if value not in offers]
+            value = given if one.many else [*given, *offers][0]
+            chosen = gr.update(choices=offered, value=value)
+        elif names == "encoder" and one.many:
             chosen = choices.filled(workspace, choices.from_address(workspace, request))
         elif names == "encoder":
             chosen = choices.one(workspace, choices.first(workspace, chosen))
@@ -172,12 +178,16 @@ def filled(workspace: Workspace, spec: type[Spec], values: Values, request: gr.R
 
 
 class QuestionPage:
-    """The page of a module that has a `QUESTION`, a `TITLE` and a `PATH`, and no `build`."""
+    """The page of a module that has a `QUESTION`, a `TITLE` and a `PATH`, and no `build`.
+
+    `BUTTON` of the module is what its button says.
+    """
 
     def __init__(self, module: ModuleType) -> None:
         self.TITLE, self.PATH = module.TITLE, module.PATH
         self.PUBLISHED = getattr(module, "PUBLISHED", Static(module.QUESTION, _usual))
-        self.build = partial(build, module.QUESTION, module.TITLE)
+        button = getattr(module, "BUTTON", module.TITLE)
+        self.build = partial(build, module.QUESTION, module.TITLE, button)
 
 
 def _usual(published: Published) -> Iterator[tuple[str, Spec]]:
@@ -185,15 +195,19 @@ def _usual(published: Published) -> Iterator[tuple[str, Spec]]:
     yield from ()
 
 
-def build(question: Question[Any, Any], title: str, workspace: Workspace) -> None:
+def build(question: Question[Any, Any], title: str, button: str, workspace: Workspace) -> None:
     """Lay out a page: the values that must be given, a button, and the others behind it."""
     every = parameters(question.spec)
     controls = Controls(*web.controls(question.spec))
     with parts.bar(title, question.about):
-        controls.render(*[one.name for one in every if one.required or one.field.names])
-        go = gr.Button(title, variant="primary", elem_id=f"{question.name}-button")
+        for one in every:
+            offers = one.field.offers is not None
+            if one.required or (offers and not one.many) or (one.field.names and not offers):
+                controls.render(one.name)
+        visible, name = not workspace.read_only, f"{question.name}-button"
+        go = gr.Button(button, variant="primary", elem_id=name, visible=visible)
         with parts.more():
             for one in every:
                 if one.name not in controls:
                     controls.render(one.name)
-    ask(workspace, question, controls, go, report=True)
+    ask(workspace, question, controls, go, report=True, elem_id=question.name)

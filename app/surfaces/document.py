@@ -12,6 +12,7 @@ from markupsafe import Markup
 
 from theodolite.app import formats
 from theodolite.app.blocks import (
+    Action,
     Actions,
     Block,
     Card,
@@ -21,6 +22,7 @@ from theodolite.app.blocks import (
     Code,
     Component,
     Download,
+    Facts,
     Filters,
     Finding,
     Fold,
@@ -235,24 +237,19 @@ def _caveats(block: Caveats) -> str:
 
 
 def _actions(block: Actions) -> str:
-    button = Markup(
-        '<button type="button" class="t-button t-small-button" data-act="{}" data-id="{}" '
-        'data-keys="{}" aria-label="{}">{}{}</button> '
-    )
-    key = Markup("<kbd>{}</kbd>")
-    buttons = [
-        button.format(
-            a.act,
-            a.id,
-            a.keys,
-            a.about or a.label,
-            a.label,
-            key.format(a.keys[0].upper()) if a.keys else "",
-        )
-        for a in block.actions
-    ]
+    buttons = "".join(_button(action, "t-button t-small-button") for action in block.actions)
     note = Markup('<span class="t-muted t-small">{}</span>').format(block.note)
-    return f'<p class="t-actions t-live-only">{"".join(buttons)}{note}</p>'
+    return f'<p class="t-actions t-live-only">{buttons}{note}</p>'
+
+
+def _button(action: Action, css: str) -> str:
+    button = Markup(
+        '<button type="button" class="{}" data-act="{}" data-id="{}" data-keys="{}" '
+        'aria-label="{}">{}{}</button> '
+    )
+    key = Markup("<kbd>{}</kbd>").format(action.keys[0].upper()) if action.keys else ""
+    about = action.about or action.label
+    return button.format(css, action.act, action.id, action.keys, about, action.label, key)
 
 
 def _code(block: Code) -> str:
@@ -278,7 +275,7 @@ def _table(block: Table) -> str:
     if not block.rows:
         return note
     first = block.rows[0]
-    data = [at for at, cell in enumerate(first) if not isinstance(cell, Link)]
+    data = [at for at, cell in enumerate(first) if not isinstance(cell, Link | tuple)]
     file = [[file_cell(row[at]) for at in data] for row in [block.columns, *block.rows]]
     save = parts.csv_button("Download CSV", f"{block.name}.csv", file)
     if any(_is_formula(cell) for row in file for cell in row):
@@ -300,7 +297,9 @@ def _table(block: Table) -> str:
 
 def file_cell(cell: Any) -> Any:
     """A cell as a file has it."""
-    return cell.label if isinstance(cell, Link) else _of(cell).value
+    if isinstance(cell, tuple):
+        return " ".join(str(file_cell(one)) for one in cell)
+    return cell.label if isinstance(cell, Link | Action) else _of(cell).value
 
 
 def _is_formula(value: Any) -> bool:
@@ -371,6 +370,10 @@ def _cell(value: Any, decimals: int | None = None) -> str:
         return _cell_of_several(value)
     if isinstance(value, Link):
         return _link(value, "t-small")
+    if isinstance(value, Action):
+        return _button(value, "t-link")
+    if isinstance(value, tuple):
+        return " ".join(map(_cell, value))
     if isinstance(value, bool):
         value = "yes" if value else "no"
     text = formats.MISSING if value is None else value
@@ -395,6 +398,11 @@ def _points(block: Points) -> str:
     ]
     heading = Markup("<h3>{}</h3>").format(block.heading) if block.heading else ""
     return f'<div class="t-points">{heading}<ul>{"".join(items)}</ul></div>'
+
+
+def _facts(block: Facts) -> str:
+    fact = Markup("<dt>{}</dt><dd>{}</dd>")
+    return f'<dl class="t-facts">{"".join(fact.format(*pair) for pair in block.pairs)}</dl>'
 
 
 def _download(block: Download) -> str:
@@ -497,6 +505,7 @@ _PIECES: Mapping[type[Any], Callable[[Any], str | Piece | Group]] = {
     ),
     Text: _text,
     Points: _points,
+    Facts: _facts,
     Links: _links,
     Download: _download,
     Filters: _filters,

@@ -14,7 +14,7 @@ from theodolite.app.pages.choose import example as choose
 from theodolite.app.pages.compare import page as compare_page
 from theodolite.app.pages.curate import answer as curation
 from theodolite.app.pages.curate import leaks
-from theodolite.app.pages.curate.page import CONTROLS as CURATED
+from theodolite.app.pages.curate.page import FIRST
 from theodolite.app.pages.data import similarity
 from theodolite.app.pages.decode import example as decode
 from theodolite.app.pages.decode.answer import DECODE, DecodeSpec
@@ -161,8 +161,7 @@ def test_the_training_learned(starter):
 @pytest.mark.long
 def test_the_curation_is_what_the_page_asks_first(starter):
     """The same sentences as worked out anew; nothing of it lies in the store."""
-    first = next(control for control in CURATED if control.name == "find").default
-    wanted = curation.CurateSpec(first, "starter-topics", "minilm")
+    wanted = curation.CurateSpec(FIRST, "starter-topics", "minilm")
     shown = curation.stored(starter, wanted)
     assert curation.stored(starter, replace(wanted, many=50)) is None
     with pytest.MonkeyPatch.context() as patch:
@@ -221,7 +220,8 @@ def test_how_alike_the_topics_are_is_known_at_once(starter):
     for name in STARTER_ENCODERS:
         job = similarity.SimilaritySpec(similarity.EXAMPLE, name)
         found = similarity.find(starter, job)
-        assert found.shipped and not found.missing and len(found.collections) == 20
+        assert not found.missing and len(found.compared) == 20
+        assert all(mean.shipped for _, mean in found.compared)
         assert job.is_stored(starter)
-        assert not similarity.find(starter, replace(job, sentences=20)).collections
+        assert not similarity.find(starter, replace(job, sentences=20)).compared
     assert starter.store.derived.list(similarity.KIND) == []

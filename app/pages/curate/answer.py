@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
 
-from theodolite.app import formats
+from theodolite.app import formats, vectors
 from theodolite.app.blocks import Block, Cell, Finding, Link, Nothing, Table
 from theodolite.app.examples import shipped
 from theodolite.app.finite import finite
@@ -16,6 +16,7 @@ from theodolite.app.jobs.job import Job
 from theodolite.app.pages.geometry.service import ALL, take
 from theodolite.app.question import Answer, Do, Question
 from theodolite.app.spec import Field, Spec, parameters
+from theodolite.engine.encoders import parse
 from theodolite.engine.errors import UserError
 from theodolite.engine.search import curation
 from theodolite.engine.search.ann_index import index_of
@@ -123,8 +124,6 @@ class CurateSpec(Spec, Job):
 
     def check(self) -> None:
         """Reset the values that the check does not depend on: equal questions are equal."""
-        from theodolite.engine.encoders import parse
-
         for one in parameters(type(self))[3:]:
             if one.name not in (*VALUES[self.find], "split"):
                 object.__setattr__(self, one.name, one.default)
@@ -166,8 +165,6 @@ class CurateSpec(Spec, Job):
 
     def is_short(self, workspace: Workspace) -> bool:
         """Whether the check takes no more than a second or two."""
-        from theodolite.app import vectors
-
         places = {self.dataset, self.against or self.dataset}
         return all(
             len(workspace.catalog.load(place).sentences) <= AT_ONCE
@@ -185,7 +182,7 @@ class CurateSpec(Spec, Job):
     def work(self, workspace: Workspace, position: int, reporter: Reporter) -> None:
         """Do the unit at a position of `units`."""
         if self.encoder and position == 0:
-            _encoded(workspace, self, reporter)
+            _encoded(workspace, self, self.dataset, self.split, reporter)
         else:
             measure(workspace, self, reporter)
 
@@ -233,41 +230,34 @@ class Curated(Answer):
         if self.table is None:
             hint = "Press Run check. Large collections are processed in the background."
             return [Nothing(f"{NAMES[self.spec.find]}: not checked yet", hint)]
-        names = [name for name in HEADS if name in self.table and name != "id"]
+        table, spec = self.table, self.spec
+        place = {"in": spec.dataset, "encoder": spec.encoder or None}
+        names = [name for name in HEADS if name in table and name != "id"]
         rows = [
             [
                 *(
                     Cell(row[name], formats.cosine(row[name])) if name == "cosine" else row[name]
                     for name in names
                 ),
-                self._search(row["sentence"]),
+                Link("search", "search", {"q": _query(row["sentence"]), **place}),
             ]
             for row in self.rows()
         ]
-        found, kept = self.info["found"], self.info["kept"]
-        note = f"Of {found:,} the first {kept:,} were kept." if found > kept else ""
-        table = Table(
-            f"theodolite-{self.spec.find}",
-            [*(HEADS[name] for name in names), "More"],
-            rows,
-            MAX_SHOWN,
-            note,
-            [self._map()],
-        )
-        return [Finding(self._sentence(), shipped=self.shipped), table]
-
-    def _search(self, sentence: str) -> Link:
-        query = formats.encodable(sentence)[:MAX_QUERY]
-        return Link("search", "search", {"q": query, **self._place()})
-
-    def _map(self) -> Link:
-        ids = list(dict.fromkeys(self.to_pandas()["id"].tolist()))
+        ids = list(dict.fromkeys(table["id"].tolist()))
         label = "Open" if len(ids) <= MAX_IDS else f"Open the first {MAX_IDS}"
-        place = {**self._place(), "ids": ",".join(map(str, ids[:MAX_IDS]))}
-        return Link(f"{label} on the map", "map", place)
-
-    def _place(self) -> dict[str, str | None]:
-        return {"in": self.spec.dataset, "encoder": self.spec.encoder or None}
+        on_map = {**place, "ids": ",".join(map(str, ids[:MAX_IDS]))}
+        found, kept = self.info["found"], self.info["kept"]
+        return [
+            Finding(self._sentence(), shipped=self.shipped),
+            Table(
+                f"theodolite-{spec.find}",
+                [*(HEADS[name] for name in names), "More"],
+                rows,
+                MAX_SHOWN,
+                f"Of {found:,} the first {kept:,} were kept." if found > kept else "",
+                [Link(f"{label} on the map", "map", on_map)],
+            ),
+        ]
 
     def _sentence(self) -> str:
         info, spec = self.info, self.spec
@@ -303,6 +293,10 @@ class Curated(Answer):
             f"The {info['kept'] // 2} of {n} nearest to the mean direction and as many farthest "
             f"from it; the median cosine to it is {info['middle']:.3f}."
         )
+
+
+def _query(sentence: str) -> str:
+    return formats.encodable(sentence)[:MAX_QUERY]
 
 
 def answer(workspace: Workspace, spec: CurateSpec, do: Do) -> Iterator[Curated]:
@@ -345,15 +339,8 @@ def measure(workspace: Workspace, spec: CurateSpec, progress: Progress | None = 
     before = stored(workspace, spec)
     if before is not None:
         return before
-    if spec.find == "exact":
-        info, arrays = _exact(workspace, spec)
-    else:
-        sentences, positions, vectors = _encoded(workspace, spec, progress)
-        if spec.find == "leaks":
-            info, arrays = _leaks(workspace, spec, sentences, vectors, progress)
-        else:
-            info, arrays = _BY_VECTORS[spec.find](spec, vectors, progress)
-        info["n"], arrays["ids"] = len(sentences), positions[arrays["ids"]]
+    by = _exact if spec.find == "exact" else _by_vectors
+    info, arrays = by(workspace, spec, progress)
     found = len(arrays["ids"])
     arrays = {name: values[:MAX_ROWS] for name, values in arrays.items()}
     info = {"found": found, "kept": len(arrays["ids"]), **info}
@@ -417,15 +404,17 @@ def _part(workspace: Workspace, dataset: str, split: str) -> tuple[list[str], np
 
 
 def _encoded(
-    workspace: Workspace, spec: CurateSpec, progress: Progress | None
+    workspace: Workspace, spec: CurateSpec, dataset: str, split: str, progress: Progress | None
 ) -> tuple[list[str], np.ndarray, np.ndarray]:
-    """The sentences to check, their positions in the collection, and their vectors."""
-    some, positions = _part(workspace, spec.dataset, spec.split)
+    """Sentences of a split, their positions in the collection, and their vectors."""
+    some, positions = _part(workspace, dataset, split)
     encoder = workspace.bound(spec.encoder, spec.dataset)
     return some, positions, finite(encoder.encode(some, progress), some)
 
 
-def _exact(workspace: Workspace, spec: CurateSpec) -> tuple[Arrays, Arrays]:
+def _exact(
+    workspace: Workspace, spec: CurateSpec, progress: Progress | None
+) -> tuple[Arrays, Arrays]:
     """Exact duplicates: a sentence that recurs verbatim is one row with a count of occurrences."""
     taken = take(workspace.catalog.load(spec.dataset), spec.split, most=None)
     whole, _ = workspace.catalog.sentences(spec.dataset)
@@ -438,63 +427,40 @@ def _exact(workspace: Workspace, spec: CurateSpec) -> tuple[Arrays, Arrays]:
     _, first = np.unique(rows, return_index=True)
     keep = np.sort(first)
     rows, group = rows[keep], doubled.group[keep]
+    spare = int(often[rows].sum()) - doubled.count
+    info = {"n": len(taken.rows), "groups": doubled.count, "spare": spare}
     ids = np.array([place[taken.sentences[i]] for i in rows], np.int64)
-    info = {
-        "n": len(taken.rows),
-        "groups": doubled.count,
-        "spare": int(often[rows].sum()) - doubled.count,
-    }
     return info, {"ids": ids, "group": group + 1, "occurs": often[rows]}
 
 
-def _near(
-    spec: CurateSpec, vectors: np.ndarray, progress: Progress | None
+def _by_vectors(
+    workspace: Workspace, spec: CurateSpec, progress: Progress | None
 ) -> tuple[Arrays, Arrays]:
-    groups = curation.near_duplicates(vectors, spec.threshold, index_of(vectors), progress)
-    info = {"groups": groups.count, "spare": len(groups.ids) - groups.count}
-    return info, {"ids": groups.ids, "group": groups.group + 1, "cosine": groups.closest}
-
-
-def _outliers(
-    spec: CurateSpec, vectors: np.ndarray, progress: Progress | None
-) -> tuple[Arrays, Arrays]:
-    ranked = curation.outliers(vectors, spec.neighbours, index_of(vectors), progress)
-    info = {"middle": float(ranked.scores[len(vectors) // 2])}
-    return info, {"ids": ranked.ids[: spec.many], "cosine": ranked.scores[: spec.many]}
-
-
-def _typical(
-    spec: CurateSpec, vectors: np.ndarray, progress: Progress | None
-) -> tuple[Arrays, Arrays]:
-    ranked, n = curation.typical(vectors), len(vectors)
-    many = min(spec.many, n // 2)
-    chosen = np.concatenate([np.arange(many), np.arange(n - 1, n - 1 - many, -1)])
-    return {"middle": float(ranked.scores[n // 2])}, {
-        "ids": ranked.ids[chosen],
-        "most": np.repeat([1, 0], many),
-        "cosine": ranked.scores[chosen],
-    }
-
-
-_BY_VECTORS = {"near": _near, "outliers": _outliers, "typical": _typical}
-
-
-def _leaks(
-    workspace: Workspace,
-    spec: CurateSpec,
-    sentences: Sequence[str],
-    vectors: np.ndarray,
-    progress: Progress | None,
-) -> tuple[Arrays, Arrays]:
-    seen, places = _part(workspace, spec.against, spec.against_split)
-    encoder = workspace.bound(spec.encoder, spec.dataset)
-    seen_vectors = finite(encoder.encode(seen, progress), seen)
-    leaks = curation.leaks(
-        seen, seen_vectors, sentences, vectors, spec.threshold, progress, use_index=index_of
-    )
-    return {"seen": len(seen), "exact": int(leaks.exact.sum())}, {
-        "ids": leaks.ids,
-        "twins": places[leaks.twins],
-        "cosine": leaks.cosines,
-        "exact": leaks.exact.astype("int8"),
-    }
+    """Facts of a check that compares vectors, and the rows that it found."""
+    part = spec.dataset, spec.split
+    sentences, positions, vectors = _encoded(workspace, spec, *part, progress)
+    info, n = {"n": len(sentences)}, len(vectors)
+    if spec.find == "near":
+        groups = curation.near_duplicates(vectors, spec.threshold, index_of(vectors), progress)
+        info |= {"groups": groups.count, "spare": len(groups.ids) - groups.count}
+        arrays = {"ids": groups.ids, "group": groups.group + 1, "cosine": groups.closest}
+    elif spec.find == "leaks":
+        part = spec.against, spec.against_split
+        seen, places, seen_vectors = _encoded(workspace, spec, *part, progress)
+        leaks = curation.leaks(
+            seen, seen_vectors, sentences, vectors, spec.threshold, progress, use_index=index_of
+        )
+        info |= {"seen": len(seen), "exact": int(leaks.exact.sum())}
+        twins, exact = places[leaks.twins], leaks.exact.astype("int8")
+        arrays = {"ids": leaks.ids, "twins": twins, "cosine": leaks.cosines, "exact": exact}
+    elif spec.find == "outliers":
+        ranked = curation.outliers(vectors, spec.neighbours, index_of(vectors), progress)
+        info["middle"] = float(ranked.scores[n // 2])
+        arrays = {"ids": ranked.ids[: spec.many], "cosine": ranked.scores[: spec.many]}
+    else:
+        ranked, many = curation.typical(vectors), min(spec.many, n // 2)
+        chosen = np.concatenate([np.arange(many), np.arange(n - 1, n - 1 - many, -1)])
+        info["middle"] = float(ranked.scores[n // 2])
+        arrays = {"ids": ranked.ids[chosen], "most": np.repeat([1, 0], many)}
+        arrays["cosine"] = ranked.scores[chosen]
+    return info, arrays | {"ids": positions[arrays["ids"]]}

@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
-
-import numpy as np
 
 from theodolite.app import formats
 from theodolite.app.blocks import Block, Finding, Nothing, Problem, Table
 from theodolite.app.examples import shipped
 from theodolite.app.jobs.job import Job
 from theodolite.app.pages.board import trained
+from theodolite.app.pages.geometry.service import splits, take
 from theodolite.app.question import Answer, Do, Question
 from theodolite.app.spec import Field, Spec
 from theodolite.engine import protocols
-from theodolite.engine.datasets.types import (
-    LabelledPairs,
-    LabelledSentences,
-    Retrieval,
-    ScoredPairs,
-)
+from theodolite.engine.datasets.types import Retrieval
 from theodolite.engine.encoders import describe, parse
 from theodolite.engine.errors import UserError
 from theodolite.engine.search.overlap import overlap
@@ -34,6 +28,7 @@ if TYPE_CHECKING:
     from theodolite.app.jobs.reporter import Reporter
     from theodolite.app.workspace import Workspace
 
+TITLE, PATH, BUTTON = "Leaks", "leaks", "Search"
 KIND, FORMAT = "leaks", "1"
 MAX_EXAMPLES, MAX_SHOWN = 50, 12
 """Examples of each pair of a task and a training set that are stored, and of all that are shown."""
@@ -57,14 +52,18 @@ NOT_SHIPPED = "This search ships with Theodolite; the texts themselves do not."
 
 
 @dataclass(frozen=True)
-class LeaksSpec(Spec):
+class LeaksSpec(Spec, Job):
     """Search the training data of an encoder for the texts of tasks, exact or nearly so.
 
     The training data are those that its files and MTEB name, as far as they are installed. Two
     texts are nearly the same when the Jaccard index of their character 5-grams is at least 0.8
     (Broder 1997). The search is for the examples of a task's main score, and for the documents of
-    a retrieval task; it goes through the split train of a training set that has one.
+    a retrieval task; it goes through the split train of a training set that has one. A score on
+    texts that were seen says little about unseen ones.
     """
+
+    kind = KIND
+    interactive = True
 
     encoder: Annotated[
         str, Field("Encoder", "The encoder whose training data are searched.", names="encoder")
@@ -75,6 +74,7 @@ class LeaksSpec(Spec):
             "Tasks",
             "With commas; default: those it was evaluated on, or all.",
             names="task",
+            offers=lambda workspace: {name: name for name in tasks(workspace)},
             key="task",
         ),
     ] = ()
@@ -93,23 +93,17 @@ class LeaksSpec(Spec):
         """Split what is given with commas."""
         for name in ("tasks", "trained_on"):
             words = (word.strip() for text in getattr(self, name) for word in text.split(","))
-            object.__setattr__(self, name, tuple(word for word in words if word))
+            object.__setattr__(self, name, tuple(dict.fromkeys(filter(None, words))))
 
-
-@dataclass(frozen=True)
-class LeakJob(Job):
-    """A search for the texts of tasks in training sets.
-
-    Attributes:
-        tasks: their names.
-        trained_on: data sets of the catalog.
-    """
-
-    kind = KIND
-    interactive = True
-
-    tasks: tuple[str, ...]
-    trained_on: tuple[str, ...]
+    def resolve(self, workspace: Workspace) -> LeaksSpec:
+        """The search with the tasks and the training sets that are meant if none are named."""
+        there = here(workspace, known(workspace, self.encoder))
+        every = [name for names in there.values() for name in names]
+        return replace(
+            self,
+            tasks=self.tasks or tasks(workspace, self.encoder),
+            trained_on=self.trained_on or every,
+        )
 
     @property
     def title(self) -> str:
@@ -178,20 +172,10 @@ class Leak:
 
     def row(self) -> dict[str, Any]:
         """A flat dictionary with the first example."""
-        first = self.examples[0] if self.examples else (None, None)
-        return {
-            "task": self.task,
-            "part": self.part or None,
-            "trained_on": self.trained_on,
-            "tested": self.tested,
-            "trained": self.trained,
-            "same": self.same,
-            "nearly": self.nearly,
-            "share": self.share,
-            "example": first[0],
-            "twin": first[1],
-            "problem": self.problem or None,
-        }
+        text, twin, *_ = self.examples[0] if self.examples else (None, None)
+        row = {**vars(self), "share": self.share, "example": text, "twin": twin}
+        row |= {name: row[name] or None for name in ("part", "problem")}
+        return {name: row[name] for name in Leaks.columns}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -202,9 +186,8 @@ class Leaks(Answer):
         spec: the search.
         summary: what is known of the training data, in words.
         leaks: what was compared, the largest share first and failures last.
-        missing: pairs that were not compared yet.
+        missing: pairs that were not compared yet; None if there is no training set to search.
         shipped: whether it ships with Theodolite.
-        searchable: whether there are training sets to search.
     """
 
     columns: ClassVar[Mapping[str, Any]] = {
@@ -224,9 +207,8 @@ class Leaks(Answer):
     spec: LeaksSpec
     summary: str
     leaks: Sequence[Leak]
-    missing: int
-    shipped: bool
-    searchable: bool
+    missing: int | None
+    shipped: bool = False
 
     def rows(self) -> list[dict[str, Any]]:
         """A row per task, or part of one, and training set."""
@@ -234,8 +216,7 @@ class Leaks(Answer):
 
     def table_columns(self) -> list[str]:
         """Without the examples."""
-        names = ("task", "part", "trained_on", "same", "nearly", "tested", "share", "problem")
-        return list(names)
+        return ["task", "part", "trained_on", "same", "nearly", "tested", "share", "problem"]
 
     def notes(self) -> list[str]:
         """Where the training data come from."""
@@ -243,29 +224,34 @@ class Leaks(Answer):
 
     def problems(self) -> list[Problem]:
         """That there is nothing to search."""
-        if self.searchable or self.leaks:
+        if self.missing is not None or self.leaks:
             return []
         message = "No training set is given, and none of those the encoder names is available here."
         return [Problem(UserError(message, "Name the data it was trained on.", code="missing"))]
 
     def blocks(self) -> list[Block]:
         """The worst leak, all of them, and some of the texts."""
-        if not self.leaks and not self.searchable:
-            hint = f"{self.summary} Choose its training data above."
-            return [Nothing("None of its training data is available here", hint)]
         if not self.leaks:
-            return [Nothing("Not checked for leaks yet", f"{self.summary} Press Search.")]
+            title, hint = "Not checked for leaks yet", "Press Search."
+            if self.missing is None:
+                title, hint = "None of its training data is available here", "Choose some under …."
+            return [Nothing(title, f"{self.summary} {hint}")]
         lead = f"{NOT_SHIPPED} {self.summary}" if self.shipped else self.summary
         if self.missing and not self.shipped:
             lead += f" {formats.plural(self.missing, 'pair')} not compared yet."
-        return [Finding(self._headline(), lead, self.shipped), self._table(), self._examples()]
+        every = [(at, leak, one) for leak in self.leaks for at, one in enumerate(leak.examples)]
+        pairs = [  # the first of each, then the second of each, and so on
+            (leak.label, text, leak.trained_on, twin, "identical" if same else alike)
+            for _, leak, (text, twin, alike, same) in sorted(every, key=lambda one: one[0])
+        ]
+        heads = ("Task", "Sentence", "Found in", "Also found as", "Resemblance")
+        texts = Table("theodolite-leaked-texts", heads, pairs, MAX_SHOWN)
+        return [Finding(self._headline(), lead, self.shipped), self._table(), texts]
 
     def _headline(self) -> str:
         compared = [leak for leak in self.leaks if not leak.problem]
-        leaky = dict.fromkeys(leak.task for leak in compared if leak.share)
+        leaky = {leak.task for leak in compared if leak.share}
         of = formats.plural(len({leak.task for leak in compared}), "task")
-        if not compared:
-            return "Nothing could be compared"
         if not leaky:
             return f"No text of {of} occurs in the training data searched"
         worst = compared[0]
@@ -276,9 +262,6 @@ class Leaks(Answer):
         )
 
     def _table(self) -> Table:
-        listed = [leak for leak in self.leaks if leak.share or leak.problem]
-        rest = formats.plural(len(self.leaks) - len(listed), "pair")
-        further = f"{rest} of a task and a training set share no text. "
         rows = [
             (leak.label, leak.trained_on, None, None, None, leak.problem)
             if leak.problem
@@ -286,33 +269,30 @@ class Leaks(Answer):
                 *(leak.label, leak.trained_on, leak.same, leak.nearly, leak.tested),
                 f"{leak.share:.1%}",
             )
-            for leak in listed
+            for leak in self.leaks
+            if leak.share or leak.problem
         ]
         heads = ("Task", "Found in", "Identical", "Near", "Texts checked", "Share")
-        note = READING if len(listed) == len(self.leaks) else further + READING
+        rest = formats.plural(len(self.leaks) - len(rows), "pair")
+        note = f"{rest} of a task and a training set share no text. {READING}"
         return Table("theodolite-leaks", heads, rows, note=note)
-
-    def _examples(self) -> Table:
-        """The first example of each pair, then the second of each, and so on."""
-        every = [(at, leak, one) for leak in self.leaks for at, one in enumerate(leak.examples)]
-        rows = [
-            (leak.label, text, leak.trained_on, twin, "identical" if same else alike)
-            for _, leak, (text, twin, alike, same) in sorted(every, key=lambda one: one[0])
-        ]
-        heads = ("Task", "Text of the task", "Found in", "Text found", "Resemblance")
-        return Table("theodolite-leaked-texts", heads, rows, MAX_SHOWN)
 
 
 def answer(workspace: Workspace, spec: LeaksSpec, do: Do) -> Iterator[Leaks]:
     """Yield what is stored of the search in the training data that the files and MTEB name."""
     trained.look_up(workspace, [spec.encoder])  # seconds, once
-    job = _job(workspace, spec)
+    job, names = spec.resolve(workspace), known(workspace, spec.encoder)
     if job.trained_on and not job.is_stored(workspace):
         do(job)
-    yield _answer(workspace, spec)
+    pairs = stored(workspace, job)
+    leaks = _ordered(leak for leak in pairs if leak is not None)
+    examples = [] if leaks or spec.tasks or spec.trained_on else example(workspace, spec.encoder)
+    summary = _summary(spec.encoder, names, here(workspace, names))
+    missing = pairs.count(None) if job.trained_on else None
+    yield Leaks(spec, summary, leaks or examples, missing, bool(examples))
 
 
-LEAKS = Question(
+QUESTION = Question(
     "leaks",
     LeaksSpec,
     answer,
@@ -321,32 +301,6 @@ LEAKS = Question(
     group="encoders",
     queues=True,
 )
-
-
-def _answer(workspace: Workspace, spec: LeaksSpec) -> Leaks:
-    job, names = _job(workspace, spec), known(workspace, spec.encoder)
-    pairs = stored(workspace, job)
-    found = ordered(leak for leak in pairs if leak is not None)
-    known_leaks = [] if found or spec.tasks or spec.trained_on else example(workspace, spec.encoder)
-    return Leaks(
-        spec,
-        summary(spec.encoder, names, here(workspace, names)),
-        found or known_leaks,
-        pairs.count(None),
-        bool(known_leaks),
-        bool(job.trained_on),
-    )
-
-
-def _job(workspace: Workspace, spec: LeaksSpec) -> LeakJob:
-    """The search, with the tasks and the training sets that are meant if none are named."""
-    sets = spec.trained_on or [
-        name for names in here(workspace, known(workspace, spec.encoder)).values() for name in names
-    ]
-    return LeakJob(
-        tuple(dict.fromkeys(spec.tasks or tasks(workspace, spec.encoder))),
-        tuple(dict.fromkeys(sets)),
-    )
 
 
 def known(workspace: Workspace, encoder: str) -> trained.Names | None:
@@ -362,7 +316,7 @@ def here(workspace: Workspace, names: Mapping[str, str] | None) -> dict[str, lis
     return trained.here(names or (), workspace.catalog.names())
 
 
-def summary(encoder: str, names: trained.Names | None, there: Mapping[str, Sequence[str]]) -> str:
+def _summary(encoder: str, names: trained.Names | None, there: Mapping[str, Sequence[str]]) -> str:
     """What is known of an encoder's training data, and which of it is available."""
     if not names:
         return f"Neither the files of {encoder} nor MTEB name its training data."
@@ -377,7 +331,7 @@ def summary(encoder: str, names: trained.Names | None, there: Mapping[str, Seque
     return f"{text[0].upper()}{text[1:]}. {available}"
 
 
-def ordered(leaks: Iterable[Leak]) -> list[Leak]:
+def _ordered(leaks: Iterable[Leak]) -> list[Leak]:
     """The largest share first, failures last."""
     return sorted(leaks, key=lambda leak: (bool(leak.problem), -leak.share, leak.task))
 
@@ -390,12 +344,12 @@ def tasks(workspace: Workspace, encoder: str = "") -> list[str]:
     return in_order(sorted(names & evaluated or names))
 
 
-def stored(workspace: Workspace, job: LeakJob) -> list[Leak | None]:
+def stored(workspace: Workspace, job: LeaksSpec) -> list[Leak | None]:
     """The comparison of each task, or part of one, with each training set; None if not done."""
     with workspace.catalog.snapshot():
         content = cache(workspace.catalog.content)
         return [
-            _stored(workspace, task, name, part, content)
+            _stored(workspace, _key(workspace, task, name, part, content))
             for name in job.trained_on
             for task in job.tasks
             for part in _parts(workspace, task)
@@ -414,47 +368,41 @@ def look(workspace: Workspace, task: str, trained_on: str, part: str = "") -> Le
     The texts of the task are the examples of its main score, or its documents; those of the
     training set are its split `train`, if it has one.
     """
-    before = _stored(workspace, task, trained_on, part)
+    key = _key(workspace, task, trained_on, part, workspace.catalog.content)
+    before = _stored(workspace, key)
     if before is not None:
         return before
     try:
-        new = documents(workspace, task) if part else tested_texts(workspace, task)
-        seen = training_texts(workspace, trained_on)
+        new = documents(workspace, task) if part else _tested_texts(workspace, task)
+        seen = workspace.catalog.sentences(trained_on)[0]
+        if TRAIN in splits(workspace, trained_on):
+            seen = take(workspace.catalog.load(trained_on), TRAIN, most=None).sentences
     except UserError as error:
         leak = Leak(task, trained_on, problem=error.message, part=part)
     else:
         same = overlap(new, seen)
-        rows = list(zip(same.ids, same.twins, same.resemblance, same.exact, strict=True))[
-            :MAX_EXAMPLES
-        ]
         exact = int(same.exact.sum())
-        leak = Leak(
-            task,
-            trained_on,
-            same.tested,
-            same.trained,
-            exact,
-            len(same.ids) - exact,
-            tuple(
-                (new[i], seen[j], round(float(alike), 3), bool(is_same))
-                for i, j, alike, is_same in rows
-            ),
-            part=part,
-        )
-    workspace.store.derived.put(_key(workspace, task, trained_on, part), KIND, vars(leak))
+        rows = zip(same.ids, same.twins, same.resemblance, same.exact, strict=True)
+        examples = [
+            (new[i], seen[j], round(float(alike), 3), bool(is_same))
+            for i, j, alike, is_same in rows
+        ]
+        counts = (same.tested, same.trained, exact, len(same.ids) - exact)
+        leak = Leak(task, trained_on, *counts, tuple(examples[:MAX_EXAMPLES]), part=part)
+    workspace.store.derived.put(key, KIND, vars(leak))
     return leak
 
 
-def tested_texts(workspace: Workspace, task: str) -> list[str]:
+def _tested_texts(workspace: Workspace, task: str) -> list[str]:
     """The distinct texts of the examples of a task's main score."""
-    task_info = get(task, workspace.catalog)
-    protocol = protocols.get(task_info.protocol)
-    kind = type_of(task_info, protocol)
-    if kind.examples is None:
+    info = get(task, workspace.catalog)
+    protocol = protocols.get(info.protocol)
+    examples = type_of(info, protocol).examples
+    if examples is None:
         raise UserError(
             f"The texts of {task} are not known here.", "Leave it out.", code="unsupported"
         )
-    rows = kind.examples(workspace.catalog.load(task_info.dataset), protocol.name, protocol.seed)
+    rows = examples(workspace.catalog.load(info.dataset), protocol.name, protocol.seed)
     return list(dict.fromkeys(text for texts, _ in rows for text in texts))
 
 
@@ -468,21 +416,6 @@ def documents(workspace: Workspace, task: str) -> list[str]:
     _, judged = judged_queries(data)
     answers = (key for of in judged.values() for key, grade in of.items() if grade > 0)
     return list(dict.fromkeys(data.documents[key] for key in answers if key in data.documents))
-
-
-def training_texts(workspace: Workspace, name: str) -> list[str]:
-    """The distinct texts of a training set, of its split `train` if it has one."""
-    data = workspace.catalog.load(name)
-    if isinstance(data, ScoredPairs) and TRAIN in data.parts:
-        part = data.parts[TRAIN]
-        return list(dict.fromkeys([*part.left, *part.right]))
-    if isinstance(data, LabelledSentences | LabelledPairs) and TRAIN in data.splits:
-        rows = [row for row, split in enumerate(data.splits) if split == TRAIN]
-        if isinstance(data, LabelledPairs):
-            places = np.unique(np.concatenate([data.left[rows], data.right[rows]])).tolist()
-            return [data.sentences[i] for i in places]
-        return list(dict.fromkeys(data.sentences[row] for row in rows))
-    return workspace.catalog.sentences(name)[0]
 
 
 def make_example(workspace: Workspace) -> None:
@@ -503,31 +436,21 @@ def example(workspace: Workspace, encoder: str) -> list[Leak]:
     kept = shipped.read(KIND)
     if kept is None or encoder not in kept.facts["encoders"] or not kept.is_of(workspace, encoder):
         return []
-    return ordered(Leak(**row | {"examples": ()}) for row in kept.answer)
+    return _ordered(Leak(**row | {"examples": ()}) for row in kept.answer)
 
 
-def _stored(
-    workspace: Workspace,
-    task: str,
-    trained_on: str,
-    part: str,
-    content: Callable[[str], str] | None = None,
-) -> Leak | None:
-    row = workspace.store.derived.get(_key(workspace, task, trained_on, part, content))
+def _stored(workspace: Workspace, key: str) -> Leak | None:
+    row = workspace.store.derived.get(key)
     if row is None:
         return None
-    info = row["info"]
-    return Leak(**info | {"examples": tuple((a, b, c, d) for a, b, c, d in info["examples"])})
+    examples: Any = tuple(map(tuple, row["info"]["examples"]))
+    return Leak(**row["info"] | {"examples": examples})
 
 
 def _key(
-    workspace: Workspace,
-    task: str,
-    trained_on: str,
-    part: str,
-    content: Callable[[str], str] | None = None,
+    workspace: Workspace, task: str, trained_on: str, part: str, content: Callable[[str], str]
 ) -> str:
-    """Key of a stored comparison; `content` is a cached `catalog.content`, for many pairs."""
+    """Key of a stored comparison; `content` is `catalog.content`, cached for many pairs."""
     names = (get(task, workspace.catalog).dataset, trained_on)
-    stamps = [(content or workspace.catalog.content)(name) for name in names]
-    return hash_of(KIND, FORMAT, task, trained_on, to_json(stamps), *([part] if part else ()))
+    stamps = to_json([content(name) for name in names])
+    return hash_of(KIND, FORMAT, task, trained_on, stamps, *([part] if part else ()))

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from itertools import islice
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from theodolite.app import formats
-from theodolite.app.pages.data import samples, service
+from theodolite.app.pages.data import service, sets
 from theodolite.app.terminal import (
     JsonOption,
     QueueOption,
@@ -23,7 +24,6 @@ from theodolite.app.terminal import (
     verbs,
 )
 from theodolite.app.workspace import Workspace
-from theodolite.engine.datasets.types import DatasetInfo
 
 data_verbs = verbs("List and inspect data sets, add your own.")
 
@@ -35,25 +35,16 @@ def list_data(workspace: Workspace, as_json: JsonOption = False) -> None:
 
     theodolite data list --data ~/senteval
     """
-    from dataclasses import asdict
-
     catalog = workspace.catalog
-    unread = catalog.unread()
-    if as_json:
-        emit([asdict(info) for info in catalog.with_sizes([*catalog.list(), *unread])], (), True)
-        return
-    rows = [
-        {**asdict(info), "languages": " ".join(info.languages), "tasks": _tasks(info)}
-        for info in catalog.list()
-    ]
+    infos, unread = catalog.list(), catalog.unread()
+    rows = [asdict(info) for info in (catalog.with_sizes([*infos, *unread]) if as_json else infos)]
+    for row in () if as_json else rows:
+        prefix = row["name"]  # which every task of the set has in common
+        row["tasks"] = " ".join(task.removeprefix(prefix) or task for task in row["tasks"])
+        row["languages"] = " ".join(row["languages"])
     emit(rows, ("name", "kind", "origin", "languages", "tasks", "description"), as_json)
-    for info in unread:
+    for info in () if as_json else unread:
         say(f"{info.name} cannot be read: {info.problem}")
-
-
-def _tasks(info: DatasetInfo) -> str:
-    """Names of tasks, without the data set's name as a prefix."""
-    return " ".join(task.removeprefix(info.name) or task for task in info.tasks)
 
 
 @data_verbs.command("show")
@@ -68,23 +59,17 @@ def show_data(
 
     theodolite data show starter-topics -n 3
     """
-    dataset = workspace.catalog.load(name)
-    n = len(dataset.sentences)
+    data = workspace.catalog.load(name)
+    n = len(data.sentences)
     if as_json:
-        emit_json({"name": name, "kind": dataset.kind, "hash": dataset.hash, "n": n})
+        emit_json({"name": name, "kind": data.kind, "hash": data.hash, "n": n})
     else:
-        say(f"{name}: {n} sentences ({dataset.kind}), hash {dataset.hash}")
-        for what, value in samples.counts(dataset).items():
+        say(f"{name}: {n} sentences ({data.kind}), hash {data.hash}")
+        for what, value in sets.counts(data).items():
             say(f"{what}: {value}")
-    heads, rows = samples.table(dataset)
+    heads, rows = sets.table(data)
     names = [head.lower() for head in heads]
-    shown = [dict(zip(names, map(_cell, row), strict=True)) for row in islice(rows, limit)]
-    emit(shown, names, as_json)
-
-
-def _cell(value: Any) -> Any:
-    """A cell for a table: the judged documents of a query as one text."""
-    return "; ".join(f"{n} {text}" for n, text in value) if isinstance(value, list) else value
+    emit([dict(zip(names, row, strict=True)) for row in islice(rows, limit)], names, as_json)
 
 
 @data_verbs.command("add")
@@ -132,14 +117,13 @@ def add_data(
 
     with service.bring(files, sheet or "") as brought:
         file = brought.path
-        shown = tables.preview(file, file.name)
-        mapping = service.mapping_of(file, kind, columns, type, shown)
-        row = service.keep(
-            workspace, file, file.name, name or file.stem, mapping, notes=brought.notes
-        )
-    used = ", ".join(f"{role} = {column}" for role, column in mapping.columns.items())
-    lines = [f"Added as upload:{row['name']}: {row['kind']}{f'; {used}' if used else ''}."]
-    done(row, " ".join([*lines, *shown.problems, *row["info"].get("notes", [])]), as_json)
+        seen = tables.preview(file, file.name)
+        mapping = service.mapping_of(file, kind, columns, type, seen)
+        name = name or file.stem
+        row = service.keep(workspace, file, file.name, name, mapping, notes=brought.notes)
+    used = "".join(f"; {role} = {column}" for role, column in mapping.columns.items())
+    said = [f"Added as upload:{row['name']}: {row['kind']}{used}.", *seen.problems]
+    done(row, " ".join([*said, *row["info"].get("notes", [])]), as_json)
 
 
 @data_verbs.command("suite")
@@ -167,29 +151,25 @@ def list_suite(
 
     theodolite evaluate minilm --tasks "MTEB(eng, v2)"
     """
-    from dataclasses import asdict
-
     from theodolite.app import suites as names
     from theodolite.app.pages.data import suites
 
     if name is None:
-        listed = names.look_up(workspace).listed
-        emit([asdict(one) for one in listed], ("name", "tasks", "description"), as_json)
+        every = names.look_up(workspace).listed
+        emit([asdict(one) for one in every], ("name", "tasks", "description"), as_json)
         return
-    if fetch or tasks:
-        some = [task.strip() for task in tasks.split(",") if task.strip()]
-        job = suites.fetching(name, some)
-        if queue:
-            queued(suites.run_fetch(workspace, name, some), as_json)
-            return
-        do_here(workspace, job)
-    found = suites.suite(name)
-    rows = [asdict(one) for one in found.tasks]
-    sizes = [{**row, "size": formats.size(row["bytes"])} for row in rows]
+    some = [task.strip() for task in tasks.split(",") if task.strip()]
+    if queue and (fetch or some):
+        queued(suites.run_fetch(workspace, name, some), as_json)
+        return
+    if fetch or some:
+        do_here(workspace, suites.fetching(name, some))
+    suite = suites.suite(name)
+    rows = [asdict(one) | {"size": formats.size(one.bytes)} for one in suite.tasks]
     columns = ("task", "type", "examples", "size", "licence", "access", "here", "problem")
-    emit(rows if as_json else sizes, columns, as_json)
+    emit(rows, columns, as_json)
     if not as_json:
-        say(f"{suites.in_words(found)}.")
+        say(f"{suite.state}.")
 
 
 @data_verbs.command("remove")

@@ -5,14 +5,17 @@ After a wrong mapping the file and all choices stay as they are.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import gradio as gr
 
-from theodolite.app.pages.data import service, views
-from theodolite.app.pages.data.views import KINDS
+import theodolite.app.surfaces.web as web
+from theodolite.app import formats
+from theodolite.app.blocks import Block, Caveat, Caveats, Table, Text
+from theodolite.app.pages.data import service
+from theodolite.app.pages.data.sets import KINDS
 from theodolite.app.web import parts
 from theodolite.app.web.controls import Answer, Control, Controls, Values, on, shape
 from theodolite.app.workspace import Workspace
@@ -103,13 +106,13 @@ def build(workspace: Workspace) -> Any:
     Returns:
         A hidden box with the name of the data set added last; it fires `change`.
     """
-    kept = gr.Textbox(visible="hidden", label="Kept", elem_id="kept")
+    added = gr.Textbox(visible="hidden", label="Added", elem_id="kept")
     controls = Controls(*CONTROLS)
-    controls.render("file")
+    file = controls.render("file")
     notice = parts.notice()
     with gr.Column(visible=False, elem_id="mapping") as body:
-        controls.render("sheet")
-        preview = parts.static("", elem_id="look")
+        sheet = controls.render("sheet")
+        look = web.answer(elem_id="look")
         with gr.Column(elem_id="fields") as fields:
             with gr.Row():
                 controls.render("kind", "header")
@@ -118,11 +121,18 @@ def build(workspace: Workspace) -> Any:
                 controls.render(*ROLES)
         with gr.Row():
             controls.render("name")
-        keep = gr.Button("Add data set", variant="primary", elem_id="take-in")
-    file, sheet, kind, made_for, name_box = (
-        controls[of] for of in ("file", "sheet", "kind", "type", "name")
-    )
-    roles = [controls[role] for role in ROLES]
+        add = gr.Button("Add data set", variant="primary", elem_id="take-in")
+    kind, made_for = controls["kind"], controls["type"]
+
+    def fields_of(kind: str) -> dict[Any, Any]:
+        """Show only the fields of a kind, and the choice among its types of task if it has some."""
+        types = INFO_TYPES.get(kind, ())  # type: ignore[call-overload]
+        choices = [(TYPES[name], name) for name in types] if len(types) > 1 else []
+        first = types[0] if choices else None
+        return {
+            **{controls[role]: gr.update(visible=_belongs(role, kind)) for role in ROLES},
+            made_for: gr.update(visible=bool(choices), choices=choices, value=first),
+        }
 
     def read(values: Values) -> Answer:
         """Read the files and fill the form with guesses."""
@@ -130,26 +140,20 @@ def build(workspace: Workspace) -> Any:
             return None
         with service.bring([Path(file) for file in values.file], values.sheet or "") as brought:
             path = brought.path
-            found = tables.preview(path, path.name, HEADERS[values.header])
-        found = replace(found, problems=[*brought.notes, *found.problems])
-        columns = list(found.columns)
-        guessed = {
-            controls[role]: gr.update(
-                choices=columns if role in NEEDED.get(found.kind, ()) else ["", *columns],
-                value=found.guesses.get(role),
-                visible=_belongs(role, found.kind),
-            )
-            for role in ROLES
-        }
+            seen = tables.preview(path, path.name, HEADERS[values.header])
+        filled = fields_of(seen.kind)
+        needed, columns = NEEDED.get(seen.kind, ()), list(seen.columns)
+        for role in ROLES:
+            offered = columns if role in needed else ["", *columns]
+            filled[controls[role]] |= {"choices": offered, "value": seen.guesses.get(role)}
         return {
-            **guessed,
+            **filled,
             body: gr.update(visible=True),
             sheet: gr.update(choices=list(brought.sheets), visible=len(brought.sheets) > 1),
-            fields: gr.update(visible=found.type is None),
-            preview: views.first_rows(path.name, found),
-            kind: found.kind,
-            made_for: _types(found.kind),
-            name_box: values.name or service.name_for(path.name),
+            fields: gr.update(visible=seen.type is None),
+            look: web.value(_look(path.name, seen, brought.notes)),
+            kind: seen.kind,
+            controls["name"]: values.name or service.name_for(path.name),
         }
 
     def take(values: Values) -> Answer:
@@ -157,60 +161,53 @@ def build(workspace: Workspace) -> Any:
             raise UserError("No file to add.", "Choose one above.", code="missing")
         with service.bring([Path(file) for file in values.file], values.sheet or "") as brought:
             path = brought.path
-            packed = archives.is_archive(path.name)
-            found = tables.preview(path, path.name) if packed else None
-            if found and found.type:
-                mapping = found.mapping
+            packed = archives.is_archive(path.name) and tables.preview(path, path.name)
+            if packed and packed.type:
+                mapping = packed.mapping
             else:
-                chosen = {
-                    role: column
-                    for role in ROLES
-                    if (column := getattr(values, role)) and _belongs(role, values.kind)
-                }
                 usual = values.type not in INFO_TYPES.get(values.kind, ())[1:]
+                chosen = {role: getattr(values, role) for role in ROLES}
                 mapping = tables.Mapping(
-                    values.kind, chosen, HEADERS[values.header], None if usual else values.type
+                    values.kind,
+                    {
+                        of: column
+                        for of, column in chosen.items()
+                        if column and _belongs(of, values.kind)
+                    },
+                    HEADERS[values.header],
+                    None if usual else values.type,
                 )
             name = values.name.strip()
             row = service.keep(workspace, path, path.name, name, mapping, notes=brought.notes)
-        return {kept: f"upload:{row['name']}", file: None, body: gr.update(visible=False)}
+        return {added: f"upload:{row['name']}", file: None, body: gr.update(visible=False)}
 
-    shape(
-        lambda kind: {
-            **{controls[role]: gr.update(visible=_belongs(role, kind)) for role in ROLES},
-            made_for: _types(kind),
-        },
-        {kind: [kind for _, kind in OFFERED]},
-    )
-    on(
-        [file.upload, sheet.input, controls["header"].input],
-        read,
-        controls,
-        [body, sheet, fields, preview, kind, made_for, *roles, name_box],
-        notice,
-        show_progress="full",
-        show_progress_on=file,
-    )
+    shape(fields_of, {kind: [kind for _, kind in OFFERED]})
+    rest = [controls[name] for name in controls if name not in ("file", "header")]
+    read_at = [file.upload, sheet.input, controls["header"].input]
+    waiting = {"show_progress": "full", "show_progress_on": file}
+    on(read_at, read, controls, [body, look, fields, *rest], notice, **waiting)
     on(file.clear, lambda: {body: gr.update(visible=False)}, None, [body], notice)
-    on(
-        keep.click,
-        take,
-        controls,
-        [kept, file, body],
-        notice,
-        show_progress="full",
-        show_progress_on=keep,
-    )
-    return kept
+    waiting = {"show_progress": "full", "show_progress_on": add}
+    on(add.click, take, controls, [added, file, body], notice, **waiting)
+    return added
 
 
 def _belongs(role: str, kind: str) -> bool:
     return kind in NEEDED and role in roles_of(kind)
 
 
-def _types(kind: str) -> dict[str, Any]:
-    """The choice among the types of task of a kind; hidden if there is only one."""
-    types = INFO_TYPES.get(kind, ())  # type: ignore[call-overload]
-    choices = [(TYPES[name], name) for name in types] if len(types) > 1 else []
-    value = types[0] if choices else None
-    return gr.update(visible=bool(choices), choices=choices, value=value)
+def _look(name: str, seen: tables.Preview, notes: Sequence[str]) -> list[Block]:
+    """The first rows of a file, and what is doubtful about it."""
+    if seen.type:
+        size = f"{formats.plural(seen.n_rows, 'file')} of {KINDS[seen.kind]}"
+    else:
+        head = "first line has column names" if seen.header else "no header line"
+        columns = formats.plural(len(seen.columns), "column")
+        size = f"{formats.plural(seen.n_rows, 'row')}, {columns}, {head}"
+    width = max(map(len, [seen.columns, *seen.rows]))  # a row may be longer or shorter than others
+    heads, *rows = [[*row, *[""] * (width - len(row))] for row in [seen.columns, *seen.rows]]
+    return [
+        Text("", f"{name}: {size}."),
+        Caveats([Caveat(text) for text in (*notes, *seen.problems)]),
+        Table("First rows of the file", heads, rows),
+    ]

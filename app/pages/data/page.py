@@ -7,25 +7,17 @@ from typing import Any
 
 import gradio as gr
 
-from theodolite.app import suites as mteb_suites
-from theodolite.app.components.actions import actions
-from theodolite.app.pages.data import form, service, suites, suites_views, views
+import theodolite.app.surfaces.web as web
+from theodolite.app import suites as names
+from theodolite.app.blocks import Block
+from theodolite.app.pages.data import form, service, sets, suites
 from theodolite.app.pages.jobs import run_panel
 from theodolite.app.pages.jobs.run_panel import RunPanel
 from theodolite.app.web import address, background_call, parts
-from theodolite.app.web.controls import (
-    Answer,
-    Control,
-    Controls,
-    Values,
-    on,
-    on_load,
-    opening,
-)
+from theodolite.app.web.controls import Answer, Control, Controls, Values, on, on_open
 from theodolite.app.web.events import PageEvent
 from theodolite.app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
 from theodolite.app.workspace import Workspace
-from theodolite.engine.errors import UserError
 
 TITLE = "Data"
 PATH = "data"
@@ -34,55 +26,40 @@ CLOSED = (
     "machine to use your own files."
 )
 DESCRIPTION = "Data sets to evaluate and to search. Click a name for a preview."
-CONTROLS = (
-    Control(
-        "find",
-        "Find",
-        default="",
-        options={"placeholder": "A name, a kind, a word", "max_lines": 1},
-    ),
-)
-NARROW = """(words) => requestAnimationFrame(
-  () => theodolite.narrow("#datasets, #suites", words))"""
-DONE = """() => document.querySelector("#more.t-open .t-rest-head button")?.click()"""
+NARROW = """(words) => requestAnimationFrame(() => theodolite.narrow("#datasets", words))"""
+CLOSE = """() => document.querySelector("#more.t-open .t-rest-head button")?.click()"""
 """Closes the panel, which may cover the added data set."""
-FIRST = "Reading what mteb has; the first time this takes some seconds"
-TO_CARD = """() => document.querySelector("#suite section")?.scrollIntoView()"""
+TO_CARD = """() => document.querySelector("#preview section")?.scrollIntoView()"""
 LINE = {"max_lines": 1}
+CONTROLS = (
+    Control("find", "Find", options=LINE | {"placeholder": "A name, a kind, a word"}),
+    Control("set", "Opened", options={"visible": "hidden"}),
+)
 HUB = (
     Control(
         "repository",
         "Data set",
-        default="",
         hint="Owner and name.",
-        options=LINE
-        | {"placeholder": "mteb/stsbenchmark-sts", "scale": 3, "elem_id": "hub-repository"},
+        options=LINE | {"placeholder": "mteb/stsbenchmark-sts", "scale": 3},
     ),
     Control(
         "revision",
         "Revision",
         default="main",
         hint="Commit, tag, branch.",
-        options=LINE | {"scale": 1, "min_width": 120, "elem_id": "hub-revision"},
+        options=LINE | {"scale": 1, "min_width": 120},
     ),
     Control(
         "file",
         "File",
-        default="",
         hint="Empty: list the files.",
         options=LINE | {"placeholder": "test.jsonl.gz", "scale": 2, "elem_id": "hub-file"},
     ),
     Control(
         "columns",
         "Columns",
-        default="",
         hint="Empty: guessed.",
-        options=LINE
-        | {
-            "placeholder": "left=sentence1&right=sentence2&score=score",
-            "scale": 3,
-            "elem_id": "hub-columns",
-        },
+        options=LINE | {"placeholder": "left=sentence1&right=sentence2&score=score", "scale": 3},
     ),
 )
 """The controls that name a file of the hub."""
@@ -90,146 +67,103 @@ HUB = (
 
 def build(workspace: Workspace) -> None:
     """Lay out the page."""
-    controls = Controls(*CONTROLS)
+    controls, hub = Controls(*CONTROLS), Controls(*HUB)
     with parts.bar(TITLE, DESCRIPTION):
         find = controls.render("find", elem_classes=["t-wide"])
-        brought = None if workspace.read_only else _bring(workspace)
+        if not workspace.read_only:
+            added, read = _bring(workspace, hub)
+    opened = controls.render("set")
     notice = parts.notice()
-    section = _Suites(workspace)
-    card = actions(elem_id="preview")
-    listing = actions(elem_id="datasets", elem_classes=["t-answer"])
-    opened = controls.add("opened", gr.State(""))
-    section.listing.render()
-    shown = [listing, card, opened]
+    panel = RunPanel(workspace)
+    controls.add("run", panel.run)
+    card = web.answer(elem_id="preview")
+    listing = web.answer(elem_id="datasets", elem_classes=["t-answer"])
+    nothing = parts.empty("No data set matches", "Clear the field to see all of them.")
+    parts.static(f'<div id="datasets-none" hidden>{nothing}</div>')
+    shown = {"card": card, "listing": listing, "opened": opened, "run": panel.run, "notice": notice}
 
-    def drawn(name: str, asking: bool = False) -> dict[Any, Any]:
-        preview = views.preview(workspace, name, asking) if name else ""
-        return {listing: views.listing(workspace, name), card: preview, opened: name}
+    def changes(named: Iterator[dict[str, Any]]) -> Iterator[Answer]:
+        yield from ({shown[name]: value for name, value in one.items()} for one in named)
 
     def load(request: gr.Request) -> Answer:
-        words, name = address.first(request, "find"), address.first(request, "set")
-        try:
-            return {find: words, **drawn(name)}
-        except UserError as error:
-            return {find: words, **drawn(""), notice: parts.problem(error)}
+        name = address.first(request, "set") or address.first(request, "suite")
+        run = run_panel.from_address(workspace, request)
+        return {find: address.first(request, "find"), opened: name, panel.run: run}
 
-    def act(values: Values, event: PageEvent) -> Answer:
-        if event.act == "remove":
-            service.remove(workspace, event.id)
-            text = parts.say(f"{event.id} was removed. Its results are kept.")
-            return {**drawn(""), notice: text}
-        if event.act == "open":
-            return drawn("" if event.id == values.opened else event.id)
-        return drawn(event.id, asking=event.act == "ask")
+    def show(values: Values, request: gr.Request) -> Iterator[Answer]:
+        yield from changes(_open(workspace, values.set, request.session_hash))
 
-    on_load(load, [find, *shown], notice)
-    gr.on([find.change, listing.change, section.listing.change], fn=None, inputs=find, js=NARROW)
-    on(listing.act, act, controls, shown, notice, scroll_to_output=True, **HIDE_PROGRESS)
-    on(card.act, act, controls, shown, notice, **HIDE_PROGRESS)
-    section.connect(controls)
+    def act(values: Values, event: PageEvent, request: gr.Request) -> Iterator[Answer]:
+        yield from changes(_act(workspace, values.set, event, request.session_hash))
+
+    def from_hub(values: Values, request: gr.Request) -> Iterator[Answer]:
+        name = service.hub_name(**vars(values))
+        yield from changes(_open(workspace, name, request.session_hash))
+
+    outputs = list(shown.values())[:-1]
+    on_open(load, show, controls, outputs, notice)
+    gr.on([find.change, listing.change], fn=None, inputs=find, js=NARROW)
+    # What was pressed last is shown, also if pressed while another is still read.
+    in_order = {**HIDE_PROGRESS, "trigger_mode": "multiple", "concurrency_limit": 1}
+    for part in (card, listing):
+        on(part.act, act, controls, outputs, notice, **in_order).then(None, js=TO_CARD)
+    on(panel.moved.change, show, controls, outputs, notice, **ALWAYS_LAST)
     controls.keep()
-    if brought is not None:
-        kept, read, named, hub = brought
-        on(kept.change, drawn, [kept], shown, notice, **ALWAYS_LAST)
-        for name in (kept, named):
-            name.change(None, name, js=address.writer(["set"]))
-            name.change(None, js=DONE)
-
-        def from_hub(values: Values) -> Answer:
-            name = service.hub_name(values.repository, values.revision, values.file, values.columns)
-            return {named: name, **drawn(name)}
-
-        on(
-            [read.click, hub["columns"].submit],
-            from_hub,
-            {**controls, **hub},
-            [named, *shown],
-            notice,
-            show_progress="full",
-            show_progress_on=read,
-        )
+    if not workspace.read_only:
+        on(added.change, show, {"set": added}, outputs, notice, **ALWAYS_LAST).then(None, js=CLOSE)
+        wanted, waiting = [read.click, hub["columns"].submit], {"show_progress_on": read}
+        on(wanted, from_hub, hub, outputs, notice, **waiting).then(None, js=CLOSE)
 
 
-def _bring(workspace: Workspace) -> tuple[Any, Any, Any, Controls]:
-    """Lay out the forms for a file of your own and for one of the hub.
-
-    Returns:
-        The hidden box of the first form; button, hidden box and controls of the second.
-    """
+def _bring(workspace: Workspace, hub: Controls) -> tuple[Any, gr.Button]:
+    """Lay out the forms; return the box of `form.build`, and the button that reads from the hub."""
     with parts.more("Bring data", named=True):
         with gr.Accordion("Add your own files", elem_id="bring"):
-            kept = form.build(workspace)
-        with gr.Accordion("Read a file from the Hugging Face hub", open=False, elem_id="hub"):
-            hub = Controls(*HUB)
+            added = form.build(workspace)
+        with gr.Accordion("Read a file from the Hugging Face hub", open=False):
             with gr.Row():
                 hub.render(*hub.declared)
             read = gr.Button("Read it", elem_id="hub-read")
-            named = gr.Textbox(visible="hidden", label="Name")
-    return kept, read, named, hub
+    return added, read
 
 
-class _Suites:
-    """The opened suite and the download's run; the list of all suites is rendered by the page.
+def _act(
+    workspace: Workspace, opened: str, event: PageEvent, session: str | None
+) -> Iterator[dict[str, Any]]:
+    """Answer a button, while a data set or a suite is opened."""
+    if event.act == "fetch":
+        yield {"run": suites.run_fetch(workspace, opened, event.id.split())}
+    elif event.act == "remove":
+        service.remove(workspace, event.id)
+        yield from _open(workspace, "", session)
+        yield {"notice": parts.say(f"{event.id} was removed. Its results are kept.")}
+    else:
+        yield from _open(workspace, event.id, session, event.act == "list")
 
-    Attributes:
-        listing: the list of all suites, not rendered yet.
-    """
 
-    def __init__(self, workspace: Workspace) -> None:
-        self._workspace = workspace
-        self._panel = RunPanel(workspace)
-        self._notice = parts.notice()  # a separate one: the list of data sets has its own
-        self._card = actions(elem_id="suite")
-        self._opened = gr.State("")
-        self.listing = actions(elem_id="suites", render=False)
+def _open(
+    workspace: Workspace, name: str, session: str | None, look_up: bool = False
+) -> Iterator[dict[str, Any]]:
+    """Yield the list, and what is opened; a suite is read from mteb, and all are to `look_up`."""
+    of_mteb = names.is_suite(name)
 
-    def connect(self, controls: Controls) -> None:
-        """Connect the events; adds the run to the controls of the page."""
-        controls.add("run", self._panel.run)
-        notice = self._notice
-        named, shown = {"suite": self._opened}, [self._card, self.listing, self._opened]
-        on(opening(), self._load, None, [*shown, self._panel.run], notice, **HIDE_PROGRESS)
-        pressed = (self._act, named, [*shown, self._panel.run], notice)
-        on(self._card.act, *pressed, **HIDE_PROGRESS)
-        # The suite clicked last is shown, also if clicked while another is still loading.
-        in_order = {**HIDE_PROGRESS, "trigger_mode": "multiple", "concurrency_limit": 1}
-        on(self.listing.act, *pressed, **in_order).then(None, js=TO_CARD)
-        on(self._panel.moved.change, self._again, named, shown, notice, **ALWAYS_LAST)
+    def read(_say: background_call.Say) -> tuple[list[Block]]:
+        if of_mteb or look_up:
+            names.look_up(workspace)
+        if of_mteb:
+            return ([suites.suite(name).block(workspace.read_only)],)
+        return ([sets.preview(workspace, name)] if name else [],)
 
-    def _drawn(self, name: str, session: str | None) -> Iterator[Answer]:
-        """Yield progress, then the list and a suite; imports mteb."""
+    def listing() -> dict[str, Any]:
+        every = [*sets.listing(workspace), suites.listing(names.known(workspace))]
+        return {"listing": web.value(every)}
 
-        def find(_say: background_call.Say) -> tuple[str, str]:
-            known = mteb_suites.look_up(self._workspace)
-            visitor = self._workspace.read_only
-            card = suites_views.card(suites.suite(name), visitor) if name else ""
-            return suites_views.listing(known, name), card
-
-        for words, found in background_call.followed(find, FIRST, session):
-            if found is None:
-                yield {self._card: words}
-            else:
-                yield {self.listing: found[0], self._card: found[1], self._opened: name}
-
-    def _closed(self) -> dict[Any, Any]:
-        known = mteb_suites.known(self._workspace)
-        return {self.listing: suites_views.listing(known, ""), self._card: "", self._opened: ""}
-
-    def _load(self, request: gr.Request) -> Iterator[Answer]:
-        yield self._closed() | {self._panel.run: run_panel.from_address(self._workspace, request)}
-        if name := address.first(request, "suite"):
-            yield from self._drawn(name, request.session_hash)
-
-    def _act(self, values: Values, event: PageEvent, request: gr.Request) -> Iterator[Answer]:
-        if event.act == "fetch":
-            some = [event.id] if event.id else []
-            yield {self._panel.run: suites.run_fetch(self._workspace, values.suite, some)}
-        elif event.act == "open" and event.id in ("", values.suite):
-            yield self._closed()
+    yield listing()
+    first = f"Reading {name or 'what mteb has'}; the first time this takes some seconds"
+    for progress, found in background_call.followed(read, first, session):
+        if found is None:
+            yield {"card": progress}
         else:
-            yield from self._drawn(event.id, request.session_hash)
-
-    def _again(self, values: Values, request: gr.Request) -> Iterator[Answer]:
-        """Redraw the opened suite after some data were downloaded."""
-        if values.suite:
-            yield from self._drawn(values.suite, request.session_hash)
+            yield {"card": web.value(found[0]), "opened": name}
+    if of_mteb or look_up:
+        yield listing()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from collections.abc import Mapping as Facts
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,44 +47,29 @@ def keep(
             "The data set has no name.", "Name it: tasks and links use the name.", code="missing"
         )
     labelled, without = tables.labelled_rows(file, filename, mapping)
-    if labelled:
-        with TemporaryDirectory() as folder:
-            rows = Path(folder) / f"{name_for(filename)}.jsonl"
-            rows.write_text(labelled, encoding="utf-8")
-            roles = Mapping(mapping.kind, {role: role for role in mapping.columns})
+    facts: dict[str, Any] = {}
+    with TemporaryDirectory() as folder:
+        if labelled:
             facts = {"unlabelled": without, "columns": mapping.columns}
-            return _add(workspace, rows, rows.name, name, roles, facts, notes)
-    if without:
-        mapping = Mapping("sentences", {"text": mapping.columns["text"]}, mapping.header)
-    return _add(workspace, file, filename, name, mapping, {}, notes)
-
-
-def _add(
-    workspace: Workspace,
-    file: Path,
-    filename: str,
-    name: str,
-    mapping: Mapping,
-    facts: Facts[str, Any],
-    notes: Sequence[str],
-) -> UploadRow:
-    dataset = tables.read(file, filename, mapping, name)
-    notes = [*notes, *getattr(dataset, "notes", ())]
-    labels = getattr(dataset, "labels", ())
-    no_task = bool(labels) and len(set(labels)) == len(labels)
-    if no_task:
-        notes.append("Every row has a label of its own, so no task can be measured on it.")
-    return workspace.store.uploads.add(
-        name,
-        mapping.kind,
-        file,
-        mapping=mapping.to_dict(),
-        info={"sentences": len(dataset.sentences), "hash": dataset.hash}
-        | ({"notes": notes} if notes else {})
-        | ({"no_task": True} if no_task else {})
-        | dict(facts),
-        filename=filename,
-    )
+            filename = f"{name_for(filename)}.jsonl"
+            file = Path(folder) / filename
+            file.write_text(labelled, encoding="utf-8")
+            roles = {role: role for role in mapping.columns}
+            mapping = Mapping(mapping.kind, roles, type=mapping.type)
+        elif without:
+            mapping = Mapping("sentences", {"text": mapping.columns["text"]}, mapping.header)
+        dataset = tables.read(file, filename, mapping, name)
+        notes = [*notes, *getattr(dataset, "notes", ())]
+        labels = getattr(dataset, "labels", ())
+        if labels and len(set(labels)) == len(labels):
+            notes.append("Every row has a label of its own, so no task can be measured on it.")
+            facts["no_task"] = True
+        if notes:
+            facts["notes"] = notes
+        facts |= {"sentences": len(dataset.sentences), "hash": dataset.hash}
+        return workspace.store.uploads.add(
+            name, mapping.kind, file, mapping=mapping.to_dict(), info=facts, filename=filename
+        )
 
 
 @dataclass(frozen=True)
@@ -134,7 +118,11 @@ def bring(files: Sequence[Path], sheet: str = "") -> Iterator[Brought]:
             (only,) = converted.values()
             yield Brought(only.path, notes, only.sheets)
             return
-        target = Path(folder) / f"{_common(files)}{archives.ENDING}"
+        stems = {path.name.partition(".")[0] for path in files}
+        if len(files) == 1:
+            stems = {files[0].resolve().name}
+        stem = stems.pop() if len(stems) == 1 else "data"
+        target = Path(folder) / f"{stem}{archives.ENDING}"
         packed = {name.with_name(one.path.name).as_posix(): one for name, one in converted.items()}
         archives.pack({name: one.path for name, one in packed.items()}, target)
         yield Brought(target, notes)
@@ -145,14 +133,6 @@ def together(files: Sequence[Path]) -> Iterator[Path]:
     """The file of `bring`."""
     with bring(files) as brought:
         yield brought.path
-
-
-def _common(files: Sequence[Path]) -> str:
-    """A name for several files: that of their folder, or their common stem, else `data`."""
-    if len(files) == 1:
-        return files[0].resolve().name
-    stems = {path.name.partition(".")[0] for path in files}
-    return stems.pop() if len(stems) == 1 else "data"
 
 
 def remove(workspace: Workspace, name: str) -> None:
@@ -201,7 +181,7 @@ def mapping_of(
     kind: str | None,
     columns: str | None,
     type: str | None = None,
-    shown: Preview | None = None,
+    seen: Preview | None = None,
 ) -> Mapping:
     """The mapping for the options of a command, with gaps filled by guesses.
 
@@ -210,60 +190,44 @@ def mapping_of(
         kind: kind of data set; None for the most likely.
         columns: `role=column,…`; None for guesses.
         type: type of task, as MTEB spells it; None for the default of the kind.
-        shown: the file's preview, if there is one already.
+        seen: the file's preview, if there is one already.
     """
-    preview = shown or tables.preview(file, file.name)
-    kind = kind or _kind_for(type)
-    if preview.type:
-        taken: Any = type or preview.type
-        return tables.Mapping(preview.kind, {}, preview.header, taken)
-    chosen = _columns(columns)
-    guessed = set(ROLES[preview.kind]) <= preview.guesses.keys()
-    if kind is None and not chosen and guessed:
-        return preview.mapping
-    # The given roles determine the kind; `Mapping` refuses an unknown one.
-    named = next((k for k, roles in ROLES.items() if chosen and set(roles) <= chosen.keys()), None)
-    wanted: Any = kind or named or preview.kind
-    if not chosen:
-        roles = ROLES.get(wanted, ())
-        chosen = {role: preview.guesses[role] for role in roles if role in preview.guesses}
-        missing = [role for role in roles if role not in chosen]
-        if missing:
-            known = ",".join(f"{role}={chosen.get(role, 'COLUMN')}" for role in roles)
+    seen = seen or tables.preview(file, file.name)
+    if type is not None and kind is None:
+        kinds = {name: kind for kind, types in TYPES.items() if kind in ROLES for name in types}
+        if type not in kinds:
             raise UserError(
-                f"No column of {file.name} looks like the {' or the '.join(missing)} of {wanted}. "
-                f"Its columns are: {listed(preview.columns)}.",
-                f"Name the column in Columns (--columns): {known}",
+                f"There is no type of task {type!r} for your own files.",
+                f"Choose one of {', '.join(kinds)}.",
                 code="unknown",
             )
-        further = OPTIONAL.get(wanted, ())
-        chosen |= {role: preview.guesses[role] for role in further if role in preview.guesses}
-    given: Any = type
-    return tables.Mapping(wanted, chosen, preview.header, given)
-
-
-def _kind_for(type: str | None) -> str | None:
-    """The kind of data set that a type of task needs; None for None."""
-    if type is None:
-        return None
-    kinds = {name: kind for kind, types in TYPES.items() if kind in ROLES for name in types}
-    if type not in kinds:
-        raise UserError(
-            f"There is no type of task {type!r} for your own files.",
-            f"Choose one of {', '.join(kinds)}.",
-            code="unknown",
-        )
-    return kinds[type]
-
-
-def _columns(columns: str | None) -> dict[str, str]:
-    chosen: dict[str, str] = {}
+        kind = kinds[type]
+    wanted: Any = kind
+    of: Any = type
+    if seen.type:
+        return Mapping(seen.kind, {}, seen.header, of or seen.type)
+    chosen = {}
     for piece in filter(None, (columns or "").split(",")):
-        role, equals, column = piece.partition("=")
+        role, equals, column = (word.strip() for word in piece.partition("="))
         if not equals:
             raise UserError(
                 f"{piece!r} does not say which column plays which role.",
                 "Write --columns role=column,role=column.",
             )
-        chosen[role.strip()] = column.strip()
-    return chosen
+        chosen[role] = column
+    # The given roles determine the kind; `Mapping` refuses an unknown one.
+    named = (k for k, roles in ROLES.items() if chosen and set(roles) <= chosen.keys())
+    wanted = wanted or next(named, seen.kind)
+    if not chosen:
+        roles = ROLES.get(wanted, ())
+        every = (*roles, *OPTIONAL.get(wanted, ()))
+        chosen = {role: seen.guesses[role] for role in every if role in seen.guesses}
+        if missing := [role for role in roles if role not in chosen]:
+            known = ",".join(f"{role}={chosen.get(role, 'COLUMN')}" for role in roles)
+            raise UserError(
+                f"No column of {file.name} looks like the {' or the '.join(missing)} of {wanted}. "
+                f"Its columns are: {listed(seen.columns)}.",
+                f"Name the column in Columns (--columns): {known}",
+                code="unknown",
+            )
+    return Mapping(wanted, chosen, seen.header, of)

@@ -1,21 +1,44 @@
-"""The data of MTEB's suites: what is available, how large the rest is, and its download."""
+"""MTEB's suites: what of their data is here, how large the rest is, and its download."""
 
 from __future__ import annotations
 
 import shutil
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from theodolite.app import formats
+from theodolite.app.blocks import (
+    Action,
+    Actions,
+    Block,
+    Card,
+    Cell,
+    Facts,
+    Link,
+    Links,
+    Table,
+    Text,
+)
 from theodolite.app.jobs.job import Job
 from theodolite.app.jobs.reporter import Reporter
 from theodolite.app.jobs.submit import queue
-from theodolite.app.suites import size_of, text_size
+from theodolite.app.pages.data.sets import open_button
+from theodolite.app.suites import Suites, size_of, text_size
 from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
 from theodolite.engine.mteb import suites
+from theodolite.engine.mteb.package import INSTALL
 from theodolite.engine.mteb.suites import SuiteInfo, SuiteTask
+from theodolite.engine.protocols.package import version
+
+MAX_LANGUAGES = 3
+READING = (
+    "Sizes are those of the scored text according to MTEB; downloads may be compressed or contain "
+    "more. Data come from the Hugging Face hub at the revision that MTEB names, and are kept in "
+    "its cache. If a data set needs a login, accept its terms there, then run: hf auth login."
+)
 
 
 @dataclass(frozen=True)
@@ -38,6 +61,97 @@ class Suite:
     def lacking(self) -> list[SuiteTask]:
         """Readable tasks whose data are not downloaded."""
         return [task for task in self.tasks if not task.here and not task.problem]
+
+    @property
+    def here(self) -> list[str]:
+        """Names of the tasks whose data are downloaded and readable."""
+        return [task.task for task in self.tasks if task.here and not task.problem]
+
+    @property
+    def state(self) -> str:
+        """How many tasks have their data, and the size of the rest."""
+        n, lacking, here = len(self.tasks), self.lacking, self.here
+        text = f"{len(here)} of {formats.plural(n, 'task')} are here"
+        if lacking:
+            text += f"; {len(lacking)} to fetch, about {text_size(lacking)}"
+        unreadable = n - len(lacking) - len(here)
+        return text + (f"; {unreadable} not readable here" if unreadable else "")
+
+    def block(self, visitor: bool) -> Card:
+        """The state of its data and a table of its tasks; visitors fetch none."""
+        name, lacking, here = self.about.name, self.lacking, self.here
+        kinds = Counter(task.type for task in self.tasks)
+        facts = {
+            "data": self.state,
+            "types": ", ".join(f"{kind} {n}" for kind, n in kinds.most_common()),
+            "languages": _languages(self.about.languages),
+            "what it is": self.about.description,
+            "room": "" if visitor else f"{formats.size(self.free)} are free below {self.folder}",
+        }
+        rows = [
+            (
+                task.task.removeprefix("mteb:"),
+                task.type,
+                _languages(task.languages),
+                task.examples,
+                Cell(task.bytes, formats.size(task.bytes)),
+                task.licence or None,
+                _data(task, name, visitor),
+            )
+            for task in self.tasks
+        ]
+        heads = ("Task", "Type", "Languages", "Examples", "Text", "Licence", "Data")
+        blocks: list[Block] = [
+            Facts([pair for pair in facts.items() if pair[1]]),
+            Table(f"Tasks of {name}", heads, rows, note=READING),
+        ]
+        if here and not visitor:
+            link = Link("Evaluate on those here", "evaluate", {"task": here, "protocol": ""})
+            blocks.append(Links([link]))
+        actions = [Action("Close", "open", "", "Close the suite")]
+        if lacking and not visitor:
+            label = f"Fetch {formats.plural(len(lacking), 'task')}, about {text_size(lacking)}"
+            about = f"Fetch the data of {name} that are not here"
+            actions.insert(0, Action(label, "fetch", "", about))
+        return Card(name, [*blocks, Actions(actions)], tag=formats.plural(len(rows), "task"))
+
+
+def _data(task: SuiteTask, suite: str, visitor: bool) -> str | Action | Cell:
+    if task.problem:
+        return task.problem
+    if task.here or visitor:
+        text = "here" if task.here else "not here"
+        return Cell(text, tag=text, kind="good" if task.here else "")
+    label = "Fetch, with a login" if task.access == "login" else "Fetch"
+    return Action(label, "fetch", task.task, f"Fetch the data of {task.task} of {suite}")
+
+
+def _languages(codes: Sequence[str]) -> str:
+    several = len(codes) > MAX_LANGUAGES
+    return formats.plural(len(codes), "language") if several else ", ".join(codes)
+
+
+def listing(known: Suites | None) -> Card:
+    """All suites, or a button that lists them if they are not loaded."""
+    here, blocks = version(), []
+    if here is None:
+        lead = f"Tasks and data of the package mteb, which is not installed. {INSTALL}"
+    else:
+        lead = f"Scored by the code of mteb {here}. Nothing is downloaded unless you ask for it."
+        blocks = [Actions([Action("List them", "list", "", "List MTEB's suites")])]
+    if known is not None:
+        rows = [
+            (
+                open_button(one.name),
+                f"{one.description.partition('. ')[0].rstrip('.')}.",
+                one.tasks,
+                _languages(one.languages),
+            )
+            for one in known.listed
+        ]
+        heads = ("Suite", "About", "Tasks", "Languages")
+        blocks = [Table("theodolite-suites", heads, rows)]
+    return Card("MTEB's suites", [Text("", lead), *blocks])
 
 
 @dataclass(frozen=True)
@@ -88,16 +202,6 @@ def suite(name: str) -> Suite:
     folder = Path(constants.HF_HUB_CACHE)
     there = next(place for place in (folder, *folder.parents) if place.exists())
     return Suite(suites.info(name), tasks, folder, shutil.disk_usage(there).free)
-
-
-def in_words(found: Suite) -> str:
-    """Number of tasks with data, and size of the rest, in words."""
-    lacking, out = found.lacking, sum(bool(task.problem) for task in found.tasks)
-    here = len(found.tasks) - len(lacking) - out
-    text = f"{here} of {formats.plural(len(found.tasks), 'task')} are here"
-    if lacking:
-        text += f"; {len(lacking)} to fetch, about {text_size(lacking)}"
-    return text + (f"; {out} not readable here" if out else "")
 
 
 def fetching(name: str, tasks: Sequence[str] = ()) -> FetchJob:

@@ -288,18 +288,19 @@
       });
     },
 
-    // Show of lists what holds all words: of their lines, of the choices in a line, and of their sections.
-    narrow(places, words) {
-      const lists = [...document.querySelectorAll(places)];
-      const all = (selector) => lists.flatMap((list) => [...list.querySelectorAll(selector)]);
+    // Show the rows of a part's tables that have all words, and hide the sections without such rows; the part after it says where
+    // there is none.
+    narrow(place, words) {
+      const part = document.querySelector(place);
       const wanted = (words ?? "").toLowerCase().split(/\s+/).filter(Boolean);
       // Two letters are those that a word begins with: of a language, and not of the middle of any word.
       const has = (text, word) => (word.length > 2 ? text.includes(word) : ` ${text}`.replace(/[^\p{L}\p{N}]/gu, " ").includes(` ${word}`));
-      for (const line of all("[data-text]")) {
-        line.hidden = !wanted.every((word) => has(line.dataset.text, word));
+      const rows = [...part.querySelectorAll("tbody tr")];
+      rows.forEach((row) => { row.hidden = !wanted.every((word) => has(row.textContent.toLowerCase(), word)); });
+      for (const one of part.querySelectorAll("section")) {
+        one.hidden = Boolean(one.querySelector("tbody tr") && !one.querySelector("tbody tr:not([hidden])"));
       }
-      for (const part of all("section")) part.hidden = !part.querySelector("li:not([hidden])");
-      for (const nothing of all("[data-nothing]")) nothing.hidden = all("li:not([hidden])").length > 0;
+      document.querySelector(`${place}-none`).hidden = rows.some((row) => !row.hidden);
     },
 
     dismissWelcome() {

@@ -123,7 +123,7 @@ SPECS = {
         "sentences": 100,
         "order": "group",
     },
-    "leaks": {"tasks": ["StarterSTS"], "trained_on": ["starter-topics"]},
+    "leaks": {"encoder": A, "tasks": ["StarterSTS"], "trained_on": ["starter-topics"]},
     "fetch": {"tasks": ["mteb:STS17/en-en"], "suite": "MTEB(eng, v2)"},
     "index": {"encoder": A, "dataset": "starter-topics"},
     "project": {

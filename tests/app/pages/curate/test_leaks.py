@@ -8,7 +8,7 @@ from tests.errors import refused
 from tests.fakes.workers import do_units
 from theodolite.app.pages.board import trained
 from theodolite.app.pages.curate import leaks
-from theodolite.app.pages.curate.leaks import LeakJob, LeaksSpec
+from theodolite.app.pages.curate.leaks import LeaksSpec
 from theodolite.app.pages.data import service as data
 from theodolite.app.workspace import Workspace
 from theodolite.engine.datasets.tables import Mapping
@@ -37,7 +37,7 @@ def uploaded(workspace: Workspace, file: Path, content: str, mapping: Mapping) -
 
 def test_what_was_seen_is_found_and_kept(workspace: Workspace, seen: str) -> None:
     """In the training split alone, by a job; asked again nothing is read."""
-    job = LeakJob(("StarterSTS", "StarterTopics"), (seen,))
+    job = LeaksSpec("random:8", ("StarterSTS", "StarterTopics"), (seen,))
     assert leaks.stored(workspace, job) == [None, None]
     spec = LeaksSpec("random:8", ["StarterSTS,StarterTopics"], [seen])
     *_, before = leaks.answer(workspace, spec, lambda needed: needed != job)
@@ -61,7 +61,7 @@ def test_what_an_encoder_was_trained_on(workspace: Workspace) -> None:
     assert here == {"snli": ["SNLI", "nli"]}
     assert leaks.known(workspace, "random:16") is None
     with refused("missing"):
-        leaks.LEAKS.last(workspace, LeaksSpec("random:16"), lambda needed: False)
+        leaks.QUESTION.last(workspace, LeaksSpec("random:16"), lambda needed: False)
 
 
 def test_documents_are_looked_for_beside_queries(
@@ -78,7 +78,7 @@ def test_documents_are_looked_for_beside_queries(
     columns = {name: name for name in ("query", "document", "grade")}
     file, mapping = tmp_path / "asked.csv", Mapping("retrieval", columns)
     name = uploaded(workspace, file, f"query,document,grade\n{lines}", mapping)
-    job = LeakJob((name,), ("starter-pairs",))
+    job = LeaksSpec("random:8", (name,), ("starter-pairs",))
     do_units(workspace, job)
     queries, texts = leaks.stored(workspace, job)
     assert queries is not None and texts is not None

@@ -17,9 +17,9 @@ def test_topics_of_the_starter_set_are_there_at_once(workspace: Workspace) -> No
     spec = SimilaritySpec(EXAMPLE, A)
     assert len(similarity.find(workspace, spec).missing) == 20
     (found,) = similarity.answer(workspace, spec, lambda job: False)
-    assert spec.is_stored(workspace) and len(found.collections) == 20
+    assert spec.is_stored(workspace) and len(found.compared) == 20
     data, means = workspace.catalog.load(EXAMPLE), []
-    for one in found.collections[:2]:
+    for one, _ in found.compared[:2]:
         vectors = workspace.load(A).encode(one.sample(data)).astype(float)
         means.append((vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).mean(axis=0))
     cosine = means[0] @ means[1] / np.linalg.norm(means[0]) / np.linalg.norm(means[1])
@@ -32,8 +32,9 @@ def test_all_data_sets_by_a_job_with_a_bar(workspace: Workspace) -> None:
     spec = SimilaritySpec(encoder=A, sentences=10)
     do_units(workspace, spec)
     found = similarity.find(workspace, spec)
-    assert [row.name for row in found.collections] == ["starter-pairs", "starter-topics"]
-    assert found.counts == [10, 10] and similarity.opening(workspace, A) == ALL
+    drawn = [(row.name, mean.sentences) for row, mean in found.compared]
+    assert drawn == [("starter-pairs", 10), ("starter-topics", 10)]
+    assert list(similarity.offered(workspace)) == [ALL, EXAMPLE]
 
 
 def test_what_cannot_be_compared(workspace: Workspace) -> None:

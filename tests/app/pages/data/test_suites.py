@@ -11,8 +11,9 @@ from tests.fakes.command_line import objects, theodolite
 from tests.fakes.mteb_tasks import split, task_class
 from theodolite.app import suites as names
 from theodolite.app.jobs.submit import perform
-from theodolite.app.pages.data import suites, suites_views
+from theodolite.app.pages.data import suites
 from theodolite.app.pages.data.suites import FetchJob
+from theodolite.app.surfaces import document
 from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
 from theodolite.engine.mteb import package
@@ -32,9 +33,11 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_before_anything_is_fetched() -> None:
     """How many are here, how large the others are; visitors are offered none."""
-    said = suites.in_words(suites.suite(V2))
-    assert said.startswith("0 of 41 tasks are here; 41 to fetch, about 1.7")
-    assert 'data-act="fetch"' not in suites_views.card(suites.suite(V2), visitor=True)
+    suite = suites.suite(V2)
+    assert suite.state.startswith("0 of 41 tasks are here; 41 to fetch, about 1.7")
+    for visitor in (True, False):
+        html = "".join(map(str, document.pieces([suite.block(visitor)])))
+        assert ('data-act="fetch"' in html) is not visitor
     assert suites.fetching(V2, [TASK]) == FetchJob((TASK,), V2)
     with refused("unknown", "mteb:Imdb"):
         suites.fetching(V2, ["mteb:Imdb"])
