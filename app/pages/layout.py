@@ -157,10 +157,10 @@ def filled(workspace: Workspace, spec: type[Spec], values: Values, request: gr.R
             continue
         if one.field.offers is not None:
             offers, given = one.field.offers(workspace), address.every(request, one.key)
-            offered = [(label, value) for value, label in offers.items()]
-            offered += [(value, value) for value in given if value not in offers]
+            pairs = [(label, value) for value, label in offers.items()]
+            pairs += [(value, value) for value in given if value not in offers]
             value = given if one.many else [*given, *offers][0]
-            chosen = gr.update(choices=offered, value=value)
+            chosen = gr.update(choices=pairs, value=value)
         elif names == "encoder" and one.many:
             chosen = choices.filled(workspace, choices.from_address(workspace, request))
         elif names == "encoder":

@@ -14,7 +14,7 @@ from theodolite.app.pages.encoders import service
 def page(visit):
     """The page with its list."""
     page = visit.open("encoders")
-    page.wait_for_selector(".t-encoders li")
+    page.wait_for_selector("#encoders tbody tr")
     return page
 
 
@@ -31,9 +31,9 @@ def test_a_spec_is_checked_while_it_is_written_and_added(page):
     spec(page).fill("random:32|normalise")
     says(page.locator("#verdict"), "random:32 | normalise")
     page.get_by_role("button", name="Add encoder").click()
-    says(page.locator(".t-encoders"), "random:32 | normalise")
+    says(page.locator("#encoders"), "random:32 | normalise")
     page.get_by_role("button", name="Remove random:32 | normalise").click()
-    expect(page.locator(".t-encoders")).not_to_contain_text("random:32 | normalise")
+    expect(page.locator("#encoders")).not_to_contain_text("random:32 | normalise")
 
 
 def test_the_choices_write_the_spec(visit, page):
@@ -43,7 +43,7 @@ def test_the_choices_write_the_spec(visit, page):
     page.get_by_label("Dimensions").fill("48")
     page.get_by_label("Centre: subtract the mean").check()
     expect(spec(page)).to_have_value("random:48 | center:@task")
-    says(page.locator("#verdict"), "48 dimensions")
+    says(page.locator("#verdict"), "48")
     page.get_by_label("Centre: subtract the mean").uncheck()
     page.get_by_label("WordLlama", exact=True).check()
     page.get_by_role("button", name="Join another source").click()
@@ -70,11 +70,11 @@ def test_an_endpoint_elsewhere_gets_nothing_unasked(page, workspace):
     says(page.locator("#verdict"), "sent to api.invalid")
     box.check()
     page.get_by_role("button", name="Add encoder").click()
-    says(page.locator(".t-encoders"), "api.invalid")
+    says(page.locator("#encoders"), "api.invalid")
     expect(box).to_be_hidden()
     assert service.would_send_to(workspace, "api:https://api.invalid/v1#m") == []
     page.get_by_role("button", name="Remove api:").click()
-    expect(page.locator(".t-encoders")).not_to_contain_text("api.invalid")
+    expect(page.locator("#encoders")).not_to_contain_text("api.invalid")
     assert service.would_send_to(workspace, "api:https://api.invalid/v1#m") == ["api.invalid"]
 
 
@@ -85,9 +85,9 @@ def test_the_settings_of_a_model_are_audited(visit, workspace, tmp_path):
     )
     name = service.add(workspace, f"dir:{folder}")["name"]
     page = visit.open("encoders")
-    entry = page.locator(".t-encoders li").filter(has_text=name)
-    says(entry, "Its own prompts: document a , query the cat")
-    entry.get_by_role("button", name=f"Audit settings of {name}").click()
+    page.get_by_role("button", name=f"Open {name}").click()
+    says(page.locator("#opened"), "document “a ”, query “the cat ”")
+    page.get_by_role("button", name=f"Audit settings of {name}").click()
     audit = page.locator("#checked")
     says(audit.get_by_role("row").nth(1), "as asked")
     expect(audit.get_by_role("link", name="prompt query")).to_be_visible()

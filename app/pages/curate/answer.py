@@ -439,7 +439,8 @@ def _by_vectors(
     """Facts of a check that compares vectors, and the rows that it found."""
     part = spec.dataset, spec.split
     sentences, positions, vectors = _encoded(workspace, spec, *part, progress)
-    info, n = {"n": len(sentences)}, len(vectors)
+    n = len(vectors)
+    info: Arrays = {"n": n}
     if spec.find == "near":
         groups = curation.near_duplicates(vectors, spec.threshold, index_of(vectors), progress)
         info |= {"groups": groups.count, "spare": len(groups.ids) - groups.count}

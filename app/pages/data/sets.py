@@ -133,7 +133,7 @@ def preview(workspace: Workspace, name: str) -> Card:
     blocks: list[Block] = [
         Facts(facts(data, info)),
         Table(f"First rows of {name}", ("Row", *heads), numbered),
-        Links(_links(name, data, info)),
+        Links(list(_links(name, data, info))),
     ]
     if info.origin == "starter":
         rubric = Code([starter.rubric()])

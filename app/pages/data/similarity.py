@@ -180,7 +180,8 @@ class Similarity(Answer):
     @cached_property
     def cosines(self) -> np.ndarray:
         """float64 (compared, compared)."""
-        return engine.similarity(np.stack([mean.vector for _, mean in self.compared]))  # type: ignore[arg-type]
+        vectors = [mean.vector for _, mean in self.compared if mean.vector is not None]
+        return engine.similarity(np.stack(vectors))
 
     def rows(self) -> list[dict[str, Any]]:
         """A row per pair, the most similar first."""

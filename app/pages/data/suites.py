@@ -133,7 +133,8 @@ def _languages(codes: Sequence[str]) -> str:
 
 def listing(known: Suites | None) -> Card:
     """All suites, or a button that lists them if they are not loaded."""
-    here, blocks = version(), []
+    here = version()
+    blocks: list[Block] = []
     if here is None:
         lead = f"Tasks and data of the package mteb, which is not installed. {INSTALL}"
     else:

@@ -1,4 +1,4 @@
 """The listed encoders, and encoding with them."""
 
 QUESTIONS = {"encoders audit": "checks:AUDIT", "encoders coverage": "checks:COVERAGE"}
-JOBS = {"encode-corpus": "corpus:EncodeCorpusJob", "encode-shard": "shard:EncodeShardJob"}
+JOBS = {"encode-corpus": "corpus:EncodeCorpusJob", "encode-shard": "corpus:EncodeShardJob"}

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from theodolite.app import formats
-from theodolite.app.blocks import Block, Cell, Finding, Link, Nothing, Progress, Table, Text
-from theodolite.app.question import Answer, Do, Question
+from theodolite.app.blocks import Block, Caveat, Caveats, Cell, Finding, Link, Nothing, Table
+from theodolite.app.question import Answer, Do, Question, Working
 from theodolite.app.spec import Field, Spec
 from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
     from theodolite.app.workspace import Workspace
     from theodolite.engine.datasets.types import Dataset
-    from theodolite.engine.encoders.audit import Audit, Audited
+    from theodolite.engine.encoders.audit import Audit
 
 ALL_PAIRS = 10**9
 """More pairs than any data set has."""
@@ -47,12 +47,7 @@ class AuditSpec(Spec):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Audits(Answer):
-    """The effect of every setting of an encoder, against the encoder as given.
-
-    Attributes:
-        progress: share done and what is measured next, until there is an audit.
-        audit: the audit.
-    """
+    """The effect of every setting of an encoder, against the encoder as given."""
 
     columns: ClassVar[Mapping[str, Any]] = {
         "group": str,
@@ -75,8 +70,7 @@ class Audits(Answer):
     }
     partial = True
 
-    progress: tuple[float, str] | None = None
-    audit: Audit | None = None
+    audit: Audit
 
     def rows(self) -> list[dict[str, Any]]:
         """The spec as given first, then group by group.
@@ -84,41 +78,61 @@ class Audits(Answer):
         `change` and `lost` are points against the first and against the best row, each with its
         95 % interval; `verdict` says whether `change` is more than noise.
         """
-        return [_row(self.audit, row) for row in self.audit.rows] if self.audit else []
+        words = {"a": "better", "b": "worse", "tie": "no real difference"}
+        return [
+            {
+                "group": row.setting.group if row.setting else "asked",
+                "setting": row.setting.label if row.setting else "as asked",
+                "score": row.score,
+                "change": row.change and row.change.delta,
+                "low": row.change and row.change.low,
+                "high": row.change and row.change.high,
+                "verdict": words[row.change.verdict] if row.setting and row.change else "",
+                "lost": row.lost and row.lost.delta,
+                "lost_low": row.lost and row.lost.low,
+                "lost_high": row.lost and row.lost.high,
+                "by": row.setting.by if row.setting else "cosine",
+                "metric": self.audit.metric,
+                "n": self.audit.n,
+                "data": self.audit.measured_on,
+                "seconds": row.seconds,
+                "spec": row.spec,
+                "error": row.error,
+            }
+            for row in self.audit.rows
+        ]
 
     def table_columns(self) -> list[str]:
         """Without what is the same for all."""
-        names = "group setting score lost change low high verdict error"
-        return names.split()
+        return ["group", "setting", "score", "lost", "change", "low", "high", "verdict", "error"]
 
     def notes(self) -> list[str]:
         """What was measured on, the best setting, and what was not tried."""
-        if self.audit is None:
-            return []
-        best = self.audit.best
+        audit = self.audit
+        best = audit.best
         better = best.setting and best.change and best.change.verdict == "a"
         return [
-            f"{self.audit.metric} on {formats.plural(self.audit.n, 'example')} of "
-            f"{self.audit.measured_on}, in points: loss against the best, and change against the "
-            "first row, with the 95 % interval of the change.",
+            f"{audit.metric} on {formats.plural(audit.n, 'example')} of {audit.measured_on}, in "
+            "points: loss against the best, and change against the first row, with the 95 % "
+            "interval of the change.",
             *([f"Best: {best.spec}"] if better else []),
-            *self.audit.notes,
-            *(f"Warning: {warning}" for warning in self.audit.warnings),
+            *audit.notes,
+            *(f"Warning: {warning}" for warning in audit.warnings),
         ]
 
     def blocks(self) -> list[Block]:
         """What is better than the encoder as given, and all settings."""
-        if self.audit is None:
-            share, what = self.progress or (None, "the encoder")
-            return [Progress(f"Measuring {what} …", done=share)]
+        from theodolite.engine.encoders.audit import GROUPS
+
         audit, rows = self.audit, self.rows()
+        titles = {"asked": "", **GROUPS}
         detail = (
             f"Measured on {formats.plural(audit.n, *_EXAMPLES[audit.metric])} of "
             f"{audit.measured_on}. Lost: points against the best. Change: points against the spec "
             "as asked; where its interval holds 0 it may be noise. Choose by this, then report on "
             "other data."
         )
-        titles = _titles()
+        kinds = {"better": "good", "worse": "bad"}
         cells = [
             (
                 titles[row["group"]],
@@ -129,26 +143,40 @@ class Audits(Answer):
                 Cell(row["lost"], formats.signed(row["lost"]) if row["lost"] else "best"),
                 Cell(row["change"], formats.signed(row["change"])),
                 row["error"] or f"{formats.signed(row['low'])} to {formats.signed(row['high'])}",
-                _verdict(row["verdict"]),
+                Cell(row["verdict"], tag=row["verdict"], kind=kinds.get(row["verdict"], "")),
             )
             for row in rows
         ]
+        better = [row for row in rows if row["verdict"] == "better"]
+        finding = "No setting is significantly better than yours."
+        if better:
+            best = max(better, key=lambda row: row["score"])
+            change, low, high = (formats.signed(best[name]) for name in ("change", "low", "high"))
+            finding = (
+                f"{titles[best['group']]} “{best['setting']}” is better than yours: {change} "
+                f"points, with an interval from {low} to {high}."
+            )
+        if worse := sum(row["verdict"] == "worse" for row in rows):
+            finding += f" {formats.plural(worse, 'setting is', 'settings are')} worse."
         heads = ("Group", "Setting", audit.metric, "Lost", "Change", "95 % interval", "Verdict")
         return [
-            Finding(_finding(rows), detail),
-            *(Text("", warning) for warning in audit.warnings),
+            Finding(finding, detail),
+            Caveats([Caveat(warning) for warning in audit.warnings]),
             Table("theodolite-audit", heads, cells, note=" ".join(audit.notes)),
         ]
 
 
-def audit(workspace: Workspace, spec: AuditSpec, do: Do) -> Iterator[Audits]:
+def audit(workspace: Workspace, spec: AuditSpec, do: Do) -> Iterator[Audits | Working]:
     """Yield what is measured next, and finally the audit of a few examples."""
     from theodolite.engine.encoders.audit import audit as measure
     from theodolite.engine.encoders.audit import some_of
 
     workspace.refuse_visitors()
-    for step in measure(source_of(spec.encoder), some_of(_examples(workspace, spec.examples))):
-        yield Audits(progress=step) if isinstance(step, tuple) else Audits(audit=step)
+    for step in measure(_source(spec.encoder), some_of(_examples(workspace, spec.examples))):
+        if isinstance(step, tuple):
+            yield Working(f"Measuring {step[1]} …", step[0])
+        else:
+            yield Audits(step)
 
 
 AUDIT = Question(
@@ -175,7 +203,7 @@ def check_poolings(workspace: Workspace, spec: str) -> tuple[str, list[dict[str,
 
     workspace.refuse_visitors()
     examples = some_of(_examples(workspace), ALL_PAIRS)
-    *_, made = measure(source_of(spec), examples, ("pooling",))
+    *_, made = measure(_source(spec), examples, ("pooling",))
     assert isinstance(made, Audit)  # noqa: S101 - for the type checker
     seconds = sum(row.seconds for row in made.rows[1:])
     rows = [
@@ -186,69 +214,18 @@ def check_poolings(workspace: Workspace, spec: str) -> tuple[str, list[dict[str,
     return made.measured_on, sorted(rows, key=lambda row: -row["spearman"])
 
 
-def source_of(spec: str) -> str:
+def _source(spec: str) -> str:
     """A spec without the steps after its source."""
     return spec.split("|")[0].strip()
 
 
-def _row(audit: Audit, row: Audited) -> dict[str, Any]:
-    change, lost, setting = row.change, row.lost, row.setting
-    words = {"a": "better", "b": "worse", "tie": "no real difference"}
-    return {
-        "group": setting.group if setting else "asked",
-        "setting": setting.label if setting else "as asked",
-        "score": row.score,
-        "change": change and change.delta,
-        "low": change and change.low,
-        "high": change and change.high,
-        "verdict": words[change.verdict] if setting and change else "",
-        "lost": lost and lost.delta,
-        "lost_low": lost and lost.low,
-        "lost_high": lost and lost.high,
-        "by": setting.by if setting else "cosine",
-        "metric": audit.metric,
-        "n": audit.n,
-        "data": audit.measured_on,
-        "seconds": row.seconds,
-        "spec": row.spec,
-        "error": row.error,
-    }
-
-
 def _examples(workspace: Workspace, data: str | None = None) -> Dataset:
-    if data is not None:
-        return workspace.catalog.load(data)
     try:
-        return workspace.catalog.load("STSBenchmark")
+        return workspace.catalog.load(data or "STSBenchmark")
     except UserError:
+        if data:
+            raise
         return workspace.catalog.load("starter-pairs")
-
-
-def _verdict(text: str) -> Cell:
-    kinds = {"better": "good", "worse": "bad"}
-    return Cell(text, tag=text, kind=kinds[text]) if text in kinds else Cell(text, text)
-
-
-def _titles() -> dict[str, str]:
-    """Group -> title of the setting."""
-    from theodolite.engine.encoders.audit import GROUPS
-
-    return {"asked": "", **{str(name): title for name, title in GROUPS.items()}}
-
-
-def _finding(rows: Sequence[dict[str, Any]]) -> str:
-    """The result of an audit in a sentence."""
-    better = [row for row in rows if row["verdict"] == "better"]
-    worse = sum(row["verdict"] == "worse" for row in rows)
-    others = f" {formats.plural(worse, 'setting is', 'settings are')} worse." if worse else ""
-    if not better:
-        return f"No setting is significantly better than yours.{others}"
-    best = max(better, key=lambda row: row["score"])
-    change, low, high = (formats.signed(best[name]) for name in ("change", "low", "high"))
-    return (
-        f"{_titles()[best['group']]} “{best['setting']}” is better than yours: {change} points, "
-        f"with an interval from {low} to {high}.{others}"
-    )
 
 
 @dataclass(frozen=True)
@@ -267,8 +244,7 @@ class Coverage(Answer):
 
     Attributes:
         encoder: its spec.
-        found: a row per task that was looked at.
-        total: number of tasks.
+        lacks: a row per task.
     """
 
     columns: ClassVar[Mapping[str, Any]] = {
@@ -280,12 +256,11 @@ class Coverage(Answer):
     }
 
     encoder: str
-    found: Sequence[Mapping[str, Any]]
-    total: int
+    lacks: Sequence[Mapping[str, Any]]
 
     def rows(self) -> list[dict[str, Any]]:
         """`lacking` counts distinct sentences, and `first` is the first of them."""
-        return [dict(row) for row in self.found]
+        return [dict(row) for row in self.lacks]
 
     def table_columns(self) -> list[str]:
         """Without the errors, which are notes."""
@@ -293,54 +268,48 @@ class Coverage(Answer):
 
     def notes(self) -> list[str]:
         """Why data could not be read."""
-        return [f"{row['task']}: {row['error']}" for row in self.found if row["error"]]
+        return [f"{row['task']}: {row['error']}" for row in self.lacks if row["error"]]
 
     def blocks(self) -> list[Block]:
         """For how many tasks it has everything, and what the others lack."""
-        if not self.total:
+        if not self.lacks:
             return [Nothing("There is no task", "Bring data on the page Data.")]
-        if len(self.found) < self.total:
-            share = len(self.found) / self.total
-            return [Progress(f"{len(self.found)} of {self.total} tasks", done=share)]
-        whole = sum(not row["lacking"] and not row["error"] for row in self.found)
+        whole = sum(not row["lacking"] and not row["error"] for row in self.lacks)
         rows = [
             (row["task"], None, None, row["error"])
             if row["error"]
             else (row["task"], row["sentences"], row["lacking"], row["first"])
-            for row in sorted(self.found, key=lambda row: (bool(row["error"]), row["lacking"]))
+            for row in sorted(self.lacks, key=lambda row: (bool(row["error"]), row["lacking"]))
         ]
-        columns = ("Task", "Sentences", "Lacking", "The first of them")
-        tasks = formats.plural(self.total, "task")
+        tasks = formats.plural(len(self.lacks), "task")
+        finding = f"{self.encoder} has every sentence of {whole or 'none'} of {tasks}"
+        heads = ("Task", "Sentences", "Lacking", "The first of them")
         return [
-            Finding(
-                f"{self.encoder} has every sentence of {whole or 'none'} of {tasks}",
-                "Where it lacks some, it cannot be evaluated.",
-            ),
-            Table("theodolite-coverage", columns, rows),
+            Finding(finding, "Where it lacks some, it cannot be evaluated."),
+            Table("theodolite-coverage", heads, rows),
         ]
 
 
-def coverage(workspace: Workspace, spec: CoverageSpec, do: Do) -> Iterator[Coverage]:
-    """Yield the rows of more and more tasks."""
+def coverage(workspace: Workspace, spec: CoverageSpec, do: Do) -> Iterator[Coverage | Working]:
+    """Yield how many tasks were looked at, and finally what each lacks."""
     from theodolite.engine import tasks as registry
     from theodolite.engine.encoders.vectors import Coverage as Report
 
     workspace.refuse_visitors()
-    report = Report(spec.encoder)
+    report, catalog = Report(spec.encoder), workspace.catalog
     if not report.files:
         raise UserError(
             f"{spec.encoder} does not read vectors from a file.",
             "It can encode every sentence; nothing is missing.",
             code="wrong-kind",
         )
-    catalog = workspace.catalog
     if spec.tasks is None:
         names = [task.name for task in registry.available(catalog)]
     else:
         names = list(registry.expand(spec.tasks, catalog))
     rows: list[dict[str, Any]] = []
     for name in names:
-        yield Coverage(spec.encoder, tuple(rows), len(names))
+        yield Working(f"{len(rows)} of {len(names)} tasks", len(rows) / len(names))
         row = {"task": name, "sentences": 0, "lacking": 0, "first": "", "error": None}
         try:
             dataset = catalog.load(registry.get(name, catalog).dataset)
@@ -351,7 +320,7 @@ def coverage(workspace: Workspace, spec: CoverageSpec, do: Do) -> Iterator[Cover
         except UserError as error:
             row["error"] = str(error)
         rows.append(row)
-    yield Coverage(spec.encoder, rows, len(names))
+    yield Coverage(spec.encoder, rows)
 
 
 COVERAGE = Question(

@@ -2,19 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
 import theodolite.app.surfaces.web as web
-from theodolite.app.components.actions import actions
-from theodolite.app.pages.encoders import builder, service, views
+from theodolite.app import formats
+from theodolite.app.blocks import (
+    Action,
+    Actions,
+    Block,
+    Card,
+    Caveat,
+    Caveats,
+    Facts,
+    Link,
+    Links,
+    Nothing,
+    Table,
+    Text,
+)
+from theodolite.app.pages.encoders import builder, service
 from theodolite.app.pages.encoders.checks import AUDIT, COVERAGE, AuditSpec, CoverageSpec
 from theodolite.app.web import address, parts
 from theodolite.app.web.controls import Answer, Control, Controls, Values, on, on_load
 from theodolite.app.web.events import PageEvent
 from theodolite.app.web.parts import HIDE_PROGRESS, ONE_AT_A_TIME
+from theodolite.engine.encoders.facts import describe
+from theodolite.engine.encoders.spec import TASK_DATA
+from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
     from theodolite.app.workspace import Workspace
@@ -29,26 +47,40 @@ DESCRIPTION = (
     "An encoder turns text into vectors. Its spec, a short text, works the same here, on the "
     "command line and in Python."
 )
-CONTROLS = (
-    Control(
-        "spec",
-        "Spec",
-        default="",
-        options={
-            "placeholder": "hf:bert-base-uncased?pooling=cls_token | normalise",
-            "elem_classes": ["t-mono", "t-wide"],
-            "max_lines": 1,
-        },
-    ),
+SPEC = Control(
+    "spec",
+    "Spec",
+    options={
+        "placeholder": "hf:bert-base-uncased?pooling=cls_token | normalise",
+        "elem_classes": ["t-mono", "t-wide"],
+        "max_lines": 1,
+    },
 )
-MANY = 30
-"""Encoders of a list that can be searched."""
+MAX_UNSEARCHED, MAX_PROMPTS = 30, 6
+"""Encoders of a list without a search, and most of a model's own prompts that are shown."""
 NARROW = """(words) => requestAnimationFrame(() => theodolite.narrow("#encoders", words))"""
-_CHECKS: dict[str, tuple[Any, Any]] = {
-    "audit": (AUDIT, AuditSpec),
-    "coverage": (COVERAGE, CoverageSpec),
+TO_CARD = """() => document.querySelector("#opened section")?.scrollIntoView()"""
+WITH_POOLING = ("hf", "dir", "minilm")
+KINDS = {
+    "minilm": "transformer",
+    "hf": "transformer",
+    "dir": "transformer",
+    "mteb": "model of MTEB's",
+    "wordllama": "static vectors",
+    "words": "word vectors",
+    "borep": "random projection",
+    "random": "baseline",
+    "vectors": "computed vectors",
+    "api": "endpoint",
 }
-"""Button of an encoder -> the question that it asks."""
+USES = {
+    "evaluate": "Evaluate it",
+    "search": "Search with it",
+    "map": "Map",
+    "geometry": "Geometry",
+    "decode": "Decode",
+}
+"""Page that an encoder can be opened on -> the label of the link."""
 
 
 def build(workspace: Workspace) -> None:
@@ -56,31 +88,39 @@ def build(workspace: Workspace) -> None:
     form = _Form(workspace)
     notice = form.notice
     find = gr.Textbox(label="Find", elem_id="find", max_lines=1, visible=False)
-    listing = actions(elem_id="encoders", elem_classes=["t-answer"])
-    checked = web.answer(elem_id="checked")
+    card, checked = web.answer(elem_id="opened"), web.answer(elem_id="checked")
+    listing = web.answer(elem_id="encoders", elem_classes=["t-answer"])
+    parts.static(f'<div id="encoders-none" hidden>{parts.empty("No encoder matches", "")}</div>')
+    shown = [card, listing, checked]
+
+    def draw(name: str) -> dict[Any, Any]:
+        rows = {row["name"]: row for row in service.listed(workspace)}
+        one = [_card(workspace, rows[name])] if name in rows else []
+        every = _table(workspace, rows) if rows else NO_ENCODER
+        return {card: web.value(one), listing: web.value([every]), checked: ""}
 
     def load(request: gr.Request) -> Answer:
-        many = len(service.names(workspace)) > MANY
-        opened = address.first(request, "encoder")
-        return {listing: views.listing(workspace, opened), find: gr.update(visible=many)}
-
-    on_load(load, [listing, find], notice)
-    gr.on([find.change, listing.change], fn=None, inputs=find, js=NARROW)
+        many = len(service.names(workspace)) > MAX_UNSEARCHED
+        return {**draw(address.first(request, "encoder")), find: gr.update(visible=many)}
 
     def act(event: PageEvent) -> Iterator[Answer]:
         name = event.id
         if event.act == "remove":
             service.remove(workspace, name)
-            text = parts.say(f"Removed {name}. Its results are kept.")
-            yield {listing: views.listing(workspace), checked: "", notice: text}
+            yield {**draw(""), notice: parts.say(f"Removed {name}. Its results are kept.")}
+        elif event.act == "open":
+            yield draw(name)
         else:
-            question, spec = _CHECKS[event.one_of("act", _CHECKS)]
+            question, spec = CHECKS[event.one_of("act", CHECKS)]
             for answer in question.answer(workspace, spec(name), lambda job: False):
                 yield {checked: web.value(answer.blocks())}
 
-    on(listing.act, act, None, [listing, checked], notice, concurrency_limit=1, **HIDE_PROGRESS)
+    on_load(load, [*shown, find], notice)
+    gr.on([find.change, listing.change], fn=None, inputs=find, js=NARROW)
+    on(card.act, act, None, shown, notice, concurrency_limit=1, **HIDE_PROGRESS)
+    on(listing.act, act, None, shown, notice, **HIDE_PROGRESS).then(None, js=TO_CARD)
     if not workspace.read_only:
-        form.connect(listing)
+        form.connect(shown, draw)
 
 
 class _Form:
@@ -88,7 +128,7 @@ class _Form:
 
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
-        self._controls = Controls(*CONTROLS)
+        self._controls = Controls(SPEC)
         with parts.bar(TITLE, DESCRIPTION, docs="encoders"):
             if not workspace.read_only:
                 self._controls.render("spec")
@@ -97,43 +137,108 @@ class _Form:
                 self._add = gr.Button("Add encoder", variant="primary", elem_id="add")
                 with parts.more("Build a spec"):
                     self._choices, self._join = builder.build(workspace)
-        self._verdict = parts.static("", elem_id="verdict")
+        self._verdict = web.answer(elem_id="verdict")
         self.notice = parts.notice()
 
-    def connect(self, listing: gr.HTML) -> None:
+    def connect(self, shown: Sequence[Any], draw: Callable[[str], dict[Any, Any]]) -> None:
         """Attach the events: check a typed spec, write a built one, add it to the list."""
         workspace, controls, choices = self._workspace, self._controls, self._choices
-        spec, verdict, join = controls["spec"], self._verdict, self._join
-        sends = self._sends
+        spec, sends, notice = controls["spec"], self._sends, self.notice
 
         def compose(chosen: Values) -> Answer:
             ready = gr.update(interactive=bool(builder.source(chosen)))
-            return {spec: builder.compose(chosen) or gr.skip(), join: ready}
+            return {spec: builder.compose(chosen) or gr.skip(), self._join: ready}
 
         def save(inputs: Values) -> Answer:
             name = service.add(workspace, inputs.spec, send_texts=inputs.sends)["name"]
-            message = parts.say(f"Added {name}.", "t-good")
-            return {listing: views.listing(workspace, name), self.notice: message, **_sends(name)}
+            return {**draw(name), notice: parts.say(f"Added {name}.", "t-good"), **asks(name)}
 
         def read(inputs: Values) -> Answer:
-            return {verdict: views.verdict(inputs.spec), **_sends(inputs.spec)}
+            return {self._verdict: web.value(_verdict(inputs.spec)), **asks(inputs.spec)}
 
-        def _sends(text: str) -> dict[Any, Any]:
+        def asks(text: str) -> dict[Any, Any]:
             """Show the checkbox if a spec would send texts to hosts that are not allowed."""
             hosts = ", ".join(service.would_send_to(workspace, text))
             label = f"Send the texts it encodes to {hosts}"
             return {sends: gr.update(visible=bool(hosts), value=False, label=label)}
 
-        on(
-            [box.change for box in choices.values()],
-            compose,
-            choices,
-            [spec, join],
-            self.notice,
-            **ONE_AT_A_TIME,
-        )
-        inputs = {**controls, "sends": sends}
-        on(spec.change, read, controls, [verdict, sends], self.notice, **ONE_AT_A_TIME)
-        on([self._add.click, spec.submit], save, inputs, [listing, sends], self.notice)
-        on_load(lambda request: {spec: address.first(request, "spec")}, [spec], self.notice)
+        inputs, built = {**controls, "sends": sends}, [box.change for box in choices.values()]
+        on(built, compose, choices, [spec, self._join], notice, **ONE_AT_A_TIME)
+        on(spec.change, read, controls, [self._verdict, sends], notice, **ONE_AT_A_TIME)
+        on([self._add.click, spec.submit], save, inputs, [*shown, sends], notice)
+        on_load(lambda request: {spec: address.first(request, "spec")}, [spec], notice)
         controls.keep()
+
+
+CHECKS: dict[str, tuple[Any, Any]] = {
+    "audit": (AUDIT, AuditSpec),
+    "coverage": (COVERAGE, CoverageSpec),
+}
+"""Button of an encoder -> the question that it asks."""
+NO_ENCODER = Nothing("No encoders yet", "Add one above; three come with the starter set.")
+
+
+def _table(workspace: Workspace, rows: Mapping[str, dict[str, Any]]) -> Table:
+    """The listed encoders."""
+    results = [row for row in workspace.store.results.table() if row["error"] is None]
+    tasks = Counter(encoder for encoder, _ in {(row["encoder"], row["task"]) for row in results})
+    heads = ("Encoder", "Kind", "Dimensions", "Parameters", "Pooling", "Tasks evaluated", "Remark")
+    cells = [
+        (
+            Action(name, "open", name, f"Open {name}"),
+            KINDS.get(row.get("kind") or "", row.get("kind")),
+            row.get("dim"),
+            row.get("parameters"),
+            row.get("pooling"),
+            tasks[name],
+            next(iter(row.get("warnings") or []), row.get("problem")) or "",
+        )
+        for name, row in rows.items()
+    ]
+    return Table("theodolite-encoders", heads, cells)
+
+
+def _card(workspace: Workspace, row: Mapping[str, Any]) -> Card:
+    """One encoder, and what can be done with it."""
+    name, actions = row["name"], []
+    uses = USES if not workspace.read_only else {page: USES[page] for page in list(USES)[1:]}
+    if row.get("kind") in WITH_POOLING:
+        actions.append(Action("Audit settings", "audit", name, f"Audit settings of {name}"))
+    if "vectors:" in name:
+        actions.append(Action("Check coverage", "coverage", name, f"Check coverage of {name}"))
+    actions.append(Action("Remove", "remove", name, f"Remove {name}"))
+    links = [Link(label, page, {"encoder": name}) for page, label in uses.items()]
+    buttons = [] if workspace.read_only else [Actions(actions)]
+    return Card(name, [*_about(row), Links(links), *buttons])
+
+
+def _verdict(spec: str) -> list[Block]:
+    """The facts of a spec before it is added."""
+    if not spec.strip():
+        return []
+    try:
+        info = describe(spec)
+    except UserError as error:
+        return [Text("", f"{error.message} {error.hint}")]
+    return [Card(info["spec"], _about(info))]
+
+
+def _about(info: Mapping[str, Any]) -> list[Block]:
+    """What is known of an encoder."""
+    own = [f"{name} “{text}”" for name, text in (info.get("prompts") or {}).items()]
+    if len(own) > MAX_PROMPTS:
+        own[MAX_PROMPTS:] = [f"{len(own) - MAX_PROMPTS} more"]
+    none = {"": "none", TASK_DATA: "of the task", None: ""}  # a prompt is not known if it is None
+    prompts = {name: info.get(name) for name in ("prompt", "query_prompt")}
+    known = {
+        "kind": KINDS.get(info.get("kind") or "", info.get("kind")),
+        "dimensions": formats.count(info["dim"]) if info.get("dim") else "",
+        "parameters": formats.compact(info["parameters"]) if info.get("parameters") else "",
+        "size": formats.size(info["bytes"]) if info.get("bytes") else "",
+        "pooling": ": ".join([info.get("pooling") or "", *(info.get("why") or [])]),
+        **{name.replace("_", " "): none.get(text, f"“{text}”") for name, text in prompts.items()},
+        "its own prompts": ", ".join(own),
+        "problem": info.get("problem"),
+    }
+    facts = [(name, str(text)) for name, text in known.items() if text]
+    return [Facts(facts), Caveats([Caveat(text) for text in info.get("warnings") or []])]
