@@ -20,7 +20,12 @@ def test_they_look_and_touch_nothing(visitor, desk):
         visit = visitor(address)
         for path, place, seen, gone in (
             ("", "h1", "Home", "#t-main a[href='./data'], #t-main a[href='./encoders']"),
-            ("encoders?encoder=random:256", "#encoders", "random:256", "#opened [data-act], #spec, #add"),
+            (
+                "encoders?encoder=random:256",
+                "#encoders",
+                "random:256",
+                "#opened [data-act], #spec, #add",
+            ),
             ("jobs", ".t-runs li", "A run", ACTS),
             (
                 f"judge?session={session}",

@@ -125,7 +125,9 @@ class Audits(Answer):
         from theodolite.engine.encoders.audit import GROUPS
 
         audit, rows = self.audit, self.rows()
-        titles = {"asked": "", **GROUPS}
+        titles: dict[str, str] = {"asked": ""} | {
+            str(name): title for name, title in GROUPS.items()
+        }
         detail = (
             f"Measured on {formats.plural(audit.n, *_EXAMPLES[audit.metric])} of "
             f"{audit.measured_on}. Lost: points against the best. Change: points against the spec "

@@ -138,6 +138,7 @@ class EncodeShardJob(Job):
     """
 
     kind = "encode-shard"
+
     encoder: str
     text: str
     out: str
