@@ -51,6 +51,11 @@ READING = (
 NOT_SHIPPED = "This search ships with Theodolite; the texts themselves do not."
 
 
+def _offered(workspace: Workspace) -> dict[str, str]:
+    """The available tasks."""
+    return {name: name for name in tasks(workspace)}
+
+
 @dataclass(frozen=True)
 class LeaksSpec(Spec, Job):
     """Search the training data of an encoder for the texts of tasks, exact or nearly so.
@@ -74,7 +79,7 @@ class LeaksSpec(Spec, Job):
             "Tasks",
             "With commas; default: those it was evaluated on, or all.",
             names="task",
-            offers=lambda workspace: {name: name for name in tasks(workspace)},
+            offers=_offered,
             key="task",
         ),
     ] = ()
