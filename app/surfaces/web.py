@@ -45,7 +45,7 @@ def control(parameter: Parameter, hint: str | None = None, **options: Any) -> Co
     choices = None
     if field.choices is not None:
         box, choices = gr.Radio, [(label, value) for value, label in field.choices.items()]
-    elif field.names or field.offers:  # what there is to choose from is known when the page is opened
+    elif field.names or field.offers:  # what there is to choose is known when the page is opened
         box, default = gr.Dropdown, list(default or ()) if parameter.many else default
         given = {"choices": [], "multiselect": parameter.many, "min_width": 220}
         given["value"] = [] if parameter.many else None
