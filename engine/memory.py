@@ -1,9 +1,8 @@
-"""Device memory: copying to it, running out of it, and freeing it."""
+"""Device memory: copying to it, running out of it, and returning it."""
 
 from __future__ import annotations
 
 import ctypes
-import gc
 import sys
 
 import numpy as np
@@ -30,14 +29,6 @@ def ran_out(error: BaseException) -> bool:
 def most_used(device: torch.device) -> int | None:
     """Return the peak bytes of GPU memory held by tensors so far; None on a CPU."""
     return torch.cuda.max_memory_allocated(device) if device.type == "cuda" else None
-
-
-def release() -> None:
-    """Free the memory of finished work, once nothing refers to it any more."""
-    gc.collect()  # modules and graphs may form reference cycles
-    # Do not initialise CUDA in a process that has not used its GPU.
-    begun = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
-    empty_cache(torch.device("cuda" if begun else "cpu"))
 
 
 def empty_cache(device: torch.device) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -135,22 +135,8 @@ def _make_training(workspace: Workspace) -> None:
     for _ in perform(workspace, TrainJob.of(workspace, TRAINING)):
         pass
     (run,) = trainings.table(workspace)
-    learned = trainings.curves(workspace, run.key)
-    folder = {"out": "", "encoder": None}  # the folder is gone with the store
-    shipped.write(
-        "trainings",
-        {
-            "run": asdict(run) | folder,
-            "notes": learned.notes,
-            "steps": _by_field(learned.steps),
-            "evals": _by_field(learned.evals),
-        },
-    )
-
-
-def _by_field(events: list[dict[str, Any]]) -> dict[str, list[Any]]:
-    """Each field with the list of its values in all events."""
-    return {name: [event[name] for event in events] for name in events[0]}
+    row = replace(run, encoder=None)  # the folder is gone with the store
+    shipped.write("trainings", trainings.frozen((row, trainings.curves(workspace, run.key))))
 
 
 MAKERS: dict[str, Callable[[Workspace], None]] = {

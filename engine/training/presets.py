@@ -10,6 +10,8 @@ do not fit the memory are split into micro-batches, which leaves the gradients a
 
 from __future__ import annotations
 
+import shutil
+import sys
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -68,8 +70,11 @@ class Machine:
 
     @classmethod
     def here(cls) -> Machine:
-        """Inspect this machine: its first GPU if it has one."""
+        """Inspect this machine: its first GPU if it has one; without one, torch is not imported."""
         import psutil
+
+        if not (sys.platform == "darwin" or shutil.which("nvidia-smi") or "torch" in sys.modules):
+            return cls("cpu", psutil.virtual_memory().available)
         import torch
 
         from theodolite.engine.encoders.transformer import default_device
@@ -107,11 +112,17 @@ def presets(catalog: Catalog, machine: Machine | None = None) -> list[Preset]:
     known = {info.name for info in catalog.list()}
     sentences = _first(_WIKIPEDIA, known)
     triplets = _first(_INFERENCE, known)
-    dev = {"dev": next((name for name in DEV if name in known), None)}
+    dev = {"dev": default_dev(catalog)}
     return [
         *(_with(preset, dev) for preset in _for_machine(machine, sentences, triplets)),
         *(_with(preset, dev) for preset in _of_paper(machine, sentences, triplets)),
     ]
+
+
+def default_dev(catalog: Catalog) -> str | None:
+    """The first of `DEV` in a catalog; None without any."""
+    known = catalog.names()
+    return next((name for name in DEV if name in known), None)
 
 
 def _first(names: tuple[str, ...], known: set[str]) -> str:

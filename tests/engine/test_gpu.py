@@ -35,7 +35,6 @@ from theodolite.engine.encoders.loading import checkpoint_of
 from theodolite.engine.encoders.transformer import TransformerSource, make
 from theodolite.engine.train import train
 from theodolite.engine.training.encoder import batches
-from theodolite.engine.training.estimate import estimate
 
 pytestmark = [
     pytest.mark.gpu,
@@ -230,15 +229,6 @@ def test_transfer_classifiers_are_those_of_the_processor() -> None:
     for cpu, gpu in zip(*found, strict=True):
         assert np.mean(cpu.predicted == labels[test]) > 0.9
         assert np.mean(cpu.predicted == gpu.predicted) > 0.98
-
-
-def test_an_estimate_returns_the_memory(tmp_path: Path) -> None:
-    """What torch keeps for later as well."""
-    reserved = []
-    for _ in range(2):
-        estimate(tiny_spec(tmp_path, device="cuda"), TinyCatalog(), seconds=0.1)
-        reserved.append(torch.cuda.memory_reserved())
-    assert reserved[1] <= reserved[0]
 
 
 def test_a_run_begun_by_torchrun_trains(tmp_path: Path) -> None:

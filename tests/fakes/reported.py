@@ -13,9 +13,10 @@ from tests.fakes.costs import keep
 from tests.fakes.results import invent, invent_all
 from tests.fakes.stores import starter_store
 from tests.fakes.workers import say
+from theodolite.app.jobs import submit
 from theodolite.app.pages.judge import session as judging
 from theodolite.app.pages.judge.session import JudgeSpec
-from theodolite.app.pages.train.service import EncoderTraining
+from theodolite.app.pages.train.job import TrainJob
 from theodolite.app.workspace import Workspace
 from theodolite.engine.datasets.starter import FOLDER
 from theodolite.engine.training.events import Evaluated, Finished, Noted, Started, Stepped
@@ -51,7 +52,8 @@ def results(workspace: Workspace) -> None:
 
 def training(workspace: Workspace) -> str:
     """A run with three evaluations, and a note of somebody's."""
-    run = EncoderTraining(workspace).queue(TrainSpec("unsup", "minilm", "starter", ""))
+    spec = TrainSpec("unsup", "minilm", "starter", "")
+    run = submit.queue(workspace, TrainJob.of(workspace, spec))
     workspace.store.runs.start(run, 1, "local-0", ["training"])
     events = [
         Started(0, 60, 600, 22_000_000, "cpu", "fp32", "0" * 32),

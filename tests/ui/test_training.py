@@ -15,8 +15,9 @@ from tests.fakes.diagnoses import diagnosis
 from tests.fakes.workers import say, work_off
 from tests.ui.steps import HOSTILE, address_of, gone_from_address, rows_saved, says, stays_text
 from theodolite.app import decoders
+from theodolite.app.jobs import submit
 from theodolite.app.pages.encoders import service as encoders
-from theodolite.app.pages.train.service import DecoderTraining, EncoderTraining
+from theodolite.app.pages.train.job import TrainDecoderJob, TrainJob
 from theodolite.engine.decoding.diagnosis import to_result
 from theodolite.engine.decoding.spec import DecoderSpec
 from theodolite.engine.training import TrainSpec
@@ -127,8 +128,7 @@ def test_several_values_are_one_sweep(visitor, place, desk):
 def test_a_model_is_trained_for_real(visitor, place, desk):
     """From the estimate to the encoder: a tiny BERT on the starter set."""
     page = visitor(place).open(QUICK)
-    page.locator("#cost").click()
-    says(page.locator("#estimate"), "on 320 examples")
+    says(page.locator("#said"), "Unknown until the first minute")
     page.locator("#start").click()
     page.wait_for_url("**/runs?*")
     row = page.locator("#runs .t-open")
@@ -175,7 +175,7 @@ def end(desk, run, score, step=60, *, position=0):
 @pytest.fixture
 def training(desk):
     """A run that has looked three times and goes on."""
-    run = EncoderTraining(desk).queue(replace(OF_ENCODER, seed=1))
+    run = submit.queue(desk, TrainJob.of(desk, replace(OF_ENCODER, seed=1)))
     begin(desk, run)
     learn(desk, run, 60.0, 66.0, 64.0)
     yield run
@@ -185,7 +185,7 @@ def training(desk):
 @pytest.fixture
 def finished(desk):
     """A run that is over, from another seed."""
-    run = EncoderTraining(desk).queue(replace(OF_ENCODER, seed=2, batch_size=128))
+    run = submit.queue(desk, TrainJob.of(desk, replace(OF_ENCODER, seed=2, batch_size=128)))
     begin(desk, run)
     learn(desk, run, 61.0, 65.0, 70.25)
     say(desk, run, Noted(40, "Out of memory: the micro-batch is now 16."))
@@ -274,7 +274,7 @@ def test_a_table_of_the_paper_is_one_sweep(visitor, place, desk):
 
 def test_an_error_and_a_name_with_markup_are_shown_as_they_are(visitor, place, desk):
     """What a run failed of, with what to do; no text becomes part of the page."""
-    run = EncoderTraining(desk).queue(replace(OF_ENCODER, seed=77), title=HOSTILE)
+    run = submit.queue(desk, TrainJob.of(desk, replace(OF_ENCODER, seed=77)), title=HOSTILE)
     begin(desk, run)
     learn(desk, run, 50.0)
     desk.store.runs.finish(run, 1, "failed", error="The loss is <nan>.", hint="Lower the rate.")
@@ -312,7 +312,7 @@ def learn_decoder(desk, run, step):
 @pytest.fixture
 def decoder_training(desk):
     """A training that has looked three times and goes on."""
-    run = DecoderTraining(desk).queue(OF_DECODER)
+    run = submit.queue(desk, TrainDecoderJob.of(desk, OF_DECODER))
     desk.store.runs.start(run, 1, "local-0", ["decoder"])
     say(desk, run, Noted(0, "2,398 different sentences."), Encoded(2398, 2398, 0.0))
     say(desk, run, Started(0, 400, 1898, 5_300_000, "cpu", "fp32", "0" * 32))
@@ -377,8 +377,6 @@ def test_the_command_follows_and_a_slip_is_said(visitor, place):
 def test_a_decoder_is_trained_for_real(visitor, place, desk):
     """From the estimate to the page Decode."""
     page = visitor(place).open(QUICK_DECODER)
-    page.locator("#cost").click()
-    says(page.locator("#estimate"), "260")
     page.locator("#start").click()
     page.wait_for_url("**/runs?*")
     row = page.locator("#runs .t-open")
@@ -403,9 +401,9 @@ def test_a_decoder_is_read_and_removed_by_keyboard(visitor, place, desk, decoder
     read.press("Enter")
     expect(page.locator("#card h2")).to_have_count(0)
     gone_from_address(page, "card=")
-    row = page.locator("#installed tr", has_text="gone-soon")
+    row = page.locator("#installed section", has_text="gone-soon")
     row.locator("summary").press("Enter")
-    says(row.locator("details"), "permanently deleted")
+    says(row.locator("details"), "cannot be restored")
     row.get_by_role("button", name="Delete its files: gone-soon").press("Enter")
     expect(row).to_have_count(0)
     assert not home.exists()

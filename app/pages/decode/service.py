@@ -245,7 +245,7 @@ def need_decoder(workspace: Workspace, encoder: str) -> DecoderInfo:
 
 def training_time(workspace: Workspace, encoder: str) -> str:
     """Estimated training time of the default decoder, in words; empty if unknown."""
-    from theodolite.app.pages.train.service import decoder_time
+    from theodolite.app.pages.train.job import decoder_time
     from theodolite.engine.decoding.presets import default_texts
     from theodolite.engine.decoding.spec import DecoderSpec
 

@@ -9,21 +9,14 @@ import shlex
 import sys
 from collections.abc import Callable
 from dataclasses import asdict
-from functools import cache
 from typing import Annotated, Any
 
 import typer
 
 from theodolite.app import decoders, formats
+from theodolite.app.jobs import submit
 from theodolite.app.jobs.processes import under_torchrun
-from theodolite.app.pages.train.choices import default_dev
-from theodolite.app.pages.train.job import SweepJob, TrainingJob, whole_path
-from theodolite.app.pages.train.service import (
-    DecoderTraining,
-    EncoderTraining,
-    SweepSpec,
-    Training,
-)
+from theodolite.app.pages.train import job as jobs
 from theodolite.app.terminal import (
     INTERRUPTED,
     JsonOption,
@@ -44,17 +37,10 @@ from theodolite.app.workspace import Workspace
 from theodolite.engine.decoding import presets
 from theodolite.engine.decoding.spec import DecoderSpec
 from theodolite.engine.errors import UserError
-from theodolite.engine.training import (
-    Evaluated,
-    Event,
-    Finished,
-    Noted,
-    Started,
-    Stepped,
-    TrainSpec,
-)
-from theodolite.engine.training.events import Encoded, against_base
+from theodolite.engine.training import TrainSpec, events
 from theodolite.engine.training.fields import defaults, read, types_of, written
+from theodolite.engine.training.presets import default_dev
+from theodolite.engine.training.record import WHY
 from theodolite.store.errors import StoreError
 from theodolite.store.run_rows import LIVE
 
@@ -82,15 +68,21 @@ OutOption = Annotated[
     str, typer.Option("--out", metavar="FOLDER", help="Output folder for the encoder.")
 ]
 EstimateOption = Annotated[
-    bool, typer.Option("--estimate", help="Estimate the cost, and train nothing.")
+    bool,
+    typer.Option(
+        "--estimate", help="Say how long it takes, going by earlier trainings, and train nothing."
+    ),
 ]
 
 
-@cache
-def _options(spec: Any) -> list[inspect.Parameter]:
-    """An option for each field with a default; its value is None unless given.
+def takes_settings(spec: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command an option for each field with a default; it receives those given.
 
-    Its help is the field's description in the docstring. Numbers are read as on the pages.
+    The help of an option is the field's description in the docstring. Numbers are read as on the
+    pages.
+
+    Args:
+        spec: class with the fields; those without a default are the command's own arguments.
     """
     described = re.findall(
         r"^ {4}(\w+(?:, \w+)*): (.+(?:\n {8}.+)*)", inspect.getdoc(spec) or "", re.MULTILINE
@@ -98,38 +90,23 @@ def _options(spec: Any) -> list[inspect.Parameter]:
     meanings = {name: text for names, text in described for name in names.split(", ")}
     options = []
     for name, default in defaults(spec).items():
-        types = types_of(spec)[name]
-        text = " ".join(meanings[name].split()).replace("None", "none")
-        if choices := [one for one in types if isinstance(one, str)]:
-            text += f" One of {', '.join(choices)}."
+        types, text = types_of(spec)[name], " ".join(meanings[name].split())
+        choices = ", ".join(one for one in types if isinstance(one, str))
         usual = ("no", "yes")[default] if isinstance(default, bool) else written(default)
         option = typer.Option(
-            help=f"{text[0].upper()}{text[1:]} Default: {usual}.",
+            help=f"{text[0].upper()}{text[1:].replace('None', 'none')} "
+            f"{choices and f'One of {choices}. '}"
+            f"Default: {usual}.",
             metavar="<int>" if int in types else "<float>" if float in types else None,
         )
-        kind: Any = bool if bool in types else str
-        annotation = Annotated[kind | None, option]
-        options.append(
-            inspect.Parameter(
-                name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation
-            )
-        )
-    return options
-
-
-def takes_settings(spec: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command the options of `_options`; it receives those given as `settings`.
-
-    Options by hand would repeat the names, types, defaults and descriptions of the fields.
-
-    Args:
-        spec: class with the fields; those without a default are the command's own arguments.
-    """
+        kind: Any = Annotated[(bool if bool in types else str) | None, option]
+        keyword = inspect.Parameter.KEYWORD_ONLY
+        options.append(inspect.Parameter(name, keyword, default=None, annotation=kind))
 
     def read_those_given(**given: Any) -> dict[str, Any]:
         return {n: read(spec, n, str(value)) for n, value in given.items() if value is not None}
 
-    return takes("settings", read_those_given, _options(spec))
+    return takes("settings", read_those_given, options)
 
 
 @verb
@@ -159,14 +136,13 @@ def train(
     trained is listed among the encoders at once. With --json every event is one object, and the
     last is the outcome.
     """
-    settings = _with_dev(workspace, settings)
-    spec = TrainSpec(objective=objective, base=base, train=train, out=out, **settings)  # type: ignore[arg-type]
-    _train(EncoderTraining(workspace), spec, estimate=estimate, queue=queue, as_json=as_json)
+    spec = _spec(workspace, objective, base, train, out, settings)
+    _begin(workspace, jobs.TrainJob.of(workspace, spec), estimate, queue, as_json)
 
 
 @verb
 @takes_settings(TrainSpec)
-@takes_values("sweep", SweepSpec)
+@takes_values("sweep", jobs.SweepSpec)
 def sweep(
     workspace: Workspace,
     objective: ObjectiveArgument,
@@ -174,7 +150,7 @@ def sweep(
     train: TrainOption,
     out: OutOption,
     settings: dict[str, Any],
-    sweep: SweepSpec,
+    sweep: jobs.SweepSpec,
     estimate: EstimateOption = False,
     queue: QueueOption = False,
     as_json: JsonOption = False,
@@ -198,61 +174,36 @@ def sweep(
             "Use --processes, or train one after the other.",
             code="unsupported",
         )
-    settings = _with_dev(workspace, settings)
-    base_spec = TrainSpec(
-        objective=objective,  # type: ignore[arg-type]
-        base=base,
-        train=train,
-        out=whole_path(out),
-        **settings,
-    )
-    training, job = EncoderTraining(workspace), sweep.job(workspace, base_spec)
-    if estimate:
-        _print_estimate(training, job, as_json)
-    elif queue:
-        queued(training.start_sweep(base_spec, sweep), as_json, trains=True)
-    elif run_id := _perform(workspace, job, as_json):
-        _report_sweep(workspace, run_id, job, as_json)
-
-
-def _with_dev(workspace: Workspace, settings: dict[str, Any]) -> dict[str, Any]:
-    """The settings with an installed dev set: without a data folder, that of the starter set."""
-    usual = defaults(TrainSpec)["dev"]
-    found = settings.get("dev", default_dev(workspace))
-    if "dev" not in settings and found != usual:
-        say(f"{usual} is not available, so the best weights are chosen on {found}; see --dev.")
-    return settings | {"dev": found}
-
-
-def _report_sweep(workspace: Workspace, run_id: str, job: SweepJob, as_json: bool) -> None:
-    """Print the children of a sweep and name the best; exit 1 unless the sweep is done."""
-    from theodolite.app.pages.trainings import service as runs
-
+    spec = _spec(workspace, objective, base, train, jobs.whole_path(out), settings)
+    job = sweep.job(workspace, spec)
+    if not (run_id := _begin(workspace, job, estimate, queue, as_json)):
+        return
     run = workspace.store.runs.get(run_id)
-    rows = runs.rows_of(workspace, run)
+    scores = job.scores(workspace.store, run_id)
+    best = job.best(scores)
+    child: Any = {"label": None, "spec": {"out": None}} if best is None else job.children[best]
     if as_json:
-        scored = job.scores(workspace.store, run_id)
-        best = job.best(scored)
-        child = {} if best is None else job.children[best]
-        outcome = {
-            "kind": "swept",
-            "run": run_id,
-            "best": best,
-            "label": child.get("label"),
-            "score": None if best is None else scored[best],
-            "out": child.get("spec", {}).get("out"),
-            "scores": scored,
-        }
-        emit_json(outcome)
+        score = None if best is None else scores[best]
+        outcome = {"label": child["label"], "score": score, "out": child["spec"]["out"]}
+        emit_json({"kind": "swept", "run": run_id, "best": best, **outcome, "scores": scores})
     else:
-        emit(
-            [vars(row) for row in rows],
-            ("label", "state", "score", "best_step", "seconds", "out", "error"),
-            False,
-        )
+        from theodolite.app.pages.trainings.service import rows_of
+
+        rows = [vars(row) for row in rows_of(workspace, run)]
+        emit(rows, ("label", "state", "score", "best_step", "seconds", "out", "error"), False)
         line(run["message"])
     if run["state"] != "done":
         raise typer.Exit(1)
+
+
+def _spec(
+    workspace: Workspace, objective: str, base: str, train: str, out: str, settings: dict[str, Any]
+) -> TrainSpec:
+    """The spec with an installed dev set: without a data folder, that of the starter set."""
+    usual, dev = defaults(TrainSpec)["dev"], default_dev(workspace.catalog)
+    if "dev" not in settings and dev != usual:
+        say(f"{usual} is not available, so the best weights are chosen on {dev}; see --dev.")
+    return TrainSpec(objective, base, train, out, **{"dev": dev} | settings)  # type: ignore[arg-type]
 
 
 @verb
@@ -301,9 +252,8 @@ def train_decoder(
     and the last is the outcome.
     """
     texts = tuple(train) if train else presets.default_texts(workspace.catalog)
-    given = presets.preset(preset).changes | settings
-    spec = DecoderSpec(encoder, texts, out, **given)
-    _train(DecoderTraining(workspace), spec, estimate=estimate, queue=queue, as_json=as_json)
+    spec = DecoderSpec(encoder, texts, out, **presets.preset(preset).changes | settings)
+    _begin(workspace, jobs.TrainDecoderJob.of(workspace, spec), estimate, queue, as_json)
 
 
 Name = Annotated[str, typer.Argument(metavar="DECODER", help="A name from `decoders list`.")]
@@ -318,11 +268,8 @@ def list_decoders(workspace: Workspace, as_json: JsonOption = False) -> None:
 
     theodolite decoders list --json
     """
-    rows = [vars(row) for row in decoders.listed(workspace)]
     columns = ("name", "encoder", "architecture", "trained_on", "sentences", "words", "shipped")
-    emit(rows, columns, as_json)
-    if not rows and not as_json:
-        say("None yet; train one with `theodolite train-decoder ENCODER`.")
+    emit([vars(row) for row in decoders.listed(workspace)], columns, as_json)
 
 
 @decoder_verbs.command("card")
@@ -345,65 +292,41 @@ def remove_decoder(workspace: Workspace, name: Name, as_json: JsonOption = False
 
     Diagnoses of it are kept. Decoders that ship with the app cannot be removed.
     """
-    found = decoders.remove(workspace, name)
-    row = {"removed": name, "folder": str(found.folder), "deleted": found.deleted}
-    done(row, decoders.removal_notice(found), as_json)
+    removed = decoders.remove(workspace, name)
+    row = {"removed": name, "folder": str(removed.folder), "deleted": removed.deleted}
+    done(row, decoders.removal_notice(removed), as_json)
 
 
-Move = Callable[[float, float, str], None]
-WHY = {
-    "done": "done in",
-    "stopped": "stopped as asked after",
-    "patience": "stopped early, as the dev score no longer improved, after",
-    "diverged": "the loss was NaN or infinity after",
-}
+# What the verbs of training share ---------------------------------------------------------------
+
+Trains = jobs.TrainingJob[Any] | jobs.SweepJob
 
 
-def _train(
-    training: Training[Any, Any], spec: Any, *, estimate: bool, queue: bool, as_json: bool
-) -> None:
-    """Estimate, queue or run a training."""
+def _begin(workspace: Workspace, job: Trains, estimate: bool, queue: bool, as_json: bool) -> str:
+    """Estimate, queue or do a job; return the id of the run that was done here, else nothing."""
     if estimate:
-        with progress_bar("probing"):
-            cost = training.probe(spec)
+        _estimate(workspace, job, as_json)
+        return ""
+    if queue:
+        queued(submit.queue(workspace, job), as_json, trains=True)
+        return ""
+    return _perform(workspace, job, as_json)
+
+
+def _estimate(workspace: Workspace, job: Trains, as_json: bool) -> None:
+    """Say how long each training takes, going by the newest one here of the same cost."""
+    for label, training in zip(job.units(), job.trainings(), strict=True):
+        pace = training.pace(workspace)
         if as_json:
-            emit_json(asdict(cost))
-            return
-        for name, fact in training.facts(cost).items():
-            line(f"{name}: {fact}")
-        for note in getattr(cost, "notes", ()):
-            say(note)
-    elif queue:
-        queued(training.start(spec), as_json, trains=True)
-    else:
-        _perform(training.workspace, training.job(spec), as_json)
+            facts = asdict(pace) | {"seconds": pace.seconds} if pace else {"seconds": None}
+            emit_json({"label": label, **facts})
+        else:
+            line(f"{label}: {pace or jobs.UNKNOWN}")
 
 
-def _print_estimate(training: EncoderTraining, job: SweepJob, as_json: bool) -> None:
-    """Print the cost of each child of a sweep, and of all of them in sequence."""
-    costs = []
-    with progress_bar("probing") as move:
-        for label, cost in training.probe_sweep(job):
-            costs.append((label, cost))
-            move(len(costs), len(job.children), label)
-    seconds, most = sum(c.seconds for _, c in costs), max(c.bytes for _, c in costs)
-    if as_json:
-        for label, cost in costs:
-            emit_json({"label": label, **asdict(cost)})
-        emit_json({"label": "all", "seconds": seconds, "bytes": most})
-        return
-    rows = [{"label": label} | training.facts(cost) for label, cost in costs]
-    emit(rows, ("label", "Time", "Memory", "Updates"), False)
-    line(f"All: about {formats.duration(seconds)}, about {formats.size(most)} of memory")
-    for note in dict.fromkeys(note for _, cost in costs for note in cost.notes):
-        say(note)
-
-
-def _perform(workspace: Workspace, job: TrainingJob[Any] | SweepJob, as_json: bool) -> str:
+def _perform(workspace: Workspace, job: Trains, as_json: bool) -> str:
     """Train here and print progress; return the id of the run, empty on ranks above 0."""
-    from theodolite.app.jobs.submit import perform as begin
-
-    specs = [job.spec] if isinstance(job, TrainingJob) else job.specs()
+    specs = [training.spec for training in job.trainings()]
     if int(os.environ.get("RANK", "0")):  # of torchrun: rank 0 prints and records
         from theodolite.engine.train import train as train_along
 
@@ -414,20 +337,33 @@ def _perform(workspace: Workspace, job: TrainingJob[Any] | SweepJob, as_json: bo
     try:
         with progress_bar(job.title) as move:
             printer = ProgressPrinter(job, as_json, move)
-            for run, position, event in begin(workspace, job):
-                run_id = run["id"]
-                step = getattr(event, "step", step)
+            for run, position, event in submit.perform(workspace, job):
+                run_id, step = run["id"], getattr(event, "step", step)
                 printer.show(position, event)
     except KeyboardInterrupt:
-        if run_id and workspace.store.runs.get(run_id)["state"] in LIVE:  # another process runs it
-            say(f"Run {run_id} continues. Follow it: theodolite jobs wait {run_id}")
-            raise typer.Exit(INTERRUPTED) from None
-        from theodolite.engine.training.checkpoint import newest_step
-
-        kept = [newest_step(spec.working_folder) for spec in specs]
-        _interrupted(run_id, step, max((n for n in kept if n is not None), default=None), as_json)
+        _interrupted(workspace, run_id, step, specs, as_json)
         raise typer.Exit(INTERRUPTED) from None
     return run_id
+
+
+def _interrupted(
+    workspace: Workspace, run_id: str, step: int, specs: list[Any], as_json: bool
+) -> None:
+    """Say what is kept, and how to go on."""
+    from theodolite.engine.training.checkpoint import newest_step
+
+    if run_id and workspace.store.runs.get(run_id)["state"] in LIVE:  # another process runs it
+        say(f"Run {run_id} continues. Follow it: theodolite jobs wait {run_id}")
+        return
+    steps = [newest_step(spec.working_folder) for spec in specs]
+    kept = max((one for one in steps if one is not None), default=None)
+    if as_json:
+        emit_json({"kind": "interrupted", "step": step, "checkpoint": kept, "run": run_id})
+    checkpoint = "no checkpoint yet" if kept is None else f"the checkpoint of update {kept:,}"
+    say(f"Interrupted after update {step:,}. Kept: {checkpoint}, and all encoded vectors.")
+    say(f"Continue here: {shlex.join(['theodolite', *sys.argv[1:]])}")
+    if run_id:
+        say(f"Continue in the background: theodolite jobs retry {run_id}")
 
 
 class ProgressPrinter:
@@ -439,104 +375,76 @@ class ProgressPrinter:
         move: updates the progress bar.
     """
 
-    def __init__(self, job: TrainingJob[Any] | SweepJob, as_json: bool, move: Move) -> None:
-        self._labels = job.units() if isinstance(job, SweepJob) else []
-        self._json = as_json
-        self._move = move
-        self._best = ""
+    def __init__(
+        self, job: Trains, as_json: bool, move: Callable[[float, float, str], None]
+    ) -> None:
+        self._labels = job.units() if isinstance(job, jobs.SweepJob) else []
+        self._json, self._move, self._best = as_json, move, ""
 
     def show(self, position: int, event: object) -> None:
         """Print an event, or the error, of the child at a position."""
-        if self._json and isinstance(event, Event | UserError | StoreError):
-            self._object(position, event)
+        if self._json:
+            self._print_object(position, event)
         match event:
-            case UserError() | StoreError():
-                self._say(position, f"failed. {event.message} {event.hint}")
-            case Encoded():
+            case events.Encoded():
                 self._move(event.done, event.sentences, "encoding")
-            case Started():
+            case events.Started():
                 self._best = ""
-                self._say(position, _begins(event))
-            case Stepped():
+            case events.Stepped():
                 done, total = float(event.step), event.steps
                 if self._labels:
                     done, total = done / total + position, len(self._labels)
                 self._move(done, total, f"loss {event.loss:.4f}{self._best}")
-            case Evaluated():
-                self._evaluated(position, event)
-            case Noted():
-                self._say(position, event.message)
-            case Finished():
-                self._ended(position, event)
+            case events.Evaluated(best=True, score=float()):
+                self._best = f", best {event.score:.2f}"
+        text = describe(event)
+        if text and not self._json:
+            say(f"{self._labels[position]}: {text}" if self._labels else text)
+            if isinstance(event, events.Finished) and not self._labels:
+                line(event.out)
 
-    def _evaluated(self, position: int, event: Evaluated) -> None:
-        if event.score is None:
+    def _print_object(self, position: int, event: object) -> None:
+        child = {"position": position, "label": self._labels[position]} if self._labels else {}
+        if isinstance(event, events.Event):
+            emit_json(child | event.to_dict())
+        elif isinstance(event, UserError | StoreError):
+            code = {"code": event.code} if isinstance(event, UserError) else {}
+            emit_json(child | {"kind": "failed", "error": event.message, "hint": event.hint} | code)
+
+
+def describe(event: object) -> str:
+    """What happened in a training, for people; empty for what a progress bar shows."""
+    match event:
+        case UserError() | StoreError():
+            return f"failed. {event.message} {event.hint}"
+        case events.Started():
+            at = f"goes on at update {event.step:,} of" if event.step else "begins:"
+            return (
+                f"{at} {event.steps:,} updates, {event.examples:,} examples, "
+                f"{event.parameters:,} parameters, {event.precision} on {event.device}."
+            )
+        case events.Evaluated(score=None):
             samples = (f"\n    {given}\n    -> {decoded}" for given, decoded in event.samples[:2])
-            text = f"loss {event.loss:.3f} on held-out sentences{''.join(samples)}"
-        else:
-            self._best = f", best {event.score:.2f}" if event.best else self._best
-            text = (
-                f"dev {event.score:.2f}{' (best)' if event.best else ''}, "
+            loss = f"loss {event.loss:.3f} on held-out sentences"
+            return f"update {event.step:,}: {loss}{''.join(samples)}"
+        case events.Evaluated():
+            return (
+                f"update {event.step:,}: dev {event.score:.2f}{' (best)' if event.best else ''}, "
                 f"alignment {event.alignment:.4g}, uniformity {event.uniformity:.4g}"
             )
-        self._say(position, f"update {event.step:,}: {text}")
-
-    def _object(self, position: int, event: Event | UserError | StoreError) -> None:
-        child = {"position": position, "label": self._labels[position]} if self._labels else {}
-        if isinstance(event, Event):
-            emit_json(child | event.to_dict())
-            return
-        code = {"code": event.code} if isinstance(event, UserError) else {}
-        emit_json(child | {"kind": "failed", "error": event.message, "hint": event.hint} | code)
-
-    def _ended(self, position: int, event: Finished) -> None:
-        base = against_base(event.best_score, event.base_score)
-        best = {"dev": event.best_score, "loss": event.best_loss}
-        facts = [
-            f"{name} {value:.{2 + (name == 'loss')}f}"
-            for name, value in best.items()
-            if value is not None
-        ]
-        kept = ", ".join(
-            [
-                f"update {event.best_step:,} of {event.step:,} was kept",
-                *facts,
-                *filter(None, [base]),
-            ]
-        )
-        if self._labels:
-            self._say(position, f"{kept}.")
-        elif not self._json:
-            line(f"{event.out}: {kept}; {WHY[event.why]} {event.seconds:,.1f} s.")
-            encoder = shlex.quote(event.encoder)
-            say(
-                f"Use it anywhere as {event.encoder}"
-                if event.best_loss is None
-                else f"Try it: theodolite decode 'A sentence.' --encoder {encoder}"
+        case events.Noted():
+            return event.message
+        case events.Finished():
+            figures = {"dev": event.best_score, "loss on held-out sentences": event.best_loss}
+            facts = [f"{name} {x:.4g}" for name, x in figures.items() if x is not None]
+            base = events.against_base(event.best_score, event.base_score)
+            scores = ", ".join(filter(None, [*facts, base]))
+            use = f"Use it anywhere as {event.encoder}"
+            if event.best_loss is not None:
+                encoder = shlex.quote(event.encoder)
+                use = f"Try it: theodolite decode 'A sentence.' --encoder {encoder}"
+            return (
+                f"{WHY[event.why]} Update {event.best_step:,} of {event.step:,} was kept"
+                f"{scores and f' ({scores})'}, after {formats.duration(event.seconds)}. {use}"
             )
-
-    def _say(self, position: int, text: str) -> None:
-        if not self._json:
-            say(f"{self._labels[position]}: {text}" if self._labels else text)
-
-
-def _begins(event: Started) -> str:
-    at = f"goes on at update {event.step:,} of" if event.step else "begins:"
-    return (
-        f"{at} {event.steps:,} updates, {event.examples:,} examples, "
-        f"{event.parameters:,} parameters, {event.precision} on {event.device}."
-    )
-
-
-def _interrupted(run_id: str, step: int, kept: int | None, as_json: bool) -> None:
-    if as_json:
-        emit_json({"kind": "interrupted", "step": step, "checkpoint": kept, "run": run_id})
-    checkpoint = (
-        ", before there was a checkpoint; vectors that were encoded are kept"
-        if kept is None
-        else f". The checkpoint of update {kept:,} is kept"
-    )
-    say(f"Interrupted after update {step:,}{checkpoint}.")
-    say(f"Continue here: {shlex.join(['theodolite', *sys.argv[1:]])}")
-    if run_id:
-        say(f"Continue in the background: theodolite jobs retry {run_id}")
+    return ""

@@ -1,30 +1,29 @@
-"""The page *Train decoder*: a form, its command, the estimated time, and installed decoders."""
+"""The page *Train decoder*: the form of a decoder's training, and the installed decoders."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import partial
-from html import escape
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import gradio as gr
 
+import theodolite.app.surfaces.web as web
 from theodolite.app import decoders, formats
-from theodolite.app.components.actions import actions, button
-from theodolite.app.components.card import card as laid_out
-from theodolite.app.pages.train import choices
-from theodolite.app.pages.train.form import CLOSED, Choices, Form
-from theodolite.app.pages.train.service import DecoderTraining
+from theodolite.app.blocks import Action, Actions, Block, Card, Fold, Link, Links, Text
+from theodolite.app.components.card import card as card_html
+from theodolite.app.pages.train.form import CLOSED, DEVICES, PRECISIONS, Form, Setting, Values
+from theodolite.app.pages.train.job import TrainDecoderJob
 from theodolite.app.web import address, parts
 from theodolite.app.web.controls import Answer, Control, on, on_load
 from theodolite.app.web.events import PageEvent
 from theodolite.app.web.parts import HIDE_PROGRESS
-from theodolite.engine.decoding.presets import default_texts
+from theodolite.engine import encoders
+from theodolite.engine.decoding.presets import PRESETS, default_texts
 from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
-    from theodolite.app.decoders import DecoderInfo
     from theodolite.app.workspace import Workspace
+    from theodolite.engine.decoding.spec import DecoderSpec
 
 __all__ = ["CLOSED", "PATH", "TITLE", "build"]
 TITLE = "Train decoder"
@@ -34,61 +33,143 @@ DESCRIPTION = (
     "vector alone. It runs in the background, with its curves and samples on Trainings."
 )
 INTO_VIEW = "(read) => { if (read) document.querySelector('#card').scrollIntoView(); }"
-OWN = (
-    Control(
-        "encoder",
-        "Encoder",
-        gr.Dropdown,
-        choices=(),
-        hint="The encoder whose vectors are decoded.",
-        options={"elem_id": "decoder-encoder"},
+SETTINGS = (
+    Setting(
+        "architecture",
+        "Architecture",
+        "How the decoder reads the vector.",
+        choices=(
+            ("Transformer", "prefix"),
+            ("Simple LSTM", "lstm"),
+            ("Paper's LSTM", "lstm-mos"),
+            ("A language model", "causal"),
+        ),
     ),
-    Control(
-        "train",
-        "Text",
-        gr.Dropdown,
-        choices=(),
-        hint="Data sets, or the path of a file with one sentence per line.",
-        options={"elem_id": "decoder-train", "multiselect": True},
+    Setting(
+        "base",
+        "Language model",
+        "hf:ID or dir:FOLDER.",
+        when=lambda v: v["architecture"] == "causal",
     ),
+    Setting("words", "Max words", "In a sentence."),
+    Setting("limit", "First sentences only", "Empty: all."),
+    Setting("epochs", "Epochs", "Passes over the sentences."),
+    Setting("clauses", "Cut longer sentences into clauses, instead of leaving them out"),
+    Setting(
+        "start",
+        "Continue from",
+        "The name of a decoder.",
+        "decoder",
+        lambda v: v["architecture"] != "causal",
+    ),
+    Setting("width", "Width", "Empty: its own.", "decoder"),
+    Setting("layers", "Layers", "Empty: its own.", "decoder"),
+    Setting("vocabulary", "Vocabulary", "Tokens to learn.", "decoder"),
+    Setting("dropout", "Dropout", "Empty: its own.", "decoder"),
+    Setting("learning_rate", "Peak learning rate", "Decays along a cosine.", "decoder"),
+    Setting("warmup", "Warm-up", "Updates.", "decoder"),
+    Setting("batch_tokens", "Batch size", "Tokens of an update.", "decoder"),
+    Setting("noise", "Noise", "Added to the vectors.", "decoder"),
+    Setting(
+        "held_out",
+        "Held-out sentences",
+        "The lowest loss on them decides which weights are kept.",
+        "decoder",
+    ),
+    Setting("seed", "Random seed", "Seed of all random draws.", "decoder"),
+    Setting("precision", "Precision", "", "decoder", choices=PRECISIONS),
+    Setting("device", "Device", "", "decoder", choices=DEVICES),
 )
+
+
+class DecoderForm(Form):
+    """The form of `theodolite train-decoder`."""
+
+    job_type = TrainDecoderJob
+    settings = SETTINGS
+    groups: ClassVar = {"": "", "decoder": "Sizes, optimiser, machine"}
+    own = (
+        Control(
+            "encoder",
+            "Encoder",
+            gr.Dropdown,
+            choices=(),
+            hint="The encoder whose vectors are decoded.",
+            options={"elem_id": "decoder-encoder"},
+        ),
+        Control(
+            "train",
+            "Text",
+            gr.Dropdown,
+            (),
+            choices=(),
+            hint="Data sets, or the path of a file with one sentence per line.",
+            options={"elem_id": "decoder-train", "multiselect": True},
+        ),
+    )
+    deciding = ("architecture",)
+    usual = "ours"
+    out = "my-decoder"
+
+    def presets(self) -> Sequence[Any]:
+        """Ours, and those of Vec2Sent."""
+        return PRESETS
+
+    def offer(self, values: Values) -> Mapping[str, tuple[Sequence[Any], Any]]:
+        """The listed encoders, MiniLM always among them, and the texts."""
+        listed = [*self.workspace.store.encoders.names(), "minilm"]
+        encoder = values["encoder"] or listed[0]
+        train = values["train"] or list(default_texts(self.workspace.catalog))
+        return {
+            "encoder": ([*dict.fromkeys([*listed, encoder])], encoder),
+            "train": (decoders.texts(self.workspace, train), train),
+        }
+
+    def spec(self, values: Values) -> DecoderSpec:
+        """The spec that the form describes, with the canonical name of the encoder."""
+        encoder = values["encoder"] and str(encoders.parse(values["encoder"]))
+        spec: DecoderSpec = super().spec({**values, "encoder": encoder})
+        return spec
+
+    def plan(self, spec: DecoderSpec) -> dict[str, str]:
+        """The data, the duration, the selection of the best weights, and the output."""
+        most = f", at most {formats.plural(spec.limit, 'sentence')}" if spec.limit else ""
+        return {
+            "Reads": f"{formats.listed(spec.train)}{most}, encoded by {spec.encoder}.",
+            "Trains for": f"{spec.epochs:g} × the sentences of at most {spec.words} words.",
+            "Keeps": "The best weights on held-out sentences.",
+            "Result": f"A decoder for {spec.encoder}, which the Decode pages use immediately.",
+        }
 
 
 def build(workspace: Workspace) -> None:
     """Lay out the page."""
-    own = not workspace.read_only
-    offer = partial(_offer, workspace)
-    form = Form(DecoderTraining(workspace), "decoder", OWN, offer, ["architecture"])
-    form.place_bar(TITLE, DESCRIPTION)
-    with gr.Row(elem_classes="t-desk"):
-        with gr.Column(scale=5, min_width=320):
-            form.controls.render("encoder", "train", allow_custom_value=own)
-            form.place_settings()
-        with gr.Column(scale=3, min_width=320, elem_classes=["t-beside", "t-answer"]):
-            form.place_side()
-    form.wire()
-    listing = actions(elem_id="installed")
+    form = DecoderForm(workspace)
+    with form.layout(TITLE, DESCRIPTION):
+        form.controls.render("encoder", "train", allow_custom_value=not workspace.read_only)
+        form.place_settings()
+    listing = web.answer(elem_id="installed")
     notice = parts.notice()
     card = parts.static("", elem_id="card")
     read = gr.Textbox(visible="hidden", label="Card", elem_id="read")
 
+    def show(name: str) -> dict[Any, Any]:
+        """The list, and a card if a decoder of that name is in it: links may be old."""
+        try:
+            html = card_html(decoders.card_of(workspace, name)) if name else ""
+        except UserError:
+            name = html = ""
+        return {read: name, card: html, listing: web.value(_installed(workspace))}
+
     def load(request: gr.Request) -> Answer:
-        name = address.first(request, "card")
-        return {read: name, card: _card(workspace, name), listing: _installed(workspace)}
+        return show(address.first(request, "card"))
 
     def act(name: str, event: PageEvent) -> Answer:
         """Open or close a card, or remove a decoder."""
         if event.act == "card":
-            name = "" if event.id == name else event.id
-            return {read: name, card: _card(workspace, name)}
-        removed = parts.say(decoders.removal_notice(decoders.remove(workspace, event.id)))
-        shown = _card(workspace, name)
-        return {
-            read: name if shown else "",
-            card: shown,
-            listing: _installed(workspace),
-            notice: removed,
-        }
+            return show("" if event.id == name else event.id)
+        removal = decoders.removal_notice(decoders.remove(workspace, event.id))
+        return {**show(name), notice: parts.say(removal)}
 
     on_load(load, [read, card, listing], notice)
     on(listing.act, act, [read], [read, card, listing], notice, **HIDE_PROGRESS)
@@ -96,75 +177,28 @@ def build(workspace: Workspace) -> None:
     address.keep({"card": read})
 
 
-def _offer(workspace: Workspace, values: Mapping[str, Any]) -> Mapping[str, tuple[Choices, Any]]:
-    """The encoders, and the texts."""
-    known = choices.encoders(workspace)
-    encoder = values["encoder"] or known[0]
-    train = values["train"] or list(default_texts(workspace.catalog))
-    return {
-        "encoder": (list(dict.fromkeys([*known, encoder])), encoder),
-        "train": (decoders.texts(workspace, train), train),
-    }
-
-
-def _installed(workspace: Workspace) -> str:
-    """The installed decoders as a table; empty without any."""
-    found = decoders.listed(workspace)
-    if not found:
-        return ""
-    rows = [_cells(workspace, row) for row in found]
-    heads = ["Encoder", "Decoder", "Training text", "Sentences", "Max words", "Since", "Card"]
-    if not workspace.read_only:
-        heads.append("Remove")
-    named = "Installed decoders, the one in use first"
-    table = parts.table(heads, rows, named, (3, 4), stacked=True)
-    kept = (
-        " Those that ship with the app cannot be removed."
-        if any(row.shipped for row in found)
-        else ""
-    )
-    lead = f"If an encoder has several, the first is used.{kept}"
-    return parts.heading("Installed decoders", lead) + table
-
-
-def _card(workspace: Workspace, name: str) -> str:
-    """A decoder's card as HTML; empty for no name or an unknown one."""
-    try:
-        return laid_out(decoders.card_of(workspace, name)) if name else ""
-    except UserError:  # links may be old
-        return ""
-
-
-def _cells(workspace: Workspace, row: DecoderInfo) -> list[str]:
-    to = escape(address.link("decode", encoder=row.encoder))
-    cells = [
-        f'<a class="t-spec" href="{to}" aria-label="{escape(f"Decode with {row.encoder}")}">'
-        f"{escape(row.encoder)}</a>",
-        escape(decoders.ARCHITECTURES.get(row.architecture, row.architecture)),
-        escape(row.trained_on or formats.MISSING),
-        formats.count(row.sentences or None),
-        formats.count(row.words or None),
-        "ships with the app" if row.shipped else formats.ago(row.added),
-        button("Read", "card", row.name, about=f"Read the card of {row.name}", kind="link"),
-    ]
-    return cells if workspace.read_only else [*cells, _removal(workspace, row)]
-
-
-def _removal(workspace: Workspace, row: DecoderInfo) -> str:
-    """A removal button that first says what is deleted; a note for a shipped decoder."""
-    if row.shipped:
-        return '<span class="t-muted">cannot be removed</span>'
-    about = f"{row.name}, the decoder of {row.encoder}"
-    if decoders.inside(workspace, row.folder):
-        text, label = (
-            "Its files are in the store and will be permanently deleted.",
-            "Delete its files",
+def _installed(workspace: Workspace) -> list[Block]:
+    """The installed decoders, the one in use first; nothing without any."""
+    cards = []
+    for row in decoders.listed(workspace):
+        facts = (
+            f"Decodes {row.encoder}: "
+            f"{decoders.ARCHITECTURES.get(row.architecture, row.architecture)}, trained on "
+            f"{formats.plural(row.sentences, 'sentence')} of at most {row.words} words from "
+            f"{row.trained_on or 'unknown text'}."
         )
-    else:
-        text, label = "Its folder is yours and is not touched.", "Remove from the list"
-    act = button(label, "remove", row.name, about=f"{label}: {about}")
-    return (
-        f'<details class="t-removal"><summary class="t-button t-small-button" '
-        f'aria-label="{escape(f"Remove {about}")}">Remove</summary>'
-        f"<p><strong>{escape(row.name)}</strong>. {escape(text)}</p>{act}</details>"
-    )
+        blocks: list[Block] = [
+            Text("", facts),
+            Links([Link("Decode with it", "decode", {"encoder": row.encoder})]),
+            Actions([Action("Read its card", "card", row.name, f"Read the card of {row.name}")]),
+        ]
+        if not (row.shipped or workspace.read_only):
+            inside = decoders.inside(workspace, row.folder)
+            label = "Delete its files" if inside else "Remove it from the list"
+            remove = Action(label, "remove", row.name, f"{label}: {row.name}")
+            note = "They cannot be restored." if inside else "Its folder is yours and stays."
+            blocks.append(Fold("Remove", [Actions([remove], note)]))
+        since = "ships with the app" if row.shipped else formats.ago(row.added)
+        cards.append(Card(row.name, blocks, tag=since))
+    lead = "If an encoder has several, the first is used."
+    return [Text("Installed decoders", lead), *cards] if cards else []

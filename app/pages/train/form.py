@@ -1,290 +1,319 @@
-"""The training form, for encoders and decoders: a preset, the settings, the plan."""
+"""The form of a training, as data: a preset, the settings, and what is said of them.
+
+Numbers are typed as text, so that `3e-5` stays as written and a typo is reported beside the form
+instead of being clipped. Types, defaults and bounds are those of the engine's spec.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
 from html import escape
-from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import gradio as gr
 
+from theodolite.app.jobs.submit import queue
+from theodolite.app.pages.train.job import UNKNOWN, TrainingJob
 from theodolite.app.pages.train.launch import on_several_machines
-from theodolite.app.pages.train.service import OWN, Training
-from theodolite.app.pages.train.settings import Setting, Values
-from theodolite.app.web import address, background_call, parts
+from theodolite.app.web import address, parts
 from theodolite.app.web.controls import Answer, Control, Controls, on, on_load
+from theodolite.app.web.controls import Values as Namespace
 from theodolite.app.web.parts import ALWAYS_LAST, HIDE_PROGRESS, ONE_AT_A_TIME
 from theodolite.engine.errors import UserError
+from theodolite.engine.training.fields import defaults, read, types_of, written
 
-Choices = Sequence[Any]
-NO_SPELLCHECK = {
+if TYPE_CHECKING:
+    from theodolite.app.workspace import Workspace
+
+Values = Mapping[str, Any]
+OWN = "own"
+"""In place of a preset: the user's own settings."""
+NONE = "none"
+"""Value of a list for a setting that is None."""
+PRECISIONS = (("by device", "auto"), ("fp32", "fp32"), ("bf16", "bf16"), ("fp16", "fp16"))
+DEVICES = (("the first GPU, if any", NONE), ("CPU", "cpu"), ("CUDA", "cuda"), ("Apple MPS", "mps"))
+PLAIN_TEXT = {
     "max_lines": 1,
     "html_attributes": gr.InputHTMLAttributes(
         spellcheck=False, autocapitalize="none", autocomplete="off"
     ),
 }
 """Options of a text box for numbers and names, which no browser should correct."""
-PRESET = Control(
-    "preset",
-    "Preset",
-    gr.Dropdown,
-    choices=(),
-    hint="Preset to start from: ours for this machine, or a paper's.",
-    options={"filterable": False},
-)
 CLOSED = (
     "Training is disabled here: it would take computing time from all visitors. The form and "
     "its command are the same as on your own machine."
 )
-LEAVE = '(run) => { if (run) location.assign("./runs?run=" + encodeURIComponent(run)); }'
+SEVERAL = (
+    "Run on each machine, with its own --node-rank. HOST is the address of the first one; all need "
+    "the training data and shared access to the folder."
+)
+FOLLOW = '(run) => { if (run) location.assign("./runs?run=" + encodeURIComponent(run)); }'
 
 
-class Form:
-    """A training form. A page places its parts, and names the model and the data.
+@dataclass(frozen=True)
+class Setting:
+    """One field of a spec on its form.
 
     Attributes:
-        controls: kept in the address: the preset, those that name model and data, the settings.
+        name: of the field in the spec.
+        label, hint: for people.
+        group: name of its group.
+        when: whether it is shown and read, given all values as typed; None for always.
+        choices: (label, value) of what can be chosen.
+    """
+
+    name: str
+    label: str
+    hint: str = ""
+    group: str = ""
+    when: Callable[[Values], bool] | None = None
+    choices: Sequence[tuple[str, str]] = ()
+
+    def applies(self, values: Values) -> bool:
+        """Whether it is shown and read."""
+        return self.when is None or self.when(values)
+
+
+class Form(ABC):
+    """The form of a kind of training, on a page that says what it consists of.
+
+    Attributes:
+        job_type: class of its jobs.
+        settings: the fields of the spec that can be set, in their order.
+        groups: group of settings -> title of its fold; empty for a group that is always visible.
+        own: the controls that name the model and the data.
+        deciding: controls whose value decides which others are shown, or what they offer.
+        usual: the preset that it starts with.
+        out: name of the folder in the command.
+        controls: the preset, `own` and the settings; kept in the address.
         notice: errors of the values filled in.
     """
 
-    notice: Any
+    job_type: ClassVar[type[TrainingJob[Any]]]
+    settings: ClassVar[Sequence[Setting]]
+    groups: ClassVar[Mapping[str, str]]
+    own: ClassVar[Sequence[Control]]
+    deciding: ClassVar[Sequence[str]]
+    usual: ClassVar[str]
+    out: ClassVar[str]
 
-    def __init__(
-        self,
-        training: Training[Any, Any],
-        name: str,
-        own: Sequence[Control],
-        offer: Callable[[Values], Mapping[str, tuple[Choices, Any]]],
-        deciding: Sequence[str],
-    ) -> None:
-        """Declare the controls.
+    def __init__(self, workspace: Workspace) -> None:
+        self.workspace = workspace
+        spec: Any = self.job_type.spec_type
+        self._spec, self._types = spec, types_of(spec)
+        preset = Control("preset", "Preset", gr.Dropdown, choices=(), options={"filterable": False})
+        first = {control.name: control.default for control in self.own} | self.defaults()
+        settings = (self._control(setting, first) for setting in self.settings)
+        self.controls = Controls(preset, *self.own, *settings)
 
-        Args:
-            training: the kind of training.
-            name: prefix of the ids of its elements.
-            own: the page's own controls, which name the model and the data.
-            offer: the choices of some controls and the value among them, given all values.
-            deciding: controls whose value decides which others are shown, or what they offer.
+    @abstractmethod
+    def presets(self) -> Sequence[Any]:
+        """Settings to start from, each with a name, a label, a description, and the changes."""
+
+    @abstractmethod
+    def offer(self, values: Values) -> Mapping[str, tuple[Sequence[Any], Any]]:
+        """The choices of some controls and the value among them, given all values."""
+
+    @abstractmethod
+    def plan(self, spec: Any) -> dict[str, str]:
+        """What a training will do, in words; no data is read."""
+
+    def spec(self, values: Values) -> Any:
+        """The spec that the values describe; settings that do not apply keep their default."""
+        given: dict[str, Any] = {"out": ""}
+        for control in self.own:
+            given[control.name] = values[control.name]
+            if not given[control.name]:
+                raise UserError(f"{control.label}: nothing chosen.", "Choose one.", code="missing")
+        for one in self.settings:
+            if one.applies(values):
+                given[one.name] = read(self._spec, one.name, str(values[one.name]))
+        return self._spec.from_dict(given)
+
+    def command(self, spec: Any) -> list[str]:
+        """The words of the command that trains the same."""
+        return list(replace(spec, out=self.out).command())
+
+    # Values ---------------------------------------------------------------------------------
+
+    def defaults(self) -> dict[str, Any]:
+        """The default of every setting, as its control shows it."""
+        usual = defaults(self._spec)
+        return {one.name: self._typed(one.name, usual[one.name]) for one in self.settings}
+
+    def preset(self, name: str) -> dict[str, Any]:
+        """The settings of a preset, as the controls show them; the defaults for no preset."""
+        changes: Values = next((one.changes for one in self.presets() if one.name == name), {})
+        return self.defaults() | {name: self._typed(name, changes[name]) for name in changes}
+
+    def preset_of(self, values: Values) -> Any | None:
+        """The preset that equals the values in every field that applies; None for none.
+
+        While controls are filled one after another, the values may leave a preset and return to it.
         """
-        self.training, self._offer, self._deciding = training, offer, deciding
-        usual = training.settings.defaults()
-        settings = training.settings.values()
-        self.controls = Controls(
-            PRESET, *own, *(_control(training, setting, name, usual) for setting in settings)
-        )
+        names = [control.name for control in self.own]
+        names += [one.name for one in self.settings if one.applies(values)]
+        for preset in self.presets():
+            theirs = self.preset(preset.name)
+            if all(values[name] == theirs[name] for name in names if name in theirs):
+                return preset
+        return None
+
+    def _typed(self, name: str, value: Any) -> Any:
+        """A value of the spec as its control shows it: text, or bool for a checkbox."""
+        if bool in self._types[name]:
+            return bool(value)
+        listed = any(one.choices for one in self.settings if one.name == name)
+        return "" if value is None and not listed else written(value)
 
     # Layout ---------------------------------------------------------------------------------
 
-    def place_bar(self, title: str, about: str) -> None:
-        """Place the page's first row, with the choice of a preset."""
+    @contextmanager
+    def layout(self, title: str, about: str) -> Iterator[None]:
+        """Lay out the page around its own part, the left column."""
         with parts.bar(title, about):
             self.controls.render("preset")
         self._about = parts.static("", elem_id="preset-about")
+        with gr.Row(elem_classes="t-desk"):
+            with gr.Column(scale=5, min_width=320):
+                yield
+            with gr.Column(scale=3, min_width=320, elem_classes=["t-beside", "t-answer"]):
+                self._place_side()
+        self._attach()
 
     def place_settings(self) -> None:
         """Place the settings by group: text boxes side by side, then checkboxes; some in a fold."""
-        for group, title in self.training.settings.groups.items():
-            if title:
-                with gr.Accordion(title, open=False, elem_id=f"fold-{group}"):
-                    self._place(group)
-            else:
-                self._place(group)
+        for group, title in self.groups.items():
+            with gr.Accordion(title, open=False) if title else nullcontext():
+                names = [one.name for one in self.settings if one.group == group]
+                ticked = [name for name in names if bool in self._types[name]]
+                with gr.Row(elem_classes="t-fields"):
+                    self.controls.render(*(name for name in names if name not in ticked))
+                if ticked:
+                    self.controls.render(*ticked)
 
-    def _place(self, group: str) -> None:
-        settings = self.training.settings
-        mine = [name for name in settings if settings[name].group == group]
-        with gr.Row(elem_classes="t-fields"):
-            for name in mine:
-                if not settings.ticked(name):
-                    self.controls.render(name)
-        for name in mine:
-            if settings.ticked(name):
-                self.controls.render(name)
-
-    def place_side(self) -> None:
-        """Place the side panel: the plan or an error, the command, the start, the cost."""
-        may = not self.training.workspace.read_only
+    def _place_side(self) -> None:
+        """Place the plan or an error, the command, and the start."""
+        may = not self.workspace.read_only
         self._plan = parts.static("", elem_id="said")
         self._command = parts.static("", elem_id="command")
-        with gr.Row(visible=may, elem_classes="t-go"):
-            self._go = gr.Button("Start training", variant="primary", elem_id="start")
-            self._cost = gr.Button("Estimate time and memory", elem_id="cost")
-        self._estimate = parts.static("", elem_id="estimate")
-        self._failure = parts.notice()  # of the buttons: the form's own must not overwrite it
+        self._go = gr.Button("Start training", variant="primary", elem_id="start", visible=may)
+        self._failure = parts.notice()  # of the button: the form's own must not overwrite it
         self.notice = parts.notice()
         self._started = gr.Textbox(visible="hidden", label="Run", elem_id="started")
-        if not may:
-            parts.static(
-                parts.say("Visitors cannot start runs here. On your own machine, use the command.")
-            )
+        closed = "Visitors cannot start runs here. On your own machine, use the command."
+        parts.static(parts.say(closed), visible=not may)
+
+    def _control(self, setting: Setting, first: Values) -> Control:
+        """The control of a setting, visible if it applies to the first values."""
+        name, default, choices = setting.name, first[setting.name], setting.choices or None
+        shared = {"visible": setting.applies(first), "elem_id": f"setting-{name}"}
+        box, options = gr.Textbox, {"min_width": 150, **PLAIN_TEXT}
+        if bool in self._types[name]:
+            box, options = gr.Checkbox, {"container": False, "elem_classes": "t-flag"}
+        elif choices:
+            box, options = gr.Dropdown, {"filterable": False, "min_width": 190}
+            if default not in [value for _, value in choices]:
+                default = None  # offered once the page is opened
+        return Control(name, setting.label, box, default, setting.hint, choices, options | shared)
 
     # Events ---------------------------------------------------------------------------------
 
-    def wire(self) -> None:
+    def _attach(self) -> None:
         """Attach the events; a started run is followed on *Trainings*."""
         controls, preset = self.controls, self.controls["preset"]
-        every = list(controls.values())
+        boxes = [*controls.values()]
         seen = [preset, self._about, self._command, self._plan]
-        on_load(self._load, [*every, *seen[1:]], self.notice)
-        on(preset.input, self._pick, controls, [*every, self._about], self.notice, **ALWAYS_LAST)
-        decide = [controls[name].input for name in self._deciding]
-        on(decide, self.reshape, controls, every, self.notice, **ONE_AT_A_TIME)
+        on_load(self._load, [*boxes, *seen[1:]], self.notice)
+        on(preset.input, self._pick, controls, boxes, self.notice, **ALWAYS_LAST)
+        decide = [controls[name].input for name in self.deciding]
+        on(decide, self.reshape, controls, boxes, self.notice, **ONE_AT_A_TIME)
         # `change`, not `input`: a text that is pasted or filled in counts as well.
-        typed = [box.change for name, box in controls.items() if name != "preset"]
+        typed = [box.change for box in boxes if box is not preset]
         on(typed, self._review, controls, seen, self.notice, **ONE_AT_A_TIME)
-        if not self.training.workspace.read_only:
-            for button, handler, output in (
-                (self._go, self._start, self._started),
-                (self._cost, self._probe, self._estimate),
-            ):
-                on(button.click, handler, controls, [output], self._failure, **HIDE_PROGRESS)
-        self._started.change(None, self._started, js=LEAVE)
-        usual = {
-            name: one.default
-            for name, one in controls.declared.items()
-            if one.default not in (None, "")
-        }
-        address.keep(controls, usual | {"preset": self.training.usual})
+        if not self.workspace.read_only:
+            start = self._go.click
+            on(start, self._start, controls, [self._started], self._failure, **HIDE_PROGRESS)
+        self._started.change(None, self._started, js=FOLLOW)
+        declared = controls.declared.values()
+        usual = {one.name: one.default for one in declared if one.default not in (None, "")}
+        address.keep(controls, usual | {"preset": self.usual})
 
-    def spec(self, values: SimpleNamespace) -> Any:
-        """The spec of the values as typed."""
-        return self.training.spec(vars(values))
-
-    def reshape(self, values: SimpleNamespace) -> dict[Any, Any]:
+    def reshape(self, values: Namespace) -> dict[Any, Any]:
         """Show the controls that apply, and offer the data that fits.
 
         Other controls are left alone: somebody may type in them meanwhile.
         """
-        choices, value = self._offer(vars(values))["train"]
-        return self._shaped(vars(values), {"train": {"choices": choices, "value": value}})
+        choices, train = self.offer(vars(values))["train"]
+        return self._shape(vars(values), {"train": {"choices": choices, "value": train}})
 
-    def _filled(self, values: Values, filled: Values) -> dict[Any, Any]:
-        """Updates that set `filled`, and offer what there is, given all values."""
-        updates: dict[str, dict[str, Any]] = {name: {"value": filled[name]} for name in filled}
-        for name, (choices, value) in self._offer(values).items():
-            updates[name] = {"choices": choices, "value": value}
-        return self._shaped(values, updates)
-
-    def _shaped(self, values: Values, updates: dict[str, dict[str, Any]]) -> dict[Any, Any]:
+    def _shape(self, values: Values, updates: dict[str, dict[str, Any]]) -> dict[Any, Any]:
         """The updates, with which settings are shown."""
-        for setting in self.training.settings.values():
-            if setting.when:
-                shown = {"visible": setting.applies(values)}
-                updates[setting.name] = updates.get(setting.name, {}) | shown
+        for one in self.settings:
+            if one.when:
+                updates.setdefault(one.name, {})["visible"] = one.applies(values)
         return {self.controls[name]: gr.update(**given) for name, given in updates.items()}
+
+    def _fill(self, values: dict[str, Any]) -> dict[Any, Any]:
+        """Updates of all controls, with what there is to choose from."""
+        offered = self.offer(values)
+        values |= {name: value for name, (_, value) in offered.items()}
+        updates = {name: {"value": value} for name, value in values.items()}
+        for name, (choices, _) in offered.items():
+            updates[name]["choices"] = choices
+        return self._shape(values, updates)
 
     def _load(self, request: gr.Request) -> Answer:
         """Fill the form from the address: its fields over its preset over the defaults."""
-        training, presets = self.training, self.training.presets()
-        given = {
-            name: found
-            for name in (*training.named, *training.settings)
-            if (found := address.every(request, name))
-        }
-        theirs = training.preset(training.usual).keys()
-        name = address.choice(
-            request,
-            "preset",
-            [*(preset.name for preset in presets), OWN],
-            OWN if theirs & given.keys() else training.usual,
-        )
-        values = dict.fromkeys(training.named) | training.preset(name)
-        for field, found in given.items():
-            ticked = field in training.settings and training.settings.ticked(field)
-            values[field] = found[0] == "true" if ticked else found[0]
-            if field in training.several:
-                values[field] = found
-        values |= {field: value for field, (_, value) in self._offer(values).items()}
-        seen = self._review(SimpleNamespace(**values, preset=name))
-        labels = [*((preset.label, preset.name) for preset in presets), ("My own settings", OWN)]
-        preset = self.controls["preset"]
-        return {
-            **self._filled(values, values),
-            **seen,
-            preset: gr.update(choices=labels, value=seen[preset]),
-        }
+        presets = [*((one.label, one.name) for one in self.presets()), ("My own settings", OWN)]
+        values = vars(self.controls.from_address(request))
+        given = {name: value for name, value in values.items() if address.first(request, name)}
+        names = [name for _, name in presets]
+        usual = OWN if given else self.usual
+        preset = address.choice(request, "preset", names, usual)
+        values = values | self.preset(preset) | given
+        del values["preset"]
+        filled = self._fill(values)
+        reviewed = self._review(Namespace(**values, preset=preset))
+        box = self.controls["preset"]
+        return {**filled, **reviewed, box: gr.update(choices=presets, value=reviewed[box])}
 
-    def _pick(self, values: SimpleNamespace) -> Answer:
-        """Fill the form with a preset; `OWN` leaves it as it is."""
+    def _pick(self, values: Namespace) -> Answer:
+        """Fill the form with a preset; the user's own settings leave it as it is."""
         if values.preset == OWN:
-            return {self._about: ""}
-        filled = self.training.preset(values.preset)
-        return self._filled(vars(values) | filled, filled)
+            return None
+        return self._fill(
+            {n: value for n, value in vars(values).items() if n != "preset"}
+            | self.preset(values.preset)
+        )
 
-    def _review(self, values: SimpleNamespace) -> dict[Any, Any]:
-        """The preset that the values match, the command, and the plan or an error.
-
-        While controls are filled one after another, the values may leave a preset and return to it.
-        """
-        named, training = self.controls["preset"], self.training
+    def _review(self, values: Namespace) -> dict[Any, Any]:
+        """The preset that the values are, the command, and the plan or an error."""
         if values.preset is None:
             return {}  # a control fired before all are filled
+        preset = self.preset_of(vars(values))
+        about = f'<p class="t-small t-muted">{escape(preset.about)}</p>' if preset else ""
+        seen = {self.controls["preset"]: preset.name if preset else OWN, self._about: about}
         try:
-            spec = self.spec(values)
+            spec = self.spec(vars(values))
         except UserError as error:
-            notice = f"<p>{escape(error.message)}</p><p>{escape(error.hint)}</p>"
-            notice = f'<div class="t-notice t-bad" role="status">{notice}</div>'
-            return {named: OWN, self._about: "", self._command: "", self._plan: notice}
-        preset = training.preset_of(vars(values))
-        about = escape(preset.about) if preset else ""
-        return {
-            named: preset.name if preset else OWN,
-            self._about: about and f'<p class="t-small t-muted">{about}</p>',
-            self._command: _command_html(training.command(spec)),
-            self._plan: _facts(training.plan(spec)),
-        }
+            problem = f"<p>{escape(error.message)}</p><p>{escape(error.hint)}</p>"
+            problem = f'<div class="t-notice t-bad" role="status">{problem}</div>'
+            return {**seen, self._command: "", self._plan: problem}
+        pace = self.job_type(spec).pace(self.workspace)
+        takes = f"{pace}, as training {pace.run} did." if pace else UNKNOWN
+        facts = (self.plan(spec) | {"Takes": takes}).items()
+        plan = "".join(f"<dt>{name}</dt><dd>{escape(fact)}</dd>" for name, fact in facts)
+        command = self.command(spec)
+        html = parts.command(command)
+        if command[1] == "train":
+            several = parts.command(on_several_machines(command), SEVERAL)
+            html += f"<details><summary>On several machines</summary>{several}</details>"
+        return {**seen, self._command: html, self._plan: f'<dl class="t-facts">{plan}</dl>'}
 
-    def _start(self, values: SimpleNamespace) -> Answer:
-        return {self._started: self.training.start(self.spec(values))}
-
-    def _probe(self, values: SimpleNamespace) -> Iterator[Answer]:
-        """Yield progress, and after some seconds the estimated cost."""
-        training, spec = self.training, self.spec(values)
-        text = "Running a few updates on real batches; they are discarded"
-        for progress, cost in background_call.followed(lambda _: training.probe(spec), text):
-            shown = progress
-            if cost is not None:
-                notes = parts.warn(getattr(cost, "notes", ()))
-                shown = f'<div role="status">{_facts(training.facts(cost))}</div>{notes}'
-            yield {self._estimate: shown}
-
-
-def _control(
-    training: Training[Any, Any], setting: Setting, form: str, usual: Mapping[str, Any]
-) -> Control:
-    """The control of a setting, initially visible if it applies under the defaults."""
-    name, default = setting.name, usual[setting.name]
-    first = {"objective": "unsup"} | dict(usual)
-    options: dict[str, Any] = {"elem_id": f"{form}-{name}", "visible": setting.applies(first)}
-    box: Any = gr.Textbox
-    if training.settings.ticked(name):
-        box = gr.Checkbox
-        options |= {"container": False, "elem_classes": "t-flag"}
-    elif setting.choices:
-        box = gr.Dropdown
-        default = default if default in [value for _, value in setting.choices] else None
-        options |= {"filterable": False, "min_width": 190}
-    else:
-        options |= {"min_width": 150, **NO_SPELLCHECK}
-    return Control(
-        name, setting.label, box, default, setting.hint, setting.choices or None, options
-    )
-
-
-def _command_html(words: Sequence[str]) -> str:
-    """The equivalent command; for an encoder also the one for several machines."""
-    block = parts.command(words)
-    if words[1] != "train":
-        return block
-    several = parts.command(
-        on_several_machines(words),
-        "Run on each machine, with its own --node-rank. HOST is the address of the first "
-        "one; all need the training data and shared access to the folder.",
-    )
-    return f"{block}<details><summary>On several machines</summary>{several}</details>"
-
-
-def _facts(facts: Mapping[str, str]) -> str:
-    rows = "".join(f"<dt>{name}</dt><dd>{escape(fact)}</dd>" for name, fact in facts.items())
-    return f'<dl class="t-facts">{rows}</dl>'
+    def _start(self, values: Namespace) -> Answer:
+        job = self.job_type.of(self.workspace, self.spec(vars(values)))
+        return {self._started: queue(self.workspace, job)}

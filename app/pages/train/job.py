@@ -9,15 +9,16 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Self, TypeVar
 
+from theodolite.app import formats
 from theodolite.app.fleet.files import is_address
 from theodolite.app.fleet.needs import Resources
-from theodolite.app.formats import last_part
 from theodolite.app.jobs.job import Job, LeftOut
 from theodolite.app.jobs.job import Spec as JobSpec
 from theodolite.app.jobs.processes import under_torchrun
-from theodolite.app.pages.encoders.service import refresh
+from theodolite.app.spec import Field, Spec
 from theodolite.engine.datasets import Catalog
 from theodolite.engine.decoding.spec import DecoderSpec
 from theodolite.engine.errors import UserError
@@ -29,12 +30,13 @@ from theodolite.engine.training import (
     Started,
     Stepped,
     TrainSpec,
+    ablations,
     sweeps,
 )
 from theodolite.engine.training.base_spec import BaseSpec
 from theodolite.engine.training.dev import data_set_of
 from theodolite.engine.training.events import EVENTS, Encoded
-from theodolite.engine.training.examples import is_file
+from theodolite.engine.training.examples import is_file, open_examples
 from theodolite.engine.training.presets import STARTER
 from theodolite.engine.training.record import RECORD
 from theodolite.store.run_rows import STOP
@@ -47,40 +49,69 @@ if TYPE_CHECKING:
 TOPICS = "starter-topics"
 WHOLE = 1_000_000
 """Total of a unit's progress, of which the work before the updates has its share."""
+CHECKED = 1000
+"""Examples read before a training is queued or begun."""
+UNKNOWN = "Unknown until the first minute of training."
 LEFT_OUT = "Left out: the sweep was asked to stop before."
 Children = Sequence[tuple[str, Mapping[str, Any]]]
 """Children of a sweep: a label for people, and the fields that differ from its base."""
-Spec = TypeVar("Spec", bound=BaseSpec)
+S = TypeVar("S", bound=BaseSpec)
 
 
 @dataclass(frozen=True)
-class TrainingJob(Job, ABC, Generic[Spec]):
+class Pace:
+    """How fast the newest training of the same cost went here.
+
+    Attributes:
+        run: its id.
+        seconds_per_step: of one of its updates, evaluations included.
+        steps: updates that the training asked about makes; None where its data is other data.
+    """
+
+    run: str
+    seconds_per_step: float
+    steps: int | None
+
+    @property
+    def seconds(self) -> float | None:
+        """Of all updates."""
+        return None if self.steps is None else self.steps * self.seconds_per_step
+
+    def __str__(self) -> str:
+        each = f"{formats.duration(self.seconds_per_step)} an update"
+        return f"about {formats.duration(self.seconds)}, {each}" if self.steps else f"about {each}"
+
+
+@dataclass(frozen=True)
+class TrainingJob(Job, ABC, Generic[S]):
     """A training of one model; made with `of`.
 
     Attributes:
         spec: what to train, with absolute paths and an output folder or address.
         spec_type: class of the spec.
         record: name of the file in its folder that records how it was trained.
+        kinds: of the runs whose trainings are of the same kind.
+        costly: fields of the spec that the time of an update depends on.
+        preparation: approximate share of the time spent before the first update.
     """
 
-    spec: Spec
+    spec: S
     spec_type: ClassVar[type[BaseSpec]]
     record: ClassVar[str]
+    kinds: ClassVar[tuple[str, ...]]
+    costly: ClassVar[tuple[str, ...]]
+    preparation: ClassVar[float] = 0.0
 
     @classmethod
-    def of(cls, workspace: Workspace, spec: Spec) -> Self:
+    @abstractmethod
+    def of(cls, workspace: Workspace, spec: S) -> Self:
         """The job of a spec, resolved so that it means the same in another process.
 
         Args:
             workspace: where the trained model is registered.
-            spec: what to train; with an empty `out`, into a folder of the store.
+            spec: what to train; with an empty `out`, into a folder of the store that equal specs
+                share.
         """
-        return cls(cls.resolve(workspace, spec))
-
-    @staticmethod
-    @abstractmethod
-    def resolve(workspace: Workspace, spec: Spec) -> Spec:
-        """The spec with absolute paths; without a folder, that of the store for equal specs."""
 
     @abstractmethod
     def train(self, workspace: Workspace, stop: Callable[[], bool]) -> Iterator[Event]:
@@ -90,9 +121,30 @@ class TrainingJob(Job, ABC, Generic[Spec]):
     def register(self, workspace: Workspace, finished: Mapping[str, Any]) -> None:
         """Register the trained model, given its last event."""
 
-    def preparation(self, workspace: Workspace) -> float:
-        """Approximate share of the time spent before the first update."""
-        return 0.0
+    def trainings(self) -> list[Self]:
+        """Itself alone, where a sweep has several."""
+        return [self]
+
+    def pace(self, workspace: Workspace) -> Pace | None:
+        """The pace of the newest training here with the same costly settings; None without any."""
+        spec: Any = self.spec
+        store = workspace.store
+        for run in store.runs.list(("done", "partly failed"), kinds=self.kinds):
+            children = run["spec"].get("children", [{"spec": run["spec"]}])
+            for position, child in enumerate(children):
+                past: Any = child["spec"]
+                over = store.events.last(run["id"], Finished.kind, position)
+                if over and over["step"] and self._shares(past, self.costly):
+                    steps = getattr(spec, "steps", None)
+                    begun = store.events.last(run["id"], Started.kind, position) or {}
+                    if self._shares(past, ("train", "limit")) and not (steps or past.get("steps")):
+                        steps = round(begun["steps"] * spec.epochs / past["epochs"])
+                    return Pace(run["id"], over["seconds"] / over["step"], steps)
+        return None
+
+    def _shares(self, past: Mapping[str, Any], names: Sequence[str]) -> bool:
+        mine = self.to_spec()
+        return all(past.get(name) == mine[name] for name in names)
 
     def part(self, position: int) -> Self | None:
         """The job itself: it has one unit."""
@@ -148,9 +200,9 @@ class TrainingJob(Job, ABC, Generic[Spec]):
                 "Start the app with --fleet and a --files address above it, or give a folder.",
                 code="unsupported",
             )
-        report = _Record(self, workspace, reporter)
+        record = _Record(self, workspace, reporter)
         for event in self.train(workspace, lambda: reporter.asked(STOP)):
-            report(event)
+            record(event)
             if isinstance(event, Finished):
                 over = event.to_dict()
                 self.register(workspace, over)
@@ -168,39 +220,45 @@ class TrainJob(TrainingJob[TrainSpec]):
     """The training of an encoder."""
 
     kind = "train"
+    kinds = ("train", "sweep")
     version = TrainSpec.version
     spec_type = TrainSpec
     record = RECORD
+    costly = (
+        *("objective", "base", "batch_size", "micro_batch", "max_length", "hard_negatives", "dual"),
+        *("augmentation", "mlm_weight", "head", "precision", "compile", "gradient_checkpointing"),
+        *("device", "processes"),
+    )
 
     @property
     def title(self) -> str:
         """`unsup from minilm on sentences.txt`."""
-        spec = self.spec
-        return f"{spec.objective} from {last_part(spec.base)} on {last_part(spec.train)}"
+        base, train = map(formats.last_part, (self.spec.base, self.spec.train))
+        return f"{self.spec.objective} from {base} on {train}"
 
-    @staticmethod
-    def resolve(workspace: Workspace, spec: TrainSpec) -> TrainSpec:
+    @classmethod
+    def of(cls, workspace: Workspace, spec: TrainSpec) -> Self:
         """Absolute paths of the text, of a base in a folder, and of a folder of its own."""
         if spec.base.startswith("dir:"):
             spec = replace(spec, base="dir:" + str(named(spec.base[4:]).absolute()))
         spec = replace(spec, train=_absolute(spec.train))
-        return replace(spec, out=whole_path(spec.out or encoder_home(workspace, spec, spec.hash)))
+        return cls(replace(spec, out=whole_path(spec.out or _home(workspace, spec, spec.hash))))
+
+    def validate(self, workspace: Workspace) -> None:
+        """Read the first examples."""
+        spec = self.spec
+        options = {"hard_negatives": spec.hard_negatives, "next_sentences": spec.next_sentences}
+        _read_examples(workspace, spec.train, spec.objective, **options)
 
     def resources(self, catalog: Catalog) -> Resources:
         """Base, data and dev set; a base with random weights is no encoder, a folder a file."""
         spec = self.spec
         encoders, files = _base(spec.base)
-        dev = [data_set_of(spec.dev, catalog)] if spec.dev else []
-        return Resources(
-            encoders,
-            [
-                *_data_sets([spec.train], "starter-pairs" if spec.objective == "sup" else TOPICS),
-                *dev,
-            ],
-            [*files, *filter(is_file, [spec.train])],
-            spec.out,
-            self.record_of(),
-        )
+        starter = "starter-pairs" if spec.objective == "sup" else TOPICS
+        data = _data_sets([spec.train], starter)
+        data += [data_set_of(spec.dev, catalog)] if spec.dev else []
+        files += filter(is_file, [spec.train])
+        return Resources(encoders, data, files, spec.out, self.record_of())
 
     def train(self, workspace: Workspace, stop: Callable[[], bool]) -> Iterator[Event]:
         """Train by `engine.train`, in several processes if the spec says so."""
@@ -213,6 +271,8 @@ class TrainJob(TrainingJob[TrainSpec]):
 
     def register(self, workspace: Workspace, finished: Mapping[str, Any]) -> None:
         """Add the model to the encoders."""
+        from theodolite.app.pages.encoders.service import refresh
+
         refresh(workspace, finished["encoder"])
 
 
@@ -221,18 +281,25 @@ class TrainDecoderJob(TrainingJob[DecoderSpec]):
     """The training of a decoder."""
 
     kind = "train-decoder"
+    kinds = ("train-decoder",)
     version = DecoderSpec.version
     spec_type = DecoderSpec
     record = "decoder.json"
+    costly = (
+        *("architecture", "base", "words", "width", "layers", "vocabulary", "batch_tokens"),
+        *("precision", "device"),
+    )
+    preparation = 0.1
+    """On a CPU, of five epochs on the vectors of MiniLM."""
 
     @property
     def title(self) -> str:
         """`decoder of minilm on sentences.txt`."""
-        texts = ", ".join(last_part(name) for name in self.spec.train)
+        texts = ", ".join(map(formats.last_part, self.spec.train))
         return f"decoder of {self.spec.encoder} on {texts}"
 
-    @staticmethod
-    def resolve(workspace: Workspace, spec: DecoderSpec) -> DecoderSpec:
+    @classmethod
+    def of(cls, workspace: Workspace, spec: DecoderSpec) -> Self:
         """Absolute paths, the canonical encoder spec, and the folder of a decoder to start from."""
         from theodolite.app import decoders
         from theodolite.engine import encoders
@@ -240,21 +307,23 @@ class TrainDecoderJob(TrainingJob[DecoderSpec]):
         encoder, train = str(encoders.parse(spec.encoder)), map(_absolute, spec.train)
         start = spec.start and str(decoders.folder_of(workspace, spec.start))
         spec = replace(spec, encoder=encoder, train=tuple(train), start=start)
-        name = slug(spec.encoder.rsplit("/", 1)[-1], "decoder")
-        home = workspace.store.decoders.folder / f"{name}-{spec.hash[:10]}"
-        return replace(spec, out=whole_path(spec.out or str(home)))
+        name = f"{slug(encoder.rsplit('/', 1)[-1], 'decoder')}-{spec.hash[:10]}"
+        return cls(
+            replace(spec, out=whole_path(spec.out or str(workspace.store.decoders.folder / name)))
+        )
+
+    def validate(self, workspace: Workspace) -> None:
+        """Read the first sentences of files."""
+        for name in filter(is_file, self.spec.train):
+            _read_examples(workspace, name, "mlm")
 
     def resources(self, catalog: Catalog) -> Resources:
         """The encoder whose vectors are decoded, base, texts, and a decoder to start from."""
         spec = self.spec
         encoders, files = _base(spec.base)
-        return Resources(
-            [spec.encoder, *encoders],
-            _data_sets(spec.train, TOPICS),
-            [*files, *filter(None, [spec.start]), *filter(is_file, spec.train)],
-            spec.out,
-            self.record_of(encoder=spec.encoder),
-        )
+        files += [*filter(None, [spec.start]), *filter(is_file, spec.train)]
+        data, record = _data_sets(spec.train, TOPICS), self.record_of(encoder=spec.encoder)
+        return Resources([spec.encoder, *encoders], data, files, spec.out, record)
 
     def train(self, workspace: Workspace, stop: Callable[[], bool]) -> Iterator[Event]:
         """Train by `engine.decoding.train`, with vectors from the store."""
@@ -268,13 +337,6 @@ class TrainDecoderJob(TrainingJob[DecoderSpec]):
         from theodolite.app import decoders
 
         decoders.register(workspace, Path(finished["out"]))
-
-    def preparation(self, workspace: Workspace) -> float:
-        """The share of encoding the sentences."""
-        from theodolite.app.pages.train.decoder_estimates import guess
-
-        found = guess(workspace, self.spec)
-        return found.encoding / found.seconds if found.seconds else 0.0
 
 
 @dataclass(frozen=True)
@@ -306,26 +368,25 @@ class SweepJob(Job):
                 "Vary a field over its values.",
                 code="too-few",
             )
-        specs = [
-            (label, TrainSpec.from_dict({**base.to_dict(), **changes}))
-            for label, changes in children
-        ]
-        if not base.out:
-            together = hashlib.blake2b("".join(s.hash for _, s in specs).encode(), digest_size=4)
-            home = encoder_home(workspace, base, f"sweep-{together.hexdigest()}")
-            base = replace(base, out=home)
-        digits = len(str(len(specs)))
-        made = []
-        for number, (label, spec) in enumerate(specs, 1):
-            out = f"{base.out}/{number:0{digits}}-{slug(label)}"
-            spec = TrainJob.of(workspace, replace(spec, out=out)).spec
-            made.append({"label": label, "spec": spec.to_dict()})
-        return cls(tuple(made))
+        shared = base.to_dict()
+        specs = [TrainSpec.from_dict({**shared, **changes}) for _, changes in children]
+        together = hashlib.blake2b("".join(spec.hash for spec in specs).encode(), digest_size=4)
+        out = base.out or _home(workspace, base, f"sweep-{together.hexdigest()}")
+        digits, jobs = len(str(len(specs))), []
+        for number, ((label, _), spec) in enumerate(zip(children, specs, strict=True), 1):
+            spec = replace(spec, out=f"{out}/{number:0{digits}}-{slug(label)}")
+            jobs.append({"label": label, "spec": TrainJob.of(workspace, spec).to_spec()})
+        return cls(tuple(jobs))
 
     @property
     def title(self) -> str:
-        """`3 × unsup from minilm on sentences.txt`."""
-        return f"{len(self.children)} × {TrainJob(self.child(0)).title}"
+        """`3 × unsup from minilm on sentences.txt: seed 1 … seed 3`."""
+        labels = dict.fromkeys([self.children[0]["label"], self.children[-1]["label"]])
+        return f"{len(self.children)} × {TrainJob(self.child(0)).title}: {' … '.join(labels)}"
+
+    def validate(self, workspace: Workspace) -> None:
+        """Read the first examples."""
+        TrainJob(self.child(0)).validate(workspace)
 
     def part(self, position: int) -> TrainJob | None:
         """The training of a child."""
@@ -334,7 +395,7 @@ class SweepJob(Job):
 
     def resources(self, catalog: Catalog) -> Resources:
         """Those of all children, but for the output of each."""
-        of = [TrainJob(spec).resources(catalog) for spec in self.specs()]
+        of = [training.resources(catalog) for training in self.trainings()]
         encoders, data, files = (
             list(dict.fromkeys(chain.from_iterable(names)))
             for names in zip(*((one.encoders, one.data, one.files) for one in of), strict=True)
@@ -345,9 +406,9 @@ class SweepJob(Job):
         """The spec of the child at a position."""
         return TrainSpec.from_dict(self.children[position]["spec"])
 
-    def specs(self) -> list[TrainSpec]:
-        """The specs of all children, in order."""
-        return [self.child(position) for position in range(len(self.children))]
+    def trainings(self) -> list[TrainJob]:
+        """Those of all children, in order."""
+        return [TrainJob(self.child(position)) for position in range(len(self.children))]
 
     def units(self) -> list[str]:
         """The children in order, by their labels."""
@@ -365,22 +426,20 @@ class SweepJob(Job):
 
     def event_result(self, kind: str, data: Mapping[str, Any]) -> Event | None:
         """The event of a child."""
-        return TrainJob(self.child(0)).event_result(kind, data)
+        return EVENTS[kind](**data)
 
     def ending(self, store: Store, run_id: str) -> str:
         """The best child by dev score, and how many failed or were left out."""
-        sentences, scored = [], self.scores(store, run_id)
-        if (first := self.best(scored)) is not None:
+        sentences, scores = [], self.scores(store, run_id)
+        if (first := self.best(scores)) is not None:
             child = self.children[first]
             sentences.append(
-                f"Best of {len(scored) - scored.count(None)}: {child['label']}, "
-                f"{scored[first]:.2f} on {child['spec']['dev']} dev."
+                f"Best of {len(scores) - scores.count(None)}: {child['label']}, "
+                f"{scores[first]:.2f} on {child['spec']['dev']} dev."
             )
         states = [unit["state"] for unit in store.runs.units(run_id)]
-        for state in ("failed", "left out"):
-            if state in states:
-                sentences.append(f"{states.count(state)} {state}.")
-        return " ".join(sentences)
+        counts = [(states.count(state), state) for state in ("failed", "left out")]
+        return " ".join([*sentences, *(f"{count} {state}." for count, state in counts if count)])
 
     def scores(self, store: Store, run_id: str) -> list[float | None]:
         """The dev score of the kept weights of each child; None for a child without one."""
@@ -388,11 +447,80 @@ class SweepJob(Job):
         ends = [store.events.last(run_id, Finished.kind, position) for position in every]
         return [None if over is None else over["best_score"] for over in ends]
 
-    def best(self, scored: Sequence[float | None]) -> int | None:
+    def best(self, scores: Sequence[float | None]) -> int | None:
         """The position of the best child; None without scores, or if the dev sets differ."""
-        if len({child["spec"]["dev"] for child in self.children}) > 1:
-            return None
-        return sweeps.best(scored)
+        dev_sets = {child["spec"]["dev"] for child in self.children}
+        return sweeps.best(scores) if len(dev_sets) == 1 else None
+
+
+@dataclass(frozen=True)
+class SweepSpec(Spec):
+    """Which trainings a sweep consists of: values of fields, or the rows of a table."""
+
+    vary: Annotated[
+        Sequence[str],
+        Field(
+            "Values of fields",
+            "Values of a field, as FIELD=A,B,C; with --draw also LOW..HIGH or LOW..HIGH:log.",
+            flags=("--set",),
+        ),
+    ] = ()
+    draw: Annotated[
+        int | None,
+        Field("Runs to draw", "Number of combinations to draw, instead of all.", ge=1, le=500),
+    ] = None
+    draw_seed: Annotated[int, Field("Random seed of the draws", ge=0)] = 0
+    ablation: Annotated[
+        str | None,
+        Field(
+            "Table of the paper",
+            "Use the rows of a table of the SimCSE paper instead.",
+            choices={
+                name: f"{table.table}: {table.title} ({table.objective}, {len(table.rows)} rows)"
+                for name, table in ablations.ABLATIONS.items()
+            },
+        ),
+    ] = None
+    scale: Annotated[
+        str | None,
+        Field(
+            "Scale",
+            "Number of examples, with ten evaluations.",
+            choices={name: scale.label for name, scale in ablations.SCALES.items()},
+        ),
+    ] = None
+    seeds: Annotated[
+        int, Field("Seeds", "Number of seeds for each, starting at --seed.", ge=1, le=20)
+    ] = 1
+
+    def check(self) -> None:
+        """Either fields are varied, or the rows of a table are used."""
+        if bool(self.ablation) == bool(self.vary):
+            raise UserError(
+                "A sweep either varies fields or uses the rows of a table.",
+                f"Give --set FIELD=A,B,C or --ablation ({', '.join(ablations.ABLATIONS)}), "
+                "not both.",
+                code="conflict",
+            )
+
+    def job(self, workspace: Workspace, spec: TrainSpec) -> SweepJob:
+        """The job that trains `spec` with each of the changes."""
+        spec = ablations.scaled(spec, self.scale) if self.scale else spec
+        varied = dict(map(sweeps.parsed, self.vary))
+        if self.ablation:
+            children = ablations.children(self.ablation, spec)
+        elif self.draw:
+            children = sweeps.search(spec, varied, self.draw, self.draw_seed)
+        else:
+            children = sweeps.grid(spec, varied)
+        seeds = range(spec.seed, spec.seed + self.seeds)
+        return SweepJob.of(workspace, spec, sweeps.seeded(children, seeds))
+
+
+def decoder_time(workspace: Workspace, spec: DecoderSpec) -> str:
+    """The time that a decoder's training takes, in words; empty if unknown."""
+    pace = TrainDecoderJob(spec).pace(workspace)
+    return f"about {formats.duration(pace.seconds)}" if pace and pace.steps else ""
 
 
 class _Record:
@@ -403,30 +531,30 @@ class _Record:
         # Progress of an earlier process.
         self._encoded = (last_event(workspace, reporter, Encoded) or {"done": 0})["done"]
         self._begun = (last_event(workspace, reporter, Started) or {"step": 0})["step"]
-        self._share = job.preparation(workspace)
-        self._checkpoint, self._best = 0, ""
+        self._share, self._checkpoint, self._best = job.preparation, 0, ""
 
     def __call__(self, event: Event) -> None:
         """Record an event."""
         data, report = event.to_dict(), self._reporter
         report.event(data.pop("kind"), data)
-        if isinstance(event, Encoded):
-            text = f"{event.done:,} of {event.sentences:,} sentences encoded"
-            report(int(WHOLE * self._share * event.done / event.sentences), WHOLE, text)
-            if event.done > self._encoded:  # these are in the cache
-                report.checkpointed()
-        elif isinstance(event, Started):
-            self._checkpoint = event.step
-            if event.step or self._share:  # earlier work ran at another speed
-                report.resumed(self._done(event), WHOLE, further=event.step > self._begun)
-        elif isinstance(event, Stepped):
-            text = f"update {event.step:,} of {event.steps:,}{self._best}"
-            report(self._done(event), WHOLE, text)
-            self._notice_checkpoint()
-        elif isinstance(event, Evaluated) and event.loss is not None:
-            self._best = f", loss {event.loss:.3f} on held-out sentences"
-        elif isinstance(event, Evaluated) and event.best:
-            self._best = f", best dev score {event.score:.2f}"
+        match event:
+            case Encoded():
+                text = f"{event.done:,} of {event.sentences:,} sentences encoded"
+                report(int(WHOLE * self._share * event.done / event.sentences), WHOLE, text)
+                if event.done > self._encoded:  # these are in the cache
+                    report.checkpointed()
+            case Started():
+                self._checkpoint = event.step
+                if event.step or self._share:  # earlier work ran at another speed
+                    report.resumed(self._done(event), WHOLE, further=event.step > self._begun)
+            case Stepped():
+                text = f"update {event.step:,} of {event.steps:,}{self._best}"
+                report(self._done(event), WHOLE, text)
+                self._notice_checkpoint()
+            case Evaluated(loss=float()):
+                self._best = f", loss {event.loss:.3f} on held-out sentences"
+            case Evaluated(best=True):
+                self._best = f", best dev score {event.score:.2f}"
 
     def _notice_checkpoint(self) -> None:
         from theodolite.engine.training.checkpoint import newest_step  # imports torch
@@ -453,15 +581,15 @@ def slug(text: str, otherwise: str = "child") -> str:
     return re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-.")[:40] or otherwise
 
 
-def encoder_home(workspace: Workspace, spec: TrainSpec, mark: str) -> str:
-    """A folder of the store, among the encoders."""
-    base = slug(spec.base.rsplit("/", 1)[-1])
-    return str(workspace.store.folder / "encoders" / f"{spec.objective}-{base}-{mark[:14]}")
-
-
 def whole_path(out: str) -> str:
     """The absolute path of a folder; an address unchanged."""
     return out if is_address(out) else str(named(out).absolute())
+
+
+def _home(workspace: Workspace, spec: TrainSpec, mark: str) -> str:
+    """A folder of the store, among the encoders."""
+    name = f"{spec.objective}-{slug(spec.base.rsplit('/', 1)[-1])}-{mark[:14]}"
+    return str(workspace.store.folder / "encoders" / name)
 
 
 def _absolute(train: str) -> str:
@@ -480,3 +608,11 @@ def _base(base: str | None) -> tuple[list[str], list[str]]:
 def _data_sets(names: Sequence[str], shipped: str) -> list[str]:
     """The data sets among names of training data; the starter set under its own name."""
     return [shipped if name == STARTER else name for name in names if not is_file(name)]
+
+
+def _read_examples(workspace: Workspace, train: str, objective: Any, **options: Any) -> None:
+    """Read the first examples of a training, unless they would have to be unpacked first."""
+    if not train.endswith((".gz", ".parquet")):
+        with TemporaryDirectory(prefix="theodolite-") as folder:
+            catalog, place = workspace.catalog, Path(folder)
+            open_examples(train, objective, catalog, limit=CHECKED, folder=place, **options)

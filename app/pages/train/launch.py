@@ -15,12 +15,11 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from theodolite.app.jobs import processes
-from theodolite.app.jobs.processes import under_torchrun
 from theodolite.engine.errors import UserError
 from theodolite.engine.training.events import EVENTS, Event
 
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 NAME = "theodolite.app.pages.train.launch"
 MARK = "\x1etheodolite "
 """Prefix of lines that are events rather than output of a library."""
-ASK_EVERY = 0.5
+POLL_SECONDS = 0.5
 _LOG_BYTES = 4000
 
 log = logging.getLogger("theodolite.training")
@@ -46,23 +45,19 @@ def train(workspace: Workspace, spec: TrainSpec, stop: Callable[[], bool]) -> It
         stop: polled; once true, the best weights so far become the encoder.
     """
     with tempfile.TemporaryDirectory(prefix="theodolite-") as folder:
-        request = Path(folder) / "asked.json"
-        data, asked_to_stop = workspace.catalog.root, Path(folder) / "stop"
-        request_data = {
+        request, asked_to_stop = Path(folder) / "request.json", Path(folder) / "stop"
+        data = workspace.catalog.root
+        facts = {
             "spec": spec.to_dict(),
             "store": str(workspace.store.folder),
             "data": None if data is None else str(data),
             "stop": str(asked_to_stop),
             "threads": max(1, (os.cpu_count() or 1) // spec.processes),
         }
-        request.write_text(json.dumps(request_data), "utf-8")
+        request.write_text(json.dumps(facts), "utf-8")
         with (Path(folder) / "log").open("w+b") as printed:
-            started = processes.start(
-                NAME,
-                [str(request), str(spec.processes)],
-                stdout=subprocess.PIPE,
-                stderr=printed,
-            )
+            words = [str(request), str(spec.processes)]
+            started = processes.start(NAME, words, stdout=subprocess.PIPE, stderr=printed)
             try:
                 yield from _followed(started, asked_to_stop, stop)
             finally:
@@ -84,15 +79,14 @@ def _followed(
         lines.put(b"")
 
     threading.Thread(target=drain, name="ranks", daemon=True).start()
-    while True:
+    line = b" "
+    while line:
         if stop():
             asked_to_stop.touch()
         try:
-            line = lines.get(timeout=ASK_EVERY)
+            line = lines.get(timeout=POLL_SECONDS)
         except queue.Empty:
             continue
-        if not line:
-            break
         _, mark, text = line.decode("utf-8", "replace").partition(MARK)
         if not mark:  # output of a library
             continue
@@ -108,35 +102,19 @@ def _followed(
         )
 
 
-def _send(what: Mapping[str, Any]) -> None:
-    """Send an event to the following process in a single write: ranks share the pipe."""
-    os.write(1, (MARK + json.dumps(what) + "\n").encode())
-
-
 def main() -> None:
     """Launch the ranks, or run as one."""
     processes.follow_parent()
     file, number = sys.argv[1:]
-    if under_torchrun():
+    if processes.under_torchrun():
         _train(json.loads(Path(file).read_text("utf-8")))
         return
     from torch.distributed import run
 
     # By the loopback address: the host name may not resolve, or may lead to the network.
-    run.main(
-        [
-            "--nnodes=1",
-            f"--nproc-per-node={number}",
-            "--max-restarts=0",
-            "--rdzv-backend=c10d",
-            "--rdzv-endpoint=127.0.0.1:0",
-            "--local-addr=127.0.0.1",
-            "-m",
-            NAME,
-            file,
-            number,
-        ]
-    )
+    alone = ["--nnodes=1", "--max-restarts=0", "--rdzv-backend=c10d", "--local-addr=127.0.0.1"]
+    ranks = [f"--nproc-per-node={number}", "--rdzv-endpoint=127.0.0.1:0"]
+    run.main([*alone, *ranks, "-m", NAME, file, number])
 
 
 def _train(request: dict[str, Any]) -> None:
@@ -146,15 +124,18 @@ def _train(request: dict[str, Any]) -> None:
     from theodolite.engine.train import train
     from theodolite.engine.training.spec import TrainSpec
 
+    def send(**event: Any) -> None:
+        os.write(1, (MARK + json.dumps(event) + "\n").encode())  # at once: ranks share the pipe
+
     torch.set_num_threads(request["threads"])  # torchrun gives each process one thread
     stop, data = Path(request["stop"]), request["data"]
     workspace = Workspace(Path(request["store"]), data and Path(data))
     try:
         spec = TrainSpec.from_dict(request["spec"])
         for event in train(spec, workspace.catalog, stop=stop.exists):
-            _send(event.to_dict())
+            send(**event.to_dict())
     except UserError as error:
-        _send({"error": error.message, "hint": error.hint, "code": error.code})
+        send(error=error.message, hint=error.hint, code=error.code)
         sys.exit(1)
 
 

@@ -1,31 +1,46 @@
-"""The page *Train*: a form, the equivalent command, the estimated cost, the start, and sweeps."""
+"""The page *Train*: the form of an encoder's training, and sweeps over its settings."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from html import escape
-from typing import TYPE_CHECKING, Any
+from itertools import count
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import gradio as gr
 
 import theodolite.app.surfaces.web as web
 from theodolite.app import formats
-from theodolite.app.pages.train import choices
-from theodolite.app.pages.train.form import CLOSED, LEAVE, NO_SPELLCHECK, Choices, Form
-from theodolite.app.pages.train.service import EncoderTraining, SweepSpec
-from theodolite.app.pages.train.settings import ENCODER, NONE, OBJECTIVES
+from theodolite.app.jobs.submit import queue
+from theodolite.app.pages.train.form import (
+    CLOSED,
+    DEVICES,
+    FOLLOW,
+    NONE,
+    OWN,
+    PLAIN_TEXT,
+    PRECISIONS,
+    Form,
+    Setting,
+    Values,
+)
+from theodolite.app.pages.train.job import SweepSpec, TrainJob
 from theodolite.app.spec import parameters, words
 from theodolite.app.web import parts
-from theodolite.app.web.controls import Answer, Control, Controls, Values, on
+from theodolite.app.web.controls import Answer, Control, Controls, on
+from theodolite.app.web.controls import Values as Namespace
 from theodolite.app.web.parts import HIDE_PROGRESS, ONE_AT_A_TIME
+from theodolite.engine import encoders
 from theodolite.engine.datasets.dialect import ENDINGS
-from theodolite.engine.training.presets import STARTER
+from theodolite.engine.training.from_scratch import shape_of
+from theodolite.engine.training.presets import STARTER, default_dev, presets
 
 if TYPE_CHECKING:
     from theodolite.app.workspace import Workspace
+    from theodolite.engine.training.spec import TrainSpec
 
 __all__ = ["CLOSED", "PATH", "TITLE", "build"]
 TITLE = "Train"
@@ -34,33 +49,260 @@ DESCRIPTION = (
     "Train a sentence encoder with the objectives of SimCSE. It runs in the background, with "
     "its curves on Trainings; the trained encoder is added to the encoders."
 )
-OWN = (
-    Control("objective", "Objective", gr.Radio, "unsup", choices=OBJECTIVES),
-    Control(
-        "base",
-        "Base",
-        gr.Dropdown,
-        choices=(),
-        hint="An installed encoder, hf:NAME, dir:FOLDER, or new:… for a small BERT from scratch.",
-    ),
-    Control(
-        "train",
-        "Training data",
-        gr.Dropdown,
-        choices=(),
-        hint="A data set, or the path of a file, which can be larger than memory.",
-    ),
+OBJECTIVES = (
+    ("Unsupervised SimCSE: a sentence and itself under another dropout", "unsup"),
+    ("Supervised SimCSE: pairs with the same meaning, with hard negatives", "sup"),
+    ("Next sentence: a sentence and the one that follows it", "next-sentence"),
+    ("Masked language modelling: pretrain a model of your own", "mlm"),
 )
-DECIDING = (
-    "objective",
-    "steps",
-    "dev",
-    "hard_negatives",
-    "mlm_weight",
-    "augmentation",
-)
+NEW = "new:layers=4,hidden=256,heads=4,vocab=8000"
+"""A small BERT with random weights."""
+TRAINABLE = ("minilm", "hf", "dir")
+FITTING = {"sup": ("pairs", "labelled-pairs", "triplets"), "next-sentence": ("sentences",)}
+"""Objective -> kinds of data sets that it trains on; other objectives take any."""
+NO_DEV = (("none: keep the last weights", NONE),)
 MAX_LABELS = 6
 """Labels of runs in the preview of a sweep."""
+
+
+def _for(*objectives: str) -> Callable[[Values], bool]:
+    return lambda values: values["objective"] in objectives
+
+
+def _evaluated(values: Values) -> bool:
+    return bool(values["dev"] != NONE)
+
+
+_contrastive = _for("unsup", "sup", "next-sentence")
+
+
+def _positive(text: Any) -> bool:
+    try:
+        return float(text or 0) > 0
+    except ValueError:
+        return False
+
+
+SETTINGS = (
+    Setting("batch_size", "Batch size", "Examples in a batch are each other's negatives."),
+    Setting("learning_rate", "Peak learning rate", "Decays linearly to 0."),
+    Setting(
+        "epochs",
+        "Epochs",
+        "Passes over the data.",
+        when=lambda v: not str(v["steps"] or "").strip(),
+    ),
+    Setting("steps", "Steps", "Empty: determined by the epochs."),
+    Setting("max_length", "Max sequence length", "Tokens; longer ones are cut."),
+    Setting("temperature", "Temperature", "Divides similarities.", when=_contrastive),
+    Setting("hard_negatives", "Use hard negatives from the third column", when=_for("sup")),
+    Setting(
+        "next_sentences",
+        "Sentences that follow",
+        "Which count as positives.",
+        when=_for("next-sentence"),
+        choices=(("the next one", "1"), ("the next three", "3")),
+    ),
+    Setting("seed", "Random seed", "Seed of all random draws."),
+    Setting(
+        "dev",
+        "Dev set for model selection",
+        "The best score decides which weights are kept.",
+        "dev",
+        choices=NO_DEV,
+    ),
+    Setting("dev_every", "Evaluate every N steps", "On the dev set.", "dev", _evaluated),
+    Setting("patience", "Early stopping patience", "Evaluations; empty: never.", "dev", _evaluated),
+    Setting(
+        "pooling",
+        "Pooling",
+        "How token vectors become one.",
+        "vectors",
+        choices=(
+            ("the base's own", "base"),
+            ("[CLS]", "cls_token"),
+            ("mean", "avg"),
+            ("first and last layer", "avg_first_last"),
+            ("last two layers", "avg_top2"),
+            ("max", "max"),
+        ),
+    ),
+    Setting(
+        "head",
+        "MLP head on it",
+        "SimCSE, table 6: in training only is best.",
+        "vectors",
+        _contrastive,
+        (("in training only", "mlp-train-only"), ("kept", "mlp"), ("none", "none")),
+    ),
+    Setting(
+        "similarity",
+        "Similarity",
+        "Of two vectors.",
+        "vectors",
+        _contrastive,
+        (("cosine", "cosine"), ("dot product", "dot")),
+    ),
+    Setting(
+        "hard_negative_weight",
+        "Weight of hard negatives",
+        "Added to their logits; 0 for no effect.",
+        "vectors",
+        lambda v: v["objective"] == "sup" and bool(v["hard_negatives"]),
+    ),
+    Setting(
+        "mlm_weight",
+        "Weight of an MLM loss beside it",
+        "Lambda in table D.2 of SimCSE; 0 for none.",
+        "vectors",
+        _contrastive,
+    ),
+    Setting(
+        "mlm_probability",
+        "Share of masked tokens",
+        "",
+        "vectors",
+        lambda v: v["objective"] == "mlm" or _positive(v["mlm_weight"]),
+    ),
+    Setting("dual", "Train a second encoder for the second column", "", "vectors", _contrastive),
+    Setting("dropout", "Dropout", "Empty: the model's own, usually 0.1.", "noise"),
+    Setting(
+        "augmentation",
+        "Augmentation of the second copy",
+        "Applied before encoding.",
+        "noise",
+        _for("unsup"),
+        (
+            ("none", "none"),
+            ("crop", "crop"),
+            ("delete words", "delete"),
+            ("delete one word", "delete-one"),
+            ("replace by MLM", "mlm"),
+        ),
+    ),
+    Setting(
+        "augmentation_rate",
+        "Share of tokens it changes",
+        "",
+        "noise",
+        lambda v: v["objective"] == "unsup" and v["augmentation"] in ("crop", "delete", "mlm"),
+    ),
+    Setting("fixed_mask", "The same dropout mask for both copies", "", "noise", _for("unsup")),
+    Setting("warmup", "Warm-up", "Share of the steps, 0 to 1.", "optimiser"),
+    Setting("weight_decay", "Weight decay", "Of AdamW.", "optimiser"),
+    Setting("max_grad_norm", "Max gradient norm", "0: never clipped.", "optimiser"),
+    Setting(
+        "micro_batch",
+        "Micro-batch",
+        "Examples in memory at once, same gradients. Empty: the whole batch.",
+        "optimiser",
+    ),
+    Setting("limit", "First examples only", "Empty: all.", "optimiser"),
+    Setting("precision", "Precision", "", "machine", choices=PRECISIONS),
+    Setting("device", "Device", "", "machine", choices=DEVICES),
+    Setting("processes", "Processes", "Number sharing each batch, on this machine.", "machine"),
+    Setting(
+        "compile",
+        "torch.compile",
+        "For GPUs: on a CPU, updates take a tenth longer, and the first one half a minute.",
+        "machine",
+    ),
+    Setting(
+        "gradient_checkpointing",
+        "Gradient checkpointing: recompute activations, save memory",
+        "",
+        "machine",
+    ),
+)
+
+
+class EncoderForm(Form):
+    """The form of `theodolite train`."""
+
+    job_type = TrainJob
+    settings = SETTINGS
+    groups: ClassVar = {
+        "": "",
+        "dev": "",
+        "vectors": "Loss and vectors",
+        "noise": "Dropout and augmentation",
+        "optimiser": "Optimiser and batches",
+        "machine": "Machine",
+    }
+    own = (
+        Control("objective", "Objective", gr.Radio, "unsup", choices=OBJECTIVES),
+        Control(
+            "base",
+            "Base",
+            gr.Dropdown,
+            choices=(),
+            hint="An installed encoder, hf:NAME, dir:FOLDER, or new:… for a small BERT from "
+            "scratch.",
+        ),
+        Control(
+            "train",
+            "Training data",
+            gr.Dropdown,
+            choices=(),
+            hint="A data set, or the path of a file, which can be larger than memory.",
+        ),
+    )
+    deciding = ("objective", "steps", "dev", "hard_negatives", "mlm_weight", "augmentation")
+    usual = "here-unsup"
+    out = "my-encoder"
+
+    def presets(self) -> Sequence[Any]:
+        """Presets for this machine, and the paper's."""
+        return presets(self.workspace.catalog)
+
+    def defaults(self) -> dict[str, Any]:
+        """The defaults, with an installed dev set."""
+        return super().defaults() | {"dev": default_dev(self.workspace.catalog) or NONE}
+
+    def offer(self, values: Values) -> Mapping[str, tuple[Sequence[Any], Any]]:
+        """The bases, the data sets that fit the objective, own uploads first, and the dev sets."""
+        bases = [
+            row["name"]
+            for row in self.workspace.store.encoders.list()
+            if row["info"].get("kind") in TRAINABLE and not set("|+?") & set(row["name"])
+        ]
+        base = values["base"] or [*bases, "minilm"][0]
+        objective, train = values["objective"] or "unsup", values["train"] or STARTER
+        known = {info.name: info.kind for info in self.workspace.catalog.list()}
+        fitting = [name for name in known if known[name] in FITTING.get(objective, known.values())]
+        if train in known and train not in fitting:
+            train = STARTER
+        uploads = [name for name in fitting if name.startswith("upload:")]
+        sets = dict.fromkeys([*uploads, STARTER, *fitting, train])
+        scored = [name for name in known if known[name] == "pairs"]
+        return {
+            "objective": (OBJECTIVES, objective),
+            "base": ([*dict.fromkeys([*bases, "minilm", NEW, base])], base),
+            "train": ([("Starter set" if n == STARTER else n, n) for n in sets], train),
+            "dev": ([*scored, *NO_DEV], values["dev"] if values["dev"] in scored else NONE),
+        }
+
+    def spec(self, values: Values) -> TrainSpec:
+        """The spec that the form describes."""
+        spec: TrainSpec = super().spec(values)
+        read_base: Any = shape_of if spec.base.startswith("new:") else encoders.parse
+        read_base(spec.base)
+        return spec
+
+    def plan(self, spec: TrainSpec) -> dict[str, str]:
+        """The data, the duration, the selection of the best weights, and the output."""
+        most = f", at most {formats.plural(spec.limit, 'example')}" if spec.limit else ""
+        passes = formats.plural(spec.steps, "step") if spec.steps else f"{spec.epochs:g} × the data"
+        keeps = f"The best weights on {spec.dev}, evaluated every {spec.dev_every} steps."
+        together = f", in {spec.processes} processes" if spec.processes > 1 else ""
+        return {
+            "Reads": f"{'The starter set' if spec.train == STARTER else spec.train}{most}.",
+            "Trains for": f"{passes}, {spec.batch_size} examples per batch{together}.",
+            "Keeps": keeps if spec.dev else "The last weights.",
+            "Result": "An encoder, listed as soon as it is trained; its curves are on Trainings.",
+        }
+
+
 _FIELDS = {parameter.name: parameter for parameter in parameters(SweepSpec)}
 
 
@@ -79,9 +321,9 @@ SWEEP = web.controls(
         elem_id="sweep-values",
         elem_classes=["t-mono"],
         placeholder="temperature = 0.01, 0.05, 0.1",
-        **NO_SPELLCHECK | {"lines": 3, "max_lines": 8},
+        **PLAIN_TEXT | {"lines": 3, "max_lines": 8},
     ),
-    draw=web.control(_FIELDS["draw"], "0: every combination.", minimum=0),
+    draw=web.control(_FIELDS["draw"], "Empty: every combination."),
     ablation=_dropdown("ablation", "none"),
     scale=_dropdown("scale", "as above"),
 )
@@ -89,70 +331,47 @@ SWEEP = web.controls(
 
 def build(workspace: Workspace) -> None:
     """Lay out the page."""
-    own = not workspace.read_only
-    form = Form(EncoderTraining(workspace), "train", OWN, partial(_offer, workspace), DECIDING)
-    form.place_bar(TITLE, DESCRIPTION)
-    with gr.Row(elem_classes="t-desk"):
-        with gr.Column(scale=5, min_width=320):
-            parts.section("Objective")
-            form.controls.render("objective")
-            parts.section("Model and data")
-            form.controls.render("base", "train", allow_custom_value=own)
-            upload = gr.UploadButton(
-                "Upload a file",
-                file_types=[*ENDINGS, ".gz"],
-                elem_id="upload",
-                size="md",
-                visible=own,
-            )
-            parts.static(
-                '<p class="t-small t-muted">One sentence per line, or a table with sent0, sent1, '
-                "hard_neg; also .gz.</p>",
-                visible=own,
-            )
-            parts.section("Settings")
-            form.place_settings()
-            fold = {"open": False, "elem_id": "sweep", "visible": own}
-            with gr.Accordion("Try several values at once", **fold):
-                _sweep(form)
-        with gr.Column(scale=3, min_width=320, elem_classes=["t-beside", "t-answer"]):
-            form.place_side()
-    form.wire()
+    own, form = not workspace.read_only, EncoderForm(workspace)
+    with form.layout(TITLE, DESCRIPTION):
+        parts.section("Objective")
+        form.controls.render("objective")
+        parts.section("Model and data")
+        form.controls.render("base", "train", allow_custom_value=own)
+        files = [*ENDINGS, ".gz"]
+        upload = gr.UploadButton(
+            "Upload a file", file_types=files, elem_id="upload", size="md", visible=own
+        )
+        parts.static(
+            '<p class="t-small t-muted">One sentence per line, or a table with sent0, sent1, '
+            "hard_neg; also .gz.</p>",
+            visible=own,
+        )
+        parts.section("Settings")
+        form.place_settings()
+        with gr.Accordion("Try several values at once", open=False, elem_id="sweep", visible=own):
+            _place_sweep(form)
 
-    def take_in(values: Values) -> Answer:
-        values.train = choices.taken_in(workspace, values.upload)
-        said = parts.say(f"Added as {values.train}.", "t-good")
-        return {**form.reshape(values), form.notice: said}
+    def keep(values: Namespace) -> Answer:
+        """Add an uploaded file to the data sets, under a name that is free, and train on it."""
+        from theodolite.app.pages.data import service as uploads
 
-    on(
-        upload.upload,
-        take_in,
-        {**form.controls, "upload": upload},
-        form.controls.values(),
-        form.notice,
-        show_progress_on=upload,
-    )
+        workspace.refuse_visitors()
+        path = Path(values.upload)
+        stem, taken = uploads.name_for(path.name), workspace.store.uploads.list()
+        names = (f"{stem}-{n}" if n > 1 else stem for n in count(1))
+        name = next(name for name in names if name not in [row["name"] for row in taken])
+        mapping = uploads.mapping_of(path, None, None)
+        values.train = f"upload:{uploads.keep(workspace, path, path.name, name, mapping)['name']}"
+        told = parts.say(f"Added as {values.train}.", "t-good")
+        return {**form.reshape(values), form.controls["preset"]: OWN, form.notice: told}
+
+    inputs, outputs = {**form.controls, "upload": upload}, form.controls.values()
+    on(upload.upload, keep, inputs, outputs, form.notice, show_progress_on=upload)
 
 
-def _offer(workspace: Workspace, values: Mapping[str, Any]) -> Mapping[str, tuple[Choices, Any]]:
-    """The bases, the data sets that fit the objective, and the dev sets."""
-    base = values["base"] or choices.bases(workspace)[0]
-    objective, train = values["objective"] or "unsup", values["train"] or STARTER
-    sets, scored = choices.datasets(workspace, objective, train), choices.scored_sets(workspace)
-    return {
-        "objective": (OBJECTIVES, objective),
-        "base": (list(dict.fromkeys([*choices.bases(workspace), base])), base),
-        "train": (sets, train if train in [name for _, name in sets] else STARTER),
-        "dev": (
-            [*scored, *ENCODER["dev"].choices],
-            values["dev"] if values["dev"] in scored else NONE,
-        ),
-    }
-
-
-def _sweep(form: Form) -> None:
+def _place_sweep(form: EncoderForm) -> None:
     """Lay out the fold of a sweep, whose trainings share the other values of the form."""
-    controls = Controls(*SWEEP)
+    controls, workspace = Controls(*SWEEP), form.workspace
     controls.render("vary")
     with gr.Row(elem_classes="t-fields"):
         controls.render("draw", "draw_seed", min_width=150)
@@ -163,33 +382,32 @@ def _sweep(form: Form) -> None:
     go = gr.Button("Start the sweep", elem_id="start-sweep")
     notice = parts.notice()
     started = gr.Textbox(visible="hidden", label="Sweep", elem_id="started-sweep")
-    training, inputs = EncoderTraining(form.training.workspace), {**controls, **form.controls}
+    inputs = {**controls, **form.controls}
 
-    def show(values: Values) -> Answer:
+    def sweep(values: Namespace) -> SweepSpec:
+        given: dict[str, Any] = {one.name: getattr(values, one.name) or None for one in SWEEP}
+        lines = (values.vary or "").splitlines()
+        given["vary"] = [re.sub(r"\s*([=,:])\s*", r"\1", line.strip()) for line in lines if line]
+        return SweepSpec(**given)
+
+    def show(values: Namespace) -> Answer:
         if not (values.vary.strip() or values.ablation):
             return {preview: ""}
-        base, spec = form.spec(values), _sweep_spec(values)
-        labels = spec.job(training.workspace, base).units()
+        base, spec = form.spec(vars(values)), sweep(values)
+        labels = spec.job(workspace, base).units()
         more = [f"and {len(labels) - MAX_LABELS} more"] if len(labels) > MAX_LABELS else []
         items = [f"<li>{escape(label)}</li>" for label in [*labels[:MAX_LABELS], *more]]
-        command = [*training.command(base), *words(spec)]
+        command = [*form.command(base), *words(spec)]
         command[1] = "sweep"
         return {
             preview: f'<p role="status">{formats.plural(len(labels), "run")}, one after the other:'
             f'</p><ul class="t-members">{"".join(items)}</ul>{parts.command(command)}'
         }
 
-    def start(values: Values) -> Answer:
-        return {started: training.start_sweep(form.spec(values), _sweep_spec(values))}
+    def start(values: Namespace) -> Answer:
+        return {started: queue(workspace, sweep(values).job(workspace, form.spec(vars(values))))}
 
     changes = [box.change for box in inputs.values()]
     on(changes, show, inputs, [preview], notice, **ONE_AT_A_TIME)
     on(go.click, start, inputs, [started], notice, **HIDE_PROGRESS)
-    started.change(None, started, js=LEAVE)
-
-
-def _sweep_spec(values: Values) -> SweepSpec:
-    lines = (re.sub(r"\s*([=,:])\s*", r"\1", line.strip()) for line in values.vary.splitlines())
-    given: dict[str, Any] = {one.name: getattr(values, one.name) or None for one in SWEEP}
-    given["vary"] = [line for line in lines if line]
-    return SweepSpec(**given)
+    started.change(None, started, js=FOLLOW)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
@@ -14,7 +14,7 @@ from theodolite.app.pages.trainings.ablations import comparison
 from theodolite.app.pages.trainings.service import Course, Curves, TrainingRun
 from theodolite.app.question import Answer, Do, Question
 from theodolite.app.spec import Field, Spec
-from theodolite.app.web.figures import Figure, Trace, axis, draw, scatter, style
+from theodolite.app.web.figures import Trace, axis, draw, scatter, style
 
 if TYPE_CHECKING:
     from theodolite.app.workspace import Workspace
@@ -36,7 +36,7 @@ class TrainingsSpec(Spec):
 class Trainings(Answer):
     """Trainings with their curves."""
 
-    columns: ClassVar[Mapping[str, Any]] = {
+    columns: ClassVar = {
         "training": str,
         "run": str,
         "kind": str,
@@ -70,26 +70,18 @@ class Trainings(Answer):
         """The comparison with the paper, charts, samples, notes, and settings."""
         rows = [row for row, _ in self.courses]
         names = called(rows)
-        notes = [
-            (name, note["step"], note["message"])
-            for name, (_, curves) in zip(names, self.courses, strict=True)
-            for note in curves.notes
-        ]
-        samples = [
-            Samples(
-                f"Samples of {name}",
-                "Held-out sentences, and what it makes of them after "
-                f"{formats.count(curves.evals[-1]['step'])} updates.",
-                curves.evals[-1]["samples"],
-            )
-            for name, (row, curves) in zip(names, self.courses, strict=True)
-            if row.is_decoder and curves.evals
-        ]
-        tables = [Table("notes", ("training", "step", "note"), notes)] if notes else []
-        kept = [row.best_step if (row.score, row.loss) != (None, None) else None for row in rows]
-        curves = [curves for _, curves in self.courses]
-        every = list(zip(names, kept, curves, strict=True))
-        return [*comparison(rows), *charts(every), *samples, *tables, *_settings(rows, names)]
+        notes, samples, courses = [], [], []
+        for name, (row, curves) in zip(names, self.courses, strict=True):
+            notes += [(name, note["step"], note["message"]) for note in curves.notes]
+            courses.append((name, None if row.score is row.loss else row.best_step, curves))
+            if row.is_decoder and curves.evals:
+                last = curves.evals[-1]
+                about = "Held-out sentences, and what it makes of them after "
+                about += f"{formats.count(last['step'])} updates."
+                samples.append(Samples(f"Samples of {name}", about, last["samples"]))
+        table = Table("notes", ("training", "step", "note"), notes)
+        every = [*comparison(rows), *charts(courses), *samples, table]
+        return [*every, *_settings(rows, names)]
 
 
 def answer(workspace: Workspace, spec: TrainingsSpec, do: Do) -> Iterator[Trainings]:
@@ -102,29 +94,25 @@ TRAINING = Question("training", TrainingsSpec, answer, Trainings, ("training 36e
 
 def called(rows: Sequence[TrainingRun]) -> list[str]:
     """Labels of runs; shared labels get the settings that tell the runs apart."""
-    labels = [row.label for row in rows]
-    names = []
-    for place, row in enumerate(rows):
+    names: list[str] = []
+    for row in rows:
         alike = [other.settings for other in rows if other.label == row.label]
         words = [
             f", {field.replace('_', ' ')} {setting(row.settings.get(field))}"
             for field in service.differences(alike)
         ]
-        number = labels[: place + 1].count(row.label)
-        unlike = "" if words or len(alike) == 1 else f" ({number})"
-        names.append(f"{row.label}{''.join(words[:3])}{unlike}")
+        name = f"{row.label}{''.join(words[:3])}"
+        names.append(f"{name} ({names.count(name) + 1})" if name in names else name)
     return names
 
 
 def setting(value: Any) -> str:
     """A setting as people write it. Plain text."""
-    if value is None:
-        return formats.MISSING
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, list):
         return ", ".join(value)
-    return formats.brief(value) if isinstance(value, float) else str(value)
+    return formats.brief(value) if isinstance(value, float) else str(value or formats.MISSING)
 
 
 def _settings(rows: Sequence[TrainingRun], names: Sequence[str]) -> list[Block]:
@@ -133,12 +121,12 @@ def _settings(rows: Sequence[TrainingRun], names: Sequence[str]) -> list[Block]:
         cells = [(name.replace("_", " "), setting(v)) for name, v in rows[0].settings.items()]
         return [Fold("All settings", [Table("settings", ("setting", "value"), cells)])]
     differ = service.differences([row.settings for row in rows])
-    same = "" if differ or not rows else "Their settings are identical."
     lines = [(name.replace("_", " "), *map(setting, values)) for name, values in differ.items()]
     for what, field in (("best dev score", "score"), ("loss on held-out sentences", "loss")):
         values = [getattr(row, field) for row in rows]
         if any(value is not None for value in values):
-            lines.append((what, *(formats.score(value) for value in values)))
+            lines.append((what, *map(formats.score, values)))
+    same = "" if differ or not rows else "Their settings are identical."
     return [Text("Where they differ", same), Table("settings", ("setting", *names), lines)]
 
 
@@ -167,10 +155,10 @@ class Line:
 
     @property
     def course(self) -> str:
-        """`0.93 to 0.31 at step 500`, or `Alignment 1.43 to 0.31, uniformity −1.2 to −2.4`."""
-        if self.across:
-            return f"Alignment {_change(self.values)}, uniformity {_change(self.across)}"
-        return f"{_change(self.values)} at step {formats.count(self.steps[-1])}"
+        """`0.93 to 0.31 at step 500`, or `1.43 to 0.31, uniformity −1.2 to −2.4 at step 500`."""
+        both = [self.values, *([self.across] if self.across else [])]
+        text = ", uniformity ".join(f"{_number(one[0])} to {_number(one[-1])}" for one in both)
+        return f"{text} at step {formats.count(self.steps[-1])}"
 
 
 @dataclass(frozen=True)
@@ -178,87 +166,43 @@ class Quantity:
     """What a chart shows.
 
     Attributes:
-        name: of its file.
         title: of the chart.
         about: a sentence below that.
         kind, field: of events.
-        axis: the quantity with its unit.
         best: picks the best of several values; None where none is.
-        scale: of the values.
         across: the other field, of a path.
     """
 
-    name: str
     title: str
     about: str
     kind: str
     field: str
-    axis: str
     best: Callable[..., Any] | None = None
-    scale: float = 1.0
     across: str = ""
 
     def heading(self, lines: Sequence[Line]) -> str:
         """A summary of the lines."""
-        if self.name == "rate":
-            return f"{self.title}: at most {_number(max(max(one.values) for one in lines))}"
-        if len(lines) == 1:
-            return lines[0].course if self.across else f"{self.title}: {lines[0].course}"
-        if self.best is None:
-            return self.title
         best = self.best
+        if len(lines) == 1:
+            return f"{self.title}: {lines[0].course}"
+        if best is None:
+            return self.title
         line = best(lines, key=lambda line: best(line.values))
         word = "highest" if best is max else "lowest"
         return f"{self.title}: {word} with {line.name}, {_number(best(line.values))}"
 
 
+SCORE = "Spearman × 100 of the dev part; the star is what was kept."
+PATH = "And uniformity. Starts at the hollow mark; lower left is better."
+HELD_OUT = "Nats per token; the star is what was kept."
 QUANTITIES = (
-    Quantity(
-        "score",
-        "Dev score",
-        "Spearman × 100 of the dev part; the star is what was kept.",
-        "looked",
-        "score",
-        "dev score",
-        max,
-    ),
-    Quantity(
-        "trajectory",
-        "Alignment and uniformity",
-        "Starts at the hollow mark; lower left is better.",
-        "looked",
-        "alignment",
-        "alignment (lower: paraphrases closer)",
-        across="uniformity",
-    ),
-    Quantity(
-        "held-out",
-        "Loss on held-out sentences",
-        "Nats per token; the star is what was kept.",
-        "looked",
-        "loss",
-        "loss on held-out sentences",
-        min,
-    ),
-    Quantity("loss", "Loss", "", "stepped", "loss", "loss", min),
-    Quantity("rate", "Learning rate", "", "stepped", "learning_rate", "learning rate"),
-    Quantity(
-        "speed",
-        "Speed",
-        "Sentences processed per second.",
-        "stepped",
-        "sentences_per_second",
-        "sentences per second",
-    ),
-    Quantity(
-        "memory",
-        "GPU memory",
-        "Peak so far.",
-        "stepped",
-        "gpu_bytes",
-        "GPU memory, GB",
-        scale=1e-9,
-    ),
+    Quantity("Dev score", SCORE, "looked", "score", max),
+    Quantity("Alignment", PATH, "looked", "alignment", across="uniformity"),
+    Quantity("Loss on held-out sentences", HELD_OUT, "looked", "loss", min),
+    Quantity("Loss", "", "stepped", "loss", min),
+    Quantity("Learning rate", "", "stepped", "learning_rate"),
+    Quantity("Speed", "Sentences processed per second.", "stepped", "sentences_per_second"),
+    Quantity("GPU memory", "Bytes, the peak so far.", "stepped", "gpu_bytes"),
 )
 
 
@@ -278,16 +222,10 @@ def charts(courses: Sequence[tuple[str, int | None, Curves]]) -> list[Block]:
                 if (value := event.get(quantity.field)) is not None and value == value
             ]
             if events:
-                lines.append(
-                    Line(
-                        name,
-                        place,
-                        [event["step"] for event in events],
-                        [event[quantity.field] * quantity.scale for event in events],
-                        kept if quantity.kind == "looked" else None,
-                        [event[quantity.across] for event in events] if quantity.across else (),
-                    )
-                )
+                steps, values = ([e[name] for e in events] for name in ("step", quantity.field))
+                across = [event[quantity.across] for event in events] if quantity.across else ()
+                star = kept if quantity.kind == "looked" else None
+                lines.append(Line(name, place, steps, values, star, across))
         if lines:
             heading = Text(quantity.heading(lines), quantity.about)
             blocks += [heading, Chart(_drawing(quantity, lines))]
@@ -295,18 +233,30 @@ def charts(courses: Sequence[tuple[str, int | None, Curves]]) -> list[Block]:
 
 
 def _drawing(quantity: Quantity, lines: Sequence[Line]) -> dict[str, Any]:
-    """The value of a chart, with its numbers."""
-    columns = ["run", "step", quantity.field, *filter(None, [quantity.across])]
-    rows = []
+    """The value of a chart, with its numbers.
+
+    Lines by step; paths as in figure 2 of SimCSE, from the hollow mark to the large one. A star
+    marks the weights that were kept. The zoom and the hidden lines survive the next value.
+    """
+    title, rows = quantity.title, []
+    x, y = axis("step", rangemode="tozero"), axis(title.lower(), exponentformat="power")
+    if quantity.across:
+        x = axis("uniformity (lower: spread more evenly)")
+        y = axis("alignment (lower: paraphrases closer)")
     for line in lines:
-        columns_of = [line.steps, line.values, line.across] if line.across else thinned(line)
-        rows += [[line.name, *cells] for cells in zip(*columns_of, strict=True)]
-    label = "; ".join(f"{line.name}: {line.course}" for line in lines)
+        cells = [line.steps, line.values, line.across] if line.across else thinned(line)
+        rows += [[line.name, *numbers] for numbers in zip(*cells, strict=True)]
+    name, height = (
+        title.lower().replace(" ", "-"),
+        TALL if quantity.field in ("score", "alignment") else SMALL,
+    )
+    margin = {"l": 64, "r": 16, "t": 12, "b": 44}
+    traces = [trace for line in lines for trace in _traces(line)]
     return drawing(
-        _figure(quantity, lines),
-        f"{quantity.title} by step. {label}",
-        name=quantity.name,
-        columns=columns,
+        draw(traces, x, y, height=height, left=64, uirevision=name, margin=margin),
+        f"{title} by step. {'; '.join(f'{one.name}: {one.course}' for one in lines)}",
+        name=name,
+        columns=["run", "step", quantity.field, *filter(None, [quantity.across])],
         rows=rows,
     )
 
@@ -326,30 +276,14 @@ def thinned(line: Line, most: int = MAX_POINTS) -> tuple[list[int], list[float]]
     )
 
 
-def _figure(quantity: Quantity, lines: Sequence[Line]) -> Figure:
-    """Lines by step; paths as in figure 2 of SimCSE, from the hollow mark to the large one.
-
-    A star marks the weights that were kept. The zoom and the hidden lines survive the next value.
-    """
-    traces = [trace for line in lines for trace in _traces(line)]
-    x = axis("step", rangemode="tozero")
-    if quantity.across:
-        x = axis("uniformity (lower: spread more evenly)")
-    zero = "tozero" if quantity.name in ("speed", "memory") else "normal"
-    y = axis(quantity.axis, exponentformat="power", rangemode=zero)
-    height = TALL if quantity.name in ("score", "trajectory") else SMALL
-    margin = {"l": 64, "r": 16, "t": 12, "b": 44}
-    return draw(traces, x, y, height=height, left=64, uirevision=quantity.name, margin=margin)
-
-
 def _traces(line: Line) -> list[Trace]:
-    look, shared = style(line.place), {"legendgroup": str(line.place)}
+    """A line, and the star of the weights that were kept."""
+    look, n, kept = style(line.place), len(line.steps), line.kept
     extra = f"<extra>{plain(line.name)}</extra>"
     if line.across:
-        n = len(line.steps)
-        x, y = line.across, line.values
+        xs, ys = line.across, line.values
         words = "uniformity %{x:.3f}, alignment %{y:.3f}"
-        shown = {
+        shown: dict[str, Any] = {
             "customdata": list(line.steps),
             "mode": "lines+markers",
             "marker": {
@@ -360,37 +294,25 @@ def _traces(line: Line) -> list[Trace]:
             "hovertemplate": f"step %{{customdata:,}}: {words}{extra}",
         }
     else:
-        x, y = thinned(line)
+        xs, ys = thinned(line)
         words = "%{y:.4g}"
-        shown = {
-            "mode": "lines" if len(x) > 40 else "lines+markers",
-            "marker": {"size": 5},
-            "hovertemplate": f"step %{{x:,}}: {words}{extra}",
+        mode = "lines" if len(xs) > 40 else "lines+markers"
+        hover = f"step %{{x:,}}: {words}{extra}"
+        shown = {"mode": mode, "marker": {"size": 5}, "hovertemplate": hover}
+    shared = {"legendgroup": str(line.place), "name": plain(formats.shorten(line.name, _LABEL))}
+    traces = [scatter(x=list(xs), y=list(ys), line=look | {"width": 2}, **shown, **shared)]
+    if kept is not None and kept in line.steps:
+        at = list(line.steps).index(kept)
+        star = {
+            "mode": "markers",
+            "marker": {"symbol": "star", "size": 13, "color": look["color"]},
+            "showlegend": False,
+            "cliponaxis": False,
+            "hovertemplate": f"kept: {words}{extra}",
         }
-    name = plain(formats.shorten(line.name, _LABEL))
-    traces = [scatter(x=list(x), y=list(y), name=name, line=look | {"width": 2}, **shown, **shared)]
-    if line.kept is not None and line.kept in line.steps:
-        at = list(line.steps).index(line.kept)
-        star = {"symbol": "star", "size": 13, "color": look["color"]}
-        traces.append(
-            scatter(
-                x=[line.across[at] if line.across else line.kept],
-                y=[line.values[at]],
-                mode="markers",
-                marker=star,
-                showlegend=False,
-                name=f"{name}, kept",
-                cliponaxis=False,
-                hovertemplate=f"kept: {words}{extra}",
-                **shared,
-            )
-        )
+        x = line.across[at] if line.across else kept
+        traces.append(scatter(x=[x], y=[line.values[at]], **shared, **star))
     return traces
-
-
-def _change(values: Sequence[float]) -> str:
-    """`1.43 to 0.31`: from the first to the last."""
-    return f"{_number(values[0])} to {_number(values[-1])}"
 
 
 def _number(value: float) -> str:

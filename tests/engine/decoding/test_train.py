@@ -7,7 +7,6 @@ import os
 import random
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -26,7 +25,6 @@ from theodolite.engine.datasets.catalog import Catalog
 from theodolite.engine.decode import open_decoder
 from theodolite.engine.decoding import folder as folders
 from theodolite.engine.decoding.dataset import sentences_of, with_vectors
-from theodolite.engine.decoding.estimate import estimate
 from theodolite.engine.decoding.presets import PRESETS, preset
 from theodolite.engine.decoding.spec import Architecture, DecoderSpec
 from theodolite.engine.decoding.train import SAMPLES, DecoderTrainer, train_decoder
@@ -323,12 +321,10 @@ def test_what_it_knew_it_knows_still(first: DecoderSpec) -> None:
 
 
 def test_it_learns_on(first: DecoderSpec, on: DecoderSpec) -> None:
-    """From the loss that the weights have, not from that of random ones; the estimate is of it."""
+    """From the loss that the weights have, not from that of random ones."""
     learner = replace(on, train=first.train, learning_rate=1e-3, seed=first.seed, warmup=1)
-    estimated = estimate(learner, load(learner.encoder), seconds=0.1)
     list(train_decoder(learner))
     before, after = (open_decoder(each.out_folder).facts for each in (first, learner))
-    assert estimated.parameters == before["parameters"]
     assert after["curve"][0][1] < before["curve"][0][1]
     assert after["loss"] < before["loss"]
 
@@ -347,11 +343,10 @@ def test_it_learns_on(first: DecoderSpec, on: DecoderSpec) -> None:
 def test_a_decoder_that_does_not_fit_is_told(
     on: DecoderSpec, changes: dict[str, object], code: Code, named: str
 ) -> None:
-    """Before anything is encoded, and by the estimate."""
+    """Before anything is encoded."""
     other = replace(on, **changes)  # type: ignore[arg-type]
-    for attempt in (train_decoder, partial(estimate, encoder=load(other.encoder), seconds=0.1)):
-        with refused(code, named):
-            list(attempt(other))
+    with refused(code, named):
+        list(train_decoder(other))
     assert not other.out_folder.exists()
 
 
@@ -367,26 +362,6 @@ def test_longer_sentences_than_it_has_places_for_are_left_out(
     events = list(train_decoder(on))
     assert any("of very many tokens were left out" in str(event) for event in events)
     assert open_decoder(on.out_folder).facts["sizes"]["positions"] == places
-
-
-def test_it_tells_what_the_training_then_is(tmp_path: Path) -> None:
-    """Sentences, parameters and updates, nearly; and nothing stays of the probe."""
-    spec = small_spec(tmp_path / "out")
-    state = torch.get_rng_state()
-    estimated = estimate(spec, load("random:32"), seconds=0.3)
-    assert torch.equal(torch.get_rng_state(), state)
-    assert list(tmp_path.iterdir()) == []
-    started = of(list(train_decoder(spec)), "started")[0]
-    # A sentence of very many pieces, which is left out, may be beyond those the probe looks at.
-    assert estimated.sentences == pytest.approx(started.examples, rel=0.02)
-    assert estimated.parameters == pytest.approx(started.parameters, rel=0.02)
-    assert estimated.steps == pytest.approx(started.steps, rel=0.25)
-    # By hand: at its speed, every piece of its share of the sentences is learned once.
-    learning = estimated.steps * spec.batch_tokens / estimated.pieces_per_second
-    assert estimated.seconds > estimated.encoding + 0.8 * learning
-    assert estimated.encoding == pytest.approx(
-        (estimated.sentences + spec.held_out) / estimated.sentences_per_second
-    )
 
 
 # --- its settings ---

@@ -12,7 +12,7 @@ from tests.fakes.small_training import small, write_sentences
 from theodolite.app import decoders
 from theodolite.app.jobs import submit
 from theodolite.app.pages.diagnose.service import DiagnoseJob
-from theodolite.app.pages.train.service import DecoderTraining, EncoderTraining
+from theodolite.app.pages.train.job import TrainDecoderJob, TrainJob
 from theodolite.app.workspace import Workspace
 from theodolite.engine.training.events import Evaluated
 
@@ -78,8 +78,8 @@ def test_what_cannot_be_read_is_marked() -> None:
 def test_every_training_and_diagnosis_is_a_row(workspace: Workspace, tmp_path: Path) -> None:
     """One list of all kinds, the newest first; the curve of a decoder is its losses."""
     encoder = small(write_sentences(tmp_path / "s.txt"), tmp_path / "enc")
-    trained = EncoderTraining(workspace).queue(encoder)
-    decoder = DecoderTraining(workspace).queue(small_spec(tmp_path / "one"))
+    trained = submit.queue(workspace, TrainJob.of(workspace, encoder))
+    decoder = submit.queue(workspace, TrainDecoderJob(small_spec(tmp_path / "one")))
     diagnosed = submit.queue(workspace, DiagnoseJob.of(workspace, ENCODER, sentences=50))
     for step, loss in ((20, 3.5), (40, 3.25)):
         data = Evaluated(step, True, loss=loss).to_dict()

@@ -11,9 +11,9 @@ from tests.errors import refused
 from tests.fakes.decoders import small_spec
 from tests.fakes.workers import happened
 from theodolite.app import decoders
+from theodolite.app.jobs import submit
 from theodolite.app.jobs.reporter import Reporter
 from theodolite.app.pages.train.job import TrainDecoderJob
-from theodolite.app.pages.train.service import DecoderTraining
 from theodolite.app.pages.trainings import service as runs
 from theodolite.app.workspace import Workspace
 from theodolite.engine.datasets.catalog import Catalog
@@ -82,7 +82,7 @@ def test_a_training_is_a_run_with_a_course_and_a_decoder(
     (row,) = runs.table(workspace, kinds=runs.DECODERS)
     assert (row.run, row.state, row.why) == (run["id"], "done", "done")
     assert row.loss == min(look.loss for look in looks)
-    assert (row.step, row.steps) == (found.finished["step"], found.started["steps"])
+    assert row.step == row.steps == steps[-1].steps
     (listed,) = own(workspace)
     assert (listed.name, listed.encoder, listed.dim) == ("out", "random:32", 32)
     assert (listed.architecture, listed.words, listed.trained_on) == ("prefix", 14, "starter")
@@ -128,7 +128,7 @@ def test_an_opened_decoder_stays_open(workspace: Workspace, out: Path) -> None:
 
 def begun(workspace: Workspace, spec: DecoderSpec) -> tuple[str, Reporter]:
     """A run at work; its id, and what the process that does it speaks to."""
-    run = DecoderTraining(workspace).queue(spec)
+    run = submit.queue(workspace, TrainDecoderJob.of(workspace, spec))
     workspace.store.runs.start(run, 1, "local-0", ["small"])
     return run, Reporter(workspace.store, run, 1, 0, "small")
 
@@ -192,14 +192,10 @@ def test_a_checkpoint_between_crashes_begins_their_count_anew(
     assert workspace.store.runs.lost_unit(run, 0) == lost
 
 
-def test_a_page_names_no_folder(workspace: Workspace, spec: DecoderSpec) -> None:
-    """It is one of the store, and a decoder there is not trained again."""
-    wanted = replace(spec, out="")
-    out = Path(workspace.store.runs.get(DecoderTraining(workspace).queue(wanted))["spec"]["out"])
-    assert out.parent == workspace.store.decoders.folder
-    out.mkdir(parents=True)
-    with refused("conflict", out.name):
-        DecoderTraining(workspace).queue(wanted)
+def test_without_a_folder_it_is_one_of_the_store(workspace: Workspace, spec: DecoderSpec) -> None:
+    """The same for the same question."""
+    first, again = (TrainDecoderJob.of(workspace, replace(spec, out="")).spec for _ in "ab")
+    assert first == again and Path(first.out).parent == workspace.store.decoders.folder
 
 
 def test_one_of_the_store_is_deleted(workspace: Workspace, trained: Path) -> None:

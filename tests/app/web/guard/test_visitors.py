@@ -24,8 +24,7 @@ from theodolite.app.pages.evaluate.costs import estimates
 from theodolite.app.pages.evaluate.job import EvaluateJob, queue_evaluation, start, welcome
 from theodolite.app.pages.fair import answer as fairness
 from theodolite.app.pages.overview import service as overview
-from theodolite.app.pages.train.job import SweepJob
-from theodolite.app.pages.train.service import DecoderTraining, EncoderTraining, SweepSpec
+from theodolite.app.pages.train.job import SweepJob, TrainDecoderJob, TrainJob
 from theodolite.app.publish import choice
 from theodolite.app.web.routes import PLOTLY_JS
 from theodolite.app.workspace import Workspace
@@ -99,16 +98,14 @@ def test_nothing_is_added_or_started(looking: Workspace, tmp_path: Path) -> None
         lambda: data.remove(looking, "upload:x"),
         lambda: start(looking, EvaluateJob((LISTED,), ("StarterSTS",))),
         lambda: next(estimates(looking, EvaluateJob((LISTED,), ("StarterSTS",)))),
-        lambda: EncoderTraining(looking).probe(TRAINING),
         lambda: fairness.evaluate(looking, fair, "size"),
         lambda: encoders.remove(looking, LISTED),
         lambda: checks.check_poolings(looking, LISTED),
         lambda: checks.AUDIT.last(looking, checks.AuditSpec(LISTED), lambda job: False),
         lambda: checks.COVERAGE.last(looking, checks.CoverageSpec(LISTED), lambda job: False),
-        lambda: EncoderTraining(looking).queue(TRAINING),
-        lambda: EncoderTraining(looking).start_sweep(TRAINING, SweepSpec(["seed=1,2"])),
+        lambda: submit.queue(looking, TrainJob.of(looking, TRAINING)),
         lambda: submit.queue(looking, SweepJob.of(looking, TRAINING, [("a", {})])),
-        lambda: DecoderTraining(looking).queue(small_spec(tmp_path / "out")),
+        lambda: submit.queue(looking, TrainDecoderJob(small_spec(tmp_path / "out"))),
         lambda: submit.queue(looking, DiagnoseJob(LISTED, "out", "text", 10)),
         lambda: decoders.remove(looking, "out"),
         lambda: choice.choose(looking),
