@@ -7,39 +7,29 @@ requests to the same model queue up and form the next batch.
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable, Hashable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
 from typing import Any
 
 Work = Callable[[list[Any]], Sequence[Any]]
 """Computes an answer for each item, in order."""
 Waiting = Callable[[int], None]
 """Called at intervals with the number of requests ahead; may raise to give the request up."""
+Item = tuple[Any, Future[Any]]
 
 TOLD_EVERY_SECONDS = 0.25
 
 
 @dataclass(eq=False)
 class _Request:
-    """Items of one caller, with their answers or errors."""
+    """Items of one caller that are in no batch yet, each with the future of its answer."""
 
     key: Hashable
-    items: Sequence[Any]
+    items: deque[Item]
     work: Work
     most: int
-    begun: int = 0  # items taken into batches
-    answers: list[Any] = field(default_factory=list)
-    errors: list[BaseException] = field(default_factory=list)
-
-    @property
-    def open(self) -> bool:
-        """Whether items are left to take into a batch."""
-        return self.begun < len(self.items) and not self.errors
-
-    @property
-    def answered(self) -> bool:
-        return bool(self.errors) or len(self.answers) == len(self.items)
 
 
 class Batches:
@@ -53,7 +43,7 @@ class Batches:
     def __init__(self, at_once: int = 1) -> None:
         self._pool = ThreadPoolExecutor(at_once, "batch")
         self._at_once = at_once
-        self._changed = threading.Condition()
+        self._lock = threading.Lock()
         self._line: list[_Request] = []
         self._running: set[Hashable] = set()
 
@@ -77,58 +67,51 @@ class Batches:
         Raises:
             BaseException: the exception of `work` on one of these items, or of `waiting`.
         """
-        mine = _Request(key, items, work, most)
-        with self._changed:
+        answers: list[Future[Any]] = [Future() for _ in items]
+        mine = _Request(key, deque(zip(items, answers, strict=True)), work, most)
+        with self._lock:
             self._line.append(mine)
             self._begin()
         try:
-            while True:
-                with self._changed:
+            while wait(answers, TOLD_EVERY_SECONDS if waiting else None).not_done:
+                with self._lock:
                     ahead = self._line.index(mine)
-                    if mine.answered or self._changed.wait_for(
-                        lambda: mine.answered, TOLD_EVERY_SECONDS if waiting else None
-                    ):
-                        break
                 if waiting:
                     waiting(ahead)
         finally:
-            with self._changed:
+            with self._lock:
                 self._line.remove(mine)
-        if mine.errors:
-            raise mine.errors[0]
-        return mine.answers
+        return [answer.result() for answer in answers]
 
     def _begin(self) -> None:
         """Start batches while threads and requests are available; the lock is held."""
         while len(self._running) < self._at_once:
-            waiting = [one for one in self._line if one.open and one.key not in self._running]
-            if not waiting:
+            line = [one for one in self._line if one.items and one.key not in self._running]
+            if not line:
                 return
-            first, batch = waiting[0], list[tuple[_Request, Any]]()
-            for one in waiting:
-                if one.key == first.key:
-                    taken = one.items[one.begun : one.begun + first.most - len(batch)]
-                    one.begun += len(taken)
-                    batch += [(one, item) for item in taken]
+            first, batch = line[0], list[Item]()
+            for one in line:
+                while one.key == first.key and one.items and len(batch) < first.most:
+                    batch.append(one.items.popleft())
             self._running.add(first.key)
             self._pool.submit(self._run, first, batch)
 
-    def _run(self, first: _Request, batch: list[tuple[_Request, Any]]) -> None:
-        answers = _answers(first.work, [item for _, item in batch])
-        with self._changed:
-            for (one, _), (answer, error) in zip(batch, answers, strict=True):
-                one.answers += answer
-                one.errors += [error] if error else []
+    def _run(self, first: _Request, batch: list[Item]) -> None:
+        _answer(first.work, batch)
+        with self._lock:
             self._running.remove(first.key)
             self._begin()
-            self._changed.notify_all()
 
 
-def _answers(work: Work, items: list[Any]) -> list[tuple[list[Any], BaseException | None]]:
-    """The answer or the error of each item: one that fails must not fail the rest of its batch."""
+def _answer(work: Work, batch: list[Item]) -> None:
+    """Answer each item; one that fails must not fail the rest of its batch."""
     try:
-        return [([answer], None) for answer in work(items)]
+        answers = work([item for item, _ in batch])
     except BaseException as error:  # raised again in the waiting thread
-        if len(items) == 1:
-            return [([], error)]
-        return [found for item in items for found in _answers(work, [item])]
+        if len(batch) == 1:
+            batch[0][1].set_exception(error)
+        for one in batch if len(batch) > 1 else ():
+            _answer(work, [one])
+    else:
+        for (_, future), answer in zip(batch, answers, strict=True):
+            future.set_result(answer)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from theodolite.app.formats import last_part
 from theodolite.app.pages.encoders.service import ensure_listed, names
@@ -69,29 +70,22 @@ class DecoderInfo:
 
 def listed(workspace: Workspace) -> list[DecoderInfo]:
     """Every decoder whose folder exists: trained ones, newest first, then the shipped ones."""
-    trained = [
-        _row(row["name"], row["folder"], row["info"], added=row["added"])
-        | {"encoder": row["encoder"], "fingerprint": row["fingerprint"]}
-        for row in workspace.store.decoders.list()
-        if (row["folder"] / FACTS).is_file()
-    ]
-    return [DecoderInfo(**row) for row in [*trained, *_shipped()]]
+    kept = workspace.store.decoders.list()
+    trained = [_info(**row) for row in kept if (row["folder"] / FACTS).is_file()]
+    return [*trained, *_shipped()]
 
 
 def texts(workspace: Workspace, chosen: Sequence[str] = ()) -> list[tuple[str, str]]:
     """(label, name) of training texts for decoders: the default ones first, then all data sets."""
-    usual = default_texts(workspace.catalog)
-    names = workspace.catalog.names()
-    names.sort(key=lambda name: name not in usual)
-    others = dict.fromkeys(name for name in (*names, *chosen) if name != STARTER)
+    names = [*default_texts(workspace.catalog), *workspace.catalog.names(), *chosen]
+    others = [name for name in dict.fromkeys(names) if name != STARTER]
     return [("Starter set", STARTER), *((name, name) for name in others)]
 
 
 def encoders(workspace: Workspace) -> list[str]:
     """Encoders that have a decoder, listed ones first; loads no encoder."""
     decoded = dict.fromkeys(row.encoder for row in listed(workspace))
-    kept = names(workspace)
-    return list(dict.fromkeys([*(name for name in kept if name in decoded), *decoded]))
+    return sorted(decoded, key=[*names(workspace), *decoded].index)
 
 
 def decoder_of(workspace: Workspace, encoder: str) -> DecoderInfo | None:
@@ -103,13 +97,12 @@ def decoder_of(workspace: Workspace, encoder: str) -> DecoderInfo | None:
     """
     from theodolite.engine.encoders import parse
 
-    name, rows = str(parse(encoder)), listed(workspace)
-    if not rows:
-        return None
+    name = str(parse(encoder))
     loaded = workspace.load(name)
+    rows = [row for row in listed(workspace) if row.dim == loaded.dim]
     fitting = [row for row in rows if row.fingerprint == loaded.fingerprint]
     fitting += [row for row in rows if row.encoder == name]
-    return next((replace(row, encoder=name) for row in fitting if row.dim == loaded.dim), None)
+    return replace(fitting[0], encoder=name) if fitting else None
 
 
 def token_f1(workspace: Workspace, encoder: str) -> float | None:
@@ -147,62 +140,55 @@ def register(workspace: Workspace, folder: Path) -> DecoderInfo:
     """Add a decoder's folder to the list, and its encoder with it."""
     facts = facts_of(folder)
     info = {name: facts.get(name) for name in _LISTED} | {"train": _trained_on(facts)}
-    encoder = str(facts["encoder"])
-    kept = workspace.store.decoders.add(folder, encoder, str(facts.get("fingerprint", "")), info)
-    ensure_listed(workspace, [encoder])
-    about = {"encoder": encoder, "fingerprint": kept["fingerprint"]}
-    return DecoderInfo(**_row(kept["name"], folder, info, added=kept["added"]) | about)
+    fingerprint = str(facts.get("fingerprint", ""))
+    kept = workspace.store.decoders.add(folder, facts["encoder"], fingerprint, info)
+    ensure_listed(workspace, [facts["encoder"]])
+    return _info(**kept)
 
 
-@dataclass(frozen=True)
-class Removed:
+class Removed(NamedTuple):
     """A decoder removed from the list."""
 
     name: str
     folder: Path
     deleted: bool
 
+    @property
+    def notice(self) -> str:
+        """What was done, in a sentence or two."""
+        after = "Its files are deleted." if self.deleted else "Its folder is kept."
+        return f"{self.name} is no longer listed. {after} Diagnoses of it are kept."
+
 
 def remove(workspace: Workspace, name: str) -> Removed:
     """Remove a decoder from the list, with its files if they are in the store's own folder."""
     workspace.refuse_visitors()
-    kept = workspace.store.decoders
-    row = next((row for row in kept.list() if row["name"] == name), None)
-    if row is None:
-        if any(shipped["name"] == name for shipped in _shipped()):
-            raise UserError(
-                f"The decoder of {name} ships with the app and cannot be removed.",
-                "One that you train for the same encoder is used instead of it.",
-                code="denied",
-            )
-        raise _unknown(name)
-    folder, deleted = row["folder"], inside(workspace, row["folder"])
-    kept.remove(name)
-    _opened.forget(lambda key: key[0] == str(folder))
-    if deleted and folder.exists():
-        try:
-            shutil.rmtree(folder)
-        except OSError as error:
-            raise UserError(
-                f"{name} is no longer listed, but its files could not be deleted: "
-                f"{error.strerror or error}.",
-                f"Remove the folder {folder.name} among the decoders of the store.",
-                code="no-file",
-            ) from error
-    return Removed(name, folder, deleted)
-
-
-def removal_notice(removed: Removed) -> str:
-    """A sentence on the removal of a decoder."""
-    after = "Its files are deleted." if removed.deleted else "Its folder is kept."
-    return f"{removed.name} is no longer listed. {after} Diagnoses of it are kept."
+    row = _named(workspace, name)
+    if row.shipped:
+        raise UserError(
+            f"The decoder of {name} ships with the app and cannot be removed.",
+            "One that you train for the same encoder is used instead of it.",
+            code="denied",
+        )
+    deleted = inside(workspace, row.folder)
+    workspace.store.decoders.remove(name)
+    _opened.forget(lambda key: key[0] == str(row.folder))
+    try:
+        if deleted:
+            shutil.rmtree(row.folder)
+    except OSError as error:
+        raise UserError(
+            f"{name} is no longer listed, but its files could not be deleted: "
+            f"{error.strerror or error}.",
+            f"Remove the folder {row.folder.name} among the decoders of the store.",
+            code="no-file",
+        ) from error
+    return Removed(name, row.folder, deleted)
 
 
 def card_of(workspace: Workspace, name: str) -> str:
     """The card of a decoder, as Markdown: its training and its quality."""
-    row = next((row for row in listed(workspace) if row.name == name), None)
-    if row is None:
-        raise _unknown(name)
+    row = _named(workspace, name)
     try:
         return (row.folder / CARD).read_text("utf-8", errors="replace")
     except OSError as error:
@@ -225,10 +211,13 @@ def inside(workspace: Workspace, folder: Path) -> bool:
     return folder.resolve().parent == workspace.store.decoders.folder.resolve()
 
 
-def _unknown(name: str) -> UserError:
-    return UserError(
-        f"There is no decoder {name!r}.", "`theodolite decoders list` shows them.", code="unknown"
-    )
+def _named(workspace: Workspace, name: str) -> DecoderInfo:
+    """The decoder of a name in the list."""
+    for row in listed(workspace):
+        if row.name == name:
+            return row
+    message, hint = f"There is no decoder {name!r}.", "`theodolite decoders list` shows them."
+    raise UserError(message, hint, code="unknown")
 
 
 def facts_of(folder: Path) -> dict[str, Any]:
@@ -250,38 +239,50 @@ _LISTED = ("dim", "architecture", "words", "sentences", "loss", "step", "seconds
 _opened: Recent[tuple[str, int], Decoder] = Recent(KEPT)
 
 
-def _row(
-    name: str, folder: Path, info: Mapping[str, Any], *, added: float, shipped: bool = False
-) -> dict[str, Any]:
-    return {
-        "name": name,
-        "folder": folder,
-        "dim": int(info["dim"]),
-        "architecture": str(info["architecture"]),
-        "words": int(info.get("words") or 0),
-        "trained_on": str(info.get("train") or ""),
-        "sentences": int(info.get("sentences") or 0),
-        "shipped": shipped,
-        "added": added,
-    }
+def _info(
+    *,
+    name: str,
+    folder: Path,
+    encoder: str,
+    fingerprint: str,
+    info: Mapping[str, Any],
+    added: float,
+    shipped: bool = False,
+) -> DecoderInfo:
+    return DecoderInfo(
+        name=name,
+        encoder=encoder,
+        fingerprint=fingerprint,
+        folder=folder,
+        dim=int(info["dim"]),
+        architecture=str(info["architecture"]),
+        words=int(info.get("words") or 0),
+        trained_on=str(info.get("train") or ""),
+        sentences=int(info.get("sentences") or 0),
+        shipped=shipped,
+        added=added,
+    )
 
 
-def _shipped() -> Iterator[dict[str, Any]]:
+def _shipped() -> Iterator[DecoderInfo]:
     """The shipped decoders; a damaged one is left out."""
     from theodolite.engine.decoding.shipped import shipped
 
-    for encoder, folder in shipped().items():
-        try:
+    for name, folder in shipped().items():
+        with suppress(UserError):
             facts = facts_of(folder)
-        except UserError:
-            continue
-        info = facts | {"train": _trained_on(facts)}
-        about = {"encoder": encoder, "fingerprint": str(facts.get("fingerprint", ""))}
-        yield _row(encoder, folder, info, added=0.0, shipped=True) | about
+            yield _info(
+                name=name,
+                folder=folder,
+                encoder=name,
+                fingerprint=str(facts.get("fingerprint", "")),
+                info=facts | {"train": _trained_on(facts)},
+                added=0.0,
+                shipped=True,
+            )
 
 
 def _trained_on(facts: Mapping[str, Any]) -> str:
     """The names of a decoder's training files and data sets, without their folders."""
-    spec = facts.get("spec")
-    train: Sequence[str] = spec.get("train", ()) if isinstance(spec, dict) else ()
+    train = (facts.get("spec") or {}).get("train", ())
     return ", ".join(last_part(str(name)) for name in train)

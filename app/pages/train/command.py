@@ -294,7 +294,7 @@ def remove_decoder(workspace: Workspace, name: Name, as_json: JsonOption = False
     """
     removed = decoders.remove(workspace, name)
     row = {"removed": name, "folder": str(removed.folder), "deleted": removed.deleted}
-    done(row, decoders.removal_notice(removed), as_json)
+    done(row, removed.notice, as_json)
 
 
 # What the verbs of training share ---------------------------------------------------------------

@@ -168,8 +168,8 @@ def build(workspace: Workspace) -> None:
         """Open or close a card, or remove a decoder."""
         if event.act == "card":
             return show("" if event.id == name else event.id)
-        removal = decoders.removal_notice(decoders.remove(workspace, event.id))
-        return {**show(name), notice: parts.say(removal)}
+        removed = decoders.remove(workspace, event.id)
+        return {**show(name), notice: parts.say(removed.notice)}
 
     on_load(load, [read, card, listing], notice)
     on(listing.act, act, [read], [read, card, listing], notice, **HIDE_PROGRESS)

@@ -217,7 +217,7 @@ class Form(ABC):
         elif choices:
             box, options = gr.Dropdown, {"filterable": False, "min_width": 190}
             if default not in [value for _, value in choices]:
-                default = None  # offered once the page is opened
+                default, choices = None, ()  # offered once the page is opened
         return Control(name, setting.label, box, default, setting.hint, choices, options | shared)
 
     # Events ---------------------------------------------------------------------------------

@@ -323,7 +323,7 @@ SWEEP = web.controls(
         placeholder="temperature = 0.01, 0.05, 0.1",
         **PLAIN_TEXT | {"lines": 3, "max_lines": 8},
     ),
-    draw=web.control(_FIELDS["draw"], "Empty: every combination."),
+    draw=web.control(_FIELDS["draw"], "0: every combination.", minimum=0),
     ablation=_dropdown("ablation", "none"),
     scale=_dropdown("scale", "as above"),
 )
