@@ -17,11 +17,12 @@ class Recent(Generic[Key, Value]):
     Requests for other keys, or for cached ones, do not wait for a load.
 
     Args:
-        most: values in memory; the least recently used is dropped first.
+        most: values in memory; the least recently used is dropped first. One is always kept.
+        size: of a value, where `most` limits the sum of their sizes; None for their number.
     """
 
-    def __init__(self, most: int) -> None:
-        self._most = most
+    def __init__(self, most: int, size: Callable[[Value], int] | None = None) -> None:
+        self._most, self._size = most, size or (lambda value: 1)
         self._values: OrderedDict[Key, Value] = OrderedDict()
         self._loading: dict[Key, threading.Lock] = {}
         self._lock = threading.Lock()
@@ -50,9 +51,12 @@ class Recent(Generic[Key, Value]):
             with self._lock:  # atomically: otherwise another thread could load it a second time
                 self._values[key] = value
                 self._loading.pop(key, None)
-                while len(self._values) > self._most:
+                while len(self._values) > 1 and self._is_full():
                     self._values.popitem(last=False)
             return value
+
+    def _is_full(self) -> bool:
+        return sum(map(self._size, self._values.values())) > self._most
 
     def __contains__(self, key: Key) -> bool:
         return key in self._values

@@ -133,7 +133,7 @@ def fill(store: Path) -> None:
     workspace = Workspace(store)
     for name in STARTER_ENCODERS:
         encoders.add(workspace, name)
-        retrieval.nearest(workspace, name, COLLECTION, ["a first query"], 1)
+        retrieval.nearest(workspace, name, COLLECTION, ["a first query"], retrieval.Limits(1))
         MapSpec(name, COLLECTION, "quick").make(workspace)
     for name, accuracy in zip(INVENTED, np.linspace(0.6, 0.9, len(INVENTED)), strict=True):
         for task in TASKS:

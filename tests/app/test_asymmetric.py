@@ -148,7 +148,7 @@ def test_a_search_in_the_corpus_asks_as_the_task_does(
     spec = f"dir:{folder}?{options}"
     similar = cosines(folder, SAID["query_prompt"], SAID["prompt"])[0]
     sentences, _ = workspace.catalog.sentences("ranked")
-    (hits,) = search.nearest(workspace, spec, "ranked", [QUERIES["q0"]], 72)
+    (hits,) = search.nearest(workspace, spec, "ranked", [QUERIES["q0"]], search.Limits(72))
     by_text = {sentences[hit.index]: hit.cosine for hit in hits}
     np.testing.assert_allclose([by_text[text] for text in DOCUMENTS.values()], similar, atol=1e-5)
     assert vectors.missing(workspace, spec, "ranked") == 0

@@ -92,7 +92,9 @@ def test_the_query_of_search_is_answered_by_each_encoder_that_ships(starter):
     usual = SearchSpec((search.QUERY,), encoders=STARTER_ENCODERS)
     found = search.known(starter, usual)
     assert list(found) == list(STARTER_ENCODERS)
-    hits = searching.nearest(starter, "random:256", usual.data, [search.QUERY], usual.k)
+    hits = searching.nearest(
+        starter, "random:256", usual.data, [search.QUERY], searching.Limits(10)
+    )
     assert [hit.sentence for hit in found["random:256"][0]] == [hit.sentence for hit in hits[0]]
     for other in (
         replace(usual, k=3),

@@ -46,11 +46,12 @@ def test_what_is_decoded_is_not_kept(decoding: Workspace) -> None:
 def test_what_is_searched_for_is_not_kept(workspace: Workspace, spec: str) -> None:
     """The collection is, and a query that is one of its sentences is not encoded again."""
     sentences, _ = workspace.catalog.sentences(COLLECTION)
-    retrieval.nearest(workspace, spec, COLLECTION, [sentences[0]], 1)
+    retrieval.nearest(workspace, spec, COLLECTION, [sentences[0]], retrieval.Limits(1))
     before = kept(workspace)
     assert before > 4 * 64 * len(sentences)
-    retrieval.nearest(workspace, spec, COLLECTION, ["A query of mine."], 1)
-    retrieval.alike(workspace, spec, COLLECTION, ["Like this one."], ["Not like it."], 1)
+    retrieval.nearest(workspace, spec, COLLECTION, ["A query of mine."], retrieval.Limits(1))
+    opened = retrieval.open_collection(workspace, spec, COLLECTION)
+    opened.alike(["Like this one."], ["Not like it."], retrieval.Limits(1))
     found = MapSpec(spec, COLLECTION, "quick").make(workspace)
     maps.place(workspace, found, "A sentence that is placed.", 3)
     assert kept(workspace) == before

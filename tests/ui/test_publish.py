@@ -353,7 +353,10 @@ def in_column(page, encoder):
 
 def live(workspace, encoder, query):
     """What the live page finds."""
-    return [hit.sentence for hit in service.nearest(workspace, encoder, COLLECTION, [query], 10)[0]]
+    return [
+        hit.sentence
+        for hit in service.nearest(workspace, encoder, COLLECTION, [query], service.Limits(10))[0]
+    ]
 
 
 def test_a_new_sentence_is_found_without_a_server(visitor, workspace, freeze):

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 
 from theodolite.engine.errors import UserError
 
-MAX_NAMED = 200
 ANALOGY = "a - b + c"
-_LINE = re.compile(r"\s*(?P<name>[^\W\d]\w*)\s*[=:]\s*(?P<sentence>.*)")
+_LINE = re.compile(r"\s*(?P<name>[^\W\d]\w*)\s*[=:]\s*(?P<sentence>\S.*?)\s*")
 
 
 @dataclass(frozen=True)
@@ -110,40 +109,26 @@ PRESETS = (
 
 def named(lines: Iterable[str]) -> dict[str, str]:
     """Parse `name = sentence` lines; a colon may replace the equals sign."""
-    found: dict[str, str] = {}
+    sentences: dict[str, str] = {}
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
         match = _LINE.fullmatch(line)
         if match is None:
             raise UserError(
-                f"Line {number} of the sentences has no name in front: {line.strip()[:60]!r}.",
+                f"Line {number} of the sentences has no name or no sentence: "
+                f"{line.strip()[:60]!r}.",
                 "Write it as `a = He walks to school.`; a name begins with a letter.",
                 code="damaged",
             )
-        name, sentence = match["name"], match["sentence"].strip()
-        if not sentence:
+        if match["name"] in sentences:
             raise UserError(
-                f"Line {number} defines {name} without a sentence.", "Write one.", code="missing"
-            )
-        if name in found:
-            raise UserError(
-                f"Line {number} defines {name} again.",
+                f"Line {number} defines {match['name']} again.",
                 "Give each sentence its own name.",
                 code="conflict",
             )
-        found[name] = sentence
-        if len(found) > MAX_NAMED:
-            raise UserError(
-                f"More than {MAX_NAMED} sentences are named.", "Leave some out.", code="too-large"
-            )
-    if not found:
-        raise UserError(
-            "No sentence is named.",
-            "Write one per line: `a = He walks to school.`.",
-            code="missing",
-        )
-    return found
+        sentences[match["name"]] = match["sentence"]
+    return sentences
 
 
 def preset_of(expression: str, lines: Iterable[str]) -> Preset | None:

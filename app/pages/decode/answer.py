@@ -513,13 +513,14 @@ def interpolate(
     results = opened.decode(points, spec.options, waiting)
     near: Sequence[Sequence[Hit]] = [()] * spec.steps
     if spec.data and not lacking:
-        near = search.around(workspace, spec.encoder, spec.data, points, spec.near)
+        real = search.open_collection(workspace, spec.encoder, spec.data)
+        near = real.around(points, search.Limits(spec.near))
     again = opened.encoder.encode([one.sentence for one in results])
     # float32 (steps, 4): cosines to the ends, 0 for a zero vector
     cosines = np.hstack([unit_rows(rows) @ unit_rows(vectors).T for rows in (again, points)])
     steps = [
-        Step(place / (spec.steps - 1), result, *four, near=tuple(real))  # type: ignore[misc]
-        for place, (result, four, real) in enumerate(
+        Step(place / (spec.steps - 1), result, *four, near=tuple(hits))  # type: ignore[misc]
+        for place, (result, four, hits) in enumerate(
             zip(results, cosines.tolist(), near, strict=True)
         )
     ]

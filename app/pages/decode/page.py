@@ -27,7 +27,7 @@ from theodolite.app.pages.decode.service import (
 )
 from theodolite.app.pages.encoders import choices
 from theodolite.app.pages.encoders.service import STARTERS
-from theodolite.app.pages.search import job as search
+from theodolite.app.pages.search import service as search
 from theodolite.app.spec import parameters
 from theodolite.app.surfaces import web
 from theodolite.app.surfaces.static import Static

@@ -181,7 +181,7 @@ def encode(
     The vectors of a data set are kept in the store for whatever asks for them next.
     """
     from theodolite.app.jobs import submit
-    from theodolite.app.pages.search.job import EncodeJob
+    from theodolite.app.pages.search.service import EncodeJob
     from theodolite.engine.encoders import cuts_of, parse, warnings_of
 
     # With --encoder, the first argument is a sentence as well.

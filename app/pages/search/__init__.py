@@ -1,4 +1,4 @@
 """Search in a collection."""
 
 QUESTIONS = {"search": "answer:SEARCH"}
-JOBS = {"encode": "job:EncodeJob", "index": "job:IndexJob"}
+JOBS = {"encode": "service:EncodeJob", "index": "service:IndexJob"}

@@ -19,13 +19,15 @@ from theodolite.app.blocks import (
     Problem,
     Progress,
 )
-from theodolite.app.pages.search import filters, indexes, job, searchable, service
+from theodolite.app.pages.search import service
 from theodolite.app.pages.search.service import Limits
 from theodolite.app.question import Answer, Do, Question
 from theodolite.app.spec import Encoders, Field, Spec, query
 from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from theodolite.app.workspace import Workspace
     from theodolite.engine.encoders.base import Encoder
 
@@ -95,10 +97,6 @@ class SearchSpec(Spec):
         values.pop("encoder", None)  # a page begins with other encoders than a command
         return Link(label, "search", values | ({"encoder": self.encoders} if self.encoders else {}))
 
-    def without(self, filter_: str) -> Link:
-        """The same search without one of its filters."""
-        return self.link(filter_, only=[one for one in self.only if one != filter_])
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SearchAnswer(Answer):
@@ -165,8 +163,9 @@ class SearchAnswer(Answer):
         if self.is_empty:
             hint = "Remove something from Filter by label."
             blocks.insert(0, Nothing("No sentence has all of these labels", hint))
-        if self.spec.only:
-            blocks.insert(0, Filters([self.spec.without(text) for text in self.spec.only]))
+        if only := self.spec.only:
+            chips = [self.spec.link(one, only=[o for o in only if o != one]) for one in only]
+            blocks.insert(0, Filters(chips))
         return blocks
 
     def notes(self) -> list[str]:
@@ -214,28 +213,22 @@ def answer(
     Yields:
         The answer, with one more encoder each time.
     """
-    limits = _limits(workspace, spec)
+    limits = Limits(spec.k, spec.least, service.among(workspace, spec.data, spec.only))
     if not spec.is_near:
-        yield SearchAnswer(spec, [_by_text(workspace, spec, limits)])
+        yield SearchAnswer(spec, [_by_text(workspace, spec, limits.among)])
         return
-    known = shipped or {}
     waiting = Progress("Searching; a model that is not loaded yet takes some seconds.")
-    columns = [
-        HitsColumn(name, known[name], shipped=True)
-        if name in known
-        else HitsColumn(name, status=waiting)
-        for name in spec.encoders
-    ]
+    columns = {name: HitsColumn(name, status=waiting) for name in spec.encoders}
+    known = {name: HitsColumn(name, hits, shipped=True) for name, hits in (shipped or {}).items()}
+    columns |= known
     is_empty = limits.among is not None and not len(limits.among)
-    for place, name in enumerate(spec.encoders):
-        if name in known:
-            continue
-        yield SearchAnswer(spec, tuple(columns), is_empty)
+    for name in [name for name in columns if name not in known]:
+        yield SearchAnswer(spec, tuple(columns.values()), is_empty)
         try:
-            columns[place] = _by_encoder(workspace, spec, name, limits, do)
+            columns[name] = _by_encoder(workspace, spec, name, limits, do)
         except UserError as error:  # one encoder that fails does not stop the others
-            columns[place] = HitsColumn(name, status=Problem(error))
-    yield SearchAnswer(spec, tuple(columns), is_empty)
+            columns[name] = HitsColumn(name, status=Problem(error))
+    yield SearchAnswer(spec, tuple(columns.values()), is_empty)
 
 
 def among(encoder: Encoder, sentences: Sequence[str], spec: SearchSpec) -> HitsColumn:
@@ -244,115 +237,93 @@ def among(encoder: Encoder, sentences: Sequence[str], spec: SearchSpec) -> HitsC
 
     distinct = list(dict.fromkeys(sentences))
     bound = bind_task(encoder, distinct, "", PromptTask("", "Retrieval"))
-    exact = searchable.Exact(bound, distinct)
+    exact = service.Exact(bound, distinct)
     exact.complete()
-    opened = searchable.Searchable(exact, distinct, bound)
-    return HitsColumn(encoder.name, _hits(opened, spec, Limits(spec.k, spec.least)))
+    opened = service.Searchable(exact, distinct, bound)
+    return HitsColumn(encoder.name, _hits(opened, spec, Limits(spec.k, spec.least), {}))
 
 
-def _limits(workspace: Workspace, spec: SearchSpec) -> Limits:
-    return Limits(spec.k, spec.least, filters.among(workspace, spec.data, spec.only))
-
-
-def _hits(opened: searchable.Searchable, spec: SearchSpec, limits: Limits) -> list[list[Hit]]:
+def _hits(
+    opened: service.Searchable, spec: SearchSpec, limits: Limits, labels: Mapping[int, str]
+) -> list[list[Hit]]:
     """One list per query, or one for all examples."""
     if spec.by == "examples":
-        return [service.alike_in(opened, spec.queries, spec.unlike, limits)]
-    return service.nearest_in(opened, spec.queries, limits)
+        lists = [opened.alike(spec.queries, spec.unlike, limits)]
+    else:
+        lists = opened.nearest(spec.queries, limits)
+    return [[replace(hit, label=labels.get(hit.index, "")) for hit in hits] for hits in lists]
 
 
-def _by_text(workspace: Workspace, spec: SearchSpec, limits: Limits) -> HitsColumn:
+def _by_text(workspace: Workspace, spec: SearchSpec, among: np.ndarray | None) -> HitsColumn:
     """Hits by words or pattern, which need no encoder."""
-    find = service.containing if spec.by == "words" else service.matching
+    find = service.with_words if spec.by == "words" else service.with_pattern
     begun = time.perf_counter()
-    answers = [find(workspace, spec.data, query, limits) for query in spec.queries]
-    hits = _labelled(workspace, spec, [hits for hits, _ in answers])
-    totals = [total for _, total in answers]
-    notes = [
-        f"{total:,} found" + (f", the first {len(own)} are shown" if total > len(own) else "")
-        for own, total in zip(hits, totals, strict=True)
-    ]
+    sentences, _ = workspace.catalog.sentences(spec.data)
+    places = range(len(sentences)) if among is None else among.tolist()
+    candidates = {i: sentences[i] for i in places}
+    labels = service.labels(workspace, spec.data)
+    lists, notes = [], []
+    for text in spec.queries:
+        found = find(text, candidates)
+        lists.append(
+            [Hit(i, sentences[i], None, at, labels.get(i, "")) for i, at in found[: spec.k]]
+        )
+        more = f", the first {spec.k} are shown" if len(found) > spec.k else ""
+        notes.append(f"{len(found):,} found{more}")
+    hint = "Case is ignored; spaces are not." if spec.by == "pattern" else "Use fewer words."
     return HitsColumn(
         "sentences with these words" if spec.by == "words" else "sentences that match",
-        hits,
-        None if any(totals) else _none(spec.by),
+        lists,
+        None if any(lists) else Nothing("None.", hint),
         time.perf_counter() - begun,
         "; ".join(notes),
         is_encoder=False,
     )
 
 
-def _labelled(
-    workspace: Workspace, spec: SearchSpec, lists: Sequence[Sequence[Hit]]
-) -> list[list[Hit]]:
-    labels = filters.labels(workspace, spec.data)
-    return [[replace(hit, label=labels.get(hit.index, "")) for hit in hits] for hits in lists]
-
-
-def _none(by: str) -> Nothing:
-    hint = "Case is ignored; spaces are not." if by == "pattern" else "Use fewer words."
-    return Nothing("None.", hint)
-
-
 def _by_encoder(
     workspace: Workspace, spec: SearchSpec, name: str, limits: Limits, do: Do
 ) -> HitsColumn:
     """Search the whole collection, or what is encoded of it so far."""
-    opened = searchable.so_far(workspace, name, spec.data)
-    needed = job.needed(name, spec.data, opened, index=spec.index)
+    opened = service.so_far(workspace, name, spec.data)
+    needed = service.needed(name, spec.data, opened, index=spec.index)
     status: Nothing | Progress | None = None
     if needed is not None and not needed.is_stored(workspace) and not do(needed):
         status = _status(workspace, needed, opened)
-        if not opened.index.size or opened.needs_index:
+        if opened.lacking == len(opened.sentences) or opened.needs_index:
             return HitsColumn(name, status=status)
     begun = time.perf_counter()
     if status is None:
-        opened = searchable.open_collection(workspace, name, spec.data)
-    hits = _labelled(workspace, spec, _hits(opened, spec, limits))
-    took = time.perf_counter() - begun
+        opened = service.open_collection(workspace, name, spec.data)
+    hits = _hits(opened, spec, limits, service.labels(workspace, spec.data))
+    note = ""
     if status is not None:
         n = len(opened.sentences)
         note = f"The best of {n - opened.lacking:,} sentences so far; there are {n:,}."
-        return HitsColumn(name, hits, status, took, note)
-    none = None if any(hits) else _none_near(spec)
-    return HitsColumn(name, hits, none, took, _note(workspace, spec.data, opened))
-
-
-def _note(workspace: Workspace, collection: str, opened: searchable.Searchable) -> str:
-    """The recall and speed of an indexed collection; empty for exact search."""
-    if opened.is_exact:
-        return ""
-    _, data_hash = workspace.catalog.sentences(collection)
-    built = indexes.facts(workspace, opened.encoder.fingerprint, data_hash)
-    if built is None:
-        return ""
-    return (
-        f"By lists: {built.probed} of {built.lists:,} are searched and {built.recall:.1%} of "
-        f"the true 10 nearest found ({built.asked} asked), in {built.indexed_ms:.1f} ms "
-        f"instead of {built.exact_ms:.0f} ms."
-    )
+    elif built := opened.built:
+        note = (
+            f"By lists: {built.probed} of {built.lists:,} are searched and {built.recall:.1%} of "
+            f"the true 10 nearest found ({built.asked} asked), in {built.indexed_ms:.1f} ms "
+            f"instead of {built.exact_ms:.0f} ms."
+        )
+    if not status and not any(hits):
+        least = "" if spec.least is None else f" with a cosine of {spec.least:g} or more"
+        hint = "Lower the minimum cosine, or clear it." if least else "Remove a filter."
+        status = Nothing(f"None{least.replace('-', '−')}.", hint)
+    return HitsColumn(name, hits, status, time.perf_counter() - begun, note)
 
 
 def _status(
-    workspace: Workspace, needed: job.CollectionJob, opened: searchable.Searchable
+    workspace: Workspace, needed: service.CollectionJob, opened: service.Searchable
 ) -> Nothing | Progress:
     """The run that encodes or indexes the rest, or how to start it."""
-    run = job.last_run(workspace, needed)
+    run = service.last_run(workspace, needed)
     if run is not None and run["state"] != "done":
         return Progress(needed.title, run)
     hint = "Press Search to do this in the background, once for all later searches."
     if workspace.read_only:
         hint = "This demonstration does not start runs: choose another collection or encoder."
-    return Nothing(job.undone(opened, needed.dataset), hint)
-
-
-def _none_near(spec: SearchSpec) -> Nothing:
-    if spec.least is None:
-        return _none("words")
-    least = f"{spec.least:g}".replace("-", "−")
-    return Nothing(
-        f"None has a cosine of {least} or more.", "Lower the minimum cosine, or clear it."
-    )
+    return Nothing(service.undone(opened, needed.dataset), hint)
 
 
 SEARCH = Question(

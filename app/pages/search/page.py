@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
 import theodolite.app.surfaces.web as web
+from theodolite.app import formats
 from theodolite.app.blocks import Nothing, Progress
 from theodolite.app.pages.data import choices as collections
 from theodolite.app.pages.encoders import choices
-from theodolite.app.pages.search import example, filters, job, published, service
+from theodolite.app.pages.search import example, published, service
 from theodolite.app.pages.search.answer import SearchSpec, answer
-from theodolite.app.pages.search.service import MAX_CHARACTERS, MAX_QUERIES
 from theodolite.app.spec import parameters
 from theodolite.app.web import address, parts
 from theodolite.app.web.controls import Answer, Controls, Values, on, on_load, shape
 from theodolite.app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
 from theodolite.app.web.progress import signature
+from theodolite.engine.errors import UserError
 from theodolite.store.run_rows import LIVE
 
 if TYPE_CHECKING:
@@ -31,6 +33,9 @@ PATH = "search"
 PUBLISHED = published.PUBLISHED
 POLL_SECONDS = 1
 MAX_SHOWN = 100
+MAX_QUERIES = 10
+MAX_CHARACTERS = 2000
+"""Most characters of a query: addresses are limited. The box takes twice as many."""
 TABLE_10 = {
     "boat": "A man riding a small boat in a harbor.",
     "dog": "A dog runs on the green grass near a wooden fence.",
@@ -86,12 +91,12 @@ def build(workspace: Workspace) -> None:
     """Lay out the page."""
     controls = Controls(*CONTROLS)
     with parts.bar(TITLE, DESCRIPTION):
-        controls.render("queries", "unlike")
+        query, unlike = controls.render("queries"), controls.render("unlike")
         go = gr.Button("Search", variant="primary", elem_id="search-button")
-        controls.render("data")
+        place = controls.render("data")
         with parts.more():
             controls.render("encoders", "by", "k", "least", "only")
-            pick = gr.Button("Pick one from the collection", size="md", elem_id="pick")
+            pick = gr.Button("Use a random sentence", size="md", elem_id="pick")
             examples = {
                 gr.Button(f"SimCSE table 10: {word}", size="md", visible=False): text
                 for word, text in TABLE_10.items()
@@ -100,89 +105,104 @@ def build(workspace: Workspace) -> None:
     hits = web.answer(elem_id="hits", elem_classes=["t-answer"])
     timer = gr.Timer(POLL_SECONDS, active=False)
     seen = controls.add("seen", gr.State([]))
-    outputs = [hits, timer, seen]
+    asking, outputs = _Asking(workspace, hits, timer, seen), [hits, timer, seen]
 
     def load(request: gr.Request) -> Answer:
-        flickr = gr.update(visible=_has(workspace, FLICKR))
-        return _fill(workspace, controls, request) | dict.fromkeys(examples, flickr)
-
-    def changed(parts_of_answer: Sequence[Any]) -> Answer:
-        return dict(zip(outputs, parts_of_answer, strict=True))
-
-    def search(values: Values) -> Iterator[Answer]:
-        yield from map(changed, _answers(workspace, values, start=True))
-
-    def reopen(values: Values) -> Iterator[Answer]:
-        yield from map(changed, _reopened(workspace, values))
-
-    def poll(values: Values) -> Answer:
-        if signature(job.runs(workspace, values.data)) == values.seen:
-            return None
-        *_, last = _answers(workspace, values, start=False)
-        return changed(last)
+        flickr = gr.update(visible=FLICKR in workspace.catalog.names())
+        filled = _fill(workspace, controls.from_address(request), request)
+        named = {controls[name]: value for name, value in filled.items()}
+        return named | dict.fromkeys(examples, flickr)
 
     def filter_of(collection: str) -> Answer:
         return {controls["only"]: _only(workspace, collection)}
 
     def draw(collection: str) -> Answer:
         sentences, _ = workspace.catalog.sentences(collection)
-        return {controls["queries"]: random.choice(sentences)[:MAX_CHARACTERS]}
+        return {query: random.choice(sentences)[:MAX_CHARACTERS]}
 
     opened = on_load(load, [*controls.values(), *examples], notice)
-    on(opened.then, reopen, controls, outputs, notice, **ALWAYS_LAST)
-    place, query = controls["data"], controls["queries"]
+    on(opened.then, asking.reopen, controls, outputs, notice, **ALWAYS_LAST)
     other = on(place.input, filter_of, [place], [controls["only"]], notice, **ALWAYS_LAST)
     drawn = on(pick.click, draw, [place], [query], notice, **HIDE_PROGRESS)
-    named = {place: FLICKR, controls["by"]: "meaning", controls["only"]: []}
+    usual = {place: FLICKR, controls["by"]: "meaning", controls["only"]: []}
     tried = [
         on(
             button.click,
-            lambda text=text: {query: text} | named,
+            lambda text=text: {query: text} | usual,
             None,
-            [query, *named],
+            [query, *usual],
             notice,
             **HIDE_PROGRESS,
         )
         for button, text in examples.items()
     ]
-    boxes = [query, controls["unlike"], controls["k"], controls["least"]]
-    asks = [
-        go.click,
-        *(box.submit for box in boxes),
-        controls["only"].input,
-        controls["encoders"].input,
-    ]
+    asks = [go.click, controls["only"].input, controls["encoders"].input]
+    asks += [box.submit for box in (query, unlike, controls["k"], controls["least"])]
     for event in (asks, *(before.then for before in (other, drawn, *tried))):
-        on(event, search, controls, outputs, notice, **ALWAYS_LAST)
-    on(timer.tick, poll, controls, outputs, notice, **HIDE_PROGRESS)
-    shape(lambda by: _shaped(controls, pick, by), {controls["by"]: LABELS})
+        on(event, asking.search, controls, outputs, notice, **ALWAYS_LAST)
+    on(timer.tick, asking.poll, controls, outputs, notice, **HIDE_PROGRESS)
+    shape(partial(_shaped, controls, pick), {controls["by"]: LABELS})
     controls.keep()
 
 
-def _has(workspace: Workspace, dataset: str) -> bool:
-    return any(info.name == dataset for info in workspace.catalog.list())
+@dataclass(frozen=True)
+class _Asking:
+    """Answers the page's controls.
 
+    Attributes:
+        workspace: with the collections.
+        hits: the component of the answer.
+        timer: polls while a run is under way.
+        seen: marks of the runs that were shown.
+    """
 
-def _fill(workspace: Workspace, controls: Controls, request: gr.Request) -> dict[Any, Any]:
-    """The values of the controls from the address."""
-    values = controls.from_address(request)
-    place, collection = collections.filled(workspace, values.data)
-    near = values.by in ("meaning", "examples")
-    filled = vars(values) | {
-        "queries": "\n".join(address.every(request, "q")) or (example.QUERY if near else ""),
-        "unlike": "\n".join(address.every(request, "unlike")),
-        "data": collection,
-        "only": _only(workspace, place, values.only),
-        "encoders": choices.filled(workspace, choices.from_address(workspace, request)),
-    }
-    return {controls[name]: value for name, value in filled.items()}
+    workspace: Workspace
+    hits: Any
+    timer: Any
+    seen: Any
 
+    def search(self, values: Values) -> Iterator[Answer]:
+        """Answer, and start what has to be computed."""
+        yield from self._answers(values, start=True)
 
-def _only(workspace: Workspace, collection: str, wanted: Any = ()) -> dict[str, Any]:
-    """The update of the label filter for a collection."""
-    offered = filters.offered(workspace, collection)
-    valid = [text for text in wanted if text in offered]
-    return gr.update(choices=offered, value=valid, visible=bool(offered))
+    def reopen(self, values: Values) -> Iterator[Answer]:
+        """Answer with what there is; an empty query is no error when a page is opened."""
+        if values.queries.strip():
+            yield from self._answers(values, opening=True)
+        else:
+            yield {self.hits: web.value([Nothing("No query", "Write one above.")])}
+
+    def poll(self, values: Values) -> Answer:
+        """Answer again if a run has got further."""
+        if signature(service.runs(self.workspace, values.data)) == values.seen:
+            return None
+        *_, last = self._answers(values)
+        return last
+
+    def _answers(
+        self, values: Values, *, start: bool = False, opening: bool = False
+    ) -> Iterator[Answer]:
+        """Yield the hits as they become ready; runs may be started, and hits that ship shown."""
+        workspace, spec = self.workspace, _spec(values)
+
+        def do(needed: Any) -> bool:
+            if start:
+                service.start(workspace, needed)
+            return False
+
+        known = example.known(workspace, spec) if opening else {}
+        for one in answer(workspace, spec, do, shipped=known):
+            runs = service.runs(workspace, spec.data)
+            waits = one.waits and any(run["state"] in LIVE for run in runs)
+            yield {
+                self.hits: web.value(one.blocks()),
+                self.timer: gr.update(active=waits),
+                self.seen: signature(runs),
+            }
+        for column in one.columns_of_hits if start else ():
+            # One that failed, or searched a part while its run is under way, is none to count.
+            if column.is_encoder and column.hits and not isinstance(column.status, Progress):
+                service.count_search(workspace, column.name, spec.data)
 
 
 def _shaped(controls: Controls, pick: gr.Button, by: str) -> dict[Any, Any]:
@@ -196,54 +216,57 @@ def _shaped(controls: Controls, pick: gr.Button, by: str) -> dict[Any, Any]:
     }
 
 
+def _fill(workspace: Workspace, values: Values, request: gr.Request) -> dict[str, Any]:
+    """The values of the controls from the address."""
+    place, collection = collections.filled(workspace, values.data)
+    near = values.by in ("meaning", "examples")
+    return vars(values) | {
+        "queries": "\n".join(address.every(request, "q")) or (example.QUERY if near else ""),
+        "unlike": "\n".join(address.every(request, "unlike")),
+        "data": collection,
+        "only": _only(workspace, place, values.only),
+        "encoders": choices.filled(workspace, choices.from_address(workspace, request)),
+    }
+
+
+def _only(workspace: Workspace, collection: str, wanted: Any = ()) -> dict[str, Any]:
+    """The update of the label filter for a collection."""
+    offered = service.offered(workspace, collection)
+    valid = [text for text in wanted if text in offered]
+    return gr.update(choices=offered, value=valid, visible=bool(offered))
+
+
 def _spec(values: Values) -> SearchSpec:
-    """The search that the controls describe."""
-    query, by = service.mode_of(values.queries, values.by)
+    """The search that the controls describe; quotes or slashes around a query say how it is meant.
+
+    A `"boat"` is searched for by its words, and a `/boats?/` is a pattern.
+    """
+    text, by = values.queries.strip(), values.by
+    if by == "meaning" and len(text) > 2 and "\n" not in text and text[0] == text[-1]:
+        by = {'"': "words", "/": "pattern"}.get(text[0], by)
+        text = text[1:-1] if by == "pattern" else text
     near = by in ("meaning", "examples")
     return SearchSpec(
-        service.lines(query),
+        _lines(text),
         values.data,
         choices.need(values.encoders or ()) if near else (),
         values.k,
         by,
-        service.lines(values.unlike or "") if by == "examples" else (),
+        _lines(values.unlike or "") if by == "examples" else (),
         values.least,
         values.only or (),
     )
 
 
-def _answers(
-    workspace: Workspace, values: Values, *, start: bool, opening: bool = False
-) -> Iterator[tuple[str, Any, list[Any]]]:
-    """Yield the hits as they become ready, an update of the timer, and the marks of the runs.
-
-    Args:
-        workspace: the workspace.
-        values: of the controls.
-        start: whether encoding and indexing runs may be started.
-        opening: whether hits that ship are shown.
-    """
-    spec = _spec(values)
-
-    def do(needed: Any) -> bool:
-        if start:
-            job.start(workspace, needed)
-        return False
-
-    known = example.known(workspace, spec) if opening else {}
-    for one in answer(workspace, spec, do, shipped=known):
-        runs = job.runs(workspace, spec.data)
-        waits = one.waits and any(run["state"] in LIVE for run in runs)
-        yield web.value(one.blocks()), gr.update(active=waits), signature(runs)
-    for column in one.columns_of_hits if start else ():
-        # One that failed, or searched a part while its run is under way, is none to count.
-        if column.is_encoder and column.hits and not isinstance(column.status, Progress):
-            job.count_search(workspace, column.name, spec.data)
-
-
-def _reopened(workspace: Workspace, values: Values) -> Iterator[tuple[str, Any, list[Any]]]:
-    """Answer on page load: an empty query is no error, and no run is started."""
-    if values.queries.strip():
-        yield from _answers(workspace, values, start=False, opening=True)
-    else:
-        yield web.value([Nothing("No query", "Write one above.")]), gr.update(active=False), []
+def _lines(text: str) -> list[str]:
+    """The queries in a box, one per line."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    longest = max(map(len, lines), default=0)
+    if len(lines) > MAX_QUERIES or longest > MAX_CHARACTERS:
+        raise UserError(
+            f"{formats.plural(len(lines), 'query', 'queries')}, the longest of "
+            f"{formats.plural(longest, 'character')}, is too much for one page.",
+            f"Ask at most {MAX_QUERIES} of at most {MAX_CHARACTERS:,} characters, one per line.",
+            code="too-large",
+        )
+    return lines

@@ -1,36 +1,66 @@
-"""Sentences of a collection by vectors, words or pattern; used by other pages too."""
+"""Sentences of a collection by vectors, words or pattern; used by other pages too.
+
+A collection is searched exactly, over the vectors that are encoded so far. A large one has an index
+once that is built, which is stored and opened memory-mapped.
+"""
 
 from __future__ import annotations
 
 import re
+import tempfile
 import threading
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from theodolite.app import formats
+from theodolite.app import formats, vectors
 from theodolite.app.blocks import Hit, Spans
-from theodolite.app.pages.search.searchable import Searchable, open_collection
+from theodolite.app.finite import finite
+from theodolite.app.jobs.job import Job
+from theodolite.app.jobs.kinds import job_of
+from theodolite.app.jobs.submit import queue
+from theodolite.app.recent import Recent
 from theodolite.app.typed import Typed
+from theodolite.engine.encoders.spec import parse
 from theodolite.engine.errors import UserError
 from theodolite.engine.progress import Progress
+from theodolite.store.hashing import hash_of
+from theodolite.store.run_rows import LIVE
 
 if TYPE_CHECKING:
     import numpy as np
 
+    from theodolite.app.jobs.reporter import Reporter
     from theodolite.app.workspace import Workspace
+    from theodolite.engine.encoders.base import Encoder
+    from theodolite.engine.search.ann_index import Built, MappedIndex
+    from theodolite.store.run_rows import RunRow
 
+Key = tuple[Path, str, str]
+"""Store, fingerprint, hash of the collection."""
+IN_MEMORY = 2 * 2**30
+"""Bytes of vectors kept for exact search; the least recently used collection goes first."""
+KIND, FORMAT = "index", 1
+"""Of stored indexes; the format is increased whenever that of the same vectors would change."""
 UNLIKE = 0.5
 """Weight of the negative examples; that of the positive ones is 1."""
 SENTENCES_A_SECOND = 100_000
 """Sentences per second that an ordinary pattern searches on a slow machine."""
-
-MAX_QUERIES = 10
-MAX_CHARACTERS = 2000
-"""Most characters of a query on the page: addresses are limited. The box takes twice as many."""
-
+MAX_LABELS = 200
+"""More distinct labels are names of examples, which say nothing beside a sentence."""
 _few_patterns = threading.Semaphore(2)
 """Limits simultaneous patterns: each may occupy a processor until its timeout."""
+MAX_SHORT = 10_000
+"""Sentences that are encoded for an agent."""
+OFTEN = 3
+"""A large collection gets an index at this number of searches."""
+_searches: Counter[Key] = Counter()
+"""Searches of large collections, by store, encoder and collection."""
+_TERM = re.compile(r'"([^"]*)"?|([^\s"]+)')
+_BORDERED = r"[^\W\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"
+"""Letters and digits of the scripts that put spaces between words."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,33 +78,153 @@ class Limits:
     among: np.ndarray | None = None
 
 
-def mode_of(text: str, mode: str) -> tuple[str, str]:
-    """Return query text and mode; quotes or slashes around the text override the mode `meaning`.
+@dataclass(frozen=True, eq=False)
+class Searchable:
+    """A collection with its index.
 
-    >>> mode_of('"a boat"', "meaning"), mode_of("/boats?/", "meaning"), mode_of("/x", "words")
-    (('"a boat"', 'words'), ('boats?', 'pattern'), ('/x', 'words'))
+    Attributes:
+        index: finds positions of sentences.
+        sentences: the sentences by position.
+        encoder: encodes queries.
+        lacking: number of sentences that cannot be found yet, for lack of vectors or an index.
+        built: the recall of the index, and its times; None for exact search.
     """
-    written = text.strip()
-    if mode == "meaning" and len(written) > 2 and "\n" not in written:
-        if written[0] == written[-1] == '"':
-            return written, "words"
-        if written[0] == written[-1] == "/":
-            return written[1:-1], "pattern"
-    return text, mode
+
+    index: Exact | MappedIndex
+    sentences: Sequence[str]
+    encoder: Encoder
+    lacking: int = 0
+    built: Built | None = None
+
+    @property
+    def is_large(self) -> bool:
+        """Whether the collection is worth an index."""
+        return _is_large(self.sentences)
+
+    @property
+    def needs_index(self) -> bool:
+        """Whether the collection is too large to be searched without an index."""
+        return isinstance(self.index, Exact) and self.index.bytes > IN_MEMORY
+
+    def nearest(self, queries: Sequence[str], limits: Limits) -> list[list[Hit]]:
+        """The nearest sentences for each query, nearest first."""
+        from theodolite.engine.encoders import query_side
+
+        if not queries or not all(query.strip() for query in queries):
+            message = "The query is empty."
+            raise UserError(message, "Write a sentence or a few words.", code="missing")
+        return self.around(Typed(query_side(self.encoder)).encode(list(queries)), limits)
+
+    def alike(self, like: Sequence[str], unlike: Sequence[str], limits: Limits) -> list[Hit]:
+        """The sentences near some examples and away from others, without the examples.
+
+        The query is the mean direction of the former minus half that of the latter (Rocchio 1971).
+        """
+        import numpy as np
+
+        from theodolite.engine.search.index import unit_rows
+
+        if not any(text.strip() for text in like):
+            raise UserError(
+                "No example given.", "Write at least one example sentence.", code="missing"
+            )
+        encoder = Typed(self.encoder)
+        query = unit_rows(encoder.encode(list(like))).mean(axis=0)
+        if unlike:
+            query = query - UNLIKE * unit_rows(encoder.encode(list(unlike))).mean(axis=0)
+        known = {*like, *unlike}
+        more = replace(limits, k=limits.k + len(known))
+        (hits,) = self.around(query[None].astype(np.float32), more)
+        return [hit for hit in hits if hit.sentence not in known][: limits.k]
+
+    def around(self, points: np.ndarray, limits: Limits) -> list[list[Hit]]:
+        """The nearest sentences for points of the space, nearest first."""
+        cosines, ids = self.index.search(points, limits.k, limits.among)
+        return [
+            [
+                Hit(int(i), self.sentences[i], float(cosine))
+                for i, cosine in zip(row, scores, strict=True)
+                if i >= 0 and (limits.least is None or cosine >= limits.least)
+            ]
+            for row, scores in zip(ids, cosines, strict=True)
+        ]
 
 
-def lines(text: str) -> list[str]:
-    """Split the text of a box into queries, one per line."""
-    found = [line.strip() for line in text.splitlines() if line.strip()]
-    longest = max(map(len, found), default=0)
-    if len(found) > MAX_QUERIES or longest > MAX_CHARACTERS:
-        raise UserError(
-            f"{formats.plural(len(found), 'query', 'queries')}, the longest of "
-            f"{formats.plural(longest, 'character')}, is too much for one page.",
-            f"Ask at most {MAX_QUERIES} of at most {MAX_CHARACTERS:,} characters, one per line.",
-            code="too-large",
-        )
-    return found
+class Exact:
+    """Exact search over the vectors of a collection in memory, which may be added in parts."""
+
+    def __init__(self, encoder: Encoder, sentences: Sequence[str]) -> None:
+        import numpy as np
+
+        from theodolite.engine.search.index import Index
+
+        self.encoder, self._sentences = encoder, sentences
+        self._there = np.zeros(len(sentences), bool)
+        self._index = Index(np.empty((0, encoder.dim), np.float32))
+        self._lock = threading.Lock()
+        self._refreshed = False
+
+    @property
+    def lacking(self) -> int:
+        """Number of sentences without a loaded vector."""
+        return len(self._there) - int(self._there.sum())
+
+    @property
+    def bytes(self) -> int:
+        """Memory that all vectors of the collection take."""
+        return 4 * len(self._there) * self.encoder.dim
+
+    def search(
+        self, queries: np.ndarray, k: int, among: np.ndarray | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Search the loaded vectors; see `engine.search.index.Index.search`."""
+        if self._there.all():
+            return self._index.search(queries, k, among)
+        with self._lock:
+            return self._index.search(queries, k, among)
+
+    def refresh(self) -> None:
+        """Load the vectors that the cache has.
+
+        A run encodes in the order of the sentences. So only the first refresh visits all of them;
+        later ones stop where the run is.
+        """
+        for block, texts in self._blocks():
+            found, rows = vectors.known(self.encoder, texts)
+            self._take(block[found], rows)
+            if self._refreshed and not found.all():
+                break
+        self._refreshed = True
+
+    def complete(self, progress: Progress | None = None) -> None:
+        """Encode the lacking sentences."""
+
+        def moved(done: int, of: int) -> None:
+            if progress:
+                progress(before + done, len(self._there))
+
+        for block, texts in self._blocks():
+            before = len(self._there) - self.lacking
+            self._take(block, self.encoder.encode(texts, moved))
+
+    def _blocks(self) -> Iterator[tuple[np.ndarray, list[str]]]:
+        """Positions and texts of sentences whose vectors are lacking."""
+        import numpy as np
+
+        lacking = np.flatnonzero(~self._there)
+        for start in range(0, len(lacking), vectors.BLOCK):
+            block = lacking[start : start + vectors.BLOCK]
+            yield block, [self._sentences[i] for i in block.tolist()]
+
+    def _take(self, positions: np.ndarray, rows: np.ndarray) -> None:
+        with self._lock:  # another thread may have added some of them meanwhile
+            new = ~self._there[positions]
+            self._index.add(rows[new], positions[new])
+            self._there[positions] = True
+
+
+_exact: Recent[Key, Exact] = Recent(IN_MEMORY, lambda one: one.bytes)
+_mapped: Recent[Key, MappedIndex] = Recent(6)
 
 
 def nearest(
@@ -82,85 +232,237 @@ def nearest(
     spec: str,
     collection: str,
     queries: Sequence[str],
-    limits: int | Limits,
+    limits: Limits,
     progress: Progress | None = None,
 ) -> list[list[Hit]]:
-    """Return the nearest sentences of the collection for each query, nearest first.
+    """The nearest sentences of the whole collection for each query, nearest first."""
+    return open_collection(workspace, spec, collection, progress).nearest(queries, limits)
 
-    Duplicate sentences are searched once. The vectors stay in memory for the next query.
+
+def so_far(workspace: Workspace, spec: str, collection: str) -> Searchable:
+    """Open a collection as far as it can be searched now, without encoding.
+
+    With an encoder that has a fitted step, nothing can be found until all is encoded.
     """
-    return nearest_in(open_collection(workspace, spec, collection, progress), queries, limits)
+    opened = _open(workspace, spec, collection)
+    if not isinstance(opened.index, Exact) or opened.needs_index:
+        return opened
+    if vectors.is_fitted(opened.encoder):
+        waiting = vectors.missing(workspace, spec, collection) if opened.index.lacking else 0
+        return replace(opened, lacking=waiting)
+    opened.index.refresh()
+    return replace(opened, lacking=opened.index.lacking)
 
 
-def nearest_in(opened: Searchable, queries: Sequence[str], limits: int | Limits) -> list[list[Hit]]:
-    """As `nearest`, in an opened collection."""
-    from theodolite.engine.encoders import query_side
-
-    if not queries or not all(query.strip() for query in queries):
-        raise UserError("The query is empty.", "Write a sentence or a few words.", code="missing")
-    return _search(opened, Typed(query_side(opened.encoder)).encode(list(queries)), limits)
-
-
-def around(
-    workspace: Workspace, spec: str, collection: str, points: np.ndarray, limits: int | Limits
-) -> list[list[Hit]]:
-    """Return the nearest sentences of the collection for points of the space, nearest first."""
-    return _search(open_collection(workspace, spec, collection), points, limits)
+def open_collection(
+    workspace: Workspace, spec: str, collection: str, progress: Progress | None = None
+) -> Searchable:
+    """Open a whole collection: with its index if it has one, else exact, encoding the rest."""
+    opened = _open(workspace, spec, collection)
+    if opened.needs_index and progress is not None:  # a command waits; a page queues a run instead
+        make_index(workspace, spec, collection, progress)
+        opened = _open(workspace, spec, collection)
+    if isinstance(opened.index, Exact):
+        opened.index.complete(progress)
+    return replace(opened, lacking=0)
 
 
-def alike(
-    workspace: Workspace,
-    spec: str,
-    collection: str,
-    like: Sequence[str],
-    unlike: Sequence[str],
-    limits: int | Limits,
-    progress: Progress | None = None,
-) -> list[Hit]:
-    """Return the sentences near some examples and away from others, without the examples.
+def _open(workspace: Workspace, spec: str, collection: str) -> Searchable:
+    """Open a collection with its index, else with the vectors loaded before."""
+    from theodolite.engine.search.ann_index import Built, MappedIndex
 
-    The query is the mean direction of the former minus half that of the latter (Rocchio 1971).
-    """
-    return alike_in(open_collection(workspace, spec, collection, progress), like, unlike, limits)
+    sentences, data_hash = workspace.catalog.sentences(collection)
+    encoder = workspace.bound(spec, collection)
+    key = (workspace.store.folder, encoder.fingerprint, data_hash)
+    place = hash_of(KIND, str(FORMAT), encoder.fingerprint, data_hash)
+    row = workspace.store.derived.get(place) if _is_large(sentences) else None
+    if row is None:
+        exact = _exact.get(key, lambda: Exact(encoder, sentences))
+        return Searchable(exact, sentences, exact.encoder, len(sentences))
+    _exact.forget(lambda one: one == key)
+    built = Built(**{field.name: row["info"][field.name] for field in fields(Built)})
+    read, lists = _rows(encoder, sentences), row["files"]["lists"]
+    mapped = _mapped.get(key, lambda: MappedIndex(lists, read, built.probed))
+    return Searchable(mapped, sentences, encoder, built=built)
 
 
-def alike_in(
-    opened: Searchable, like: Sequence[str], unlike: Sequence[str], limits: int | Limits
-) -> list[Hit]:
-    """As `alike`, in an opened collection."""
-    import numpy as np
+def _is_large(sentences: Sequence[str]) -> bool:
+    from theodolite.engine.search import ann_index
 
+    return len(sentences) > ann_index.EXACT_BELOW
+
+
+def make_index(
+    workspace: Workspace, encoder: str, dataset: str, progress: Progress | None = None
+) -> None:
+    """Build and store the index of a collection, unless it exists."""
+    from theodolite.engine.search import ann_index
+
+    bound = workspace.bound(encoder, dataset)
+    sentences, data_hash = workspace.catalog.sentences(dataset)
+    place = hash_of(KIND, str(FORMAT), bound.fingerprint, data_hash)
+    if workspace.store.derived.get(place) is not None:
+        return
+    # Beside the store: the system's temporary folder may be in memory.
+    with tempfile.TemporaryDirectory(dir=workspace.store.folder, prefix="index-") as folder:
+        lists = Path(folder) / "lists.faiss"
+        built = ann_index.build(
+            _Encoded(bound, sentences), lists, _rows(bound, sentences), progress
+        )
+        info = asdict(built) | {"encoder": encoder, "dataset": dataset}
+        workspace.store.derived.put(place, KIND, info, files={"lists": lists})
+
+
+def _rows(encoder: Encoder, sentences: Sequence[str]) -> Callable[[np.ndarray], np.ndarray]:
+    """Return a function from positions to unit vectors, which reads the vector cache."""
     from theodolite.engine.search.index import unit_rows
 
-    if not any(text.strip() for text in like):
-        raise UserError("No example given.", "Write at least one example sentence.", code="missing")
-    query = unit_rows(Typed(opened.encoder).encode(list(like))).mean(axis=0)
-    if unlike:
-        query = query - UNLIKE * unit_rows(Typed(opened.encoder).encode(list(unlike))).mean(axis=0)
-    wide = limits if isinstance(limits, Limits) else Limits(limits)
-    known = {*like, *unlike}
-    more = replace(wide, k=wide.k + len(known))
-    (hits,) = _search(opened, query[None].astype(np.float32), more)
-    return [hit for hit in hits if hit.sentence not in known][: wide.k]
+    return lambda positions: unit_rows(encoder.encode([sentences[i] for i in positions.tolist()]))
 
 
-def _search(opened: Searchable, vectors: np.ndarray, limits: int | Limits) -> list[list[Hit]]:
-    wide = limits if isinstance(limits, Limits) else Limits(limits)
-    cosines, ids = opened.index.search(vectors, wide.k, wide.among)
-    return [
-        [
-            Hit(int(i), opened.sentences[i], float(cosine))
-            for i, cosine in zip(row, scores, strict=True)
-            if i >= 0 and (wide.least is None or cosine >= wide.least)
+class _Encoded:
+    """The vectors of a collection as an array, read from the cache or an encoded corpus."""
+
+    def __init__(self, encoder: Encoder, sentences: Sequence[str]) -> None:
+        self._encoder, self._sentences = encoder, sentences
+        self.shape = (len(sentences), encoder.dim)
+
+    def __len__(self) -> int:
+        return len(self._sentences)
+
+    def __getitem__(self, rows: Any) -> np.ndarray:
+        places = range(len(self))[rows] if isinstance(rows, slice) else rows.tolist()
+        chosen = [self._sentences[i] for i in places]
+        return finite(self._encoder.encode(chosen), chosen)
+
+
+# Runs that prepare a collection ----------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class CollectionJob(Job):
+    """Prepare a collection for search.
+
+    Attributes:
+        encoder: canonical spec.
+        dataset: name in the catalog.
+    """
+
+    priority = -1
+    interactive = True
+
+    encoder: str
+    dataset: str
+
+    @property
+    def title(self) -> str:
+        """`Encode starter-topics with minilm`."""
+        return f"{self.kind.capitalize()} {self.dataset} with {self.encoder}"
+
+
+@dataclass(frozen=True)
+class EncodeJob(CollectionJob):
+    """Encode a collection into the vector cache."""
+
+    kind = "encode"
+
+    def is_stored(self, workspace: Workspace) -> bool:
+        """Whether all vectors are cached."""
+        return not vectors.missing(workspace, self.encoder, self.dataset)
+
+    def is_short(self, workspace: Workspace) -> bool:
+        """Whether few sentences are left."""
+        return vectors.missing(workspace, self.encoder, self.dataset) <= MAX_SHORT
+
+    def units(self) -> list[str]:
+        """One unit: a restarted run continues from the cache."""
+        return [f"{self.dataset} · {self.encoder}"]
+
+    def work(self, workspace: Workspace, position: int, reporter: Reporter) -> None:
+        """Encode the sentences that are not cached."""
+        vectors.encode(workspace, self.encoder, self.dataset, reporter)
+
+
+@dataclass(frozen=True)
+class IndexJob(CollectionJob):
+    """Encode a large collection, and build its index."""
+
+    kind = "index"
+
+    def units(self) -> list[str]:
+        """Encoding and indexing."""
+        return [
+            f"Encoding {self.dataset} with {self.encoder}",
+            f"Index of {self.dataset}, and its recall",
         ]
-        for row, scores in zip(ids, cosines, strict=True)
-    ]
+
+    def work(self, workspace: Workspace, position: int, reporter: Reporter) -> None:
+        """Do the unit at a position of `units`."""
+        (vectors.encode, make_index)[position](workspace, self.encoder, self.dataset, reporter)
 
 
-def containing(
-    workspace: Workspace, collection: str, words: str, limits: Limits
-) -> tuple[list[Hit], int]:
-    """Return the first sentences that contain all words, in any order, and how many do.
+def needed(
+    encoder: str, dataset: str, opened: Searchable, *, index: bool = False
+) -> CollectionJob | None:
+    """Return the job that must run before the whole collection can be searched; None for none.
+
+    `index` asks for the index of a large collection even where exact search would do.
+    """
+    name = str(parse(encoder))
+    if opened.needs_index or (index and opened.is_large and not opened.built):
+        return IndexJob(name, dataset)
+    return EncodeJob(name, dataset) if opened.lacking > vectors.SMALL else None
+
+
+def lacking(workspace: Workspace, encoder: str, collection: str) -> str:
+    """Why a collection cannot be searched completely yet, in words; empty if it can."""
+    opened = so_far(workspace, encoder, collection)
+    return undone(opened, collection) if needed(encoder, collection, opened) else ""
+
+
+def undone(opened: Searchable, collection: str) -> str:
+    """What is left to do before an opened collection can be searched completely, in words."""
+    if opened.needs_index:
+        n = len(opened.sentences)
+        return f"{collection} has {n:,} sentences, and no index for this encoder yet."
+    sentences = formats.plural(opened.lacking, "sentence")
+    return f"{sentences} of {collection} are not yet encoded by it."
+
+
+def runs(workspace: Workspace, collection: str) -> list[RunRow]:
+    """Encoding and indexing runs of a collection, newest first."""
+    every = workspace.store.runs.list(kinds=[EncodeJob.kind, IndexJob.kind])
+    return [run for run in every if run["spec"]["dataset"] == collection]
+
+
+def last_run(workspace: Workspace, job: CollectionJob) -> RunRow | None:
+    """The last run that prepares a collection for search."""
+    return next((run for run in runs(workspace, job.dataset) if job_of(run) == job), None)
+
+
+def start(workspace: Workspace, job: CollectionJob) -> None:
+    """Queue the job unless it is live; visitors start nothing."""
+    last = last_run(workspace, job)
+    if not workspace.read_only and (last is None or last["state"] not in LIVE):
+        queue(workspace, job)
+
+
+def count_search(workspace: Workspace, encoder: str, dataset: str) -> None:
+    """Count a search of a large collection, and queue its index at `OFTEN`; ignores visitors."""
+    opened = so_far(workspace, encoder, dataset)
+    if workspace.read_only or opened.built or not opened.is_large:
+        return
+    key = (workspace.store.folder, encoder, dataset)
+    _searches[key] += 1
+    if _searches[key] == OFTEN:
+        queue(workspace, IndexJob(encoder, dataset))
+
+
+# Words and patterns -----------------------------------------------------------------------
+
+
+def with_words(words: str, sentences: Mapping[int, str]) -> list[tuple[int, Spans]]:
+    """The sentences that contain all words, in any order, with the places of the words.
 
     Case is ignored, and quotes make a phrase of several words.
     """
@@ -169,19 +471,14 @@ def containing(
     if not patterns:
         raise UserError("The query is empty.", "Write the words to search for.", code="missing")
     found = []
-    for i, sentence in _candidates(workspace, collection, limits):
+    for i, sentence in sentences.items():
         folded = sentence.casefold()
         matches = [m for pattern in patterns if (m := pattern.search(folded))]
         if len(matches) == len(patterns):
             # ß folds to ss: then the positions differ, and nothing is marked
             spans = sorted(m.span() for m in matches) if len(folded) == len(sentence) else ()
             found.append((i, tuple(spans)))
-    return _first(workspace, collection, found, limits)
-
-
-_TERM = re.compile(r'"([^"]*)"?|([^\s"]+)')
-_BORDERED = r"[^\W\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]"
-"""Letters and digits of the scripts that put spaces between words."""
+    return found
 
 
 def _whole_words(term: str) -> re.Pattern[str]:
@@ -191,14 +488,11 @@ def _whole_words(term: str) -> re.Pattern[str]:
     return re.compile((r"(?<!\w)" if before else "") + text + (r"(?!\w)" if after else ""))
 
 
-def matching(
-    workspace: Workspace, collection: str, pattern: str, limits: Limits
-) -> tuple[list[Hit], int]:
-    """Return the first sentences in which a regular expression matches, and how many do."""
-    chosen = list(_candidates(workspace, collection, limits))
-    found = matches(pattern, [sentence for _, sentence in chosen])
-    spans = [(chosen[i][0], ((start, end),)) for i, start, end in found]
-    return _first(workspace, collection, spans, limits)
+def with_pattern(pattern: str, sentences: Mapping[int, str]) -> list[tuple[int, Spans]]:
+    """The sentences in which a regular expression matches, with the place of the first match."""
+    places = list(sentences)
+    found = matches(pattern, list(sentences.values()))
+    return [(places[i], ((start, end),)) for i, start, end in found]
 
 
 def matches(pattern: str, sentences: Sequence[str]) -> list[tuple[int, int, int]]:
@@ -210,16 +504,84 @@ def matches(pattern: str, sentences: Sequence[str]) -> list[tuple[int, int, int]
         return regex.matching(pattern, sentences, seconds=seconds)
 
 
-def _candidates(workspace: Workspace, collection: str, limits: Limits) -> Iterator[tuple[int, str]]:
-    sentences, _ = workspace.catalog.sentences(collection)
-    if limits.among is None:
-        yield from enumerate(sentences)
-    else:
-        yield from ((int(i), sentences[i]) for i in limits.among)
+# Labels -----------------------------------------------------------------------------------
 
 
-def _first(
-    workspace: Workspace, collection: str, found: Sequence[tuple[int, Spans]], limits: Limits
-) -> tuple[list[Hit], int]:
-    sentences, _ = workspace.catalog.sentences(collection)
-    return [Hit(i, sentences[i], None, spans) for i, spans in found[: limits.k]], len(found)
+def properties(workspace: Workspace, collection: str) -> dict[str, dict[str, np.ndarray]]:
+    """Labels, splits and parts to filter sentences by: property -> value -> positions.
+
+    A sentence that occurs with several labels is listed under each.
+    """
+    import numpy as np
+
+    from theodolite.engine.datasets.types import LabelledPairs, LabelledSentences, ScoredPairs
+
+    data = workspace.catalog.load(collection)
+    columns: dict[str, Sequence[str]] = {}
+    texts: Sequence[str] = data.sentences
+    if isinstance(data, LabelledSentences):
+        columns = {"label": data.labels, "split": data.splits or ()}
+    elif isinstance(data, ScoredPairs):
+        columns["part"] = [n for n, part in data.parts.items() for _ in range(2 * len(part.left))]
+    elif isinstance(data, LabelledPairs):
+        texts = [data.sentences[i] for side in (data.left, data.right) for i in side]
+        columns = {"label": [*data.labels, *data.labels], "split": [*data.splits, *data.splits]}
+    sentences = workspace.catalog.sentences(collection)[0] if columns else ()
+    place = {sentence: i for i, sentence in enumerate(sentences)}
+    found: dict[str, dict[str, np.ndarray]] = {}
+    for name, values in columns.items():
+        held: dict[str, set[int]] = {}
+        for text, value in zip(texts, values, strict=False):
+            held.setdefault(str(value), set()).add(place[text])
+        if len(held) > 1:
+            found[name] = {v: np.array(sorted(ids), np.int64) for v, ids in held.items()}
+    return found
+
+
+def offered(workspace: Workspace, collection: str, most: int = 500) -> list[str]:
+    """Filters such as `label: sport`; the `most` commonest if there are more."""
+    held = {
+        f"{name}: {value}": len(ids)
+        for name, values in properties(workspace, collection).items()
+        for value, ids in values.items()
+    }
+    return list(held) if len(held) <= most else sorted(held, key=lambda one: -held[one])[:most]
+
+
+def among(workspace: Workspace, collection: str, only: Sequence[str]) -> np.ndarray | None:
+    """Positions of the sentences that pass the filters; None for all sentences.
+
+    Values of one property are alternatives; different properties must all match.
+    """
+    import numpy as np
+
+    held = properties(workspace, collection) if only else {}
+    wanted: dict[str, set[int]] = {}
+    for text in only:
+        name, _, value = text.partition(":")
+        ids = held.get(name, {}).get(value.removeprefix(" "))
+        if ids is None:
+            raise UserError(
+                f"No sentence of {collection} has {text[:80]!r}.",
+                f"Available: {'; '.join(offered(workspace, collection)[:10]) or 'no filter'}.",
+                code="unknown",
+            )
+        wanted[name] = wanted.get(name, set()) | set(ids.tolist())
+    return np.array(sorted(set.intersection(*wanted.values())), np.int64) if wanted else None
+
+
+_labels: Recent[tuple[str, str], Mapping[int, str]] = Recent(4)
+
+
+def labels(workspace: Workspace, collection: str) -> Mapping[int, str]:
+    """Position of a sentence -> its labels, with commas; empty where nearly all labels differ."""
+
+    def read() -> dict[int, str]:
+        held = properties(workspace, collection).get("label", {})
+        every: dict[int, str] = {}
+        for value, ids in held.items() if len(held) <= MAX_LABELS else ():
+            for position in ids.tolist():
+                every[position] = f"{every[position]}, {value}" if position in every else value
+        return every
+
+    return _labels.get((collection, workspace.catalog.load(collection).hash), read)

@@ -221,7 +221,7 @@ def test_fifty_thousand_sentences_are_small_enough(tmp_path: Path, data_root: Pa
     workspace = Workspace(tmp_path / "store")
     data.keep(workspace, text, text.name, "mix", Mapping("sentences", {"text": "text"}))
     encoders.add(workspace, "wordllama")
-    search.nearest(workspace, "wordllama", "upload:mix", ["a first query"], 1)
+    search.nearest(workspace, "wordllama", "upload:mix", ["a first query"], search.Limits(1))
     list(perform(workspace, MapSpec("wordllama", "upload:mix", method="pca")))
     chosen = choice.choose(workspace, ["wordllama"], data=["upload:mix"])
     sizes = {name: len(content) for name, content in site.freeze(workspace, chosen).files.items()}

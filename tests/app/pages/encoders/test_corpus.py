@@ -11,10 +11,11 @@ import pytest
 
 from tests.fakes.command_line import objects, theodolite
 from tests.fakes.workers import work_off
-from theodolite.app.pages.search import indexes
+from theodolite.app.pages.search import service as search
 from theodolite.app.workspace import Workspace
 from theodolite.engine.corpus.reading import EncodedCorpus
 from theodolite.engine.encoders import load
+from theodolite.engine.search import ann_index
 
 
 def lines(count: int) -> list[str]:
@@ -84,12 +85,12 @@ def test_it_is_a_data_set_whose_vectors_are_read_in_the_folder(
         theodolite("search", text, "--in", name, "-e", "random:8", "-k", "1", "--json")
     )
     assert (hit["sentence"], round(hit["cosine"], 5)) == (text, 1.0)
-    indexes.make(workspace, "random:8", name)
-    encoder = workspace.load("random:8")
-    sentences, data_hash = workspace.catalog.sentences(name)
-    index = indexes.open_index(workspace, encoder, sentences, data_hash)
-    ((nearest,),) = index.search(encoder.encode([text]), 1)[1]
-    assert sentences[nearest] == text and workspace.store.vectors.usage() == {}
+    search.make_index(workspace, "random:8", name)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ann_index, "EXACT_BELOW", 100)
+        opened = search.open_collection(workspace, "random:8", name)
+    ((nearest,),) = opened.nearest([text], search.Limits(1))
+    assert nearest.sentence == text and workspace.store.vectors.usage() == {} and opened.built
     theodolite("data", "remove", name)
     assert name == "corpus:out" and name not in workspace.catalog.names()
     assert (home / "out" / "manifest.json").exists()

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from theodolite.app.pages.search import in_browser
+from theodolite.app.pages.search import published
 from theodolite.engine.datasets import Catalog
 from theodolite.engine.encoders import load
 from theodolite.engine.search.index import Index, unit_rows
@@ -75,10 +75,10 @@ GLOVE = "vectors/glove.6B.50d.5k.txt.gz"
 
 def in_page(folder: Path, encoder: Any, texts: Sequence[str], vectors: Any = None) -> Any:
     """What the scripts of a page say of texts: their words, or the 10 nearest of some vectors."""
-    described, held = in_browser.describe(encoder) or pytest.fail("it needs Python")
+    described, held = published.describe(encoder) or pytest.fail("it needs Python")
     fields: dict[str, Any] = {"folder": str(folder), "encoder": described, "texts": texts, "k": 10}
     if vectors is not None:
-        fields["vectors"], more = in_browser.pack("vectors", unit_rows(vectors))
+        fields["vectors"], more = published.pack("vectors", unit_rows(vectors))
         held |= more
     for at, files in held.items():
         (folder / at).mkdir(parents=True, exist_ok=True)
@@ -180,4 +180,4 @@ def test_the_nearest_of_many_are_those_of_python(
 def test_an_encoder_that_needs_python_says_so(tmp_path: Path) -> None:
     """Nothing is written for a transformer, for steps, or for another pooling."""
     for spec in ("minilm", "random:16 | dims:4,random,0", "wordllama?pooling=max", "borep:16"):
-        assert in_browser.describe(load(spec)) is None
+        assert published.describe(load(spec)) is None

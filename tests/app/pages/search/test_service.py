@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections import Counter, OrderedDict
+from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,12 +15,11 @@ from tests.fakes.command_line import objects, theodolite
 from tests.fakes.uploads import collection
 from tests.fakes.workers import do_units
 from theodolite.app.blocks import Filters, Link
-from theodolite.app.pages.search import filters, indexes, page, searchable
-from theodolite.app.pages.search import job as search_job
+from theodolite.app.pages.search import page
 from theodolite.app.pages.search import service as retrieval
 from theodolite.app.pages.search.answer import SEARCH, SearchAnswer, SearchSpec, answer
-from theodolite.app.pages.search.job import IndexJob
-from theodolite.app.pages.search.service import Limits
+from theodolite.app.pages.search.service import IndexJob, Limits
+from theodolite.app.recent import Recent
 from theodolite.app.surfaces import document, web
 from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
@@ -43,18 +42,18 @@ def unit(workspace: Workspace, texts: list[str], encoder: str = A) -> np.ndarray
 
 def in_words(workspace: Workspace, name: str, query: str) -> list[tuple[str, list[str]]]:
     """The sentences found by words, each with what is marked in it."""
-    hits, total = retrieval.containing(workspace, name, query, Limits(99))
-    assert total == len(hits)
+    hits = last(workspace, queries=[query], data=name, by="words", k=99).hits["words"][0]
     return [(h.sentence, [h.sentence[a:b] for a, b in h.spans]) for h in hits]
 
 
 def test_a_phrase_is_found_whatever_its_case(workspace: Workspace) -> None:
     """The first hits are returned, and the number of all."""
     expected = [i for i, s in enumerate(topics(workspace)) if re.search(r"\bon the\b", s.lower())]
-    hits, total = retrieval.containing(workspace, TOPICS, '"On THE"', Limits(1))
-    assert total == len(expected) > 1
-    assert [hit.index for hit in hits] == expected[:1]
-    assert [hits[0].sentence[a:b].lower() for a, b in hits[0].spans] == ["on the"]
+    whole = last(workspace, queries=['"On THE"'], by="words", k=1)
+    (hit,) = whole.hits["words"][0]
+    assert whole.notes() == [f"{len(expected)} found, the first 1 are shown"]
+    assert hit.index == expected[0]
+    assert [hit.sentence[a:b].lower() for a, b in hit.spans] == ["on the"]
 
 
 def test_words_are_whole_and_in_any_order(workspace: Workspace, tmp_path: Path) -> None:
@@ -76,18 +75,22 @@ def test_words_are_whole_and_in_any_order(workspace: Workspace, tmp_path: Path) 
 @pytest.mark.parametrize("only", ["label: cooking", "label:cooking"])
 def test_a_filter_needs_no_space(workspace: Workspace, only: str) -> None:
     """As it is typed in a terminal; another value is refused with those there are."""
-    among = filters.among(workspace, TOPICS, [only])
+    among = retrieval.among(workspace, TOPICS, [only])
     assert among is not None and 0 < len(among) < len(workspace.catalog.sentences(TOPICS)[0])
     with refused("unknown", "label: cooking"):
-        filters.among(workspace, TOPICS, ["label: none"])
+        retrieval.among(workspace, TOPICS, ["label: none"])
 
 
 def test_a_pattern_among_some(workspace: Workspace) -> None:
-    """Only the chosen positions are looked at."""
-    hits, total = retrieval.matching(workspace, TOPICS, r"^The \w+", Limits(5, among=np.arange(99)))
-    expected = [i for i, s in enumerate(topics(workspace)[:99]) if s.startswith("The ")]
-    assert total == len(expected)
-    assert [hit.index for hit in hits] == expected[:5]
+    """Only the sentences that pass the filter are looked at."""
+    data = workspace.catalog.load(TOPICS)
+    whole = last(workspace, queries=[r"^The \w+"], by="pattern", only=["label: cooking"], k=99)
+    expected = [
+        text
+        for text, label in zip(data.sentences, data.labels, strict=True)
+        if label == "cooking" and text.startswith("The ")
+    ]
+    assert [hit.sentence for hit in whole.hits["pattern"][0]] == expected
 
 
 def test_the_least_cosine_and_the_chosen_positions(workspace: Workspace) -> None:
@@ -108,10 +111,10 @@ def test_by_example_is_rocchio(workspace: Workspace) -> None:
     query = unit(workspace, like).mean(0) - 0.5 * unit(workspace, unlike).mean(0)
     order = np.argsort(-(unit(workspace, sentences) @ query), kind="stable").tolist()
     expected = [i for i in order if i not in (0, 1, 500, 501, 502)][:7]
-    found = retrieval.alike(workspace, A, TOPICS, like, unlike, 7)
-    assert [hit.index for hit in found] == expected
+    opened = retrieval.open_collection(workspace, A, TOPICS)
+    assert [hit.index for hit in opened.alike(like, unlike, Limits(7))] == expected
     with refused("missing"):
-        retrieval.alike(workspace, A, TOPICS, [" "], unlike, 7)
+        opened.alike([" "], unlike, Limits(7))
 
 
 def test_properties_are_labels_splits_and_parts(workspace: Workspace) -> None:
@@ -119,9 +122,9 @@ def test_properties_are_labels_splits_and_parts(workspace: Workspace) -> None:
     data = workspace.catalog.load(TOPICS)
     label = data.labels[7]
     expected = {s for s, own in zip(data.sentences, data.labels, strict=True) if own == label}
-    places = filters.properties(workspace, TOPICS)["label"][label]
+    places = retrieval.properties(workspace, TOPICS)["label"][label]
     assert {topics(workspace)[i] for i in places} == expected
-    assert f"label: {label}" in filters.offered(workspace, TOPICS)
+    assert f"label: {label}" in retrieval.offered(workspace, TOPICS)
 
 
 def asked(**other: Any) -> SearchSpec:
@@ -135,7 +138,7 @@ def last(workspace: Workspace, *, start: bool = False, **other: Any) -> SearchAn
 
     def do(job: Any) -> bool:
         if start:
-            search_job.start(workspace, job)
+            retrieval.start(workspace, job)
         return False
 
     *_, whole = answer(workspace, asked(**other), do)
@@ -146,9 +149,9 @@ def last(workspace: Workspace, *, start: bool = False, **other: Any) -> SearchAn
 def large(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Workspace:
     """The starter topics count as a large collection, and nobody has searched it yet."""
     monkeypatch.setattr(ann_index, "EXACT_BELOW", 1000)
-    monkeypatch.setattr(searchable, "_exact", OrderedDict())
-    monkeypatch.setattr(searchable, "_mapped", OrderedDict())
-    monkeypatch.setattr(search_job, "_searches", Counter())
+    monkeypatch.setattr(retrieval, "_exact", Recent(9))
+    monkeypatch.setattr(retrieval, "_mapped", Recent(9))
+    monkeypatch.setattr(retrieval, "_searches", Counter())
     return workspace
 
 
@@ -168,13 +171,13 @@ def test_a_large_collection_is_searched_by_lists(large: Workspace) -> None:
     """What a run made is opened, and its hits are nearly the exact ones."""
 
     def hits() -> set[int]:
-        (found,) = retrieval.nearest(large, A, TOPICS, ["a boat on the river"], 10)
+        (found,) = retrieval.nearest(large, A, TOPICS, ["a boat on the river"], Limits(10))
         return {hit.index for hit in found}
 
     exact = hits()
     for _ in range(2):
         do_units(large, IndexJob(A, TOPICS))
-    assert len(hits() & exact) >= 8 and not searchable.so_far(large, A, TOPICS).is_exact
+    assert len(hits() & exact) >= 8 and retrieval.so_far(large, A, TOPICS).built
     (made,) = large.store.derived.list("index")
     assert list(made["files"]) == ["lists"], "the vectors are in the cache already"
     assert not list(large.store.folder.glob("index-*"))
@@ -183,11 +186,12 @@ def test_a_large_collection_is_searched_by_lists(large: Workspace) -> None:
 def test_the_first_search_of_a_large_collection_waits_for_no_index(large: Workspace) -> None:
     """Exact as soon as the vectors are there, as plain NumPy has it; a second asks no model."""
     name, query, steps = "random:40", "a boat on the river", []
-    sentences, data_hash = large.catalog.sentences(TOPICS)
+    sentences = topics(large)
     for _ in range(2):
-        (hits,) = retrieval.nearest(large, name, TOPICS, [query], 5, lambda *at: steps.append(at))
+        step = lambda *at: steps.append(at)  # noqa: E731
+        (hits,) = retrieval.nearest(large, name, TOPICS, [query], Limits(5), step)
         assert steps[-1] == (2040, 2040)
-        assert indexes.facts(large, large.load(name).fingerprint, data_hash) is None
+        assert retrieval.so_far(large, name, TOPICS).built is None
     cosines = unit(large, sentences, name) @ unit(large, [query], name)[0]
     assert [hit.index for hit in hits] == np.argsort(-cosines, kind="stable")[:5].tolist()
     assert steps.count((1024, 2040)) == 1, "encoded once"
@@ -200,9 +204,9 @@ def test_an_index_is_made_behind_a_large_collection_that_is_asked_often(large: W
     for n in range(5):
         assert '"index":' in shown(large, encoders=(name,))
         if n > 1:
-            search_job.count_search(large, name, TOPICS)
+            retrieval.count_search(large, name, TOPICS)
         assert runs_of(large, name) == (["index"] if n > 3 else [])
-    search_job.count_search(large, name, TOPICS)
+    retrieval.count_search(large, name, TOPICS)
     assert runs_of(large, name) == ["index"]
 
 
@@ -211,7 +215,7 @@ def test_a_command_makes_an_index_when_asked_to(large: Workspace) -> None:
     name, folder = "random:49", str(large.store.folder)
     for options, made in (([], False), (["--index"], True), ([], True)):
         theodolite("search", "a boat", "--in", TOPICS, "-e", name, "--store", folder, *options)
-        assert searchable.so_far(large, name, TOPICS).is_exact is not made
+        assert bool(retrieval.so_far(large, name, TOPICS).built) is made
 
 
 def test_a_command_filters_and_searches_by_example_as_the_page_does(workspace: Workspace) -> None:
@@ -251,7 +255,7 @@ def test_what_is_fitted_on_the_collection_waits_until_all_is_encoded(workspace: 
     assert "1,340 sentences" in html and '"index"' not in html
     workspace.load("random:46").encode(sentences)
     assert '"index":7,' in shown(workspace, encoders=(spec,), queries=[sentences[7]])
-    opened = [searchable.so_far(workspace, spec, TOPICS) for _ in range(2)]
+    opened = [retrieval.so_far(workspace, spec, TOPICS) for _ in range(2)]
     assert opened[0].encoder is opened[1].encoder and opened[0].lacking == 0
 
 
@@ -259,13 +263,13 @@ def test_what_is_too_large_for_memory_waits_for_its_index(
     large: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A page queues it, a command makes it before it answers."""
-    monkeypatch.setattr(searchable, "IN_MEMORY", 1000)
+    monkeypatch.setattr(retrieval, "IN_MEMORY", 1000)
     name = "random:47"
     large.load(name).encode(topics(large))
     assert '"index"' not in shown(large, start=True, encoders=(name,))
     assert runs_of(large, name) == ["index"]
-    (hits,) = retrieval.nearest(large, name, TOPICS, ["a boat"], 5, lambda done, of: None)
-    assert len(hits) == 5 and not searchable.so_far(large, name, TOPICS).is_exact
+    (hits,) = retrieval.nearest(large, name, TOPICS, ["a boat"], Limits(5), lambda done, of: None)
+    assert len(hits) == 5 and retrieval.so_far(large, name, TOPICS).built
 
 
 def topics(workspace: Workspace) -> list[str]:
@@ -295,5 +299,5 @@ def test_only_searches_of_whole_collections_call_for_an_index(large: Workspace) 
     values = {one.name: one.default for one in page.CONTROLS}
     asked_for = SimpleNamespace(**values | {"encoders": [whole, part, "dir:/no/such"]})
     for _ in range(3):
-        assert list(page._answers(large, asked_for, start=True))
+        assert list(page._Asking(large, "hits", "timer", "seen").search(asked_for))
     assert runs_of(large, whole) == ["index"] and runs_of(large, part) == ["encode"]

@@ -35,7 +35,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = Workspace(tmp_path_factory.mktemp("demo") / "store")
     encoders.add(made, LISTED)
     made.store.encoders.add("api:http://127.0.0.1:9/v1#model")
-    retrieval.nearest(made, LISTED, "starter-pairs", ["a first query"], 1)
+    retrieval.nearest(made, LISTED, "starter-pairs", ["a first query"], retrieval.Limits(1))
     made.close()
     return made.store.folder
 
