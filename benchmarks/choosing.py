@@ -22,8 +22,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.claims import at_least, at_most
-from theodolite.app.pages.choose.candidates import Candidate, Dtype
-from theodolite.app.pages.choose.cheapest import cheapest
+from theodolite.app.pages.choose.candidates import Candidate, Dtype, cheapest
 from theodolite.engine.datasets import Catalog
 from theodolite.engine.datasets.types import LabelledSentences
 from theodolite.engine.encoders import load

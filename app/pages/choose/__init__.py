@@ -1,4 +1,4 @@
 """Choosing an encoder for your own data: a decision sheet."""
 
 QUESTIONS = {"choose": "answer:CHOOSE"}
-JOBS = {"choose": "job:ChooseJob"}
+JOBS = {"choose": "sheet:ChooseJob"}

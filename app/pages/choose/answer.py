@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -24,13 +25,16 @@ from theodolite.app.blocks import (
 from theodolite.app.components.chart import drawing, plain
 from theodolite.app.metrics import METRICS
 from theodolite.app.pages.board import cost
-from theodolite.app.pages.choose import data, example, sheet
-from theodolite.app.pages.choose.job import ChooseJob
-from theodolite.app.pages.choose.sheet import Sheet
-from theodolite.app.pages.choose.spec import ChooseSpec
+from theodolite.app.pages.choose import data, example
+from theodolite.app.pages.choose import sheet as sheets
+from theodolite.app.pages.choose.candidates import ChooseSpec
+from theodolite.app.pages.choose.sheet import ChooseJob, Sheet
 from theodolite.app.pages.encoders.service import names
+from theodolite.app.published import Published
 from theodolite.app.question import Answer, Do, Question
 from theodolite.app.report.markdown import of_blocks
+from theodolite.app.spec import query
+from theodolite.app.surfaces.static import Static
 from theodolite.app.web.figures import axis, draw, scatter
 from theodolite.app.web.parts import next_step
 from theodolite.app.web.theme import SERIES
@@ -38,11 +42,10 @@ from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
 from theodolite.store.hashing import to_json
 
-MIN_OPTIMISM, MIN_DIFFERENCE = 0.05, 0.005
-"""Points: least optimism worth a sentence, and least difference shown at two decimals."""
-ALIKE, LIKELY = 0.8, 0.8
-"""Share of common neighbours from which two encoders are called much alike, and probability from
-which more examples are called enough."""
+MIN_OPTIMISM = 0.05
+"""Points of optimism worth a sentence."""
+LIKELY = 0.8
+"""Probability from which more examples are called enough."""
 GOLD = ("label", "score", "grade", "split")
 """Roles of columns that are named after the texts."""
 UNDECIDED = {
@@ -109,15 +112,11 @@ class Decision(Answer):
 
     def rows(self) -> list[dict[str, Any]]:
         """A row per encoder."""
-        every = self.sheet.get("encoders", ())
-        return [{**row, "remark": self._remark(row)} for row in every]
+        return [{**row, "remark": self._remark(row)} for row in self.sheet.get("encoders", ())]
 
     def _remark(self, row: Mapping[str, Any]) -> str:
-        name, marks = (
-            row["encoder"],
-            {"baseline": [self["baseline"]], "Pareto front": self["front"]},
-        )
-        usual = ", ".join(mark for mark, names in marks.items() if name in names)
+        marks = {"baseline": [self["baseline"]], "Pareto front": self["front"]}
+        usual = ", ".join(mark for mark, names in marks.items() if row["encoder"] in names)
         return str(row["error"] or row["outside"] or usual)
 
     def facts(self) -> Sheet:
@@ -133,10 +132,8 @@ class Decision(Answer):
     def blocks(self) -> list[Block]:
         """The decision with its warnings, the chart, the numbers."""
         if not self.sheet:
-            return [
-                Points([("", text) for text in self.plan]),
-                Nothing("No decision yet", self.hint),
-            ]
+            plan = Points([("", text) for text in self.plan])
+            return [plan, Nothing("No decision yet", self.hint)]
         lead = f"Decision sheet for {self['data']}. {columns(self['columns'])}".strip()
         warnings = [(one["code"].replace("_", " "), one["message"]) for one in self["warnings"]]
         blocks: list[Block] = [
@@ -146,8 +143,8 @@ class Decision(Answer):
         ]
         if self["best"] is None:
             encoders = [row["encoder"] for row in self["encoders"]]
-            to_judge = Link("Judge by hand", "judge", {"in": self["data"], "encoder": encoders})
-            blocks.append(Links([to_judge]))
+            to_judge = {"in": self["data"], "encoder": encoders}
+            blocks.append(Links([Link("Judge by hand", "judge", to_judge)]))
         blocks += [*_front(self.sheet), *self._numbers(), *_differing(self.sheet)]
         return [
             *blocks,
@@ -161,12 +158,15 @@ class Decision(Answer):
         if cheap and cheap["spec"] not in {row["spec"] for row in rows} and _beats_random(self):
             rows.append({**cheap, "remark": f"cheapest within {_points(self['limits']['margin'])}"})
         keys = [key for key in HEADS if any(row.get(key) is not None for row in rows)]
-        cells = [[row.get(key) for key in keys] for row in rows]
         how = f"Times were measured on {self['machine']}."
         if self["task"] is not None:
             how = f"Task {self['task']} under the protocol {self['protocol']}. {how}"
-        decimals = dict.fromkeys([HEADS[key] for key in ("score", "low", "high")], 2)
-        table = Table("encoders", [HEADS[key] for key in keys], cells, decimals=decimals)
+        table = Table(
+            "encoders",
+            [HEADS[key] for key in keys],
+            [[row.get(key) for key in keys] for row in rows],
+            decimals=dict.fromkeys([HEADS[key] for key in ("score", "low", "high")], 2),
+        )
         return [Text("The numbers", how), table]
 
 
@@ -198,7 +198,7 @@ def sentences(sheet: Sheet) -> list[str]:
     """The findings of a sheet in sentences, the most important first."""
     best, every, over = sheet["best"], _scored(sheet), sheet["against_baseline"]
     if best is None:
-        return [*_agreement(sheet), *_costs(sheet)]
+        return list(_without_scores(sheet))
     name, how = best["encoder"], "by the paired bootstrap (5 %, all pairs tested at once)"
     said = [
         f"{name} scores {formats.score(best['score'])} on {_examples(sheet)} "
@@ -241,23 +241,18 @@ def _cheapest(sheet: Sheet) -> Iterator[str]:
                 f"would be, with {100 * more['power']:.0f} % probability."
             )
         return
-    busy = {cheap["encoder"], full["encoder"]} & _disturbed(sheet)
-    times = "" if busy else ratio(full["ms_per_sentence"], cheap["ms_per_sentence"])
+    times = ratio(full["ms_per_sentence"], cheap["ms_per_sentence"])
+    if {cheap["encoder"], full["encoder"]} & _disturbed(sheet):
+        times = ""
     size = ratio(full["bytes_per_vector"], cheap["bytes_per_vector"])
-    gains = [f"is {times} times faster"] * bool(times)
-    gains += [f"takes 1/{size} of the space"] * bool(size)
+    gains = [f"it is {times} times faster"] * bool(times)
+    gains += [f"its vectors take 1/{size} of the space"] * bool(size)
     whole = "its full vectors" if cheap["encoder"] == best["encoder"] else best["encoder"]
-    delta, low, high = (cheap["behind"][key] for key in ("delta", "low", "high"))
-    what, gap = f"is shown to lose less than {margin} against {whole}", ""
-    if max(abs(delta), abs(low), abs(high)) < MIN_DIFFERENCE:
-        what = f"scores the same as {whole}"
-    else:
-        word = f"{formats.score(abs(delta))} points {'less' if delta < 0 else 'more'}"
-        gap = (
-            f" It scores {'the same on average' if abs(delta) < MIN_DIFFERENCE else word} (95 % "
-            f"interval of the difference {formats.signed(low)} to {formats.signed(high)})."
-        )
-    yield f"{_form(cheap, always=True)} {formats.listed([what, *gains])}.{gap}"
+    delta, low, high = (formats.signed(cheap["behind"][key]) for key in ("delta", "low", "high"))
+    yield (
+        f"{_form(cheap, always=True)} is shown to lose less than {margin} against {whole} "
+        f"(difference {delta}, 95 % interval {low} to {high}): {formats.listed(gains)}."
+    )
     if cheap["spec"] != cheap["encoder"]:
         yield f"Its spec is {cheap['spec']}"
 
@@ -265,35 +260,25 @@ def _cheapest(sheet: Sheet) -> Iterator[str]:
 def _further(sheet: Sheet) -> Iterator[str]:
     """How many more examples would end the ties."""
     for more in sheet["more_examples"]:
-        many = f"About {formats.count(more['n'])} more examples like these would"
-        chance = f"with {100 * more['power']:.0f} % probability"
-        if more["n"] is None:
-            many, chance = "Even 20 times as many examples would", f"only {chance}"
+        many, chance = "20 times as many", f"only {100 * more['power']:.0f} %"
+        if more["n"] is not None:
+            many = f"About {formats.count(more['n'])} more"
+            chance = f"{100 * more['power']:.0f} %"
         if more["n"] is not None or 0 < more["power"] < LIKELY:
-            yield f"{many} tell {more['a']} and {more['b']} apart {chance}."
+            yield (
+                f"{many} examples like these would tell {more['a']} and {more['b']} apart with "
+                f"{chance} probability."
+            )
 
 
-def _agreement(sheet: Sheet) -> Iterator[str]:
-    """Without scores: how much the neighbours differ."""
-    every = sorted(sheet["agreement"], key=lambda row: row["shared"])
-    every = [row for row in every if sheet["baseline"] not in (row["a"], row["b"])] or every
-    if not every:
-        return
-    (least, pair), (most, other) = (
-        (f"{100 * row['shared']:.0f} %", f"{row['a']} and {row['b']}")
-        for row in (every[0], every[-1])
-    )
-    what = f"of a sentence's {every[0]['k']} nearest neighbours"
-    alike = every[0]["shared"] >= ALIKE
-    matters = "they see the data much alike" if alike else "the choice matters"
-    share = f"{pair} share {least}"
-    if len(every) > 1:
-        share = f"Two encoders share from {least} ({pair}) to {most} ({other})"
-    yield f"{share} {what}: {matters}."
-
-
-def _costs(sheet: Sheet) -> Iterator[str]:
-    """Without scores: the fastest encoder, and the one with the smallest vectors."""
+def _without_scores(sheet: Sheet) -> Iterator[str]:
+    """How much the neighbours of encoders differ, and what is fastest and smallest."""
+    pairs = [one for one in sheet["agreement"] if sheet["baseline"] not in (one["a"], one["b"])]
+    pairs = sorted(pairs or sheet["agreement"], key=lambda one: one["shared"])
+    shares = [f"{one['a']} and {one['b']} share {100 * one['shared']:.0f} %" for one in pairs]
+    if shares:
+        most = f"; {shares[-1]}, the most of all pairs" if len(shares) > 1 else ""
+        yield f"{shares[0]} of a sentence's {pairs[0]['k']} nearest neighbours{most}."
     rows = [row for row in sheet["encoders"] if not (row["error"] or row["outside"])]
     rows = [row for row in rows if row["encoder"] != sheet["baseline"]] or rows
     if len(rows) > 1 and all(row["ms_per_sentence"] for row in rows):
@@ -305,33 +290,22 @@ def _costs(sheet: Sheet) -> Iterator[str]:
         )
 
 
-def _caption(sheet: Sheet, by: Mapping[str, Mapping[str, Any]]) -> str:
-    """The finding of the chart of score against time, of rows by encoder."""
-    on_front = [name for name in sheet["front"] if name in by]
-    others = [name for name in on_front if name != sheet["baseline"]]
-    quick, best = by[others[0] if len(others) > 1 else on_front[0]], by[on_front[-1]]
-    if quick is best:
-        return f"{best['encoder']} scores highest and is fastest"
-    times = ratio(best["ms_per_sentence"], quick["ms_per_sentence"])
-    takes = f"takes {times} times as long" if times else "takes about as long"
-    if {best["encoder"], quick["encoder"]} & _disturbed(sheet):
-        takes = "takes longer, but the machine was too busy to tell how much"
-    if quick["encoder"] in [one["encoder"] for one in sheet["ties"]]:
-        return f"{best['encoder']} is not significantly better than {quick['encoder']} and {takes}"
-    more = formats.score(best["score"] - quick["score"])
-    return f"{best['encoder']} scores {more} points more than {quick['encoder']} and {takes}"
-
-
 def _front(sheet: Sheet) -> list[Block]:
     """Score against time with intervals, and the Pareto front; nothing below two encoders."""
     rows = [row for row in _scored(sheet) if row["ms_per_sentence"]]
     if len(rows) < 2:
         return []
     by = {row["encoder"]: row for row in rows}
-    best, finding = [name for name in sheet["front"] if name in by], _caption(sheet, by)
+    best = [name for name in sheet["front"] if name in by]
+    quick = next((name for name in best if name != sheet["baseline"]), best[0])
+    (score, ms), (less, fewer) = (
+        (formats.score(by[name]["score"]), f"{by[name]['ms_per_sentence']:.3g} ms")
+        for name in (best[-1], quick)
+    )
+    finding = f"{best[-1]} scores highest ({score} in {ms}), {quick} is fastest ({less} in {fewer})"
     line = scatter(
-        x=[by[n]["ms_per_sentence"] for n in best],
-        y=[by[n]["score"] for n in best],
+        x=[by[name]["ms_per_sentence"] for name in best],
+        y=[by[name]["score"] for name in best],
         mode="lines",
         line={"color": SERIES[1], "width": 2, "dash": "dot"},
         hoverinfo="skip",
@@ -343,7 +317,7 @@ def _front(sheet: Sheet) -> list[Block]:
         x=[row["ms_per_sentence"] for row in rows],
         y=[row["score"] for row in rows],
         mode="markers+text",
-        text=[plain(formats.shorten(n, 24)) for n in by],
+        text=[plain(formats.shorten(name, 24)) for name in by],
         # Beside the intervals, towards the middle, up and down by turns.
         textposition=[
             f"{('top', 'bottom')[at % 2]} {'left' if time > middle else 'right'}"
@@ -351,7 +325,7 @@ def _front(sheet: Sheet) -> list[Block]:
         ],
         cliponaxis=False,
         showlegend=False,
-        marker={"size": 13, "color": [SERIES[1] if n in best else SERIES[0] for n in by]},
+        marker={"size": 13, "color": [SERIES[name in best] for name in by]},
         error_y={
             "type": "data",
             "symmetric": False,
@@ -379,8 +353,8 @@ def _front(sheet: Sheet) -> list[Block]:
         name="theodolite-choice",
         columns=["encoder", "ms per sentence", "score", "low", "high", "on the front"],
         rows=[
-            [n, r["ms_per_sentence"], r["score"], r["low"], r["high"], n in best]
-            for n, r in by.items()
+            [name, *(row[key] for key in ("ms_per_sentence", "score", "low", "high")), name in best]
+            for name, row in by.items()
         ],
     )
     lead = (
@@ -392,36 +366,20 @@ def _front(sheet: Sheet) -> list[Block]:
 
 def _differing(sheet: Sheet) -> list[Block]:
     """The examples on which the finalists differ most."""
-    differ = sheet["differ"]
-    if not differ:
+    if not (differ := sheet["differ"]):
         return []
-    a, b, graded = differ["a"], differ["b"], differ["graded"]
+    a, b = differ["a"], differ["b"]
     rows = [
-        [
-            " / ".join(one["texts"]) or None,
-            one["label"] or None,
-            *(
-                one[name] if graded or one[name] not in WORDS else WORDS[one[name]]
-                for name in (a, b)
-            ),
-        ]
+        [" / ".join(one["texts"]) or None, one["label"] or None, one[a], one[b]]
         for one in differ["examples"]
     ]
+    what = "1 where the pair's rank by cosine is its rank by score" if differ["graded"] else "1"
     lead = (
         f"{a} does better on {formats.count(differ['ahead'])} of {formats.count(differ['of'])}, "
-        f"{b} on {formats.count(differ['behind'])}."
+        f"{b} on {formats.count(differ['behind'])}. Below, how right each is, from 0 to {what}."
     )
-    if graded:
-        lead += " 1: the pair's rank by cosine is its rank by score."
-    elif any(isinstance(cell, float) for row in rows for cell in row):
-        what = _metric(sheet)
-        what = "share of draws that are right" if sheet["metric"] == "accuracy" else what
-        lead += f" Below, {what}, from 0 to 1."
     table = Table("examples", ["Example", "Expected", a, b], rows, decimals={a: 2, b: 2})
     return [Text(f"Where {a} and {b} differ most", lead), table]
-
-
-WORDS = {1.0: "right", 0.0: "wrong"}
 
 
 def _scored(sheet: Sheet) -> list[Mapping[str, Any]]:
@@ -441,8 +399,7 @@ def _beats_random(sheet: Any) -> bool:
 
 
 def _metric(sheet: Sheet) -> str:
-    name = str(sheet["metric"])
-    return METRICS.get(name, name)
+    return METRICS.get(sheet["metric"], str(sheet["metric"]))
 
 
 def _examples(sheet: Sheet) -> str:
@@ -502,18 +459,18 @@ def job_of(workspace: Workspace, spec: ChooseSpec) -> ChooseJob:
 def plan(workspace: Workspace, job: ChooseJob) -> list[str]:
     """What will be measured, in sentences."""
     dataset = workspace.catalog.load(job.data)
-    task, rows = data.task_of(workspace, job.data), data.examples(dataset)
-    used, unlabelled = data.brought(workspace, job.data)
-    labels = len(data.labels_of(dataset))
-    of = f", {formats.plural(labels, 'label')}" if labels else ""
-    what = f"{data.in_words(rows or 0, dataset.kind)}{of}, evaluated as {task}."
+    task, rows = data.task_of(workspace, job.data), data.count_examples(dataset)
+    used, unlabelled = data.columns_of(workspace, job.data)
+    labels = f", {formats.plural(len(data.labels_of(dataset)), 'label')}"
+    what = f"{data.in_words(rows, dataset.kind)}{labels}, evaluated as {task}."
     if task is None:
         few = f"Fewer than {data.MIN_EXAMPLES} labels" if rows else "No labels"
         what = f"{few}: the sheet will say how encoders differ and what they cost, not who is best."
-    left_out = f"{formats.plural(unlabelled, 'row')} without a label are left out."
     untimed = len(set(job.measured) - cost.measured(workspace).keys())
     return [
-        *filter(None, [columns(used), what, left_out * bool(unlabelled)]),
+        *[columns(used)] * bool(used),
+        what,
+        *[f"{formats.plural(unlabelled, 'row')} without a label are left out."] * bool(unlabelled),
         f"{formats.plural(len(job.measured), 'encoder')}, among them random words "
         f"({job.baseline}) as the baseline.",
         *[f"Timing takes about {10 * untimed} s."] * bool(untimed),
@@ -526,11 +483,11 @@ def answer(workspace: Workspace, spec: ChooseSpec, do: Do) -> Iterator[Decision]
     job = job_of(workspace, spec)
     job.validate(workspace)
     is_done = job.is_stored(workspace) or do(job)
-    made = sheet.stored(workspace, job)
-    if is_done and made is None:
+    sheet = sheets.stored(workspace, job)
+    if sheet is not None:
+        yield Decision(job, sheet)
+    elif is_done:
         raise UserError("The sheet could not be made.", "The log has the details.", code="failed")
-    if made is not None:
-        yield Decision(job, made)
     elif spec.data == example.DATA and (shipped := example.read(workspace)):
         yield Decision(job, shipped, is_shipped=True)
     else:
@@ -552,3 +509,37 @@ CHOOSE = Question(
     report_name="decision",
     prepare=prepare,
 )
+
+
+def _stored(published: Published) -> Iterator[tuple[ChooseSpec, Sheet]]:
+    """Questions with a stored sheet to publish, by the published names; the newest first."""
+    for row in published.source.store.derived.list(sheets.KIND):
+        sheet = row["info"]
+        if sheet["data"] in published.texts and set(sheet["asked"]) <= published.encoders.keys():
+            spec = ChooseSpec(sheet["data"], sheet["asked"], **sheet["limits"])
+            with suppress(UserError):  # the data set was removed
+                if sheets.key(published.source, spec) == row["key"]:
+                    yield ChooseSpec(**published.renamed(vars(spec))), sheet
+
+
+def _carry(published: Published) -> None:
+    """Publish the sheets of published encoders on data whose texts are published."""
+    for spec, sheet in _stored(published):
+        with suppress(UserError):
+            key = sheets.key(published.workspace, spec)
+            published.workspace.store.derived.put(key, sheets.KIND, published.renamed(sheet))
+
+
+def _views(published: Published) -> Iterator[tuple[str, ChooseSpec]]:
+    """Every sheet, and the shipped example if its encoders and data are published."""
+    specs = [spec for spec, _ in _stored(published)]
+    shipped = example.read(published.workspace)
+    if shipped and not any(spec.data == example.DATA for spec in specs):
+        kept = [name for name in shipped["asked"] if name in published.encoders.values()]
+        specs += [ChooseSpec(example.DATA, kept)] * (len(kept) > 1)
+    for spec in specs:
+        limits = [str(v) for name, v in query(spec).items() if name not in ("data", "encoder")]
+        yield " · ".join([spec.data, *limits]), spec
+
+
+PUBLISHED = Static(CHOOSE, _views, _carry)

@@ -1,32 +1,108 @@
-"""Candidate encoders: their measurements, in a form that respects the limits."""
+"""Candidate encoders: their measurements, in a form that respects the limits, and the cheapest."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Annotated, Any, Literal
 
 from theodolite.app import formats
 from theodolite.app.pages.board import cost
 from theodolite.app.pages.choose import data
 from theodolite.app.pages.evaluate.results import evaluated, known
+from theodolite.app.spec import Encoders, Field, Spec
+from theodolite.app.vectors import known as known_vectors
+from theodolite.app.workspace import Workspace
 from theodolite.engine import evaluate
-from theodolite.engine.encoders import describe, variants
+from theodolite.engine.encoders import describe, parse, variants
 from theodolite.engine.errors import UserError
-from theodolite.engine.stats.bootstrap import main_sample
+from theodolite.engine.stats.bootstrap import Sample, main_sample
+from theodolite.engine.stats.choice import Behind, behind, choose
+from theodolite.engine.stats.power import to_show
 from theodolite.engine.tasks import get
 
-if TYPE_CHECKING:
-    from theodolite.app.pages.choose.spec import ChooseSpec
-    from theodolite.app.workspace import Workspace
-    from theodolite.engine.stats.bootstrap import Sample
-
+BASELINE = "random:256"
+"""Baseline of every sheet: random word vectors, without learned knowledge."""
 Dtype = Literal["int8", "binary"]
 DTYPES: tuple[Dtype, ...] = ("int8", "binary")
 """Precisions of smaller vectors."""
+BYTES = {"float32": 4.0, "int8": 1.0, "binary": 1 / 8}
 MAX_SENTENCES = 40_000
 """Most sentences of data on which smaller vectors are tried."""
-_TIMED = "latency_p50"
+
+
+@dataclass(frozen=True)
+class ChooseSpec(Spec):
+    """Decide which encoder to take for your data, and how sure that is.
+
+    Who is best, who ties with it, the cheapest that is shown to lose less than a margin, in its
+    smallest vectors, how many more examples would end the ties, and what speaks against trusting
+    it. Without encoders, all that are listed are compared. As JSON, a row for each encoder comes
+    first, and the sheet last.
+    """
+
+    data: Annotated[
+        str,
+        Field(
+            "Data",
+            "CSV, TSV, JSONL, Parquet, plain text or ZIP; or the name of a data set.",
+            names="dataset",
+        ),
+    ]
+    encoders: Encoders = ()
+    columns: Annotated[
+        str,
+        Field(
+            "Columns", "Of a file, as in text=review,label=stars; found by their values if empty."
+        ),
+    ] = ""
+    max_ms: Annotated[
+        float | None, Field("Maximum milliseconds per sentence", "On this machine.", ge=0.001)
+    ] = None
+    max_bytes: Annotated[
+        int | None,
+        Field(
+            "Maximum bytes per vector",
+            "Larger vectors are shortened and measured in int8.",
+            ge=16,
+        ),
+    ] = None
+    licences: Annotated[
+        Sequence[str],
+        Field(
+            "Licences",
+            "Allowed licences of the weights; any if empty.",
+            key="licence",
+            flags=("--licence",),
+        ),
+    ] = ()
+    margin: Annotated[
+        float,
+        Field(
+            "Points that a cheaper form may lose",
+            "Something cheaper is recommended only if it is shown to lose less.",
+            ge=0.01,
+            le=100,
+        ),
+    ] = 2.0
+
+    def check(self) -> None:
+        """Bring names to their canonical form, so that equal questions are equal jobs."""
+        encoders = tuple(dict.fromkeys(str(parse(name)) for name in self.encoders))
+        licences = {one.strip() for one in ",".join(self.licences).casefold().split(",")} - {""}
+        object.__setattr__(self, "encoders", encoders)
+        object.__setattr__(self, "licences", tuple(sorted(licences)))
+
+    @property
+    def baseline(self) -> str:
+        """The random encoder that the others must beat."""
+        random = (name for name in self.encoders if variants.baseline(name) == "random")
+        return next(random, BASELINE)
+
+    @property
+    def measured(self) -> list[str]:
+        """The encoders to choose from, and the baseline."""
+        return list(dict.fromkeys([*self.encoders, self.baseline]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,12 +140,12 @@ class Candidate:
     @property
     def bytes(self) -> float:
         """Bytes per vector."""
-        return self.dim * {"float32": 4.0, "int8": 1.0, "binary": 1 / 8}[self.dtype]
+        return self.dim * BYTES[self.dtype]
 
     @property
     def ms(self) -> float | None:
         """Median milliseconds for a single sentence."""
-        return self.costs[_TIMED] if self.costs else None
+        return self.costs["latency_p50"] if self.costs else None
 
     def form(self) -> dict[str, Any]:
         """Spec, size and cost of its vectors."""
@@ -83,37 +159,28 @@ class Candidate:
 
 
 def stored(workspace: Workspace, spec: ChooseSpec, task: str | None, name: str) -> Candidate:
-    """A candidate from an encoder's result and costs in the store."""
-    facts, costs, sample = describe(name), cost.measured(workspace).get(name), None
-    dim = int(facts["dim"] or (costs or {}).get("dim") or 0)
-    row, error = _result(workspace, spec.data, name, task)
-    if row is not None:
-        dim = row["dim"]
-        try:
-            sample = main_sample(workspace.store.results.examples(row["id"]), row["details"])
-        except ValueError:
-            error = f"{task} keeps no values per example, so nothing can be told apart."
-    made = Candidate(name, row, error, sample, costs, facts.get("licence"), "", dim)
-    if name in spec.encoders:
-        made = within(workspace, spec, task, made)
-    return made
-
-
-def _result(
-    workspace: Workspace, dataset: str, name: str, task: str | None
-) -> tuple[Mapping[str, Any] | None, str | None]:
-    """The stored result, or why there is none; failed evaluations are not retried."""
+    """A candidate from an encoder's result and costs in the store; nothing is tried again."""
+    facts, costs, row = describe(name), cost.measured(workspace).get(name), None
+    sample, error = None, None
     try:
         if task is None:
-            left = data.lacking(workspace, name, dataset)
-            return None, f"{formats.plural(left, 'text')} could not be encoded." if left else None
-        row = known(workspace, workspace.load(name), task, data.protocol_of(task), None)
-    except UserError as error:
-        return None, error.message
-    if row is not None:
-        return row, None
-    failed = workspace.store.results.table(encoders=[name], tasks=[task])
-    return None, next((one["error"] for one in failed[::-1] if one["error"]), "It crashed.")
+            there, _ = known_vectors(
+                workspace.bound(name, spec.data), data.sample(workspace, spec.data)
+            )
+            left = int((~there).sum())
+            error = f"{formats.plural(left, 'text')} could not be encoded." if left else None
+        elif row := known(workspace, workspace.load(name), task, data.protocol_of(task), None):
+            sample = main_sample(workspace.store.results.examples(row["id"]), row["details"])
+        else:
+            rows = workspace.store.results.table(encoders=[name], tasks=[task])[::-1]
+            error = next((one["error"] for one in rows if one["error"]), "It crashed.")
+    except UserError as failure:
+        error = failure.message
+    except ValueError:
+        error = f"{task} keeps no values per example, so nothing can be told apart."
+    dim = row["dim"] if row else int(facts["dim"] or (costs or {}).get("dim") or 0)
+    one = Candidate(name, row, error, sample, costs, facts.get("licence"), "", dim)
+    return within(workspace, spec, task, one) if name in spec.encoders else one
 
 
 def within(workspace: Workspace, spec: ChooseSpec, task: str | None, one: Candidate) -> Candidate:
@@ -148,14 +215,16 @@ def shrunk(
     """
     full = one.row["dim"] if one.row else one.dim
     form = variants.smaller(one.encoder, dim if dim < full else None, dtype, spec.data)
-    sample, catalog = one.sample, workspace.catalog
-    if task is not None and sample is not None:
-        sample = None
-        if len(catalog.load(get(task, catalog).dataset).sentences) <= MAX_SENTENCES:
-            protocol = data.protocol_of(task)
-            (made,) = evaluate(workspace.load(form), [task], protocol=protocol, data=catalog)
-            sample = None if made.error else main_sample(made.examples, made.details)
-    return replace(one, dtype=dtype, dim=dim, form_spec=form, sample=sample)
+    small = replace(one, dtype=dtype, dim=dim, form_spec=form, sample=None)
+    catalog = workspace.catalog
+    if task is None or one.sample is None:
+        return small
+    if len(catalog.load(get(task, catalog).dataset).sentences) > MAX_SENTENCES:
+        return small
+    protocol = data.protocol_of(task)
+    (result,) = evaluate(workspace.load(form), [task], protocol=protocol, data=catalog)
+    sample = None if result.error else main_sample(result.examples, result.details)
+    return replace(small, sample=sample)
 
 
 def in_int8(workspace: Workspace, spec: ChooseSpec, task: str, one: Candidate) -> Candidate | None:
@@ -169,6 +238,108 @@ def in_int8(workspace: Workspace, spec: ChooseSpec, task: str, one: Candidate) -
         cost.ensure(workspace, name)
     except UserError:  # not on this machine
         return None
-    found = within(workspace, spec, task, stored(workspace, spec, task, name))
-    fits = not found.outside and found.sample is not None
-    return found if fits and found.ms is not None and found.ms < one.ms else None
+    small = within(workspace, spec, task, stored(workspace, spec, task, name))
+    fits = not small.outside and small.sample is not None
+    return small if fits and small.ms is not None and small.ms < one.ms else None
+
+
+class _Trials:
+    """All that was compared with the best: at once, so that choosing among them is accounted for.
+
+    Args:
+        best: the best encoder.
+        refit: see `engine.stats.choice.choose`.
+        margin: points that may be lost.
+        others: encoders to compare with it.
+    """
+
+    def __init__(
+        self, best: Candidate, refit: float, margin: float, others: Iterable[Candidate]
+    ) -> None:
+        self.best, self.margin, self._refit = best, margin, refit
+        self._samples: dict[str, Sample] = {}
+        self.behind: dict[str, Behind] = {}
+        self.add(*others)
+
+    def add(self, *more: Candidate) -> None:
+        """Compare more encoders, all of them anew."""
+        added = {one.spec: one.sample for one in more if one.sample is not None}
+        if added and self.best.sample is not None:
+            self._samples |= added
+            self.behind = behind(self.best.sample, self._samples, self._refit)
+
+    def shows(self, one: Candidate) -> bool:
+        """Whether it is the best, or shown to lose less than the margin."""
+        less = self.behind.get(one.spec)
+        return one is self.best or (less is not None and less.within(self.margin))
+
+
+def cheapest(
+    best: Candidate,
+    scored: Mapping[str, Candidate],
+    margin: float,
+    refit: float,
+    faster: Callable[[Candidate], Candidate | None],
+    shrunk: Callable[[Candidate, Dtype, int], Candidate],
+) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    """The fastest encoder shown to lose less than a margin, in the smallest vectors so shown.
+
+    In each precision of vectors, the dimensions are halved as long as the result is within the
+    margin. Random encoders are not chosen.
+
+    Args:
+        best: the best encoder.
+        scored: encoders to choose from, the best among them.
+        margin: points that may be lost.
+        refit: see `engine.stats.choice.choose`.
+        faster: returns an encoder in a faster form; None if there is none.
+        shrunk: returns an encoder with vectors of another precision and dimension.
+
+    Returns:
+        What was chosen; and, if that is the best as it is, how many more examples would show that
+        something cheaper is within the margin. None if there is nothing cheaper.
+    """
+    others = [one for one in scored.values() if one is not best]
+    trials = _Trials(best, refit, margin, others)
+    able = [one for one in others if variants.baseline(one.encoder) != "random"]
+    quickest = min([best, *filter(trials.shows, able)], key=_price)
+    if other := faster(quickest):
+        trials.add(other)
+        able.append(other)
+        quickest = other if trials.shows(other) else quickest
+    forms = [quickest]
+    for dtype in DTYPES:
+        for dim in variants.ladder(quickest.dim)[::-1]:
+            form = shrunk(quickest, dtype, dim)
+            if form.bytes < quickest.bytes:
+                trials.add(form)
+                forms.append(form)
+                if not trials.shows(form):
+                    break
+    least = min([best, *filter(trials.shows, forms)], key=lambda one: (*_price(one)[:2], one.bytes))
+    less = trials.behind.get(least.spec) if least is not best else None
+    assert least.sample is not None  # noqa: S101 - for the type checker
+    score, low, high = choose({least.spec: least.sample}, refit).intervals[least.spec]
+    chosen = {"encoder": least.encoder, "score": score, "low": low, "high": high, **least.form()}
+    chosen["behind"] = {key: getattr(less, key, 0.0) for key in ("delta", "low", "high")}
+    cheaper = [one for one in able if _price(one) < _price(best)]
+    return chosen, None if less else _next(trials, [*cheaper, *forms])
+
+
+def _price(one: Candidate) -> tuple[bool, float, int]:
+    """Sorts by speed, unknown last, then by dimensions."""
+    return one.ms is None, one.ms or 0.0, one.dim
+
+
+def _next(trials: _Trials, cheaper: list[Candidate]) -> dict[str, Any] | None:
+    """What needs the fewest further examples to be shown within the margin."""
+    name = trials.best.encoder
+    needs = [
+        (to_show(trials.behind[one.spec], trials.margin, smaller=one.encoder == name), one)
+        for one in cheaper
+        if one.spec in trials.behind
+    ]
+    if not needs:
+        return None
+    more, one = min(needs, key=lambda pair: (pair[0].n is None, pair[0].n or 0, -pair[0].power))
+    return {"encoder": one.encoder, **one.form(), "n": more.n, "power": more.power}

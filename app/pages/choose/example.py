@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from theodolite.app.examples import shipped
 from theodolite.app.jobs.submit import perform
-from theodolite.app.pages.choose.job import ChooseJob
-from theodolite.app.pages.choose.sheet import Sheet, make
+from theodolite.app.pages.choose.sheet import ChooseJob, Sheet, make
 from theodolite.app.workspace import STARTER_ENCODERS, Workspace
 from theodolite.engine.progress import nobody
 

@@ -9,15 +9,14 @@ from typing import Any
 import gradio as gr
 
 import theodolite.app.surfaces.web as web
-from theodolite.app.pages.choose import example, published
+from theodolite.app.pages.choose import answer, example
 from theodolite.app.pages.choose.answer import CHOOSE
-from theodolite.app.pages.choose.spec import ChooseSpec
+from theodolite.app.pages.choose.candidates import ChooseSpec
 from theodolite.app.pages.data import form
 from theodolite.app.pages.encoders import choices
 from theodolite.app.pages.encoders import service as encoders
-from theodolite.app.pages.jobs.run_panel import RunPanel
+from theodolite.app.pages.layout import ask
 from theodolite.app.published import LIVE
-from theodolite.app.report.button import report_button
 from theodolite.app.spec import parameters
 from theodolite.app.web import parts
 from theodolite.app.web.controls import Answer, Controls, Values, on
@@ -34,7 +33,7 @@ DESCRIPTION = (
     "Which encoder to use for your data: the best one, those that tie with it, their costs, "
     "how many more examples would separate them, and what limits confidence in the answer."
 )
-PUBLISHED = published.PUBLISHED
+PUBLISHED = answer.PUBLISHED
 CLOSE = """() => document.querySelector("#more.t-open .t-rest-head button")?.click()"""
 """Closes the panel, which may cover the decision."""
 KINDS = ("labels", "labelled-pairs", "pairs", "retrieval", "parallel", "sentences")
@@ -55,44 +54,41 @@ CONTROLS = web.controls(
 
 def build(workspace: Workspace) -> None:
     """Lay out the page."""
-    controls, own, kept = Controls(*CONTROLS), not workspace.read_only, None
+    controls, own = Controls(*CONTROLS), not workspace.read_only
     controls.add("columns", gr.State(""))  # those of a file are fixed once it is a data set
     with parts.bar(TITLE, DESCRIPTION):
         controls.render("data")
         controls.render("encoders", allow_custom_value=own)
         go = gr.Button("Choose", variant="primary", elem_id="choose", visible=own)
         with parts.more("File, limits", named=own):
+            added = None
             if own:
                 parts.section(
                     "Your file", "Its columns are guessed; look at them before you add it."
                 )
-                kept = form.build(workspace)
+                added = form.build(workspace)
             parts.section("Limits")
             controls.render("max_ms", "max_bytes", "margin", "licences")
             command = parts.static("", elem_id="command", elem_classes=[LIVE])
-    notice = parts.notice()
-    panel = RunPanel(workspace)
-    sheet = web.answer(elem_id="sheet", elem_classes=["t-answer"])
-
-    report_button(controls, notice, partial(web.report, CHOOSE, workspace))
     load = partial(_loaded, workspace)
-    panel.ask(CHOOSE, controls, sheet, go, notice, load=load)
+    asked = ask(workspace, CHOOSE, controls, go, load=load, report=True, elem_id="sheet")
+    run, moved = asked.panel.run, asked.panel.moved
 
     def same(values: Values) -> Answer:
-        spec = web.spec_of(ChooseSpec, values)
-        return {command: parts.command(["theodolite", *CHOOSE.command(spec)])}
+        words = CHOOSE.command(web.spec_of(ChooseSpec, values))
+        return {command: parts.command(["theodolite", *words])}
 
     def turn_to(name: str) -> Answer:
-        return {controls["data"]: _data(workspace, name), panel.run: "", panel.moved: name}
+        return {controls["data"]: _data(workspace, name), run: "", moved: name}
 
     # A typed spec is no input to Gradio, but a change.
     typed = controls["encoders"]
-    typed.change(None, typed, panel.moved, js="(specs) => specs.join(' ')")
-    on(sheet.change, same, controls, [command], notice, **HIDE_PROGRESS)
-    if kept is not None:
-        kept.change(None, js=CLOSE)
-        turned = [controls["data"], panel.run, panel.moved]
-        on(kept.change, turn_to, [kept], turned, notice, **HIDE_PROGRESS)
+    typed.change(None, typed, moved, js="(specs) => specs.join(' ')")
+    on(asked.answer.change, same, controls, [command], asked.notice, **HIDE_PROGRESS)
+    if added is not None:
+        added.change(None, js=CLOSE)
+        turned = [controls["data"], run, moved]
+        on(added.change, turn_to, [added], turned, asked.notice, **HIDE_PROGRESS)
 
 
 def _loaded(workspace: Workspace, values: Values, request: gr.Request) -> dict[str, Any]:

@@ -1,39 +1,59 @@
 """The decision sheet: the best encoder on your own data, ties, costs and warnings.
 
-Reads the measurements that the units of the job stored; JSON-able, so that it is stored and shipped
-unchanged. What it says is in `answer.py`, its warnings are in `cautions.py`.
+The job *choose* measures one encoder a unit, then makes the sheet from what they stored. A sheet is
+JSON-able, so that it is stored and shipped unchanged. What it says is in `answer.py`.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from itertools import combinations
+from typing import Any
 
+import numpy as np
+
+from theodolite.app import beforehand, endpoints, formats, sending
+from theodolite.app.finite import finite
+from theodolite.app.jobs.job import Job
+from theodolite.app.jobs.reporter import Reporter
 from theodolite.app.pages.board import cost
-from theodolite.app.pages.board import examples as apart
-from theodolite.app.pages.choose import candidates, cautions, data
-from theodolite.app.pages.choose.candidates import Candidate
-from theodolite.app.pages.choose.cheapest import cheapest
+from theodolite.app.pages.board.examples import between
+from theodolite.app.pages.choose import candidates, data
+from theodolite.app.pages.choose.candidates import Candidate, ChooseSpec
+from theodolite.app.pages.curate import leaks
+from theodolite.app.pages.encoders.service import ensure_listed
+from theodolite.app.pages.evaluate.results import evaluated
+from theodolite.app.vectors import known
+from theodolite.app.workspace import Workspace
+from theodolite.engine.datasets.types import (
+    Dataset,
+    LabelledPairs,
+    LabelledSentences,
+    Retrieval,
+    ScoredPairs,
+)
+from theodolite.engine.encoders import warnings_of
 from theodolite.engine.errors import UserError
 from theodolite.engine.progress import ProgressCallback, nobody
+from theodolite.engine.search.curation import exact_duplicates
 from theodolite.engine.space.compare import change
 from theodolite.engine.stats.choice import REFIT, behind, choose
 from theodolite.engine.stats.power import to_tell_apart
 from theodolite.store.hashing import hash_of, to_json
 
-if TYPE_CHECKING:
-    from theodolite.app.pages.choose.spec import ChooseSpec
-    from theodolite.app.workspace import Workspace
-    from theodolite.engine.stats.choice import Choice
-
 Sheet = Mapping[str, Any]
 """A decision sheet as `make` returns it."""
-KIND, FORMAT = "choose", 3
-SHOWN = 5
+KIND = "choose"
+MAX_DIFFERING = 5
 """Most examples on which the finalists differ, in favour of each."""
+FEW = 100
+"""Examples below which an interval is as wide as most differences between encoders."""
+DOMINANT = 0.5
+"""Share of the rows from which one label dominates."""
 LIMITS = ("max_ms", "max_bytes", "licences", "margin")
 OPEN: dict[str, Any] = {
     "task": None,
@@ -57,23 +77,13 @@ OPEN: dict[str, Any] = {
 def key(workspace: Workspace, spec: ChooseSpec) -> str:
     """The key of a stored sheet: a hash of what was asked, the data and this machine."""
     hashed = workspace.catalog.load(spec.data).hash
-    return hash_of(KIND, str(FORMAT), to_json(asdict(spec)), hashed, cost.machine())
+    return hash_of(KIND, to_json(asdict(spec)), hashed, cost.machine())
 
 
 def stored(workspace: Workspace, spec: ChooseSpec) -> Sheet | None:
     """The stored sheet; None without one."""
-    found = workspace.store.derived.get(key(workspace, spec))
-    return None if found is None else found["info"]
-
-
-def is_current(workspace: Workspace, found: Sheet) -> bool:
-    """Whether no encoder of a sheet failed, and all fingerprints match."""
-    try:
-        return all(
-            workspace.load(name).fingerprint == mark for name, mark in found["fingerprints"].items()
-        ) and not any(row["error"] for row in found["encoders"])
-    except UserError:
-        return False
+    row = workspace.store.derived.get(key(workspace, spec))
+    return None if row is None else row["info"]
 
 
 def make(workspace: Workspace, spec: ChooseSpec, tick: ProgressCallback = nobody) -> Sheet:
@@ -84,32 +94,37 @@ def make(workspace: Workspace, spec: ChooseSpec, tick: ProgressCallback = nobody
     tick(0.2)
     inside = [one for one in every if one.encoder in spec.encoders and not one.outside]
     scored = {one.encoder: one for one in inside if one.sample is not None}
-    found = OPEN | (_decided(workspace, spec, task, every, scored, tick) if task and scored else {})
-    agreement = [] if task else _agreement(workspace, spec)
-    columns, unlabelled = data.brought(workspace, spec.data)
+    decided = OPEN | (
+        _decided(workspace, spec, task, every, scored, tick) if task and scored else {}
+    )
+    columns, unlabelled = data.columns_of(workspace, spec.data)
     tick(0.9)
-    made = {
+    sheet = {
         "data": spec.data,
         "asked": spec.encoders,
         "kind": dataset.kind,
         "sentences": len(dataset.sentences),
-        "examples": data.examples(dataset) or 0,
+        "examples": data.count_examples(dataset),
         "unlabelled": unlabelled,
         "columns": columns,
         "limits": {name: getattr(spec, name) for name in LIMITS},
         "machine": cost.machine(),
         "baseline": spec.baseline,
-        **found,
-        "highest": data.highest(dataset, found["metric"]),
-        "encoders": [_row(one, found["intervals"]) for one in every],
-        "agreement": agreement,
-        "fingerprints": _fingerprints(workspace, every),
+        **decided,
+        "highest": data.highest(dataset, decided["metric"]),
+        "encoders": [_row(one, decided["intervals"]) for one in every],
+        "agreement": [] if task else list(_agreement(workspace, spec)),
+        "fingerprints": {one.encoder: _fingerprint(workspace, one.encoder) for one in every},
     }
-    warnings = cautions.found(workspace, spec, dataset, every, made)
-    made = {**made, "warnings": [{"code": code, "message": text} for code, text in warnings]}
-    workspace.store.derived.put(key(workspace, spec), KIND, made)
+    warnings = [
+        *_about_decision(spec, dataset, every, sheet),
+        *_about_data(workspace, dataset, every, sheet),
+        *_about_encoders(workspace, spec, every),
+    ]
+    sheet["warnings"] = [{"code": code, "message": text} for code, text in warnings]
+    workspace.store.derived.put(key(workspace, spec), KIND, sheet)
     tick(1.0)
-    return made
+    return sheet
 
 
 def _decided(
@@ -126,8 +141,7 @@ def _decided(
     chosen = choose(samples, refit)
     tick(0.3)
     best = scored[chosen.names[0]]
-    further = {name: to_tell_apart(chosen.behind[name]) for name in chosen.ties}
-    cheap, nothing_cheaper = cheapest(
+    cheap, nothing_cheaper = candidates.cheapest(
         best,
         scored,
         spec.margin,
@@ -136,7 +150,16 @@ def _decided(
         partial(candidates.shrunk, workspace, spec, task),
     )
     tick(0.8)
-    points = {n: (one.ms, chosen.intervals[n][0]) for n, one in scored.items() if one.ms}
+    places = {
+        name: {"encoder": name, "score": score, "low": low, "high": high}
+        for name, (score, low, high) in chosen.intervals.items()
+    }
+    further = {name: to_tell_apart(chosen.behind[name]) for name in chosen.ties}
+    points = {name: (one.ms, chosen.intervals[name][0]) for name, one in scored.items() if one.ms}
+    baseline = next(one for one in every if one.encoder == spec.baseline)
+    # The cheapest is compared with the best, else the second best is.
+    others = [name for name in (cheap["encoder"], *chosen.names[1:]) if name in scored]
+    other = next((scored[name] for name in others if name != best.encoder), None)
     return {
         "task": task,
         "metric": row["metric"],
@@ -144,25 +167,18 @@ def _decided(
         "n": len(samples[best.encoder].values),
         "intervals": chosen.intervals,
         "optimism": chosen.optimism if len(scored) > 1 else 0.0,
-        "best": _placed(chosen, best),
-        "ties": [_placed(chosen, scored[name]) for name in chosen.ties],
+        "best": places[best.encoder],
+        "ties": [places[name] for name in chosen.ties],
         "cheapest": cheap,
         "nothing_cheaper": nothing_cheaper,
         "more_examples": [
             {"a": best.encoder, "b": name, "n": more.n, "power": more.power}
             for name, more in further.items()
         ],
-        "against_baseline": _against(
-            best, next(e for e in every if e.encoder == spec.baseline), refit
-        ),
+        "against_baseline": _against(best, baseline, refit),
         "front": cost.front(points, more_is_better=False),
-        "differ": _differ(workspace, task, best, _finalist(chosen, scored, cheap)),
+        "differ": _differ(workspace, task, best, other),
     }
-
-
-def _placed(chosen: Choice, one: Candidate) -> dict[str, Any]:
-    score, low, high = chosen.intervals[one.encoder]
-    return {"encoder": one.encoder, "score": score, "low": low, "high": high}
 
 
 def _against(best: Candidate, baseline: Candidate, refit: float) -> dict[str, Any] | None:
@@ -179,18 +195,6 @@ def _against(best: Candidate, baseline: Candidate, refit: float) -> dict[str, An
     }
 
 
-def _finalist(
-    chosen: Choice, scored: Mapping[str, Candidate], cheapest: Mapping[str, Any]
-) -> Candidate | None:
-    """The encoder to compare with the best: the cheapest, else the second best."""
-    others = [
-        name
-        for name in (cheapest["encoder"], *chosen.names[1:])
-        if name in scored and name != chosen.names[0]
-    ]
-    return scored[others[0]] if others else None
-
-
 def _differ(
     workspace: Workspace, task: str, best: Candidate, other: Candidate | None
 ) -> dict[str, Any] | None:
@@ -198,27 +202,25 @@ def _differ(
     if other is None or best.row is None or other.row is None:
         return None
     pair, ids = (best.encoder, other.encoder), (best.row["id"], other.row["id"])
-    sides = [
-        apart.between(workspace, task, *pair, *ids),
-        apart.between(workspace, task, *pair[::-1], *ids[::-1]),
-    ]
+    sides = [between(workspace, task, *pair[::way], *ids[::way]) for way in (1, -1)]
+    first = sides[0]
     return {
         "a": pair[0],
         "b": pair[1],
-        "ahead": sides[0].ahead,
-        "behind": sides[0].behind,
-        "of": sides[0].of,
-        "graded": sides[0].graded,
+        "ahead": first.ahead,
+        "behind": first.behind,
+        "of": first.of,
+        "graded": first.graded,
         "examples": [
             {
                 "texts": list(one.texts),
                 "label": one.label,
-                "better": found.better,
-                pair[0]: one.right if found is sides[0] else one.wrong,
-                pair[1]: one.wrong if found is sides[0] else one.right,
+                "better": side.better,
+                side.better: one.right,
+                side.worse: one.wrong,
             }
-            for found in sides
-            for one in found.examples[:SHOWN]
+            for side in sides
+            for one in side.examples[:MAX_DIFFERING]
         ],
     }
 
@@ -242,29 +244,213 @@ def _row(one: Candidate, intervals: Mapping[str, tuple[float, float, float]]) ->
     }
 
 
-def _agreement(workspace: Workspace, spec: ChooseSpec) -> list[dict[str, Any]]:
+def _agreement(workspace: Workspace, spec: ChooseSpec) -> Iterator[dict[str, Any]]:
     """The share of nearest neighbours in common, for each pair of encoders."""
-    found = {}
+    texts, vectors = data.sample(workspace, spec.data), {}
     for name in spec.measured:
         with contextlib.suppress(UserError):
-            if not data.lacking(workspace, name, spec.data):
-                found[name] = data.vectors(workspace, name, spec.data)
-    names = list(found)
-    rows = []
-    for i, a in enumerate(names):
-        for b in names[i + 1 :]:
-            if len(found[a]) > 2:
-                made = change(found[a], found[b], min(10, len(found[a]) - 1))
-                shared = 2 * made.jaccard / (1 + made.jaccard)
-                rows.append({"a": a, "b": b, "k": made.k, "shared": float(shared.mean())})
-    return rows
+            there, encoded = known(workspace.bound(name, spec.data), texts)
+            if there.all():
+                vectors[name] = finite(encoded, texts)
+    for a, b in combinations(vectors, 2) if len(texts) > 2 else ():
+        moved = change(vectors[a], vectors[b], min(10, len(texts) - 1))
+        shared = 2 * moved.jaccard / (1 + moved.jaccard)
+        yield {"a": a, "b": b, "k": moved.k, "shared": float(shared.mean())}
 
 
-def _fingerprints(workspace: Workspace, every: Sequence[Candidate]) -> dict[str, str]:
-    found = {}
+def _fingerprint(workspace: Workspace, encoder: str) -> str:
+    """Of an encoder; empty if it cannot be loaded."""
+    try:
+        return workspace.load(encoder).fingerprint
+    except UserError:
+        return ""
+
+
+Warnings = Iterator[tuple[str, str]]
+"""A code for programs and a sentence each."""
+
+
+def _about_decision(
+    spec: ChooseSpec, dataset: Dataset, every: Sequence[Candidate], sheet: Sheet
+) -> Warnings:
+    """Why nothing can be decided, or not for sure."""
+    best, labelled, over = sheet["best"], sheet["examples"], sheet["against_baseline"]
+    if sheet["task"] is None and labelled:
+        yield (
+            "few_examples",
+            f"{dataset.name} has {formats.plural(labelled, 'labelled example')}; below "
+            f"{data.MIN_EXAMPLES} nothing is scored.",
+        )
+    elif sheet["task"] is None:
+        yield (
+            "no_labels",
+            f"{dataset.name} has no labels, so no encoder can be called best. Compare them by hand "
+            "on the page Judge, or add a column of labels.",
+        )
     for one in every:
-        try:
-            found[one.encoder] = workspace.load(one.encoder).fingerprint
-        except UserError:
-            found[one.encoder] = ""
-    return found
+        if one.error is not None:
+            yield "encoder_failed", f"{one.encoder} was left out: {one.error}"
+    if over is not None and not over["beaten"]:
+        yield (
+            "baseline_not_beaten",
+            f"{best['encoder']} is not significantly better than {sheet['baseline']}, which only "
+            "knows which words texts share. Either that is enough here, or there are too few "
+            "examples, or the labels cannot be predicted from the texts.",
+        )
+    if best is not None and sheet["n"] < FEW:
+        yield (
+            "few_examples",
+            f"Only {data.in_words(sheet['n'], sheet['kind'])}: the best encoder's 95 % interval is "
+            f"{best['high'] - best['low']:.0f} points wide.",
+        )
+    outside = [f"{one.encoder} ({one.outside})" for one in every if one.outside]
+    if outside:
+        none_left = len(outside) == len(spec.encoders)
+        code = "no_encoder_within_limits" if none_left else "limits"
+        yield code, f"Left out by the limits: {formats.listed(outside)}."
+
+
+def _about_data(
+    workspace: Workspace, dataset: Dataset, every: Sequence[Candidate], sheet: Sheet
+) -> Warnings:
+    """What of the texts an encoder was trained on, as far as is known here, and odd rows."""
+    for one in every if sheet["task"] else ():
+        places = leaks.here(workspace, leaks.known(workspace, one.encoder)).values()
+        for name in dict.fromkeys(place for some in places for place in some if one.sample):
+            leak = leaks.look(workspace, sheet["task"], name)
+            if many := leak.same + leak.nearly:
+                yield (
+                    "leak",
+                    f"Also in {name}, which {one.encoder} was trained on: {many:,} of "
+                    f"{formats.plural(leak.tested, 'text')}. Its score may be too high.",
+                )
+    counts = data.labels_of(dataset)
+    for label, most in counts.most_common(1):
+        if most > DOMINANT * counts.total():
+            yield (
+                "dominant_class",
+                f"{100 * most / counts.total():.0f} % of the rows have the label {label[:40]!r}: "
+                "always guessing it is right that often.",
+            )
+    texts, labels = _texts(dataset)
+    groups = exact_duplicates(texts)
+    labels_of: defaultdict[int, set[str]] = defaultdict(set)
+    for row, group in zip(groups.ids.tolist(), groups.group.tolist(), strict=True):
+        labels_of[group] |= set(labels[row : row + 1])
+    if groups.count:
+        split = sum(len(different) > 1 for different in labels_of.values())
+        yield (
+            "duplicates",
+            "Rows that repeat another, up to case, spaces and final punctuation: "
+            f"{len(groups.ids) - groups.count:,} of {len(texts):,}. They count more than once and "
+            f"can inflate scores. Texts with different labels or scores: {split:,}.",
+        )
+    if sheet["unlabelled"]:
+        yield "unlabelled", f"Rows left out for lack of a label: {sheet['unlabelled']:,}."
+    details: Mapping[str, Any] = next((one.row["details"] for one in every if one.row), {})
+    if rare := details.get("left_out"):
+        yield (
+            "rare_labels",
+            f"Rows left out, as their labels occur fewer than five times: {rare:,}.",
+        )
+
+
+def _texts(dataset: Dataset) -> tuple[list[str], list[str]]:
+    """The texts of the rows, and their labels; no labels where rows have none."""
+    match dataset:
+        case LabelledSentences():
+            return dataset.sentences, dataset.labels
+        case LabelledPairs():
+            sides = np.array(dataset.sentences, object)[[dataset.left, dataset.right]].T
+            return ["\n".join(both) for both in sides], dataset.labels
+        case ScoredPairs():
+            rows = [
+                row
+                for part in dataset.parts.values()
+                for row in zip(part.left, part.right, part.gold, strict=True)
+            ]
+            return [f"{a}\n{b}" for a, b, _ in rows], [f"{grade:g}" for *_, grade in rows]
+        case Retrieval():
+            return list(dataset.queries.values()), []
+    return list(dataset.sentences), []
+
+
+def _about_encoders(workspace: Workspace, spec: ChooseSpec, every: Sequence[Candidate]) -> Warnings:
+    """What to know of an encoder, or of two."""
+    values = {one.encoder: one.sample.values for one in every if one.sample is not None}
+    for a, b in combinations(values, 2):
+        if np.allclose(values[a], values[b], atol=1e-6):
+            yield (
+                "same_answers",
+                f"{a} and {b} score the same on every example: more examples like these would not "
+                "tell them apart.",
+            )
+    for name in spec.encoders:
+        code = "endpoint" if endpoints.addresses(name) else "settings_contradicted"
+        for text in warnings_of(name):
+            yield code, f"{name}: {text}"
+        for text in beforehand.cuts(workspace, name, [spec.data]):
+            yield "texts_cut", f"{name}: {text}"
+    if text := cost.disturbance(one.costs for one in every if one.costs):
+        yield "timed_disturbed", text
+
+
+@dataclass(frozen=True)
+class ChooseJob(ChooseSpec, Job):
+    """Chooses among encoders for a data set."""
+
+    kind = KIND
+    continue_on_crash = True
+    continue_on_failure = True
+
+    @property
+    def title(self) -> str:
+        """`Choose among minilm and wordllama for upload:reviews`."""
+        return f"Choose among {formats.listed(self.encoders, 3)} for {self.data}"
+
+    def validate(self, workspace: Workspace) -> None:
+        """Refuse data that cannot be read, or whose labels are all the same."""
+        data.check(workspace.catalog.load(self.data))
+
+    def is_stored(self, workspace: Workspace) -> bool:
+        """Whether there is a sheet of these encoders and data in which no encoder failed."""
+        sheet = stored(workspace, self)
+        if sheet is None or any(row["error"] for row in sheet["encoders"]):
+            return False
+        prints = sheet["fingerprints"].items()
+        return all(_fingerprint(workspace, name) == known for name, known in prints)
+
+    def notices(self, workspace: Workspace) -> Iterator[str]:
+        """The texts that endpoints would get, and settings that a model's files deny."""
+        timed = cost.measured(workspace)
+        for name, counts in sending.announced(workspace, self.encoders, self.data):
+            yield counts if name in timed else f"{counts} Made-up texts are sent too, to time it."
+        for name in self.encoders:
+            for text in beforehand.of(workspace, name, [self.data]):
+                yield f"{name}: {text}"
+
+    def units(self) -> list[str]:
+        """One unit per encoder, and one for the sheet."""
+        return [*(f"Evaluating {name} on {self.data}" for name in self.measured), "Decision sheet"]
+
+    def work(self, workspace: Workspace, position: int, reporter: Reporter) -> Iterator[Sheet]:
+        """Measure one encoder, or make and yield the sheet."""
+        if position == len(self.measured):
+            yield make(workspace, self, reporter.tick)
+            return
+        encoder = self.measured[position]
+        if encoder in self.encoders:
+            ensure_listed(workspace, [encoder])
+        task = data.task_of(workspace, self.data)
+        if task is None:
+            texts = data.sample(workspace, self.data)
+            finite(workspace.bound(encoder, self.data).encode(texts, reporter), texts)
+        else:
+            row = evaluated(workspace, encoder, task, data.protocol_of(task), progress=reporter)
+            if row["error"] is not None:
+                raise UserError(row["error"], row["hint"] or "", code="failed")
+        with contextlib.suppress(UserError):  # files of vectors cannot encode
+            cost.ensure(workspace, encoder)
+        sheet = stored(workspace, self)
+        if sheet is not None and any(one["error"] for one in sheet["encoders"]):
+            make(workspace, self)  # the encoder may have failed in that sheet

@@ -125,7 +125,7 @@ def mark_question(
 
     theodolite judge mark 36e4305ecb44 relevant
     """
-    _show(_mark(workspace, session, mark, judge, position), as_json)
+    _show(judging.mark(workspace, session, mark, judge, position), as_json)
 
 
 @judge_verbs.command("play")
@@ -153,7 +153,7 @@ def play_session(
             break
         try:
             mark = KEYS.get(given.strip(), given.strip())
-            question = _mark(workspace, session, mark, judge, question.position)
+            question = judging.mark(workspace, session, mark, judge, question.position)
         except UserError as error:
             if as_json:
                 raise
@@ -271,14 +271,6 @@ def remove_session(
     """
     judging.remove(workspace, session)
     done({"removed": session}, f"Removed {session}.", as_json)
-
-
-def _mark(
-    workspace: Workspace, session: str, mark: str, judge: str, position: int | None
-) -> Question | None:
-    if mark == "undo":
-        return judging.undo(workspace, session, judge)
-    return judging.mark(workspace, session, mark, judge, position)
 
 
 def _show(question: Question | None, as_json: bool) -> None:

@@ -254,8 +254,6 @@ def _act(workspace: Workspace, session: str, judge: str, event: PageEvent) -> st
             judging.mark(workspace, session, mark, judge, event.number("id"))
         case "settle":
             judging.settle(workspace, session, event.number("id"), mark)
-        case "undo":
-            judging.undo(workspace, session, judge)
         case "keep":
             export.keep(workspace, session)
         case "second":
@@ -293,7 +291,9 @@ def _blocks(workspace: Workspace, values: Values) -> tuple[list[Block], list[Blo
 def _question(question: Question | None, board: Any, *, ended: bool) -> list[Block]:
     """The next question, with what can be done: mark, take back, end, save."""
     card: Block
-    undo = [Action("Undo", "undo", "", "Undo the last mark", keys="u")] * bool(board["judges"])
+    undo = [Action("Undo", "mark:undo", "0", "Undo the last mark", keys="u")] * bool(
+        board["judges"]
+    )
     if ended:
         card, undo = Nothing("Judging has ended", "The names are shown beside."), []
     elif question is None:

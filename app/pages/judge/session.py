@@ -381,32 +381,30 @@ def mark(
     Args:
         workspace: stores the session.
         session: id of the session.
-        answer: one of `MARKS`.
+        answer: one of `MARKS`; or `undo`, which takes back the judge's last mark and returns its
+            question.
         judge: name of the judge.
         position: of the question; None for the next one. A second mark there changes nothing.
     """
     workspace.refuse_visitors()
     if not judge.strip() or len(judge) > MAX_NAME:
         raise UserError(f"{judge[:20]!r} cannot name a judge.", f"Give 1 to {MAX_NAME} characters.")
+    state = open_session(workspace, session)
+    if answer == "undo":
+        mine = [at for at, by in state.marks.items() if judge in by]
+        if not mine:
+            raise UserError("There is no mark to undo.", code="missing")
+        workspace.store.judgements.add_mark(session, max(mine), judge, None)
+        return ask(workspace, session, judge)
     if position is None:
         question = ask(workspace, session, judge)
         if question is None:
             raise UserError(
                 "Everything is judged here.", "Undo a mark to change it.", code="missing"
             )
-        position = question.position
-    value = open_session(workspace, session).value(answer, position)
+        position, state = question.position, open_session(workspace, session)
+    value = state.value(answer, position)
     workspace.store.judgements.add_mark(session, position, judge, value)
-    return ask(workspace, session, judge)
-
-
-def undo(workspace: Workspace, session: str, judge: str = "me") -> Question | None:
-    """Take back a judge's last mark, and return its question."""
-    workspace.refuse_visitors()
-    mine = [at for at, by in open_session(workspace, session).marks.items() if judge in by]
-    if not mine:
-        raise UserError("There is no mark to undo.", code="missing")
-    workspace.store.judgements.add_mark(session, max(mine), judge, None)
     return ask(workspace, session, judge)
 
 

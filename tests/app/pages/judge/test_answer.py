@@ -72,13 +72,13 @@ def test_undo_asks_the_same_again(workspace: Workspace, session: str) -> None:
     first = judging.ask(workspace, session)
     second = judging.mark(workspace, session, "relevant")
     assert first and second and first != second
-    assert judging.undo(workspace, session) == first
+    assert judging.mark(workspace, session, "undo") == first
     for answer in ("not", "relevant"):  # a page tells which it marks: a second press is no mark
         assert judging.mark(workspace, session, answer, position=0) == second
     assert open_session(workspace, session).marks == {0: {"me": 0.0}}
-    judging.undo(workspace, session)
+    judging.mark(workspace, session, "undo")
     with refused("missing"):
-        judging.undo(workspace, session)
+        judging.mark(workspace, session, "undo")
 
 
 def test_a_session_goes_on_where_it_was(workspace: Workspace, session: str) -> None:
@@ -90,7 +90,7 @@ def test_a_session_goes_on_where_it_was(workspace: Workspace, session: str) -> N
     other.read_only = True
     for attempt in (
         lambda: judging.mark(other, session, "not"),
-        lambda: judging.undo(other, session),
+        lambda: judging.mark(other, session, "undo"),
         lambda: judging.ask(other, session),
         lambda: judging.settle(other, session, 0, "not"),
         lambda: judging.remove(other, session),
