@@ -302,7 +302,11 @@ def _front(sheet: Sheet) -> list[Block]:
         (formats.score(by[name]["score"]), f"{by[name]['ms_per_sentence']:.3g} ms")
         for name in (best[-1], quick)
     )
-    finding = f"{best[-1]} scores highest ({score} in {ms}), {quick} is fastest ({less} in {fewer})"
+    finding = f"{best[-1]} scores highest ({score} in {ms}) and is fastest"
+    if quick != best[-1]:
+        finding = (
+            f"{best[-1]} scores highest ({score} in {ms}), {quick} is fastest ({less} in {fewer})"
+        )
     line = scatter(
         x=[by[name]["ms_per_sentence"] for name in best],
         y=[by[name]["score"] for name in best],

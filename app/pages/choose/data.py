@@ -200,7 +200,8 @@ def highest(data: Dataset, metric: str) -> float | None:
     counts = labels_of(data)
     if metric != "precision_at_10" or min(counts.values(), default=11) > 10:
         return None
-    return 100.0 * sum(n * min(1.0, (n - 1) / 10) for n in counts.values()) / counts.total()
+    found = sum(n * min(1.0, (n - 1) / 10) for n in counts.values())
+    return 100.0 * (found / counts.total())
 
 
 def sample(workspace: Workspace, name: str) -> list[str]:
