@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from theodolite.app.examples import results, shipped
 from theodolite.app.jobs.submit import perform
 from theodolite.app.pages.board import cost
-from theodolite.app.pages.board import service as board
-from theodolite.app.pages.board.spec import BoardSpec
+from theodolite.app.pages.board import standings as board
+from theodolite.app.pages.board.standings import BoardSpec
 from theodolite.app.pages.choose import example as choose
 from theodolite.app.pages.curate import answer as curate
 from theodolite.app.pages.curate import leaks

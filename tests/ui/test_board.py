@@ -68,7 +68,7 @@ def test_a_score_leads_to_the_examples_on_which_two_encoders_part(visitor, place
 def test_cost_similarity_and_leaks_offer_what_has_to_be_done_first(visitor, place):
     visit = visitor(place)
     for path, offer in (
-        ("cost?suite=transfer", "Measure the cost of 4"),
+        ("cost?suite=transfer", "Measure the cost of 4 encoders"),
         ("similarity?encoder=random:64&of=all", "Compare"),
         ("leaks?encoder=random:64&in=starter-topics", "Search"),
     ):

@@ -1,4 +1,4 @@
 """Encoders ranked, and their costs."""
 
-QUESTIONS = {"board": "answer:BOARD", "encoders cost": "cost_answer:COST"}
+QUESTIONS = {"board": "answer:BOARD", "encoders cost": "cost:COST"}
 JOBS = {"cost": "cost:CostJob"}

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import math
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar
-
-import numpy as np
 
 from theodolite.app import formats
 from theodolite.app.blocks import Block, Filters, Finding, Grid, GridCell, GridHead
-from theodolite.app.pages.board import cost, cost_answer, published, service, trained
-from theodolite.app.pages.board.published import Reference
-from theodolite.app.pages.board.service import Standings
-from theodolite.app.pages.board.spec import PUBLISHED, TASKS, TYPES, BoardSpec
+from theodolite.app.pages.board import cost, published, standings, trained
+from theodolite.app.pages.board.standings import (
+    NO_RANKING,
+    PUBLISHED,
+    TASKS,
+    TYPES,
+    BoardSpec,
+    Entry,
+    Standings,
+    TaskColumn,
+)
 from theodolite.app.question import Answer, Do, Question
 from theodolite.engine.mteb.own_tasks import PREFIX
 
@@ -28,9 +31,7 @@ if TYPE_CHECKING:
 OF_OTHERS = "Published by others"
 """Label of the protocol PUBLISHED."""
 MAX_NAMED = 3
-BLANK = GridCell("")
-NOT_EVALUATED = GridCell(formats.MISSING, "muted", "not evaluated")
-NOT_MEASURED = GridCell(formats.MISSING, "muted", "not measured")
+COSTS = ("per_second_64", "latency_p50", "memory")
 READING = (
     "Means, Borda counts and ranks are over the tasks that the ranked encoders share; an encoder "
     "that lacks some of them, or is still being evaluated, stands below without a rank. Borda, as "
@@ -44,7 +45,9 @@ OTHERS_READING = (
     "stand below. Point at a name for its revision and size, at a score for the versions of mteb "
     "and of the data."
 )
-Line = tuple[str, str, Sequence[GridCell]]
+
+
+Cells = Callable[[Entry], GridCell]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -54,10 +57,10 @@ class BoardAnswer(Answer):
     Attributes:
         spec: what was asked.
         standings: means, points and ranks.
-        ranking: how certain the ranks are; None while that is not known.
+        ranking: how certain the ranks are; empty while that is not known.
         trained_on: encoder -> {task on whose data it was trained: who says so}; None where nobody
             says what it was trained on.
-        references: scores of papers, and imported results.
+        published: scores of papers, and imported results.
         elsewhere: number of imported models if none of them has a score on these tasks.
         costs: encoder -> what it costs on this machine.
     """
@@ -79,71 +82,63 @@ class BoardAnswer(Answer):
 
     spec: BoardSpec
     standings: Standings
-    ranking: Ranking | None = None
+    ranking: Ranking = NO_RANKING
     trained_on: Mapping[str, Mapping[str, str] | None] = field(default_factory=dict)
-    references: Sequence[Reference] = ()
+    published: Sequence[Entry] = ()
     elsewhere: int = 0
     costs: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
-    @property
-    def _shows_published(self) -> bool:
-        return self.spec.published or self.standings.spec.protocol == PUBLISHED
+    @cached_property
+    def _over(self) -> list[TaskColumn]:
+        """The columns of the means."""
+        return published.compared(self.standings, self.published)
 
     @cached_property
-    def _over(self) -> tuple[str, ...]:
-        """The tasks of the means."""
-        return published.compared(self.standings, self.references)
-
-    @cached_property
-    def _types(self) -> dict[str, list[int]]:
-        return self._groups(TYPES)
-
-    @cached_property
-    def _shown_groups(self) -> dict[str, list[int]]:
-        """The types or languages that are the columns, if not tasks."""
-        return {} if self.spec.columns == TASKS else self._groups(self.spec.columns)
+    def _entries(self) -> list[Entry]:
+        """The encoders, then what was published if that is asked for."""
+        asked = self.spec.published or self.standings.spec.protocol == PUBLISHED
+        return [*self.standings.entries, *(self.published if asked else ())]
 
     @cached_property
     def _intervals(self) -> dict[str, RankInterval]:
-        return {row.name: row for row in self.ranking.ranks} if self.ranking else {}
-
-    @property
-    def _tie_groups(self) -> Mapping[str, str]:
-        return self.ranking.groups if self.ranking else {}
+        return {row.name: row for row in self.ranking.ranks}
 
     def rows(self) -> list[dict[str, Any]]:
         """A row per encoder with all its scores, then published ones if they were asked for."""
-        standings, groups = self.standings, self._tie_groups
-        tasks = [column.task for column in standings.columns]
-        kinds = Counter(c.type for c in standings.columns if c.task in standings.shared)
+        tasks = [column.task for column in self.standings.columns]
         rows = []
-        for i, name in enumerate(standings.encoders):
+        for entry in self._entries:
+            name, place = entry.name, entry.place
+            row = dict.fromkeys(self.columns) | {
+                "encoder": name,
+                "mean": place.mean,
+                "mean_over": len(self._over),
+                "tasks": len(entry.scores),
+                "of": len(tasks),
+                "mean_by_type": place.type_mean,
+                "scores": {task: entry.scores.get(task) for task in tasks},
+            }
+            rows.append(row)
+            if entry.published:
+                row |= {"published": True, "revision": entry.facts.get("revision", "")}
+                continue
             interval, seen = self._intervals.get(name), self.trained_on.get(name)
-            has_mean = not np.isnan(standings.mean[i])
-            rows.append(
-                {
-                    "encoder": name,
-                    "rank": None if np.isnan(standings.ranks[i]) else int(standings.ranks[i]),
-                    "borda": _number(standings.points[i]),
-                    "mean": _number(standings.mean[i]),
-                    "mean_over": len(standings.shared),
-                    "tasks": int(standings.counts[i]),
-                    "of": len(tasks),
-                    "mean_by_type": _number(standings.type_mean[i]),
-                    "rank_by_mean": interval and interval.rank,
-                    "rank_low": interval and interval.low,
-                    "rank_high": interval and interval.high,
-                    "tie_group": groups.get(name),
-                    "trained_on": seen if seen is None else list(seen),
-                    "types": {
-                        kind: {"mean": _number(mean[i]), "tasks": kinds[kind] if has_mean else 0}
-                        for kind, mean in standings.by_type.items()
-                    },
-                    "scores": dict(zip(tasks, map(_number, standings.scores[i]), strict=True)),
-                }
-            )
-        for one in self.references if self._shows_published else ():
-            rows.append(dict.fromkeys(self.columns) | one.row(tasks, self._over))
+            row |= {
+                "rank": place.rank,
+                "borda": place.points,
+                "rank_by_mean": interval and interval.rank,
+                "rank_low": interval and interval.low,
+                "rank_high": interval and interval.high,
+                "tie_group": self.ranking.groups.get(name),
+                "trained_on": seen if seen is None else list(seen),
+                "types": {
+                    kind: {
+                        "mean": place.by_type.get(kind),
+                        "tasks": len(of) if place.by_type else 0,
+                    }
+                    for kind, of in self._groups(TYPES).items()
+                },
+            }
         return rows
 
     def table_columns(self) -> list[str]:
@@ -153,76 +148,48 @@ class BoardAnswer(Answer):
     def blocks(self) -> list[Block]:
         """The leaders, the filters, and the table."""
         filters = list(self.spec.filters())
-        blocks: list[Block] = [self._finding(), self._grid()]
-        return [*blocks[:1], *([Filters(filters)] if filters else []), *blocks[1:]]
+        return [self._finding(), *([Filters(filters)] if filters else []), self._grid()]
 
     def _finding(self) -> Finding:
-        """The leading encoders by mean and by Borda count, and the ties with them."""
-        board, over = self.standings, len(self.standings.shared)
-        if not board.encoders:
-            return self._finding_of_others()
-        where = f"over {formats.plural(over, 'task')}" if over > 1 else "on one task"
-        if over == 1:
-            where = f"on {board.shared[0]}"
-        if over < len(board.columns):
-            where += " that they share" if over > 1 else ", the one that they share"
-        number = len(board.ranked)
-        first = [n for n, rank in zip(board.encoders, board.ranks, strict=True) if rank == 1]
-        if board.running:
-            there, more = int(board.counts.sum()), len(set(board.running) - set(board.encoders))
+        """The leading encoders by mean and by Borda count, and what to know of the ranking."""
+        board, ranked = self.standings, list(self.standings.quality)
+        over = f"over {formats.plural(len(board.shared), 'task')}"
+        first = [entry.name for entry in board.entries if entry.place.rank == 1]
+        if not board.entries:
+            models = formats.plural(len(self.published), "published model")
+            tasks = formats.plural(len(board.columns), "task")
+            text = f"{models} on {tasks}; none of them was evaluated here"
+        elif board.running:
+            every = len({*board.encoders, *board.running}) * len(board.columns)
             text = (
-                f"{there} of {(len(board.encoders) + more) * len(board.columns)} scores are there: "
-                f"{formats.listed(board.running, MAX_NAMED)} "
-                f"{'is' if len(board.running) == 1 else 'are'} still being evaluated"
+                f"{sum(len(entry.scores) for entry in board.entries)} of {every} scores are there; "
+                f"still being evaluated: {formats.listed(board.running, MAX_NAMED)}"
             )
-        elif len(board.encoders) == 1:
-            text = f"{board.encoders[0]} is the only encoder evaluated {where}"
-        elif number < 2:
+        elif not first:
             text = "No two encoders share a task, so none leads"
-        elif first == [board.ranked[0]]:
-            text = f"{first[0]} leads {number} encoders {where}, by mean and Borda count"
+        elif first == ranked[:1]:
+            text = f"{first[0]} leads {len(ranked)} encoders {over}, by mean and Borda count"
         else:
             text = (
-                f"{board.ranked[0]} has the highest mean {where}, "
+                f"{ranked[0]} has the highest mean {over}, "
                 f"{formats.listed(first, MAX_NAMED)} the highest Borda count"
             )
         return Finding(text, " ".join(self._remarks()))
 
-    def _finding_of_others(self) -> Finding:
-        """The finding of a board with published results only."""
-        models, over = self.references, self._over
-        whole = [one for one in models if one.mean(over) is not None]
-        detail = "These were evaluated by others: they are references, without rank or test."
-        if len(whole) > 1:
-            detail = (
-                f"{whole[0].model} has the highest mean of the {len(whole)} that share "
-                f"{formats.plural(len(over), 'task')}. {detail}"
-            )
-        return Finding(
-            f"{formats.plural(len(models), 'published model')} on "
-            f"{formats.plural(len(self.standings.columns), 'task')}; none of them was evaluated "
-            "here",
-            detail,
-        )
-
     def _remarks(self) -> Iterator[str]:
-        """What to know of the ranking: ties, missing scores, the protocol, filters."""
-        board, groups = self.standings, self._tie_groups
+        """Ties, missing scores, the protocol, filters."""
+        board, groups, ranked = self.standings, self.ranking.groups, self.standings.quality
+        if not board.entries:
+            yield "These were evaluated by others: they are references, without rank or test."
         if groups and not board.running:
-            best = board.ranked[0]
-            tied = [n for n, letter in groups.items() if letter == "a" and n != best]
+            best = next(iter(ranked))
+            tied = [name for name in ranked if groups.get(name) == "a" and name != best]
             verb = "ties" if len(tied) == 1 else "tie"
             who = f"{formats.listed(tied, MAX_NAMED)} {verb}" if tied else "No encoder ties"
             yield f"{who} with {best} by the mean."
-        lacking = [name for name in board.encoders if name not in (*board.ranked, *board.running)]
-        if len(lacking) == 1:
-            yield f"{lacking[0]} lacks some of these tasks and so has no rank."
-        elif lacking:
-            yield (
-                f"{len(lacking)} of {len(board.encoders)} lack some of these tasks and so have no "
-                "rank."
-            )
-        if more := len(board.columns) - len(board.shared):
+        if lacking := len({*board.encoders} - {*ranked, *board.running}):
+            yield f"{formats.plural(lacking, 'encoder')} without rank, for want of some tasks."
+        if more := len(board.columns) - len(self._over):
             yield f"{formats.plural(more, 'task')} not shared: in no mean and no rank."
         under = {column.protocol for column in board.columns}
         if len(under) == 1:
@@ -235,203 +202,164 @@ class BoardAnswer(Answer):
 
     def _grid(self) -> Grid:
         """The encoders by tasks, types or languages."""
-        board, over = self.standings, self._over
-        own, ranks = bool(board.encoders), len(board.ranked) > 1
+        board, own = self.standings, bool(self.standings.entries)
+        ranks = len(board.quality) > 1
         knows = any(seen is not None for seen in self.trained_on.values())
-        costs = cost_answer.ON_THE_BOARD if self.costs else ()
-        heads = [
-            GridHead("Encoder"),
-            *([GridHead("Rank", "95 % interval", ascending=True)] if ranks else []),
-            GridHead("Mean (task)", formats.plural(len(over), "task")),
-            GridHead("Mean (type)", formats.plural(len(self._types), "type")),
-            *([GridHead("Borda", "points, rank")] if own else []),
-            *([GridHead("Trained on", "of these tasks", ascending=True)] if knows else []),
-            *self._heads(),
-            *cost_answer.heads(*costs),
+        over, types = formats.plural(len(self._over), "task"), len(self._groups(TYPES))
+        head = GridHead("Trained on", "of these tasks", ascending=True)
+        columns: list[tuple[GridHead, Cells]] = [
+            *([(GridHead("Rank", "95 % interval", ascending=True), self._rank)] if ranks else []),
+            (GridHead("Mean (task)", over), self._mean),
+            (GridHead("Mean (type)", formats.plural(types, "type")), self._type_mean),
+            *([(GridHead("Borda", "points, rank"), self._borda)] if own else []),
+            *([(head, self._trained)] if knows else []),
+            *self._scores(),
+            *((cost.head(key), partial(self._cost, key)) for key in COSTS if self.costs),
         ]
-        scores = self._cells()
-        rows: list[Line] = []
-        for i, name in enumerate(board.encoders):
-            price = self.costs.get(name)
-            cells = [
-                *([self._rank(name)] if ranks else []),
-                *self._means(i),
-                *([self._trained(name)] if knows else []),
-                *scores[i],
-                *(cost_answer.cells(price, *costs) if price else [NOT_MEASURED] * len(costs)),
-            ]
-            rows.append((name, about(board.facts.get(name, {})), cells))
-        if self._shows_published:
-            shape = [BLANK] * ranks, [BLANK] * (own + knows), [BLANK] * len(costs)
-            for model, small, (mean, by_type, *rest) in map(self._reference, self.references):
-                before, between, after = shape
-                rows.append((model, small, [*before, mean, by_type, *between, *rest, *after]))
         return Grid(
             "Encoders by tasks",
             "theodolite-board",
-            heads,
-            rows,
+            [GridHead("Encoder"), *(head for head, _ in columns)],
+            [(one.name, _about(one), [cell(one) for _, cell in columns]) for one in self._entries],
             READING if own else OTHERS_READING,
             "Click a score for the examples behind it." if own else "",
             1 + ranks,
         )
 
-    def _rank(self, name: str) -> GridCell:
-        row = self._intervals.get(name)
-        if row is not None:
-            detail = f"95 % of the resamples; first in {row.first:.0%} of them"
-            return GridCell(f"{row.rank}", "", detail, note=f"{row.low} to {row.high}")
-        why = f"only the best {service.MAX_RANKED} are resampled"
-        if name in self.standings.running:
-            why = "still being evaluated"
-        elif name not in self.standings.ranked:
-            why = "lacks some of the tasks that the others share"
-        return GridCell(formats.MISSING, "muted", why)
-
-    def _means(self, i: int) -> list[GridCell]:
-        """Both means of an encoder, and its points."""
-        board, groups = self.standings, self._tie_groups
-        borda = GridCell(formats.MISSING, "muted")
-        if not math.isnan(board.points[i]):
-            borda = GridCell(
-                formats.brief(board.points[i]), note=f"({formats.ordinal(int(board.ranks[i]))})"
+    def _rank(self, entry: Entry) -> GridCell:
+        row = self._intervals.get(entry.name)
+        if row is None or entry.published:
+            why = (
+                f"lacks tasks that the others share, is still being evaluated, or is not among the "
+                f"{standings.MAX_RANKED} best, whose ranks are resampled"
             )
-        is_best = groups.get(board.encoders[i]) == "a"
-        return [
-            _mean(board.mean[i], len(self._over), len(board.columns), is_best=is_best),
-            _mean(board.type_mean[i], len(board.by_type), len(board.types)),
-            borda,
-        ]
+            return NOTHING if entry.published else GridCell(formats.MISSING, "muted", why)
+        detail = f"95 % of the resamples; first in {row.first:.0%} of them"
+        return GridCell(f"{row.rank}", "", detail, note=f"{row.low} to {row.high}")
 
-    def _trained(self, name: str) -> GridCell:
+    def _mean(self, entry: Entry) -> GridCell:
+        best = not entry.published and self.ranking.groups.get(entry.name) == "a"
+        note = f"{len(self._over)} of {len(self.standings.columns)}"
+        return _mean(entry, entry.place.mean, note, is_best=best)
+
+    def _type_mean(self, entry: Entry) -> GridCell:
+        note = f"{len(self._groups(TYPES))} of {len(self.standings.types)}"
+        return _mean(entry, entry.place.type_mean, note)
+
+    def _borda(self, entry: Entry) -> GridCell:
+        points, rank = entry.place.points, entry.place.rank
+        if points is None or rank is None:
+            return NOTHING if entry.published else GridCell(formats.MISSING, "muted")
+        return GridCell(formats.brief(points), note=f"({formats.ordinal(rank)})")
+
+    def _trained(self, entry: Entry) -> GridCell:
         """On the data of how many of the tasks an encoder was trained, and who says so."""
-        tasks = self.trained_on.get(name)
+        tasks = None if entry.published else self.trained_on.get(entry.name)
         if tasks is None:
-            return GridCell(formats.MISSING, "muted", "training data unknown")
+            unknown = GridCell(formats.MISSING, "muted", "training data unknown")
+            return NOTHING if entry.published else unknown
         by = {who: [task for task in tasks if tasks[task] == who] for who in tasks.values()}
-        detail = "; ".join(f"{who} names {', '.join(some)}" for who, some in by.items())
         return GridCell(
             f"{len(tasks)} of {len(self.standings.columns)}",
             "bad" if tasks else "",
-            detail or "by the names of its training data",
+            "; ".join(f"{who} names {', '.join(some)}" for who, some in by.items())
+            or "by the names of its training data",
         )
 
-    def _heads(self) -> list[GridHead]:
-        if self.spec.columns != TASKS:
-            groups = self._shown_groups
-            return [GridHead(name, formats.plural(len(of), "task")) for name, of in groups.items()]
-        columns = self.standings.columns
-        several = len({c.protocol for c in columns}) > 1  # else the finding names it
-        return [
-            GridHead(
-                c.task.removeprefix(PREFIX),
-                f"{c.type}, {c.protocol}" if several else c.type,
-                opens=c.task,
-            )
-            for c in columns
-        ]
+    def _cost(self, key: str, entry: Entry) -> GridCell:
+        row = None if entry.published else self.costs.get(entry.name)
+        missing = NOTHING if entry.published else GridCell(formats.MISSING, "muted", "not measured")
+        return cost.cell(row, key) if row else missing
 
-    def _groups(self, by: str) -> dict[str, list[int]]:
-        """Type, or language -> positions of its tasks among those of the means."""
-        groups: dict[str, list[int]] = {}
-        for place, column in enumerate(self.standings.columns):
+    def _groups(self, by: str) -> dict[str, list[str]]:
+        """Type, or language -> its tasks among those of the means."""
+        groups: dict[str, list[str]] = {}
+        for column in self._over:
             for name in (column.type,) if by == TYPES else column.languages:
-                if column.task in self._over:
-                    groups.setdefault(name, []).append(place)
+                groups.setdefault(name, []).append(column.task)
         return groups if by == TYPES else dict(sorted(groups.items()))
 
-    def _cells(self) -> list[list[GridCell]]:
-        """The cells of each encoder in the columns of tasks, types or languages."""
-        board = self.standings
+    def _scores(self) -> Iterator[tuple[GridHead, Cells]]:
+        """The columns of tasks, types or languages."""
         if self.spec.columns != TASKS:
-            return [_group_means(row, self._shown_groups) for row in board.scores]
-        groups = self.ranking.task_groups if self.ranking else {}
-        best = [groups.get(column.task, {}) for column in board.columns]
-        return [
-            [_score(score, of.get(name) == "a") for of, score in zip(best, row, strict=True)]
-            for name, row in zip(board.encoders, board.scores.tolist(), strict=True)
-        ]
-
-    def _reference(self, one: Reference) -> Line:
-        """A published model: its mean, its mean by type, and its cells."""
-        board, over, types = self.standings, self._over, self._types
-        scores = np.array([one.scores.get(column.task, np.nan) for column in board.columns])
-        mean, by_type = one.mean(over), np.nan
-        if mean is not None and types:
-            by_type = np.mean([scores[places].mean() for places in types.values()])
-        small = ["published", one.training or about(one.facts)]
-        small += [f"revision {one.revision[:8]}"] if one.revision else []
-        cells = [
-            _mean(np.nan if mean is None else mean, len(over), len(board.columns), "printed"),
-            _mean(by_type, len(types), len(board.types), "printed"),
-        ]
-        if self.spec.columns == TASKS:
-            cells += [_published(one, column.task) for column in board.columns]
-        else:
-            cells += _group_means(scores, self._shown_groups, "printed")
-        return one.model, ", ".join(filter(None, small)), cells
+            for name, tasks in self._groups(self.spec.columns).items():
+                yield GridHead(name, formats.plural(len(tasks), "task")), partial(_group, tasks)
+            return
+        columns = self.standings.columns
+        several = len({column.protocol for column in columns}) > 1  # else the finding names it
+        for column in columns:
+            small = f"{column.type}, {column.protocol}" if several else column.type
+            head = GridHead(column.task.removeprefix(PREFIX), small, opens=column.task)
+            yield head, partial(_score, column.task, self.ranking.task_groups.get(column.task, {}))
 
 
-def about(facts: Mapping[str, Any]) -> str:
-    """Size and dimension, shown beside the name of an encoder."""
-    size, dim = facts.get("parameters"), facts.get("dim")
-    known = [f"{formats.compact(size)}" if size else "", f"{dim} d" if dim else ""]
-    return ", ".join(filter(None, known))
+NOTHING = GridCell("")
 
 
-def _number(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)
+def _about(entry: Entry) -> str:
+    """What is known of an encoder or a model, shown beside its name."""
+    size, dim, revision = (entry.facts.get(name) for name in ("parameters", "dim", "revision"))
+    words = [
+        entry.published,
+        size and formats.compact(size),
+        dim and f"{dim} d",
+        revision and f"revision {revision[:8]}",
+    ]
+    return ", ".join(word for word in words if word)
 
 
-def _mean(score: float, over: int, of: int, tone: str = "", *, is_best: bool = False) -> GridCell:
+def _mean(entry: Entry, score: float | None, note: str, *, is_best: bool = False) -> GridCell:
     """A mean with its number of tasks, or types; none where a score is missing."""
-    if np.isnan(score):
+    if score is None:
         return GridCell(formats.MISSING, "muted")
-    return GridCell(formats.score(score), tone, "", is_best, f"{over} of {of}")
+    return GridCell(formats.score(score), "printed" if entry.published else "", "", is_best, note)
 
 
-def _group_means(
-    scores: np.ndarray, groups: Mapping[str, list[int]], tone: str = ""
-) -> list[GridCell]:
-    """Means of a row of scores over groups of columns."""
-    return [_mean(scores[at].mean(), len(at), len(at), tone) for at in groups.values()]
+def _group(tasks: Sequence[str], entry: Entry) -> GridCell:
+    """The mean over the tasks of a type or a language."""
+    scores = [entry.scores[task] for task in tasks if task in entry.scores]
+    mean = sum(scores) / len(tasks) if len(scores) == len(tasks) else None
+    return _mean(entry, mean, f"{len(tasks)} of {len(tasks)}")
 
 
-def _score(score: float, is_best: bool) -> GridCell:
-    if math.isnan(score):
-        return NOT_EVALUATED
-    return GridCell(formats.score(score), "", "ties with the best" if is_best else "", is_best)
-
-
-def _published(one: Reference, task: str) -> GridCell:
-    if task not in one.scores:
-        return GridCell(formats.MISSING, "muted", "not published")
-    note = "other data" if task in one.other else ""
-    return GridCell(formats.score(one.scores[task]), "printed", one.notes[task], note=note)
+def _score(task: str, letters: Mapping[str, str], entry: Entry) -> GridCell:
+    if task not in entry.scores:
+        why = f"not {'published' if entry.published else 'evaluated'}"
+        return GridCell(formats.MISSING, "muted", why)
+    text = formats.score(entry.scores[task])
+    if entry.published:
+        note = "other data" if task in entry.other else ""
+        return GridCell(text, "printed", entry.notes[task], note=note)
+    is_best = letters.get(entry.name) == "a"
+    return GridCell(text, "", "ties with the best" if is_best else "", is_best)
 
 
 def answer(workspace: Workspace, spec: BoardSpec, do: Do) -> Iterator[BoardAnswer]:
     """Yield the order at once, then with what takes longer: resampled ranks, and look-ups."""
-    standings = service.board(workspace, spec)
+    board = standings.board(workspace, spec)
+    theirs = published.entries(workspace, board)
+    held = workspace.store.published.models() if board.spec.fits({}) else 0
 
-    def so_far(ranking: Ranking | None) -> BoardAnswer:
+    def so_far(ranking: Ranking) -> BoardAnswer:
+        names = trained.known(workspace, board.facts, board.encoders)
+        datasets = {column.task: column.dataset for column in board.columns}
         return BoardAnswer(
             spec,
-            standings,
+            board,
             ranking,
-            trained.on_tasks(workspace, standings.facts, standings.encoders, standings.columns),
-            (*published.papers(standings), *published.references(workspace, standings)),
-            published.elsewhere(workspace, standings),
+            {n: of if of is None else trained.tasks_of(datasets, of) for n, of in names.items()},
+            theirs,
+            0 if any("revision" in entry.facts for entry in theirs) else held,
             cost.measured(workspace),
         )
 
-    if not service.is_ranked(standings):
-        yield so_far(None)
-    ranking = service.ranking(workspace, standings)
+    if board not in standings.RANKINGS and len(board.quality) > 1:
+        yield so_far(NO_RANKING)
+    ranking = standings.ranking(workspace, board)
     yield so_far(ranking)
-    if trained.look_up(workspace, standings.encoders):  # once per model: mteb takes seconds
+    if trained.look_up(workspace, board.encoders):  # once per model: mteb takes seconds
         yield so_far(ranking)
-    if service.look_up(workspace, standings):  # once per version
+    if standings.look_up(workspace, board):  # once per version
         yield from answer(workspace, spec, do)
 
 

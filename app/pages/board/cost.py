@@ -1,47 +1,90 @@
-"""Costs of encoders on this machine, measured once by a job, and the Pareto front."""
+"""Costs of encoders on this machine, measured once by a job, against their quality."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from theodolite.app import endpoints, formats
+from theodolite.app.blocks import Block, Chart, Finding, Grid, GridCell, GridHead, Text
+from theodolite.app.components.chart import drawing, plain
 from theodolite.app.examples import shipped
 from theodolite.app.jobs.job import Job
 from theodolite.app.jobs.reporter import Reporter
-from theodolite.app.jobs.submit import queue
+from theodolite.app.pages.board import standings
+from theodolite.app.question import Answer, Do, Question
+from theodolite.app.spec import Field, Spec
+from theodolite.app.suites import ALL
+from theodolite.app.web.figures import Figure, axis, draw, log_axis, scatter
+from theodolite.app.web.theme import SERIES
 from theodolite.app.workspace import Workspace
 from theodolite.engine.cost import footprint
 from theodolite.engine.cost.footprint import disturbed, spread
-from theodolite.engine.encoders import describe
+from theodolite.engine.encoders import describe, parse
+from theodolite.engine.errors import UserError
 from theodolite.store.hashing import hash_of
 
 KIND, FORMAT = "cost", "1"
 ATTEMPTS = 3
 """Measurements of an encoder at a time, if each is disturbed by other programs."""
 _FACTS = ("bytes", "parameters", "embedding_parameters")
+GREY = "#8b9096"
+"""Colour of error bars, visible on light and dark."""
+READING = (
+    "Each encoder is measured in a separate process, on sentences that are not cached. "
+    "Figures are medians; point at a cell for the lowest and highest of the repeats. "
+    "Embedding parameters are looked up, the others take part in matrix products."
+)
 Row = Mapping[str, Any]
-AXES: dict[str, tuple[str, str, bool]] = {
-    "per_second_16": ("Sentences per second, 16 tokens", "/s", True),
-    "per_second_64": ("Sentences per second, 64 tokens", "/s", True),
-    "per_second_256": ("Sentences per second, 256 tokens", "/s", True),
-    "latency_p50": ("Latency per sentence, p50", "ms", False),
-    "latency_p95": ("Latency per sentence, p95", "ms", False),
-    "load_seconds": ("Time to load", "s", False),
-    "memory": ("Memory", "MiB", False),
-    "disk": ("Size on disk", "MiB", False),
-    "vector_bytes": ("Bytes per vector", "B", False),
-    "embedding_parameters": ("Embedding parameters", "M", False),
-    "other_parameters": ("Other parameters", "M", False),
+
+
+class Cost(NamedTuple):
+    """One kind of cost.
+
+    Attributes:
+        title: what it is.
+        unit: of its value.
+        more: whether higher is better.
+        head, note: of its column.
+        factor: converts a value to the unit in the note.
+    """
+
+    title: str
+    unit: str
+    more: bool
+    head: str
+    note: str
+    factor: float = 1
+
+
+COSTS = {
+    **{
+        f"per_second_{n}": Cost(
+            f"Sentences per second, {n} tokens", "/s", True, f"{n} tokens", "sentences/s"
+        )
+        for n in (16, 64, 256)
+    },
+    **{
+        f"latency_{p}": Cost(
+            f"Latency per sentence, {p}", "ms", False, f"Latency {p}", "ms per sentence"
+        )
+        for p in ("p50", "p95")
+    },
+    "load_seconds": Cost("Time to load", "s", False, "Loading", "ms", 1000),
+    "memory": Cost("Memory", "MiB", False, "Memory", "MiB"),
+    "disk": Cost("Size on disk", "MiB", False, "Disk", "MiB"),
+    "vector_bytes": Cost("Bytes per vector", "B", False, "Vector", "bytes"),
+    "embedding_parameters": Cost(
+        "Embedding parameters", "M", False, "Embedding", "million parameters"
+    ),
+    "other_parameters": Cost("Other parameters", "M", False, "Other", "million parameters"),
 }
-"""Key -> title, unit, whether higher is better."""
-TIMED = ("per_second_16", "per_second_64", "per_second_256", "latency_p50", "latency_p95")
-"""Keys of what other programs disturb."""
 
 
 @dataclass(frozen=True)
@@ -61,12 +104,11 @@ class CostJob(Job):
     @property
     def title(self) -> str:
         """`Cost of minilm`."""
-        more = f" and {len(self.encoders) - 1} more" if len(self.encoders) > 1 else ""
-        return f"Cost of {self.encoders[0]}{more}"
+        return f"Cost of {formats.listed(self.encoders, 1)}"
 
     def is_stored(self, workspace: Workspace) -> bool:
         """Whether every encoder was measured on this machine, undisturbed."""
-        return not (self.again or _left(workspace, self.encoders))
+        return not (self.again or unmeasured(workspace, self.encoders))
 
     def units(self) -> list[str]:
         """One unit per encoder."""
@@ -79,61 +121,43 @@ class CostJob(Job):
 
 def measure(workspace: Workspace, encoder: str, attempts: int = ATTEMPTS) -> None:
     """Measure an encoder, again if that was disturbed, and store the least disturbed."""
-    facts = {key: describe(encoder).get(key) for key in _FACTS}
-    root = workspace.catalog.root
-    place = {} if root is None else {"THEODOLITE_DATA": str(root)}
-    allowed = endpoints.allowed(workspace.store)
+    about, root = describe(encoder), workspace.catalog.root
+    environment = os.environ | ({} if root is None else {"THEODOLITE_DATA": str(root)})
+    fixed = {key: about.get(key) for key in _FACTS}
+    named = {"encoder": encoder, "machine": machine()}
+    stored = workspace.store.derived.get(_key(encoder))
+    known: list[dict[str, Any]] = [stored["info"]] if stored else []
     found: list[dict[str, Any]] = []
-    while len(found) < attempts:
-        made = footprint.in_own_process(encoder, os.environ | place, allowed)
-        found.append({**facts, **made, "encoder": encoder, "machine": machine()})
-        if not footprint.disturbed(found[-1]):
-            break
-    kept = workspace.store.derived.get(_key(encoder))
-    if footprint.disturbed(found[-1]) and kept is not None:
-        found.append(kept["info"])
-    best = min(found, key=lambda one: (footprint.disturbed(one), _latency(one)))
-    if kept is None or best is not kept["info"]:
+    while len(found) < attempts and all(map(disturbed, found)):
+        allowed = endpoints.allowed(workspace.store)
+        found.append(fixed | footprint.in_own_process(encoder, environment, allowed) | named)
+    best = found[-1]
+    if disturbed(best):  # other programs only make single sentences slower
+        middle = len(best["latency_ms"]) // 2
+        best = min([*found, *known], key=lambda one: (disturbed(one), one["latency_ms"][middle]))
+    if best not in known:
         workspace.store.derived.put(_key(encoder), KIND, best)
 
 
 def ensure(workspace: Workspace, encoder: str) -> None:
     """Measure an encoder unless it was; one that was disturbed is measured once more."""
-    if _left(workspace, [encoder]):
+    if unmeasured(workspace, [encoder]):
         measure(workspace, encoder, 1 if encoder in measured(workspace) else ATTEMPTS)
 
 
-def _latency(found: Mapping[str, Any]) -> float:
-    """Median of single sentences, which other programs only make longer."""
-    return float(found["latency_ms"][len(found["latency_ms"]) // 2])
-
-
-def _left(workspace: Workspace, encoders: Sequence[str]) -> list[str]:
+def unmeasured(workspace: Workspace, encoders: Sequence[str]) -> list[str]:
+    """The encoders that were not measured on this machine, or only disturbed."""
     known = measured(workspace)
     return [name for name in encoders if name not in known or known[name]["disturbed"]]
 
 
-def queue_measurement(workspace: Workspace, encoders: Sequence[str]) -> str:
-    """Queue encoders not measured yet and disturbed ones, else all again; return the run's id."""
-    workspace.refuse_visitors()
-    return queue(workspace, CostJob(tuple(_left(workspace, encoders) or encoders)))
-
-
 def measured(workspace: Workspace) -> dict[str, dict[str, Any]]:
     """Encoder -> `row` of its measurement on this machine."""
-    found: dict[str, dict[str, Any]] = {}
-    for kept in workspace.store.derived.list(KIND):  # the newest first
-        info = kept["info"]
-        if info["machine"] == machine() and info["encoder"] not in found:
-            found[info["encoder"]] = row(info | {"measured": kept["created"]})
-    return found
-
-
-def example() -> tuple[dict[str, dict[str, Any]], dict[str, float], int]:
-    """The shipped example: rows as in `measured`, mean scores, and the number of tasks."""
-    found = shipped.read(KIND)
-    facts: Mapping[str, Any] = found.facts if found else {"rows": [], "quality": {}, "tasks": 0}
-    return {one["encoder"]: one for one in facts["rows"]}, facts["quality"], facts["tasks"]
+    return {
+        one["info"]["encoder"]: row(one["info"] | {"measured": one["created"]})
+        for one in reversed(workspace.store.derived.list(KIND))  # the newest last
+        if one["info"]["machine"] == machine()
+    }
 
 
 def row(info: Mapping[str, Any]) -> dict[str, Any]:
@@ -179,16 +203,6 @@ def front(points: Mapping[str, tuple[float, float]], more_is_better: bool) -> li
     return best
 
 
-def in_words(row: Row) -> dict[str, Any]:
-    """A measurement for display: medians with their lowest and highest values."""
-    return {
-        "encoder": row["encoder"],
-        **{key: described(row, key) for key in AXES},
-        "other_load": load(row),
-        "measured": formats.date(row.get("measured")),
-    }
-
-
 def load(row: Row) -> str:
     """How much of the machine other programs used: `0.1 of 2 cores`."""
     if row.get("load") is None:
@@ -199,25 +213,23 @@ def load(row: Row) -> str:
 def disturbance(rows: Iterable[Row]) -> str:
     """A sentence on measurements that were disturbed; empty if none was."""
     names = [str(row["encoder"]) for row in rows if row.get("disturbed")]
-    if not names:
-        return ""
-    was, they = ("was", "it is") if len(names) == 1 else ("were", "they are")
     return (
-        f"{formats.listed(names, 3)} {was} measured while the machine was busy or uneven: {they} "
-        "probably faster. Measure again when it is quiet."
+        f"Measured while the machine was busy or uneven, so probably faster: "
+        f"{formats.listed(names, 3)}. Measure again when it is quiet."
+        if names
+        else ""
     )
 
 
 def described(row: Row, key: str) -> str:
     """One value with its unit, and its range if the measurement was repeated."""
-    value = row[key]
-    if value is None:
+    if row[key] is None:
         return formats.MISSING
+    unit = COSTS[key].unit
+    say, behind = (formats.duration, "") if unit == "s" else (brief, f" {unit}")
     low, high = row.get(f"{key}_low"), row.get(f"{key}_high")
-    is_time = AXES[key][1] == "s"
-    say, unit = (formats.duration, "") if is_time else (brief, f" {AXES[key][1]}")
     between = "" if low is None or high is None else f" ({say(low)} to {say(high)})"
-    return f"{say(value)}{unit}{between}"
+    return f"{say(row[key])}{behind}{between}"
 
 
 def brief(value: float) -> str:
@@ -229,9 +241,241 @@ def _key(encoder: str) -> str:
     return hash_of(KIND, FORMAT, encoder, machine())
 
 
-@cache
-def machine() -> str:
-    """Description of this machine."""
-    from theodolite.engine.cost.footprint import machine
+machine = cache(footprint.machine)
 
-    return machine()
+
+@dataclass(frozen=True)
+class CostSpec(Spec):
+    """Measure what encoders cost on this machine: speed, latency, loading, memory, disk.
+
+    Each is measured in a process of its own, on sentences that no cache has: sentences a second of
+    16, 64 and 256 tokens (5 repeats each), single sentences, and three loads of which the first
+    reads the libraries too. With --json: the lowest and the highest of the repeats.
+
+    If other programs used the processor meanwhile, or repeats differ by half, it is measured up to
+    three times and the least disturbed is kept, with its load and date.
+    """
+
+    encoders: Annotated[
+        Sequence[str], Field("Encoder", "Spec string of an encoder.", names="encoder")
+    ]
+    suite: Annotated[str, Field("Suite", "Of the scores beside the costs in a report.")] = ALL
+    axis: Annotated[
+        str,
+        Field(
+            "Cost",
+            "Which cost a report draws.",
+            choices={key: one.title for key, one in COSTS.items()},
+        ),
+    ] = "per_second_64"
+    again: Annotated[bool, Field("Again", "Measure again even if measured before.")] = False
+
+    def check(self) -> None:
+        """Write the encoders in their canonical form."""
+        names = tuple(dict.fromkeys(str(parse(encoder)) for encoder in self.encoders))
+        object.__setattr__(self, "encoders", names)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CostAnswer(Answer):
+    """Measurements of encoders, and their mean scores.
+
+    Attributes:
+        spec: what was asked.
+        measurements: encoder -> its row; of the example that ships if nothing was measured here.
+        quality: mean score of each ranked encoder.
+        tasks: number of tasks of the means.
+        shipped: whether it is the example.
+    """
+
+    columns: ClassVar[Mapping[str, Any]] = {
+        "encoder": str,
+        **dict.fromkeys(COSTS, float | None),
+        "machine": str,
+        "load": float | None,
+        "measured": float | None,
+        "disturbed": bool,
+    }
+
+    spec: CostSpec
+    measurements: Mapping[str, Row]
+    quality: Mapping[str, float]
+    tasks: int
+    shipped: bool = False
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row per encoder that was measured here."""
+        return [] if self.shipped else [dict(row) for row in self.measurements.values()]
+
+    def table_rows(self) -> list[dict[str, Any]]:
+        """Medians with units, and the lowest and the highest of the repeats."""
+        return [
+            {
+                "encoder": row["encoder"],
+                **{key: described(row, key) for key in COSTS},
+                "other_load": load(row),
+                "measured": formats.date(row.get("measured")),
+            }
+            for row in self.rows()
+        ]
+
+    def table_columns(self) -> list[str]:
+        """Every cost, and under what load it was measured."""
+        return ["encoder", *COSTS, "other_load", "measured"]
+
+    def notes(self) -> list[str]:
+        """Measurements that were disturbed."""
+        text = disturbance(self.measurements.values())
+        return [text] if text else []
+
+    def blocks(self) -> list[Block]:
+        """Quality against cost, and the table."""
+        key, rows, quality = self.spec.axis, self.measurements, self.quality
+        on = next((row["machine"] for row in rows.values()), "")
+        notes = self.notes()
+        if self.shipped:
+            notes = [
+                f"An example, measured on {on} under other load; quality on the starter set. "
+                "Nothing has been measured on this machine yet."
+            ]
+        end: list[Block] = [*(Text("", text) for text in notes), self._grid()]
+        known = {n: (row[key], quality[n]) for n, row in rows.items() if row[key] and n in quality}
+        if not known:
+            text = "None of these encoders is ranked on the suite"
+            return [Finding(text, "Their costs are in the table."), *end]
+        title, best = COSTS[key].title, front(known, COSTS[key].more)
+        mean = f"mean over {formats.plural(self.tasks, 'task')}"
+        text = (
+            f"{formats.listed(best, 3)} {'is' if len(best) == 1 else 'are'} on the Pareto front, "
+            f"{len(best)} of {formats.plural(len(known), 'encoder')}"
+        )
+        picture = drawing(
+            _pareto(known, rows, best, key, mean),
+            f"{mean.capitalize()} against {title.lower()}. {text}.",
+            name="theodolite-cost",
+            columns=["encoder", title, "lowest", "highest", mean, "on the front"],
+            rows=[
+                [n, at, rows[n].get(f"{key}_low"), rows[n].get(f"{key}_high"), score, n in best]
+                for n, (at, score) in known.items()
+            ],
+        )
+        return [Finding(text, f"{title}, on {on}.", self.shipped), Chart(picture), *end]
+
+    def _grid(self) -> Grid:
+        """Every measurement of every encoder."""
+        meanwhile = "of other programs meanwhile"
+        return Grid(
+            "What encoders cost",
+            "theodolite-costs",
+            [
+                GridHead("Encoder"),
+                *map(head, COSTS),
+                GridHead("Other load", "cores", ascending=True),
+                GridHead("Measured", ascending=True),
+            ],
+            [
+                (
+                    name,
+                    row["device"],
+                    [
+                        *(cell(row, key) for key in COSTS),
+                        GridCell(load(row), "bad" if row.get("disturbed") else "", meanwhile),
+                        GridCell(formats.date(row.get("measured"))),
+                    ],
+                )
+                for name, row in self.measurements.items()
+            ],
+            READING,
+        )
+
+
+def head(key: str) -> GridHead:
+    """Head of a cost's column; where lower is better, it sorts in ascending order first."""
+    return GridHead(COSTS[key].head, COSTS[key].note, ascending=not COSTS[key].more)
+
+
+def cell(row: Row, key: str) -> GridCell:
+    """The median; as detail its range, and when and how it was measured."""
+    if row[key] is None:
+        return GridCell(formats.MISSING, "muted", "not known")
+    slowed = row.get("disturbed") and key.startswith(("per_second", "latency"))
+    detail = (
+        f"{described(row, key)}; measured {formats.date(row.get('measured'))}, other load "
+        f"{load(row)}"
+    )
+    return GridCell(brief(row[key] * COSTS[key].factor), "bad" if slowed else "", detail)
+
+
+def _pareto(
+    known: Mapping[str, tuple[float, float]],
+    rows: Mapping[str, Row],
+    best: Sequence[str],
+    key: str,
+    quality: str,
+) -> Figure:
+    low, high = (
+        [rows[n].get(f"{key}_{end}", at) for n, (at, _) in known.items()] for end in ("low", "high")
+    )
+    x, y = zip(*known.values(), strict=True)
+    line = scatter(
+        x=[known[n][0] for n in best],
+        y=[known[n][1] for n in best],
+        mode="lines",
+        line={"color": SERIES[1], "width": 2, "dash": "dot"},
+        hoverinfo="skip",
+        showlegend=False,
+    )
+    marks = scatter(
+        x=x,
+        y=y,
+        mode="markers+text" if len(known) <= 24 else "markers",
+        text=[plain(formats.shorten(n, 24)) for n in known],
+        textposition="top center",
+        cliponaxis=False,
+        marker={"size": 13, "color": [SERIES[n in best] for n in known]},
+        error_x={
+            "type": "data",
+            "symmetric": False,
+            "thickness": 1.2,
+            "color": GREY,
+            "array": np.subtract(high, x).tolist(),
+            "arrayminus": np.subtract(x, low).tolist(),
+        },
+        customdata=[[plain(n), described(rows[n], key)] for n in known],
+        showlegend=False,
+        hovertemplate="%{customdata[0]}: %{customdata[1]}<br>mean %{y:.2f}<extra></extra>",
+    )
+    across = log_axis(f"{COSTS[key].title} ({COSTS[key].unit}, log)", [*low, *high])
+    return draw([line, marks], across, axis(quality, zeroline=False), height=420, left=64)
+
+
+def answer(workspace: Workspace, spec: CostSpec, do: Do) -> Iterator[CostAnswer]:
+    """Yield what was measured, once the rest is if that may be done."""
+    job = CostJob(tuple(spec.encoders), again=spec.again)
+    if not job.is_stored(workspace):
+        do(job)
+    known = measured(workspace)
+    rows = {name: known[name] for name in spec.encoders if name in known}
+    if not rows:
+        found = shipped.read(KIND)
+        facts: Row = found.facts if found else {"rows": [], "quality": {}, "tasks": 0}
+        shown = {one["encoder"]: one for one in facts["rows"]}
+        yield CostAnswer(spec, shown, facts["quality"], facts["tasks"], shipped=True)
+        return
+    quality: Mapping[str, float] = {}
+    tasks = 0
+    with suppress(UserError):  # nobody was evaluated
+        board = standings.board(workspace, standings.BoardSpec(spec.suite))
+        quality, tasks = board.quality, len(board.shared)
+    yield CostAnswer(spec, rows, quality, tasks)
+
+
+COST = Question(
+    "cost",
+    CostSpec,
+    answer,
+    CostAnswer,
+    ("encoders cost minilm wordllama", "encoders cost minilm --again --json"),
+    group="encoders",
+    queues=True,
+)

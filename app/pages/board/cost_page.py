@@ -3,26 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 import gradio as gr
 
 import theodolite.app.surfaces.web as web
-from theodolite.app.blocks import Block, Text
-from theodolite.app.pages.board import cost, cost_answer, service
-from theodolite.app.pages.board.cost_answer import COST, CURVES_LEAD, CostSpec
+from theodolite.app import formats
+from theodolite.app.blocks import Block, Chart, Text
+from theodolite.app.components.chart import drawing, plain
+from theodolite.app.jobs.submit import queue
+from theodolite.app.pages.board import cost, standings
+from theodolite.app.pages.board.cost import COST, CostJob, CostSpec
 from theodolite.app.pages.board.page import suites
-from theodolite.app.pages.board.spec import BoardSpec
+from theodolite.app.pages.board.standings import BoardSpec
 from theodolite.app.pages.encoders import choices
 from theodolite.app.pages.jobs.run_panel import RunPanel
-from theodolite.app.spec import parameters
 from theodolite.app.suites import ALL
+from theodolite.app.vectors import sources, uncached
 from theodolite.app.web import parts
 from theodolite.app.web.controls import Control, Controls, Values
+from theodolite.app.web.figures import axis, draw, log_axis, scatter, style
 from theodolite.app.workspace import Workspace
+from theodolite.engine import protocols
+from theodolite.engine.encoders.steps import Compressed, smaller
+from theodolite.engine.encoders.variants import ladder
 from theodolite.engine.errors import UserError
+from theodolite.engine.evaluate import bind, needed, vectors_for
+from theodolite.engine.progress import nobody
+from theodolite.engine.tasks import available, clusters, get, type_of
 
 TITLE = "Cost"
 PATH = "cost"
@@ -30,10 +40,19 @@ DESCRIPTION = (
     "Quality against cost on this machine. The line is the Pareto front: no encoder is "
     "better than those on it in both."
 )
-_FIELDS = {parameter.name: parameter for parameter in parameters(CostSpec)}
+CURVES_LEAD = (
+    "A task scored again on vectors with fewer dimensions or fewer bits: the first "
+    "dimensions (what Matryoshka training is for), principal components fitted on the task's "
+    "sentences, and the first dimensions in 8 bits or by their signs alone. Nothing is "
+    "encoded again."
+)
+METHODS = {"first": "first dimensions", "pca": "PCA", "int8": "int8", "binary": "binary"}
+MAX_SENTENCES = 40_000
+"""Maximum for a task that is scored while the page waits."""
+_SUITE, _AXIS = web.controls(CostSpec, without=("encoders", "again"))
 CONTROLS = (
-    replace(web.control(_FIELDS["suite"], choices=suites([ALL]), min_width=180), box=gr.Dropdown),
-    replace(web.control(_FIELDS["axis"], min_width=260), box=gr.Dropdown),
+    replace(_SUITE, box=gr.Dropdown, options={"choices": suites([ALL]), "min_width": 180}),
+    replace(_AXIS, box=gr.Dropdown, options={"min_width": 260}),
     Control("encoder", "Encoder for the curves", gr.Dropdown, options={"choices": []}),
     Control("task", "Task for the curves", gr.Dropdown, options={"choices": [], "value": None}),
 )
@@ -51,65 +70,150 @@ def build(workspace: Workspace) -> None:
     parts.section("Smaller vectors", CURVES_LEAD)
     with gr.Row():
         controls.render("encoder", "task")
-    smaller = web.answer(elem_id="curves")
+    curves = web.answer(elem_id="curves")
+
+    def load(values: Values, request: gr.Request) -> dict[str, Any]:
+        names = standings.offered(workspace)[0]
+        encoder = choices.first(workspace, values.encoder)
+        every, first = _tasks(workspace), next(iter(_tasks(workspace, encoder)), None)
+        suite = values.suite if values.suite in names else ALL
+        return {
+            "suite": gr.update(choices=suites(names), value=suite),
+            "axis": values.axis,
+            "encoder": choices.one(workspace, encoder),
+            "task": gr.update(choices=every, value=values.task or first),
+        }
 
     def show(values: Values, session: str | None) -> Iterator[Mapping[str, Any]]:
         names = _encoders(workspace, values)
-        spec = CostSpec(names, values.suite, values.axis)
-        found = COST.last(workspace, spec, lambda job: False)
+        found = COST.last(workspace, CostSpec(names, values.suite, values.axis), lambda job: False)
         left = len(names) - len(found.rows())
-        more = " more" if found.rows() else ""
-        label = f"Measure the cost of {left if left > 1 else 'one'}{more}"
+        label = f"Measure the cost of {formats.plural(left, 'encoder')}"
         yield {
             "answer": web.value(found.blocks()),
             "go": gr.update(
                 visible=not workspace.read_only, value=label if left else "Measure again"
             ),
         }
-        yield {"smaller": web.value(_curves(workspace, values))}
+        yield {"curves": web.value(_curves(workspace, values.encoder, values.task))}
 
     def make(values: Values) -> str:
-        return cost.queue_measurement(workspace, _encoders(workspace, values))
+        names = _encoders(workspace, values)
+        left = cost.unmeasured(workspace, names)
+        return queue(workspace, CostJob(tuple(left or names), again=not left))
 
-    panel.connect(
-        controls,
-        {"answer": answer, "go": go, "smaller": smaller},
-        answer,
-        go,
-        notice,
-        load=partial(_loaded, workspace),
-        show=show,
-        make=make,
-    )
+    named = {"answer": answer, "go": go, "curves": curves}
+    panel.connect(controls, named, answer, go, notice, load=load, show=show, make=make)
 
 
 def _encoders(workspace: Workspace, values: Values) -> list[str]:
     """The encoders on the suite's board, or all listed ones if there are no results."""
     try:
-        return list(service.board(workspace, BoardSpec(values.suite or ALL)).encoders)
+        return list(standings.board(workspace, BoardSpec(values.suite or ALL)).encoders)
     except UserError:
         return choices.names(workspace)
 
 
-def _curves(workspace: Workspace, values: Values) -> Sequence[Block]:
-    if not values.encoder or not values.task:
+def _tasks(workspace: Workspace, encoder: str = "") -> list[str]:
+    """Tasks without long training; of an encoder, those on which it was evaluated."""
+    rows = workspace.store.results.table(encoders=[encoder]) if encoder else []
+    done = {row["task"] for row in rows if row["error"] is None}
+    return [
+        task.name
+        for task in available(workspace.catalog)
+        if (task.name in done or not encoder)
+        and not type_of(task, protocols.get(task.protocol)).trains
+    ]
+
+
+@dataclass(frozen=True)
+class Scored:
+    """The main score of a task on compressed vectors."""
+
+    how: Compressed
+    score: float
+
+
+def curves(workspace: Workspace, encoder: str, task: str) -> list[Scored]:
+    """Score a task on fewer dimensions and fewer bits; nothing is encoded."""
+    bound = workspace.bound(encoder, get(task, workspace.catalog).dataset)
+    return _scored(workspace, encoder, task, bound.fingerprint)
+
+
+@lru_cache(maxsize=64)
+def _scored(workspace: Workspace, encoder: str, name: str, _fingerprint: str) -> list[Scored]:
+    task = get(name, workspace.catalog)
+    protocol = protocols.get(task.protocol)
+    kind, data = type_of(task, protocol), workspace.catalog.load(task.dataset)
+    given = protocol.name, protocol.seed
+    if kind.trains or len(data.sentences) > MAX_SENTENCES:
+        raise UserError(
+            f"{name} takes too long to be scored repeatedly.", "Choose another.", code="too-large"
+        )
+    bound = bind(workspace.load(encoder), task, protocol, data)
+    texts = needed(kind, data, *given)
+    if any(uncached(source, texts) for source in sources(bound)):
+        raise UserError(
+            f"{encoder} has not encoded {name} yet, and the curves use stored vectors.",
+            f"Evaluate it: `theodolite evaluate '{encoder}' --tasks {name}`.",
+            code="no-result",
+        )
+    vectors = vectors_for(kind, data, bound, texts, lambda *_: None)
+    points = []
+    for how, made in smaller(vectors, ladder(vectors.shape[1])):
+        try:
+            done = clusters.attach(
+                kind.measure(task, data, made, *given, nobody), kind, data, *given
+            )
+        except UserError:  # such as all cosines alike
+            continue
+        points.append(Scored(how, next(score.score for score in done.scores if score.main)))
+    return points
+
+
+def _curves(workspace: Workspace, encoder: str | None, task: str | None) -> Sequence[Block]:
+    """How small vectors can be within a point of the score, and the curves."""
+    if not encoder or not task:
         return []
     try:
-        points = cost_answer.curves(workspace, values.encoder, values.task)
+        points = curves(workspace, encoder, task)
     except UserError as error:
         return [Text("", error.message)]
-    return cost_answer.draw_curves(points, values.encoder, values.task)
-
-
-def _loaded(workspace: Workspace, values: Values, request: gr.Request) -> dict[str, Any]:
-    """Values of the controls from the address."""
-    names = service.offered(workspace)[0]
-    chosen = choices.first(workspace, values.encoder)
-    first = next(iter(cost_answer.tasks(workspace, chosen or "")), None)
-    suite = values.suite if values.suite in names else ALL
-    return {
-        "suite": gr.update(choices=suites(names), value=suite),
-        "axis": values.axis,
-        "encoder": choices.one(workspace, chosen),
-        "task": gr.update(choices=cost_answer.tasks(workspace, ""), value=values.task or first),
-    }
+    whole = max((s for s in points if s.how.method == "first"), key=lambda s: s.how.dim)
+    near = (s for s in points if s.score >= whole.score - 1.0)
+    least = min(near, key=lambda s: (s.how.bytes, -s.score))
+    text = (
+        f"On {task}, {encoder} stays within a point of its {formats.score(whole.score)} from "
+        f"{whole.how.bytes:g} bytes per vector down to {least.how.bytes:g} bytes "
+        f"({METHODS[least.how.method]}, {least.how.dim} dimensions)."
+    )
+    traces = []
+    for place, (method, name) in enumerate(METHODS.items()):
+        line = sorted((s for s in points if s.how.method == method), key=lambda s: s.how.bytes)
+        traces.append(
+            scatter(
+                x=[s.how.bytes for s in line],
+                y=[s.score for s in line],
+                mode="lines+markers",
+                name=name,
+                line=style(place) | {"width": 2.2},
+                marker={"size": 8},
+                customdata=[[s.how.dim] for s in line],
+                hovertemplate=f"{name}, %{{customdata[0]}} dimensions: %{{y:.2f}}<extra></extra>",
+            )
+        )
+    picture = drawing(
+        draw(
+            traces,
+            log_axis("bytes per vector (log)", [s.how.bytes for s in points]),
+            axis(f"score on {plain(task)}", zeroline=False),
+            height=400,
+            left=64,
+            legend=True,
+        ),
+        f"Score of {encoder} on {task} with smaller vectors. {text}",
+        name="theodolite-smaller-vectors",
+        columns=["method", "dimensions", "bytes", "score"],
+        rows=[[METHODS[s.how.method], s.how.dim, s.how.bytes, s.score] for s in points],
+    )
+    return [Text("", text), Chart(picture)]

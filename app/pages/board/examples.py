@@ -10,7 +10,7 @@ import numpy as np
 
 from theodolite.app import formats
 from theodolite.app.blocks import Block, Table, Text
-from theodolite.app.pages.board.service import Standings
+from theodolite.app.pages.board.standings import Standings
 from theodolite.app.results import Row
 from theodolite.app.workspace import Workspace
 from theodolite.engine import protocols

@@ -12,10 +12,10 @@ from functools import lru_cache
 from typing import Any
 
 from theodolite.app.jobs import processes
-from theodolite.app.pages.board.spec import TaskColumn
 from theodolite.app.workspace import Workspace
 from theodolite.engine.encoders import parse
 from theodolite.engine.errors import UserError
+from theodolite.engine.protocols.package import version
 from theodolite.store.hashing import hash_of
 
 KIND, FORMAT = "trained-on", "1"
@@ -35,8 +35,6 @@ _SAME = {
     "starter": ("startertopics",),
 }
 """Training set -> available data sets with the same texts, by normalised names."""
-
-
 _failed: set[str] = set()
 """Models whose look-up failed: it is not repeated in this process."""
 Names = dict[str, str]
@@ -47,36 +45,16 @@ def known(
     workspace: Workspace, facts: Mapping[str, Mapping[str, Any]], encoders: Iterable[str]
 ) -> dict[str, Names | None]:
     """The training data of each encoder, given its facts in the list; None if nobody names any."""
-    version = _version()
-    by_model = {
-        row["info"]["model"]: row["info"]["names"]
-        for row in workspace.store.derived.list(KIND)
-        if row["info"]["version"] == version
-    }
+    infos = [row["info"] for row in workspace.store.derived.list(KIND)]
+    by_model = {one["model"]: one["names"] for one in infos if one["version"] == (version() or "")}
     found: dict[str, Names | None] = {}
     for encoder in encoders:
-        reported = [
-            by_model[model] for model in _models(encoder) if by_model.get(model) is not None
-        ]
+        reported = [by_model[m] for m in _models(encoder) if by_model.get(m) is not None]
         listed = facts.get(encoder, {}).get("trained_on")
-        by_mteb = dict.fromkeys((name for names in reported for name in names), MTEB)
-        found[encoder] = (
-            by_mteb | dict.fromkeys(listed or (), FILES) if reported or listed else None
-        )
+        names = dict.fromkeys((name for names in reported for name in names), MTEB)
+        known = names | dict.fromkeys(listed or (), FILES)
+        found[encoder] = known if reported or listed else None
     return found
-
-
-def on_tasks(
-    workspace: Workspace,
-    facts: Mapping[str, Mapping[str, Any]],
-    encoders: Iterable[str],
-    columns: Sequence[TaskColumn],
-) -> dict[str, Names | None]:
-    """Encoder -> {task on whose data it was trained: source}; None if no source says anything."""
-    return {
-        name: None if names is None else tasks_of(columns, names)
-        for name, names in known(workspace, facts, encoders).items()
-    }
 
 
 def look_up(workspace: Workspace, encoders: Iterable[str]) -> bool:
@@ -84,41 +62,30 @@ def look_up(workspace: Workspace, encoders: Iterable[str]) -> bool:
 
     Does nothing if mteb is not installed, nor for models whose look-up failed before.
     """
-    if not _version() or workspace.demo:
+    if not version() or workspace.demo:
         return False
-    models = {model for encoder in encoders for model in _models(encoder)}
-    new = [
-        model
-        for model in sorted(models - _failed)
-        if workspace.store.derived.get(_key(model)) is None
-    ]
+    derived = workspace.store.derived
+    models = {model for encoder in encoders for model in _models(encoder)} - _failed
+    new = sorted(model for model in models if derived.get(_key(model)) is None)
     if not new:
         return False
-    found = _names_by_mteb(new)
-    _failed.update(set(new) - found.keys())
+    # In a separate process: importing mteb takes seconds, which would block this one.
+    code, answer, _ = processes.output("theodolite.engine.mteb.models", new)
+    found: dict[str, list[str] | None] = {} if code else json.loads(answer)
+    _failed.update({*new} - found.keys())
     for model, names in found.items():
-        facts = {"model": model, "names": names, "version": _version()}
-        workspace.store.derived.put(_key(model), KIND, facts)
+        derived.put(_key(model), KIND, {"model": model, "names": names, "version": version()})
     return any(names is not None for names in found.values())
 
 
-def _names_by_mteb(models: Sequence[str]) -> dict[str, list[str] | None]:
-    """Training data of models by MTEB, read in a separate process; empty when that fails.
-
-    Importing mteb takes seconds, which would block this process.
-    """
-    code, answer, _ = processes.output("theodolite.engine.mteb.models", models)
-    return {} if code else json.loads(answer)
-
-
-def tasks_of(columns: Iterable[TaskColumn], names: Names) -> Names:
-    """Tasks whose data are among the names -> the source."""
+def tasks_of(datasets: Mapping[str, str], names: Names) -> Names:
+    """Tasks, given with their data sets, whose data are among the names -> the source."""
     sources = {one: who for name, who in names.items() for one in _wanted(name)}
-    found = {
-        c.task: next((sources[one] for one in _called(c.dataset) if one in sources), "")
-        for c in columns
+    return {
+        task: next(sources[one] for one in _called(dataset) if one in sources)
+        for task, dataset in datasets.items()
+        if sources.keys() & _called(dataset)
     }
-    return {task: who for task, who in found.items() if who}
 
 
 def here(names: Iterable[str], datasets: Sequence[str]) -> dict[str, list[str]]:
@@ -145,7 +112,7 @@ def _wanted(name: str) -> frozenset[str]:
 @lru_cache(maxsize=4096)
 def _called(dataset: str) -> frozenset[str]:
     family, _, last = dataset.rpartition("/")
-    in_language = family and re.fullmatch(r"[a-z]{2,3}(-[a-z]{2,3})?", last)
+    in_language = re.fullmatch(r"[a-z]{2,3}(-[a-z]{2,3})?", last)
     return frozenset(_bare(name) for name in (dataset, family if in_language else "") if name)
 
 
@@ -162,19 +129,13 @@ def _models(encoder: str) -> list[str]:
         sources = parse(encoder).sources
     except UserError:
         return []
-    named = [
+    names = [
         MINILM if one.kind == "minilm" else one.value
         for one in sources
         if one.kind in ("minilm", "hf", "mteb")
     ]
-    return [name for name in named if name.count("/") == 1]
+    return [name for name in names if name.count("/") == 1]
 
 
 def _key(model: str) -> str:
-    return hash_of(KIND, FORMAT, model, _version())
-
-
-def _version() -> str:
-    from theodolite.engine.protocols.package import version
-
-    return version() or ""
+    return hash_of(KIND, FORMAT, model, version() or "")

@@ -14,8 +14,9 @@ from tests.fakes.costs import FOUND, keep
 from tests.fakes.measured import put
 from tests.fakes.workers import do_units
 from theodolite.app.blocks import Chart, Finding, Grid
-from theodolite.app.pages.board import cost, service
-from theodolite.app.pages.board.cost_answer import COST, CostSpec, curves
+from theodolite.app.pages.board import cost, standings
+from theodolite.app.pages.board.cost import COST, CostSpec
+from theodolite.app.pages.board.cost_page import curves
 from theodolite.app.pages.evaluate.results import evaluated
 from theodolite.app.workspace import STARTER_ENCODERS, Workspace
 from theodolite.engine.cost import footprint
@@ -73,7 +74,7 @@ def test_what_was_disturbed_is_measured_again(
     row = cost.measured(workspace)["random:64"]
     assert (row["latency_p50"], process) == (30, [])
     assert "random:64" in cost.disturbance([row])
-    assert cost.in_words(row)["other_load"] == "0.5 of 2 cores"
+    assert cost.load(row) == "0.5 of 2 cores"
 
 
 def test_a_disturbed_measurement_is_not_kept_for_good(
@@ -85,9 +86,8 @@ def test_a_disturbed_measurement_is_not_kept_for_good(
     for kept in (60, 40, 10, 10):
         cost.ensure(workspace, "random:32")
         assert cost.measured(workspace)["random:32"]["latency_p50"] == kept
-        run = cost.queue_measurement(workspace, ["random:32", "random:64"])
-        again = workspace.store.runs.get(run)["spec"]["encoders"]
-        assert again == ["random:32", "random:64"][kept == 10 :]
+        left = cost.unmeasured(workspace, ["random:32", "random:64"])
+        assert left == ["random:32", "random:64"][kept == 10 :]
     assert cost.CostJob(("random:32",)).is_stored(workspace)
 
 
@@ -114,10 +114,10 @@ def test_quality_against_cost(workspace: Workspace) -> None:
     put(workspace.store, "random:32", "MR", 50.0)
     for name, task in product(("random:64", "random:128"), ("CR", "SUBJ", "MR")):
         put(workspace.store, name, task, 60.0)
-    assert service.board(workspace).quality == {"random:64": 60.0, "random:128": 60.0}
+    assert standings.board(workspace).quality == {"random:64": 60.0, "random:128": 60.0}
     for task in ("CR", "SUBJ"):
         put(workspace.store, "random:32", task, 50.0)
-    assert service.board(workspace).quality["random:32"] == 50.0
+    assert standings.board(workspace).quality["random:32"] == 50.0
     answer = COST.last(workspace, CostSpec(["random:32"]), lambda job: False)
     assert answer.shipped and set(answer.measurements) == set(answer.quality)
     assert set(answer.quality) == set(STARTER_ENCODERS) and answer.tasks == 3

@@ -12,9 +12,9 @@ from tests.fakes.command_line import objects, theodolite
 from tests.fakes.measured import put
 from theodolite.app import exchange, formats, suites
 from theodolite.app.blocks import Grid
-from theodolite.app.pages.board import published, service
+from theodolite.app.pages.board import published, standings
 from theodolite.app.pages.board.answer import BOARD
-from theodolite.app.pages.board.spec import PUBLISHED, BoardSpec
+from theodolite.app.pages.board.standings import PUBLISHED, BoardSpec, Entry
 from theodolite.app.workspace import Workspace
 
 OWN = "random:32"
@@ -80,6 +80,12 @@ def rows(workspace: Workspace) -> list[dict[str, Any]]:
     return BOARD.last(workspace, BoardSpec(), lambda job: True).rows()
 
 
+def references(workspace: Workspace, spec: BoardSpec = standings.EVERYTHING) -> list[Entry]:
+    """The imported ones beside a board."""
+    found = published.entries(workspace, standings.board(workspace, spec))
+    return [entry for entry in found if "revision" in entry.facts]
+
+
 def test_a_published_folder_on_the_board(opened: Workspace) -> None:
     """Each revision is a row of its own; a column takes just the subsets that it is of.
 
@@ -114,12 +120,13 @@ def test_other_data_are_marked(opened: Workspace) -> None:
 def test_beside_tasks_of_other_protocols_they_do_not_stand(opened: Workspace) -> None:
     """STS by SimCSE's choices is another measurement than mteb's."""
     put(opened.store, OWN, "STS12", 60.0, "simcse-2021")
-    board = service.board(opened)
+    board = standings.board(opened)
     assert [column.task for column in board.columns] == ["STS12"]
-    assert published.references(opened, board) == () and published.elsewhere(opened, board) == 4
-    theirs = service.board(opened, BoardSpec(protocol=PUBLISHED))
+    answer = BOARD.last(opened, BoardSpec(), lambda job: True)
+    assert references(opened) == [] and answer.elsewhere == 4
+    theirs = standings.board(opened, BoardSpec(protocol=PUBLISHED))
     assert "STS12" not in {column.task for column in theirs.columns}
-    assert theirs.encoders == (OWN,) and len(published.references(opened, theirs)) == 4
+    assert theirs.encoders == [OWN] and len(references(opened, BoardSpec(protocol=PUBLISHED))) == 4
 
 
 @pytest.fixture
@@ -145,8 +152,8 @@ def only(workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_published_folder_on_an_empty_board(only: Workspace) -> None:
     """Its tasks are the columns; nobody has a rank, and means are over the task that both have."""
-    assert service.offered(only)[1] == [PUBLISHED]
-    board, shown = service.board(only), drawn(only)
+    assert standings.offered(only)[1] == [PUBLISHED]
+    board, shown = standings.board(only), drawn(only)
     tasks = ["mteb:Banking77Classification", "mteb:STS17"]
     assert [column.task for column in board.columns] == tasks
     first = shown["org/model, published, 22.7M, 384 d, revision aaaaaaaa"]
@@ -154,7 +161,7 @@ def test_a_published_folder_on_an_empty_board(only: Workspace) -> None:
     other = shown["org/other, published, revision r1"]
     assert (other[0][0], other[3][0]) == ("70.00", formats.MISSING)
     with refused("no-result", "starter"):
-        service.board(only, BoardSpec("starter"))
+        standings.board(only, BoardSpec("starter"))
     listed = objects(theodolite("board", "--json", "--store", str(only.store.folder)))
     found = [(row["encoder"], row["published"], row["tasks"]) for row in listed]
     assert found == [("org/model", True, 2), ("org/other", True, 1)]
@@ -173,21 +180,21 @@ def test_published_models_are_filtered_by_what_their_folder_says(
     only: Workspace, spec: BoardSpec, shown: list[str]
 ) -> None:
     """As encoders of one's own are: what is not known does not fit."""
-    assert [one.model for one in published.references(only, service.board(only, spec))] == shown
+    assert [one.name for one in references(only, spec)] == shown
 
 
 def test_a_suite_of_mtebs_on_the_board(only: Workspace) -> None:
     """It takes of a task the subset that it names; with mteb asked once, types are known."""
-    board = service.board(only)
-    assert set(board.types) == {"MTEB"} and service.look_up(only, board)
-    board = service.board(only)
-    assert board.types == ("Classification", "STS") and not service.look_up(only, board)
-    suite = service.board(only, BoardSpec("MTEB(eng, v2)"))
+    board = standings.board(only)
+    assert set(board.types) == {"MTEB"} and standings.look_up(only, board)
+    board = standings.board(only)
+    assert board.types == ["Classification", "STS"] and not standings.look_up(only, board)
+    suite = standings.board(only, BoardSpec("MTEB(eng, v2)"))
     assert [c.task for c in suite.columns] == ["mteb:Banking77Classification", "mteb:STS17/en-en"]
-    (first, _) = published.references(only, suite)
+    (first, _) = references(only, BoardSpec("MTEB(eng, v2)"))
     assert first.scores["mteb:STS17/en-en"] == pytest.approx(60.0)
     with refused("unknown", "MTEB(xyz, v2)"):
-        service.board(only, BoardSpec("MTEB(xyz, v2)"))
+        standings.board(only, BoardSpec("MTEB(xyz, v2)"))
 
 
 def test_the_hubs_list_names_the_data_of_the_hub(workspace: Workspace, tmp_path: Path) -> None:

@@ -8,10 +8,10 @@ import pytest
 from tests.errors import refused
 from tests.fakes.measured import put
 from tests.fakes.results import invent, invent_all
-from theodolite.app.pages.board import examples, service
+from theodolite.app.pages.board import examples, standings
 from theodolite.app.pages.board.answer import BOARD, BoardAnswer
 from theodolite.app.pages.board.examples import disagreement, opening, quality
-from theodolite.app.pages.board.spec import BoardSpec
+from theodolite.app.pages.board.standings import BoardSpec
 from theodolite.app.pages.evaluate.results import evaluated
 from theodolite.app.workspace import Workspace
 from theodolite.engine.stats.bootstrap import Sample
@@ -42,7 +42,7 @@ def test_means_and_points_by_hand(measured: Workspace) -> None:
 
     Points, n = 3: on MR C 2, B 1; on CR C 2, A 1.
     """
-    board = service.board(measured)
+    board = standings.board(measured)
     rows = {row["encoder"]: row for row in answers(measured)[-1].rows()}
     assert board.shared == ("MR", "CR") and list(rows) == [C, A, B]
     expected = {
@@ -57,16 +57,16 @@ def test_means_and_points_by_hand(measured: Workspace) -> None:
     assert {key: [row[key] for row in rows.values()] for key in expected} == expected
     assert rows[A]["types"] == {"Transfer": {"mean": 75.0, "tasks": 2}}
     assert rows[C]["scores"]["STS12"] is None
-    suite = service.board(measured, BoardSpec("transfer"))
+    suite = standings.board(measured, BoardSpec("transfer"))
     assert [column.task for column in suite.columns] == ["MR", "CR"]
-    assert suite.encoders == suite.ranked == (C, A, B)
+    assert suite.encoders == list(suite.quality) == [C, A, B]
 
 
 def test_one_task_only_costs_the_others_nothing(measured: Workspace) -> None:
     """It is listed below, without mean, points and rank."""
     put(measured.store, "random:8", "MR", 99.0)
     board = answers(measured, suite="transfer")[-1]
-    assert board.standings.ranked == (C, A, B)
+    assert list(board.standings.quality) == [C, A, B]
     last = board.rows()[-1]
     assert [last[key] for key in ("encoder", "mean", "borda", "rank")] == ["random:8", *[None] * 3]
 
@@ -83,7 +83,7 @@ def test_one_task_only_costs_the_others_nothing(measured: Workspace) -> None:
 )
 def test_filters(measured: Workspace, asked: dict[str, Any], names: list[str]) -> None:
     """By what is known of an encoder, and by type of task; what is not known does not fit."""
-    found = service.board(measured, BoardSpec(**asked))
+    found = standings.board(measured, BoardSpec(**asked))
     assert sorted(found.encoders) == names
     assert found.left_out == (0 if "types" in asked else 3 - len(names))
 
@@ -100,25 +100,25 @@ def test_what_nothing_fits_is_refused(
     measured: Workspace, code: Any, named: object, asked: dict[str, Any]
 ) -> None:
     with refused(code, named):
-        service.board(measured, BoardSpec(**asked))
+        standings.board(measured, BoardSpec(**asked))
 
 
 def test_what_mteb_measured_is_never_mixed_with_ours(measured: Workspace) -> None:
     """Its tasks and scores stay out until its protocol is asked for, or where nothing else is."""
     for task, score in (("STS12", 99.0), ("Banking77", 77.0)):
         put(measured.store, A, task, score, "mteb-2.26.24")
-    ours = service.board(measured).columns
+    ours = standings.board(measured).columns
     assert {column.task for column in ours} == {"MR", "CR", "STS12"}
     assert {column.protocol for column in ours} == {"senteval", "simcse-2021"}
-    theirs = service.board(measured, BoardSpec(protocol="mteb-2.26.24"))
+    theirs = standings.board(measured, BoardSpec(protocol="mteb-2.26.24"))
     assert {c.task for c in theirs.columns} == {"STS12", "Banking77"}
-    assert theirs.mean.tolist() == [88.0]
+    assert theirs.quality == {A: 88.0}
 
 
 def test_an_upload_and_another_seed(workspace: Workspace) -> None:
     """A task whose data is gone is shown; the protocol's own seed counts before another."""
     with refused("no-result", "all"):
-        service.board(workspace)
+        standings.board(workspace)
     put(workspace.store, A, "upload:gone", 40.0, "simcse-2021")
     for seed, score in ((1111, 70.0), (1112, 75.0)):
         put(workspace.store, A, "MR", score, seed=seed)
@@ -167,7 +167,7 @@ def test_right_and_wrong_by_hand(workspace: Workspace) -> None:
     """A is right where B is wrong twice, B once; without the data there are numbers, no texts."""
     for name, right in ((A, [1, 1, 0, 1]), (B, [1, 0, 1, 0])):
         invent(workspace, name, "MR", 0.5, n=4, right=np.array(right, bool))
-    board = service.board(workspace)
+    board = standings.board(workspace)
     found = disagreement(workspace, board, "MR", A, B)
     assert (found.ahead, found.behind, found.of, found.graded) == (2, 1, 4, False)
     assert [one.place for one in found.examples] == [2, 4] and found.examples[0].texts == ()
@@ -195,7 +195,7 @@ def test_examples_have_their_texts(workspace: Workspace, task: str, data: str) -
     """In the order of the values: what the classifier got right is where its label says so."""
     for name in (A, B):
         assert evaluated(workspace, name, task)["error"] is None
-    found = disagreement(workspace, service.board(workspace), task, A, B).examples
+    found = disagreement(workspace, standings.board(workspace), task, A, B).examples
     texts = set(workspace.catalog.load(data).sentences)
     assert 0 < len(found) <= examples.MAX_EXAMPLES
     assert all(one.texts and one.label and set(one.texts) <= texts for one in found)

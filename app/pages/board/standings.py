@@ -1,0 +1,491 @@
+"""Encoders in order on the tasks of a suite: means, the Borda count, and uncertainty of ranks.
+
+Means, points and ranks are over scores that the ranked encoders share (`engine.stats.agreement`).
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Annotated, Any
+
+import numpy as np
+
+from theodolite.app import suites
+from theodolite.app.blocks import Link
+from theodolite.app.pages.compare import service as comparison
+from theodolite.app.pages.evaluate.job import waiting
+from theodolite.app.recent import Recent
+from theodolite.app.results import (
+    Cells,
+    Row,
+    has_score,
+    protocols_of,
+    task_by_name,
+    under_one_protocol,
+)
+from theodolite.app.spec import Field, Spec, parameters, query
+from theodolite.app.suites import ALL, UPLOADS
+from theodolite.app.workspace import Workspace
+from theodolite.engine.errors import UserError
+from theodolite.engine.mteb.own_tasks import PREFIX, split_name
+from theodolite.engine.protocols import PROTOCOLS, is_package
+from theodolite.engine.protocols.package import version
+from theodolite.engine.stats.agreement import shared
+from theodolite.engine.stats.ranks import borda, rank
+from theodolite.engine.tasks import SUITES, available
+
+Edition = tuple[int | bool, ...]
+OWN, PUBLISHED = "", "published"
+"""Protocols: each task's own, and published results together with those of mteb's own code."""
+TASKS, TYPES, LANGUAGES = "tasks", "types", "languages"
+_NATIVE = ("mteb-v1", "mteb-v2")
+UNKNOWN = "MTEB"
+"""Label of an unknown task type."""
+_LABELS = {
+    "sts": "STS",
+    "STS": "STS",
+    "few-shot": "Classification",
+    "document-retrieval": "Retrieval",
+    "bitext": "Bitext mining",
+    UNKNOWN: UNKNOWN,
+}
+"""Labels of task types, where they differ from the capitalised name."""
+MAX_RANKED = 50
+"""Number of encoders, the best ones, whose ranks are resampled."""
+
+
+@dataclass(frozen=True)
+class BoardSpec(Spec):
+    """Put every evaluated encoder in order: means, Borda count, rank intervals, tie groups.
+
+    Means, Borda count and ranks are over the tasks that the ranked encoders share, whose number is
+    `mean_over`; one that lacks some of them, or is still being evaluated, is not ranked. Borda is
+    counted as MTEB does: n - rank points a task. Results of mteb's own code (protocol mteb-VERSION)
+    are never in one mean with others. `trained_on` are the tasks whose data an encoder's files or
+    MTEB name among what it was trained on.
+    """
+
+    suite: Annotated[str, Field("Suite", "Tasks of this suite; all: every evaluated task.")] = ALL
+    columns: Annotated[
+        str,
+        Field(
+            "Columns",
+            "What the columns of a report are.",
+            choices={TASKS: "Tasks", TYPES: "Types", LANGUAGES: "Languages"},
+        ),
+    ] = TASKS
+    protocol: Annotated[
+        str,
+        Field(
+            "Protocol",
+            "Results under this protocol only; default: each task's own. published: published "
+            "scores and those of mteb's own code.",
+        ),
+    ] = OWN
+    types: Annotated[
+        Sequence[str],
+        Field("Types of tasks", "A type of tasks, such as STS.", key="type", flags=("--type",)),
+    ] = ()
+    languages: Annotated[
+        Sequence[str],
+        Field(
+            "Languages of tasks",
+            "A language of tasks, such as eng.",
+            key="language",
+            flags=("--language",),
+        ),
+    ] = ()
+    most_parameters: Annotated[
+        float | None,
+        Field("Most parameters, in millions", "Encoders of unknown size are left out.", ge=0),
+    ] = None
+    most_dimensions: Annotated[int | None, Field("Most dimensions", ge=1)] = None
+    least_tokens: Annotated[int | None, Field("Minimum max sequence length, in tokens", ge=1)] = (
+        None
+    )
+    licences: Annotated[
+        Sequence[str],
+        Field("Licences", "A licence, such as apache-2.0.", key="licence", flags=("--licence",)),
+    ] = ()
+    published: Annotated[
+        bool,
+        Field(
+            "Published rows",
+            "Also those of papers and imports: never ranked, tested, or averaged with yours.",
+        ),
+    ] = False
+
+    def fits(self, facts: Mapping[str, Any]) -> bool:
+        """Whether an encoder's facts match the filters; unknown values do not."""
+        known = {name: value for name, value in facts.items() if value is not None}
+        size, dim = known.get("parameters", math.inf), known.get("dim", math.inf)
+        return (
+            (self.most_parameters is None or size <= 1e6 * self.most_parameters)
+            and (self.most_dimensions is None or dim <= self.most_dimensions)
+            and (self.least_tokens is None or known.get("max_tokens", 0) >= self.least_tokens)
+            and (not self.licences or facts.get("licence") in self.licences)
+        )
+
+    def filters(self) -> Iterator[Link]:
+        """What restricts the board, each with the link to the board without it."""
+        for parameter in FILTERS:
+            value = getattr(self, parameter.name)
+            for one in value if parameter.many else {value} - {parameter.default}:
+                rest = tuple(v for v in value if v != one) if parameter.many else parameter.default
+                given: dict[str, Any] = {parameter.name: rest}
+                label = f"{parameter.field.label}: {one}"
+                yield Link(label, "board", query(replace(self, **given)))
+
+
+FILTERS = [
+    parameter
+    for parameter in parameters(BoardSpec)
+    if parameter.name not in ("suite", "columns", "published")
+]
+"""What restricts a board."""
+EVERYTHING = BoardSpec()
+
+
+@dataclass(frozen=True)
+class TaskColumn:
+    """A task on the board; without its data, its languages and data set are unknown.
+
+    Attributes:
+        revision, parts: of the data and (split, subset) of what was evaluated here, if published
+            scores can stand beside it.
+    """
+
+    task: str
+    type: str
+    protocol: str
+    languages: tuple[str, ...] = ()
+    dataset: str = ""
+    revision: str | None = None
+    parts: frozenset[tuple[str, str]] | None = None
+
+
+@dataclass(frozen=True)
+class Place:
+    """Means over some tasks, and the place among encoders; None where a score is missing.
+
+    Attributes:
+        mean: over the tasks.
+        type_mean: mean of the means by type.
+        by_type: type of tasks -> mean.
+        points: Borda count; None where fewer than two encoders are ranked.
+        rank: by points; equal points share the better rank.
+    """
+
+    mean: float | None = None
+    type_mean: float | None = None
+    by_type: Mapping[str, float] = field(default_factory=dict)
+    points: float | None = None
+    rank: int | None = None
+
+    @classmethod
+    def over(cls, columns: Sequence[TaskColumn], scores: Mapping[str, float]) -> Place:
+        """The means over columns."""
+        if not columns or any(column.task not in scores for column in columns):
+            return cls()
+        types: dict[str, list[float]] = {}
+        for column in columns:
+            types.setdefault(column.type, []).append(scores[column.task])
+        by_type = {name: float(np.mean(of)) for name, of in types.items()}
+        mean = np.mean([scores[column.task] for column in columns])
+        return cls(float(mean), float(np.mean(list(by_type.values()))), by_type)
+
+
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """A row of the board: an encoder, or a model with the scores that others published.
+
+    Attributes:
+        name: of the encoder or the model.
+        scores: task -> points.
+        facts: what is known of it.
+        place: its means and rank.
+        published: where it was; empty for an encoder.
+        notes: task -> a note on a published score: version of mteb and of the data, or its table.
+        other: tasks of published scores whose data had another revision than here.
+    """
+
+    name: str
+    scores: dict[str, float] = field(default_factory=dict)
+    facts: dict[str, Any] = field(default_factory=dict)
+    place: Place = Place()
+    published: str = ""
+    notes: dict[str, str] = field(default_factory=dict)
+    other: set[str] = field(default_factory=set)
+
+
+@dataclass(frozen=True, eq=False)
+class Standings:
+    """The order of encoders on tasks.
+
+    Attributes:
+        spec: settings of the board.
+        columns: the tasks.
+        entries: the ranked encoders, by mean, then the others. Ranked are those with a score on
+            every shared task, whose evaluation is over.
+        shared: the tasks that all means, points and ranks are over.
+        running: encoders that are still being evaluated on some of the tasks, with or without rows.
+        cells: (encoder, task) -> the store's row.
+        facts: encoder -> its facts.
+        left_out: number of encoders that the filters exclude.
+    """
+
+    spec: BoardSpec
+    columns: tuple[TaskColumn, ...]
+    entries: tuple[Entry, ...]
+    shared: tuple[str, ...]
+    running: tuple[str, ...]
+    cells: Cells
+    facts: Mapping[str, Mapping[str, Any]]
+    left_out: int
+
+    @property
+    def encoders(self) -> list[str]:
+        """The encoders, in order."""
+        return [entry.name for entry in self.entries]
+
+    @property
+    def quality(self) -> dict[str, float]:
+        """The mean score of each ranked encoder, the best first."""
+        means = {entry.name: entry.place.mean for entry in self.entries}
+        return {name: mean for name, mean in means.items() if mean is not None}
+
+    @property
+    def types(self) -> list[str]:
+        """The types of all tasks."""
+        return list(dict.fromkeys(column.type for column in self.columns))
+
+
+def board(workspace: Workspace, spec: BoardSpec = EVERYTHING) -> Standings:
+    """Rank every evaluated encoder on the tasks of a suite.
+
+    Without results of one's own, the columns are the tasks with published scores.
+    """
+    now = edition(workspace)
+    spec = replace(spec, columns=TASKS, published=False)  # which change no number
+    if spec.protocol == OWN and not scored(workspace, now) and workspace.store.published.models():
+        spec = replace(spec, protocol=PUBLISHED)  # else the board would be empty
+    return _board(workspace, spec, now, waiting(workspace))
+
+
+NO_RANKING = comparison.Ranking((), {}, {}, ())
+RANKINGS: Recent[Standings, comparison.Ranking] = Recent(8)
+"""Resampled ranks of the boards that were shown last."""
+
+
+def ranking(workspace: Workspace, board: Standings) -> comparison.Ranking:
+    """The uncertainty of ranks by mean; empty if fewer than two are ranked."""
+    names = list(board.quality)[:MAX_RANKED]
+
+    def resample() -> comparison.Ranking:
+        return comparison.ranking(workspace, names, board.shared, board.cells)
+
+    return RANKINGS.get(board, resample) if len(names) > 1 else NO_RANKING
+
+
+def look_up(workspace: Workspace, standings: Standings) -> bool:
+    """Read unknown task types from MTEB; return whether that was done.
+
+    This imports mteb, once per version; without it the types stay unknown.
+    """
+    missing = UNKNOWN in standings.types and suites.known(workspace) is None and bool(version())
+    if missing:
+        suites.look_up(workspace)
+    return missing
+
+
+@lru_cache(maxsize=64)
+def _board(
+    workspace: Workspace, spec: BoardSpec, now: Edition, waiting: frozenset[tuple[str, str]]
+) -> Standings:
+    every, cells = _columns(workspace, spec.suite, spec.protocol, now)
+    columns = {
+        column.task: column
+        for column in every
+        if (not spec.types or column.type in spec.types)
+        and (not spec.languages or {*spec.languages} & {*column.languages})
+    }
+    if not columns:
+        raise UserError(
+            f"No evaluated task of the suite {spec.suite} fits the protocol and the filters.",
+            "Widen them, or evaluate encoders: `theodolite evaluate`, or the page Evaluate.",
+            code="no-result",
+        )
+    facts = workspace.store.encoders.infos()
+    evaluated = dict.fromkeys(name for name, task in cells if task in columns)
+    names = [name for name in evaluated if spec.fits(facts.get(name, {}))]
+    if evaluated and not names:
+        raise UserError(
+            f"None of {len(evaluated)} encoders is known to match the filters.",
+            "Relax the filters for size, dimensions, tokens or licence.",
+            code="no-result",
+        )
+    running = {
+        name
+        for name, task in waiting
+        if spec.protocol == OWN
+        and task in columns
+        and (name, task) not in cells
+        and spec.fits(facts.get(name, {}))
+    }
+    scores = {
+        name: {task: cells[name, task]["score"] for task in columns if (name, task) in cells}
+        for name in names
+    }
+    ranked, over = shared({name: of for name, of in scores.items() if name not in running})
+    shown = [columns[task] for task in over]
+    entries = [
+        Entry(name, of, facts.get(name, {}), Place.over(shown, of) if name in ranked else Place())
+        for name, of in scores.items()
+    ]
+    entries.sort(key=lambda one: (-(one.place.mean or -math.inf), -len(one.scores)))
+    if len(ranked) > 1:
+        points = borda(np.array([[one.scores[t] for t in over] for one in entries[: len(ranked)]]))
+        for at, (mine, place) in enumerate(
+            zip(points.tolist(), rank(points).tolist(), strict=True)
+        ):
+            placed = replace(entries[at].place, points=mine, rank=place)
+            entries[at] = replace(entries[at], place=placed)
+    return Standings(
+        spec,
+        tuple(columns.values()),
+        tuple(entries),
+        tuple(over),
+        tuple(sorted(running)),
+        cells,
+        facts,
+        len(evaluated) - len(names),
+    )
+
+
+def edition(workspace: Workspace) -> Edition:
+    """A version of the board's inputs: results, imports, look-ups, the list of encoders."""
+    store = workspace.store
+    listed = hash(tuple((row["name"], str(row["info"])) for row in store.encoders.list()))
+    known = suites.known(workspace) is not None
+    return *store.results.edition(), *store.published.edition(), known, listed
+
+
+@lru_cache(maxsize=2)
+def scored(workspace: Workspace, _now: Edition) -> list[Row]:
+    """Rows with a score that is not NaN, the oldest first."""
+    return list(filter(has_score, workspace.store.results.table()))
+
+
+@lru_cache(maxsize=1)
+def imported(workspace: Workspace, _edition: tuple[int, ...]) -> list[Row]:
+    """Imported results by version of mteb, the oldest first, so that the newest overwrites them."""
+    rows = workspace.store.published.table()
+    return sorted(rows, key=lambda row: [int(part) for part in re.findall(r"\d+", row["version"])])
+
+
+def bare(task: str) -> str:
+    """The name of MTEB's task without subsets and splits, as in published results."""
+    return PREFIX + split_name(task)[0]
+
+
+@lru_cache(maxsize=8)
+def _columns(
+    workspace: Workspace, suite: str, protocol: str, now: Edition
+) -> tuple[list[TaskColumn], Cells]:
+    """The columns of a suite under a protocol, and one result for each encoder and task."""
+    theirs = protocol == PUBLISHED
+    rows = [row for row in scored(workspace, now) if not theirs or is_package(row["protocol"])]
+    wanted = set(suites.in_suite(workspace, suite, {row["task"] for row in rows}))
+    rows = [row for row in rows if row["task"] in wanted]
+    one = "" if theirs else protocol
+    under, cells = protocols_of(rows, one), under_one_protocol(rows, one)
+    first: dict[str, Row] = {}
+    for (_, task), row in cells.items():
+        first.setdefault(task, row)
+    by_mteb = [
+        row["id"]
+        for task, row in first.items()
+        if task.startswith(PREFIX) or is_package(under[task]) or under[task] in _NATIVE
+    ]
+    full = workspace.store.results.in_full(by_mteb)
+    languages = {info.name: info.languages for info in workspace.catalog.list()}
+    here = {task.name: task for task in available(workspace.catalog)}
+    columns = _published_columns(workspace, suite, {*map(bare, first)}) if theirs else {}
+    for task, row in first.items():
+        known = here.get(task) or task_by_name(task)
+        column = TaskColumn(task, "Other", under[task])
+        if known is not None:
+            rules = PROTOCOLS.get(under[task])
+            kind = known.type_under(rules.types if rules else ()) or known.type
+            spoken = languages.get(known.dataset, ())
+            column = TaskColumn(task, type_name(kind), under[task], spoken, known.dataset)
+        if row["id"] in full:
+            column = _by_mteb(column, row, full[row["id"]]["details"])
+        columns[task] = column
+    return [columns[task] for task in suites.in_suite(workspace, suite, {*columns})], cells
+
+
+def _by_mteb(column: TaskColumn, row: Row, details: Mapping[str, Any]) -> TaskColumn:
+    """The column with what a result's details in mteb's layout say of its data."""
+    own = details.get("mteb", {})
+    parts = [(split, one) for split, of in own.get("scores", {}).items() for one in of]
+    if column.task.startswith(PREFIX):
+        codes = {code.partition("-")[0] for _, one in parts for code in one.get("languages", ())}
+        column = replace(
+            column,
+            type=type_name(str(details.get("type") or UNKNOWN)),
+            languages=tuple(sorted(codes)),
+            dataset=column.task,
+        )
+    if not own:
+        return replace(column, revision=row["data_hash"])
+    subsets = frozenset((split, one["hf_subset"]) for split, one in parts)
+    return replace(column, revision=own["dataset_revision"], parts=subsets)
+
+
+def _published_columns(
+    workspace: Workspace, suite: str, evaluated: set[str]
+) -> dict[str, TaskColumn]:
+    """Columns of tasks with imported scores, by their names in the suite."""
+    spoken: dict[str, set[str]] = {}
+    for row in imported(workspace, workspace.store.published.edition()):
+        codes = {code.partition("-")[0] for code in row["facts"].get("languages", ())}
+        spoken.setdefault(row["task"], set()).update(codes)
+    names: Sequence[str] = [name for name in spoken if name not in evaluated]
+    if suites.is_suite(suite):
+        names = [name for name in suites.tasks_of(workspace, suite) if bare(name) in spoken]
+    known = suites.known(workspace)
+    types = known.types if known else {}
+    return {
+        name: TaskColumn(
+            name,
+            type_name(types.get(bare(name).removeprefix(PREFIX), UNKNOWN)),
+            PUBLISHED,
+            tuple(sorted(spoken[bare(name)])),
+            name,
+        )
+        for name in names
+    }
+
+
+def offered(workspace: Workspace) -> tuple[list[str], list[str]]:
+    """Suites with evaluated tasks (of MTEB's, half or more must have scores), and protocols."""
+    rows = scored(workspace, edition(workspace))
+    tasks, published = {row["task"] for row in rows}, workspace.store.published.tasks()
+    names = [name for name in (*SUITES, UPLOADS) if suites.in_suite(workspace, name, tasks)]
+    known = suites.known(workspace)
+    for name, members in known.tasks.items() if known and (tasks or published) else ():
+        if 2 * sum(task in tasks or bare(task) in published for task in members) >= len(members):
+            names.append(name)
+    under = sorted({row["protocol"] for row in rows})
+    return [ALL, *names], [*under, PUBLISHED] if published else under
+
+
+def type_name(kind: str) -> str:
+    """The label of a task type, in our naming or MTEB's."""
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", kind).replace("-", " ")
+    return _LABELS.get(kind, words[:1].upper() + words[1:].lower())
