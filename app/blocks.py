@@ -70,7 +70,7 @@ class Points:
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known of something: pairs of a name and a value."""
+    """Names and what there is to say of each; what stands between backticks is code."""
 
     pairs: Sequence[tuple[str, str]]
 

@@ -42,16 +42,16 @@ def check_store(
 
 
 def _repair(workspace: Workspace, as_json: bool) -> None:
-    from theodolite.app.pages.evaluate.service import repair
+    from theodolite.app.pages.evaluate.job import repair
 
-    done = repair(workspace)
+    runs, left = repair(workspace)
     if as_json:
-        emit_json({"queued": list(done.runs), "left": list(done.left)})
+        emit_json({"queued": runs, "left": left})
         return
-    for run in done.runs:
+    for run in runs:
         title = workspace.store.runs.get(run)["title"]
         say(f"Queued again as {run}: {title}. Follow it: theodolite jobs wait {run}")
-    for sentence in done.left:
+    for sentence in left:
         say(sentence)
 
 

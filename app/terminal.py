@@ -305,12 +305,12 @@ def command(question: Question[Any, Any]) -> Callable[..., None]:
         # A job that is done here has a bar of its own.
         with nullcontext() if question.queues else progress_bar(question.name) as move:
             spec = question.prepare(workspace, spec)
-            answer = _last(question.answer(workspace, spec, do), move)
+            answer = last(question.answer(workspace, spec, do), move)
         if queue and not answer.complete().rows():
             return
         if out is not None:
             _write(question, spec, answer.complete(), out, spreadsheet)
-        _print_answer(answer.complete(), out, as_json)
+        print_answer(answer.complete(), out, as_json)
 
     if not question.queues:
         run = takes("queue", bool, ())(run)
@@ -321,7 +321,7 @@ def command(question: Question[Any, Any]) -> Callable[..., None]:
     return verb(run)
 
 
-def _last(answers: Iterator[Answer], move: Callable[[float, float, str], None] | None) -> Answer:
+def last(answers: Iterator[Answer], move: Callable[[float, float, str], None] | None) -> Answer:
     """The last of the answers, with the progress of those before it in a bar."""
     for answer in answers:
         for block in answer.blocks() if move else ():
@@ -331,7 +331,7 @@ def _last(answers: Iterator[Answer], move: Callable[[float, float, str], None] |
     return answer
 
 
-def _print_answer(answer: Answer, out: Path | None, as_json: bool) -> None:
+def print_answer(answer: Answer, out: Path | None, as_json: bool) -> None:
     """Print the table, unless it was written to a file, and the notes."""
     if out is not None:
         say(f"{len(answer.rows())} rows written to {out}.")

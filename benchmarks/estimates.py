@@ -17,9 +17,8 @@ from collections import defaultdict
 from pathlib import Path
 
 from benchmarks.claims import claim
-from theodolite.app.pages.evaluate.costs import estimates
-from theodolite.app.pages.evaluate.job import EvaluateJob
-from theodolite.app.pages.evaluate.service import evaluate
+from theodolite.app.pages.evaluate.estimate import estimate
+from theodolite.app.pages.evaluate.job import EvaluateJob, evaluate
 from theodolite.app.workspace import Workspace
 
 WITHIN = 0.5
@@ -64,15 +63,15 @@ def said_and_taken(root: Path, encoder: str, protocol: str, task: str) -> tuple[
     with tempfile.TemporaryDirectory() as folder:
         workspace = Workspace(Path(folder), root)
         job = EvaluateJob.of(workspace, [encoder], [task], protocol)
-        steps = [made for _, _, made in estimates(workspace, job) if made]
-        (estimate,) = steps
+        *_, answer = estimate(workspace, job)
+        (guess,) = answer.estimates
         start = time.perf_counter()
         (result,) = evaluate(workspace, job)
         taken = time.perf_counter() - start
-    for error in (estimate.error, result["error"]):
+    for error in (guess.error, result["error"]):
         if error:
             raise RuntimeError(f"{task} under {protocol}: {error}")
-    return estimate.seconds, taken
+    return guess.seconds, taken
 
 
 def main() -> int:

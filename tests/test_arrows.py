@@ -54,6 +54,7 @@ SHARED = {
     "data.form",
     "data.similarity",
     "encoders.choices",
+    "evaluate.answer",
     "evaluate.results",
     "jobs.run_panel",
     "jobs.views",

@@ -80,8 +80,7 @@ class Tools:
             protocol: for all tasks; each task's own if left out.
             seed: the protocol's own if left out.
         """
-        from theodolite.app.pages.evaluate import service
-        from theodolite.app.pages.evaluate.job import EvaluateJob
+        from theodolite.app.pages.evaluate.job import EvaluateJob, evaluate
         from theodolite.engine.tasks import get
 
         names = self._named(encoders)
@@ -89,7 +88,7 @@ class Tools:
         for task in _few(job.tasks, MAX_TASKS, "task"):
             self._allowed.data(get(task, self._workspace.catalog).dataset)
         # The list of encoders on the pages is the user's: add nothing to it.
-        found = service.evaluate(self._workspace, job, listed=False)
+        found = evaluate(self._workspace, job, listed=False)
         return typed.Results(*_rows(typed.ResultRow, list(found)))
 
     def ask(self, question: Question[Any, Any]) -> Callable[..., Any]:

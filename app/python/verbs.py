@@ -93,13 +93,13 @@ def _kept(
     seed: int | None,
 ) -> list[Result]:
     """Evaluate an encoder as `theodolite evaluate` does."""
-    from theodolite.app.pages.evaluate import service
     from theodolite.app.pages.evaluate.job import EvaluateJob
+    from theodolite.app.pages.evaluate.job import evaluate as run
 
     job = EvaluateJob.of(workspace, [encoder], tasks, protocol, seed)
-    for warning in service.warnings(workspace, job.encoders, job.tasks):
+    for warning in job.warnings(workspace):
         warnings.warn(warning, stacklevel=3)
-    return [_result(workspace, row) for row in service.evaluate(workspace, job)]
+    return [_result(workspace, row) for row in run(workspace, job)]
 
 
 def _result(workspace: Workspace, row: dict[str, Any]) -> Result:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -253,7 +254,10 @@ def _button(action: Action, css: str) -> str:
 
 
 def _code(block: Code) -> str:
-    line = Markup('<pre class="t-command" tabindex="0">{}</pre>')
+    line = Markup(
+        '<div class="t-copied"><pre class="t-command" tabindex="0">{}</pre>'
+        '<button type="button" class="t-link" data-press="copy">Copy</button></div>'
+    )
     return "".join(map(line.format, block.lines))
 
 
@@ -401,8 +405,13 @@ def _points(block: Points) -> str:
 
 
 def _facts(block: Facts) -> str:
-    fact = Markup("<dt>{}</dt><dd>{}</dd>")
-    return f'<dl class="t-facts">{"".join(fact.format(*pair) for pair in block.pairs)}</dl>'
+    items = [f"<dt>{escape(name)}</dt><dd>{coded(text)}</dd>" for name, text in block.pairs]
+    return f'<dl class="t-facts">{"".join(items)}</dl>'
+
+
+def coded(text: str) -> str:
+    """A text as HTML, with what stands between backticks as code."""
+    return re.sub("`([^`]*)`", r"<code>\1</code>", escape(text))
 
 
 def _download(block: Download) -> str:

@@ -10,9 +10,8 @@ from tests.fakes.command_line import objects, theodolite
 from tests.fakes.openai import DIM, FakeOpenAI, vector
 from theodolite.app import endpoints, sending
 from theodolite.app.pages.encoders import service
-from theodolite.app.pages.evaluate.costs import Estimates, estimates
-from theodolite.app.pages.evaluate.job import EvaluateJob
-from theodolite.app.pages.evaluate.service import evaluate
+from theodolite.app.pages.evaluate.estimate import estimate
+from theodolite.app.pages.evaluate.job import EvaluateJob, evaluate
 from theodolite.app.workspace import Workspace
 from theodolite.engine.encoders.endpoint import Sending
 from theodolite.engine.errors import UserError
@@ -58,10 +57,11 @@ def test_an_endpoint_is_an_encoder_like_any_other(workspace: Workspace, server: 
     assert row["dim"] == DIM and "unknown" in row["warnings"][0]
     job = EvaluateJob.of(workspace, [row["name"]], ["StarterSTS"])
     requests_before = len(server.requests)
-    (made,) = [made for _, _, made in estimates(workspace, job) if made is not None]
+    *_, answer = estimate(workspace, job)
+    (made,) = answer.estimates
     (sending,) = made.sending
     assert (sending.texts, made.encoding, len(server.requests)) == (made.new, 0.0, requests_before)
-    assert f"{made.encoder} would send {sending.texts} texts" in Estimates([made]).notes()[0]
+    assert f"{made.encoder} would send {sending.texts} texts" in answer.notes()[0]
     (result,) = evaluate(workspace, job)
     assert result["error"] is None
     assert len(server.texts) == sending.texts + 1

@@ -10,9 +10,8 @@ from tests.fakes import folder
 from tests.ui.steps import address_of, run_in_address, says, write
 from theodolite.app.jobs.kinds import job_of
 from theodolite.app.pages.encoders import service as encoders
-from theodolite.app.pages.evaluate.job import EvaluateJob, queue_evaluation
+from theodolite.app.pages.evaluate.job import EvaluateJob, evaluate, queue_evaluation
 from theodolite.app.pages.evaluate.results import evaluated
-from theodolite.app.pages.evaluate.service import evaluate
 from theodolite.app.workspace import Workspace
 
 
@@ -26,7 +25,7 @@ def test_the_plan_the_protocols_and_a_spec_that_is_checked(visit):
         "theodolite evaluate random:256 --tasks StarterSTS,StarterTopics,StarterSearch --seed 1111"
     )
     page.locator("summary", has_text="Protocol simcse-2021").click()
-    says(page.locator("#protocols"), "average ranks for ties")
+    says(page.locator("#results"), "average ranks for ties")
     write(page, "encoders", "random:256 | nomalise")
     says(page.get_by_role("alert"), "Did you mean 'normalise'")
     page.locator("#encoders .token-remove").last.click()

@@ -44,7 +44,7 @@ def test_the_keyboard_opens_a_result_and_it_can_be_removed(visit, workspace):
     cell(page, "random:256", "StarterSTS").focus()
     for key in ("ArrowRight", "ArrowLeft", "Enter"):
         page.keyboard.press(key)
-    card = page.get_by_role("region", name="Result", exact=True)
+    card = page.locator("#result-card")
     says(card, "Protocol simcse-2021")
     address_of(page, "result=")
     page.reload()

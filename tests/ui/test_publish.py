@@ -136,9 +136,9 @@ def test_scores_and_tabs_live_on(visitor, frozen):
     says(page.locator("#t-heat-tip"), re.compile(r"95 % interval\s*[\d.]+ to [\d.]+"))
     cell.click()
     says(page.locator("#answer section"), "Protocol")
-    opened = page.locator("#answer section h2").inner_text()
+    opened = page.locator("#answer section h2").first.inner_text()
     page.reload()
-    expect(page.locator("#answer section h2")).to_have_text(opened)
+    expect(page.locator("#answer section h2").first).to_have_text(opened)
     page.get_by_role("link", name="Compare says").click()
     chart = page.locator(".t-twin").first
     chart.locator("summary").click()

@@ -1,4 +1,4 @@
-"""The results of an evaluation: one for each encoder, task and seed."""
+"""The results of an evaluation, one for each encoder, task and seed, and cards of protocols."""
 
 from __future__ import annotations
 
@@ -6,27 +6,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from theodolite.app.blocks import Block, Table
+from theodolite.app.blocks import Block, Facts, Fold, Table
 from theodolite.app.metrics import metric
 from theodolite.app.question import Answer
+from theodolite.engine import protocols
 from theodolite.engine.stats.spread import Spread, words
 
 if TYPE_CHECKING:
     from theodolite.engine.results import Result
 
-COLUMNS = {
-    "task": "task",
-    "encoder": "encoder",
-    "score": "score",
-    "spread": "spread",
-    "metric": "metric",
-    "n": "examples",
-    "protocol": "protocol",
-    "seconds": "seconds",
-    "error": "error",
-}
-"""Name of a value -> head of its column."""
 MAX_SHOWN = 500
+Spreads = Mapping[tuple[str, str, str], Spread]
+"""(encoder, task, protocol) -> the spread of its score over seeds."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -62,51 +53,68 @@ class Results(Answer):
 
     def rows(self) -> list[dict[str, Any]]:
         """A row per result: its main score, or its error."""
-        mains = [None if one.error is not None else one.main for one in self.results]
-        return [
-            {
-                "encoder": one.encoder,
-                "task": one.task,
-                "score": main and main.score,
-                "metric": main and main.metric,
-                "n": main and main.n,
-                "protocol": one.protocol,
-                "seed": one.seed,
-                "error": one.error,
-                "hint": one.hint,
-            }
-            for one, main in zip(self.results, mains, strict=True)
-        ]
+        rows = []
+        for one in self.results:
+            main = None if one.error is not None else one.main
+            row = {name: getattr(one, name, None) for name in self.columns}
+            rows.append(
+                row | {name: getattr(main, name, None) for name in ("score", "metric", "n")}
+            )
+        return rows
 
     def blocks(self) -> list[Block]:
         """The scores."""
-        return [table(self.rows())]
+        return [table(self.rows(), {})]
 
 
-def table(
-    rows: Sequence[Mapping[str, Any]], spreads: Mapping[tuple[str, str, str], Spread] | None = None
-) -> Table:
+def table(rows: Sequence[Mapping[str, Any]], spreads: Spreads) -> Table:
     """Results as a table, without the columns that are empty.
 
     Args:
         rows: main scores and errors, of a store or of `Results.rows`.
-        spreads: (encoder, task, protocol) -> the spread of its score over seeds.
+        spreads: of those with several seeds.
     """
-    lines = [_line(row, spreads or {}) for row in rows]
-    used = [name for name in COLUMNS if any(line[name] is not None for line in lines)]
+    lines = []
+    for row in rows:
+        over = spreads.get((row["encoder"], row["task"], row["protocol"]))
+        failed = row["error"] is not None
+        line = {
+            "task": row["task"],
+            "encoder": row["encoder"],
+            "score": row["score"],
+            "spread": f"mean {over.mean:.2f} {words(over)}" if over and not failed else None,
+            "metric": None if failed else metric(row),
+            "examples": row["n"],
+            "protocol": row["protocol"],
+            "seconds": row.get("seconds"),
+            "error": f"{row['error']} {row['hint'] or ''}".strip() if failed else None,
+        }
+        lines.append(line)
+    used = [name for name in (lines or [{}])[0] if any(line[name] is not None for line in lines)]
     return Table(
         "results",
-        [COLUMNS[name] for name in used],
+        used,
         [[line[name] for name in used] for line in lines],
         MAX_SHOWN,
         decimals={"score": 2, "seconds": 1},
     )
 
 
-def _line(row: Mapping[str, Any], spreads: Mapping[tuple[str, str, str], Spread]) -> dict[str, Any]:
-    line = {name: row.get(name) for name in COLUMNS}
-    if row["error"] is not None:
-        return line | {"metric": None, "error": f"{row['error']} {row['hint'] or ''}".strip()}
-    over = spreads.get((row["encoder"], row["task"], row["protocol"]))
-    spread = None if over is None else f"mean {over.mean:.2f} {words(over)}"
-    return line | {"metric": metric(row), "spread": spread}
+def protocol_card(name: str, more: Sequence[tuple[str, str]] = ()) -> list[Block]:
+    """Every setting of a protocol that affects a score, and other papers' choices.
+
+    Args:
+        name: of the protocol.
+        more: names and values to add, such as the seed of a result.
+    """
+    from theodolite.engine.protocols.published import TABLE_B1
+
+    protocol = protocols.get(name)
+    facts = [pair for pair in protocol.card() if "table B.1" not in pair[0]]  # which stands below
+    blocks: list[Block] = [Facts([("what it is", protocol.description), *facts, *more])]
+    if "sts" in protocol.types:
+        heads = ("paper", "regressor", "correlation", "aggregation")
+        rows = [(one.paper, one.regressor, one.metric, one.aggregation) for one in TABLE_B1]
+        title = "How other papers evaluate STS (SimCSE, table B.1)"
+        blocks.append(Fold(title, [Table("theodolite-table-b1", heads, rows)]))
+    return blocks

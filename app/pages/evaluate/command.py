@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from theodolite.app.pages.evaluate import job as jobs
 from theodolite.app.pages.evaluate.job import EvaluateJob, start
 from theodolite.app.terminal import (
     JsonOption,
@@ -13,7 +14,9 @@ from theodolite.app.terminal import (
     QueueOption,
     emit,
     emit_json,
+    last,
     line,
+    print_answer,
     progress_bar,
     queued,
     say,
@@ -53,10 +56,9 @@ def evaluate(
     deterministic tasks are evaluated once, and the others end with one line on their spread.
     """
     from theodolite.app import suites
-    from theodolite.app.pages.evaluate import service
 
     own_protocols, job = job.protocol is None, job.resolve(workspace)
-    for warning in service.warnings(workspace, job.encoders, job.tasks):
+    for warning in job.warnings(workspace):
         say(f"Warning: {warning}")
     if fetched := suites.to_fetch(job.tasks):
         say(fetched)
@@ -64,14 +66,18 @@ def evaluate(
         queued(start(workspace, job, listed=not unlisted), as_json)
         return
     if estimate:
-        _print_estimate(workspace, job, price, as_json)
+        from theodolite.app.pages.evaluate.estimate import estimate as estimates
+
+        with progress_bar("estimating") as move:
+            answer = last(estimates(workspace, job, price), move)
+        print_answer(answer, None, as_json)
         return
     table: list[dict[str, Any]] = []
     with progress_bar(job.title) as move:
-        for row in service.evaluate(workspace, job, move, listed=not unlisted):
-            if as_json:
-                _emit_scores(workspace, row)
+        for row in jobs.evaluate(workspace, job, move, listed=not unlisted):
             table.append(row)
+            for score in _scores(workspace, row) if as_json else ():
+                emit_json(score)
     _print_results(table, as_json, with_seed=job.seeds > 1)
     if own_protocols:
         say("No protocol given: each task used its own, which is shown beside its score.")
@@ -94,6 +100,14 @@ def add_job(
     queued(start(workspace, job.resolve(workspace), priority=priority), as_json)
 
 
+def _scores(workspace: Workspace, row: dict[str, Any]) -> list[dict[str, Any]]:
+    """Every number of a result, or its error."""
+    if row["error"] is None:
+        return workspace.store.results.scores(row["id"])
+    keys = ("encoder", "fingerprint", "task", "protocol", "seed", "error", "hint")
+    return [{key: row[key] for key in keys}]
+
+
 def _print_results(table: list[dict[str, Any]], as_json: bool, *, with_seed: bool) -> None:
     """Rows for people, and the spread over seeds for both."""
     from theodolite.app.metrics import metric
@@ -110,28 +124,3 @@ def _print_results(table: list[dict[str, Any]], as_json: bool, *, with_seed: boo
             emit_json({**head, "spread": vars(over)})
         else:
             line(f"{encoder} on {task} under {protocol}: mean {over.mean:.2f} {words(over)}")
-
-
-def _print_estimate(
-    workspace: Workspace, job: EvaluateJob, price: float | None, as_json: bool
-) -> None:
-    from theodolite.app.pages.evaluate import costs
-
-    found: list[costs.Estimate] = []
-    with progress_bar("estimating") as move:
-        for share, what, one in costs.estimates(workspace, job):
-            move(share, 1.0, f"estimating {what}")
-            found += [one] if one is not None else []
-    answer = costs.Estimates(found, price)
-    emit(answer.rows() if as_json else answer.table_rows(), answer.table_columns(), as_json)
-    for text in () if as_json else answer.notes():
-        say(text)
-
-
-def _emit_scores(workspace: Workspace, row: dict[str, Any]) -> None:
-    if row["error"] is not None:
-        keys = ("encoder", "fingerprint", "task", "protocol", "seed", "error", "hint")
-        emit_json({key: row[key] for key in keys})
-        return
-    for score in workspace.store.results.scores(row["id"]):
-        emit_json(score)

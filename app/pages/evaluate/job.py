@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+import math
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from statistics import median
+from statistics import fmean, median
 from typing import Annotated, Any
 
+from theodolite.app import beforehand
 from theodolite.app.fleet.needs import Resources
 from theodolite.app.jobs.job import Job
 from theodolite.app.jobs.kinds import spec_of
 from theodolite.app.jobs.reporter import Reporter
-from theodolite.app.jobs.submit import queue
+from theodolite.app.jobs.submit import Move, perform, queue
 from theodolite.app.pages.encoders.service import ensure_listed, list_shipped
-from theodolite.app.pages.evaluate.results import evaluated, known
+from theodolite.app.pages.evaluate.results import Row, evaluated, known
 from theodolite.app.results import has_own_seed, is_under
-from theodolite.app.spec import Field, Spec
+from theodolite.app.spec import Field, Spec, words
 from theodolite.app.workspace import STARTER_ENCODERS, Workspace
 from theodolite.engine import protocols
 from theodolite.engine.datasets import Catalog
 from theodolite.engine.errors import UserError
 from theodolite.engine.protocols import MAX_SEEDS
 from theodolite.engine.protocols.protocol import Protocol
+from theodolite.engine.protocols.vec2sent import VEC2SENT
 from theodolite.engine.tasks import available, defaults, expand, get, named, seeds_of
 from theodolite.store import Store
 from theodolite.store.run_rows import LIVE
@@ -80,9 +84,9 @@ class EvaluateJob(Spec, Job):
 
     def resolve(self, workspace: Workspace) -> EvaluateJob:
         """The job with canonical encoders, and with the tasks of suites."""
-        from theodolite.engine import encoders as engine_encoders
+        from theodolite.engine.encoders import parse
 
-        names = dict.fromkeys(str(engine_encoders.parse(encoder)) for encoder in self.encoders)
+        names = dict.fromkeys(str(parse(encoder)) for encoder in self.encoders)
         if not names:
             raise UserError("No encoder chosen.", "Choose at least one.", code="missing")
         if self.protocol is not None:
@@ -106,6 +110,16 @@ class EvaluateJob(Spec, Job):
         """The job of encoders on tasks and suites."""
         named = () if tasks is None else tasks or ""  # that of nothing is refused
         return cls(encoders, named, protocol, seed, seeds).resolve(workspace)
+
+    def covered(self, workspace: Workspace) -> EvaluateJob:
+        """The job without the tasks that its protocol does not score."""
+        types = protocols.get(self.protocol).types if self.protocol else ()
+        tasks = [
+            task
+            for task in self.tasks
+            if not types or get(task, workspace.catalog).type_under(types) is not None
+        ]
+        return replace(self, tasks=tuple(tasks))
 
     @property
     def title(self) -> str:
@@ -132,24 +146,36 @@ class EvaluateJob(Spec, Job):
         ]
 
     def protocol_of(self, task: str, catalog: Catalog | None = None) -> Protocol:
-        """The protocol of a task.
+        """The protocol of a task, whose type its data set tells, or without one its name."""
+        try:
+            return protocols.get(self.protocol or get(task, catalog).protocol)
+        except UserError:  # its data is not available
+            return protocols.get(self.protocol or named(task).protocol)
+
+    def warnings(self, workspace: Workspace, most_bytes: float = math.inf) -> list[str]:
+        """Settings that contradict a model's files, and texts that it will cut.
 
         Args:
-            task: name of the task.
-            catalog: data sets, by which the task's type is known; without one, only its name.
+            workspace: holds the data.
+            most_bytes: of the data of the tasks, the first to be read.
         """
-        if self.protocol:
-            return protocols.get(self.protocol)
-        try:
-            return protocols.get(get(task, catalog).protocol)
-        except UserError:  # its data is not available
-            return protocols.get(named(task).protocol)
+        names = dict.fromkeys(get(task, workspace.catalog).dataset for task in self.tasks)
+        return [
+            f"{encoder}: {warning}"
+            for encoder in self.encoders
+            for warning in beforehand.of(workspace, encoder, names, most_bytes)
+        ]
+
+    def command(self, *, listed: bool = True) -> list[str]:
+        """The words of the command `theodolite evaluate …`, without defaults."""
+        options = words(replace(self, tasks=(",".join(self.tasks),)))
+        return ["theodolite", "evaluate", *options, *([] if listed else ["--unlisted"])]
 
     def units(self) -> list[str]:
         """`MR · minilm · seed 1111`."""
-        several = self.seeds > 1
         return [
-            f"{task} · {encoder}" + (f" · seed {seed}" if several and seed is not None else "")
+            f"{task} · {encoder}"
+            + (f" · seed {seed}" if self.seeds > 1 and seed is not None else "")
             for encoder, task, seed in self.questions()
         ]
 
@@ -182,36 +208,61 @@ class EvaluateJob(Spec, Job):
         average.
         """
         there: set[tuple[str, str, int | None]] = set()
-        took: dict[tuple[str, ...], list[float]] = {}
+        took: dict[tuple[str, ...], list[float]] = defaultdict(list)
         for row in store.results.table(tasks=self.tasks):
             if row["error"] is None and is_under(row, self.protocol):
                 encoder, task, seed = row["encoder"], row["task"], row["seed"]
-                there.add((encoder, task, seed))
-                if has_own_seed(row):
-                    there.add((encoder, task, None))
-                for key in ((task,), (encoder, task)):
-                    took.setdefault(key, []).append(row["seconds"])
-        weights: list[float | None] = []
-        for encoder, task, one_seed in self.questions():
-            past = took.get((encoder, task)) or took.get((task,))
-            read = (encoder, task, one_seed) in there
-            weights.append(_READ_SECONDS if read else max(median(past), 0.1) if past else None)
-        measured = [w for w in weights if w is not None and w != _READ_SECONDS]
-        usual = sum(measured) / len(measured) if measured else 1.0
-        return [usual if weight is None else weight for weight in weights]
+                there |= {(encoder, task, seed)}
+                there |= {(encoder, task, None)} if has_own_seed(row) else set()
+                took[task,].append(row["seconds"])
+                took[encoder, task].append(row["seconds"])
+        past = [took.get((e, task)) or took.get((task,)) for e, task, _ in self.questions()]
+        known = [max(median(times), 0.1) if times else None for times in past]
+        usual = fmean([time for time in known if time is not None] or [1.0])
+        return [
+            _READ_SECONDS if unit in there else usual if time is None else time
+            for unit, time in zip(self.questions(), known, strict=True)
+        ]
 
-    def stored(self, workspace: Workspace) -> list[dict[str, Any]] | None:
+    def stored(self, workspace: Workspace) -> list[Row] | None:
         """All results of the job; None if one is missing."""
         rows = []
-        for encoder, task, seed in self.questions():
-            try:
+        try:
+            for encoder, task, seed in self.questions():
                 row = known(workspace, workspace.load(encoder), task, self.protocol, seed)
-            except UserError:  # the evaluation will report it
-                return None
-            if row is None:
-                return None
-            rows.append(row)
+                if row is None:
+                    return None
+                rows.append(row)
+        except UserError:  # the evaluation will report it
+            return None
         return rows
+
+
+def evaluate(
+    workspace: Workspace, job: EvaluateJob, move: Move | None = None, *, listed: bool = True
+) -> Iterator[Row]:
+    """Yield the results in order, each as soon as it is stored; starts no run if all are."""
+    if listed:
+        ensure_listed(workspace, job.encoders)
+    stored = job.stored(workspace)
+    if stored is not None:
+        yield from stored
+        return
+    questions, reported = job.questions(), 0
+
+    def evaluated_before(end: int) -> list[Row]:
+        """Results that an interrupted run had already computed."""
+        return [
+            evaluated(workspace, encoder, task, job.protocol, seed)
+            for encoder, task, seed in questions[reported:end]
+        ]
+
+    for _, position, happening in perform(workspace, job, move=move):
+        if isinstance(happening, dict):
+            yield from evaluated_before(position)
+            reported = position + 1
+            yield happening
+    yield from evaluated_before(len(questions))
 
 
 def queue_evaluation(
@@ -224,11 +275,10 @@ def queue_evaluation(
     seeds: int = 1,
     listed: bool = True,
     title: str | None = None,
-    priority: int = 0,
 ) -> str:
     """As `start`, of encoders on tasks and suites."""
     job = EvaluateJob.of(workspace, encoders, tasks, protocol, seed, seeds)
-    return start(workspace, job, listed=listed, title=title, priority=priority)
+    return start(workspace, job, listed=listed, title=title)
 
 
 def start(
@@ -256,7 +306,7 @@ def start(
 
 def waiting(workspace: Workspace) -> frozenset[tuple[str, str]]:
     """(encoder, task) of the results that queued or running evaluations will produce."""
-    specs = [spec_of(run) for run in workspace.store.runs.list(LIVE, kinds=["evaluate"])]
+    specs = map(spec_of, workspace.store.runs.list(LIVE, kinds=["evaluate"]))
     return frozenset(
         (encoder, task)
         for spec in specs
@@ -278,10 +328,40 @@ def welcome(workspace: Workspace) -> list[str]:
             # A run per encoder, after all others: a new run then waits for one encoder only.
             for encoder in STARTER_ENCODERS:
                 job = EvaluateJob.of(workspace, [encoder], names)
-                runs.append(
-                    workspace.store.runs.create(
-                        job.kind, job.to_spec(), f"{title}, {encoder}", priority=1
-                    )
-                )
+                run = f"{title}, {encoder}"
+                runs.append(workspace.store.runs.create(job.kind, job.to_spec(), run, priority=1))
     workspace.store.settings.set("welcomed", True)
     return runs
+
+
+def repair(workspace: Workspace) -> tuple[list[str], list[str]]:
+    """Queue every current result again whose per-example values cannot be read.
+
+    A diagnosis is queued with the settings of its run, or, if the run was removed, by the name of
+    its text. Scores are kept until the new result is stored; superseded results are left alone.
+
+    Returns:
+        Ids of the runs, and sentences on the results that cannot be repaired.
+    """
+    from theodolite.app.pages.diagnose import service as diagnosing
+
+    workspace.refuse_visitors()
+    results = workspace.store.results
+    lost: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
+    for row in results.table():
+        if row["error"] is None and not results.is_readable(row):
+            alone = row["task"] if row["protocol"] == VEC2SENT.name else None
+            lost[row["encoder"], row["protocol"], row["seed"], alone].append(row)
+    runs: list[str] = []
+    left: list[str] = []
+    for (encoder, protocol, seed, alone), rows in lost.items():
+        tasks = [row["task"] for row in rows]
+        try:
+            if alone is not None:
+                runs.append(diagnosing.queue_again(workspace, rows[0]))
+            else:
+                given = workspace, [encoder], tasks, protocol, seed
+                runs.append(queue_evaluation(*given, listed=False))
+        except UserError as error:  # a decoder or a data set that no longer exists
+            left.append(f"{encoder} on {', '.join(tasks)} cannot be queued: {error}")
+    return runs, left

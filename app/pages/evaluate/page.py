@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import shlex
-import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from html import escape
-from typing import Any
+from typing import Any, NamedTuple
 
 import gradio as gr
 
 import theodolite.app.surfaces.web as web
 from theodolite.app import formats, suites
-from theodolite.app.blocks import Block, Link, Links, Progress, Text
-from theodolite.app.components import protocol_card
+from theodolite.app.blocks import Block, Caveat, Caveats, Code, Fold, Link, Links, Text
 from theodolite.app.jobs.kinds import job_of
 from theodolite.app.pages.encoders import choices
-from theodolite.app.pages.evaluate import costs, service
-from theodolite.app.pages.evaluate.answer import table
+from theodolite.app.pages.evaluate.answer import protocol_card, table
+from theodolite.app.pages.evaluate.estimate import estimate
 from theodolite.app.pages.evaluate.job import EvaluateJob, Key, start
 from theodolite.app.pages.jobs.run_panel import RunPanel
 from theodolite.app.results import Row
@@ -29,9 +26,21 @@ from theodolite.app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
 from theodolite.app.workspace import Workspace
 from theodolite.engine import protocols
 from theodolite.engine.encoders import parse
+from theodolite.engine.errors import UserError
 from theodolite.engine.protocols import OF_TASKS
 from theodolite.engine.stats import spread
-from theodolite.engine.tasks import STARTER
+from theodolite.engine.tasks import (
+    MTEB_HERE,
+    PROBING,
+    SEVEN,
+    STARTER,
+    SUITES,
+    TASKS,
+    Task,
+    available,
+    get,
+    in_order,
+)
 
 TITLE = "Evaluate"
 PATH = "evaluate"
@@ -39,6 +48,105 @@ DESCRIPTION = (
     "Evaluate encoders on tasks. The run continues in the background: you can close the tab "
     "and come back to the same address later."
 )
+READ_BYTES = 4_000_000
+"""Data that is read to say which texts will be cut, while a person chooses."""
+OWN = "own"
+
+
+class Suite(NamedTuple):
+    """A suite of tasks as the page offers it.
+
+    Attributes:
+        label, about: what it is.
+        families: whose tasks it has, if it is not one of `SUITES`.
+    """
+
+    label: str
+    about: str
+    families: Sequence[str] = ()
+
+
+OTHERS = "Other data"
+_BUILT_IN = {"Starter set": STARTER, "Similarity": SEVEN, "Probing": PROBING, "Transfer": TASKS}
+_BY_TYPE = {
+    "few-shot": "Few-shot classification",
+    "clustering": "Clustering",
+    "pair-classification": "Pair classification",
+    "document-retrieval": "Retrieval",
+    "reranking": "Reranking",
+    "bitext": "Bitext mining",
+    "summarization": "Summarization",
+}
+FAMILIES = ("Starter set", "Similarity", "Transfer", "Probing", *_BY_TYPE.values(), OTHERS)
+OFFERED = {
+    "starter": Suite("Starter set", "Small, written for this app and included in it."),
+    "sts": Suite(
+        "The 7 STS tasks", "Spearman of the cosine and the gold score; nothing is trained."
+    ),
+    "transfer": Suite(
+        "The 7 transfer tasks of SimCSE's table 7",
+        "A classifier is trained on the vectors, as in SimCSE's table of transfer tasks.",
+    ),
+    "senteval": Suite(
+        "SentEval, the full list",
+        "Every task of SentEval that trains a model. STS-B and SICK-R are the trained regressor "
+        "here, not the cosine.",
+    ),
+    "probing": Suite(
+        "The 10 probing tasks",
+        "What can be predicted from the vectors about the form of a sentence.",
+    ),
+    MTEB_HERE: Suite(
+        "All MTEB-type data on this machine",
+        "All sets in the data folder except scored pairs, each scored as MTEB scores its type, by "
+        "our own code.",
+        (*_BY_TYPE.values(),),
+    ),
+    "others": Suite(
+        OTHERS,
+        "Your uploads, and all other available sets of scored pairs or for probing.",
+        (OTHERS,),
+    ),
+    "all": Suite("All available", "Every task whose data is available.", FAMILIES),
+    OWN: Suite("My own choice", "Choose single tasks below."),
+}
+
+
+def tasks_here(workspace: Workspace, wanted: Iterable[str] = ()) -> dict[str, str]:
+    """Tasks with available data -> the family of each, family by family.
+
+    Args:
+        workspace: its catalog has the data.
+        wanted: further tasks to offer, such as one on a hub file; invalid names are left out.
+    """
+    tasks = {task.name: task for task in available(workspace.catalog)}
+    for name in wanted:
+        if name not in tasks and name not in TASKS and _is_task(workspace, name):
+            tasks[name] = get(name, workspace.catalog)
+    families = {name: _family(tasks[name]) for name in in_order(tasks)}
+    return dict(sorted(families.items(), key=lambda item: FAMILIES.index(item[1])))
+
+
+def _is_task(workspace: Workspace, name: str) -> bool:
+    try:
+        get(name, workspace.catalog)
+    except UserError:
+        return False
+    return True
+
+
+def _family(task: Task) -> str:
+    own = task.dataset.startswith(("upload:", "hub:"))
+    usual = OTHERS if own else _BY_TYPE.get(task.type, OTHERS)
+    return next((family for family, names in _BUILT_IN.items() if task.name in names), usual)
+
+
+def members(suite: str, here: Mapping[str, str]) -> list[str]:
+    """All tasks of a suite, including those without data; none of one's own choice."""
+    families = OFFERED[suite].families
+    return [task for task in here if here[task] in families] or list(SUITES.get(suite, ()))
+
+
 _FIELDS = {parameter.name: parameter for parameter in parameters(EvaluateJob)}
 CONTROLS = (
     *web.controls(
@@ -80,7 +188,7 @@ CONTROLS = (
         "suite",
         "Tasks",
         gr.Radio,
-        choices=[(label, name) for name, label in service.LABELS.items()],
+        choices=[(suite.label, name) for name, suite in OFFERED.items()],
     ),
 )
 
@@ -92,129 +200,118 @@ def build(workspace: Workspace) -> None:
         controls.render("protocol", "seed", "seeds")
     with gr.Row(elem_classes=["t-desk"]):
         with gr.Column(scale=5, min_width=320):
-            controls.render("encoders")
-            controls.render("suite")
-            about = parts.static("", elem_id="about-suite")
+            controls.render("encoders", "suite")
+            about = web.answer(elem_id="about-suite")
             controls.render("tasks")
         with gr.Column(scale=4, min_width=320, elem_classes=["t-beside", "t-answer"]):
-            plan = parts.static("", elem_id="plan")
+            plan = web.answer(elem_id="plan")
             with gr.Row(visible=not workspace.read_only, elem_classes="t-go"):
                 go = gr.Button("Evaluate", variant="primary", elem_id="evaluate")
                 cost = gr.Button("Estimate the cost", elem_id="cost")
-            estimate = web.answer(elem_id="estimate")
+            estimated = web.answer(elem_id="estimate")
             if workspace.read_only:
                 no_runs = "Visitors cannot start runs here. On your own machine, use the command."
                 parts.static(parts.say(no_runs))
             notice = parts.notice()
             panel = RunPanel(workspace)
     results = web.answer(elem_id="results")
-    cards = parts.static("", elem_id="protocols")
-    declared, views_of_job = list(controls.values()), [about, plan, results, cards]
+    declared, shown = list(controls.values()), [about, plan, results]
     run = controls.add("run", panel.run)
 
     def load(request: gr.Request) -> Answer:
-        values, here = _opened(workspace, controls, request)
+        values = _opened(workspace, controls, request)
         values.encoders = choices.filled(workspace, values.encoders)
-        values.tasks = _offer(here, values.tasks)
+        values.tasks = _offer(tasks_here(workspace, values.tasks), values.tasks)
         return {controls[name]: value for name, value in vars(values).items()}
 
     def show(values: Values) -> Answer:
-        job = _job(values)
+        asked = _job(values)
+        job = asked.covered(workspace)
         return {
-            about: _about(values.suite or service.OWN, service.tasks_here(workspace)),
-            plan: _plan(workspace, job),
+            about: web.value(_about(values.suite or OWN, tasks_here(workspace))),
+            plan: web.value(_plan(workspace, asked, job)),
             results: web.value(_results(workspace, job)),
-            cards: _cards(workspace, job),
         }
 
     def pick(values: Values) -> Answer:
         return {controls[name]: value for name, value in _members(workspace, values).items()}
 
     def begin(values: Values) -> Answer:
-        choices.need(values.encoders)
-        return {run: start(workspace, service.ready(workspace, _job(values)))}
+        return {run: start(workspace, _ready(workspace, values))}
 
     def guess(values: Values) -> Iterator[Answer]:
-        choices.need(values.encoders)
-        for blocks in _estimating(workspace, service.ready(workspace, _job(values))):
-            yield {estimate: web.value(blocks)}
+        for answer in estimate(workspace, _ready(workspace, values)):
+            yield {estimated: web.value(answer.blocks())}
 
-    again = (show, controls, views_of_job, notice)
+    again = (show, controls, shown, notice)
+    suite, own = controls["suite"], {controls["suite"]: OWN}
     opened = on_load(load, [*declared, run], notice)
-    picked = on(
-        controls["suite"].input,
-        pick,
-        controls,
-        [controls["protocol"], controls["tasks"]],
-        notice,
-        **ALWAYS_LAST,
-    )
-    own = {controls["suite"]: service.OWN}
+    filled = [controls["protocol"], controls["tasks"]]
+    picked = on(suite.input, pick, controls, filled, notice, **ALWAYS_LAST)
     edited = on(controls["tasks"].input, lambda: own, None, own, notice, **HIDE_PROGRESS)
     asks = [controls[name].input for name in ("protocol", "seed", "seeds")]
-    asks.append(controls["encoders"].change)  # a spec that is written fires no other event
-    on([*asks, panel.moved.change], *again, **ALWAYS_LAST)
+    # A spec that is written fires no other event than `change`.
+    on([*asks, controls["encoders"].change, panel.moved.change], *again, **ALWAYS_LAST)
     for before in (opened, picked, edited):
         on(before.then, *again, **ALWAYS_LAST)
     controls.keep()
-    if workspace.read_only:
-        return
-    on(cost.click, guess, controls, [estimate], notice, **HIDE_PROGRESS)
-    on(go.click, begin, controls, [run], notice, **HIDE_PROGRESS)
+    if not workspace.read_only:
+        on(cost.click, guess, controls, [estimated], notice, **HIDE_PROGRESS)
+        on(go.click, begin, controls, [run], notice, **HIDE_PROGRESS)
 
 
 def _members(workspace: Workspace, values: Values) -> dict[str, Any]:
     """The members of a suite in the list of tasks, under a protocol that covers them."""
-    if values.suite == service.OWN:
+    if values.suite == OWN:
         return {}
-    here = service.tasks_here(workspace)
-    tasks = [task for task in service.members(values.suite, here) if task in here]
-    under = service.protocol_for(workspace, values.suite, tasks, values.protocol or "")
-    return {"protocol": under, "tasks": _offer(here, tasks)}
+    here = tasks_here(workspace)
+    tasks = [task for task in members(values.suite, here) if task in here]
+    job = EvaluateJob((), tasks, values.protocol or None)
+    # SentEval scores STS-B and SICK-R with a trained regressor, not by their own protocol.
+    usual = "senteval" if values.suite == "senteval" else ""
+    covers = job.covered(workspace) == job and (values.protocol or not usual)
+    return {"protocol": values.protocol if covers else usual, "tasks": _offer(here, tasks)}
 
 
-def _estimating(workspace: Workspace, job: EvaluateJob) -> Iterator[list[Block]]:
-    """Yield the estimates so far, by timed runs of a few seconds, and what is being looked at."""
-    begun, found = time.monotonic(), costs.Estimates(())
-    for share, what, one in costs.estimates(workspace, job):
-        if one is not None:
-            found = replace(found, estimates=(*found.estimates, one))
-        words = [f"Inspecting {what}"] if what else []
-        if share > 0:
-            words.append(formats.time_left((time.monotonic() - begun) * (1 - share) / share))
-        yield [Progress(", ".join(words)), *found.blocks()]
-    yield found.blocks()
+def _ready(workspace: Workspace, values: Values) -> EvaluateJob:
+    """The evaluation to start, if it has an encoder and a task that the protocol scores."""
+    choices.need(values.encoders)
+    if not values.tasks:
+        raise UserError("No task chosen.", "Choose a suite or single tasks.", code="missing")
+    job = _job(values).covered(workspace)
+    if not job.tasks:
+        raise UserError(
+            "The protocol covers none of these tasks.",
+            "Choose another protocol.",
+            code="unsupported",
+        )
+    return job.resolve(workspace)
 
 
-def _offer(here: dict[str, str], tasks: list[str]) -> Any:
+def _offer(here: Mapping[str, str], tasks: Sequence[str]) -> Any:
     """An update of the list of tasks, each with its family."""
-    return gr.update(choices=[(f"{name} · {here[name]}", name) for name in here], value=tasks)
+    every = [(f"{name} · {here[name]}", name) for name in here]
+    return gr.update(choices=every, value=[task for task in here if task in tasks])
 
 
-def _opened(
-    workspace: Workspace, controls: Controls, request: gr.Request
-) -> tuple[Values, dict[str, str]]:
-    """The evaluation in the address, or that of its run if it names nothing else; all tasks."""
+def _opened(workspace: Workspace, controls: Controls, request: gr.Request) -> Values:
+    """The evaluation in the address, or that of its run if it names nothing else."""
     values = controls.from_address(request)
     values.run = address.first(request, "run")
-    tasks = [task for text in values.tasks for task in text.split(",")]
-    if values.run and not tasks and not address.every(request, "encoder"):
+    values.tasks = [task for text in values.tasks for task in text.split(",")]
+    if values.run and not values.tasks and not address.every(request, "encoder"):
         job = job_of(workspace.store.runs.get(values.run))
         if isinstance(job, EvaluateJob):
-            vars(values).update({one.name: getattr(job, one.name) for one in _FIELDS.values()})
-            tasks = list(job.tasks)
+            vars(values).update({name: getattr(job, name) for name in _FIELDS})
     else:
         values.encoders = choices.from_address(workspace, request, choices.names(workspace))
-    if values.suite not in (None, service.OWN) and not tasks:
-        tasks = service.members(values.suite, service.tasks_here(workspace))
+    values.suite = values.suite or (OWN if values.tasks else "starter")
+    if not values.tasks:
+        values.tasks = members(values.suite, tasks_here(workspace))
     if values.suite == "senteval" and not values.protocol:
         values.protocol = "senteval"
-    tasks = tasks or list(STARTER)
-    here = service.tasks_here(workspace, tasks)
-    values.tasks = [task for task in here if task in tasks]
     values.protocol = values.protocol or ""
-    values.suite = values.suite or service.matching(here, values.tasks, values.protocol)
-    return values, here
+    return values
 
 
 def _job(values: Values) -> EvaluateJob:
@@ -224,100 +321,88 @@ def _job(values: Values) -> EvaluateJob:
     return replace(job, encoders=names, protocol=job.protocol or None)
 
 
-READ_BYTES = 4_000_000
-"""Data that is read to say which texts will be cut, while a person chooses."""
-
-
-def _about(suite: str, here: Mapping[str, str]) -> str:
+def _about(suite: str, here: Mapping[str, str]) -> list[Block]:
     """What a suite is, which of its tasks have no files, and where files belong."""
-    names = service.members(suite, here)
+    names, text = members(suite, here), OFFERED[suite].about
     lacking = [name for name in names if name not in here]
-    text = service.ABOUT[suite]
     if lacking:
         text += (
             f" No files here: {', '.join(lacking)}. They belong in the data folder that --data or "
             "THEODOLITE_DATA names, in SentEval's layout."
         )
-    if not names and suite != service.OWN:
+    elif not names and suite != OWN:
         text += " None is available yet. Add your own files on the page Data."
-    return f'<p class="t-small t-muted">{protocol_card.code(text)}</p>'
+    return [Text("", text)]
 
 
-def _plan(workspace: Workspace, requested: EvaluateJob) -> str:
-    """The evaluation that the button would start, and the equivalent command."""
-    if not requested.encoders or not requested.tasks:
-        lacking = "an encoder" if not requested.encoders else "a task"
-        return f'<p class="t-muted">Choose {lacking} to go on.</p>'
-    job = service.covered(workspace, requested)
-    warnings = service.warnings(workspace, job.encoders, job.tasks, READ_BYTES)
-    if left_out := [task for task in requested.tasks if task not in job.tasks]:
-        warnings.insert(
-            0,
-            f"{requested.protocol} does not say how to score {', '.join(left_out)}, so they are "
-            "left out. Choose another protocol, or each task's own.",
+def _plan(workspace: Workspace, asked: EvaluateJob, job: EvaluateJob) -> list[Block]:
+    """The evaluation that the button would start, and the equivalent command.
+
+    Args:
+        workspace: its store has results.
+        asked: what is chosen.
+        job: that without the tasks that its protocol does not score.
+    """
+    if not asked.encoders or not asked.tasks:
+        return [Text("", f"Choose {'a task' if asked.encoders else 'an encoder'} to go on.")]
+    warnings = job.warnings(workspace, READ_BYTES)
+    if left_out := [task for task in asked.tasks if task not in job.tasks]:
+        warnings.append(
+            f"{job.protocol} does not say how to score {', '.join(left_out)}, so they are left "
+            "out. Choose another protocol, or each task's own."
         )
-    warned = parts.warn(warnings)
+    caveats = Caveats([Caveat(text) for text in warnings])
     if not job.tasks:
-        return f'<div class="t-plan">{warned}</div>'
+        return [caveats]
     keys = set(job.keys(workspace.catalog))
-    rows = [row for row in service.rows(workspace, job) if _key(row) in keys]
-    known = sum(row["error"] is None for row in rows)
-    seeds = f", {job.seeds} seeds if anything is random" if job.seeds > 1 else ""
-    stored = "none of them in the store yet"
-    if known:
-        stored = f"{known} of {len(keys)} already in the store, not computed again"
-    if failed := len(rows) - known:
-        stored += f"; {failed} failed before and would be tried again"
+    rows = [row for row in _rows(workspace, job) if _key(row) in keys]
+    failed = sum(row["error"] is not None for row in rows)
     text = (
         f"{formats.plural(len(job.encoders), 'encoder')} on "
-        f"{formats.plural(len(job.tasks), 'task')}{seeds}: {formats.plural(len(keys), 'result')}, "
-        f"{stored}."
+        f"{formats.plural(len(job.tasks), 'task')}: {formats.plural(len(keys), 'result')}, "
+        f"{len(rows) - failed} of {len(keys)} already in the store, not computed again"
     )
-    command = parts.command(shlex.split(service.command(job)))
-    return f'<div class="t-plan">{warned}<p role="status">{escape(text)}</p>{command}</div>'
+    text += f"; {failed} failed before and would be tried again." if failed else "."
+    return [caveats, Text("", text), Code([shlex.join(job.command())])]
 
 
-def _cards(workspace: Workspace, requested: EvaluateJob) -> str:
-    """The collapsed card of every protocol in use."""
-    job = service.covered(workspace, requested)
-    used: dict[str, list[str]] = {job.protocol: []} if job.protocol else {}
-    for task in job.tasks:
-        used.setdefault(job.protocol_of(task, workspace.catalog).name, []).append(task)
-    return "".join(
-        f'<details class="t-protocol"><summary>Protocol <strong>{escape(name)}</strong> '
-        f"<span>{escape(formats.listed(tasks, 6))}</span></summary>"
-        f"{protocol_card.card(name)}</details>"
-        for name, tasks in used.items()
-        if name in protocols.PROTOCOLS
-    )
-
-
-def _results(workspace: Workspace, requested: EvaluateJob) -> Iterator[Block]:
-    """The stored results; of several seeds the first, with the spread over all."""
-    job = service.covered(workspace, requested)
-    stored = service.rows(workspace, job)
-    rows = {_key(row): row for row in stored}
-    keys = sorted(job.keys(workspace.catalog), key=lambda key: job.tasks.index(key[1]))
-    there = [key for key in keys if key in rows]
-    if not there:
-        return
-    first = {key[:2]: key for key in reversed(there) if rows[key]["error"] is None}
-    shown = [rows[key] for key in there if rows[key]["error"] or first[key[:2]] == key]
-    yield Text("Results")
-    yield table(shown, spread.spreads(stored))
-    if left := len(keys) - len(there):
-        yield Text("", f"{formats.plural(left, 'result')} not there yet.")
-    under = {"protocol": job.protocol} if job.protocol else {}
-    suite = suites.suite_of(workspace, job.tasks)
-    compared: Mapping[str, Sequence[str]] = {"encoder": job.encoders, "task": job.tasks}
-    yield Links(
-        [
-            Link("Compare them", "compare", {**compared, **under}),
-            Link("Rank them", "board", {"suite": suite, **under}),
-            Link("See all scores", ""),
-        ]
-    )
+def _rows(workspace: Workspace, job: EvaluateJob) -> list[dict[str, Any]]:
+    """Stored results of these encoders and tasks under the job's protocols, with any seed."""
+    rows = workspace.store.results.table(encoders=job.encoders, tasks=job.tasks)
+    names = {task: job.protocol_of(task, workspace.catalog).name for task in job.tasks}
+    return [row for row in rows if row["protocol"] == names[row["task"]]]
 
 
 def _key(row: Row) -> Key:
     return row["encoder"], row["task"], row["seed"]
+
+
+def _results(workspace: Workspace, job: EvaluateJob) -> Iterator[Block]:
+    """The stored results, of several seeds the first with the spread over all; protocols."""
+    stored = _rows(workspace, job)
+    rows = {_key(row): row for row in stored}
+    keys = sorted(job.keys(workspace.catalog), key=lambda key: job.tasks.index(key[1]))
+    there = [key for key in keys if key in rows]
+    first = {key[:2]: key for key in reversed(there) if rows[key]["error"] is None}
+    shown = [rows[key] for key in there if rows[key]["error"] or first[key[:2]] == key]
+    if shown:
+        under = {"protocol": job.protocol} if job.protocol else {}
+        compared: Mapping[str, Sequence[str]] = {"encoder": job.encoders, "task": job.tasks}
+        left = f"{formats.plural(len(keys) - len(there), 'result')} not there yet."
+        yield Text("Results", left if len(keys) > len(there) else "")
+        yield table(shown, spread.spreads(stored))
+        suite = suites.suite_of(workspace, job.tasks)
+        yield Links(
+            [
+                Link("Compare them", "compare", {**compared, **under}),
+                Link("Rank them", "board", {"suite": suite, **under}),
+                Link("See all scores", ""),
+            ]
+        )
+    used: dict[str, list[str]] = {}
+    for task in job.tasks:
+        used.setdefault(job.protocol_of(task, workspace.catalog).name, []).append(task)
+    for name, tasks in used.items():
+        if name in protocols.PROTOCOLS:
+            title = f"Protocol {name}: {formats.listed(tasks, 6)}"
+            yield Fold(title, protocol_card(name))

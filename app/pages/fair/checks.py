@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -18,7 +19,6 @@ from typing import Any, Literal, NamedTuple
 from theodolite.app import formats
 from theodolite.app.components.chart import drawing
 from theodolite.app.pages.evaluate.job import EvaluateJob
-from theodolite.app.pages.evaluate.service import command
 from theodolite.app.pages.fair import figures
 from theodolite.app.pages.fair.evidence import CLASSIFIERS, LOGISTIC, MLP, Evidence
 from theodolite.app.results import Row
@@ -89,7 +89,7 @@ class MissingRuns:
     @property
     def command(self) -> str:
         """The equivalent command."""
-        return command(self.job, listed=self.listed)
+        return shlex.join(self.job.command(listed=self.listed))
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,56 +2,66 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from theodolite.app import exchange, formats
-from theodolite.app.pages.overview import service
-from theodolite.app.terminal import JsonOption, done, emit, say, verb, verbs
+from theodolite.app.pages.overview import answer
+from theodolite.app.terminal import JsonOption, done, emit, say, takes, verb, verbs
 from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
 
 result_verbs = verbs("List and remove results.")
+Filters = Mapping[str, Any]
 
-EncoderOption = Annotated[list[str] | None, typer.Option("--encoder", "-e", help="Only of these.")]
-TaskOption = Annotated[list[str] | None, typer.Option("--task", help="Only on these.")]
-ProtocolOption = Annotated[list[str] | None, typer.Option("--protocol", help="Only under these.")]
+
+def _filters(
+    encoder: Annotated[
+        list[str] | None, typer.Option("--encoder", "-e", help="Only of these.")
+    ] = None,
+    task: Annotated[list[str] | None, typer.Option("--task", help="Only on these.")] = None,
+    protocol: Annotated[
+        list[str] | None, typer.Option("--protocol", help="Only under these.")
+    ] = None,
+) -> Filters:
+    """Which results a command is about."""
+    from theodolite.engine.encoders import parse
+
+    encoders = [str(parse(spec)) for spec in encoder or ()]
+    return {"encoders": encoders or None, "tasks": task or None, "protocols": protocol or None}
+
+
+def _stored(workspace: Workspace, filters: Filters) -> list[dict[str, Any]]:
+    """All results that match the filters, older versions included."""
+    return workspace.store.results.table(**filters, all_versions=True)
 
 
 @result_verbs.command("list")
 @verb
-def list_results(
-    workspace: Workspace,
-    encoder: EncoderOption = None,
-    task: TaskOption = None,
-    protocol: ProtocolOption = None,
-    as_json: JsonOption = False,
-) -> None:
+@takes("filters", _filters)
+def list_results(workspace: Workspace, filters: Filters, as_json: JsonOption = False) -> None:
     """Show every result, older versions too, with the bytes of its values per example.
 
     theodolite results list --encoder minilm --json
     """
-    rows = service.stored(workspace, encoder, task, protocol)
+    rows = _stored(workspace, filters)
     sizes = workspace.store.results.sizes(rows)
-    emit(
-        [{**row, "bytes": sizes[row["id"]]} for row in rows],
-        ("id", "encoder", "task", "protocol", "seed", "score", "bytes", "error"),
-        as_json,
-    )
+    columns = ("id", "encoder", "task", "protocol", "seed", "score", "bytes", "error")
+    emit([{**row, "bytes": sizes[row["id"]]} for row in rows], columns, as_json)
 
 
 @result_verbs.command("remove")
 @verb
+@takes("filters", _filters)
 def remove_results(
     workspace: Workspace,
+    filters: Filters,
     ids: Annotated[
         list[int] | None, typer.Argument(metavar="[ID]…", help="See `results list`.")
     ] = None,
-    encoder: EncoderOption = None,
-    task: TaskOption = None,
-    protocol: ProtocolOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Remove results permanently: by number, or all of some encoders, tasks or protocols.
@@ -60,37 +70,40 @@ def remove_results(
 
     theodolite results remove --encoder "minilm | normalise" --task MR
     """
-    if not (ids or encoder or task or protocol):
+    if not (ids or any(filters.values())):
         raise UserError(
             "No result is named.",
             "Give result numbers, or --encoder, --task, --protocol.",
             code="missing",
         )
-    rows = service.stored(workspace, encoder, task, protocol, ids)
-    size = service.remove(workspace, rows)
+    rows = _stored(workspace, filters)
+    if unknown := set(ids or ()) - {row["id"] for row in rows}:
+        raise UserError(
+            f"There is no such result: {min(unknown)}.", "`results list` shows all.", code="unknown"
+        )
+    rows = [row for row in rows if not ids or row["id"] in ids]
+    size = answer.remove(workspace, rows)
     text = f"{formats.plural(len(rows), 'result')} removed: {formats.size(size)}."
     done({"removed": [row["id"] for row in rows], "bytes": size}, text, as_json)
 
 
 @result_verbs.command("export")
 @verb
+@takes("filters", _filters)
 def export_results(
     workspace: Workspace,
     folder: Annotated[Path, typer.Argument(help="Created if it does not exist.")],
+    filters: Filters,
     form: Annotated[
         str, typer.Option("--format", help="mteb: its folders of JSON; yaml: the hub's list.")
     ] = "mteb",
-    encoder: EncoderOption = None,
-    task: TaskOption = None,
-    protocol: ProtocolOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Write results as mteb does, or as the hub lists them beside a model.
 
     theodolite results export out --format mteb --protocol mteb-v2
     """
-    rows = service.stored(workspace, encoder, task, protocol)
-    files = exchange.export(workspace, folder, form, rows)
+    files = exchange.export(workspace, folder, form, _stored(workspace, filters))
     emit([{"file": str(file)} for file in files], ("file",), as_json)
 
 
@@ -136,7 +149,7 @@ def import_results(
 def published_results(
     workspace: Workspace,
     model: Annotated[list[str] | None, typer.Option("--model", "-m", help="Only of these.")] = None,
-    task: TaskOption = None,
+    task: Annotated[list[str] | None, typer.Option("--task", help="Only on these.")] = None,
     remove: Annotated[bool, typer.Option("--remove", help="Remove the listed results.")] = False,
     as_json: JsonOption = False,
 ) -> None:

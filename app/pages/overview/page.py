@@ -7,14 +7,15 @@ from typing import Any
 
 import gradio as gr
 
-from theodolite.app.blocks import Block, Component, Finding, Link, Links, Text
-from theodolite.app.components.actions import actions
+import theodolite.app.surfaces.web as web
+from theodolite.app.blocks import Block, Component
 from theodolite.app.components.heatmap import grid, heatmap, results
-from theodolite.app.pages.overview import service, views
+from theodolite.app.pages.overview import answer
 from theodolite.app.published import Published
+from theodolite.app.surfaces import document
 from theodolite.app.surfaces.static import NoSpec, Static
-from theodolite.app.web import address, parts, progress
-from theodolite.app.web.controls import Answer, on, on_load, poll
+from theodolite.app.web import parts, progress
+from theodolite.app.web.controls import Answer, Control, Controls, on, on_load, poll
 from theodolite.app.web.events import PageEvent
 from theodolite.app.web.parts import HIDE_PROGRESS
 from theodolite.app.workspace import Workspace
@@ -26,45 +27,52 @@ PATH = ""
 DESCRIPTION = "Every encoder on every task. Click a cell for its numbers and protocol."
 POLL_SECONDS = 2
 LABEL, NAME = "Scores of encoders by task", "theodolite-scores"
+ACTIONS = (
+    '<a class="t-button t-primary" href="./evaluate">Evaluate</a> '
+    '<a class="t-button" href="./encoders">Add an encoder</a>'
+)
 
 
 def build(workspace: Workspace) -> None:
     """Lay out the page."""
+    controls = Controls(Control("result", "Result", default="", options={"visible": "hidden"}))
     with parts.bar(TITLE, DESCRIPTION):
         if not workspace.read_only:
-            parts.static(views.ACTIONS)
+            parts.static(ACTIONS)
     notice = parts.notice()
-    headline = parts.static("", elem_id="headline", elem_classes=["t-answer"])
+    result = controls.render("result")
+    headline = web.answer(elem_id="headline", elem_classes=["t-answer"])
     board = heatmap(
         label=LABEL,
         name=NAME,
-        interval=partial(service.interval, workspace),
+        interval=partial(answer.interval, workspace),
         elem_id="scores",
         elem_classes=["t-answer"],
     )
-    footnote = parts.static("")
     strip = parts.static("", elem_id="running")
-    card = actions(elem_id="result")
-    welcome = parts.static("")
+    card = web.answer(elem_id="result-card")
+    below = web.answer()
     seen = gr.State([])
-    shown = [welcome, strip, headline, board, footnote, seen]
+    shown = [strip, headline, board, below, seen]
 
     def everything() -> dict[Any, Any]:
         runs = workspace.store.runs.list(LIVE)
-        columns, rows = service.table(workspace)
+        columns, rows = answer.table(workspace)
+        footnote = answer.FOOTNOTE if columns else []
         return {
-            welcome: views.welcome(rows),
             strip: progress.strip(runs),
-            headline: views.headline(columns, rows) if columns else views.nothing(),
+            headline: web.value(answer.headline(columns, rows)),
             board: grid(columns, rows) if columns else None,
-            footnote: f'<p class="t-muted t-small">{views.FOOTNOTE}</p>' if columns else "",
+            below: web.value([*footnote, *answer.welcome(rows)]),
             seen: progress.signature(runs),
         }
 
+    def one(number: str) -> dict[Any, Any]:
+        blocks = answer.card(workspace, int(number)) if number.isdecimal() else []
+        return {result: number, card: web.value(blocks)}
+
     def load(request: gr.Request) -> Answer:
-        result = address.first(request, "result")
-        opened = views.card(workspace, int(result)) if result.isdecimal() else ""
-        return {**everything(), card: opened}
+        return everything() | one(controls.from_address(request).result)
 
     def refresh(known: list[list[Any]]) -> Answer:
         runs = workspace.store.runs.list(LIVE)
@@ -76,20 +84,20 @@ def build(workspace: Workspace) -> None:
         return everything()
 
     def open_card(event: PageEvent) -> Answer:
-        return {card: views.card(workspace, event.number("result"))}
+        return one(str(event.number("result")))
 
     def act(event: PageEvent) -> Answer:
-        if event.act != "remove":
-            return None
         row = workspace.store.results.by_id(event.number("id"))
-        service.remove(workspace, [row])
+        answer.remove(workspace, [row])
         text = f"Removed: {row['encoder']} on {row['task']} under {row['protocol']}."
-        return {**everything(), card: "", notice: parts.say(text)}
+        return everything() | one("") | {notice: parts.say(text)}
 
-    opened = on_load(load, [*shown, card], notice)
+    opened = on_load(load, [*shown, result, card], notice)
     poll(POLL_SECONDS, opened, refresh, [seen], shown)
-    on(board.select, open_card, None, [card], notice, scroll_to_output=True, **HIDE_PROGRESS)
-    on(card.act, act, None, [*shown, card], notice, **HIDE_PROGRESS)
+    outputs = [result, card]
+    on(board.select, open_card, None, outputs, notice, scroll_to_output=True, **HIDE_PROGRESS)
+    on(card.act, act, None, [*shown, *outputs], notice, **HIDE_PROGRESS)
+    controls.keep()
 
 
 def _whole(published: Published) -> list[tuple[str, NoSpec]]:
@@ -98,23 +106,18 @@ def _whole(published: Published) -> list[tuple[str, NoSpec]]:
 
 def _blocks(workspace: Workspace, spec: NoSpec) -> list[Block]:
     """The scores, with the card and the interval of each."""
-    columns, rows = service.table(workspace)
+    columns, rows = answer.table(workspace)
     if not columns:
         raise UserError("No encoder was evaluated.", code="no-result")
-    ids = results(rows)
+    cards = {number: document.pieces(answer.card(workspace, number)) for number in results(rows)}
     props = {
         "caption": LABEL,
         "name": NAME,
-        "cards": {str(number): views.card(workspace, number) for number in ids},
-        "intervals": {str(number): service.interval(workspace, number) for number in ids},
+        "cards": {str(n): "".join(map(str, pieces)) for n, pieces in cards.items()},
+        "intervals": {str(number): answer.interval(workspace, number) for number in cards},
     }
-    finding = service.finding(columns, rows)
-    return [
-        Finding(finding),
-        Links([Link("Compare says whether this is significant", "compare")] if finding else []),
-        Component("heatmap", grid(columns, rows), props),
-        Text("", views.FOOTNOTE),
-    ]
+    scores = Component("heatmap", grid(columns, rows), props)
+    return [*answer.headline(columns, rows), scores, *answer.FOOTNOTE]
 
 
 PUBLISHED = Static(None, _whole, blocks=_blocks, all_encoders=True)

@@ -85,10 +85,7 @@
     });
   }
 
-  // The welcome, once closed, stays closed in this browser.
-  const WELCOME = "theodolite:welcomed";
   const root = document.documentElement.classList;
-  root.toggle("t-welcomed", localStorage.getItem(WELCOME) !== null);
   if (!window.gradio_config?.auth_required) drawRail(); // else this is the form for the login
 
   // Visitors are not sent where they can do nothing: to begin a run, to train, to add something.
@@ -301,11 +298,6 @@
         one.hidden = Boolean(one.querySelector("tbody tr") && !one.querySelector("tbody tr:not([hidden])"));
       }
       document.querySelector(`${place}-none`).hidden = rows.some((row) => !row.hidden);
-    },
-
-    dismissWelcome() {
-      localStorage.setItem(WELCOME, "1");
-      root.add("t-welcomed");
     },
 
     // Write controls to the address. Lists repeat their name, and so may controls; empty and default

@@ -12,9 +12,8 @@ from tests.fakes.workers import do_units, work_off
 from theodolite.app.jobs.job import Job
 from theodolite.app.jobs.kinds import KINDS, job_of, kind_of
 from theodolite.app.jobs.reporter import Reporter
-from theodolite.app.pages.evaluate.job import EvaluateJob, queue_evaluation
+from theodolite.app.pages.evaluate.job import EvaluateJob, evaluate, queue_evaluation
 from theodolite.app.pages.evaluate.results import evaluated
-from theodolite.app.pages.evaluate.service import evaluate
 from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import Code, UserError
 from theodolite.engine.stats.spread import spreads

@@ -19,9 +19,8 @@ from theodolite.app.jobs import submit
 from theodolite.app.jobs.job import Job
 from theodolite.app.jobs.reporter import Cancelled, Reporter
 from theodolite.app.jobs.submit import perform, queue
-from theodolite.app.pages.evaluate.job import EvaluateJob
+from theodolite.app.pages.evaluate.job import EvaluateJob, evaluate
 from theodolite.app.pages.evaluate.results import evaluated
-from theodolite.app.pages.evaluate.service import evaluate
 from theodolite.app.pages.map.job import MapSpec
 from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError

@@ -25,7 +25,7 @@ from theodolite.app.pages.diagnose.answer import (
 )
 from theodolite.app.pages.diagnose.service import DiagnoseJob
 from theodolite.app.pages.encoders import service as encoders
-from theodolite.app.pages.evaluate.service import Repair, repair
+from theodolite.app.pages.evaluate.job import repair
 from theodolite.app.pages.train.job import TrainDecoderJob
 from theodolite.app.workspace import Workspace
 from theodolite.engine.datasets.starter import read_topics
@@ -86,12 +86,11 @@ def test_lost_values_are_queued_again(workspace: Workspace, text: Path, named: s
     if named == diagnosing.HELD_OUT:
         assert forget.run(store, run)
     (store.results.folder / row["examples"]).unlink()
-    done = repair(workspace)
-    assert (len(done.runs), done.left) == (1, ())
-    assert work_off(workspace, done.runs[0])["state"] == "done"
+    ((repaired,), left) = repair(workspace)
+    assert work_off(workspace, repaired)["state"] == "done" and left == []
     (again,) = store.results.table(tasks=[f"Vec2Sent-{named}"])
     assert (again["score"], again["n"]) == (row["score"], row["n"])
-    assert repair(workspace) == Repair((), ())
+    assert repair(workspace) == ([], [])
 
 
 def test_without_a_text_it_is_one_that_the_decoder_has_not_seen(workspace: Workspace) -> None:

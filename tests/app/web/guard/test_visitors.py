@@ -20,10 +20,10 @@ from theodolite.app.pages.data import service as data
 from theodolite.app.pages.diagnose.service import DiagnoseJob
 from theodolite.app.pages.encoders import checks
 from theodolite.app.pages.encoders import service as encoders
-from theodolite.app.pages.evaluate.costs import estimates
+from theodolite.app.pages.evaluate.estimate import estimate
 from theodolite.app.pages.evaluate.job import EvaluateJob, queue_evaluation, start, welcome
 from theodolite.app.pages.fair import answer as fairness
-from theodolite.app.pages.overview import service as overview
+from theodolite.app.pages.overview import answer as overview
 from theodolite.app.pages.train.job import SweepJob, TrainDecoderJob, TrainJob
 from theodolite.app.publish import choice
 from theodolite.app.web.routes import PLOTLY_JS

@@ -10,14 +10,14 @@ from tests.fakes.command_line import theodolite
 from tests.fakes.measured import put
 from tests.fakes.results import invent
 from tests.fakes.workers import work_off
+from theodolite.app.blocks import Finding
 from theodolite.app.components.heatmap import Cell, HeatmapColumn, HeatmapRow
 from theodolite.app.pages.compare.answer import CompareSpec, compare
 from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.pages.evaluate import results
-from theodolite.app.pages.evaluate.job import queue_evaluation
-from theodolite.app.pages.evaluate.service import repair
+from theodolite.app.pages.evaluate.job import queue_evaluation, repair
 from theodolite.app.pages.geometry import answer as geometry
-from theodolite.app.pages.overview import service, views
+from theodolite.app.pages.overview import answer
 from theodolite.app.workspace import Workspace
 from theodolite.store.check import check
 
@@ -40,15 +40,15 @@ PAPER = row("paper", 90, 90, published=True)
 @pytest.mark.parametrize(
     ("rows", "expected"),
     [
-        ([row("first", 2, 2), row("second", 1, 1), PAPER], "first has * on all 2 tasks"),
+        ([row("first", 2, 2), row("second", 1, 1), PAPER], "first has * on 2 of 2 tasks"),
         ([row("a", 2, 1), row("b", 1, 2)], "a and b each have * on 1 of 2 tasks"),
-        ([row("both", 2), row("all", 2)], "both and all each have * on 1 task"),
+        ([row("both", 2), row("all", 2)], "both and all each have * on 1 of 1 task"),
         ([row("a", 2, 2), row("b", 1, None)], "3 of 4 scores computed"),
         ([row("a", 2), row("b", None)], "1 of 2 scores computed"),
-        ([row("more", 1, 99), row("better", 2)], "better has * on 1 task, the one that they share"),
+        ([row("more", 1, 99), row("better", 2)], "better has * on 1 of 1 task that they share"),
         (
             [row("whole", 60, 60), row("second", 50, 50), row("one", 99)],
-            "whole has * on all 2 tasks",
+            "whole has * on 2 of 2 tasks",
         ),
         ([], ""),
         ([row("alone", 1, 1)], ""),
@@ -60,9 +60,9 @@ def test_who_has_the_highest_scores(rows: list[HeatmapRow], expected: str) -> No
 
     Nobody is first alone or among four; while some wait, it counts.
     """
-    said = views.headline([*TASKS, HeatmapColumn(MEAN, "Mean", kind="average")], rows)
-    assert expected.replace("*", "the highest score") in said
-    assert bool(said) is bool(expected)
+    blocks = answer.headline([*TASKS, HeatmapColumn(MEAN, "Mean", kind="average")], rows)
+    said = [block.text for block in blocks if isinstance(block, Finding)]
+    assert said == ([expected.replace("*", "the highest score")] if expected else [])
 
 
 def test_a_mean_is_over_what_all_that_have_one_share(workspace: Workspace) -> None:
@@ -72,7 +72,7 @@ def test_a_mean_is_over_what_all_that_have_one_share(workspace: Workspace) -> No
         for task in ("STS12", "STS13", "STS14")[: 1 if name == "random:32" else 3]:
             put(workspace.store, name, task, 50.0, "simcse-2021")
     queue_evaluation(workspace, ["random:64"], ["STS15"])
-    rows = [row for row in service.table(workspace)[1] if not row.published]
+    rows = [row for row in answer.table(workspace)[1] if not row.published]
     means = {row.name: row.cells[MEAN].over for row in rows if MEAN in row.cells}
     assert means == dict.fromkeys(("random:8", "random:16"), "STS12,STS13,STS14")
 
@@ -128,10 +128,10 @@ def test_a_comparison_stands_without_it(
 def test_the_overview_stands_without_it(evaluated: Workspace) -> None:
     """The cell says so; its score stands, its interval is not known."""
     file_of(evaluated, B).unlink()
-    cells = {row.name: row.cells[TASK] for row in service.table(evaluated)[1]}
+    cells = {row.name: row.cells[TASK] for row in answer.table(evaluated)[1]}
     assert {name: cell.note for name, cell in cells.items()} == {A: "", B: "unreadable", C: ""}
     assert cells[B].score is not None
-    intervals = {name: service.interval(evaluated, cells[name].result or 0) for name in (B, C)}
+    intervals = {name: answer.interval(evaluated, cells[name].result or 0) for name in (B, C)}
     assert intervals[B] is None and intervals[C] is not None
 
 
@@ -148,13 +148,14 @@ def test_it_is_queued_again_and_evaluated(evaluated: Workspace, harm: Any) -> No
     harm(file_of(evaluated, B))
     compare(evaluated, CompareSpec([A, B]))
     done = repair(evaluated)
-    assert (len(done.runs), done.left) == (1, ()) and repair(evaluated) == done
-    assert evaluated.store.runs.get(done.runs[0])["spec"]["tasks"] == [TASK]
-    work_off(evaluated, done.runs[0])
+    ((run,), left) = done
+    assert left == [] and repair(evaluated) == done
+    assert evaluated.store.runs.get(run)["spec"]["tasks"] == [TASK]
+    work_off(evaluated, run)
     (after,) = evaluated.store.results.table(encoders=[B], tasks=[TASK], all_versions=True)
     assert after["score"] == before["score"] and after["id"] > before["id"]
     assert not compare(evaluated, CompareSpec([A, B])).tests[TASK].unreadable
-    assert check(evaluated.store) == [] and repair(evaluated).runs == ()
+    assert check(evaluated.store) == [] and repair(evaluated) == ([], [])
 
 
 def test_one_that_cannot_be_measured_again_keeps_its_scores(workspace: Workspace) -> None:
@@ -162,7 +163,7 @@ def test_one_that_cannot_be_measured_again_keeps_its_scores(workspace: Workspace
     row = invent(workspace, B, "gone-data", 0.8, protocol="senteval")
     torn(file_of(workspace, B, "gone-data"))
     done = repair(workspace)
-    assert done.runs == () and "gone-data" in done.left[0]
+    assert done[0] == [] and "gone-data" in done[1][0]
     failed = {**row, "scores": [], "examples": {}, "error": "No data.", "hint": ""}
     assert workspace.store.results.put(failed) == row["id"]
 

@@ -1,5 +1,6 @@
 """What an evaluation would cost, the groups of tasks, and the protocols that the plan names."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -7,10 +8,16 @@ import pytest
 
 from tests.engine.tasks.test_registry import RETRIEVAL_AND_LABELS
 from tests.fakes import folder
-from theodolite.app.pages.evaluate import service as suites
-from theodolite.app.pages.evaluate.costs import Estimate, estimates, rough_size, roughly
-from theodolite.app.pages.evaluate.job import EvaluateJob
-from theodolite.app.pages.evaluate.service import evaluate
+from theodolite.app.pages.evaluate import page
+from theodolite.app.pages.evaluate.estimate import (
+    Estimate,
+    Estimates,
+    estimate,
+    rough_size,
+    roughly,
+)
+from theodolite.app.pages.evaluate.job import EvaluateJob, evaluate
+from theodolite.app.question import Working
 from theodolite.app.workspace import Workspace
 from theodolite.engine.tasks import MTEB_HERE
 
@@ -23,11 +30,13 @@ def workspace(tmp_path: Path) -> Workspace:
     return Workspace(tmp_path / "store", folder.write(tmp_path / "data"))
 
 
-def made(workspace: Workspace, *given: Any, **more: Any) -> list[Estimate]:
-    """The estimates without the steps between."""
-    steps = list(estimates(workspace, EvaluateJob.of(workspace, *given, **more)))
-    assert [share for share, _, _ in steps] == sorted(share for share, _, _ in steps)
-    return [estimate for _, _, estimate in steps if estimate is not None]
+def made(workspace: Workspace, *given: Any, **more: Any) -> Sequence[Estimate]:
+    """The estimates, after steps that go on."""
+    *steps, last = estimate(workspace, EvaluateJob.of(workspace, *given, **more))
+    assert isinstance(last, Estimates)
+    shares = [one.done for one in steps if isinstance(one, Working)]
+    assert shares == sorted(shares) and len(shares) == len(steps) > 0
+    return last.estimates
 
 
 def test_disk_is_what_the_store_grows_by(workspace: Workspace) -> None:
@@ -78,9 +87,8 @@ def test_numbers_are_rounded_as_guesses() -> None:
 def test_tasks_stand_in_the_family_of_their_type(tmp_path: Path) -> None:
     """And those of MTEB's types make up a suite; each is scored by the kind of its data."""
     retrieving = Workspace(tmp_path / "store", folder.files(tmp_path, RETRIEVAL_AND_LABELS))
-    here, job = suites.tasks_here(retrieving), EvaluateJob.of(retrieving, ["random:8"], "mine")
+    here, job = page.tasks_here(retrieving), EvaluateJob.of(retrieving, ["random:8"], "mine")
     assert (here["mine"], here["banking77/few-shot"]) == ("Retrieval", "Few-shot classification")
-    assert suites.members(MTEB_HERE, here) == ["banking77/few-shot", "mine"]
-    assert suites.matching(here, ["mine", "banking77/few-shot"], "") == MTEB_HERE
+    assert page.members(MTEB_HERE, here) == ["banking77/few-shot", "mine"]
     assert job.protocol_of("mine", retrieving.catalog).name == "mteb-v2"
     assert job.keys(retrieving.catalog) == [("random:8", "mine", 42)]
