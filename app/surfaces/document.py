@@ -405,13 +405,11 @@ def _points(block: Points) -> str:
 
 
 def _facts(block: Facts) -> str:
-    items = [f"<dt>{escape(name)}</dt><dd>{coded(text)}</dd>" for name, text in block.pairs]
-    return f'<dl class="t-facts">{"".join(items)}</dl>'
-
-
-def coded(text: str) -> str:
-    """A text as HTML, with what stands between backticks as code."""
-    return re.sub("`([^`]*)`", r"<code>\1</code>", escape(text))
+    facts = ""
+    for name, text in block.pairs:
+        coded = re.sub("`([^`]*)`", r"<code>\1</code>", escape(text))
+        facts += f"<dt>{escape(name)}</dt><dd>{coded}</dd>"
+    return f'<dl class="t-facts">{facts}</dl>'
 
 
 def _download(block: Download) -> str:

@@ -97,7 +97,7 @@ def test_nothing_is_added_or_started(looking: Workspace, tmp_path: Path) -> None
         lambda: overview.remove(looking, []),
         lambda: data.remove(looking, "upload:x"),
         lambda: start(looking, EvaluateJob((LISTED,), ("StarterSTS",))),
-        lambda: next(estimates(looking, EvaluateJob((LISTED,), ("StarterSTS",)))),
+        lambda: next(estimate(looking, EvaluateJob((LISTED,), ("StarterSTS",)))),
         lambda: fairness.evaluate(looking, fair, "size"),
         lambda: encoders.remove(looking, LISTED),
         lambda: checks.check_poolings(looking, LISTED),
