@@ -55,7 +55,7 @@ PLACES = {
     "publish": "publish.command:publish",
     "report": "report.command:report_verbs",
     "mcp": "agents.command:mcp",
-    "desktop": "desktop.command:desktop",
+    "desktop": "desktop.launcher:desktop",
     "store": "store_command:store_verbs",
     "worker": "serve:worker",
     "password": "serve:password",

@@ -8,14 +8,11 @@ import os
 import re
 import secrets
 import sys
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from theodolite.app.desktop.command import stay
 from theodolite.app.pages.evaluate.job import welcome
 from theodolite.app.terminal import (
     DataOption,
@@ -29,14 +26,16 @@ from theodolite.app.terminal import (
     plain_errors,
     say,
 )
+from theodolite.app.workspace import Workspace, default_data, default_store
+from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
     import gradio as gr
 
-    from theodolite.app.desktop.browsers import Browser
+    from theodolite.app.desktop.window import Browser
     from theodolite.app.ui import Auth
-    from theodolite.app.workspace import Workspace
 
+_QUEUE_SECONDS = 0.005
 NO_TUNNEL = """\
 There is no public link: Gradio's tunnel cannot be reached. The app goes on, on this machine, with
 the same login and for looking only. To let others in without the tunnel, stop it and start it with
@@ -120,7 +119,17 @@ def serve(
 
     theodolite --demo --store /srv/demo --root-path /theodolite --port 8000 --no-browser
     """
-    browser = _browser(window, no_browser)
+    browser: Browser | None = None
+    if window:
+        from theodolite.app.desktop.window import for_window
+
+        if no_browser:
+            raise UserError(
+                "A window needs a browser.",
+                "Use --window or --no-browser, not both.",
+                code="conflict",
+            )
+        browser = for_window()
     login = _login(auth, auth_file)
     if share and login is None:
         login = ("visitor", secrets.token_urlsafe(12))
@@ -135,85 +144,64 @@ def serve(
 
         with contextlib.suppress(FleetAway):  # it may come back
             Address.parse(fleet).database().rows("SELECT 1")
+    with contextlib.closing(
+        Workspace(store or default_store(), data or default_data(), read_only=share, demo=demo)
+    ) as workspace:
+        if demo:
+            say(_summary(workspace))
+        else:
+            workspace.store.refuse_writing()
+        from theodolite.app import ui
 
-    from theodolite.app.workspace import Workspace, default_data, default_store
-
-    workspace = Workspace(
-        store or default_store(), data or default_data(), read_only=share, demo=demo
-    )
-    if demo:
-        say(open_to_strangers(workspace))
-    else:
-        workspace.store.refuse_writing()
-    try:
-        launch = partial(
-            _launch,
-            workspace,
-            host,
-            port,
-            not (no_browser or window),
-            share,
-            login,
-            path,
-            block=False,
-            frame_ancestors=frame_ancestors,
-            allow_hosts=names,
-        )
-        _serve(workspace, launch, share, as_json, browser, fleet=bool(fleet))
-    finally:
-        workspace.close()
-
-
-def _launch(*options: Any, **named: Any) -> gr.Blocks:
-    from theodolite.app import ui
-
-    with contextlib.redirect_stdout(sys.stderr):  # Gradio prints why it has no tunnel
-        return ui.launch(*options, **named)
+        with contextlib.redirect_stdout(sys.stderr):  # Gradio prints why it has no tunnel
+            pages = ui.launch(
+                workspace,
+                host,
+                port,
+                not (no_browser or window),
+                share,
+                login,
+                path,
+                block=False,
+                frame_ancestors=frame_ancestors,
+                allow_hosts=names,
+            )
+        if share and pages.share_url is None:
+            say(NO_TUNNEL)
+        if as_json:
+            emit_json({"event": "ready", "url": pages.local_url, "share": pages.share_url})
+        else:
+            end = "Close its window or press Ctrl+C to stop it" if window else "Stop it with Ctrl+C"
+            say(f"Theodolite is at {pages.local_url}   {end}; runs continue next time.")
+        _stay(workspace, pages, browser, fleet=bool(fleet))
 
 
-def _serve(
-    workspace: Workspace,
-    launch: Callable[[], gr.Blocks],
-    share: bool,
-    as_json: bool,
-    browser: Browser | None,
-    *,
-    fleet: bool = False,
-) -> None:
-    """Launch the app, then the worker: the user waits for the page."""
-    from theodolite.app.desktop import window
+def _stay(workspace: Workspace, pages: gr.Blocks, browser: Browser | None, *, fleet: bool) -> None:
+    """Serve the pages until interrupted, with the worker: people wait for the page first."""
     from theodolite.app.jobs.supervisor import Supervisor
     from theodolite.app.pages.compare import service as comparison
 
-    demo = launch()
     gc.freeze()  # the pages are permanent: collecting them delayed every answer by 0.5 s
-    if share and demo.share_url is None:
-        say(NO_TUNNEL)
-    if as_json:
-        emit_json({"event": "ready", "url": demo.local_url, "share": demo.share_url})
-    else:
-        end = (
-            "Stop it with Ctrl+C"
-            if browser is None
-            else "Close its window or press Ctrl+C to stop it"
-        )
-        say(f"Theodolite is at {demo.local_url}   {end}; runs continue next time.")
+    # Gradio looks for events every millisecond, which takes 5 % of a core when there are none.
+    pages._queue.sleep_when_free = _QUEUE_SECONDS
     with contextlib.ExitStack() as beside:
-        shown = browser and beside.enter_context(window.opened(browser, demo.local_url))
+        if browser is not None:
+            from theodolite.app.desktop import window
+
+            shown = beside.enter_context(window.opened(browser, pages.local_url))
         if not workspace.demo:
-            beside.enter_context(
-                Supervisor(workspace.store.folder, workspace.catalog.root, fleet=fleet)
-            )
+            folder, data = workspace.store.folder, workspace.catalog.root
+            beside.enter_context(Supervisor(folder, data, fleet=fleet))
             welcome(workspace)
         beside.enter_context(comparison.ahead(workspace))
-        if shown:
-            with contextlib.suppress(KeyboardInterrupt):
-                stay(shown, workspace, demo.local_url)
+        if browser is None:
+            pages.block_thread()
         else:
-            demo.block_thread()
+            with contextlib.suppress(KeyboardInterrupt):
+                window.stay(shown, workspace, pages.local_url)
 
 
-def open_to_strangers(workspace: Workspace) -> str:
+def _summary(workspace: Workspace) -> str:
     """A sentence on what visitors of a demonstration can use."""
     from theodolite.app import endpoints, formats
 
@@ -284,69 +272,34 @@ def worker(
 
     theodolite worker --fleet postgresql://lab@db.lab.org/fleet --data ~/senteval
     """
-    from theodolite.app.workspace import default_data, default_store
-
-    if fleet:
-        _work_in_fleet(
-            fleet,
-            store or default_store() / "fleet",
-            data or default_data(),
-            slot,
-            only,
-            files,
-            as_json,
-        )
-        return
-    from theodolite.app.jobs import worker as process
-
-    folder, slot = store or default_store(), slot or "extra-1"
-    if as_json:
-        emit_json({"event": "started", "slot": slot, "store": str(folder)})
-    else:
-        say(f"Worker {slot} waits for runs in {folder}. Stop it with Ctrl+C.")
-    process.run(folder, data or default_data(), slot)
-
-
-def _browser(window: bool, no_browser: bool) -> Browser | None:
-    """Find the browser for the window, before anything is built; None for no window."""
-    from theodolite.app.desktop.window import find_browser
-    from theodolite.engine.errors import UserError
-
-    if window and no_browser:
-        raise UserError(
-            "A window needs a browser.", "Use --window or --no-browser, not both.", code="conflict"
-        )
-    return find_browser() if window else None
-
-
-def _work_in_fleet(
-    fleet: str,
-    folder: Path,
-    data: Path | None,
-    slot: str | None,
-    only: str | None,
-    files: str | None,
-    as_json: bool,
-) -> None:
-    from theodolite.app.fleet import worker as process
-    from theodolite.app.fleet.address import Address
-    from theodolite.app.fleet.files import Files
 
     def ready(name: str) -> None:
         if as_json:
             emit_json({"event": "started", "slot": name, "store": str(folder)})
         else:
-            say(f"Worker {name} waits for parts of runs at {shown}. Stop it with Ctrl+C.")
+            say(f"Worker {name} waits for {what}. Stop it with Ctrl+C.")
 
-    shown, only_kinds = join_fleet(fleet, files), process.parse_kinds(only)
-    place = Files(files) if files else None
-    process.run(folder, data, slot, only_kinds, Address.parse(fleet), ready, place)
+    if fleet:
+        from theodolite.app.fleet import worker as away
+        from theodolite.app.fleet.address import Address
+        from theodolite.app.fleet.files import Files
+
+        folder = store or default_store() / "fleet"
+        what, takes = f"parts of runs at {join_fleet(fleet, files)}", away.parse_kinds(only)
+        place = Files(files) if files else None
+        away.run(folder, data or default_data(), slot, takes, Address.parse(fleet), ready, place)
+    else:
+        from theodolite.app.jobs import worker as here
+
+        folder, slot = store or default_store(), slot or "extra-1"
+        what = f"runs in {folder}"
+        ready(slot)
+        here.run(folder, data or default_data(), slot)
 
 
 def _login(auth: str | None, file: Path | None) -> Auth | None:
     """The logins; None to let everybody in."""
     from theodolite.app.web.guard.accounts import Accounts
-    from theodolite.engine.errors import UserError
 
     if auth is not None and file is not None:
         raise UserError(
@@ -356,19 +309,25 @@ def _login(auth: str | None, file: Path | None) -> Auth | None:
         )
     if file is not None:
         return Accounts.read(file)
-    login = parse_login(auth)
-    if login is not None and auth != os.environ.pop("THEODOLITE_AUTH", None):
+    if auth is None:
+        return None
+    name, _, password = auth.partition(":")
+    if not name or not password:
+        raise UserError(
+            "--auth was given without a name or without a password.",
+            "Write it as --auth NAME:PASSWORD.",
+            code="missing",
+        )
+    if auth != os.environ.pop("THEODOLITE_AUTH", None):
         say(
             "The password of --auth is visible in the process list to all users of this "
             "machine. Better use --auth-file, or THEODOLITE_AUTH=NAME:PASSWORD."
         )
-    return login
+    return name, password
 
 
 def parse_root_path(text: str | None) -> str | None:
     """Normalise the path under which a proxy serves us, to one leading and no trailing slash."""
-    from theodolite.engine.errors import UserError
-
     if text is None or not text.strip("/"):
         return None
     if not re.fullmatch(r"[\w.~/-]+", text.strip("/"), re.ASCII):
@@ -381,27 +340,9 @@ def parse_root_path(text: str | None) -> str | None:
 
 def parse_host(text: str) -> str:
     """Check a host name under which a proxy serves us; `*.` stands for any name below another."""
-    from theodolite.engine.errors import UserError
-
     if not re.fullmatch(r"(\*\.)?[\w-]+(\.[\w-]+)*|\[[0-9a-fA-F:.]+\]", text, re.ASCII):
         raise UserError(
             f"{text!r} is not the name of a host.",
             "Write it like theodolite.example.org, without https:// and without a port.",
         )
     return text.lower()
-
-
-def parse_login(auth: str | None) -> tuple[str, str] | None:
-    """Split NAME:PASSWORD."""
-    from theodolite.engine.errors import UserError
-
-    if auth is None:
-        return None
-    name, _, password = auth.partition(":")
-    if not name or not password:
-        raise UserError(
-            "--auth was given without a name or without a password.",
-            "Write it as --auth NAME:PASSWORD.",
-            code="missing",
-        )
-    return name, password

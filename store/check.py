@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from theodolite.store import queue_file
 from theodolite.store.errors import (
     DATABASE,
     StoreDamaged,
@@ -68,8 +67,8 @@ class Finding:
 
 
 def check(store: Store) -> list[Finding]:
-    """Verify both databases, every file named in them, every vector, and look for orphans."""
-    found = [*_database(store), *_queue(store)]
+    """Verify the database, every file named in it, every vector, and look for orphans."""
+    found = [*_database(store)]
     for part in (_dangling, _named_files, _decoders, _vectors, _orphan_findings):
         try:
             with as_store_errors(store.folder):
@@ -99,7 +98,7 @@ def clean(store: Store, grace: float = GRACE) -> int:
         _if_room(store, lambda: _checkpoint(store))
         before = _size(store.folder)
         _if_room(store, lambda: _forget_lost(store))
-        for path in (*orphans(store, grace), *store.folder.glob(f"{queue_file.ASIDE}*")):
+        for path in orphans(store, grace):
             path.unlink(missing_ok=True)
         for folder in checkpoints(store, grace):
             shutil.rmtree(folder, ignore_errors=True)
@@ -184,9 +183,9 @@ def _database(store: Store) -> Iterator[Finding]:
     connection = store.database.connection
     try:
         with as_store_errors(store.folder):
-            fault = queue_file.sqlite_fault(connection)
-            if fault:
-                yield _damage(f"SQLite finds that {fault}")
+            found = [str(row[0]) for row in connection.execute("PRAGMA integrity_check")]
+            if found != ["ok"]:
+                yield _damage(f"SQLite finds that {found[0]}")
                 return
             for table, column, kind in connection.execute(
                 "SELECT m.name, c.name, c.type FROM sqlite_master m, pragma_table_info(m.name) c"
@@ -205,22 +204,6 @@ def _dangling(store: Store) -> Iterator[Finding]:
             DATABASE,
             f"Row {rowid} of {table} refers to a row of {parent} that is not there.",
             "It is harmless to reading; please report how it came about.",
-        )
-
-
-def _queue(store: Store) -> Iterator[Finding]:
-    fault = queue_file.fault(store.folder)
-    if fault:
-        yield Finding(
-            queue_file.NAME,
-            f"The queue of runs is damaged: {fault}.",
-            "Nothing is lost: a worker makes it anew when it starts, from the runs in the store.",
-        )
-    for path in sorted(store.folder.glob(f"{queue_file.ASIDE}*")):
-        yield Finding(
-            path.name,
-            "A worker found this queue of runs damaged, moved it aside and made it anew.",
-            "Nothing is lost; `theodolite store clean` removes the file.",
         )
 
 

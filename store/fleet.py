@@ -226,12 +226,13 @@ class Fleet:
             [run, home, title, waiting, message],
         )
 
-    def runs(self) -> list[Row]:
-        """Runs of which a home was heard in the last `SILENCE` seconds, by home."""
+    def runs(self, home: str | None = None) -> list[Row]:
+        """All runs of a home, or those of any that was heard in the last `SILENCE` seconds."""
         return self.rows(
-            "SELECT home, title, waiting, message FROM theodolite.runs"
-            " WHERE seen > now() - make_interval(secs => %s) ORDER BY home, title",
-            [SILENCE],
+            "SELECT id, home, title, waiting, message FROM theodolite.runs WHERE home = %(home)s"
+            " OR (%(home)s::text IS NULL AND seen > now() - make_interval(secs => %(silence)s))"
+            " ORDER BY home, title",
+            {"home": home, "silence": SILENCE},
         )
 
     def send(

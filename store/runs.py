@@ -1,8 +1,8 @@
 """Runs of background work: their spec, their progress, how they ended.
 
-People and pages rely on the row here; the queue only decides which worker runs when. A run has an
-`attempt`, incremented by each retry and each new place in the queue, and a worker names the attempt
-it works for: late reports on a run that was cancelled or taken up again change nothing.
+The rows are the queue as well: a worker claims a run that waits. A run has an `attempt`,
+incremented by each retry, and a worker names the attempt it works for: late reports on a run that
+was cancelled or retried change nothing.
 """
 
 from __future__ import annotations
@@ -47,8 +47,7 @@ class Runs:
         spec: Mapping[str, Any],
         title: str,
         priority: int = 0,
-        *,
-        queue: bool = True,
+        worker: str | None = None,
     ) -> str:
         """Queue a run and return its id, or that of an equal run that is not over yet.
 
@@ -57,7 +56,7 @@ class Runs:
             spec: of the job, JSON-able and complete: equal specs are equal work.
             title: for people.
             priority: lower runs earlier; 0 is usual.
-            queue: False to keep it out of the queue, for a caller that executes it at once.
+            worker: the caller, if it executes the run at once; by default the run waits.
         """
         text = to_json(spec)
         digest = hash_of(kind, text)
@@ -70,10 +69,10 @@ class Runs:
             if live is not None:
                 return str(live[0])
             connection.execute(
-                "INSERT INTO runs (id, kind, title, spec, spec_hash, state, priority, attempt,"
-                " enqueued, total, created, updated)"
-                " VALUES (?, ?, ?, ?, ?, 'queued', ?, 1, ?, 0, ?, ?)",
-                [run_id, kind, title, text, digest, priority, int(not queue), now, now],
+                "INSERT INTO runs (id, kind, title, spec, spec_hash, state, worker, priority,"
+                " attempt, total, created, updated) VALUES (?, ?, ?, ?, ?,"
+                " CASE WHEN ? IS NULL THEN 'queued' ELSE 'running' END, ?, ?, 1, 0, ?, ?)",
+                [run_id, kind, title, text, digest, worker, worker, priority, now, now],
             )
         return run_id
 
@@ -134,7 +133,7 @@ class Runs:
         """Queue a run that is over again, keeping its done units; return whether it was over."""
         with self._database.write() as connection:
             cursor = connection.execute(
-                "UPDATE runs SET state = 'queued', attempt = attempt + 1, enqueued = 0,"
+                "UPDATE runs SET state = 'queued', attempt = attempt + 1,"
                 " error = NULL, hint = '', message = '', asked = '', finished = NULL, updated = ?"
                 " WHERE id = ? AND state IN ('done', 'partly failed', 'failed', 'cancelled')",
                 [time.time(), run_id],
@@ -152,13 +151,10 @@ class Runs:
     def prioritise(self, run_id: str, priority: int | None = None) -> bool:
         """Change the priority of a waiting run; return whether it was still waiting.
 
-        The queue cannot reorder its entries, so the run enters it again under its next attempt, and
-        the old entry is ignored when its turn comes.
-
         If `priority` is None it goes before all others that wait.
         """
         changed = self._database.change(
-            "UPDATE runs SET attempt = attempt + 1, enqueued = 0, updated = ?, priority = coalesce("
+            "UPDATE runs SET updated = ?, priority = coalesce("
             "?, (SELECT min(priority) - 1 FROM runs WHERE state = 'queued'))"
             " WHERE id = ? AND state = 'queued'",
             [time.time(), priority, run_id],
@@ -171,27 +167,26 @@ class Runs:
 
     # What a worker does
 
-    def not_enqueued(self) -> builtins.list[RunRow]:
-        """Runs that wait and are in no queue yet, the oldest first."""
-        return self._rows("WHERE state = 'queued' AND enqueued < attempt ORDER BY created, rowid")
+    def waiting(self) -> builtins.list[RunRow]:
+        """Runs that wait, the next one first."""
+        return self._rows("WHERE state = 'queued' ORDER BY priority, created, rowid")
 
-    def enqueued(self, run_id: str, attempt: int) -> None:
-        """Record that this attempt is in the queue."""
-        self._database.change(
-            "UPDATE runs SET enqueued = ? WHERE id = ? AND attempt = ?", [attempt, run_id, attempt]
+    def claim(self, run_id: str, attempt: int, worker: str) -> bool:
+        """Take a run that waits for a worker; False when another was quicker."""
+        changed = self._database.change(
+            "UPDATE runs SET state = 'running', worker = ?, updated = ?"
+            " WHERE id = ? AND attempt = ? AND state = 'queued'",
+            [worker, time.time(), run_id, attempt],
         )
+        return changed > 0
 
-    def not_in_queue(self, run_id: str, attempt: int) -> None:
-        """Record that this attempt is not in the queue after all, so that a worker enqueues it."""
+    def requeue(self, run_id: str, attempt: int) -> None:
+        """Have a run wait again whose worker is gone; what is done of it stays done."""
         self._database.change(
-            "UPDATE runs SET state = 'queued', enqueued = 0 WHERE id = ? AND attempt = ?"
-            " AND state IN ('queued', 'running')",
-            [run_id, attempt],
+            "UPDATE runs SET state = 'queued', updated = ?"
+            " WHERE id = ? AND attempt = ? AND state = 'running'",
+            [time.time(), run_id, attempt],
         )
-
-    def enqueued_and_live(self) -> builtins.list[RunRow]:
-        """Runs that are not over and should be in the queue."""
-        return self._rows("WHERE enqueued = attempt AND state IN ('queued', 'running')")
 
     def start(
         self,

@@ -110,7 +110,6 @@ CREATE TABLE runs (
         ('queued', 'running', 'done', 'partly failed', 'failed', 'cancelled')),
     priority INTEGER NOT NULL,
     attempt INTEGER NOT NULL,
-    enqueued INTEGER NOT NULL DEFAULT 0,
     total INTEGER NOT NULL,
     done INTEGER NOT NULL DEFAULT 0,
     failed INTEGER NOT NULL DEFAULT 0,
@@ -129,7 +128,7 @@ CREATE TABLE runs (
     hint TEXT NOT NULL DEFAULT '',
     asked TEXT NOT NULL DEFAULT ''
 );
-CREATE INDEX runs_state ON runs (state, enqueued);
+CREATE INDEX runs_state ON runs (state, priority);
 CREATE INDEX runs_spec ON runs (spec_hash);
 CREATE INDEX runs_created ON runs (created);
 

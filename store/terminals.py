@@ -112,19 +112,14 @@ class Terminals:
             " ORDER BY created DESC, rowid DESC LIMIT 1",
             [hash_of(kind, to_json(spec))],
         )
-        return (
-            str(found["id"]) if found else self._runs.create(kind, spec, title=title, queue=False)
-        )
+        return str(found["id"]) if found else self._runs.create(kind, spec, title, worker=NAME)
 
     def _take(self, run_id: str) -> bool:
-        """Take over a run under a new attempt; False when a worker executes it.
-
-        An entry that it has in the queue becomes void, as after a retry.
-        """
+        """Take over a run under a new attempt; False when a worker executes it."""
         with self._database.write() as connection:
             cursor = connection.execute(
                 "UPDATE runs SET state = 'running', worker = ?, attempt = attempt + 1,"
-                " enqueued = 0, asked = '', error = NULL, hint = '', message = '',"
+                " asked = '', error = NULL, hint = '', message = '',"
                 " finished = NULL, updated = ?"
                 " WHERE id = ? AND NOT (state = 'running' AND worker <> ?)",
                 [NAME, time.time(), run_id, NAME],

@@ -24,8 +24,7 @@ FORBIDDEN = {
         "plotly",
         "typer",
         "sqlite3",
-        "sqlalchemy",
-        "dbos",
+        "psycopg",
     },
     "store": {
         "app",
@@ -42,7 +41,7 @@ FORBIDDEN = {
     },
 }
 
-OPTIONAL = {"faiss", "umap", "gradio", "dbos"}
+OPTIONAL = {"faiss", "umap", "gradio", "psycopg"}
 """What a machine may lack and still import the engine."""
 
 SHARED = {
@@ -233,7 +232,7 @@ def test_importing_stays_light(statement: str) -> None:
 
 
 def test_every_engine_module_imports_without_the_optional_packages() -> None:
-    """Each module of the engine can be imported where faiss, umap, gradio and dbos are missing."""
+    """Each module of the engine can be imported where what is optional is missing."""
     names = [module_name(path) for path in sorted((ROOT / "engine").rglob("*.py"))]
     block = "; ".join(f"sys.modules[{name!r}] = None" for name in sorted(OPTIONAL))
     modules_after(f"{block}\nimport importlib\nfor n in {names!r}: importlib.import_module(n)")

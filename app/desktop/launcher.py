@@ -1,6 +1,7 @@
-"""The menu entry on a Linux desktop: a launcher and its icon, following freedesktop.org.
+"""`theodolite desktop`: the menu entry on a Linux desktop, following freedesktop.org.
 
-They are stored in the user's own data folder (XDG_DATA_HOME); no system files are changed.
+The launcher and its icons lie in the user's own data folder (XDG_DATA_HOME); no system files are
+changed.
 """
 
 from __future__ import annotations
@@ -9,66 +10,90 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Sequence
 from pathlib import Path
 
 import platformdirs
 
-from theodolite.app.desktop import browsers
-from theodolite.app.desktop.window import CLASS
+from theodolite.app.desktop.window import CLASS, VARIABLE, installed
+from theodolite.app.terminal import DataOption, JsonOption, StoreOption, done, plain_errors, verbs
 from theodolite.app.web.routes import ICON_SIZES
 from theodolite.app.web.theme import STATIC
+from theodolite.app.workspace import default_data, default_store
 from theodolite.engine.errors import UserError
 
 NAME = "theodolite"
 
+desktop = verbs("The app in the menu of a Linux desktop.")
 
-def install(store: Path, data: Path | None) -> list[Path]:
-    """Put the launcher into the menu, replacing an earlier one.
 
-    Args:
-        store: store folder that the app will open; a menu has no variables of a shell.
-        data: folder with evaluation data, if any.
+@desktop.command()
+@plain_errors
+def install(
+    store: StoreOption = None, data: DataOption = None, as_json: JsonOption = False
+) -> None:
+    """Put the app into the menu: a click opens it in a window of its own.
 
-    Returns:
-        The files that were written, the launcher first.
+    theodolite desktop install --data ~/senteval
+
+    The launcher starts this installation with this store and data, whatever a shell would have set.
+    It and its icon lie in your own data folder (XDG_DATA_HOME); install again to change it.
     """
-    _check_system()
-    browsers.get()
-    text = entry(_command(store, data))
-    launcher, *icons = _files()
-    for source, icon in zip(_icons(), icons, strict=True):
-        icon.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(source, icon)
-    launcher.parent.mkdir(parents=True, exist_ok=True)
-    launcher.write_text(text, "utf-8")
-    return [launcher, *icons]
+    files = _files()
+    installed()
+    text = entry(store or default_store(), data or default_data())
+    for file, icon in files.items():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        if icon is None:
+            file.write_text(text, "utf-8")
+        else:
+            shutil.copyfile(icon, file)
+    launcher = next(iter(files))
+    done(
+        {"files": list(map(str, files))},
+        f"Theodolite is in the menu: {launcher}. Take it away with `theodolite desktop remove`.",
+        as_json,
+    )
 
 
-def remove() -> list[Path]:
-    """Remove the launcher and its icons.
+@desktop.command()
+@plain_errors
+def remove(as_json: JsonOption = False) -> None:
+    """Take the app out of the menu again; the store stays.
 
-    Returns:
-        The files that were removed.
+    theodolite desktop remove --json
     """
-    _check_system()
-    found = [file for file in _files() if file.exists()]
-    for file in found:
+    files = [file for file in _files() if file.exists()]
+    for file in files:
         file.unlink()
-    return found
+    text = "It is out of the menu." if files else "It was not in the menu."
+    done({"files": list(map(str, files))}, text, as_json)
 
 
-def entry(command: Sequence[str]) -> str:
-    """The text of a launcher that starts a command."""
-    program = next(word for word in command if Path(word).is_absolute())
+def entry(store: Path, data: Path | None) -> str:
+    """The text of a launcher that opens the app; a menu has no variables of a shell."""
+    program = Path(sys.executable).parent / "theodolite"
+    if not program.exists():
+        raise UserError(
+            f"There is no program {str(program)!r} that a menu could start.",
+            "Install the package into this Python: pip install theodolite.",
+            code="no-file",
+        )
+    browser = os.environ.get(VARIABLE)
+    command = [
+        *(["env", f"{VARIABLE}={browser}"] if browser else []),
+        *(str(program), "--window", "--store", str(store.expanduser().absolute())),
+        *(["--data", str(data.expanduser().absolute())] if data else []),
+    ]
+    # An unescaped `%` would begin a field code.
+    words = [re.sub(r'(["`$\\])', r"\\\1", word).replace("%", "%%") for word in command]
     lines = {
         "Type": "Application",
         "Version": "1.1",
         "Name": "Theodolite",
         "GenericName": "Workbench for sentence embeddings",
         "Comment": "Evaluate, compare, search and train sentence encoders",
-        "Exec": " ".join(map(_quoted, command)),
-        "TryExec": program,  # the entry disappears when the environment is deleted
+        "Exec": " ".join(f'"{word}"' for word in words),
+        "TryExec": str(program),  # the entry disappears when the environment is deleted
         "Icon": NAME,
         "Categories": "Science;ArtificialIntelligence;DataVisualization;",
         "Keywords": "embeddings;encoders;sentences;",
@@ -78,44 +103,8 @@ def entry(command: Sequence[str]) -> str:
     return "\n".join(["[Desktop Entry]", *written, ""])
 
 
-def _quoted(word: str) -> str:
-    """Quote a word of `Exec`; an unescaped `%` would begin a field code."""
-    escaped = re.sub(r'(["`$\\])', r"\\\1", word).replace("%", "%%")
-    return f'"{escaped}"'
-
-
-def _command(store: Path, data: Path | None) -> list[str]:
-    program = Path(sys.executable).parent / "theodolite"
-    if not program.exists():
-        raise UserError(
-            f"There is no program {str(program)!r} that a menu could start.",
-            "Install the package into this Python: pip install theodolite.",
-            code="no-file",
-        )
-    named = os.environ.get(browsers.VARIABLE)
-    return [
-        *(["env", f"{browsers.VARIABLE}={named}"] if named else []),
-        *(str(program), "--window", "--store", str(store.expanduser().absolute())),
-        *(["--data", str(data.expanduser().absolute())] if data else []),
-    ]
-
-
-def _files() -> list[Path]:
-    """Paths of the launcher and the icons, these in the order of `_icons`."""
-    base = platformdirs.user_data_path()
-    icons = base / "icons" / "hicolor"
-    return [
-        base / "applications" / f"{NAME}.desktop",
-        icons / "scalable" / "apps" / f"{NAME}.svg",
-        *(icons / f"{size}x{size}" / "apps" / f"{NAME}.png" for size in ICON_SIZES),
-    ]
-
-
-def _icons() -> list[Path]:
-    return [STATIC / "mark.svg", *(STATIC / f"icon-{size}.png" for size in ICON_SIZES)]
-
-
-def _check_system() -> None:
+def _files() -> dict[Path, Path | None]:
+    """The files of the menu entry: the launcher, then each icon with the file to copy."""
     if not sys.platform.startswith("linux"):
         raise UserError(
             "A launcher in the menu can be made on Linux only.",
@@ -123,3 +112,13 @@ def _check_system() -> None:
             "or start it with theodolite --window.",
             code="unsupported",
         )
+    base = platformdirs.user_data_path()
+    icons = base / "icons" / "hicolor"
+    return {
+        base / "applications" / f"{NAME}.desktop": None,
+        icons / "scalable" / "apps" / f"{NAME}.svg": STATIC / "mark.svg",
+        **{
+            icons / f"{size}x{size}" / "apps" / f"{NAME}.png": STATIC / f"icon-{size}.png"
+            for size in ICON_SIZES
+        },
+    }

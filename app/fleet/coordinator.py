@@ -24,8 +24,8 @@ from theodolite.app.fleet.needs import FINISHED, VERSION, WORK, Resources, lacki
 from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
 from theodolite.store import StoreError
-from theodolite.store.fleet import LOG, Row
-from theodolite.store.run_rows import STOP
+from theodolite.store.fleet import LOG, FleetAway, Row
+from theodolite.store.run_rows import LIVE, STOP
 
 if TYPE_CHECKING:
     from theodolite.app.jobs.job import Job
@@ -54,6 +54,7 @@ class Coordinator:
     def __init__(self, workspace: Workspace, address: Address, files: Files | None = None) -> None:
         self.workspace, self.files = workspace, files
         self.fleet = address.database()
+        self.name = f"{socket.gethostname()}:{workspace.store.folder}"
 
     @classmethod
     def here(cls, store_folder: Path, data_root: Path | None) -> Coordinator:
@@ -94,6 +95,16 @@ class Coordinator:
         """
         self.fleet.end(f"{run_id}-{attempt}-")
 
+    def clean(self) -> None:
+        """Remove what is in the fleet of runs that ended while no worker was running here."""
+        live = {
+            f"{run['id']}-{run['attempt']}-" for run in self.workspace.store.runs.list(LIVE, 10_000)
+        }
+        with contextlib.suppress(FleetAway):
+            for run in self.fleet.runs(self.name):
+                if run["id"] not in live:
+                    self.fleet.end(run["id"])
+
 
 class SentRun:
     """A run whose units go out, and how far they are."""
@@ -119,7 +130,7 @@ class SentRun:
     def work(self) -> str:
         """Have the fleet do all waiting units; "ended", or "stopped" when the run was cancelled."""
         runs, run_id = self._store.runs, self._run["id"]
-        home = f"{socket.gethostname()}:{self._store.folder}"
+        mark, message = f"{run_id}-{self._attempt}-", ""
         while True:
             shares: Mapping[int, float] = {}
             try:
@@ -130,9 +141,9 @@ class SentRun:
                 if word is None or not waiting:
                     self._home.cancel(run_id, self._attempt)  # also what a crash left there
                     return "stopped" if word is None else "ended"
+                title = self._run["title"]
+                self._fleet.announce(mark, self._home.name, title, len(waiting), message)
                 message, shares = self.round(waiting[:AHEAD])
-                mark = f"{run_id}-{self._attempt}-"
-                self._fleet.announce(mark, home, self._run["title"], len(waiting), message)
             except (StoreError, UserError) as error:  # the fleet's database, the disk, the data
                 message = error.message
             with contextlib.suppress(StoreError):

@@ -26,14 +26,6 @@ class LeftOut(UserError):
     """A unit was not begun because its run was asked to stop, which is no failure."""
 
 
-_MIDDLE = 1 << 30
-
-
-def queue_priority(ours: int) -> int:
-    """Convert a run's priority, which counts both ways from 0; dbos counts from 1 to 2**31 - 1."""
-    return min(max(_MIDDLE + ours, 1), 2 * _MIDDLE - 1)
-
-
 @dataclass(frozen=True)
 class Job:
     """A request, in the fields of a subclass. Equal jobs are the same work, and one run.

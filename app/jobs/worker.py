@@ -1,9 +1,9 @@
-"""`python -m theodolite.app.jobs.worker`: takes runs from durable queues for a child to execute.
+"""`python -m theodolite.app.jobs.worker`: takes runs from the store for a child to execute.
 
-The queues are those of `dbos`, and a run is a workflow: `dbos` decides which worker executes a run,
-and in which order. All else is in the store's rows alone: the state of a run, and which of its
-units are over. A worker that was killed finds its workflows again by the name of its slot and goes
-on with the first unit that is not recorded as over; a unit done twice leaves the same result.
+The store's rows are the queue: a worker claims the run that is next in one statement, which of the
+run's units are over stands in rows of their own, and a unit done twice leaves the same result. A
+worker that was killed finds the runs it had begun again by the name of its slot, and continues with
+the first unit that is not over. A lock beside the store says whether a slot is filled.
 """
 
 from __future__ import annotations
@@ -16,84 +16,41 @@ import math
 import os
 import signal
 import sys
-import threading
 import time
-from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from dbos import DBOS, DBOSConfig, WorkflowStatus
-from dbos import DBOSPortableJSONSerializer as JSONSerializer
 from filelock import BaseFileLock, FileLock, Timeout
 
 from theodolite.app.jobs import processes
 from theodolite.app.jobs.child_process import Child, GivenUp, Stopped
-from theodolite.app.jobs.job import queue_priority
 from theodolite.app.jobs.kinds import job_of, kind_of
 from theodolite.app.jobs.unit import conclude
 from theodolite.engine.errors import UserError
-from theodolite.store import Store, StoreError, queue_file
-from theodolite.store.errors import NoSuchRun, StoreGone
-from theodolite.store.run_rows import RunRow
+from theodolite.store import Store, StoreError
+from theodolite.store.errors import StoreGone
+from theodolite.store.run_rows import RunRow, UnitRow
+from theodolite.store.terminals import NAME as TERMINAL
 
 if TYPE_CHECKING:
     from theodolite.app.fleet.coordinator import Coordinator
 
 QUEUE, INTERACTIVE, FLEET = "runs", "interactive", "fleet"
-"""Queues. The first two have one run at a time, in a child of their own; see `Job.interactive`. The
-last has several: other machines do their units."""
-VERSION = "1"
-"""Version of a workflow's arguments: workers take those of their version."""
+AT_ONCE = {QUEUE: 1, INTERACTIVE: 1, FLEET: 8}
+"""Queue -> maximum number of its runs in progress. The first two have a child of their own, see
+`Job.interactive`; of the last, other machines do the units."""
 
 _SWEEP_EVERY = 0.05
-_DEQUEUE_EVERY = {INTERACTIVE: 0.1, QUEUE: 0.25, FLEET: 0.5}
 _CHECK_EVERY = 5.0
 _WARM_AFTER = 3.0
-_AWAY_AT_ONCE = 8
-_REST_SECONDS = 30.0
-"""Seconds after which a queue that rests polls all the same."""
 
 log = logging.getLogger("theodolite.worker")
 
 
-class Rest:
-    """A gate in front of each poll of the queues: open while a run waits.
-
-    The queues of `dbos` ask their database several times a second, which costs milliseconds each
-    time. Whether a run waits is known from the store, whose version costs microseconds.
-    """
-
-    def __init__(self) -> None:
-        self._open = threading.Event()
-
-    def keep(self, dbos: Any) -> None:
-        """Let the queues of a launched `DBOS` wait at the gate, too, before each poll.
-
-        They pause between polls by waiting for the event that ends them. Should another version of
-        `dbos` have no such events, its queues poll all the time.
-        """
-        for end in getattr(dbos, "background_thread_stop_events", ()):
-            end.wait = partial(self._wait, end, end.wait)
-
-    def wake(self, waiting: bool) -> None:
-        """Let the queues poll if a run waits, else rest."""
-        if waiting:
-            self._open.set()
-        else:
-            self._open.clear()
-
-    def _wait(
-        self, end: threading.Event, pause: Callable[..., bool], timeout: float | None = None
-    ) -> bool:
-        pause(timeout=timeout)
-        if not end.is_set():
-            self._open.wait(_REST_SECONDS)
-        return end.is_set()
-
-
 class Worker:
-    """The worker in a slot: at most one run at a time of each queue but `FLEET`."""
+    """The worker in a slot; only the thread that calls `serve` claims runs."""
 
     def __init__(
         self,
@@ -103,13 +60,13 @@ class Worker:
         kinds: str = "theodolite.app.jobs.kinds",
         fleet: Coordinator | None = None,
     ) -> None:
-        self._store = store
-        self._fleet = fleet
-        self._slot = slot
-        self._working_on: set[str] = set()
-        self._left_lying: set[str] = set()
-        self._rest = Rest()
+        self._store, self._slot, self._fleet = store, slot, fleet
         self._kinds: dict[str, str] = importlib.import_module(kinds).KINDS
+        self._at_work: dict[tuple[str, int], str] = {}  # run and attempt in progress -> its queue
+        self._queues: dict[str, str] = {}  # run -> its queue
+        # Linux ends a child with the thread that started it, so these stay.
+        self._threads = {queue: ThreadPoolExecutor(most) for queue, most in AT_ONCE.items()}
+        self._changed = False  # whether a run has ended here since the last look
         data = [] if data_root is None else ["--data", str(data_root)]
         given = ["--store", str(store.folder), *data, "--kinds", kinds]
         self.children = {
@@ -117,59 +74,29 @@ class Worker:
             INTERACTIVE: Child([*given, "--warm"]),
         }
 
-    def launch(self) -> None:
-        """Connect to the queue, made anew if damaged, and resume what this slot left unfinished."""
-        self._queue_inode = queue_file.prepare(self._store.folder)
-        config: DBOSConfig = {
-            "name": "theodolite",
-            "system_database_url": f"sqlite:///{self._store.folder / queue_file.NAME}",
-            "serializer": JSONSerializer(),
-            "executor_id": self._slot,
-            "application_version": VERSION,
-            "log_level": "ERROR",
-            "enable_otlp": False,
-        }
-        dbos = DBOS(config=config)
-
-        @DBOS.workflow(name="run", max_recovery_attempts=None)
-        def workflow(run_id: str, attempt: int) -> str:
-            workflow_id = str(DBOS.workflow_id)
-            self._working_on.add(workflow_id)
-            try:
-                return self.work(run_id, attempt)
-            finally:
-                self._working_on.discard(workflow_id)
-
-        DBOS.launch()
-        for queue, most in ((QUEUE, 1), (INTERACTIVE, 1), (FLEET, _AWAY_AT_ONCE)):
-            DBOS.register_queue(
-                queue, worker_concurrency=most, polling_interval_sec=_DEQUEUE_EVERY[queue]
-            )
-        self._rest.keep(dbos)
-        self._forget_removed()
-
     def serve(self, *, warm: bool = False) -> None:
-        """Enqueue waiting runs, and record this worker's heartbeat, for ever.
+        """Begin waiting runs as soon as they may, and record this worker's heartbeat, for ever.
 
         Args:
             warm: whether to start the interactive child before its first run, once the app had
                 time to open a page.
         """
-        checked, version = 0.0, -1
+        checked, version = -math.inf, -1
         warm_at = time.monotonic() + _WARM_AFTER if warm else math.inf
         while True:
             try:
                 if time.monotonic() - checked > _CHECK_EVERY:
                     checked = time.monotonic()
-                    queue_file.verify(self._store.folder, self._queue_inode)
                     self._store.workers.seen(self._slot)
-                    self._reconcile()
+                    self._requeue()
                     self._store.terminals.end_forsaken()
-                    version = -1
-                now = self._store.database.version()
-                if now != version:
-                    self._rest.wake(self._sweep())
-                    version = now
+                    if self._fleet is not None:
+                        self._fleet.clean()
+                    self._changed = True
+                now = self._store.database.version()  # costs microseconds
+                if now != version or self._changed:
+                    version, self._changed = now, False
+                    self._begin()
                 if time.monotonic() > warm_at:
                     warm_at = math.inf
                     self.children[INTERACTIVE].start()
@@ -178,168 +105,113 @@ class Worker:
                 os._exit(1)
             except StoreError as error:  # a full disk, a lock: it may pass
                 log.error("%s", error)
-            except Exception:  # the queue has errors of its own, which may pass too
-                log.exception("The queue cannot be checked at the moment.")
-                if queue_file.fault(self._store.folder):  # `launch` makes it anew
-                    os._exit(1)
+            except Exception:  # a kind of job that cannot be imported, perhaps
+                log.exception("No run can be begun at the moment.")
             time.sleep(_SWEEP_EVERY)
 
-    def work(self, run_id: str, attempt: int) -> str:
-        """Execute all units of a run in order: the workflow."""
-        runs = self._store.runs
+    def _begin(self) -> None:
+        """Claim the runs that wait and may begin, and have threads execute them."""
+        for run in self._store.runs.waiting():
+            queue, of = self._queue(run), (run["id"], run["attempt"])
+            is_full = list(self._at_work.values()).count(queue) >= AT_ONCE[queue]
+            if not is_full and self._store.runs.claim(*of, self._slot):
+                self._at_work[of] = queue
+                self._threads[queue].submit(self._do, run)
+
+    def _do(self, run: RunRow) -> None:
+        of = run["id"], run["attempt"]
         try:
-            run = runs.get(run_id)
-        except NoSuchRun:  # removed while it stood in the queue
-            return "not wanted"
+            self.work(run)
+        except StoreError as error:  # it was removed, or a disk is full: then it is begun again
+            log.error("%s", error)
+        except Exception as error:
+            log.exception("The run %s cannot be executed", run["id"])
+            with contextlib.suppress(StoreError):
+                text = f"{type(error).__name__}: {error}"
+                self._store.runs.finish(*of, "failed", error=text)
+        finally:
+            del self._at_work[of]
+            self._changed = True
+
+    def _requeue(self) -> None:
+        """Have runs begun again that no worker is executing: ours, or those of one that is gone."""
+        alive = {TERMINAL, *(worker["slot"] for worker in self._store.workers.list())}
+        for run in self._store.runs.list(["running"]):
+            slot, of = run["worker"] or "", (run["id"], run["attempt"])
+            if slot == self._slot and of not in self._at_work:
+                self._store.runs.requeue(*of)
+            elif slot not in alive:
+                # Once it is acquired, no process fills the slot, nor can any while we hold it.
+                with contextlib.suppress(Timeout), _slot_lock(self._store, slot, timeout=0.0):
+                    self._store.runs.requeue(*of)
+
+    def work(self, run: RunRow) -> None:
+        """Execute all units of a run in order."""
+        runs, of = self._store.runs, (run["id"], run["attempt"])
         try:
             job = job_of(run, self._kinds)
             labels, weights = job.units(), job.weights(self._store)
         except UserError as error:
-            runs.finish(run_id, attempt, "failed", error=error.message, hint=error.hint)
-            return "failed"
-        except (KeyError, TypeError, ValueError) as error:
-            runs.finish(run_id, attempt, "failed", error=f"The spec cannot be read: {error}.")
-            return "failed"
-        if not runs.start(run_id, attempt, self._slot, labels, weights):
-            self._cancel_in_fleet(run_id, attempt)
-            return "not wanted"
-        why = "" if self._fleet is None else self._fleet.local_only_reason(job)
-        if self._fleet is not None and not why:
-            if self._fleet.work(run, attempt, job) == "stopped":
-                return "stopped"
-            conclude(self._store, run_id, attempt, job)
-            return "ended"
-        if why:
-            self._store.logs.note(run_id, why)
-        for position in range(len(labels)):
-            # No step of dbos: the store alone records which units are over.
-            if self.unit(run_id, attempt, position) == "stopped":
-                return "stopped"
-        conclude(self._store, run_id, attempt, job)
-        return "ended"
-
-    def unit(self, run_id: str, attempt: int, position: int) -> str:
-        """Execute one unit in the child, which is restarted when it crashes."""
-        runs = self._store.runs
-        try:
-            run, unit = runs.get(run_id), runs.units(run_id)[position]
-            child = self.children[INTERACTIVE if self._queue(run) == INTERACTIVE else QUEUE]
-        except (NoSuchRun, IndexError):  # cancelled and removed
-            return "stopped"
-        if unit["state"] != "waiting":
-            return "ended"
-        runs.progress(run_id, attempt, 0.0, unit["label"])
-        note = partial(self._store.logs.note, run_id)
-        note(f"{position + 1} of {run['total']}: {unit['label']}")
-        wanted = partial(self._is_wanted, run_id, attempt)
-        more = {"attempt": attempt, "worker": self._slot}
-        try:
-            answer = child.execute(self._store, run, position, unit["label"], wanted, **more)
-        except Stopped:
-            note("Stopped.")
-            return "stopped"
-        except GivenUp as error:
-            if not kind_of(run["kind"], self._kinds).continue_on_crash:
-                runs.finish(run_id, attempt, "failed", error=error.message, hint=error.hint)
-                return "stopped"
-            runs.end_unit(run_id, position, 0.0, error.message, error.hint)
-            return "ended"
-        answer.pop("made")  # the results are in the store
-        failure = f"{answer['error']} {answer['hint']}" if answer["error"] else ""
-        note(failure or f"Took {answer['seconds']:.1f} s.")
-        runs.end_unit(run_id, position, **answer)
-        return "ended"
-
-    def _queue(self, run: RunRow) -> str:
-        with contextlib.suppress(UserError):  # of an unknown kind: `work` reports it
-            if kind_of(run["kind"], self._kinds).interactive:
-                return INTERACTIVE
-            if self._fleet is not None and not self._fleet.local_only_reason(
-                job_of(run, self._kinds)
-            ):
-                return FLEET
-        return QUEUE
-
-    def _cancel_in_fleet(self, run_id: str, attempt: int) -> None:
-        if self._fleet is not None:
-            with contextlib.suppress(StoreError):  # at worst, a worker does it in vain
-                self._fleet.cancel(run_id, attempt)
-
-    def _sweep(self) -> bool:
-        """Enqueue what waits; return whether a run in the queue is not in progress here."""
-        for run in self._store.runs.not_enqueued():
-            self._enqueue(run)
-        live = self._store.runs.enqueued_and_live()
-        return any(_workflow(run) not in self._working_on for run in live)
-
-    def _enqueue(self, run: RunRow) -> None:
-        DBOS.enqueue_workflow_with_options(
-            {
-                "queue_name": self._queue(run),
-                "workflow_name": "run",
-                # The same run enqueued twice, by two workers or after a crash, is one workflow.
-                "workflow_id": _workflow(run),
-                "app_version": VERSION,
-                "priority": queue_priority(run["priority"]),
-            },
-            run["id"],
-            run["attempt"],
-        )
-        self._store.runs.enqueued(run["id"], run["attempt"])
-
-    def _reconcile(self) -> None:
-        """Find runs that no worker would ever end, and requeue or end them."""
-        before, self._left_lying = self._left_lying, set()
-        for run in self._store.runs.enqueued_and_live():
-            status = DBOS.get_workflow_status(_workflow(run))
-            if status is None:  # the queue's file was lost
-                self._store.runs.not_in_queue(run["id"], run["attempt"])
-            elif status.status == "PENDING" and status.executor_id == self._slot:
-                # Ours, yet not in progress: the queue could not record its end. Seen twice, as it
-                # may just be beginning or ending.
-                if status.workflow_id in before - self._working_on:
-                    DBOS.resume_workflow(status.workflow_id, queue_name=self._queue(run))
-                elif status.workflow_id not in self._working_on:
-                    self._left_lying.add(status.workflow_id)
-            elif status.status == "PENDING":
-                self._take_over(status, self._queue(run))
-            elif status.status not in ("ENQUEUED", "DELAYED"):
-                self._store.runs.finish(
-                    run["id"],
-                    run["attempt"],
-                    "failed",
-                    error=f"The queue gave the run up: {status.error or status.status}.",
-                    hint="Retry it; finished parts are kept.",
-                )
-
-    def _forget_removed(self) -> None:
-        """Delete the queue's entries of runs that a person removed."""
-        ended = DBOS.list_workflows(
-            status=["SUCCESS", "ERROR", "CANCELLED"], load_input=False, load_output=False
-        )
-        known = self._store.runs.ids()
-        gone = [w.workflow_id for w in ended if w.workflow_id.rpartition("-")[0] not in known]
-        if gone:
-            DBOS.delete_workflows(gone)
-
-    def _take_over(self, status: WorkflowStatus, queue: str) -> None:
-        """Requeue a workflow whose worker is gone for good."""
-        slot = status.executor_id
-        if slot is None or slot in {worker["slot"] for worker in self._store.workers.list()}:
+            runs.finish(*of, "failed", error=error.message, hint=error.hint)
             return
-        # Once it is acquired, no process fills the slot, nor can any while we hold it.
-        with contextlib.suppress(Timeout), _slot_lock(self._store, slot, timeout=0.0):
-            DBOS.resume_workflow(status.workflow_id, queue_name=queue)
+        if not runs.start(*of, self._slot, labels, weights):
+            return  # cancelled meanwhile
+        if self._fleet is not None and self._queue(run) == FLEET:
+            if self._fleet.work(run, run["attempt"], job) == "stopped":
+                return
+        else:
+            for unit in runs.units(run["id"]):
+                if unit["state"] == "waiting" and not self._unit(run, unit, len(labels)):
+                    return
+        conclude(self._store, *of, job)
 
-    def _is_wanted(self, run_id: str, attempt: int) -> bool:
-        try:
-            return self._store.runs.is_running(run_id, attempt)
-        except StoreError:  # unknown for now
+    def _unit(self, run: RunRow, unit: UnitRow, total: int) -> bool:
+        """Execute one unit in the child; return whether the run goes on."""
+        runs, run_id, position = self._store.runs, run["id"], unit["position"]
+        note = partial(self._store.logs.note, run_id)
+        runs.progress(run_id, run["attempt"], 0.0, unit["label"])
+        note(f"{position + 1} of {total}: {unit['label']}")
+
+        def wanted() -> bool:
+            with contextlib.suppress(StoreError):  # then it is unknown for now
+                return runs.is_running(run_id, run["attempt"])
             return True
 
+        try:
+            answer = self.children[self._queue(run)].execute(
+                self._store, run, position, unit["label"], wanted, worker=self._slot
+            )
+        except Stopped:
+            note("Stopped.")
+            return False
+        except GivenUp as error:
+            if kind_of(run["kind"], self._kinds).continue_on_crash:
+                return runs.end_unit(run_id, position, 0.0, error.message, error.hint)
+            runs.finish(run_id, run["attempt"], "failed", error=error.message, hint=error.hint)
+            return False
+        answer.pop("made")  # the results are in the store
+        note(
+            f"{answer['error']} {answer['hint']}"
+            if answer["error"]
+            else f"Took {answer['seconds']:.1f} s."
+        )
+        runs.end_unit(run_id, position, **answer)
+        return True
 
-def _workflow(run: RunRow) -> str:
-    return f"{run['id']}-{run['attempt']}"
+    def _queue(self, run: RunRow) -> str:
+        """The queue of a run; what cannot be read is reported by `work`."""
+        if run["id"] not in self._queues:
+            queue = QUEUE
+            with contextlib.suppress(UserError):
+                if kind_of(run["kind"], self._kinds).interactive:
+                    queue = INTERACTIVE
+                elif self._fleet is not None:
+                    queue = FLEET
+                    if why := self._fleet.local_only_reason(job_of(run, self._kinds)):
+                        queue = QUEUE
+                        self._store.logs.note(run["id"], why)
+            self._queues[run["id"]] = queue
+        return self._queues[run["id"]]
 
 
 def _slot_lock(store: Store, slot: str, timeout: float) -> BaseFileLock:
@@ -394,7 +266,6 @@ def run(
         processes.follow_parent()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, end)
-    worker.launch()
     worker.serve(warm=supervised)
 
 

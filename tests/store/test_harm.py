@@ -15,9 +15,9 @@ from types import SimpleNamespace
 import pytest
 
 from tests.store.test_results import result
-from theodolite.store import Store, StoreError, database, queue_file
+from theodolite.store import Store, StoreError, database
 from theodolite.store.check import check, clean
-from theodolite.store.errors import StoreDamaged, StoreDenied, StoreFull, StoreGone
+from theodolite.store.errors import StoreDamaged, StoreDenied, StoreFull
 
 NOBODY = 65534
 
@@ -165,22 +165,3 @@ def test_a_value_that_is_no_json_is_found(kept: Path) -> None:
     for read in (store.encoders.list, lambda: clean(store)):
         with pytest.raises(StoreDamaged, match="no JSON"):
             read()
-
-
-def test_a_damaged_queue_is_moved_aside(kept: Path) -> None:
-    """The check names it before, and the old file after, until the store is cleaned."""
-    store = Store.open(kept)
-    first = queue_file.prepare(kept)
-    queue_file.verify(kept, first)
-    (kept / "jobs.db").write_bytes(b"no database" * 1000)
-    assert [(finding.subject, bool(finding.hint)) for finding in check(store)] == [
-        ("jobs.db", True)
-    ]
-    queue_file.prepare(kept)
-    (aside,) = kept.glob("jobs.db.damaged-*")
-    assert aside.read_bytes() == b"no database" * 1000
-    assert [finding.subject for finding in check(store)] == [aside.name]
-    with pytest.raises(StoreGone):
-        queue_file.verify(kept, first)
-    clean(store)
-    assert check(store) == []

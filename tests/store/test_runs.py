@@ -43,7 +43,7 @@ def test_a_new_run_waits(store: Store, run: str) -> None:
     """With all that was asked, and nothing done."""
     assert facts(store, run, "spec state attempt done fraction") == [SPEC, "queued", 1, 0, 0.0]
     assert facts(store, run, "started finished eta_seconds") == [None] * 3
-    assert [r["id"] for r in store.runs.not_enqueued()] == [run]
+    assert [r["id"] for r in store.runs.waiting()] == [run]
     assert store.runs.units(run) == []
 
 
@@ -83,15 +83,15 @@ def test_a_run_taken_up_again_keeps_what_is_done(store: Store, begun: str) -> No
 
 
 def test_another_priority_while_it_waits(store: Store, run: str) -> None:
-    """The run is to be put into the queue anew; once it runs it keeps its place."""
+    """It moves in the queue; once it runs it keeps its place."""
     other = store.runs.create("encode", SPEC, title="other", priority=-3)
-    store.runs.enqueued(run, 1)
+    assert [row["id"] for row in store.runs.waiting()] == [other, run]
     assert store.runs.prioritise(run)
     assert store.runs.get(run)["priority"] == -4
-    assert run in [row["id"] for row in store.runs.not_enqueued()]
-    assert not store.runs.start(run, 1, "slot", LABELS)  # the old place is not wanted any more
+    assert [row["id"] for row in store.runs.waiting()] == [run, other]
     assert store.runs.prioritise(run, 7)
-    assert store.runs.start(run, store.runs.get(run)["attempt"], "slot", LABELS)
+    assert store.runs.claim(run, 1, "slot")
+    assert not store.runs.claim(run, 1, "another")
     assert not store.runs.prioritise(run)
     assert store.runs.get(other)["priority"] == -3
 
@@ -108,12 +108,7 @@ def test_cancelling(store: Store, begun: str) -> None:
 
 
 def test_a_retry_does_only_what_is_not_done(store: Store, run: str) -> None:
-    """Failed units wait again, finished ones stay, and the old attempt has no say.
-
-    It stands in no queue until it is put there again.
-    """
-    store.runs.enqueued(run, 1)
-    assert store.runs.not_enqueued() == []
+    """Failed units wait again, finished ones stay, and the old attempt has no say."""
     store.runs.start(run, 1, "local-0", LABELS)
     store.runs.end_unit(run, 0, 1.0)
     store.runs.end_unit(run, 1, 1.0, "It gave NaN.")
@@ -121,7 +116,7 @@ def test_a_retry_does_only_what_is_not_done(store: Store, run: str) -> None:
     assert store.runs.retry(run)
     assert facts(store, run, "state attempt error done") == ["queued", 2, None, 1]
     assert states(store, run) == ["done", "waiting"]
-    assert [r["id"] for r in store.runs.not_enqueued()] == [run]
+    assert [r["id"] for r in store.runs.waiting()] == [run]
     assert not store.runs.finish(run, 1, "done")
 
 

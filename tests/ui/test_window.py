@@ -12,7 +12,7 @@ from tests.ui.conftest import FLAGS, PATIENCE
 from tests.waiting import wait_until
 from theodolite.app import ui
 from theodolite.app.desktop import window
-from theodolite.app.desktop.browsers import Browser
+from theodolite.app.desktop.window import Browser
 from theodolite.app.workspace import Workspace
 
 NAME, PASSWORD = "ada", "lovelace:1815"
@@ -33,7 +33,7 @@ def test_the_window_has_no_bars_and_keeps_its_size(
     chromium: str, tmp_path: Path, site: str, playwright: Playwright
 ) -> None:
     """Opened, made smaller and closed; opened again, it is as it was left."""
-    browser = Browser("Chromium", (chromium, *FLAGS, "--headless=new", "--remote-debugging-port=0"))
+    browser = Browser((chromium, *FLAGS, "--headless=new", "--remote-debugging-port=0"))
     sizes = []
     for _ in range(2):
         with window.opened(browser, f"{site}/", tmp_path) as shown:

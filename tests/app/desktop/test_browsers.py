@@ -6,14 +6,13 @@ from pathlib import Path
 import pytest
 
 from tests.errors import refused
-from theodolite.app.desktop import browsers
-from theodolite.app.desktop.browsers import Browser
+from theodolite.app.desktop.window import VARIABLE, Browser, installed
 
 
 @pytest.fixture(autouse=True)
 def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A machine with one empty folder of programs."""
-    monkeypatch.delenv(browsers.VARIABLE, raising=False)
+    monkeypatch.delenv(VARIABLE, raising=False)
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
     monkeypatch.setattr(sys, "platform", "linux")
@@ -29,14 +28,12 @@ def program(path: Path) -> str:
 
 
 def test_chrome_before_chromium_before_edge(bare: Path) -> None:
-    """By the names that their packages give them."""
-    for package, name in (
-        ("microsoft-edge-stable", "Edge"),
-        ("chromium-browser", "Chromium"),
-        ("google-chrome", "Chrome"),
-    ):
+    """By the names that their packages give them; without one a sentence says what to install."""
+    with refused("unsupported", VARIABLE):
+        installed()
+    for package in ("microsoft-edge-stable", "chromium-browser", "google-chrome"):
         path = program(bare / "bin" / package)
-        assert browsers.get() == Browser(name, (path,))
+        assert installed() == Browser((path,))
 
 
 def test_a_variable_names_another_with_its_options(
@@ -45,20 +42,13 @@ def test_a_variable_names_another_with_its_options(
     """By path or by name; also a path with a space in it."""
     program(bare / "bin" / "chromium")
     brave = program(bare / "my programs" / "brave")
-    monkeypatch.setenv(browsers.VARIABLE, brave)
-    assert browsers.get() == Browser("brave", (brave,))
-    monkeypatch.setenv(browsers.VARIABLE, "chromium --no-sandbox")
-    assert browsers.get().command == (str(bare / "bin" / "chromium"), "--no-sandbox")
-    monkeypatch.setenv(browsers.VARIABLE, "netscape")
-    with refused("no-file", "netscape", browsers.VARIABLE):
-        browsers.find()
-
-
-def test_without_one_a_sentence_says_what_to_install() -> None:
-    """And a caller that can do without is told there is none."""
-    assert browsers.find() is None
-    with refused("unsupported", browsers.VARIABLE):
-        browsers.get()
+    monkeypatch.setenv(VARIABLE, brave)
+    assert installed() == Browser((brave,))
+    monkeypatch.setenv(VARIABLE, "chromium --no-sandbox")
+    assert installed().command == (str(bare / "bin" / "chromium"), "--no-sandbox")
+    monkeypatch.setenv(VARIABLE, "netscape")
+    with refused("no-file", "netscape", VARIABLE):
+        installed()
 
 
 def test_other_systems_keep_them_elsewhere(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,16 +57,15 @@ def test_other_systems_keep_them_elsewhere(bare: Path, monkeypatch: pytest.Monke
     monkeypatch.setenv("PROGRAMFILES(X86)", str(bare / "x86"))
     app = bare / "home" / "Applications" / "Chromium.app"
     chromium = program(app / "Contents" / "MacOS" / "Chromium")
-    monkeypatch.setattr(sys, "platform", "win32")
-    assert browsers.get() == Browser("Edge", (edge,))
-    monkeypatch.setattr(sys, "platform", "darwin")
     if not Path("/Applications").exists():
-        assert browsers.get() == Browser("Chromium", (chromium,))
+        assert installed() == Browser((chromium,))
+    Path(chromium).unlink()
+    assert installed() == Browser((edge,))
 
 
 def test_a_snap_is_known_by_where_it_leads(bare: Path) -> None:
-    """/snap/bin/chromium is a link to the program `snap`."""
+    """/snap/bin/chromium is a link to the program `snap`, which has a folder of its own."""
     (bare / "bin").mkdir()
     (bare / "bin" / "chromium").symlink_to(program(bare / "usr" / "snap"))
-    assert browsers.get().confined
-    assert not Browser("Chromium", (program(bare / "bin" / "chrome"),)).confined
+    assert installed().folder == bare / "home" / "snap" / "chromium" / "common" / "theodolite"
+    assert "snap" not in Browser((program(bare / "bin" / "chrome"),)).folder.parts

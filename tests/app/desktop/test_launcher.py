@@ -10,7 +10,8 @@ import pytest
 
 from tests.fakes import browser as fake
 from tests.fakes.command_line import objects, theodolite
-from theodolite.app.desktop import browsers, launcher
+from theodolite.app.desktop import launcher
+from theodolite.app.desktop.window import VARIABLE
 
 HARD = r'/srv/my "data"/100%/$HOME/`id`/back\slash'
 
@@ -21,7 +22,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.setattr(sys, "executable", str(tmp_path / "bin" / "python"))
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "share"))
-    monkeypatch.setenv(browsers.VARIABLE, shlex.join(fake.COMMAND))
+    monkeypatch.setenv(VARIABLE, shlex.join(fake.COMMAND))
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "theodolite").touch()
     return tmp_path / "share"
@@ -46,7 +47,7 @@ def test_it_starts_this_installation_with_this_store(home: Path, tmp_path: Path)
     read_by_a_shell = ["sh", "-c", f"printf '%s\\n' {output['Exec']}"]
     words = subprocess.check_output(read_by_a_shell, text=True).replace("%%", "%").splitlines()
     assert words == [
-        *("env", f"{browsers.VARIABLE}={shlex.join(fake.COMMAND)}", program, "--window"),
+        *("env", f"{VARIABLE}={shlex.join(fake.COMMAND)}", program, "--window"),
         *("--store", HARD, "--data", str(Path.cwd())),
     ]
     assert output["TryExec"] == program
@@ -74,7 +75,7 @@ def test_what_would_not_start_is_not_put_there(
     """No browser, no program: nothing is written."""
     (tmp_path / "bin" / "theodolite").unlink()
     assert "pip install theodolite" in theodolite("desktop", "install", code=2)[-1]
-    monkeypatch.setenv(browsers.VARIABLE, "netscape")
+    monkeypatch.setenv(VARIABLE, "netscape")
     assert "no program here" in theodolite("desktop", "install", code=2)[-1]
     assert not home.exists()
 

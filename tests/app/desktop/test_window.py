@@ -14,13 +14,12 @@ from tests.fakes import browser as fake
 from tests.fakes.command_line import theodolite
 from tests.fakes.server import FakeServer, Handler
 from tests.waiting import PATIENCE
-from theodolite.app.desktop import browsers, window
-from theodolite.app.desktop.browsers import Browser
-from theodolite.app.desktop.command import stay
+from theodolite.app.desktop import window
+from theodolite.app.desktop.window import VARIABLE, Browser, stay
 from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
 
-BROWSER = Browser("Fake", fake.COMMAND)
+BROWSER = Browser(fake.COMMAND)
 
 
 class Answer(Handler):
@@ -67,7 +66,7 @@ def test_two_windows_have_two_profiles(tmp_path: Path, address: str) -> None:
 
 def test_it_is_followed_to_a_browser_that_was_there(tmp_path: Path, address: str) -> None:
     """As after an app that was killed: its window stays and takes the new page."""
-    browser = Browser("Fake", (*fake.COMMAND, "--hand-over"))
+    browser = Browser((*fake.COMMAND, "--hand-over"))
     with window.opened(browser, address, tmp_path) as shown, ThreadPoolExecutor() as pool:
         waiting = pool.submit(shown.wait)
         assert shown._process.wait() == 0
@@ -78,10 +77,10 @@ def test_it_is_followed_to_a_browser_that_was_there(tmp_path: Path, address: str
 
 def test_a_browser_that_fails_is_told_of(tmp_path: Path, address: str) -> None:
     """In its own last words."""
-    browser = Browser("Fake", (*fake.COMMAND, "--fail"))
+    browser = Browser((*fake.COMMAND, "--fail"))
     with (
         window.opened(browser, address, tmp_path) as shown,
-        pytest.raises(UserError, match="Fake ended with code 1: The platform failed"),
+        pytest.raises(UserError, match="env ended with code 1: The platform failed"),
     ):
         shown.wait()
 
@@ -107,14 +106,14 @@ def test_the_app_stays_for_runs_that_are_not_over(
 
 def test_it_needs_a_browser_and_a_screen(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is missing is said before anything is built."""
-    monkeypatch.setenv(browsers.VARIABLE, shlex.join(fake.COMMAND))
+    monkeypatch.setenv(VARIABLE, shlex.join(fake.COMMAND))
     monkeypatch.setattr(sys, "platform", "linux")
     monkeypatch.delenv("DISPLAY", raising=False)
     monkeypatch.delenv("WAYLAND_DISPLAY", raising=False)
     assert "no screen for a window" in theodolite("serve", "--window", code=2)[-1]
     assert "not both" in theodolite("serve", "--window", "--no-browser", code=2)[-1]
     monkeypatch.setenv("PATH", "")
-    monkeypatch.delenv(browsers.VARIABLE)
+    monkeypatch.delenv(VARIABLE)
     if sys.platform == "linux":
         assert "Install one of them" in theodolite("serve", "--window", code=2)[-1]
 
@@ -125,7 +124,7 @@ def test_the_app_ends_with_its_window(tmp_path: Path) -> None:
     made.store.settings.set("welcomed", True)  # or it would first measure the starter set
     made.close()
     environment = os.environ | {
-        browsers.VARIABLE: shlex.join(fake.COMMAND),
+        VARIABLE: shlex.join(fake.COMMAND),
         "DISPLAY": ":0",
         "XDG_STATE_HOME": str(tmp_path / "state"),
     }

@@ -50,15 +50,16 @@ class Bench:
 
     def under_way(self, name: str, units: int, seconds: float, kind: str = "measure") -> str:
         """Queue such units and wait until the first is done, or the only one begun."""
+        before = len(self.begun())
         run_id = self.measure(name, units, seconds, kind=kind)
-        runs = self.store.runs
-        wait_until(lambda: runs.get(run_id)["state"] == "running")
-        wait_until(lambda: units == 1 or runs.get(run_id)["done"] > 0)
+        wait_until(lambda: name in [one[0] for one in self.begun()[before:]])
+        wait_until(lambda: units == 1 or self.store.runs.get(run_id)["done"] > 0)
         return run_id
 
     def begun(self) -> list[list[str]]:
         """[name, position, process id] of each unit in the order they were begun."""
-        return [line.split() for line in self.notes.read_text().splitlines()]
+        text = self.notes.read_text() if self.notes.exists() else ""
+        return [line.split() for line in text.splitlines()]
 
     def over(self, run_id: str) -> RunRow:
         """Wait for a run to be over; its row."""

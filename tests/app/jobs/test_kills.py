@@ -14,8 +14,7 @@ import pytest
 from tests.app.jobs.conftest import KINDS, Bench, alive, child_of, kill
 from tests.waiting import wait_until
 from theodolite.app.jobs.supervisor import Supervisor
-from theodolite.store.check import check, clean
-from theodolite.store.queue_file import NAME as JOBS_FILE
+from theodolite.store.check import check
 
 APP = """
 import sys, time
@@ -102,55 +101,21 @@ def test_a_worker_that_is_killed_while_it_starts(bench: Bench) -> None:
     assert_done_once(bench, run_id, 2, 4)
 
 
-@pytest.mark.parametrize("harm", ["lost", "damaged"])
-def test_a_lost_or_damaged_queue_is_made_anew(bench: Bench, harm: str) -> None:
-    """The runs are in the store; what was done of them stays done."""
-    worker = bench.start_worker()
-    run_id = bench.under_way("lost", 4, 0.5)
-    kill(worker)
-    for path in bench.store.folder.glob(f"{JOBS_FILE}*"):
-        path.unlink() if harm == "lost" else path.write_bytes(b"no database" * 1000)
-    bench.start_worker()
-    bench.over(run_id)
-    found = [finding.message for finding in check(bench.store)]
-    assert [message for message in found if "made it anew" in message] == found
-    assert bool(found) == (harm == "damaged")
-    clean(bench.store)
-    assert_done_once(bench, run_id, 4, 1)
-
-
-@pytest.mark.parametrize(
-    "lost",
-    [
-        "that a unit ended",
-        pytest.param("that it was enqueued", marks=pytest.mark.long),
-        pytest.param("that it ended", marks=pytest.mark.long),
-    ],
-)
-def test_the_rows_are_the_truth_between_two_writes(bench: Bench, lost: str) -> None:
-    """A crash between a row's note and the queue's own: what the row says holds, and once."""
+def test_the_rows_are_the_truth(bench: Bench) -> None:
+    """After a crash what a row says is over stays over, of a unit and of a run."""
     worker = bench.start_worker()
     run_id = bench.under_way("between", 4, 0.5)
     kill(worker)
-    runs, run = bench.store.runs, bench.store.runs.get(run_id)
-    begun = len(bench.begun())
-    at = run["done"]
-    if lost == "that it was enqueued":  # the queue has it, the row does not say so
-        runs.not_in_queue(run_id, run["attempt"])
-    elif lost == "that a unit ended":  # the row says so, the queue still is at it
-        runs.end_unit(run_id, at, 0.5)
-    else:  # the row says so, for the queue it is under way
-        runs.finish(run_id, run["attempt"], "done")
+    runs, at, begun = bench.store.runs, bench.store.runs.get(run_id)["done"], len(bench.begun())
+    runs.end_unit(run_id, at, 0.5)
+    other = bench.measure("other", 1, 0.01)
+    assert runs.claim(other, 1, "local-0")
+    assert not runs.claim(other, 1, "extra-1")
+    runs.finish(other, 1, "done")
     bench.start_worker()
-    bench.over(bench.measure("after", 1, 0.01))
-    ended = bench.over(run_id)
-    again = [int(line[1]) for line in bench.begun()[begun:] if line[0] == "between"]
-    assert (ended["state"], ended["error"]) == ("done", None)
-    if lost == "that it was enqueued":
-        assert again == list(range(at, 4))
-        assert_done_once(bench, run_id, 4, 1)
-    else:
-        assert again == (list(range(at + 1, 4)) if lost == "that a unit ended" else [])
+    assert bench.over(run_id)["state"] == "done"
+    again = [line[:2] for line in bench.begun()[begun:]]
+    assert again == [["between", str(position)] for position in range(at + 1, 4)]
 
 
 @pytest.mark.long

@@ -1,23 +1,14 @@
 """What the queue promises while nothing is killed; at rest it asks for nothing."""
 
-import contextlib
-import json
 import signal
-import sqlite3
-import threading
 import time
-from types import SimpleNamespace
-from typing import Any
 
 import psutil
 import pytest
 
-from tests.app.jobs.conftest import Bench, alive, child_of, kill
+from tests.app.jobs.conftest import Bench, alive, child_of
 from tests.waiting import PATIENCE, wait_until
-from theodolite.app.jobs import worker as worker_module
-from theodolite.app.jobs.worker import Rest
 from theodolite.store import forget
-from theodolite.store.queue_file import NAME as JOBS_FILE
 
 
 def test_a_run_is_done_unit_by_unit(shared: Bench) -> None:
@@ -86,7 +77,6 @@ def test_a_waiting_run_can_be_moved_to_the_front(shared: Bench) -> None:
     """Even when the queue holds it already, and it is done once."""
     first = shared.under_way("long", 1, 2.0)
     runs = [shared.measure(f"moved{n}", 1, 0.01) for n in range(3)]
-    wait_until(lambda: not shared.store.runs.not_enqueued())
     assert shared.store.runs.prioritise(runs[2])
     assert not shared.store.runs.prioritise(first)  # it runs already
     for run in runs:
@@ -184,21 +174,6 @@ def test_a_child_that_crashes(
     assert shared.over(shared.measure(f"after {notes.name}", 1, 0.01))["state"] == "done"
 
 
-def queue_rows(bench: Bench, what: str) -> list[tuple[Any, ...]]:
-    """What the queue's file answers."""
-    with contextlib.closing(sqlite3.connect(bench.store.folder / JOBS_FILE)) as connection:
-        return connection.execute(f"SELECT {what}").fetchall()
-
-
-def test_the_queue_holds_json_only(shared: Bench) -> None:
-    """Every input and outcome in the queue is JSON and says so; of units it knows nothing."""
-    shared.over(shared.measure("json", 2, 0.01))
-    rows = queue_rows(shared, "inputs, output, error, serialization FROM workflow_status")
-    assert {row[-1] for row in rows} == {"portable_json"}
-    assert all(json.loads(text) is not None for row in rows for text in row[:-1] if text)
-    assert queue_rows(shared, "count(*) FROM operation_outputs") == [(0,)]
-
-
 def test_a_child_that_ends_while_idle_leaves_no_zombie(shared: Bench) -> None:
     """Nor anything it started; the next run has another one."""
     shared.over(shared.measure("before it ends", 1, 0.01))
@@ -212,25 +187,18 @@ def test_a_child_that_ends_while_idle_leaves_no_zombie(shared: Bench) -> None:
     assert (run["state"], shared.store.runs.units(run["id"])[0]["crashes"]) == ("done", 0)
 
 
-def test_a_run_that_was_removed_is_gone_from_the_queue_too(bench: Bench) -> None:
-    """As soon as a worker starts; cancelled and removed while it waits, it is never begun."""
-    worker = bench.start_worker()
-    first = bench.measure("first", 1, 1.0)
-    removed = bench.measure("removed", 1, 0.01)
-    wait_until(lambda: not bench.store.runs.not_enqueued())
-    assert bench.store.runs.cancel(removed)
-    assert forget.run(bench.store, removed)
-    assert bench.over(first)["state"] == "done"
-    assert bench.over(bench.measure("last", 1, 0.01))["state"] == "done"
-    assert {line[0] for line in bench.begun()} == {"first", "last"}
-    assert forget.run(bench.store, first)
-    kill(worker)
-    bench.start_worker()
-    queued = lambda: str(queue_rows(bench, "workflow_uuid FROM workflow_status"))  # noqa: E731
-    wait_until(lambda: first not in queued() and removed not in queued())
+def test_a_run_that_was_removed_is_never_begun(shared: Bench) -> None:
+    """Cancelled and removed while it waits."""
+    first = shared.under_way("ahead", 1, 1.0)
+    removed = shared.measure("removed", 1, 0.01)
+    assert shared.store.runs.cancel(removed)
+    assert forget.run(shared.store, removed)
+    assert shared.over(first)["state"] == "done"
+    assert shared.over(shared.measure("last", 1, 0.01))["state"] == "done"
+    assert "removed" not in [line[0] for line in shared.begun()]
 
 
-def test_a_worker_at_rest_asks_its_queues_for_nothing(shared: Bench) -> None:
+def test_a_worker_at_rest_takes_no_time(shared: Bench) -> None:
     """It takes hardly any CPU time, and starts the next run as soon as it is queued."""
     shared.over(shared.measure("before the rest", 1, 0.01))
     (worker,) = shared.store.workers.list()
@@ -238,7 +206,7 @@ def test_a_worker_at_rest_asks_its_queues_for_nothing(shared: Bench) -> None:
     wait_until(lambda: _rests(process, _seconds(process)), seconds=30.0)
     for kind in ("measure", "awaited"):
         run = shared.over(shared.measure("after a rest", 1, 0.01, kind=kind))
-        assert run["started"] - run["created"] < worker_module._REST_SECONDS / 3
+        assert run["started"] - run["created"] < PATIENCE / 10
 
 
 def _seconds(process: psutil.Process) -> float:
@@ -255,27 +223,3 @@ def _rests(process: psutil.Process, before: float) -> bool:
 def test_a_slot_is_filled_once(shared: Bench) -> None:
     """A second worker of one name says so and ends."""
     assert shared.start_worker("local-0").wait() == 1
-
-
-def test_queues_rest_until_a_run_waits_and_miss_none() -> None:
-    """They poll as often as they would while one waits; at rest not at all."""
-    end, polls, rest = threading.Event(), threading.Semaphore(0), Rest()
-
-    def queue() -> None:
-        while not end.wait(timeout=0.001):
-            polls.release()
-
-    rest.keep(SimpleNamespace(background_thread_stop_events=[end]))
-    polling = threading.Thread(target=queue, daemon=True)
-    polling.start()
-    assert not polls.acquire(timeout=0.05)
-    for _ in range(3):
-        rest.wake(True)
-        assert all(polls.acquire(timeout=PATIENCE) for _ in range(3))
-        rest.wake(False)
-        assert not all(polls.acquire(timeout=0.05) for _ in range(100_000)), "it never rests"
-    end.set()
-    rest.wake(True)
-    polling.join(PATIENCE)
-    assert not polling.is_alive()
-    rest.keep(SimpleNamespace())  # a queue without such events polls all the time

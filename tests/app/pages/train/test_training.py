@@ -138,7 +138,7 @@ def test_a_terminal_that_died_leaves_a_run_to_go_on_with(
     (run,) = runs_of.list()
     assert (run["state"], run["error"]) == ("failed", "The terminal that it ran in is gone.")
     runs_of.retry(run["id"])
-    assert [row["id"] for row in runs_of.not_enqueued()] == [run["id"]]
+    assert [row["id"] for row in runs_of.waiting()] == [run["id"]]
 
 
 def test_what_cannot_be_trained_leaves_no_run(workspace: Workspace, spec: TrainSpec) -> None:
