@@ -42,7 +42,7 @@ SHIPPED = (
 
 
 @contextmanager
-def bar(title: str, about: str = "", docs: str = "") -> Iterator[gr.Row]:
+def bar(title: str, about: str = "") -> Iterator[gr.Row]:
     """A page's compact first row: its title, its main controls, its one action.
 
     The labels of its controls are inside their frames, before the value; the class `t-bare` on a
@@ -58,21 +58,31 @@ def bar(title: str, about: str = "", docs: str = "") -> Iterator[gr.Row]:
 
     Args:
         title: title of the page, its only `h1`. Plain text.
-        about: purpose of the page, behind a question mark. Plain text.
-        docs: its page of the documentation, such as `encoders`.
+        about: purpose of the page, behind a question mark; where encoders are chosen, also how they
+            are written. Plain text.
     """
     import gradio as gr
 
     with gr.Row(elem_classes=["t-first"]) as row:
-        static(header(title, about, docs))
+        head = static(header(title, about))
         yield row
+    labels = [str(getattr(box, "label", "")) for box in _inside(row)]
+    if any(label.startswith(("Encoder", "Spec")) for label in labels):
+        head.value = header(title, about, encoders=True)
 
 
-def header(title: str, about: str = "", docs: str = "") -> str:
-    """The title of a page; behind a question mark its purpose, and its page of the docs."""
+def _inside(block: Any) -> Iterator[Any]:
+    for child in getattr(block, "children", ()):
+        yield child
+        yield from _inside(child)
+
+
+def header(title: str, about: str = "", *, encoders: bool = False) -> str:
+    """The title of a page; behind a question mark its purpose, and how encoders are written."""
     help_ = ""
     if about:
-        more = f' <a href="./theodolite/docs/{docs}" target="_blank">Read more</a>' if docs else ""
+        docs = '<a href="./theodolite/docs/encoders" target="_blank">How encoders are written</a>'
+        more = f" {docs}" if encoders else ""
         help_ = (
             '<details class="t-about"><summary aria-label="About this page">?</summary>'
             f"<p>{escape(about)}{more}</p></details>"

@@ -24,7 +24,9 @@ def spec(page):
 
 
 def test_a_spec_is_checked_while_it_is_written_and_added(page):
-    """What is wrong is said, as text; the list has the canonical form."""
+    """What is wrong is said, as text; the list has the canonical form; the docs are a click away."""
+    page.locator(".t-about summary").click()
+    expect(page.get_by_role("link", name="How encoders are written")).to_be_visible()
     spec(page).fill("rando:12<img src=x onerror=window.pwned=1>")
     says(page.locator("#verdict"), "rando")
     stays_text(page)

@@ -127,12 +127,12 @@ class CurateSpec(Spec, Job):
         for one in parameters(type(self))[3:]:
             if one.name not in (*VALUES[self.find], "split"):
                 object.__setattr__(self, one.name, one.default)
-        encoder = str(parse(self.encoder)) if self.needs_encoder and self.encoder else ""
-        object.__setattr__(self, "encoder", encoder)
-        if self.needs_encoder and not encoder:
+        by_vectors = "encoder" in VALUES[self.find]
+        if by_vectors and not self.encoder:
             raise UserError(
                 "No encoder chosen.", "Only exact duplicates need none.", code="missing"
             )
+        object.__setattr__(self, "encoder", str(parse(self.encoder)) if by_vectors else "")
         if self.find != "leaks":
             return
         object.__setattr__(self, "against", self.against or self.dataset)
@@ -142,11 +142,6 @@ class CurateSpec(Spec, Job):
                 "Choose another split, or another collection, to compare with.",
                 code="conflict",
             )
-
-    @property
-    def needs_encoder(self) -> bool:
-        """Whether the check compares vectors, not words."""
-        return "encoder" in VALUES[self.find]
 
     @property
     def title(self) -> str:
@@ -175,16 +170,12 @@ class CurateSpec(Spec, Job):
         )
 
     def units(self) -> list[str]:
-        """Encoding, if the check compares vectors, and the check."""
-        encoding = [f"Encoding {self.dataset} with {self.encoder}"] if self.encoder else []
-        return [*encoding, self.title]
+        """A single unit; vectors that are there are not computed again."""
+        return [self.title]
 
     def work(self, workspace: Workspace, position: int, reporter: Reporter) -> None:
-        """Do the unit at a position of `units`."""
-        if self.encoder and position == 0:
-            _encoded(workspace, self, self.dataset, self.split, reporter)
-        else:
-            measure(workspace, self, reporter)
+        """Make the check."""
+        measure(workspace, self, reporter)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -227,21 +218,22 @@ class Curated(Answer):
 
     def blocks(self) -> list[Block]:
         """A summary, and the sentences with links to the map and to searches."""
-        if self.table is None:
-            hint = "Press Run check. Large collections are processed in the background."
-            return [Nothing(f"{NAMES[self.spec.find]}: not checked yet", hint)]
         table, spec = self.table, self.spec
+        if table is None:
+            hint = "Press Run check. Large collections are processed in the background."
+            return [Nothing(f"{NAMES[spec.find]}: not checked yet", hint)]
         place = {"in": spec.dataset, "encoder": spec.encoder or None}
         names = [name for name in HEADS if name in table and name != "id"]
+        queries = [formats.encodable(row["sentence"])[:MAX_QUERY] for row in self.rows()]
         rows = [
             [
                 *(
                     Cell(row[name], formats.cosine(row[name])) if name == "cosine" else row[name]
                     for name in names
                 ),
-                Link("search", "search", {"q": _query(row["sentence"]), **place}),
+                Link("search", "search", {"q": query, **place}),
             ]
-            for row in self.rows()
+            for row, query in zip(self.rows(), queries, strict=True)
         ]
         ids = list(dict.fromkeys(table["id"].tolist()))
         label = "Open" if len(ids) <= MAX_IDS else f"Open the first {MAX_IDS}"
@@ -271,13 +263,8 @@ class Curated(Answer):
                 f"{info['spare']:,} fewer ({info['spare'] / info['n']:.1%})."
             )
         if spec.find == "leaks":
-            part, where = (
-                dataset if split == ALL else f"{dataset} {split}"
-                for dataset, split in (
-                    (spec.dataset, spec.split),
-                    (spec.against, spec.against_split),
-                )
-            )
+            part = f"{spec.dataset} {spec.split}".removesuffix(f" {ALL}")
+            where = f"{spec.against} {spec.against_split}".removesuffix(f" {ALL}")
             if not info["found"]:
                 return f"None of {n} of {part} also occurs in {where}."
             return (
@@ -293,10 +280,6 @@ class Curated(Answer):
             f"The {info['kept'] // 2} of {n} nearest to the mean direction and as many farthest "
             f"from it; the median cosine to it is {info['middle']:.3f}."
         )
-
-
-def _query(sentence: str) -> str:
-    return formats.encodable(sentence)[:MAX_QUERY]
 
 
 def answer(workspace: Workspace, spec: CurateSpec, do: Do) -> Iterator[Curated]:

@@ -279,7 +279,7 @@ class Leaks(Answer):
         ]
         heads = ("Task", "Found in", "Identical", "Near", "Texts checked", "Share")
         rest = formats.plural(len(self.leaks) - len(rows), "pair")
-        note = f"{rest} of a task and a training set share no text. {READING}"
+        note = f"{rest} of a task and a training set without a common text. {READING}"
         return Table("theodolite-leaks", heads, rows, note=note)
 
 

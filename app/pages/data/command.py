@@ -152,6 +152,7 @@ def list_suite(
     theodolite evaluate minilm --tasks "MTEB(eng, v2)"
     """
     from theodolite.app import suites as names
+    from theodolite.app.jobs import submit
     from theodolite.app.pages.data import suites
 
     if name is None:
@@ -160,7 +161,7 @@ def list_suite(
         return
     some = [task.strip() for task in tasks.split(",") if task.strip()]
     if queue and (fetch or some):
-        queued(suites.run_fetch(workspace, name, some), as_json)
+        queued(submit.queue(workspace, suites.fetching(name, some)), as_json)
         return
     if fetch or some:
         do_here(workspace, suites.fetching(name, some))

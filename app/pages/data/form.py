@@ -183,12 +183,10 @@ def build(workspace: Workspace) -> Any:
 
     shape(fields_of, {kind: [kind for _, kind in OFFERED]})
     rest = [controls[name] for name in controls if name not in ("file", "header")]
-    read_at = [file.upload, sheet.input, controls["header"].input]
-    waiting = {"show_progress": "full", "show_progress_on": file}
-    on(read_at, read, controls, [body, look, fields, *rest], notice, **waiting)
+    asks = [file.upload, sheet.input, controls["header"].input]
+    on(asks, read, controls, [body, look, fields, *rest], notice, show_progress_on=file)
     on(file.clear, lambda: {body: gr.update(visible=False)}, None, [body], notice)
-    waiting = {"show_progress": "full", "show_progress_on": add}
-    on(add.click, take, controls, [added, file, body], notice, **waiting)
+    on(add.click, take, controls, [added, file, body], notice, show_progress_on=add)
     return added
 
 

@@ -10,6 +10,7 @@ import gradio as gr
 import theodolite.app.surfaces.web as web
 from theodolite.app import suites as names
 from theodolite.app.blocks import Block
+from theodolite.app.jobs.submit import queue
 from theodolite.app.pages.data import form, service, sets, suites
 from theodolite.app.pages.jobs import run_panel
 from theodolite.app.pages.jobs.run_panel import RunPanel
@@ -132,7 +133,7 @@ def _act(
 ) -> Iterator[dict[str, Any]]:
     """Answer a button, while a data set or a suite is opened."""
     if event.act == "fetch":
-        yield {"run": suites.run_fetch(workspace, opened, event.id.split())}
+        yield {"run": queue(workspace, suites.fetching(opened, event.id.split()))}
     elif event.act == "remove":
         service.remove(workspace, event.id)
         yield from _open(workspace, "", session)

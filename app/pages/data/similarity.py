@@ -220,14 +220,12 @@ class Similarity(Answer):
                 "encoded, unless they are encoded already."
             )
             return [Nothing(f"{encoder} has not encoded these data sets yet", hint)]
-        most = max(mean.sentences for _, mean in self.compared)
         detail = (
-            f"Cosines between the means of up to {formats.plural(most, 'sentence')} of each, drawn "
-            f"with a fixed seed, as {encoder} sees them."
+            f"Cosines between the means of up to {self.spec.sentences} sentences of each, drawn "
+            f"with a fixed seed, as {encoder} sees them. "
         )
-        if self.missing:
-            detail += f" {lacking} are still to be compared."
-        detail = " ".join([detail, *self.notes()])
+        still = [f"{lacking} are still to be compared."] if self.missing else []
+        detail += " ".join([*still, *self.notes()])
         if not pairs:
             return [Finding("There is nothing to compare", detail)]
         best, worst = (
@@ -235,8 +233,8 @@ class Similarity(Answer):
             for pair in (pairs[0], pairs[-1])
         )
         title = f"{best} are the most similar, {worst} the least"
-        shipped_ones = any(mean.shipped for _, mean in self.compared)
-        return [Finding(title, detail, shipped_ones), self._chart()]
+        shipped_too = any(mean.shipped for _, mean in self.compared)
+        return [Finding(title, detail, shipped_too), self._chart()]
 
     def _chart(self) -> Chart:
         """The heat map in an order, with every pair as a table."""

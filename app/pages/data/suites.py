@@ -23,7 +23,6 @@ from theodolite.app.blocks import (
 )
 from theodolite.app.jobs.job import Job
 from theodolite.app.jobs.reporter import Reporter
-from theodolite.app.jobs.submit import queue
 from theodolite.app.pages.data.sets import open_button
 from theodolite.app.suites import Suites, size_of, text_size
 from theodolite.app.workspace import Workspace
@@ -80,10 +79,10 @@ class Suite:
     def block(self, visitor: bool) -> Card:
         """The state of its data and a table of its tasks; visitors fetch none."""
         name, lacking, here = self.about.name, self.lacking, self.here
-        kinds = Counter(task.type for task in self.tasks)
+        kinds = Counter(task.type for task in self.tasks).most_common()
         facts = {
             "data": self.state,
-            "types": ", ".join(f"{kind} {n}" for kind, n in kinds.most_common()),
+            "types": ", ".join(f"{kind} {n}" for kind, n in kinds),
             "languages": _languages(self.about.languages),
             "what it is": self.about.description,
             "room": "" if visitor else f"{formats.size(self.free)} are free below {self.folder}",
@@ -101,19 +100,17 @@ class Suite:
             for task in self.tasks
         ]
         heads = ("Task", "Type", "Languages", "Examples", "Text", "Licence", "Data")
-        blocks: list[Block] = [
+        label = f"Fetch {formats.plural(len(lacking), 'task')}, about {text_size(lacking)}"
+        fetch = Action(label, "fetch", "", f"Fetch the data of {name} that are not here")
+        link = Link("Evaluate on those here", "evaluate", {"task": here, "protocol": ""})
+        close = Action("Close", "open", "", "Close the suite")
+        blocks = [
             Facts([pair for pair in facts.items() if pair[1]]),
             Table(f"Tasks of {name}", heads, rows, note=READING),
+            Links([link] if here and not visitor else []),
+            Actions([fetch, close] if lacking and not visitor else [close]),
         ]
-        if here and not visitor:
-            link = Link("Evaluate on those here", "evaluate", {"task": here, "protocol": ""})
-            blocks.append(Links([link]))
-        actions = [Action("Close", "open", "", "Close the suite")]
-        if lacking and not visitor:
-            label = f"Fetch {formats.plural(len(lacking), 'task')}, about {text_size(lacking)}"
-            about = f"Fetch the data of {name} that are not here"
-            actions.insert(0, Action(label, "fetch", "", about))
-        return Card(name, [*blocks, Actions(actions)], tag=formats.plural(len(rows), "task"))
+        return Card(name, blocks, tag=formats.plural(len(rows), "task"))
 
 
 def _data(task: SuiteTask, suite: str, visitor: bool) -> str | Action | Cell:
@@ -127,8 +124,8 @@ def _data(task: SuiteTask, suite: str, visitor: bool) -> str | Action | Cell:
 
 
 def _languages(codes: Sequence[str]) -> str:
-    several = len(codes) > MAX_LANGUAGES
-    return formats.plural(len(codes), "language") if several else ", ".join(codes)
+    few = len(codes) <= MAX_LANGUAGES
+    return ", ".join(codes) if few else formats.plural(len(codes), "language")
 
 
 def listing(known: Suites | None) -> Card:
@@ -230,9 +227,3 @@ def fetching(name: str, tasks: Sequence[str] = ()) -> FetchJob:
             code="too-large",
         )
     return FetchJob(tuple(one.task for one in wanted), found.about.name)
-
-
-def run_fetch(workspace: Workspace, name: str, tasks: Sequence[str] = ()) -> str:
-    """Queue the download, and return the run's id."""
-    workspace.refuse_visitors()
-    return queue(workspace, fetching(name, tasks))

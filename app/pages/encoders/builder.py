@@ -16,23 +16,23 @@ from theodolite.engine.encoders.spec import POOLINGS
 if TYPE_CHECKING:
     from theodolite.app.workspace import Workspace
 
-# Label, source, label of its value, and an example.
-SOURCES = (
-    ("Hugging Face model", "hf", "Id on the hub", "BAAI/bge-small-en-v1.5"),
-    ("Folder", "dir", "Folder with a model", "/models/my-encoder"),
-    ("MTEB model", "mteb", "Name in MTEB's registry", "intfloat/multilingual-e5-small"),
-    ("Word vectors", "words", "File with GloVe, word2vec or fastText vectors", "/data/glove.txt"),
-    ("Computed vectors", "vectors", "File .npy or .parquet with its sentences", "/data/x.parquet"),
-    (
+SOURCES = {
+    "hf": ("Hugging Face model", "Id on the hub", "BAAI/bge-small-en-v1.5"),
+    "dir": ("Folder", "Folder with a model", "/models/my-encoder"),
+    "mteb": ("MTEB model", "Name in MTEB's registry", "intfloat/multilingual-e5-small"),
+    "words": ("Word vectors", "File with GloVe, word2vec or fastText vectors", "/data/glove.txt"),
+    "vectors": ("Computed vectors", "File .npy or .parquet with its sentences", "/data/x.parquet"),
+    "api": (
         "Endpoint",
-        "api",
         "URL of an OpenAI-compatible API, and after # the model",
         "https://api.openai.com/v1#text-embedding-3-small",
     ),
-    ("MiniLM", "minilm", "", ""),
-    ("WordLlama", "wordllama", "", ""),
-    ("Random words", "random", "Dimensions", "256"),
-)
+    "minilm": ("MiniLM", "", ""),
+    "wordllama": ("WordLlama", "", ""),
+    "random": ("Random words", "Dimensions", "256"),
+}
+"""Source -> its label, the label of its value, if it has one, and an example of that."""
+NO_SOURCE = ("", "", "")
 STEPS = {
     "center": "Centre: subtract the mean",
     "whiten": "Whiten: equal spread in every direction",
@@ -45,6 +45,7 @@ _FITTED_JS = (
     f"visible: steps.some((step) => {json.dumps(FITTED)}.includes(step))}})"
 )
 THE_TASK = "@task"
+OWN_SENTENCES = ("the task's own sentences", THE_TASK)
 LEFT_TO_MODEL = "the model's own"
 MODELS = ("hf", "dir", "minilm")
 OF_MODELS = ("pooling", "prompt", "query_prompt")
@@ -70,7 +71,9 @@ CONTROLS = (
         "Joined with (empty it to undo)",
         options=HIDDEN | {"elem_classes": ["t-mono"], "max_lines": 1},
     ),
-    Control("source", "Source", gr.Radio, choices=[(label, kind) for label, kind, _, _ in SOURCES]),
+    Control(
+        "source", "Source", gr.Radio, choices=[(row[0], kind) for kind, row in SOURCES.items()]
+    ),
     Control("value", "Id on the hub", options=HIDDEN),
     # Two controls: the choices of one must not change while an event is in flight.
     Control(
@@ -119,7 +122,7 @@ CONTROLS = (
         "Fitted on",
         gr.Dropdown,
         THE_TASK,
-        choices=[("the task's own sentences", THE_TASK)],
+        choices=[OWN_SENTENCES],
         options=HIDDEN,
     ),
 )
@@ -144,19 +147,16 @@ def build(workspace: Workspace) -> tuple[Controls, gr.Button]:
     before, source, value, averaging = (
         controls[name] for name in ("before", "source", "value", "averaging")
     )
-    kinds = [None, *(kind for _, kind, _, _ in SOURCES)]
 
-    def fields_of(kind: str | None) -> dict[Any, Any]:
+    def fields_of(kind: str | None, average: str) -> dict[Any, Any]:
         """Show only the fields of a source."""
-        label, example = next(((row[2], row[3]) for row in SOURCES if row[1] == kind), ("", ""))
+        _, label, example = SOURCES.get(kind or "", NO_SOURCE)
         return {
             value: gr.update(visible=bool(label), label=label, placeholder=example),
             **{controls[name]: gr.update(visible=kind in MODELS) for name in OF_MODELS},
             averaging: gr.update(visible=kind in WORDS),
+            controls["learnt"]: gr.update(visible=_learns(kind, average)),
         }
-
-    def learns(kind: str | None, average: str) -> dict[Any, Any]:
-        return {controls["learnt"]: gr.update(visible=_learns(kind, average))}
 
     def joined(chosen: Values) -> Answer:
         """Put the chosen source before the next one, and reset the choice."""
@@ -164,14 +164,12 @@ def build(workspace: Workspace) -> tuple[Controls, gr.Button]:
 
     def load(_: gr.Request) -> Answer:
         names = workspace.catalog.names()
-        offered = [("the task's own sentences", THE_TASK), *names]
         return {
             controls["learnt"]: gr.update(choices=[LEARNT_ON, *names]),
-            controls["fitted"]: gr.update(choices=offered),
+            controls["fitted"]: gr.update(choices=[OWN_SENTENCES, *names]),
         }
 
-    shape(fields_of, {source: kinds})
-    shape(learns, {source: kinds, averaging: [name for _, name in AVERAGES]})
+    shape(fields_of, {source: [None, *SOURCES], averaging: [name for _, name in AVERAGES]})
     controls["steps"].change(None, controls["steps"], controls["fitted"], js=_FITTED_JS)
     on(join.click, joined, controls, [before, source, value], notice, **HIDE_PROGRESS)
     on_load(load, [controls["learnt"], controls["fitted"]], notice)
@@ -185,15 +183,17 @@ def _learns(kind: str | None, pooling: str) -> bool:
 def source(chosen: Values) -> str:
     """Write one source; empty while the choices describe none. Hidden boxes are empty."""
     kind, value = chosen.source, (chosen.value or "").strip()
-    row = next((row for row in SOURCES if row[1] == kind), None)
-    if row is None or (row[2] and not value):
+    named = SOURCES.get(kind, NO_SOURCE)[1]
+    if kind not in SOURCES or (named and not value):
         return ""
-    text = f"{kind}:{quote(value, safe='/:@~._-# ')}" if row[2] else str(kind)
+    text = f"{kind}:{quote(value, safe='/:@~._-# ')}" if named else str(kind)
     if kind in MODELS:
-        options = {name: getattr(chosen, name) or "" for name in OF_MODELS}
-        if options["pooling"] == LEFT_TO_MODEL:
-            options["pooling"] = ""
-        query = "&".join(f"{n}={quote(v, safe='/:@._-')}" for n, v in options.items() if v)
+        options = {name: getattr(chosen, name) for name in OF_MODELS}
+        query = "&".join(
+            f"{name}={quote(text, safe='/:@._-')}"
+            for name, text in options.items()
+            if text and text != LEFT_TO_MODEL
+        )
         return f"{text}?{query}" if query else text
     if kind not in WORDS or chosen.averaging == "avg":
         return text

@@ -14,6 +14,7 @@ from theodolite.app.formats import count, last_part, plural
 from theodolite.app.jobs.job import Job
 from theodolite.app.jobs.submit import Move
 from theodolite.app.typed import NothingKept
+from theodolite.engine import encoders
 from theodolite.engine.corpus import cut as cutting
 from theodolite.engine.corpus import encode as shards
 from theodolite.engine.corpus.cut import Cut, Shard
@@ -81,8 +82,8 @@ class EncodeCorpusJob(Job):
     @property
     def title(self) -> str:
         """`Encode 1,000,000 sentences into vectors with minilm`."""
-        folder = last_part(self.out)
-        return f"Encode {plural(self.sentences, 'sentence')} into {folder} with {self.encoder}"
+        n = plural(self.sentences, "sentence")
+        return f"Encode {n} into {last_part(self.out)} with {self.encoder}"
 
     def units(self) -> list[str]:
         """One unit for each shard."""
@@ -92,10 +93,17 @@ class EncodeCorpusJob(Job):
         """The job of one shard, whose vectors arrive in a folder beside the finished shards."""
         cut, folder = self._cut(), Path(self.out)
         shard = cut.shards[position]
-        text, out = shard_file(folder, shard.name, ".txt"), folder / SHARDS / shard.name
-        form = (cut.fingerprint, cut.format, cut.dtype)
-        rows = (shard.source, shard.start, shard.stop)
-        return EncodeShardJob(self.encoder, str(text), str(out), *form, *rows)
+        return EncodeShardJob(
+            self.encoder,
+            str(shard_file(folder, shard.name, ".txt")),
+            str(folder / SHARDS / shard.name),
+            cut.fingerprint,
+            cut.format,
+            cut.dtype,
+            shard.source,
+            shard.start,
+            shard.stop,
+        )
 
     def resources(self, catalog: Catalog) -> Resources:
         """Its encoder; a shard has its text and its folder."""
@@ -226,8 +234,6 @@ def _into_files(workspace: Workspace, spec: str) -> Encoder:
 
     Vectors of an endpoint go into the store as well, so that paid requests are never repeated.
     """
-    from theodolite.engine import encoders
-
     kept = workspace.load(spec)  # keeps the weights loaded until others are needed
     if getattr(kept, "needs_task", False):
         raise UserError(

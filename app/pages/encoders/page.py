@@ -129,7 +129,7 @@ class _Form:
     def __init__(self, workspace: Workspace) -> None:
         self._workspace = workspace
         self._controls = Controls(SPEC)
-        with parts.bar(TITLE, DESCRIPTION, docs="encoders"):
+        with parts.bar(TITLE, DESCRIPTION):
             if not workspace.read_only:
                 self._controls.render("spec")
                 # Not among the controls: no address may tick it.

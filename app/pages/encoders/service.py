@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from theodolite.app import endpoints
 from theodolite.app.workspace import STARTER_ENCODERS
+from theodolite.engine.encoders.facts import LATER, describe
 from theodolite.engine.errors import UserError
 from theodolite.store import StoreError
 
@@ -53,8 +54,6 @@ def add(workspace: Workspace, spec: str, *, send_texts: bool = False) -> dict[st
     A model that is on this machine is read, and encodes, and so are files of vectors and of word
     vectors; a model of the hub is tried when it is first used.
     """
-    from theodolite.engine.encoders.facts import LATER, describe
-
     workspace.refuse_visitors()
     if send_texts:
         endpoints.allow(workspace.store, spec)
@@ -74,8 +73,6 @@ def would_send_to(workspace: Workspace, spec: str) -> list[str]:
 
 def refresh(workspace: Workspace, spec: str) -> None:
     """List an encoder that was trained or is in use, with its facts if there are any."""
-    from theodolite.engine.encoders import describe
-
     try:
         _listed(workspace, describe(spec))
     except UserError:  # cannot be described: its use reports why
