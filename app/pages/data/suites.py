@@ -104,7 +104,7 @@ class Suite:
         fetch = Action(label, "fetch", "", f"Fetch the data of {name} that are not here")
         link = Link("Evaluate on those here", "evaluate", {"task": here, "protocol": ""})
         close = Action("Close", "open", "", "Close the suite")
-        blocks = [
+        blocks: list[Block] = [
             Facts([pair for pair in facts.items() if pair[1]]),
             Table(f"Tasks of {name}", heads, rows, note=READING),
             Links([link] if here and not visitor else []),
