@@ -178,8 +178,8 @@ def serve(
 
 def _stay(workspace: Workspace, pages: gr.Blocks, browser: Browser | None, *, fleet: bool) -> None:
     """Serve the pages until interrupted, with the worker: people wait for the page first."""
+    from theodolite.app import significance
     from theodolite.app.jobs.supervisor import Supervisor
-    from theodolite.app.pages.compare import service as comparison
 
     gc.freeze()  # the pages are permanent: collecting them delayed every answer by 0.5 s
     # Gradio looks for events every millisecond, which takes 5 % of a core when there are none.
@@ -193,7 +193,7 @@ def _stay(workspace: Workspace, pages: gr.Blocks, browser: Browser | None, *, fl
             folder, data = workspace.store.folder, workspace.catalog.root
             beside.enter_context(Supervisor(folder, data, fleet=fleet))
             welcome(workspace)
-        beside.enter_context(comparison.ahead(workspace))
+        beside.enter_context(significance.ahead(workspace))
         if browser is None:
             pages.block_thread()
         else:

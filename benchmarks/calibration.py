@@ -24,9 +24,9 @@ from typing import Any
 import numpy as np
 from scipy.stats import binom
 
-from theodolite.app.pages.compare import service
+from theodolite.app import significance as service
 from theodolite.app.pages.compare.null_check import null_check
-from theodolite.app.pages.compare.service import ALPHA, verdicts
+from theodolite.app.significance import ALPHA, verdicts
 from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
 from theodolite.engine.protocols import get as protocol_of

@@ -88,7 +88,7 @@ RAIL = (
             "results",
             {
                 "Compare": "compare.page",
-                "Fairness": "fair.page",
+                "Fairness": "compare.fair_page",
                 "Board": "board.page",
                 "Cost": "board.cost_page",
                 "Evaluate": "evaluate.page",

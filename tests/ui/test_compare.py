@@ -114,7 +114,7 @@ def test_verdicts_and_ranks_stand_below_each_other(visitor, place):
     page.get_by_role("navigation", name="Results").get_by_role("link", name="Fairness").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Fairness")
     says(page.locator("#encoders"), "random:64")
-    says(page.locator("#classifier"), "turns with the classifier on MRPC")
+    says(page.locator("#classifier"), "turns with it on MRPC")
 
 
 def test_a_typed_encoder_is_taken_or_refused_with_a_sentence(visit):

@@ -45,14 +45,14 @@ def test_the_advice_is_read_with_its_evidence(visitor, place):
     visit = visitor(place)
     page = visit.open("fair-play")
     size, relations = page.locator("#size"), page.locator("#transfer-probing")
-    says(size, f"{BAG} overtakes {BIG}")
+    says(size, f"The order of {BIG} and {BAG} turns")
     says(relations, "2 of 2 correlations change sign")
     expect(size.locator(".t-chart").first).to_be_hidden()
     size.get_by_text("Evidence", exact=True).press("Enter")
     size.locator(".main-svg").first.wait_for()
     size.locator(".t-chart .t-twin summary").first.click()
     file = saved(size.get_by_role("button", name="Download CSV").first)
-    assert file.read_text("utf-8").startswith("task,encoder,dimensions,score,brought to")
+    assert file.read_text("utf-8").startswith("task,encoder,full size")
     page.locator("#classifier").get_by_text("Evidence", exact=True).click()
     plot = page.locator("#classifier .t-plot").first  # drawn late, as wide as its card
     plot.locator(".main-svg").first.wait_for()
@@ -64,5 +64,5 @@ def test_the_advice_is_read_with_its_evidence(visitor, place):
     )
 
     page.locator("#encoders .token-remove:not(.remove-all)").last.click()
-    says(relations, "over 5 encoders means nothing")
+    says(relations, "at least 6, not 5")
     expect(relations.get_by_text("Evidence", exact=True)).to_have_count(0)

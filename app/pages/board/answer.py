@@ -24,7 +24,7 @@ from theodolite.app.question import Answer, Do, Question
 from theodolite.engine.mteb.own_tasks import PREFIX
 
 if TYPE_CHECKING:
-    from theodolite.app.pages.compare.service import Ranking
+    from theodolite.app.significance import Ranking
     from theodolite.app.workspace import Workspace
     from theodolite.engine.stats.ranks import RankInterval
 

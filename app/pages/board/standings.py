@@ -14,9 +14,8 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from theodolite.app import suites
+from theodolite.app import significance, suites
 from theodolite.app.blocks import Link
-from theodolite.app.pages.compare import service as comparison
 from theodolite.app.pages.evaluate.job import waiting
 from theodolite.app.recent import Recent
 from theodolite.app.results import (
@@ -276,17 +275,17 @@ def board(workspace: Workspace, spec: BoardSpec = EVERYTHING) -> Standings:
     return _board(workspace, spec, now, waiting(workspace))
 
 
-NO_RANKING = comparison.Ranking((), {}, {}, ())
-RANKINGS: Recent[Standings, comparison.Ranking] = Recent(8)
+NO_RANKING = significance.Ranking((), {}, {}, ())
+RANKINGS: Recent[Standings, significance.Ranking] = Recent(8)
 """Resampled ranks of the boards that were shown last."""
 
 
-def ranking(workspace: Workspace, board: Standings) -> comparison.Ranking:
+def ranking(workspace: Workspace, board: Standings) -> significance.Ranking:
     """The uncertainty of ranks by mean; empty if fewer than two are ranked."""
     names = list(board.quality)[:MAX_RANKED]
 
-    def resample() -> comparison.Ranking:
-        return comparison.ranking(workspace, names, board.shared, board.cells)
+    def resample() -> significance.Ranking:
+        return significance.ranking(workspace, names, board.shared, board.cells)
 
     return RANKINGS.get(board, resample) if len(names) > 1 else NO_RANKING
 

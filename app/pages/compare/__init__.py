@@ -1,3 +1,3 @@
-"""Encoders side by side, and which differences are real."""
+"""Encoders side by side: which differences are real, and what makes a comparison unfair."""
 
-QUESTIONS = {"compare": "answer:COMPARE"}
+QUESTIONS = {"compare": "answer:COMPARE", "fair": "fairness:FAIR"}

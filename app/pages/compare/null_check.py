@@ -8,20 +8,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar
 
-from theodolite.app import formats
+from theodolite.app import formats, significance
 from theodolite.app.blocks import Block, Finding, Problem, Progress, Table
-from theodolite.app.pages.compare import service
-from theodolite.app.pages.compare.service import ALPHA, verdicts
 from theodolite.app.question import Answer
+from theodolite.app.significance import ALPHA, verdicts
 from theodolite.app.workspace import Workspace
 from theodolite.engine import evaluate
 from theodolite.engine.encoders.noisy import Noisy
 from theodolite.engine.errors import UserError
-from theodolite.engine.results import Result
 
 PAIRS, NOISE = 100, 0.01
 _SURE = 0.99
@@ -37,17 +34,15 @@ class NullRate:
         test: `McNemar` or `bootstrap`; empty where nothing was tested.
         pairs: pairs of noisy copies tested so far.
         wrong: those that a verdict told apart.
-        of: pairs to test.
         error: why nothing was tested, for people.
     """
 
     task: str
     protocol: str
-    test: str
-    pairs: int
-    wrong: int
-    of: int
-    error: str = ""
+    test: str = ""
+    pairs: int = 0
+    wrong: int = 0
+    error: str | None = None
 
     @property
     def most(self) -> int:
@@ -61,14 +56,6 @@ class NullRate:
         """Whether the rate is compatible with 5 % or less."""
         return self.wrong <= self.most
 
-    @property
-    def cells(self) -> tuple[Any, ...]:
-        """As a row of the table."""
-        if not self.pairs:
-            return (self.task, self.error, None, None, None, None)
-        rate, most = f"{100 * self.wrong / self.pairs:.0f} %", f"up to {self.most}"
-        return (self.task, _TESTS[self.test], self.pairs, self.wrong, rate, most)
-
 
 @dataclass(frozen=True, repr=False)
 class NullCheck(Answer):
@@ -77,6 +64,7 @@ class NullCheck(Answer):
     Attributes:
         encoder: whose copies are tested.
         rates: one for each task.
+        pairs: pairs to test of each task.
         tasks: number of all tasks.
         is_over: whether all pairs are tested.
     """
@@ -87,23 +75,14 @@ class NullCheck(Answer):
 
     encoder: str
     rates: Sequence[NullRate]
+    pairs: int
     tasks: int
     is_over: bool = False
 
     def rows(self) -> list[dict[str, Any]]:
         """A row per task."""
         return [
-            {
-                "task": rate.task,
-                "protocol": rate.protocol,
-                "test": rate.test,
-                "pairs": rate.pairs,
-                "wrong": rate.wrong,
-                "nominal": ALPHA,
-                "most": rate.most,
-                "holds": rate.holds,
-                "error": rate.error or None,
-            }
+            asdict(rate) | {"nominal": ALPHA, "most": rate.most, "holds": rate.holds}
             for rate in self.rates
         ]
 
@@ -111,19 +90,30 @@ class NullCheck(Answer):
         """What the rates say, and a row for each task."""
         if not self.is_over:
             last = self.rates[-1]
-            words = f"Checking {last.task}, {last.pairs} of {last.of} pairs done"
-            done = (len(self.rates) - 1 + last.pairs / last.of) / self.tasks
-            return [Progress(words, None, done)]
-        checked = [rate for rate in self.rates if rate.pairs]
-        text = "No verdict could be checked."
-        if checked:
-            text = (
-                f"On {formats.plural(len(checked), 'task')}, copies of {self.encoder} are told "
-                "apart no more often than chance allows at 5 %."
-            )
-        finding: list[Block] = [*self.problems()] or [Finding(text)]
+            text = f"Checking {last.task}, {last.pairs} of {self.pairs} pairs done"
+            done = (len(self.rates) - 1 + last.pairs / self.pairs) / self.tasks
+            return [Progress(text, None, done)]
+        checked = sum(rate.pairs > 0 for rate in self.rates)
+        text = (
+            f"On {formats.plural(checked, 'task')}, copies of {self.encoder} are told apart no "
+            "more often than chance allows at 5 %."
+        )
         heads = ("Task", "Test", "Pairs", "Told apart", "Rate", "Chance allows")
-        return [*finding, Table("null-check", heads, [rate.cells for rate in self.rates])]
+        rows = [
+            (
+                r.task,
+                _TESTS[r.test],
+                r.pairs,
+                r.wrong,
+                f"{100 * r.wrong / r.pairs:.0f} %",
+                f"up to {r.most}",
+            )
+            if r.pairs
+            else (r.task, r.error, None, None, None, None)
+            for r in self.rates
+        ]
+        finding = [Finding(text if checked else "No verdict could be checked.")]
+        return [*(self.problems() or finding), Table("null-check", heads, rows)]
 
     def problems(self) -> list[Problem]:
         """Tasks whose verdicts are not to be trusted."""
@@ -160,42 +150,43 @@ def null_check(
             code="no-result",
         )
     loaded, rates = workspace.load(encoder), dict[str, NullRate]()
+    most = PAIRS if pairs is None else pairs
     for task, protocol, seed in measured:
-        rate = NullRate(task, protocol, "", 0, 0, PAIRS if pairs is None else pairs)
-        kept = dict[Any, Any]()
-        watch = partial(_stop_at, None if seconds is None else time.monotonic() + seconds)
-        asked: dict[str, Any] = {"protocol": protocol, "seed": seed, "data": workspace.catalog}
-        while rate.pairs < rate.of and not rate.error:
-            copies = [Noisy(loaded, NOISE, 2 * rate.pairs + side, kept) for side in (0, 1)]
-            try:
-                a, b = (next(evaluate(copy, [task], **asked, progress=watch)) for copy in copies)
-                rate = _after(rate, a, b)
-            except TimeoutError:
-                if not rate.pairs:
-                    words = f"A pair takes more than {seconds:.0f} seconds."
-                    rates[task] = replace(rate, error=words)
+        rates[task] = NullRate(task, protocol)
+        cache = dict[Any, Any]()
+        end = None if seconds is None else time.monotonic() + seconds
+        for pair in range(most):
+            copies = [Noisy(loaded, NOISE, 2 * pair + side, cache) for side in (0, 1)]
+            rates[task] = _after(workspace, rates[task], copies, seed, end)
+            yield NullCheck(encoder, tuple(rates.values()), most, len(measured))
+            if rates[task].pairs <= pair:
                 break
-            rates[task] = rate
-            yield NullCheck(encoder, tuple(rates.values()), len(measured))
-    yield NullCheck(encoder, tuple(rates.values()), len(measured), is_over=True)
+    yield NullCheck(encoder, tuple(rates.values()), most, len(measured), is_over=True)
 
 
-def _stop_at(end: float | None, _done: int, _total: int) -> None:
-    if end is not None and time.monotonic() > end:
-        raise TimeoutError
+def _after(
+    workspace: Workspace, rate: NullRate, copies: Sequence[Noisy], seed: int, end: float | None
+) -> NullRate:
+    """The rate with one more pair; the same, or with an error, where that cannot be tested."""
 
+    def watch(_done: int, _total: int) -> None:
+        if end is not None and time.monotonic() > end:
+            raise TimeoutError
 
-def _after(before: NullRate, a: Result, b: Result) -> NullRate:
-    """The rate with one more pair."""
-    if a.error or b.error:
-        return replace(before, error=a.error or b.error or "")
-    results = {"a": (a.details, a.examples), "b": (b.details, b.examples)}
-    known: dict[str, service.Measured] = {}
-    for name, kept in service.of_results(before.task, results).items():
-        if kept is None:
-            return replace(before, error=f"Nothing to check: {service.UNTESTABLE}")
-        known[name] = kept
-    difference = service.differences(known, "b", ["a"])["a"]
-    (verdict,) = verdicts({("a", before.task): difference}).values()
-    wrong = before.wrong + (verdict.verdict != "tie")
-    return replace(before, test=verdict.test, pairs=before.pairs + 1, wrong=wrong)
+    values = {}
+    for name, copy in zip("ab", copies, strict=True):
+        asked: Any = {"protocol": rate.protocol, "seed": seed, "data": workspace.catalog}
+        try:
+            result = next(evaluate(copy, [rate.task], **asked, progress=watch))
+        except TimeoutError:
+            return rate if rate.pairs else replace(rate, error="A pair takes too long.")
+        if result.error:
+            return replace(rate, error=result.error)
+        values[name] = (result.details, result.examples)
+    known = {n: one for n, one in significance.of_results(rate.task, values).items() if one}
+    if len(known) < len(values):
+        return replace(rate, error=f"Nothing to check: {significance.UNTESTABLE}")
+    difference = significance.differences(known, "b", ["a"])["a"]
+    (verdict,) = verdicts({("a", rate.task): difference}).values()
+    wrong = rate.wrong + (verdict.verdict != "tie")
+    return replace(rate, test=verdict.test, pairs=rate.pairs + 1, wrong=wrong)

@@ -2,55 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import gradio as gr
 
 from theodolite.app import formats
 from theodolite.app.blocks import Block, Finding, Link, Nothing
 from theodolite.app.examples import results as examples
-from theodolite.app.pages.compare import answer as comparing
-from theodolite.app.pages.compare import published, service
-from theodolite.app.pages.compare.answer import COMPARE, MAX_ENCODERS, CompareSpec, Comparison
+from theodolite.app.pages.compare.answer import (
+    COMPARE,
+    MAX_ENCODERS,
+    CompareSpec,
+    Comparison,
+    checked,
+    compare,
+    compared,
+    references,
+    results,
+)
 from theodolite.app.pages.encoders import choices
 from theodolite.app.pages.encoders.service import STARTERS
+from theodolite.app.published import Published
 from theodolite.app.report.button import report_button
 from theodolite.app.report.file import of_answer
 from theodolite.app.results import has_score
+from theodolite.app.significance import measuring
 from theodolite.app.surfaces import web
 from theodolite.app.surfaces.static import Static
 from theodolite.app.web import address, parts
 from theodolite.app.web.controls import Answer, Control, Controls, Values, on, on_open, poll
 from theodolite.app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
+from theodolite.app.workspace import Workspace
 from theodolite.engine import protocols
 from theodolite.engine.encoders import parse
 from theodolite.engine.errors import UserError
 from theodolite.engine.tasks import in_order
 
-if TYPE_CHECKING:
-    from theodolite.app.published import Published
-    from theodolite.app.workspace import Workspace
-
-TITLE = "Compare"
-PATH = "compare"
+TITLE, PATH = "Compare", "compare"
 DESCRIPTION = (
     "For every task the difference to a baseline with its 95 % interval, and for every rank "
     "an interval. A difference that is not significant after correction is a tie, however "
     "large it looks."
 )
-OWN = ""
-
-
-def _views(published: Published) -> Iterator[tuple[str, CompareSpec]]:
-    """All published encoders, the first as the baseline."""
-    names = tuple(published.encoders.values())[:MAX_ENCODERS]
-    if len(names) > 1:
-        yield "Comparison", CompareSpec(names)
-
-
-PUBLISHED = Static(COMPARE, _views)
 POLL_SECONDS = 2.0
 NULL_SECONDS = 10.0
 """Most seconds that the null check spends on a task."""
@@ -64,37 +59,31 @@ SAVE = """(numbers) => {
   if (numbers) download("theodolite-comparison.csv", csv(JSON.parse(numbers)));
   return "";
 }"""
-CHIPS = replace(choices.CHIPS, options={**choices.CHIPS.options, "allow_custom_value": True})
-"""The encoders; others than those listed can be typed."""
+TASKS_HINT = "None selected: every evaluated task."
+ROWS_HINT = "From papers, not evaluated here: never part of a test."
 CONTROLS = (
-    CHIPS,
+    replace(choices.CHIPS, options={**choices.CHIPS.options, "allow_custom_value": True}),
     Control("baseline", "Baseline", gr.Dropdown, choices=()),
     Control(
         "protocol",
         "Protocol",
         gr.Dropdown,
-        OWN,
+        "",
         options={"choices": [], "min_width": 200, "value": None},
     ),
-    Control(
-        "tasks",
-        "Tasks",
-        gr.CheckboxGroup,
-        (),
-        "None selected: every evaluated task.",
-        (),
-        key="task",
-    ),
-    Control(
-        "published",
-        "Published rows",
-        gr.Dropdown,
-        (),
-        "From papers, not evaluated here: never part of a test.",
-        (),
-        {"multiselect": True},
-    ),
+    Control("tasks", "Tasks", gr.CheckboxGroup, (), TASKS_HINT, (), key="task"),
+    Control("published", "Published rows", gr.Dropdown, (), ROWS_HINT, (), {"multiselect": True}),
 )
+
+
+def _views(published: Published) -> Iterator[tuple[str, CompareSpec]]:
+    """All published encoders, the first as the baseline."""
+    names = tuple(published.encoders.values())[:MAX_ENCODERS]
+    if len(names) > 1:
+        yield "Comparison", CompareSpec(names)
+
+
+PUBLISHED = Static(COMPARE, _views)
 
 
 def build(workspace: Workspace) -> None:
@@ -109,7 +98,7 @@ def build(workspace: Workspace) -> None:
     seen, newer = gr.State(None), gr.State(None)  # edition of the results shown, and a newer one
     asked = gr.State([])  # encoders of what is shown
     numbers = _numbers(workspace, controls, notice)
-    report_button(controls, notice, lambda values: of_answer(*_asked(workspace, values)))
+    report_button(controls, notice, lambda values: of_answer(COMPARE, *_asked(workspace, values)))
     rates = _null_check(workspace, controls, notice)
 
     def show(values: Values) -> Iterator[Answer]:
@@ -123,10 +112,10 @@ def build(workspace: Workspace) -> None:
         return {asked: loaded["encoder"]["value"], **filled}
 
     def choose(values: Values) -> Iterator[Answer]:
-        """Take what was chosen or typed, or say why it cannot be read; the baseline comes first."""
-        names, problem = _read(values.encoder)
-        values.encoder = sorted(names, key=lambda name: name != values.baseline)
-        values.baseline = next(iter(values.encoder), None)
+        """Take what was chosen or typed, or say why it cannot be read."""
+        values.encoder, problem = _read(values.encoder)
+        if values.baseline not in values.encoder:
+            values.baseline = next(iter(values.encoder), None)
         yield {
             controls["encoder"]: choices.filled(workspace, values.encoder),
             controls["baseline"]: gr.update(choices=values.encoder, value=values.baseline),
@@ -163,10 +152,9 @@ def _numbers(workspace: Workspace, controls: Controls, notice: Any) -> Any:
     fetched = gr.Textbox(visible="hidden", label="Numbers")
 
     def fetch(values: Values) -> Answer:
-        rows = _asked(workspace, values)[2].rows()
-        columns = list(dict.fromkeys(key for row in rows for key in row))
-        table = [columns, *([row.get(column) for column in columns] for row in rows)]
-        return {fetched: formats.json_text(table)}
+        _, report = _asked(workspace, values)
+        columns, table = report.all_numbers()
+        return {fetched: formats.json_text([columns, *table])}
 
     done = on(button.click, fetch, controls, [fetched], notice, **HIDE_PROGRESS)
     done.then(None, fetched, fetched, js=SAVE)
@@ -182,15 +170,15 @@ def _null_check(workspace: Workspace, controls: Controls, notice: Any) -> Any:
 
     def check(values: Values) -> Iterator[Answer]:
         workspace.refuse_visitors()
-        _, spec, report = _asked(workspace, values)
-        for one in comparing.checked(_place(workspace, spec), report, NULL_SECONDS):
+        spec, report = _asked(workspace, values)
+        for one in checked(_place(workspace, spec), report, NULL_SECONDS):
             yield {rates: web.value(one.blocks())}
 
     on(button.click, check, controls, [rates], notice, **HIDE_PROGRESS)
     return rates
 
 
-def _read(written: Iterable[str]) -> tuple[list[str], str]:
+def _read(written: Sequence[str]) -> tuple[list[str], str]:
     """Encoders in their canonical form, without those that cannot be read, and why."""
     names, problem = [], ""
     for text in written:
@@ -203,26 +191,27 @@ def _read(written: Iterable[str]) -> tuple[list[str], str]:
 
 def _spec(values: Values) -> CompareSpec:
     names = choices.need(values.encoder, 2, MAX_ENCODERS)
-    return CompareSpec(names, values.tasks or (), values.protocol or None, values.published or ())
+    chosen = (names, values.tasks or (), values.protocol or None, values.published or ())
+    return CompareSpec(*chosen, baseline=values.baseline or None)
 
 
-def _asked(workspace: Workspace, values: Values) -> tuple[Any, CompareSpec, Comparison]:
+def _asked(workspace: Workspace, values: Values) -> tuple[CompareSpec, Comparison]:
     spec = _spec(values)
-    return COMPARE, spec, comparing.compare(_place(workspace, spec), spec)
+    return spec, compare(_place(workspace, spec), spec)
 
 
 def _place(workspace: Workspace, spec: CompareSpec) -> Workspace:
     """Where the results are: what ships stands in until the encoders are evaluated here."""
-    known = {row["encoder"] for row in comparing.results(workspace, spec)[0]}
-    evaluated = known.issuperset(spec.encoders) or (known and not service.measuring(workspace))
+    known = {row["encoder"] for row in results(workspace, spec)[0]}
+    evaluated = known.issuperset(spec.encoders) or (known and not measuring(workspace))
     shipped = {name for name, _ in examples.scores(workspace, spec.encoders)}
     if evaluated or not shipped.issuperset(spec.encoders):
         return workspace
     place = examples.standing_in(workspace)
-    return place if comparing.results(place, spec)[0] else workspace
+    return place if results(place, spec)[0] else workspace
 
 
-def _blocks(workspace: Workspace, values: Values) -> Iterator[tuple[list[Block], bool]]:
+def _blocks(workspace: Workspace, values: Values) -> Iterator[tuple[Sequence[Block], bool]]:
     """What is shown, while it is computed and then; and whether it has more numbers."""
     if len(values.encoder) < 2:
         hint = "Add them above. To get results for new ones, use the page Evaluate."
@@ -230,40 +219,37 @@ def _blocks(workspace: Workspace, values: Values) -> Iterator[tuple[list[Block],
         return
     spec = _spec(values)
     place = _place(workspace, spec)
-    if not comparing.results(place, spec)[0] and service.measuring(workspace):
+    if not results(place, spec)[0] and measuring(workspace):
         hint = "They will appear here as they are computed. Jobs shows the progress."
         yield [Nothing("The first results are being computed", hint, Link("Jobs", "jobs"))], False
         return
-    for one in comparing.compared(place, spec):
+    for one in compared(place, spec):
         first, *others = one.blocks()
         if place is not workspace and isinstance(first, Finding):
             first = replace(first, detail=SHIPPED, shipped=True)
         yield [first, *others], isinstance(one, Comparison) and one.is_large
 
 
-def _scored(workspace: Workspace) -> list[str]:
-    """The encoders that the page starts with: what ships first, as far as there are scores."""
-    known = {row["encoder"] for row in workspace.store.results.table() if has_score(row)}
-    every = dict.fromkeys([*STARTERS, *choices.names(workspace)])
-    return [name for name in every if name in known][: len(STARTERS)] or list(STARTERS)
-
-
 def _loaded(workspace: Workspace, request: gr.Request) -> dict[str, Any]:
-    """The values of the controls from the address."""
+    """The values of the controls from the address.
+
+    Without encoders in it, those that ship come first, as far as there are scores.
+    """
     values = Controls(*CONTROLS).from_address(request)
-    named = choices.from_address(workspace, request, _scored(workspace), MAX_ENCODERS)
-    base = address.choice(request, "baseline", named, named[0] if named else "")
-    chosen = sorted(named, key=lambda name: name != base)
     rows = [row for row in workspace.store.results.table() if has_score(row)]
+    scored = {row["encoder"] for row in rows}
+    every = dict.fromkeys([*STARTERS, *choices.names(workspace)])
+    usual = [name for name in every if name in scored][: len(STARTERS)] or list(STARTERS)
+    chosen = choices.from_address(workspace, request, usual, MAX_ENCODERS)
+    base = address.choice(request, "baseline", chosen, next(iter(chosen), ""))
     under = protocols.in_order({row["protocol"] for row in rows})
-    known = in_order(sorted({row["task"] for row in rows}))
-    offered = published.references()
+    known, offered = in_order(sorted({row["task"] for row in rows})), references()
     return {
         "encoder": choices.filled(workspace, chosen),
         "baseline": gr.update(choices=chosen, value=base),
         "protocol": gr.update(
-            choices=[("Each task's own", OWN), *((name, name) for name in under)],
-            value=address.choice(request, "protocol", under, OWN),
+            choices=[("Each task's own", ""), *((name, name) for name in under)],
+            value=address.choice(request, "protocol", under, ""),
         ),
         "tasks": gr.update(choices=known, value=[task for task in values.tasks if task in known]),
         "published": gr.update(

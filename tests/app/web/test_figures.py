@@ -10,10 +10,9 @@ from scipy.stats import norm
 
 from theodolite.app import formats
 from theodolite.app.components.chart import drawing
-from theodolite.app.pages.compare import figures as ranks
+from theodolite.app.pages.compare import figures as comparing
 from theodolite.app.pages.decode.answer import cosines
 from theodolite.app.pages.decode.service import DecodeResult, Step
-from theodolite.app.pages.fair import figures as fair
 from theodolite.app.pages.geometry import answer as geometry
 from theodolite.app.pages.spaces import answer as spaces
 from theodolite.app.web import figures
@@ -102,7 +101,6 @@ SURE = LeaveOneOut(0.9, 9, 0.8, 0.95, "a", "b")
 TURNS = LeaveOneOut(0.1, 4, -0.8, 0.95, "a", "b")
 DOTS = (("old", {MARKUP: 1.0, "b": 2.0}), ("new", {MARKUP: 3.0}))
 EMPTY = figures.Ridge("4–5", 0, np.zeros(5), None)
-MANY = {name: place + 1 for place, name in enumerate(f"e{i}" for i in range(20))}
 
 CLUSTERS = {
     "names": [[MARKUP, "c"], []],
@@ -116,13 +114,12 @@ CLUSTERS = {
 
 CHARTS = {
     "flow": spaces.sankey(CLUSTERS, (MARKUP, "b")),
-    "rank intervals": ranks.intervals(RANKED),
-    "ranks": fair.bump({"one": {MARKUP: 1, "b": 2}}, {"one": {MARKUP: 80.0, "b": 70.0}}),
-    "many ranks": fair.bump({"one": MANY}, {"one": {name: 1.0 for name in MANY}}),
+    "rank intervals": comparing.intervals(RANKED),
+    "slopes": comparing.slopes({"one": {MARKUP: 80.0, "b": 70.0}}, "points"),
     "curves": geometry.lines(CURVE, "%{x}", figures.axis("x"), figures.axis("y"), BEST),
-    "dots": fair.dots(DOTS, "points", {"b": (1.0, 4.0)}),
-    "dimensions": fair.curves({MARKUP: [(64, 70.0), (300, 71.0)]}, "points"),
-    "grid": fair.grid({("MR", MARKUP): SURE, ("CR", "q"): TURNS}),
+    "dots": comparing.dots(DOTS, "points", {"b": (1.0, 4.0)}),
+    "dimensions": comparing.curves([(MARKUP, 64, 70.0), (MARKUP, 300, 71.0)], "points"),
+    "grid": comparing.grid({("MR", MARKUP): SURE, ("CR", "q"): TURNS}),
     "space": figures.space([figures.SpacePoint(MARKUP, 0.2, -2.0)]),
     "forest": figures.forest(
         [figures.Interval(MARKUP, MARKUP, 2.0, 1.0, 3.0, True, "better")], MARKUP

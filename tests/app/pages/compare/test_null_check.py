@@ -45,7 +45,7 @@ def test_equal_encoders_are_not_told_apart(
     """
     monkeypatch.setattr(null_check, "NOISE", 0.1)
     rate = checked(clustered, 15)
-    assert (rate.pairs, rate.test, rate.error) == (15, "bootstrap", "")
+    assert (rate.pairs, rate.test, rate.error) == (15, "bootstrap", None)
     assert rate.holds, rate
     monkeypatch.setattr(bootstrap, "of_result", lambda _: None)
     assert not checked(clustered, 15).holds
@@ -54,7 +54,7 @@ def test_equal_encoders_are_not_told_apart(
 def test_the_bound_is_binomial() -> None:
     """Of 100 verdicts at 5 %, at most 11 are wrong in 99 of 100 cases (tables of the binomial)."""
     for wrong in (11, 12):
-        rate = null_check.NullRate("Emotions", "p", "bootstrap", 100, wrong, 100)
+        rate = null_check.NullRate("Emotions", "p", "bootstrap", 100, wrong)
         assert (rate.most, rate.holds) == (11, wrong == 11)
 
 

@@ -11,12 +11,12 @@ from tests.engine.samples import pairs as pairs_of
 from tests.errors import refused
 from tests.fakes.measured import put
 from tests.fakes.results import invent, invent_all
+from theodolite.app import significance as tests_of
 from theodolite.app.blocks import Table
-from theodolite.app.pages.compare import service
-from theodolite.app.pages.compare.answer import CompareSpec, Comparison, compared
+from theodolite.app.pages.compare.answer import MEAN, CompareSpec, Comparison, compared
 from theodolite.app.pages.compare.answer import compare as compare_by
-from theodolite.app.pages.compare.service import Verdict, verdicts
 from theodolite.app.pages.evaluate.results import evaluated
+from theodolite.app.significance import Verdict, verdicts
 from theodolite.app.workspace import Workspace
 from theodolite.engine.stats import significance
 from theodolite.engine.stats.bootstrap import resample_all
@@ -114,19 +114,20 @@ def test_examples_that_are_not_independent_are_drawn_together(workspace: Workspa
 
 def test_ties_and_ranks(workspace: Workspace) -> None:
     """C is told apart from both others, whichever is the baseline; tasks drawn too only widen."""
-    for names in ([A, B, C], [C, A, B]):
-        report = compare(workspace, names)
+    for base in (None, C):
+        report = compare(workspace, [A, B, C], baseline=base)
+        assert report.encoders == [*([base] if base else []), *(n for n in (A, B, C) if n != base)]
         for tests in report.tests.values():
             groups = tests.groups
             assert groups[A] == "a" <= groups[B] < groups[C]
-        assert report.average_groups[A] == "a" and report.average_groups[C] == "c"
+        assert report.groups[MEAN][A] == "a" and report.groups[MEAN][C] == "c"
         assert [row.name for row in report.ranks] == [A, B, C]
         assert (report.ranks[-1].low, report.ranks[-1].high) == (3, 3)
         assert sum(row.first for row in report.ranks_over_tasks) == pytest.approx(1.0)
-    mean, deltas = report.average_differences[B], [report.differences[B, t].delta for t in TASKS]
+    mean, deltas = report.differences[B, MEAN], [report.differences[B, t].delta for t in TASKS]
     assert mean.delta == pytest.approx(np.mean(deltas)) and mean.low < mean.delta < mean.high
     one = compare(workspace, [A, B], ["MR"])
-    assert one.ranks and not one.ranks_over_tasks and not one.average_differences
+    assert one.ranks and not one.ranks_over_tasks and (B, MEAN) not in one.differences
 
 
 def wrong_on(workspace: Workspace, name: str, task: str, wrong: int) -> None:
@@ -161,7 +162,12 @@ def test_a_tie_beside_letters_that_differ_says_so_too(workspace: Workspace) -> N
         {A: "a", B: "b"},
     )
     notes = {row["task"]: row["tie_group_note"] for row in report.rows() if row["against"]}
-    assert "this row alone" in notes["TREC"] and not any(notes[task] for task in tasks[1:])
+    assert "this pair" in notes["TREC"] and not any(notes[task] for task in tasks[1:])
+
+
+def test_the_baseline_is_one_of_them() -> None:
+    with refused("unknown", "minilm"):
+        CompareSpec([A, B], baseline="minilm")
 
 
 def test_an_answer_is_remembered_until_there_are_other_results(workspace: Workspace) -> None:
@@ -169,20 +175,20 @@ def test_an_answer_is_remembered_until_there_are_other_results(workspace: Worksp
     assert list(compared(workspace, CompareSpec([A, B]))) == [first]
     assert compare(workspace, [B, A]) is not first
     invent_all(workspace, {A: 0.83, B: 0.83}, ["TREC"])
-    assert compare(workspace, [A, B]).tasks == (*first.tasks, "TREC")
+    assert [*compare(workspace, [A, B]).tests] == [*first.tests, "TREC"]
 
 
 def test_what_was_resampled_ahead_is_not_read_again(workspace: Workspace) -> None:
-    service.resample_ahead(workspace, Event())
+    tests_of.resample_ahead(workspace, Event())
     for file in (workspace.store.folder / "examples").iterdir():
         file.unlink()
-    assert compare(workspace, [A, B]).differences.keys() == {(B, task) for task in TASKS}
+    assert compare(workspace, [A, B]).differences.keys() == {(B, task) for task in (*TASKS, MEAN)}
 
 
 def test_there_is_a_letter_for_every_group() -> None:
     """After z come two letters, as columns are named in a spreadsheet."""
     places = (0, 25, 26, 27, 51, 52, 701, 702)
-    assert [service.letter(n) for n in places] == ["a", "z", "aa", "ab", "az", "ba", "zz", "aaa"]
+    assert [tests_of.letter(n) for n in places] == ["a", "z", "aa", "ab", "az", "ba", "zz", "aaa"]
 
 
 def test_rows_carry_what_the_page_shows(workspace: Workspace) -> None:
@@ -203,7 +209,7 @@ def test_a_protocol_is_one_for_all_tasks(workspace: Workspace) -> None:
     ):
         report = compare(workspace, [A, B], protocol=protocol)
         assert {row["protocol"] for row in report.cells.values()} == {under}
-        assert report.tasks == tasks
+        assert tuple(report.tests) == tasks
     for protocol, code in (("senteval-quick", "unknown"), ("senteval-sklearn", "no-result")):
         with refused(code, protocol):
             compare(workspace, [A, B], protocol=protocol)
@@ -229,7 +235,7 @@ def test_a_task_s_own_protocol_comes_first(
 
 def test_what_is_unfair_is_said(workspace: Workspace) -> None:
     """Each with a way to mend it; what is there is not asked for."""
-    unfair = ("single seed", "One protocol", "word vectors")
+    unfair = ("single seed", "One protocol", "bag-of-words")
     found = compare(workspace, [A, B])
     assert [words for words in unfair if words in " ".join(found.warnings())] == [*unfair]
     links = [caveat.link for caveat in found.caveats if caveat.link]
@@ -254,7 +260,7 @@ def test_a_result_without_examples_is_not_tested(workspace: Workspace) -> None:
     for task in ("MRPC", "SICKRelatedness", "ImageCaptionRetrieval"):
         assert (B, task) in report.cells and (B, task) not in report.differences
         (note,) = [caveat for caveat in report.caveats if f"on {task}" in caveat.text]
-        assert f"{A}, {B}" in note.text and service.UNTESTABLE in note.text and not note.link
+        assert f"{A}, {B}" in note.text and tests_of.UNTESTABLE in note.text and not note.link
 
 
 def test_a_trained_regressor_is_never_taken_for_a_cosine(workspace: Workspace) -> None:
@@ -280,5 +286,5 @@ def test_shares_of_draws_are_not_right_or_wrong() -> None:
     """McNemar's test is for what is right or wrong; of ten draws, an example may be both."""
     values = {1: np.array([0.1, 1.0, 0.7]), 2: np.array([False, True, True])}
     rows = {number: ({}, {"correct": value}) for number, value in values.items()}
-    found = service.of_results("x/classify", rows)
+    found = tests_of.of_results("x/classify", rows)
     assert found[1].right is None and found[2].right is not None

@@ -16,13 +16,14 @@ from tests.fakes.decoders import small_spec
 from tests.fakes.launched import launched
 from theodolite.app import decoders
 from theodolite.app.jobs import submit
+from theodolite.app.pages.compare import fairness
+from theodolite.app.pages.compare.checks import FairSpec
 from theodolite.app.pages.data import service as data
 from theodolite.app.pages.diagnose.service import DiagnoseJob
 from theodolite.app.pages.encoders import checks
 from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.pages.evaluate.estimate import estimate
 from theodolite.app.pages.evaluate.job import EvaluateJob, queue_evaluation, start, welcome
-from theodolite.app.pages.fair import answer as fairness
 from theodolite.app.pages.overview import answer as overview
 from theodolite.app.pages.train.job import SweepJob, TrainDecoderJob, TrainJob
 from theodolite.app.publish import choice
@@ -90,7 +91,7 @@ def test_only_listed_encoders_are_loaded(looking: Workspace, spec: str) -> None:
 
 def test_nothing_is_added_or_started(looking: Workspace, tmp_path: Path) -> None:
     """Not by the services either, whoever asks them."""
-    fair = fairness.FAIR.last(looking, fairness.FairSpec(), lambda job: False)
+    fair = fairness.FAIR.last(looking, FairSpec(), lambda job: False)
     for change in (
         lambda: encoders.add(looking, "random:17"),
         lambda: queue_evaluation(looking, [LISTED], ["StarterSTS"]),

@@ -1,4 +1,4 @@
-"""The advice on fairness on a store of invented results: what it says, and what it asks for."""
+"""The checks of fairness on a store of invented results: what they find, and what they ask for."""
 
 from typing import Any
 
@@ -8,12 +8,14 @@ from tests.errors import refused
 from tests.fakes.command_line import objects, theodolite
 from tests.fakes.measured import put, put_trained
 from tests.fakes.results import invent_all
-from theodolite.app.pages.fair.answer import FAIR, Fairness, FairSpec
-from theodolite.app.pages.fair.checks import Check
+from theodolite.app.pages.compare.checks import Check, FairSpec
+from theodolite.app.pages.compare.fairness import FAIR, Fairness
 from theodolite.app.workspace import Workspace
 
 BIG, SMALL, BAG = "minilm", "random:64", "wordllama"
 SIX = ("minilm", "wordllama", "random:64", "random:128", "random:256", "random:512")
+FULL = ((BIG, 384, 80.0), (BAG, 256, 70.0), (SMALL, 64, 60.0))
+A, B, C = "random:32", "random:96", "wordllama"
 
 
 @pytest.fixture
@@ -32,29 +34,26 @@ def advise(workspace: Workspace, encoders: Any = (), tasks: Any = (), **choice: 
 
 def check(workspace: Workspace, key: str, *encoders: str, **choice: Any) -> tuple[Check, str]:
     """One check, and its sentences."""
-    found = next(one for one in advise(workspace, encoders, **choice).checks if one.key == key)
+    found = advise(workspace, encoders, **choice).checks[key]
     return found, " ".join(found.words)
 
 
-def evidence(found: Check, place: int = 0) -> list[tuple[Any, ...]]:
-    """The numbers of a chart."""
-    return [tuple(row.values()) for row in [*found.evidence.values()][place]]
+def evidence(found: Check, name: str) -> list[tuple[Any, ...]]:
+    """The rows of a chart or table."""
+    return [tuple(row.values()) for row in found.numbers[f"theodolite-{name}"]]
 
 
 def test_an_empty_store_asks_for_what_it_lacks(workspace: Workspace) -> None:
     """Every listed encoder is judged, and every run it asks for could be queued."""
     found = advise(workspace)
     assert found.encoders == (BIG, SMALL, BAG)
-    assert [p.key for p in found.checks] == [
+    assert list(found.checks) == [
         *("size", "normalisation", "classifier", "similarity", "baselines"),
         *("transfer-probing", "seeds"),
     ]
-    runs = [run for p in found.checks for run in p.runs]
+    runs = [run for one in found.checks.values() for run in one.runs]
     assert {task for run in runs for task in run.job.tasks} <= set(found.tasks)
     assert all(run.command.startswith("theodolite evaluate ") for run in runs)
-
-
-FULL = ((BIG, 384, 80.0), (BAG, 256, 70.0), (SMALL, 64, 60.0))
 
 
 def test_sizes_that_differ_ask_for_the_variants(workspace: Workspace) -> None:
@@ -76,23 +75,24 @@ def measured_at_64(workspace: Workspace, big: float, bag: float, method: str = "
 
 
 @pytest.mark.parametrize(
-    ("big", "verdict", "said"),
-    [
-        (64.0, "look", (f"{BAG} overtakes {BIG}", "Spearman 0.50, Kendall 0.33")),
-        (75.0, "fine", ("stays the same (Spearman 1.00, Kendall 1.00)",)),
-    ],
+    ("big", "order", "verdict"),
+    [(64.0, (-1.0, -1.0, f"{BAG} overtakes {BIG}"), "look"), (75.0, (1.0, 1.0, ""), "fine")],
 )
 def test_an_order_that_size_made_is_looked_at(
-    workspace: Workspace, big: float, verdict: str, said: tuple[str, ...]
+    workspace: Workspace, big: float, order: tuple[Any, ...], verdict: str
 ) -> None:
-    """At 64 dimensions the two large ones change places: by hand, Spearman 0.5."""
+    """At 64 dimensions the two large ones change places, or do not."""
     measured_at_64(workspace, big, bag=65.0)
     put(workspace.store, f"{BIG} | dims:16,pca,@task", "StarterSTS", 30.0, "simcse-2021", dim=16)
     found, words = check(workspace, "size")
-    assert found.verdict == verdict and all(text in words for text in said)
-    (row,) = (row for row in evidence(found) if row[1] == BIG)
-    assert row == ("StarterSTS", BIG, 384, 80.0, 64, big, big - 80)
-    assert evidence(found, 1) == [
+    assert found.verdict == verdict and ("No order" in words) is (verdict == "fine")
+    assert evidence(found, "size") == [
+        ("StarterSTS", BIG, 80.0, 30.0, big),
+        ("StarterSTS", BAG, 70.0, None, 65.0),
+    ]
+    (row,) = evidence(found, "size-orders")
+    assert row == ("full size", "64, PCA", "StarterSTS", 2, *order)
+    assert evidence(found, "size-curve-pca") == [
         *((BIG, k, score) for k, score in ((16, 30.0), (64, big), (384, 80.0))),
         *((BAG, k, score) for k, score in ((64, 65.0), (256, 70.0))),
     ]
@@ -112,10 +112,9 @@ def test_normalisation_tells_how_far_and_for_whom(workspace: Workspace) -> None:
     put_trained(workspace.store, BAG, "MR", 75.0, 82.0)
     found, words = check(workspace, "normalisation", BIG, BAG)
     assert found.verdict == "look"
-    assert f"−1.00 ({BIG}) to +7.00 points ({BAG}) on MR" in words
-    assert f"1 of 2 cases, always for {BAG}" in words
-    assert f"1 of 1 pair swaps ranks: {BAG} overtakes {BIG}" in words
-    assert evidence(found)[1] == ("MR", BAG, 75.0, 82.0, 7.0, 82.0, "z-normalised")
+    assert f"7.00 points ({BAG})" in words and "1 of 2 cases" in words
+    assert f"{BIG} and {BAG} turns" in words
+    assert evidence(found, "normalisation")[1] == ("MR", BAG, 75.0, 82.0, 82.0, True)
 
 
 def test_a_missing_task_is_no_zero(workspace: Workspace) -> None:
@@ -135,16 +134,16 @@ def test_classifiers_are_ranked_against_each_other(workspace: Workspace) -> None
             for protocol, score in zip(("pitfalls", "pitfalls-mlp"), by_protocol, strict=True):
                 put_trained(workspace.store, name, task, score, 0.0, protocol=protocol)
     found, words = check(workspace, "classifier", BIG, BAG)
-    assert found.verdict == "look"
-    assert "2 encoders stays the same" in words and "1 of 2: SUBJ" in words
-    assert evidence(found, 1) == [
+    assert found.verdict == "look" and "turns with it on SUBJ" in words
+    assert [row[2:] for row in evidence(found, "classifier-orders")] == [
         ("MR", 2, 1.0, 1.0, ""),
         ("SUBJ", 2, -1.0, -1.0, f"{BAG} overtakes {BIG}"),
+        ("the average of 2 tasks", 2, 1.0, 1.0, ""),
     ]
 
 
 def test_similarities_stand_in_columns_of_their_own(workspace: Workspace) -> None:
-    """Cosine 80 and 50, z-normalised 78 and 70, learned 70 and 75: the gap narrows, then turns."""
+    """Cosine 80 and 50, z-normalised 78 and 70, learned 70 and 75: learned, the order turns."""
     for name, cosine, normed, learned in ((BIG, 80.0, 78.0, 70.0), (BAG, 50.0, 70.0, 75.0)):
         numbers = [
             ("pearson", None, cosine - 1),
@@ -157,16 +156,14 @@ def test_similarities_stand_in_columns_of_their_own(workspace: Workspace) -> Non
         more: dict[str, Any] = {"metric": "spearman", "numbers": numbers}
         put(workspace.store, name, "STSBenchmark", cosine, "pitfalls", **more)
     found, words = check(workspace, "similarity", BIG, BAG)
-    assert found.verdict == "look"
-    assert "30.00 points of Spearman on STSBenchmark, with z-normalised vectors 8.00" in words
-    assert f"learned similarity 1 of 1 pair swaps ranks: {BAG} overtakes {BIG}" in words
-    assert len(found.evidence["theodolite-similarity"][0]) == 9
-    assert evidence(found)[1] == ("STSBenchmark", BAG, 49.0, 50.0, 69.0, 70.0, 76.0, 75.0, 0.9)
+    assert found.verdict == "look" and "the second under learned" in words
+    row = ("STSBenchmark", BAG, 49.0, 50.0, 69.0, 70.0, 76.0, 75.0, 0.9)
+    assert evidence(found, "similarity")[1] == row
 
 
 @pytest.mark.parametrize(
     ("measured", "chosen", "said"),
-    [(5, 5, "over 5 encoders means nothing"), (5, 6, "5 encoders of 6 have all"), (6, 6, "")],
+    [(5, 5, "at least 6, not 5"), (5, 6, "Of 6 encoders 5 have all"), (6, 6, "")],
 )
 def test_a_correlation_needs_six_encoders(
     workspace: Workspace, measured: int, chosen: int, said: str
@@ -183,13 +180,13 @@ def test_a_correlation_needs_six_encoders(
     found, words = check(workspace, "transfer-probing", *SIX[:chosen])
     assert said in words
     if measured < 6:
-        assert (found.verdict, found.charts) == ("missing", ())
+        assert (found.verdict, found.evidence) == ("missing", ())
         assert {run.job.encoders for run in found.runs} <= {(SIX[5],)}
         assert bool(found.runs) is (chosen == 6)
         return
     assert found.verdict == "look" and "2 of 2 correlations change sign" in words
     assert "0.09 (−0.60 to 0.40 with one encoder left out)" in words
-    (row,) = evidence(found)
+    (row,) = evidence(found, "transfer-probing-pitfalls")
     assert row[1:3] == ("MR", "Length") and row[-1] == "yes"
     assert row[6] == SIX[5]
 
@@ -199,8 +196,8 @@ def test_other_data_is_not_put_beside_these(workspace: Workspace) -> None:
     for name, data in ((BIG, "old"), (BAG, "old"), (SMALL, "new")):
         put_trained(workspace.store, name, "MR", 70.0, 71.0, data_hash=data)
     found = advise(workspace)
-    one = next(p for p in found.checks if p.key == "normalisation")
-    assert {row[1] for row in evidence(one)} == {BIG, BAG}
+    rows = evidence(found.checks["normalisation"], "normalisation")
+    assert {row[1] for row in rows} == {BIG, BAG}
     assert any(SMALL in text for text in found.left_out)
 
 
@@ -245,50 +242,27 @@ def test_verdicts(
 def test_absent_baselines_are_offered(workspace: Workspace) -> None:
     """One of each kind."""
     found, _ = check(workspace, "baselines", BIG)
-    assert (found.verdict, found.add) == ("missing", ("random:256", "wordllama"))
-    assert check(workspace, "baselines", BIG, SMALL)[0].add == ("wordllama",)
+    assert (found.verdict, found.add) == ("missing", ["random:256", "wordllama"])
+    assert check(workspace, "baselines", BIG, SMALL)[0].add == ["wordllama"]
 
 
 def test_chosen_tasks_are_all_the_advice_is_about(workspace: Workspace) -> None:
-    for task in ("MR", "SUBJ"):
-        put_trained(workspace.store, BIG, task, 80.0, 79.0)
+    for name in (BIG, BAG):
+        for task in ("MR", "SUBJ"):
+            put_trained(workspace.store, name, task, 80.0, 79.0)
     found, _ = check(workspace, "normalisation", BIG, BAG, tasks="SUBJ")
-    assert {row[0] for row in evidence(found)} == {"SUBJ"}
+    assert {row[0] for row in evidence(found, "normalisation")} == {"SUBJ"}
 
 
-A, B, C = "random:32", "random:96", "wordllama"
-
-
-def turned(workspace: Workspace, key: str, *encoders: str, **choice: Any) -> tuple[Any, list[str]]:
-    """The ranks under each condition, condition -> encoders in order, and what is said of turns."""
-    found, _ = check(workspace, key, *encoders, **choice)
-    name = next((name for name in found.evidence if "ranks-by" in name), "")
-    ranked: dict[str, list[str]] = {}
-    for row in sorted(found.evidence.get(name, ()), key=lambda row: row["rank"]):
-        condition, encoder, *_ = row.values()
-        ranked.setdefault(condition, []).append(encoder)
-    return ranked, [words for words in found.words if " turns with " in words]
-
-
-def test_a_turn_with_the_classifier_is_told(workspace: Workspace) -> None:
-    """A leads B on MRPC by logistic regression, B leads by the prototyping setting; C is last."""
-    invent_all(workspace, {A: 0.8, B: 0.7, C: 0.5}, ["MRPC"])
-    invent_all(workspace, {A: 0.7, B: 0.8, C: 0.5}, ["MRPC"], protocol="senteval-fast")
-    ranked, (said,) = turned(workspace, "classifier", A, B, C, tasks="MRPC")
-    assert ranked == {"senteval": [A, B, C], "senteval-fast": [B, A, C]}
-    assert f"{A} leads under senteval, {B} under senteval-fast" in said
-    found, _ = check(workspace, "classifier", A, B, C, tasks="MRPC")
-    # Two pairs stay, one turns: 1 / 3; 1 - 6 * 2 / (3 * 8).
-    assert "Spearman 0.50, Kendall 0.33" in found.charts[-1]["label"]
-
-
-def test_only_what_all_conditions_have_is_ranked(workspace: Workspace) -> None:
-    """CR has one condition, C one: both stay out, so that ranks are of the same encoders."""
-    invent_all(workspace, {A: 0.8, B: 0.7, C: 0.5}, ["MR"])
-    invent_all(workspace, {A: 0.8, B: 0.7}, ["MR"], protocol="senteval-fast")
-    invent_all(workspace, {A: 0.8, B: 0.7, C: 0.5}, ["CR"])
-    ranked, said = turned(workspace, "classifier", A, B, C, tasks=["MR", "CR"])
-    assert ranked == {"senteval": [A, B], "senteval-fast": [A, B]} and not said
+def test_only_what_two_conditions_have_is_compared(workspace: Workspace) -> None:
+    """CR has one condition, C one: no order is of them, and no line."""
+    invent_all(workspace, {A: 0.8, B: 0.7, C: 0.5}, ["MR", "CR"])
+    invent_all(workspace, {A: 0.7, B: 0.8}, ["MR"], protocol="senteval-fast")
+    found, words = check(workspace, "classifier", A, B, C, tasks=["MR", "CR"])
+    assert f"{A} and {B} turns" in words and "the second under senteval-fast" in words
+    (row,) = evidence(found, "classifier-orders")
+    assert row == ("senteval", "senteval-fast", "MR", 2, -1.0, -1.0, f"{B} overtakes {A}")
+    assert {row[:2] for row in evidence(found, "classifier")} == {("MR", A), ("MR", B)}
 
 
 def test_means_may_turn_where_no_task_does(workspace: Workspace) -> None:
@@ -297,47 +271,26 @@ def test_means_may_turn_where_no_task_does(workspace: Workspace) -> None:
         invent_all(workspace, {A: mr, B: 0.7}, ["MR"], protocol=protocol)
         invent_all(workspace, {A: cr, B: 0.7}, ["CR"], protocol=protocol)
     found, words = check(workspace, "classifier", A, B, tasks=["MR", "CR"])
-    assert found.verdict == "look" and "turns" not in words
-    assert f"{A} leads {B} under senteval and trails under senteval-fast" in words
+    assert found.verdict == "look" and "turns with it on the average of 2 tasks" in words
 
 
-@pytest.mark.parametrize(
-    ("key", "results", "orders"),
-    [
-        (
-            "normalisation",  # the protocol pitfalls keeps both scores; others keep none
-            [
-                ({A: 0.80}, {"protocol": "pitfalls", "znorm": 0.70}),
-                ({B: 0.75}, {"protocol": "pitfalls", "znorm": 0.78}),
-                ({A: 0.8, B: 0.7}, {}),
-            ],
-            {"plain": [A, B], "z-normalised": [B, A]},
-        ),
-        (
-            "size",  # in their order; a variant belongs to the encoder it was made of
-            [
-                ({A: 0.8, B: 0.7}, {}),
-                ({f"{A} | dims:64,pca,@task": 0.6, f"{B} | dims:64,pca,@task": 0.7}, {}),
-                ({f"{A} | dims:8,pca,@task": 0.5, f"{B} | dims:8,pca,@task": 0.6}, {}),
-            ],
-            {"full size": [A, B], "8, PCA": [B, A], "64, PCA": [B, A]},
-        ),
-        (
-            "seeds",
-            [({A: 0.8, B: 0.7}, {}), ({A: 0.7, B: 0.8}, {"seed": 2})],
-            {"seed 2": [B, A], "seed 1111": [A, B]},
-        ),
-    ],
-    ids=["normalisation", "size", "seed"],
-)
-def test_each_condition_ranks_anew(
-    workspace: Workspace, key: str, results: Any, orders: dict[str, list[str]]
-) -> None:
-    for scores, how in results:
+def test_each_seed_and_size_is_a_condition(workspace: Workspace) -> None:
+    """In their order; a variant belongs to the encoder it was made of."""
+    for scores, how in (
+        ({A: 0.8, B: 0.7}, {}),
+        ({A: 0.7, B: 0.8}, {"seed": 2}),
+        ({f"{A} | dims:64,pca,@task": 0.6, f"{B} | dims:64,pca,@task": 0.7}, {}),
+        ({f"{A} | dims:8,pca,@task": 0.5, f"{B} | dims:8,pca,@task": 0.6}, {}),
+    ):
         invent_all(workspace, scores, ["MR"], **how)
     for name, dim in ((A, 32), (B, 96)):
         workspace.store.encoders.add(name, {"dim": dim})
-    assert turned(workspace, key, A, B, tasks="MR")[0] == orders
+    for key, what, conditions in (
+        ("seeds", "seed", ["seed 2", "seed 1111"]),
+        ("size", "size", ["full size", "8, PCA", "64, PCA"]),
+    ):
+        (first, *_) = check(workspace, key, A, B, tasks="MR")[0].numbers[f"theodolite-{what}"]
+        assert list(first)[2:] == conditions
 
 
 def test_the_command_prints_a_check_a_line(workspace: Workspace) -> None:
@@ -345,8 +298,8 @@ def test_the_command_prints_a_check_a_line(workspace: Workspace) -> None:
     measured_at_64(workspace, big=64.0, bag=65.0)
     points = objects(theodolite("fair", "--store", str(workspace.store.folder), "--json"))
     assert points[0]["verdict"] == "look" and len(points) == 7
-    row = points[0]["evidence"]["theodolite-size-matched-pca"][0]
-    assert {"encoder": BIG, "score": 80.0}.items() <= row.items()
+    row = points[0]["evidence"]["theodolite-size"][0]
+    assert {"encoder": BIG, "full size": 80.0}.items() <= row.items()
 
 
 def test_bad_input(workspace: Workspace) -> None:

@@ -12,29 +12,19 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
-from theodolite.app.examples import results
+from theodolite.app.examples import results as examples
 from theodolite.app.results import Row, question
+from theodolite.app.workspace import Workspace
 from theodolite.engine.stats import significance
-from theodolite.engine.stats.bootstrap import Sample, main_sample, resample_all
+from theodolite.engine.stats.bootstrap import Resampled, Sample, main_sample, resample_all
 from theodolite.engine.stats.ranks import RankInterval, rank_intervals
-from theodolite.engine.stats.significance import (
-    Difference,
-    holm,
-    mcnemar,
-    pairwise,
-    pairwise_mcnemar,
-    tie_groups,
-)
+from theodolite.engine.stats.significance import Difference, holm, pairwise, tie_groups
 from theodolite.store.errors import StoreError
 from theodolite.store.run_rows import LIVE
-
-if TYPE_CHECKING:
-    from theodolite.app.workspace import Workspace
-    from theodolite.engine.stats.bootstrap import Resampled
 
 Key = TypeVar("Key")
 ALPHA = 0.05
@@ -111,20 +101,22 @@ def verdicts(
     differences: Mapping[tuple[str, str], tuple[Difference, float | None]],
 ) -> dict[tuple[str, str], Verdict]:
     """Holm's correction over the tasks of each encoder's column."""
-    made = {}
+    verdicts = {}
     for name in dict.fromkeys(name for name, _ in differences):
-        mine = {pair: found for pair, found in differences.items() if pair[0] == name}
-        tests = [found.p if exact is None else exact for found, exact in mine.values()]
-        for (pair, (found, exact)), p, adjusted in zip(
+        mine = {pair: tested for pair, tested in differences.items() if pair[0] == name}
+        tests = [one.p if exact is None else exact for one, exact in mine.values()]
+        for (pair, (one, exact)), p, adjusted in zip(
             mine.items(), tests, holm(tests).tolist(), strict=True
         ):
             # Not by the interval: where few examples differ, percentiles leave out 0 too soon.
-            verdict: Literal["a", "b", "tie"] = "a" if found.delta > 0 else "b"
-            if adjusted >= ALPHA:
-                verdict = "tie"
-            test: Literal["McNemar", "bootstrap"] = "bootstrap" if exact is None else "McNemar"
-            made[pair] = Verdict(p, test, adjusted, len(mine), verdict)
-    return made
+            verdicts[pair] = Verdict(
+                p,
+                "bootstrap" if exact is None else "McNemar",
+                adjusted,
+                len(mine),
+                "tie" if adjusted >= ALPHA else "a" if one.delta > 0 else "b",
+            )
+    return verdicts
 
 
 UNTESTABLE = (
@@ -141,23 +133,21 @@ def on_task(workspace: Workspace, task: str, base: str, rows: Mapping[str, Row])
     `rows` has the store's row of each encoder that has one.
     """
     scored = {name: row for name, row in rows.items() if row["error"] is None}
-    found = _measured(workspace, task, [row["id"] for row in scored.values()])
-    readable = {name: row for name, row in scored.items() if row["id"] in found}
-    kept = {name: found[row["id"]] for name, row in readable.items()}
-    known = {name: one for name, one in kept.items() if one is not None}
-    answered = Counter(map(question, readable.values()))
-    most = answered.most_common(1)[0][0] if answered else None
-    alike = {name: row["score"] for name, row in readable.items() if question(row) == most}
-    theirs = question(rows[base]) if base in known else None
-    compared = [name for name in known if name != base and question(rows[name]) == theirs]
+    measured = _measured(workspace, task, [row["id"] for row in scored.values()])
+    readable = {name: row for name, row in scored.items() if row["id"] in measured}
+    tested = {name: measured[row["id"]] for name, row in readable.items()}
+    known = {name: one for name, one in tested.items() if one is not None}
+    most = Counter(map(question, readable.values())).most_common(1)
+    alike = [name for name, row in readable.items() if question(row) == most[0][0]]
+    compared = [n for n in known if base in known and question(rows[n]) == question(rows[base])]
     return TaskTests(
-        differences(known, base, compared) if compared else {},
-        groups({name: known[name] for name in alike}, list(alike.values()))
-        if len(alike) > 1 and alike.keys() <= known.keys()
+        differences(known, base, [name for name in compared if name != base]),
+        groups({name: known[name] for name in alike}, [scored[name]["score"] for name in alike])
+        if len(alike) > 1 and known.keys() >= set(alike)
         else {},
-        {name: kept.resampled for name, kept in known.items()},
+        {name: one.resampled for name, one in known.items()},
         tuple(name for name in scored if name not in readable),
-        tuple(name for name, one in kept.items() if one is None),
+        tuple(name for name, one in tested.items() if one is None),
     )
 
 
@@ -189,8 +179,8 @@ def ranking(
         task: on_task(workspace, task, names[0], {n: cells[n, task] for n in names})
         for task in tasks
     }
-    groups = {task: found.groups for task, found in tests.items()}
-    common = tuple(t for t, found in tests.items() if found.groups.keys() >= set(names))
+    groups = {task: one.groups for task, one in tests.items()}
+    common = tuple(task for task in tasks if groups[task].keys() >= set(names))
     if not common:
         return Ranking((), {}, groups, ())
     drawn = {name: [tests[task].resampled[name] for task in common] for name in names}
@@ -206,12 +196,12 @@ def of_means(
     Args:
         suite: encoder -> its resampled results, for all the same tasks in the same order.
     """
-    (_, base), *others = suite.items()
-    found = significance.differences([mine for _, mine in others], base)
-    means = np.array([np.mean([part.statistic for part in mine]) for mine in suite.values()])
+    base, *others = suite.values()
+    apart = significance.differences(others, base)
+    means = [float(np.mean([part.statistic for part in mine])) for mine in suite.values()]
     return (
-        {name: one for (name, _), one in zip(others, found, strict=True)},
-        dict(zip(suite, _letters(means, pairwise(list(suite.values()))), strict=True)),
+        dict(zip([*suite][1:], apart, strict=True)),
+        letters(list(suite), means, pairwise([base, *others])),
     )
 
 
@@ -219,31 +209,36 @@ def differences(
     known: Mapping[str, Measured], base: str, names: Sequence[str]
 ) -> dict[str, tuple[Difference, float | None]]:
     """Each encoder's score minus the base's, and McNemar's p-value where there is one."""
-    found = significance.differences(
+    if not names:
+        return {}
+    apart = significance.differences(
         [[known[name].resampled] for name in names], [known[base].resampled]
     )
     exact: dict[str, float] = {}
     right = {name: r for name in names if (r := known[name].right) is not None}
     if (theirs := known[base].right) is not None and right:
-        p = mcnemar(np.stack(list(right.values())), theirs, known[base].clusters)
+        p = significance.mcnemar(np.stack(list(right.values())), theirs, known[base].clusters)
         exact = dict(zip(right, p.tolist(), strict=True))
-    return {name: (one, exact.get(name)) for name, one in zip(names, found, strict=True)}
+    return {name: (one, exact.get(name)) for name, one in zip(names, apart, strict=True)}
 
 
 def groups(known: Mapping[str, Measured], scores: Sequence[float]) -> dict[str, str]:
     """The letter of each encoder's tie group, from its inputs of the tests and its score."""
-    right = [kept.right for kept in known.values() if kept.right is not None]
+    right = [one.right for one in known.values() if one.right is not None]
     if len(right) == len(known):
-        p = pairwise_mcnemar(np.stack(right), next(iter(known.values())).clusters)
+        clusters = next(iter(known.values())).clusters
+        p = significance.pairwise_mcnemar(np.stack(right), clusters)
     else:
-        p = pairwise([[kept.resampled] for kept in known.values()])
-    return dict(zip(known, _letters(scores, p), strict=True))
+        p = pairwise([[one.resampled] for one in known.values()])
+    return letters(list(known), scores, p)
 
 
-def _letters(scores: Sequence[float] | np.ndarray, p: np.ndarray) -> tuple[str, ...]:
-    groups = tie_groups(scores, p)
-    found = {place: letter(i) for i, group in enumerate(groups) for place in group}
-    return tuple(found[place] for place in range(len(scores)))
+def letters(names: Sequence[str], scores: Sequence[float], p: np.ndarray) -> dict[str, str]:
+    """The letter of each encoder's tie group, in the order of the names."""
+    of = {
+        names[place]: letter(i) for i, group in enumerate(tie_groups(scores, p)) for place in group
+    }
+    return {name: of[name] for name in names}
 
 
 def letter(index: int) -> str:
@@ -265,14 +260,11 @@ def ahead(workspace: Workspace) -> Iterator[None]:
         with suppress(StoreError):  # the store is gone: pages report it
             while not ending.wait(_LOOK_SECONDS):
                 edition = workspace.store.results.edition()
-                if edition == known:
-                    continue
-                if edition == (0, 0):
+                is_new = edition == (0, 0)
+                if edition != known and (is_new or not workspace.store.runs.list(LIVE)):
                     known = edition
-                    resample_ahead(results.standing_in(workspace), ending)
-                elif not workspace.store.runs.list(LIVE):
-                    known = edition
-                    resample_ahead(workspace, ending)
+                    place = examples.standing_in(workspace) if is_new else workspace
+                    resample_ahead(place, ending)
 
     thread = threading.Thread(target=work, name="resampling", daemon=True)
     thread.start()
@@ -290,61 +282,49 @@ def measuring(workspace: Workspace) -> bool:
 
 def resample_ahead(workspace: Workspace, ending: threading.Event) -> None:
     """Resample the newest results task by task, until `ending` is set."""
-    scored = [row for row in workspace.store.results.table() if row["error"] is None]
     by_task: dict[str, list[int]] = {}
-    for row in scored[-AHEAD:]:
-        by_task.setdefault(row["task"], []).append(row["id"])
+    for row in workspace.store.results.table()[-AHEAD:]:
+        if row["error"] is None:
+            by_task.setdefault(row["task"], []).append(row["id"])
     for task, ids in by_task.items():
-        if ending.is_set():
-            return
-        _measured(workspace, task, ids)
+        if not ending.is_set():
+            _measured(workspace, task, ids)
 
 
 def _measured(workspace: Workspace, task: str, ids: Sequence[int]) -> dict[int, Measured | None]:
     """Inputs of the tests by id, without results whose values cannot be read."""
     with _BUSY:  # a request for results being resampled waits for them
-        new = [one for one in ids if (workspace, one) not in _MEASURED]
-        found = {one: _MEASURED[workspace, one] for one in ids if one not in new}
-        found |= _resampled(workspace, task, new)
-        for one in new:
-            if one in found:
-                _MEASURED[workspace, one] = found[one]
-        while len(_MEASURED) > REMEMBERED:
-            _MEASURED.pop(next(iter(_MEASURED)), None)
-    return found
-
-
-def _resampled(workspace: Workspace, task: str, ids: Sequence[int]) -> dict[int, Measured | None]:
-    kept = workspace.store.results.with_examples(ids)
-    return of_results(
-        task, {one: (details, examples) for one, details, examples in kept if examples is not None}
-    )
+        known = {one: _MEASURED[workspace, one] for one in ids if (workspace, one) in _MEASURED}
+        rows = workspace.store.results.with_examples([one for one in ids if one not in known])
+        readable = {one: (details, values) for one, details, values in rows if values is not None}
+        new = of_results(task, readable)
+        _MEASURED.update({(workspace, one): measured for one, measured in new.items()})
+        for old in list(_MEASURED)[: max(0, len(_MEASURED) - REMEMBERED)]:
+            del _MEASURED[old]
+    return known | new
 
 
 def of_results(
     task: str, results: Mapping[Key, tuple[Mapping[str, Any], Mapping[str, np.ndarray]]]
 ) -> dict[Key, Measured | None]:
     """Inputs of the tests from details and values per example; None without what they take."""
-    found: dict[Key, Measured | None] = {}
-    alike: dict[tuple[int, bytes | None], dict[Key, tuple[Sample, np.ndarray | None]]] = {}
-    for one, (details, examples) in results.items():
-        try:
-            sample = main_sample(examples, details)
-        except ValueError:
-            sample = None
+    measured: dict[Key, Measured | None] = {}
+    alike: dict[tuple[int, bytes | None], dict[Key, Sample]] = {}
+    for one, (details, values) in results.items():
+        sample = None
+        with suppress(ValueError):
+            sample = main_sample(values, details)
         if sample is None or sample.trained_once:
-            found[one] = None
-            continue
-        key = len(sample.values), sample.cluster_key
-        right = examples.get("correct")
-        if right is not None and right.dtype != bool:  # how often, of several draws
-            right = None
-        alike.setdefault(key, {})[one] = sample, right
-    for kept in alike.values():
-        clusters = next(iter(kept.values()))[0].clusters
-        drawn = resample_all(
-            [sample for sample, _ in kept.values()], RESAMPLES, zlib.crc32(task.encode())
-        )
-        for (one, (_, right)), resampled in zip(kept.items(), drawn, strict=True):
-            found[one] = Measured(resampled, right, clusters)
-    return found
+            measured[one] = None
+        else:
+            alike.setdefault((len(sample.values), sample.cluster_key), {})[one] = sample
+    seed = zlib.crc32(task.encode())
+    for samples in alike.values():
+        clusters = next(iter(samples.values())).clusters
+        resampled = resample_all(list(samples.values()), RESAMPLES, seed)
+        for one, draws in zip(samples, resampled, strict=True):
+            right = results[one][1].get("correct")
+            if right is not None and right.dtype != bool:  # how often, of several draws
+                right = None
+            measured[one] = Measured(draws, right, clusters)
+    return measured

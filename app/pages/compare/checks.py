@@ -1,0 +1,819 @@
+"""Seven ways in which comparisons of encoders mislead, each checked on stored results.
+
+After Eger, Rücklé, Gurevych 2019, Pitfalls in the Evaluation of Sentence Embeddings, sections 3.1
+(size, baselines), 3.2 (similarity, table 2), 3.3 (normalisation), 3.4 (classifier) and 4 (transfer
+against probing, figure 3); on seeds Reimers and Gurevych 2017, whom it follows.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import shlex
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Annotated, Any, NamedTuple
+
+from theodolite.app import formats
+from theodolite.app.blocks import Chart, Table
+from theodolite.app.components.chart import drawing
+from theodolite.app.pages.compare import figures
+from theodolite.app.pages.evaluate.job import EvaluateJob
+from theodolite.app.results import Row, has_score, of_one_question
+from theodolite.app.spec import Field, Spec, Tasks
+from theodolite.app.workspace import Workspace
+from theodolite.engine import tasks as registry
+from theodolite.engine.encoders import parse
+from theodolite.engine.encoders.variants import at_size, baseline, ladder
+from theodolite.engine.errors import UserError
+from theodolite.engine.stats.agreement import (
+    MIN_ENCODERS,
+    Scores,
+    agreement,
+    complete,
+    correlations,
+    means,
+    overlapping,
+    shared,
+)
+from theodolite.engine.stats.spread import Spread, spreads
+from theodolite.engine.tasks import PROBING, SEVEN, STARTER, TASKS, TRANSFER, Task, in_order
+
+MAX_ENCODERS = 32
+"""Most encoders checked together; with more, charts become unreadable."""
+LOGISTIC, MLP = "pitfalls", "pitfalls-mlp"
+CLASSIFIERS = {LOGISTIC: "logistic regression", MLP: "MLP"}
+"""Protocol -> the classifier that it trains."""
+OTHER_CLASSIFIERS = (
+    "senteval",
+    "senteval-exact",
+    "senteval-mlp",
+    "senteval-fast",
+    "senteval-sklearn",
+    *CLASSIFIERS,
+)
+"""Protocols that differ in what classifies."""
+PROJECTIONS = {"pca": "PCA", "random": "random projection"}
+"""How encoders are brought to one size."""
+SIMILARITIES = {
+    "cosine, Pearson": "pearson",
+    "cosine, Spearman": "spearman",
+    "z-normalised cosine, Pearson": "znorm_pearson",
+    "z-normalised cosine, Spearman": "znorm_spearman",
+    "learned, Pearson": "learned_pearson",
+    "learned, Spearman": "learned_spearman",
+}
+BASELINES = {"random": "random:256", "bag-of-words": "wordllama"}
+"""Kind -> the encoder to add if none of this kind is present."""
+SEEDS = 5
+FEW = 3
+MAX_PAIRS = 6
+"""Most pairs whose swaps of ranks are told; the numbers have all."""
+NARROW = 40
+"""Longer names of encoders are shortened in sentences; the evidence has them in full."""
+
+
+@dataclass(frozen=True)
+class FairSpec(Spec):
+    """Say what would make a comparison of these encoders unfair.
+
+    Size, normalisation, classifier, similarity, baselines, transfer against probing, seeds: each
+    with a verdict, and the commands that evaluate what is missing. After Eger, Rücklé, Gurevych
+    2019. With --json every check is one object, with its numbers under `evidence`.
+    """
+
+    encoders: Annotated[
+        Sequence[str],
+        Field(
+            "Encoders",
+            "Spec strings; default: every listed encoder.",
+            names="encoder",
+            key="encoder",
+            argument=True,
+        ),
+    ] = ()
+    tasks: Tasks = ()
+    projection: Annotated[
+        str,
+        Field(
+            "Reduced to one size by", "How encoders are brought to one size.", choices=PROJECTIONS
+        ),
+    ] = "pca"
+    curve: Annotated[
+        str, Field("Task for the curve", "Of scores by size; default: one that is quick.")
+    ] = ""
+    classifier: Annotated[
+        str,
+        Field(
+            "Classifier", "By which transfer and probing tasks are correlated.", choices=CLASSIFIERS
+        ),
+    ] = LOGISTIC
+
+    def check(self) -> None:
+        """Each encoder once, in its canonical form, and not too many."""
+        names = tuple(dict.fromkeys(str(parse(encoder)) for encoder in self.encoders))
+        object.__setattr__(self, "encoders", names)
+        if len(names) > MAX_ENCODERS:
+            raise UserError(
+                f"{len(names)} encoders are too many.",
+                f"Choose at most {MAX_ENCODERS}.",
+                code="too-large",
+            )
+
+
+class MissingRun(NamedTuple):
+    """Results that are missing, as one run.
+
+    Attributes:
+        job: every encoder on every task; stored results are not computed again.
+        results: number of missing results.
+        listed: whether the encoders are added to the list. Size variants are not.
+    """
+
+    job: EvaluateJob
+    results: int
+    listed: bool = True
+
+    @property
+    def command(self) -> str:
+        """The equivalent command."""
+        return shlex.join(self.job.command(listed=self.listed))
+
+
+@dataclass(frozen=True, eq=False)
+class Check:
+    """What one check found.
+
+    Attributes:
+        words: sentences made from the numbers.
+        look: whether the comparison misleads; None for lack of results.
+        runs: would compute missing results.
+        evidence: charts and tables, with their numbers.
+        add: encoders that ought to be among those compared.
+    """
+
+    words: Sequence[str]
+    look: bool | None = None
+    runs: Sequence[MissingRun] = ()
+    evidence: Sequence[Chart | Table] = ()
+    add: Sequence[str] = ()
+
+    @property
+    def verdict(self) -> str:
+        """`fine`, `look`, or `missing` for lack of results."""
+        return "missing" if self.look is None else "look" if self.look else "fine"
+
+    @property
+    def missing(self) -> int:
+        """Number of missing results."""
+        return sum(run.results for run in self.runs)
+
+    @property
+    def numbers(self) -> dict[str, list[dict[str, Any]]]:
+        """The rows of each chart and table, by its name."""
+        numbers = dict[str, list[dict[Any, Any]]]()
+        for one in self.evidence:
+            if isinstance(one, Table):
+                name, columns, rows = one.name, one.columns, one.rows
+            else:
+                name, table = one.drawing["name"], json.loads(one.drawing["table"])
+                columns, rows = table["columns"], table["rows"]
+            numbers[name] = [dict(zip(columns, row, strict=True)) for row in rows]
+        return numbers
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """Stored results of some encoders and of their smaller variants, read once for all checks.
+
+    Only results of one protocol, one seed and one version of the data are combined. Missing results
+    are absent.
+
+    Attributes:
+        spec: what was asked.
+        encoders: names, canonical.
+        dims: encoder -> dimensions, where known.
+        tasks: name -> task: the usual suites, and all that were evaluated or asked for, in order.
+        chosen: the requested tasks; empty for no choice.
+        here: tasks of the usual suites whose data is installed.
+        rows: (protocol, task, encoder) -> the result.
+        full: result id -> its details and all its numbers, of the protocols of Pitfalls.
+        seeds: results of every seed, on the data that `rows` have.
+        caveats: sentences on results left out.
+    """
+
+    spec: FairSpec
+    encoders: Sequence[str]
+    dims: Mapping[str, int]
+    tasks: Mapping[str, Task]
+    chosen: Sequence[str]
+    here: frozenset[str]
+    rows: Mapping[tuple[str, str, str], Row]
+    full: Mapping[int, Mapping[str, Any]]
+    seeds: Sequence[Row]
+    caveats: tuple[str, ...]
+
+    def of_type(self, kind: str, suite: Sequence[str]) -> list[str]:
+        """Tasks of one type for a check.
+
+        The chosen ones; without a choice, those of the suite whose data is here, and those on which
+        one of the encoders was evaluated under a protocol of Pitfalls.
+        """
+        wanted = set(self.chosen) or {
+            *(t for p, t, name in self.rows if p in CLASSIFIERS and name in self.encoders),
+            *self.here.intersection(suite),
+        }
+        return [t for t, task in self.tasks.items() if task.type == kind and t in wanted]
+
+    @property
+    def trained(self) -> list[str]:
+        """Tasks that train a classifier: transfer tasks, or probing tasks if there are none."""
+        return self.of_type("transfer", TRANSFER) or self.of_type("probing", PROBING)
+
+    @property
+    def own(self) -> list[str]:
+        """Tasks on which encoders are compared under each task's own protocol.
+
+        The chosen ones; else, except probing, those on which two of the encoders were evaluated;
+        else one available similarity task.
+        """
+        names = [name for name, task in self.tasks.items() if task.type != "probing"]
+        scores = self.scores(names)
+        evaluated = [t for t in names if sum(t in of for of in scores.values()) > 1]
+        usual = [name for name in (STARTER[0], *SEVEN) if name in self.here]
+        return list(self.chosen) or evaluated or usual[-1:]
+
+    @property
+    def curve(self) -> str:
+        """The task of the size curve: the requested one, else the first similarity task: quick."""
+        if self.spec.curve in self.tasks:
+            return self.spec.curve
+        own = self.own
+        return next((name for name in own if self.tasks[name].type == "sts"), *own[:1] or [""])
+
+    def lacking(self, what: str) -> str:
+        """Why there is no task of a type: none was chosen, or its data is not installed."""
+        if self.chosen:
+            return f"None of the chosen tasks is a {what} task."
+        return (
+            f"No {what} task has its data here: SentEval's files belong in the data folder, "
+            "and labelled sentences with splits can be added on the page Data."
+        )
+
+    def scores(
+        self,
+        tasks: Sequence[str],
+        protocol: str | None = None,
+        names: Iterable[str] | None = None,
+        pick: Callable[[Row], float | None] = lambda row: row["score"],
+    ) -> dict[str, dict[str, float]]:
+        """Encoder -> task -> points; results without the number are absent.
+
+        Args:
+            tasks: names.
+            protocol: None for each task's own.
+            names: encoders, if they are others.
+            pick: a number of a result, if it is not the main score.
+        """
+        scores: dict[str, dict[str, float]] = {name: {} for name in names or self.encoders}
+        for name in scores:
+            for task in tasks:
+                row = self.rows.get((protocol or self.tasks[task].protocol, task, name))
+                value = None if row is None else pick(row)
+                if value is not None and math.isfinite(value):
+                    scores[name][task] = value
+        return scores
+
+    def part(
+        self, tasks: Sequence[str], metric: str, aggregation: str | None = None
+    ) -> dict[str, dict[str, float]]:
+        """Another number of the results under Pitfalls, on the split of their main score.
+
+        Without an aggregation, it is aggregated as the main score if there is such a number.
+        """
+
+        def pick(row: Row) -> float | None:
+            known = {
+                (score["metric"], score["split"], score["aggregation"]): float(score["score"])
+                for score in self.full.get(row["id"], {}).get("scores", ())
+            }
+            plain = known.get((metric, row["split"], aggregation))
+            return known.get((metric, row["split"], aggregation or row["aggregation"]), plain)
+
+        return self.scores(tasks, LOGISTIC, pick=pick)
+
+    def missing(
+        self,
+        tasks: Sequence[str],
+        have: Scores,
+        protocol: str | None = None,
+        encoders: Iterable[str] | None = None,
+        *,
+        listed: bool = True,
+    ) -> list[MissingRun]:
+        """The run that evaluates missing pairs of encoder and task; none if none is missing."""
+        names = self.encoders if encoders is None else encoders
+        gaps = [(name, task) for name in names for task in tasks if task not in have.get(name, ())]
+        who = tuple(dict.fromkeys(name for name, _ in gaps))
+        what = tuple(task for task in tasks if any(task == gap for _, gap in gaps))
+        return [MissingRun(EvaluateJob(who, what, protocol), len(gaps), listed)] if gaps else []
+
+
+def gather(
+    workspace: Workspace, names: Sequence[str], chosen: Sequence[str], spec: FairSpec
+) -> Evidence:
+    """Read everything the checks need, in a handful of queries whatever the number of encoders.
+
+    Args:
+        workspace: its store is read.
+        names: canonical names of the encoders.
+        chosen: tasks to restrict the checks to.
+        spec: what was asked.
+    """
+    table = workspace.store.results.table()
+    usual = [task for task in (*STARTER, *SEVEN, *TRANSFER, *PROBING) if task in TASKS]
+    present = workspace.catalog.has(TASKS[task].dataset for task in usual)
+    here = frozenset(task for task in usual if TASKS[task].dataset in present)
+    tasks: dict[str, Task] = {}
+    named = [*here, *chosen, spec.curve, *(row["task"] for row in table)]
+    for name in in_order(dict.fromkeys(filter(None, named))):
+        with suppress(UserError):  # its data set was removed
+            tasks[name] = registry.get(name, workspace.catalog)
+    table = [row for row in table if row["task"] in tasks and has_score(row)]
+    rows = of_one_question(table, set(names))
+    hashes = {(row["protocol"], row["task"]): row["data_hash"] for row in rows.values()}
+    mine = [row for row in table if row["encoder"] in names]
+    others: dict[tuple[str, str], set[str]] = {}
+    for row in mine:
+        key = row["protocol"], row["task"]
+        if row["data_hash"] != hashes[key]:
+            others.setdefault(key, set()).add(row["encoder"])
+    dims = {name: info.get("dim") for name, info in workspace.store.encoders.infos().items()}
+    dims |= {name: row["dim"] for (_, _, name), row in rows.items() if row["dim"]}
+    wanted = [row["id"] for row in rows.values() if row["protocol"] in CLASSIFIERS]
+    return Evidence(
+        spec=spec,
+        encoders=names,
+        dims={name: int(dim) for name in names if (dim := dims.get(name))},
+        tasks=tasks,
+        chosen=chosen,
+        here=here,
+        rows=rows,
+        full=workspace.store.results.in_full(wanted),
+        seeds=[r for r in mine if r["data_hash"] == hashes[r["protocol"], r["task"]]],
+        caveats=tuple(
+            f"{task} ({protocol}): left out {', '.join(sorted(left))}, evaluated on another "
+            "version of the data."
+            for (protocol, task), left in others.items()
+        ),
+    )
+
+
+def over(tasks: Sequence[str]) -> str:
+    """`on MR`, `on average over 7 tasks`."""
+    return f"on {tasks[0]}" if len(tasks) == 1 else f"on average over {len(tasks)} tasks"
+
+
+class Contrast(NamedTuple):
+    """The same encoders measured under several conditions that have nothing to do with them.
+
+    Attributes:
+        words: sentences on the pairs of encoders whose order turns, the most frequent first.
+        look: whether there are any; None where no two encoders have two conditions in common.
+        evidence: a chart of the means under each condition, and tables of scores and orders.
+    """
+
+    words: Sequence[str]
+    look: bool | None
+    evidence: Sequence[Chart | Table]
+
+
+def contrast(
+    what: str, conditions: Mapping[str, Scores], also: Mapping[str, Mapping[Any, Any]] | None = None
+) -> Contrast:
+    """Compare the order of the encoders between each two conditions, task by task and on average.
+
+    Args:
+        what: what the conditions differ in.
+        conditions: name -> scores.
+        also: further columns of the table of scores: name -> (encoder, task) -> value.
+    """
+    orders, swaps = [], dict[frozenset[str], dict[str, tuple[str, str, str, str]]]()
+    for a, b in combinations(conditions, 2):
+        names, tasks = shared(conditions[a], conditions[b])
+        sides = [{name: conditions[c][name] for name in names} for c in (a, b)]
+        places = {task: [{n: s[n][task] for n in names} for s in sides] for task in tasks}
+        if len(tasks) > 1:
+            places[f"the average of {len(tasks)} tasks"] = [means(s, names, tasks) for s in sides]
+        for place, (first, second) in places.items() if len(names) > 1 else ():
+            order = agreement(first, second)
+            pairs = [f"{behind} overtakes {ahead}" for ahead, behind in order.swapped]
+            orders.append((a, b, place, order.n, order.spearman, order.kendall, ", ".join(pairs)))
+            for ahead, behind in order.swapped:
+                where = swaps.setdefault(frozenset((ahead, behind)), {})
+                where.setdefault(place, (ahead, a, behind, b))
+    if not orders:
+        return Contrast([], None, [])
+    full = sorted(conditions, key=lambda c: -sum(map(len, conditions[c].values())))
+    names, tasks = shared(*(conditions[c] for c in full[:2]))
+    drawn = {
+        condition: means(scores, names, tasks)
+        for condition, scores in conditions.items()
+        if all(task in scores.get(name, ()) for name in names for task in tasks)
+    }
+    scores_of = {name: [mean[name] for mean in drawn.values()] for name in names}
+    moves = {name: max(of) - min(of) for name, of in scores_of.items()}
+    most = max(moves, key=moves.__getitem__)
+    words = [
+        f"The {what} moves the score {over(tasks)} by up to {formats.score(moves[most])} points "
+        f"({formats.shorten(most, NARROW)})."
+    ]
+    for where in sorted(swaps.values(), key=lambda where: -len(where))[:MAX_PAIRS]:
+        ahead, a, behind, b = next(iter(where.values()))
+        words.append(
+            f"The order of {formats.shorten(ahead, NARROW)} and {formats.shorten(behind, NARROW)} "
+            f"turns with it on {formats.listed(where, FEW)}: the first leads under {a}, the second "
+            f"under {b}."
+        )
+    if len(swaps) > MAX_PAIRS:
+        words.append(f"So do {len(swaps) - MAX_PAIRS} more pairs: see the evidence.")
+    if not swaps:
+        words.append("No order of two encoders turns with it.")
+    more = also or {}
+    chart = drawing(
+        figures.slopes(drawn, f"score {over(tasks)}"),
+        f"Scores of {len(names)} encoders by {what} {over(tasks)}. Crossing lines are encoders "
+        "that swap ranks.",
+        name=f"theodolite-{what}",
+        columns=("task", "encoder", *conditions, *more),
+        rows=[
+            (
+                *(task, name),
+                *(scores.get(name, {}).get(task) for scores in conditions.values()),
+                *(column.get((name, task)) for column in more.values()),
+            )
+            for task in dict.fromkeys(
+                t for s in conditions.values() for of in s.values() for t in of
+            )
+            for name in dict.fromkeys(name for scores in conditions.values() for name in scores)
+            if sum(task in scores.get(name, ()) for scores in conditions.values()) > 1
+        ],
+    )
+    heads = ("first", "second", "on", "encoders", "Spearman", "Kendall", "pairs that swap")
+    note = "How far each two agree on the order of the encoders, task by task."
+    table = Table(f"theodolite-{what}-orders", heads, orders, shown=10, note=note)
+    return Contrast(words, bool(swaps), [Chart(chart), table])
+
+
+def size(evidence: Evidence) -> Check:
+    """The scores of the encoders at one size, and the curve of score against size."""
+    dims, tasks = evidence.dims, evidence.own
+    projection: Any = evidence.spec.projection
+    if len(dims) < 2:
+        return Check(["The size of fewer than two encoders is known: evaluate them first."])
+    smallest, largest = min(dims.values()), max(dims.values())
+    variants = {name: at_size(name, dims[name], smallest, projection) for name in dims}
+    other = [variant for variant in variants.values() if variant not in dims]
+    whole = evidence.scores(tasks, names=dims)
+    reduced = evidence.scores(tasks, names=variants.values())
+    both, _ = shared(whole, {name: reduced[variants[name]] for name in dims})
+    lines, runs = _curve(evidence, variants.values() if evidence.curve in tasks else ())
+    found = contrast("size", _sizes(evidence, tasks))
+    words = [f"All {len(dims)} encoders have {largest:,} dimensions."]
+    if other:
+        words = [
+            f"The encoders have {smallest:,} to {largest:,} dimensions, and larger vectors tend to "
+            "score higher for their size alone."
+        ]
+        runs = [
+            *evidence.missing(tasks, whole, encoders=dims),
+            *evidence.missing(tasks, reduced, encoders=other, listed=False),
+            *runs,
+        ]
+    lacking = [name for name in evidence.encoders if name not in dims]
+    if lacking:
+        words.append(f"Not known before a first result: {formats.listed(lacking, FEW)}.")
+    known = not other or len(both) > 1
+    if not known:
+        words.append(
+            f"None of them was evaluated at {smallest} dimensions by {PROJECTIONS[projection]} "
+            "yet, the largest size that all can have."
+        )
+    look = bool(found.look) if known else None
+    return Check([*words, *found.words], look, runs, [*found.evidence, *lines])
+
+
+def _curve(evidence: Evidence, queued: Iterable[str]) -> tuple[list[Chart], list[MissingRun]]:
+    """Score over dimensions, as in the paper's figure 1, and the runs it lacks but for `queued`."""
+    dims, task = evidence.dims, evidence.curve
+    projection: Any = evidence.spec.projection
+    sizes = [
+        (name, k, at_size(name, dim, k, projection))
+        for name, dim in dims.items()
+        for k in ladder(dim)
+    ]
+    if not task:
+        return [], []
+    scores = evidence.scores([task], names=[spec for _, _, spec in sizes])
+    smaller = [spec for spec in scores if spec not in dims and spec not in queued]
+    rows = [(name, k, scores[spec][task]) for name, k, spec in sizes if task in scores[spec]]
+    points = Counter(name for name, _, _ in rows)
+    rows = [row for row in rows if points[row[0]] > 1]
+    chart = drawing(
+        figures.curves(rows, f"score on {task}"),
+        f"Score on {task} over the number of dimensions kept by {PROJECTIONS[projection]}.",
+        name=f"theodolite-size-curve-{projection}",
+        columns=("encoder", "dimensions", f"score on {task}"),
+        rows=rows,
+    )
+    runs = evidence.missing([task], scores, encoders=smaller, listed=False)
+    return [Chart(chart)] if rows else [], runs
+
+
+def _sizes(evidence: Evidence, tasks: Sequence[str]) -> dict[str, Scores]:
+    """Size -> scores of the encoders reduced to it, in the order of sizes."""
+    specs: dict[tuple[str, int], dict[str, str]] = {("", 0): {name: name for name in evidence.dims}}
+    for _, _, spec in evidence.rows:
+        whole, _, step = spec.rpartition(" | ")
+        if whole in evidence.dims and step.startswith("dims:"):
+            number, *how = step.removeprefix("dims:").split(",")
+            method = {"pca": "PCA", "random": "projection"}.get(how[0] if how else "", "first")
+            specs.setdefault((method, int(number)), {})[whole] = spec
+    scores = evidence.scores(tasks, names=[one for of in specs.values() for one in of.values()])
+    return {
+        f"{k}, {method}" if k else "full size": {
+            name: scores[spec] for name, spec in specs[method, k].items()
+        }
+        for method, k in sorted(specs)
+    }
+
+
+def normalisation(evidence: Evidence) -> Check:
+    """Plain against z-normalised vectors, and the effect of tuning the choice."""
+    lead = (
+        "Whether each dimension is centred and scaled before the classifier can decide which "
+        "encoder wins."
+    )
+    tasks = evidence.trained
+    if not tasks:
+        return Check([lead, evidence.lacking("transfer")])
+    tuned = evidence.scores(tasks, LOGISTIC)
+    conditions = {
+        "plain": evidence.part(tasks, "accuracy", "plain"),
+        "z-normalised": evidence.part(tasks, "accuracy", "z-normalised"),
+        "tuned": tuned,
+    }
+    chosen = {
+        (name, task): evidence.full[evidence.rows[LOGISTIC, task, name]["id"]]["details"].get(
+            "znorm"
+        )
+        for name, of in conditions["z-normalised"].items()
+        for task in of
+    }
+    words = [
+        f"Tuned on dev, z-normalisation is chosen in {sum(map(bool, chosen.values()))} of "
+        f"{formats.plural(len(chosen), 'case')}."
+    ]
+    found = contrast("normalisation", conditions, {"z-normalised on dev": chosen})
+    runs = evidence.missing(tasks, tuned, LOGISTIC)
+    return Check([*(words if chosen else [lead]), *found.words], found.look, runs, found.evidence)
+
+
+def classifier(evidence: Evidence) -> Check:
+    """Logistic regression against a classifier with a hidden layer, and against others."""
+    every = [t for t, task in evidence.tasks.items() if task.type in ("transfer", "probing")]
+    every = [task for task in evidence.chosen or every if task in every]
+    found = contrast(
+        "classifier", {name: evidence.scores(every, name) for name in OTHER_CLASSIFIERS}
+    )
+    words = ["Logistic regression alone may not be what a user would train.", *found.words]
+    if not evidence.trained and not found.words:
+        words.append(evidence.lacking("transfer"))
+    runs = [
+        run
+        for name in CLASSIFIERS
+        for run in evidence.missing(evidence.trained, evidence.scores(evidence.trained, name), name)
+    ]
+    return Check(words, found.look, runs, found.evidence)
+
+
+def similarity(evidence: Evidence) -> Check:
+    """Cosine with and without z-normalisation, two correlations, and a learned similarity."""
+    tasks = evidence.of_type("sts", SEVEN) or evidence.of_type("sts", STARTER)
+    if not tasks:
+        return Check([evidence.lacking("similarity")])
+    lead = "Cosine favours vectors that happen to be centred."
+    conditions = {label: evidence.part(tasks, metric) for label, metric in SIMILARITIES.items()}
+    errors = evidence.part(tasks, "learned_mse")
+    also = {(name, task): value for name, of in errors.items() for task, value in of.items()}
+    found = contrast("similarity", conditions, {"learned, squared error": also})
+    runs = evidence.missing(tasks, evidence.scores(tasks, LOGISTIC), LOGISTIC)
+    return Check([lead, *found.words], found.look, runs, found.evidence)
+
+
+def baselines(evidence: Evidence) -> Check:
+    """Whether random vectors and a bag of words are present, and below the other encoders."""
+    kinds: dict[str, str] = {name: baseline(name) for name in evidence.encoders}
+    add = [spec for kind, spec in BASELINES.items() if kind not in kinds.values()]
+    simple = [name for name, kind in kinds.items() if kind]
+    scores = evidence.scores(evidence.own)
+    runs = evidence.missing(evidence.own, scores, encoders=simple)
+    lead = f"Baselines among them: {formats.listed(simple, FEW)}."
+    if add:
+        absent = " and no ".join(kind for kind, spec in BASELINES.items() if spec in add)
+        lead = f"There is no {absent} encoder, so nothing shows what shared words alone achieve."
+    names, tasks = shared(scores, scores)
+    mean = means(scores, names, tasks)
+    floor = {name: score for name, score in mean.items() if kinds[name]}
+    others = {name: score for name, score in mean.items() if not kinds[name]}
+    if not floor or not others:
+        lacking = "No baseline shares a task with another encoder yet."
+        return Check([lead, lacking], None, runs, (), add)
+    best = max(floor, key=floor.__getitem__)
+    below = [name for name, score in others.items() if score <= floor[best]]
+    text = (
+        f"At or below {best}, the best baseline, {over(tasks)}: "
+        f"{formats.listed(below, FEW) or 'none of the others'}. The lowest of these is "
+        f"{formats.signed(min(others.values()) - floor[best])} points from it."
+    )
+    tops = {task: max(scores[name][task] for name in floor) for task in tasks}
+    chart = drawing(
+        figures.dots((("baselines", floor), ("other encoders", others)), f"score {over(tasks)}"),
+        f"Scores of baselines and of the other encoders {over(tasks)}.",
+        name="theodolite-baselines",
+        columns=("task", "encoder", "kind", "score", "above the best baseline"),
+        rows=[
+            (task, name, kinds[name] or "other", scores[name][task], scores[name][task] - top)
+            for task, top in tops.items()
+            for name in names
+        ],
+    )
+    return Check([lead, text], None if add else bool(below), runs, [Chart(chart)], add)
+
+
+def relations(evidence: Evidence) -> Check:
+    """Correlations of probing with transfer tasks, and their stability."""
+    transfer = evidence.of_type("transfer", TRANSFER)
+    probing = evidence.of_type("probing", PROBING)
+    count, tasks = len(evidence.encoders), [*transfer, *probing]
+    lead = (
+        "Which properties of a sentence help which application is inferred from correlations "
+        f"between probing and transfer tasks: over fewer than {MIN_ENCODERS} encoders they mean "
+        "nothing, so none is shown."
+    )
+    if not transfer or not probing:
+        return Check([lead, evidence.lacking("probing" if transfer else "transfer")])
+    if count < MIN_ENCODERS:
+        return Check([lead, f"Choose at least {MIN_ENCODERS}, not {count}."])
+    scores = {name: evidence.scores(tasks, name) for name in CLASSIFIERS}
+    runs = [run for name in CLASSIFIERS for run in evidence.missing(tasks, scores[name], name)]
+    tables = {}
+    for name, of in scores.items():
+        names, both = complete(of, tasks)
+        sides = [[task for task in side if task in both] for side in (transfer, probing)]
+        if all(sides):
+            tables[name] = correlations({encoder: of[encoder] for encoder in names}, *sides)
+    tables = {name: table for name, table in tables.items() if table}
+    if not tables:
+        most = max(sum(all(t in s for t in tasks) for s in of.values()) for of in scores.values())
+        text = (
+            f"Of {count} encoders {most} have all of {len(transfer)} transfer and {len(probing)} "
+            "probing tasks."
+        )
+        return Check([lead, text], None, runs)
+    cells = [cell for table in tables.values() for cell in table.values()]
+    turning = sum(cell.turns for cell in cells)
+    shown = evidence.spec.classifier if evidence.spec.classifier in tables else next(iter(tables))
+    by, table = CLASSIFIERS[shown], tables[shown]
+    (task, probe), cell = max(table.items(), key=lambda item: abs(item[1].value))
+    words = [
+        f"Over {_span(cell.n for cell in cells)} encoders, {turning} of "
+        f"{formats.plural(len(cells), 'correlation')} change sign when a single encoder is left "
+        "out: for these, another choice of encoders would lead to another conclusion.",
+        f"By {by} the strongest is {task} with {probe}, {formats.score(cell.value)} "
+        f"({formats.score(cell.lowest)} to {formats.score(cell.highest)} with one encoder left "
+        "out).",
+    ]
+    chart = drawing(
+        figures.grid(table),
+        f"Spearman of transfer with probing tasks over {cell.n} encoders, "
+        f"by {by}. A bordered cell changes sign when one encoder is left out.",
+        name=f"theodolite-transfer-probing-{shown}",
+        columns=(
+            *("classifier", "transfer", "probing", "encoders", "Spearman"),
+            *("lowest", "without", "highest", "without it", "sign turns"),
+        ),
+        rows=[
+            (
+                *(by, *pair, c.n, c.value, c.lowest, c.without_lowest, c.highest),
+                *(c.without_highest, "yes" if c.turns else "no"),
+            )
+            for pair, c in table.items()
+        ],
+    )
+    return Check(words, turning > 0, runs, [Chart(chart)])
+
+
+def _span(numbers: Iterable[int]) -> str:
+    """`5`, `3 to 5`."""
+    several = set(numbers)
+    return " to ".join(map(str, sorted({min(several), max(several)})))
+
+
+def seeds(evidence: Evidence) -> Check:
+    """Whether differences exceed the variation between seeds."""
+    tested = "Compare tests whether a difference could be due to the choice of examples."
+    groups: dict[tuple[str, str], dict[str, Spread]] = {}
+    for (name, task, protocol), spread in spreads(evidence.seeds).items():
+        groups.setdefault((task, protocol), {})[name] = spread
+    groups = {where: of for where, of in groups.items() if len(of) > 1}
+    runs = _seed_runs(evidence, {task for task, _ in groups})
+    if not groups:
+        text = "Nothing that was evaluated is random, so seeds have no effect."
+        if runs:
+            text = "Every score comes from a single seed: its variation between seeds is unknown."
+        return Check([text, tested], None if runs else False, runs)
+    meeting = [
+        (*pair, task)
+        for (task, _), of in groups.items()
+        for pair in overlapping({name: (s.lowest, s.highest) for name, s in of.items()})
+    ]
+    pairs = sum(math.comb(len(of), 2) for of in groups.values())
+    number = _span(spread.seeds for of in groups.values() for spread in of.values())
+    width, name, task = max(
+        (s.highest - s.lowest, name, task)
+        for (task, _), of in groups.items()
+        for name, s in of.items()
+    )
+    text = f"Within that spread lie {len(meeting)} of {formats.plural(pairs, 'difference')}"
+    if meeting:
+        text += ", such as that of {} and {} on {}".format(*meeting[0])
+    by_seed: dict[str, dict[str, dict[str, float]]] = {}
+    for row in sorted(evidence.seeds, key=lambda row: row["seed"]):
+        if row["protocol"] == evidence.tasks[row["task"]].protocol:
+            scores = by_seed.setdefault(f"seed {row['seed']}", {})
+            scores.setdefault(row["encoder"], {})[row["task"]] = row["score"]
+    found = contrast("seed", by_seed)
+    words = [
+        f"With {number} seeds a score varies by up to {formats.score(width)} points ({name} on "
+        f"{task}).",
+        f"{text}.",
+        *found.words,
+        tested,
+    ]
+    largest, protocol = max(groups, key=lambda where: len(groups[where]))
+    drawn = groups[largest, protocol]
+    chart = drawing(
+        figures.dots(
+            (("mean over seeds", {name: s.mean for name, s in drawn.items()}),),
+            f"score on {largest}",
+            {name: (s.lowest, s.highest) for name, s in drawn.items()},
+        ),
+        f"Mean, lowest and highest score over seeds on {largest} ({protocol}).",
+        name="theodolite-seeds",
+        columns=("task", "protocol", "encoder", "seeds", "mean", "deviation", "lowest", "highest"),
+        rows=[
+            (*where, name, s.seeds, s.mean, s.deviation, s.lowest, s.highest)
+            for where, of in groups.items()
+            for name, s in of.items()
+        ],
+    )
+    return Check(words, bool(meeting), runs, [Chart(chart), *found.evidence])
+
+
+def _seed_runs(evidence: Evidence, done: set[str]) -> list[MissingRun]:
+    """A run of all encoders with several seeds on tasks with randomness that lack them."""
+    drawing_types = ("transfer", "probing", "classification", "relatedness")
+    own = {name: task.protocol for name, task in evidence.tasks.items()}
+    evaluated = {t for p, t, n in evidence.rows if n in evidence.encoders and p == own[t]}
+    names = evidence.chosen or [
+        name
+        for name, task in evidence.tasks.items()
+        if task.type != "probing" and (name in evaluated or name in (*STARTER, *TRANSFER))
+    ]
+    tasks = tuple(
+        name
+        for name in names
+        if evidence.tasks[name].type in drawing_types
+        and name not in done
+        and (name in evidence.here or name in evaluated)
+    )
+    there = sum(r["task"] in tasks and r["protocol"] == own[r["task"]] for r in evidence.seeds)
+    count = max(1, len(evidence.encoders) * len(tasks) * SEEDS - there)
+    job = EvaluateJob(evidence.encoders, tasks, seeds=SEEDS)
+    return [MissingRun(job, count)] if tasks else []
+
+
+CHECKS: Mapping[str, tuple[str, Callable[[Evidence], Check]]] = {
+    "size": ("Size", size),
+    "normalisation": ("Normalisation", normalisation),
+    "classifier": ("Classifier", classifier),
+    "similarity": ("Similarity", similarity),
+    "baselines": ("Baselines", baselines),
+    "transfer-probing": ("Transfer and probing", relations),
+    "seeds": ("Seeds and significance", seeds),
+}
+"""Key -> title and function."""

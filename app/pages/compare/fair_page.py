@@ -1,0 +1,101 @@
+"""The tab *Fairness* of Compare: what makes a comparison unfair, with the evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import gradio as gr
+
+from theodolite.app.blocks import Block, Link, Nothing
+from theodolite.app.pages.compare.checks import MAX_ENCODERS, FairSpec
+from theodolite.app.pages.compare.fairness import FAIR, Fairness, evaluate
+from theodolite.app.pages.encoders import choices
+from theodolite.app.pages.encoders import service as encoders
+from theodolite.app.pages.jobs.run_panel import RunPanel
+from theodolite.app.published import Published
+from theodolite.app.spec import parameters
+from theodolite.app.surfaces import web
+from theodolite.app.surfaces.static import Static
+from theodolite.app.web import address, parts
+from theodolite.app.web.controls import Answer, Control, Controls, Values, on, on_open
+from theodolite.app.web.events import PageEvent
+from theodolite.app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
+from theodolite.app.workspace import Workspace
+
+TITLE, PATH = "Fairness", "fair-play"
+DESCRIPTION = (
+    "Seven ways in which comparisons of sentence encoders mislead, checked on yours. After "
+    "Eger, Rücklé and Gurevych, Pitfalls in the Evaluation of Sentence Embeddings (2019)."
+)
+HINT = "None selected: evaluated tasks, and the usual suites whose data is available."
+CONTROLS = web.controls(
+    FairSpec,
+    encoders=choices.CHIPS,
+    tasks=Control("tasks", "Tasks", gr.CheckboxGroup, (), HINT, (), key="task"),
+    curve=Control(
+        "curve", "Task for the curve", gr.Dropdown, choices=(), options={"min_width": 220}
+    ),
+    classifier=web.control(parameters(FairSpec)[-1], elem_id="by-classifier"),
+)
+
+
+def _views(published: Published) -> Iterator[tuple[str, FairSpec]]:
+    """All published encoders."""
+    yield "Fairness", FairSpec(tuple(published.encoders.values())[:MAX_ENCODERS])
+
+
+PUBLISHED = Static(FAIR, _views)
+
+
+def build(workspace: Workspace) -> None:
+    """Lay out the page."""
+    controls = Controls(*CONTROLS)
+    with parts.bar(TITLE, DESCRIPTION):
+        controls.render("encoder")
+        with parts.more():
+            controls.render("tasks", "projection", "curve", "classifier")
+    notice, panel = parts.notice(), RunPanel(workspace)
+    shown = web.answer(charts=True, elem_id="checks", elem_classes=["t-answer"])
+    asks = [box.input for box in controls.values()]
+    run = controls.add("run", panel.run)
+
+    def report(values: Values) -> Fairness:
+        chosen = (values.encoder, values.tasks, values.projection, values.curve, values.classifier)
+        return FAIR.last(workspace, FairSpec(*chosen), lambda job: False)
+
+    def load(request: gr.Request) -> Answer:
+        values = controls.from_address(request)
+        listed = choices.names(workspace)[:MAX_ENCODERS]
+        chosen = choices.from_address(workspace, request, listed, MAX_ENCODERS)
+        values.encoder, wanted = [name for name in chosen if choices.read(name)], values.tasks
+        values.tasks, filled = (), {}
+        if values.encoder:
+            known = report(values)
+            tasks = [task for task in wanted if task in known.tasks]
+            filled = {
+                "tasks": gr.update(choices=list(known.tasks), value=tasks),
+                "curve": gr.update(choices=list(known.tasks), value=known.curve or None),
+            }
+        filled |= {"encoder": choices.filled(workspace, chosen), "projection": values.projection}
+        filled |= {"classifier": values.classifier, "run": address.first(request, "run")}
+        return {controls[name]: value for name, value in filled.items()}
+
+    def show(values: Values) -> Iterator[Answer]:
+        hint = "Choose the encoders to compare."
+        blocks: list[Block] = [Nothing("No encoder chosen", hint, Link("Encoders", "encoders"))]
+        yield {shown: web.value(report(values).blocks() if values.encoder else blocks)}
+
+    def act(values: Values, event: PageEvent) -> Answer:
+        if event.act == "add":
+            name = encoders.add(workspace, event.id)["name"]
+            chosen = list(dict.fromkeys([*values.encoder, name]))
+            return {controls["encoder"]: choices.filled(workspace, chosen)}
+        return {run: evaluate(workspace, report(values), event.id)}
+
+    every = (show, controls, [shown], notice)
+    on_open(load, lambda values, _: show(values), controls, [shown], notice)
+    on([*asks, panel.moved.change], *every, **ALWAYS_LAST)
+    controls.keep()
+    places = [controls["encoder"], run]
+    done = on(shown.act, act, controls, places, notice, scroll_to_output=True, **HIDE_PROGRESS)
+    on(done.then, *every, **ALWAYS_LAST)

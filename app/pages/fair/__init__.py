@@ -1,3 +1,0 @@
-"""Whether a comparison of encoders is fair."""
-
-QUESTIONS = {"fair": "answer:FAIR"}
