@@ -293,11 +293,14 @@ def command(question: Question[Any, Any]) -> Callable[..., None]:
             _check_format(out)
             check_writable(out)
 
+        waiting: list[str] = []
+
         def do(job: Job) -> bool:
             if queue:
                 from theodolite.app.jobs import submit
 
-                queued(submit.queue(workspace, job), as_json)
+                waiting.append(submit.queue(workspace, job))
+                queued(waiting[-1], as_json)
             else:
                 do_here(workspace, job)
             return not queue
@@ -306,7 +309,7 @@ def command(question: Question[Any, Any]) -> Callable[..., None]:
         with nullcontext() if question.queues else progress_bar(question.name) as move:
             spec = question.prepare(workspace, spec)
             answer = last(question.answer(workspace, spec, do), move)
-        if queue and not answer.complete().rows():
+        if waiting and not answer.rows():
             return
         if out is not None:
             _write(question, spec, answer.complete(), out, spreadsheet)

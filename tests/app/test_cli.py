@@ -332,12 +332,12 @@ def test_an_interrupted_training_says_how_to_go_on(home: Path) -> None:
 def test_a_run_whose_terminal_was_killed_is_over_at_the_next_look(home: Path) -> None:
     """Without a worker, which would notice it as well."""
     store = Store(home / "store")
-    run = store.runs.create("evaluate", {}, "killed", queue=False)
+    run = store.runs.create("evaluate", {}, "killed", worker="terminal")
     store.runs.start(run, 1, "terminal", ["one"])
     (row,) = objects(theodolite("jobs", "list", "--json"))
     assert (row["id"], row["state"]) == (run, "failed")
     assert "terminal" in row["error"]
-    other = store.runs.create("evaluate", {"a": 1}, "killed too", queue=False)
+    other = store.runs.create("evaluate", {"a": 1}, "killed too", worker="terminal")
     store.runs.start(other, 1, "terminal", ["one"])
     theodolite("jobs", "remove", other)
 

@@ -56,7 +56,7 @@ def test_runs_are_cancelled_retried_and_moved_to_the_front(visit, workspace, run
     assert (runs.get(run)["state"], runs.get(run)["done"]) == ("queued", 1)
     other = runs.create("evaluate", {"encoders": ["b"], "tasks": []}, "b")
     page.get_by_role("button", name="Run b next").click()
-    says(page.locator("body"), "Next in the queue")
+    says(page.locator("body"), "has priority -1")
     assert runs.get(other)["priority"] == -1
     runs.cancel(run)
     expect(page.get_by_text("Run next")).to_have_count(0)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from theodolite.app.pages.jobs import service
+from theodolite.app.pages.jobs.service import act
 from theodolite.app.terminal import (
     FleetOption,
     JsonOption,
@@ -37,9 +37,8 @@ def list_jobs(workspace: Workspace, as_json: JsonOption = False) -> None:
     """
     workspace.store.terminals.end_forsaken()
     sizes = forget.sizes(workspace.store)
-    rows = [{**run, "bytes": sizes.get(run["id"], 0)} for run in workspace.store.runs.list()]
     emit(
-        rows,
+        [{**run, "bytes": sizes.get(run["id"], 0)} for run in workspace.store.runs.list()],
         ("id", "state", "title", "done", "failed", "total", "eta_seconds", "bytes", "error"),
         as_json,
     )
@@ -52,8 +51,7 @@ def show_log(workspace: Workspace, run: RunArgument, as_json: JsonOption = False
 
     theodolite jobs log 36e4305ecb44
     """
-    lines = workspace.store.logs.lines(run)
-    emit([{"line": line} for line in lines], ("line",), as_json)
+    emit([{"line": line} for line in workspace.store.logs.lines(run)], ("line",), as_json)
 
 
 @job_verbs.command("cancel")
@@ -63,7 +61,7 @@ def cancel_job(workspace: Workspace, run: RunArgument, as_json: JsonOption = Fal
 
     theodolite jobs cancel 36e4305ecb44
     """
-    done({"cancelled": run}, service.cancel(workspace, run), as_json)
+    done({"cancelled": run}, act(workspace, "cancel", run), as_json)
 
 
 @job_verbs.command("stop")
@@ -75,9 +73,9 @@ def stop_job(workspace: Workspace, run: RunArgument, as_json: JsonOption = False
 
     Of a sweep the training at work keeps its best, and those after it are left out.
     """
-    text = service.stop(workspace, run)
-    waited = workspace.store.runs.get(run)["state"] == "cancelled"
-    done({"cancelled" if waited else "stopping": run}, text, as_json)
+    text = act(workspace, "stop", run)
+    is_over = workspace.store.runs.get(run)["state"] == "cancelled"
+    done({"cancelled" if is_over else "stopping": run}, text, as_json)
 
 
 @job_verbs.command("prioritise")
@@ -94,7 +92,7 @@ def prioritise_job(
 
     theodolite jobs prioritise 36e4305ecb44 --priority 5
     """
-    text = service.prioritise(workspace, run, priority)
+    text = act(workspace, "next", run, priority)
     done({"id": run, "priority": workspace.store.runs.get(run)["priority"]}, text, as_json)
 
 
@@ -105,7 +103,7 @@ def retry_job(workspace: Workspace, run: RunArgument, as_json: JsonOption = Fals
 
     theodolite jobs retry 36e4305ecb44
     """
-    done({"id": run}, service.retry(workspace, run), as_json)
+    done({"id": run}, act(workspace, "retry", run), as_json)
 
 
 @job_verbs.command("remove")
@@ -121,7 +119,7 @@ def remove_jobs(
     """
     for run in runs:
         size = forget.size(workspace.store, run)
-        done({"removed": run, "bytes": size}, service.remove(workspace, run), as_json)
+        done({"removed": run, "bytes": size}, act(workspace, "remove", run), as_json)
 
 
 @job_verbs.command("wait")
@@ -149,16 +147,16 @@ def workers(workspace: Workspace, fleet: FleetOption = None, as_json: JsonOption
 
     theodolite workers --fleet postgresql://lab@db.lab.org/fleet --json
     """
-    from theodolite.app.pages.jobs import workers as service
+    from theodolite.app.pages.jobs.workers import now
 
     if fleet:
         join_fleet(fleet)
-    found = service.now(workspace)
+    found = now(workspace)
     if as_json:
         emit(found.rows(), (), as_json=True)
-    else:
-        emit(list(map(vars, found.workers)), list(found.columns), as_json=False)
-        for one in found.waiting:
-            line(f"{one.title}: {one.parts} to do. {one.why}")
+        return
+    emit(list(map(vars, found.workers)), list(found.columns), as_json=False)
+    for one in found.waiting:
+        line(f"{one.title}: {one.parts} to do. {one.why}")
     if found.problem:
         say(found.problem)

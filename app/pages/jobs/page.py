@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
 from theodolite.app import formats
 from theodolite.app.components.actions import actions, button
-from theodolite.app.pages.jobs import service, views, workers
+from theodolite.app.pages.jobs import service, views
+from theodolite.app.pages.jobs.workers import in_fleet
 from theodolite.app.web import address, parts, progress
 from theodolite.app.web.controls import Answer, on, on_load, poll
 from theodolite.app.web.events import PageEvent
 from theodolite.app.web.parts import HIDE_PROGRESS
 from theodolite.store import forget
+from theodolite.store.run_rows import LIVE
 
 if TYPE_CHECKING:
     from theodolite.app.workspace import Workspace
@@ -74,18 +77,20 @@ def build(workspace: Workspace) -> None:
 
 def _marks(workspace: Workspace, runs: list[RunRow], run_id: str) -> list[Any]:
     """The state whose change redraws the page."""
-    open_run = next((run for run in runs if run["id"] == run_id), None)
-    live = open_run is not None and open_run["state"] == "running"
-    lines = len(workspace.store.logs.lines(run_id)) if live else run_id
+    is_live = any(run["id"] == run_id and run["state"] == "running" for run in runs)
+    lines = len(workspace.store.logs.lines(run_id)) if is_live else run_id
     return [progress.signature(runs), [run["asked"] for run in runs], lines]
 
 
 def _status(workspace: Workspace) -> str:
     """The numbers of running and waiting runs, and of workers."""
-    waiting, running, here = service.counts(workspace.store)
-    up = formats.plural(here, "worker") if here else "no worker is running yet"
-    words = f"{running} running, {waiting} waiting" + ("" if workspace.read_only else f", {up}")
-    if workers.in_fleet(workspace):
+    store = workspace.store
+    count = Counter(run["state"] for run in store.runs.list(LIVE, limit=10_000))
+    words = f"{count['running']} running, {count['queued']} waiting"
+    if not workspace.read_only:
+        here = len(store.workers.list())
+        words += f", {formats.plural(here, 'worker')}" if here else ", no worker is running yet"
+    if in_fleet(workspace):
         words += f' here; those of the fleet are on <a href="{address.link("workers")}">Workers</a>'
     return f'<p class="t-status" role="status">{words}</p>'
 
@@ -93,37 +98,29 @@ def _status(workspace: Workspace) -> str:
 def _queue(workspace: Workspace, runs: list[RunRow], run_id: str) -> str:
     if not runs:
         return views.nothing(workspace.read_only)
-    waiting = sum(run["state"] == "queued" for run in runs)
-    items = (
-        views.item(
-            run,
-            _name(run, run["id"] == run_id),
-            views.about(run),
-            views.buttons(workspace, run, others_wait=waiting > 1),
-            opened=run["id"] == run_id,
+    others_wait = sum(run["state"] == "queued" for run in runs) > 1
+    items = []
+    for run in runs:
+        opened = run["id"] == run_id
+        title = button(
+            run["title"],
+            "open",
+            run["id"],
+            about=f"{run['title']}, {run['state']}: show details",
+            param=("run", "" if opened else run["id"]),
+            kind="link",
         )
-        for run in runs
-    )
+        verbs = views.buttons(workspace, run, others_wait=others_wait)
+        items.append(views.item(run, title, views.about(run), verbs, opened=opened))
     return views.listing(items, "Runs, the newest first")
 
 
-def _name(run: RunRow, opened: bool) -> str:
-    """The title of a run, as a button that opens or closes its details."""
-    return button(
-        run["title"],
-        "open",
-        run["id"],
-        about=f"{run['title']}, {run['state']}: show details",
-        param=("run", "" if opened else run["id"]),
-        kind="link",
-    )
-
-
 def _detail(workspace: Workspace, run_id: str) -> str:
-    run = workspace.store.runs.get(run_id)
-    units = workspace.store.runs.units(run_id)
-    log = workspace.store.logs.lines(run_id)[-LOG_LINES:]
-    close = button(
-        "Close", "open", run_id, about="Close the details", param=("run", ""), kind="link"
+    store = workspace.store
+    return views.detail(
+        store.runs.get(run_id),
+        store.runs.units(run_id),
+        store.logs.lines(run_id)[-LOG_LINES:],
+        forget.size(store, run_id),
+        button("Close", "open", run_id, about="Close the details", param=("run", ""), kind="link"),
     )
-    return views.detail(run, units, log, forget.size(workspace.store, run_id), close)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -56,7 +57,8 @@ _BEGUN = (
     ),
 )
 """Page, its address, what its jobs produce, and the equivalent command."""
-_UNIT_TAGS = {"done": "good", "failed": "bad"}
+_PARTS = {"running": "live", "failed": "bad", "left out": "", "waiting": "", "done": "good"}
+"""State of a part -> kind of its tag, in the order in which they are listed."""
 
 
 def nothing(visitor: bool) -> str:
@@ -159,39 +161,32 @@ def parts_of(run: Mapping[str, Any], units: Sequence[UnitRow], may_retry: bool) 
     if not units or (len(units) == 1 and units[0]["error"] is None):
         return ""
     now = at_work(units) if run["state"] == "running" else set()
-    order = {"failed": 1, "left out": 2, "waiting": 3, "done": 4}
-    rows = sorted(units, key=lambda u: 0 if u["position"] in now else order[u["state"]])
+    rows = [("running" if unit["position"] in now else unit["state"], unit) for unit in units]
+    rows.sort(key=lambda row: [*_PARTS].index(row[0]))
+    count = Counter(unit["state"] for unit in units)
     counts = ", ".join(
-        f"{sum(unit['state'] == state for unit in units)} {words}"
-        for state, words in (
-            ("done", "done"),
-            ("failed", "failed"),
-            ("left out", "left out"),
-            ("waiting", "to do"),
-        )
-        if any(unit["state"] == state for unit in units)
+        f"{count[state]} {'to do' if state == 'waiting' else state}"
+        for state in ("done", "failed", "left out", "waiting")
+        if count[state]
     )
     retry = may_retry and run["kind"] == "evaluate"
-    items = "".join(_part(unit, unit["position"] in now, retry) for unit in rows)
     return (
         f'<section class="t-parts" aria-label="Parts of the run"><h3>Parts <small>{counts}</small>'
-        f'</h3><ul tabindex="0" aria-label="Parts">{items}</ul></section>'
+        f'</h3><ul tabindex="0" aria-label="Parts">'
+        f"{''.join(_part(state, unit, retry) for state, unit in rows)}</ul></section>"
     )
 
 
-def _part(unit: UnitRow, now: bool, retry: bool) -> str:
+def _part(state: str, unit: UnitRow, retry: bool) -> str:
     error = again = ""
     if unit["error"]:
         error = f'<small class="t-run-error">{escape(unit["error"])} {escape(unit["hint"])}</small>'
         if retry:
-            again = button(
-                "Try again", "unit", str(unit["position"]), about=f"Try {unit['label']} again"
-            )
-    state, kind = ("running", "live") if now else (unit["state"], _UNIT_TAGS.get(unit["state"], ""))
-    took = "" if unit["seconds"] is None else formats.duration(unit["seconds"])
+            about = f"Try {unit['label']} again"
+            again = button("Try again", "unit", str(unit["position"]), about=about)
     return (
-        f"<li>{parts.tag(state, kind)}"
-        f"<span>{escape(unit['label'])}{error}</span>{again}<span>{took}</span></li>"
+        f"<li>{parts.tag(state, _PARTS[state])}<span>{escape(unit['label'])}{error}</span>{again}"
+        f"<span>{'' if unit['seconds'] is None else formats.duration(unit['seconds'])}</span></li>"
     )
 
 

@@ -70,7 +70,7 @@ def test_a_training_stops_elsewhere_and_keeps_its_best(
         wait_until(lambda: "--files" in lab.home.runs.get(run_id)["message"])
         lab.start_worker(2, **more)
         wait_until(lambda: trainings.curves(workspace, run_id).evals)
-        jobs.stop(workspace, run_id)
+        jobs.act(workspace, "stop", run_id)
         over(lab.home, run_id)
     run = lab.home.runs.get(run_id)
     assert run["message"] == f"It is at {root}/models/mine."

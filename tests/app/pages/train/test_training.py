@@ -97,15 +97,15 @@ def test_stopped_now_it_keeps_the_best(workspace: Workspace, spec: TrainSpec) ->
     events = here(workspace, replace(spec, steps=100_000))
     next(event for event in events if isinstance(event, Evaluated))
     (run,) = workspace.store.runs.list()
-    jobs.stop(workspace, run["id"])
+    jobs.act(workspace, "stop", run["id"])
     (row,) = runs.table(workspace)
     assert (row.state, row.stopping) == ("running", True)
     *_, last = events
     assert isinstance(last, Finished) and (last.why, last.step < 100_000) == ("stopped", True)
     (row,) = runs.table(workspace)
     assert (row.state, row.stopping, row.why) == ("done", False, "stopped")
-    with refused("stale"):
-        jobs.stop(workspace, run["id"])
+    with refused("conflict"):
+        jobs.act(workspace, "stop", run["id"])
 
 
 def test_one_trains_at_a_time(workspace: Workspace, spec: TrainSpec) -> None:
@@ -195,7 +195,7 @@ def test_a_stopped_sweep_leaves_the_rest_out(workspace: Workspace, spec: TrainSp
     events = happened(workspace, SweepJob.of(workspace, spec, children))
     next(None for _, event in events if isinstance(event, Evaluated))
     (run,) = workspace.store.runs.list()
-    jobs.stop(workspace, run["id"])
+    jobs.act(workspace, "stop", run["id"])
     heard = [event for _, event in events]
     assert [event.why for event in heard if isinstance(event, Finished)] == ["stopped"]
     left_out = [event.message for event in heard if isinstance(event, UserError)]
