@@ -7,7 +7,7 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Annotated, Any
 
@@ -333,17 +333,32 @@ def _perform(workspace: Workspace, job: Trains, as_json: bool) -> str:
         for _ in train_along(specs[0], workspace.catalog):
             pass
         return ""
-    run_id, step = "", 0
+    run_id, step, labels = "", 0, job.units() if isinstance(job, jobs.SweepJob) else []
     try:
         with progress_bar(job.title) as move:
-            printer = ProgressPrinter(job, as_json, move)
-            for run, position, event in submit.perform(workspace, job):
+            for run, position, event in submit.perform(workspace, job, move=move):
                 run_id, step = run["id"], getattr(event, "step", step)
-                printer.show(position, event)
+                text = describe(event)
+                if as_json:
+                    _print_object(event, position, labels)
+                elif labels and text:
+                    say(f"{labels[position]}: {text}")
+                elif text:
+                    (line if isinstance(event, events.Finished) else say)(text)
     except KeyboardInterrupt:
         _interrupted(workspace, run_id, step, specs, as_json)
         raise typer.Exit(INTERRUPTED) from None
     return run_id
+
+
+def _print_object(event: object, position: int, labels: Sequence[str]) -> None:
+    """Print an event, or the error, of a training; of which child of a sweep, if it is one."""
+    child = {"position": position, "label": labels[position]} if labels else {}
+    if isinstance(event, events.Event):
+        emit_json(child | event.to_dict())
+    elif isinstance(event, UserError | StoreError):
+        facts = {"kind": "failed", "error": event.message, "hint": event.hint}
+        emit_json(child | facts | {"code": getattr(event, "code", None)})
 
 
 def _interrupted(
@@ -364,52 +379,6 @@ def _interrupted(
     say(f"Continue here: {shlex.join(['theodolite', *sys.argv[1:]])}")
     if run_id:
         say(f"Continue in the background: theodolite jobs retry {run_id}")
-
-
-class ProgressPrinter:
-    """Prints the events of a run: all of them as JSON, the relevant ones as text.
-
-    Args:
-        job: the job of the run.
-        as_json: print one object per event.
-        move: updates the progress bar.
-    """
-
-    def __init__(
-        self, job: Trains, as_json: bool, move: Callable[[float, float, str], None]
-    ) -> None:
-        self._labels = job.units() if isinstance(job, jobs.SweepJob) else []
-        self._json, self._move, self._best = as_json, move, ""
-
-    def show(self, position: int, event: object) -> None:
-        """Print an event, or the error, of the child at a position."""
-        if self._json:
-            self._print_object(position, event)
-        match event:
-            case events.Encoded():
-                self._move(event.done, event.sentences, "encoding")
-            case events.Started():
-                self._best = ""
-            case events.Stepped():
-                done, total = float(event.step), event.steps
-                if self._labels:
-                    done, total = done / total + position, len(self._labels)
-                self._move(done, total, f"loss {event.loss:.4f}{self._best}")
-            case events.Evaluated(best=True, score=float()):
-                self._best = f", best {event.score:.2f}"
-        text = describe(event)
-        if text and not self._json:
-            say(f"{self._labels[position]}: {text}" if self._labels else text)
-            if isinstance(event, events.Finished) and not self._labels:
-                line(event.out)
-
-    def _print_object(self, position: int, event: object) -> None:
-        child = {"position": position, "label": self._labels[position]} if self._labels else {}
-        if isinstance(event, events.Event):
-            emit_json(child | event.to_dict())
-        elif isinstance(event, UserError | StoreError):
-            code = {"code": event.code} if isinstance(event, UserError) else {}
-            emit_json(child | {"kind": "failed", "error": event.message, "hint": event.hint} | code)
 
 
 def describe(event: object) -> str:

@@ -127,24 +127,21 @@ class TrainingJob(Job, ABC, Generic[S]):
 
     def pace(self, workspace: Workspace) -> Pace | None:
         """The pace of the newest training here with the same costly settings; None without any."""
-        spec: Any = self.spec
-        store = workspace.store
+        mine, store = self.to_spec(), workspace.store
         for run in store.runs.list(("done", "partly failed"), kinds=self.kinds):
             children = run["spec"].get("children", [{"spec": run["spec"]}])
             for position, child in enumerate(children):
-                past: Any = child["spec"]
+                past = child["spec"]
+                same = {name for name in mine if past.get(name) == mine[name]}
                 over = store.events.last(run["id"], Finished.kind, position)
-                if over and over["step"] and self._shares(past, self.costly):
-                    steps = getattr(spec, "steps", None)
+                if not (same.issuperset(self.costly) and over and over["step"]):
+                    continue
+                steps = mine.get("steps")
+                if same.issuperset(("train", "limit")) and not (steps or past.get("steps")):
                     begun = store.events.last(run["id"], Started.kind, position) or {}
-                    if self._shares(past, ("train", "limit")) and not (steps or past.get("steps")):
-                        steps = round(begun["steps"] * spec.epochs / past["epochs"])
-                    return Pace(run["id"], over["seconds"] / over["step"], steps)
+                    steps = round(begun["steps"] * mine["epochs"] / past["epochs"])
+                return Pace(run["id"], over["seconds"] / over["step"], steps)
         return None
-
-    def _shares(self, past: Mapping[str, Any], names: Sequence[str]) -> bool:
-        mine = self.to_spec()
-        return all(past.get(name) == mine[name] for name in names)
 
     def part(self, position: int) -> Self | None:
         """The job itself: it has one unit."""
@@ -200,9 +197,7 @@ class TrainingJob(Job, ABC, Generic[S]):
                 "Start the app with --fleet and a --files address above it, or give a folder.",
                 code="unsupported",
             )
-        record = _Record(self, workspace, reporter)
-        for event in self.train(workspace, lambda: reporter.asked(STOP)):
-            record(event)
+        for event in _recorded(self, workspace, reporter):
             if isinstance(event, Finished):
                 over = event.to_dict()
                 self.register(workspace, over)
@@ -382,16 +377,16 @@ class SweepJob(Job):
     def title(self) -> str:
         """`3 × unsup from minilm on sentences.txt: seed 1 … seed 3`."""
         labels = dict.fromkeys([self.children[0]["label"], self.children[-1]["label"]])
-        return f"{len(self.children)} × {TrainJob(self.child(0)).title}: {' … '.join(labels)}"
+        return f"{len(self.children)} × {self.trainings()[0].title}: {' … '.join(labels)}"
 
     def validate(self, workspace: Workspace) -> None:
         """Read the first examples."""
-        TrainJob(self.child(0)).validate(workspace)
+        self.trainings()[0].validate(workspace)
 
     def part(self, position: int) -> TrainJob | None:
         """The training of a child."""
         inside = 0 <= position < len(self.children)
-        return TrainJob(self.child(position)) if inside else None
+        return self.trainings()[position] if inside else None
 
     def resources(self, catalog: Catalog) -> Resources:
         """Those of all children, but for the output of each."""
@@ -402,13 +397,9 @@ class SweepJob(Job):
         )
         return Resources(encoders, data, files)
 
-    def child(self, position: int) -> TrainSpec:
-        """The spec of the child at a position."""
-        return TrainSpec.from_dict(self.children[position]["spec"])
-
     def trainings(self) -> list[TrainJob]:
         """Those of all children, in order."""
-        return [TrainJob(self.child(position)) for position in range(len(self.children))]
+        return [TrainJob.from_spec(child["spec"]) for child in self.children]
 
     def units(self) -> list[str]:
         """The children in order, by their labels."""
@@ -422,7 +413,7 @@ class SweepJob(Job):
         """
         if last_event(workspace, reporter, Finished) is None and reporter.asked(STOP):
             raise LeftOut(LEFT_OUT, "Retry the run to train it as well.", code="stale")
-        return TrainJob(self.child(position)).work(workspace, position, reporter)
+        return self.trainings()[position].work(workspace, position, reporter)
 
     def event_result(self, kind: str, data: Mapping[str, Any]) -> Event | None:
         """The event of a child."""
@@ -523,50 +514,43 @@ def decoder_time(workspace: Workspace, spec: DecoderSpec) -> str:
     return f"about {formats.duration(pace.seconds)}" if pace and pace.steps else ""
 
 
-class _Record:
-    """Records each event of a training in the store, and its progress."""
+def _recorded(job: TrainingJob[Any], workspace: Workspace, reporter: Reporter) -> Iterator[Event]:
+    """Train, and record each event in the store, and the progress of the unit."""
+    from theodolite.engine.training.checkpoint import newest_step  # imports torch
 
-    def __init__(self, job: TrainingJob[Any], workspace: Workspace, reporter: Reporter) -> None:
-        self._folder, self._reporter = job.spec.working_folder, reporter
-        # Progress of an earlier process.
-        self._encoded = (last_event(workspace, reporter, Encoded) or {"done": 0})["done"]
-        self._begun = (last_event(workspace, reporter, Started) or {"step": 0})["step"]
-        self._share, self._checkpoint, self._best = job.preparation, 0, ""
+    # Progress of an earlier process.
+    encoded = (last_event(workspace, reporter, Encoded) or {"done": 0})["done"]
+    begun = (last_event(workspace, reporter, Started) or {"step": 0})["step"]
+    before, checkpoint, best = job.preparation, 0, ""
 
-    def __call__(self, event: Event) -> None:
-        """Record an event."""
-        data, report = event.to_dict(), self._reporter
-        report.event(data.pop("kind"), data)
+    def done(event: Started | Stepped) -> int:
+        return int(WHOLE * (before + (1 - before) * event.step / max(1, event.steps)))
+
+    for event in job.train(workspace, lambda: reporter.asked(STOP)):
+        data = event.to_dict()
+        reporter.event(data.pop("kind"), data)
         match event:
             case Encoded():
                 text = f"{event.done:,} of {event.sentences:,} sentences encoded"
-                report(int(WHOLE * self._share * event.done / event.sentences), WHOLE, text)
-                if event.done > self._encoded:  # these are in the cache
-                    report.checkpointed()
+                reporter(int(WHOLE * before * event.done / event.sentences), WHOLE, text)
+                if event.done > encoded:  # these are in the cache
+                    reporter.checkpointed()
             case Started():
-                self._checkpoint = event.step
-                if event.step or self._share:  # earlier work ran at another speed
-                    report.resumed(self._done(event), WHOLE, further=event.step > self._begun)
+                checkpoint = event.step
+                if event.step or before:  # earlier work ran at another speed
+                    reporter.resumed(done(event), WHOLE, further=event.step > begun)
             case Stepped():
-                text = f"update {event.step:,} of {event.steps:,}{self._best}"
-                report(self._done(event), WHOLE, text)
-                self._notice_checkpoint()
-            case Evaluated(loss=float()):
-                self._best = f", loss {event.loss:.3f} on held-out sentences"
+                text = f"update {event.step:,} of {event.steps:,}, loss {event.loss:.4f}{best}"
+                reporter(done(event), WHOLE, text)
+                newest = newest_step(job.spec.working_folder) or 0
+                if newest > checkpoint:
+                    reporter.checkpointed()
+                    checkpoint = newest
             case Evaluated(best=True):
-                self._best = f", best dev score {event.score:.2f}"
-
-    def _notice_checkpoint(self) -> None:
-        from theodolite.engine.training.checkpoint import newest_step  # imports torch
-
-        newest = newest_step(self._folder) or 0
-        if newest > self._checkpoint:
-            self._reporter.checkpointed()
-            self._checkpoint = newest
-
-    def _done(self, event: Started | Stepped) -> int:
-        """Progress of the unit after the event's updates, out of `WHOLE`."""
-        return int(WHOLE * (self._share + (1 - self._share) * event.step / max(1, event.steps)))
+                score = f", best dev score {event.score or 0:.2f}"
+                loss = f", {event.loss or 0:.3f} on held-out sentences"
+                best = loss if event.score is None else score
+        yield event
 
 
 def last_event(

@@ -76,13 +76,6 @@ def _evaluated(values: Values) -> bool:
 _contrastive = _for("unsup", "sup", "next-sentence")
 
 
-def _positive(text: Any) -> bool:
-    try:
-        return float(text or 0) > 0
-    except ValueError:
-        return False
-
-
 SETTINGS = (
     Setting("batch_size", "Batch size", "Examples in a batch are each other's negatives."),
     Setting("learning_rate", "Peak learning rate", "Decays linearly to 0."),
@@ -162,7 +155,7 @@ SETTINGS = (
         "Share of masked tokens",
         "",
         "vectors",
-        lambda v: v["objective"] == "mlm" or _positive(v["mlm_weight"]),
+        lambda v: v["objective"] == "mlm" or v["mlm_weight"] not in ("", "0"),
     ),
     Setting("dual", "Train a second encoder for the second column", "", "vectors", _contrastive),
     Setting("dropout", "Dropout", "Empty: the model's own, usually 0.1.", "noise"),

@@ -108,10 +108,10 @@ def _verdict(paper: float, ours: float, spread: float | None) -> str:
 
 def _tally(judgements: Sequence[Mapping[str, Any]]) -> str:
     """How many of the differences have the sign of the paper's."""
-    decided = [one["verdict"] for one in judgements if one["verdict"] in VERDICTS]
+    decided = [one["verdict"] for one in judgements if one["verdict"] not in ("", "reference")]
     if not decided:
         return "No two rows of the table have a score yet."
-    counts = [f"{decided.count(v)} {words}" for v, words in VERDICTS.items() if v in decided]
+    counts = [f"{decided.count(verdict)} {words}" for verdict, words in VERDICTS.items()]
     single = all(one["difference_deviation"] is None for one in judgements)
     alone = " One seed per row: the effect of chance is unknown." if single else ""
     return f"Of {formats.plural(len(decided), 'difference')}: {', '.join(counts)}.{alone}"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from theodolite.app import formats
-from theodolite.app.blocks import Block, Chart, Fold, Samples, Table, Text
+from theodolite.app.blocks import Block, Chart, Fold, Link, Samples, Table, Text
 from theodolite.app.components.chart import drawing, plain
 from theodolite.app.pages.trainings import service
 from theodolite.app.pages.trainings.ablations import comparison
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 MAX_POINTS = 1000
 """Points of a curve; a longer one is averaged over neighbouring points."""
+MAX_CURVES = 24
+"""Trainings that are overlaid at most: more would not have distinct colours and dashes."""
 SMALL, TALL = 260, 380
 _LABEL = 34
 
@@ -80,8 +82,9 @@ class Trainings(Answer):
                 about += f"{formats.count(last['step'])} updates."
                 samples.append(Samples(f"Samples of {name}", about, last["samples"]))
         table = Table("notes", ("training", "step", "note"), notes)
-        every = [*comparison(rows), *charts(courses), *samples, table]
-        return [*every, *_settings(rows, names)]
+        most = "" if len(rows) <= MAX_CURVES else f"Curves of the first {MAX_CURVES} trainings."
+        lines = [Text("", most), *charts(courses[:MAX_CURVES])]
+        return [*comparison(rows), *lines, *samples, table, *_settings(rows, names)]
 
 
 def answer(workspace: Workspace, spec: TrainingsSpec, do: Do) -> Iterator[Trainings]:
@@ -116,18 +119,36 @@ def setting(value: Any) -> str:
 
 
 def _settings(rows: Sequence[TrainingRun], names: Sequence[str]) -> list[Block]:
-    """The settings in which the trainings differ; all of one by itself."""
+    """All settings of one training; of several those that differ, with what came of each."""
     if len(rows) == 1:
         cells = [(name.replace("_", " "), setting(v)) for name, v in rows[0].settings.items()]
         return [Fold("All settings", [Table("settings", ("setting", "value"), cells)])]
     differ = service.differences([row.settings for row in rows])
-    lines = [(name.replace("_", " "), *map(setting, values)) for name, values in differ.items()]
-    for what, field in (("best dev score", "score"), ("loss on held-out sentences", "loss")):
-        values = [getattr(row, field) for row in rows]
-        if any(value is not None for value in values):
-            lines.append((what, *map(formats.score, values)))
     same = "" if differ or not rows else "Their settings are identical."
-    return [Text("Where they differ", same), Table("settings", ("setting", *names), lines)]
+    lines = []
+    for place, (name, row) in enumerate(zip(names, rows, strict=True)):
+        own = [setting(values[place]) for values in differ.values()]
+        outcome = [row.state, row.score, row.loss, row.best_step, row.error]
+        links: Sequence[Link | None] = uses(row) or [None] * 3
+        lines.append([name, *own, *outcome, *links])
+    results = ("state", "best dev score", "loss on held-out sentences", "at step", "error")
+    columns = ("training", *differ, *results, "", "", "")
+    seen = [at for at in range(len(columns)) if any(line[at] is not None for line in lines)]
+    heads, shown = [columns[at] for at in seen], [[line[at] for at in seen] for line in lines]
+    table = Table("settings", heads, shown, decimals={"best dev score": 2})
+    return [Text("Where they differ", same), table]
+
+
+def uses(row: TrainingRun) -> list[Link]:
+    """Links to the pages that use the trained model; none before it is finished."""
+    if not row.encoder or row.why is None:
+        return []
+    pages: dict[str, Any] = dict.fromkeys(("decode", "interpolate", "diagnose"), row.encoder)
+    base = str(row.settings.get("base", ""))
+    if not row.is_decoder:
+        both = row.encoder if base.startswith("new:") else [base, row.encoder]
+        pages = {"evaluate": row.encoder, "compare": both, "map": row.encoder}
+    return [Link(page.capitalize(), page, {"encoder": name}) for page, name in pages.items()]
 
 
 # Charts -------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -22,13 +22,14 @@ from theodolite.app.pages.trainings.answer import (
     TrainingsSpec,
     called,
     setting,
+    uses,
 )
-from theodolite.app.pages.trainings.service import MAX_CURVES, Course, TrainingRun
+from theodolite.app.pages.trainings.service import Course, TrainingRun
 from theodolite.app.published import Published, kept
 from theodolite.app.report.button import report_button
 from theodolite.app.report.file import of_answer
 from theodolite.app.surfaces.static import Static
-from theodolite.app.web import address, parts, progress
+from theodolite.app.web import address, parts
 from theodolite.app.web.controls import Answer, on, on_load, poll
 from theodolite.app.web.events import PageEvent
 from theodolite.app.web.figures import style
@@ -71,53 +72,53 @@ def build(workspace: Workspace) -> None:
         )
     notice = parts.notice()
     chosen = gr.Textbox(visible="hidden", label="Chosen", elem_id="chosen")
-    opened = gr.Textbox(visible="hidden", label="Opened", elem_id="opened")
     seen = gr.State([])
     listing = actions(elem_id="runs")
     curves = web.answer(charts=True, elem_id="curves", elem_classes=["t-answer"])
-    every = [chosen, opened, listing, curves, seen]
+    every = [chosen, listing, curves, seen]
 
-    def draw(rows: list[TrainingRun], keys: Sequence[str], sweep: str) -> dict[Any, Any]:
-        keys = [row.key for row in rows if row.key in keys]
+    def draw(rows: list[TrainingRun], given: Iterable[str]) -> dict[Any, Any]:
+        keys = [key for row in rows for key in (row.run, row.key) if key in given]
+        keys = list(dict.fromkeys(keys))
         courses = _courses(workspace, keys)
-        html = _listing(workspace, rows, keys, sweep) if rows else _nothing(workspace)
-        progress = [
+        marks = [
             [row.key, row.state, row.stopping, row.step, row.score, row.encoder, row.error]
             for row in rows
         ]
+        shown = [row.key for row, _ in courses]
         return {
             chosen: ",".join(keys),
-            opened: sweep,
-            listing: html,
+            listing: _listing(workspace, rows, shown) if rows else _nothing(workspace),
             curves: web.value(Trainings(courses).blocks()),
-            seen: [[progress, sweep], keys, [lines.cursor for _, lines in courses]],
+            seen: [marks, shown, [lines.cursor for _, lines in courses]],
         }
 
     def load(request: gr.Request) -> Answer:
+        """Draw the trainings that the address names; else the newest."""
         rows = service.table(workspace, LISTED)
-        return draw(rows, *_of_address(rows, request))
+        keys = address.first(request, "run").split(",")
+        if rows and not any(row.key in keys or row.run in keys for row in rows):
+            going = [row for row in rows if row.state == "running"]
+            keys = [next(iter(going or [row for row in rows if row.step is not None] or rows)).run]
+        return draw(rows, keys)
 
-    def refresh(given: str, sweep: str, known: list[Any]) -> Answer:
-        changed = draw(service.table(workspace, LISTED), given.split(","), sweep)
+    def refresh(given: str, known: list[Any]) -> Answer:
+        changed = draw(service.table(workspace, LISTED), given.split(","))
         if changed[seen] == known:
             return None
         # Another training may have been chosen meanwhile; curves that have not grown stay.
         same = [curves] if changed[seen][1:] == known[1:] else []
-        return {box: changed[box] for box in every if box not in (chosen, opened, *same)}
+        return {box: changed[box] for box in every if box not in (chosen, *same)}
 
-    def act(given: str, sweep: str, event: PageEvent) -> Answer:
+    def act(given: str, event: PageEvent) -> Answer:
         """Answer a button of the list."""
         keys, told = set(given.split(",")), ""
-        if event.act not in ("toggle", "sweep"):
-            told = parts.say(jobs.act(workspace, event.act, event.id))
-        rows = service.table(workspace, LISTED)
         if event.act == "toggle":
-            keys ^= {event.id}
-        elif event.act == "sweep":
-            sweep = "" if sweep == event.id else event.id
-            mine = {row.key for row in rows if row.run == event.id}
-            keys = mine if sweep else keys - mine
-        return {**draw(rows, [*keys], sweep), notice: told}
+            alike = {key for key in keys if key.partition(":")[0] == event.id}
+            keys = keys - alike if alike else keys | {event.id}
+        else:
+            told = parts.say(jobs.act(workspace, event.act, event.id))
+        return {**draw(service.table(workspace, LISTED), keys), notice: told}
 
     def report(given: str) -> Any:
         keys = [key for key in given.split(",") if key]
@@ -125,27 +126,15 @@ def build(workspace: Workspace) -> None:
 
     report_button([chosen], notice, report)
     loaded = on_load(load, every, notice)
-    poll(POLL_SECONDS, loaded, refresh, [chosen, opened, seen], [listing, curves, seen])
-    on(listing.act, act, [chosen, opened], every, notice, **HIDE_PROGRESS)
-    address.keep({"run": chosen, "sweep": opened})
+    poll(POLL_SECONDS, loaded, refresh, [chosen, seen], [listing, curves, seen])
+    on(listing.act, act, [chosen], every, notice, **HIDE_PROGRESS)
+    address.keep({"run": chosen})
 
 
 def _courses(workspace: Workspace, keys: Sequence[str]) -> list[Course]:
     """The trainings with these keys; that which ships, where nothing was trained yet."""
     learned = None if keys or service.table(workspace, 1) else service.example()
     return [learned] if learned else service.chosen(workspace, keys)
-
-
-def _of_address(rows: list[TrainingRun], request: gr.Request) -> tuple[list[str], str]:
-    """The trainings and the sweep that the address names; else the newest."""
-    named = [*address.first(request, "run").split(","), address.first(request, "sweep")]
-    keys = [row.key for row in rows if row.key in named]
-    sweep = next((row.run for row in rows if row.run in named and row.run != row.key), "")
-    if not (keys or sweep) and rows:  # the running training, else the last that made progress
-        going = [row for row in rows if row.state == "running"]
-        first = next(iter(going or [row for row in rows if row.step is not None] or rows))
-        keys, sweep = ([first.key], "") if first.run == first.key else ([], first.run)
-    return (keys or [row.key for row in rows if row.run == sweep])[:MAX_CURVES], sweep
 
 
 # The list -----------------------------------------------------------------------------------
@@ -167,87 +156,47 @@ def _nothing(workspace: Workspace) -> str:
     )
 
 
-def _listing(
-    workspace: Workspace, rows: Sequence[TrainingRun], keys: Sequence[str], sweep: str
-) -> str:
-    """Every run, the newest first; the opened sweep with its children."""
+def _listing(workspace: Workspace, rows: Sequence[TrainingRun], shown: Sequence[str]) -> str:
+    """Every run, the newest first; the names are buttons that show or hide its curves.
+
+    Args:
+        workspace: with the runs.
+        rows: of the runs.
+        shown: keys of the trainings that are drawn.
+    """
     items = []
     for run_id, group in groupby(rows, key=lambda row: row.run):
         run, mine = workspace.store.runs.get(run_id), list(group)
-        verbs, row = views.buttons(workspace, run), mine[0]
-        if row.key != run_id:
-            opened, title = sweep == run_id, run["title"]
-            about = "close" if opened else "show its trainings and their outcome"
-            name = button(title, "sweep", run_id, kind="link", about=f"{title}: {about}")
-            inside = f'<div class="t-children">{_children(mine, keys)}</div>' if opened else ""
-            about = views.about(run)
-            items.append(views.item(run, name, about, verbs, inside=inside, opened=opened))
-            continue
-        if row.state not in LIVE and not workspace.read_only:
-            again = address.link("train-decoder" if row.is_decoder else "train", **_query(row))
-            about = escape(f"Train again with the settings of {row.label}")
-            verbs += (
-                f'<a class="t-button t-small-button" href="{escape(again)}" aria-label="{about}">'
-                "Train again</a>"
+        verbs, row, below = views.buttons(workspace, run), mine[0], ""
+        opened, about = any(one.key in shown for one in mine), views.about(run)
+        what = f"{run['title']}, {run['state']}: {'hide' if opened else 'show'} its curves"
+        name = button(run["title"], "toggle", run_id, about=what, kind="link")
+        if row.key == run_id:
+            about = facts(row, run)
+            links = "".join(
+                f'<a href="{escape(address.link(one.page, **one.query))}" '
+                f'aria-label="{escape(f"{one.label}: {row.label}")}">{one.label}</a>'
+                for one in uses(row)
             )
-        below = f'<p class="t-small">{escape(unusual(row))}</p><p class="t-opens">{_links(row)}</p>'
-        name, opened = _toggle(row, keys), row.key in keys
-        items.append(views.item(run, name, facts(row, run), verbs, below=below, opened=opened))
+            below = f'<p class="t-small">{escape(unusual(row))}</p><p class="t-opens">{links}</p>'
+            if opened:
+                name = f"{_key(shown.index(row.key))}{name}"
+            if row.state not in LIVE and not workspace.read_only:
+                again = address.link("train-decoder" if row.is_decoder else "train", **_query(row))
+                verbs += (
+                    f'<a class="t-button t-small-button" href="{escape(again)}" aria-label='
+                    f'"{escape(f"Train again with the settings of {row.label}")}">Train again</a>'
+                )
+        items.append(views.item(run, name, about, verbs, below=below, opened=opened))
     return views.listing(items, "Trainings, newest first", "t-training")
 
 
-def _children(rows: Sequence[TrainingRun], keys: Sequence[str]) -> str:
-    best = max((row.score for row in rows if row.score is not None), default=None)
-    body = []
-    for row in rows:
-        state = "stopping" if row.stopping else row.state
-        score = formats.score(row.score)
-        body.append(
-            (
-                f"{_toggle(row, keys)}{parts.failure(row.error, row.hint)}",
-                parts.tag(state, progress.KINDS.get(state, "live")),
-                f"<strong>{score}</strong>" if row.score and row.score == best else score,
-                formats.count(row.best_step),
-                _links(row),
-            )
-        )
-    heads = ("Run", "State", "Best dev score", "At step", "Open")
-    table = parts.table(heads, body, "Runs of the sweep", (2, 3))
-    columns = ["key", "label", "state", "score", "best_step", "encoder", "error"]
-    data = [[getattr(row, name) for name in columns] for row in rows]
-    save = parts.csv_button("Runs as CSV", f"sweep-{rows[0].run}.csv", [columns, *data])
-    return f'{table}<p class="t-small">{save}</p>'
-
-
-def _toggle(row: TrainingRun, keys: Sequence[str]) -> str:
-    """The name as a button that shows or hides its curves, with its line as in the charts."""
-    shown = row.key in keys
-    about = f"{row.label}, {row.state}: {'hide' if shown else 'show'} its curves"
-    name = button(row.label, "toggle", row.key, about=about, kind="link")
-    if not shown:
-        return name
-    look = style(keys.index(row.key))
+def _key(place: int) -> str:
+    """The line of a training as in the charts."""
+    look = style(place)
     return (
         '<svg class="t-key" width="26" height="8" aria-hidden="true"><path d="M0 4h26" stroke='
         f'"{look["color"]}" stroke-width="3" stroke-dasharray="{_DASHES[look["dash"]]}"/></svg>'
-        f"{name}"
-    )
-
-
-def _links(row: TrainingRun) -> str:
-    """Links to the pages that use the trained model; empty before it is finished."""
-    if not row.encoder or row.why is None:
-        return ""
-    names = ("decode", "interpolate", "diagnose")
-    pages: dict[str, Any] = dict.fromkeys(names, row.encoder)
-    base = str(row.settings.get("base", ""))
-    if not row.is_decoder:
-        both = row.encoder if base.startswith("new:") else [base, row.encoder]
-        pages = {"evaluate": row.encoder, "compare": both, "map": row.encoder}
-    return " ".join(
-        f'<a href="{escape(address.link(page, encoder=encoder))}" '
-        f'aria-label="{escape(f"{page.capitalize()}: {row.label}")}">{page.capitalize()}</a>'
-        for page, encoder in pages.items()
     )
 
 
@@ -321,8 +270,7 @@ def _views(published: Published) -> Iterator[tuple[str, TrainingsSpec]]:
     """All chosen trainings overlaid, then each by itself."""
     keys = published.trainings
     if len(keys) > 1:
-        every = keys[:MAX_CURVES]
-        yield f"All {len(every)}", TrainingsSpec(every)
+        yield f"All {len(keys)}", TrainingsSpec(keys)
     names = called([_read(published.workspace, key)[0] for key in keys])
     yield from ((name, TrainingsSpec([key])) for name, key in zip(names, keys, strict=True))
 

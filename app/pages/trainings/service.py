@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 ENCODERS, DECODERS = ("train", "sweep"), ("train-decoder",)
 """Kinds of runs, by what they train."""
-MAX_CURVES = 24
-"""Trainings that are overlaid at most: more would not have distinct colours and dashes."""
 Event = dict[str, Any]
 _PAGE = 5000
 
@@ -220,12 +218,6 @@ def chosen(workspace: Workspace, keys: Sequence[str]) -> list[Course]:
             code="unknown",
         )
     mine = [row for row in rows if row.key in keys or row.run in keys]
-    if len(mine) > MAX_CURVES:
-        raise UserError(
-            f"{len(mine)} trainings are too many to distinguish.",
-            f"Choose at most {MAX_CURVES}.",
-            code="too-large",
-        )
     return [(row, curves(workspace, row.key)) for row in mine]
 
 

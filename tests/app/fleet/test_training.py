@@ -46,7 +46,7 @@ def test_a_sweep_is_trained_elsewhere(lab: Lab, workspace: Workspace, tmp_path: 
         assert row.encoder in listed
         curves = trainings.curves(workspace, row.key)
         assert {event["step"] for event in curves.evals} == set(range(10, 61, 10))
-        wanted = sweep.child(at)
+        wanted = sweep.trainings()[at].spec
         record = json.loads((Path(row.out) / "theodolite.json").read_text())
         assert (record["hash"], record["spec"]["train"]) == (wanted.hash, "text.txt")
         here = trained(alone, TrainJob(replace(wanted, out=str(tmp_path / f"here-{at}"))))
