@@ -125,7 +125,8 @@ class Form(ABC):
         """The spec that the values describe; settings that do not apply keep their default."""
         given: dict[str, Any] = {"out": ""}
         for control in self.own:
-            given[control.name] = values[control.name]
+            value = values[control.name]
+            given[control.name] = value.strip() if isinstance(value, str) else value
             if not given[control.name]:
                 raise UserError(f"{control.label}: nothing chosen.", "Choose one.", code="missing")
         for one in self.settings:

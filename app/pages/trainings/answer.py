@@ -82,9 +82,10 @@ class Trainings(Answer):
                 about += f"{formats.count(last['step'])} updates."
                 samples.append(Samples(f"Samples of {name}", about, last["samples"]))
         table = Table("notes", ("training", "step", "note"), notes)
-        most = "" if len(rows) <= MAX_CURVES else f"Curves of the first {MAX_CURVES} trainings."
-        lines = [Text("", most), *charts(courses[:MAX_CURVES])]
-        return [*comparison(rows), *lines, *samples, table, *_settings(rows, names)]
+        every = [*comparison(rows), *charts(courses[:MAX_CURVES]), *samples]
+        if len(rows) > MAX_CURVES:
+            every.append(Text("", f"Drawn are the first {MAX_CURVES} of {len(rows)} trainings."))
+        return [*every, table, *_settings(rows, names)]
 
 
 def answer(workspace: Workspace, spec: TrainingsSpec, do: Do) -> Iterator[Trainings]:
@@ -260,7 +261,9 @@ def _drawing(quantity: Quantity, lines: Sequence[Line]) -> dict[str, Any]:
     marks the weights that were kept. The zoom and the hidden lines survive the next value.
     """
     title, rows = quantity.title, []
-    x, y = axis("step", rangemode="tozero"), axis(title.lower(), exponentformat="power")
+    zero = "normal" if quantity.best else "tozero"
+    x = axis("step", rangemode="tozero")
+    y = axis(title.lower(), exponentformat="power", rangemode=zero)
     if quantity.across:
         x = axis("uniformity (lower: spread more evenly)")
         y = axis("alignment (lower: paraphrases closer)")
