@@ -1,56 +1,14 @@
 """Plotly figures in the browser, drawn by the plotly.js of the installed package.
 
-Gradio's own plot has no click or select events and carries another plotly.js. This one follows
-light and dark, sends `click`, `select` and `hover` to Python, and offers the numbers of every
-figure as a table and as CSV. It does not know what the figures show.
+A chart follows light and dark, and offers the numbers of every figure as a table and as CSV.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from theodolite.app import formats
-from theodolite.app.components.modules import mount
-from theodolite.app.web import theme
-from theodolite.app.web.routes import PLOTLY_JS
-
-if TYPE_CHECKING:
-    import gradio as gr
-
-
-def chart(
-    value: dict[str, Any] | None = None,
-    *,
-    height: int = 360,
-    selectable: bool = False,
-    **kwargs: Any,
-) -> gr.HTML:
-    """Make the component. A function: Gradio writes a stub file beside every subclass of its own.
-
-    Events: `click` with `points` (lists of `{trace, index, x, y, custom}`), `select` with the same
-    after a box or lasso, `hover` with one point; a handler reads `event.points` of its
-    `event: gr.EventData`.
-
-    Args:
-        value: a value of `drawing`, or None for an empty chart.
-        height: pixels of the drawing.
-        selectable: whether to offer box and lasso selection.
-        **kwargs: arguments of `gr.HTML`: `elem_id`, `visible`, …
-    """
-    import gradio as gr
-
-    return gr.HTML(
-        value,
-        html_template="",
-        js_on_load=mount("chart.js"),
-        apply_default_css=False,
-        height=height,
-        selectable=selectable,
-        plotly=PLOTLY_JS,
-        series=list(theme.SERIES),
-        **kwargs,
-    )
 
 
 def drawing(

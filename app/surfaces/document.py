@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -28,6 +29,7 @@ from theodolite.app.blocks import (
     Finding,
     Fold,
     Grid,
+    GridCell,
     Hit,
     Hits,
     HitsColumn,
@@ -44,7 +46,7 @@ from theodolite.app.blocks import (
     WordDiff,
     WordDiffs,
 )
-from theodolite.app.components import board, word_diff
+from theodolite.app.components import word_diff
 from theodolite.app.publish.standalone import Piece, chart, document
 from theodolite.app.web import address, parts, progress
 from theodolite.app.web.routes import PLOTLY_JS
@@ -347,26 +349,29 @@ def _is_number(value: Any) -> bool:
 
 
 def _grid(block: Grid) -> Piece:
+    """A board as one JSON string: Gradio would wrap every cell of an object."""
+
+    def brief(cell: GridCell) -> list[str | bool]:
+        """Without trailing empty fields: a table may have tens of thousands of cells."""
+        fields = [cell.text, cell.tone and f"t-{cell.tone}", *cell[2:]]
+        while len(fields) > 1 and not fields[-1]:
+            fields.pop()
+        return fields
+
     heads = [
         (one.title, one.note, one.ascending, bool(one.opens), one.opens or one.title)
         for one in block.heads
     ]
-    rows = [
-        (name, note, [(c[0], c[1] and f"t-{c[1]}", *c[2:]) for c in cells])
-        for name, note, cells in block.rows
-    ]
-    return Piece(
-        "js/board",
-        board.value(
-            block.label,
-            heads,
-            rows,
-            block.reading,
-            f"{block.name}.csv",
-            block.pressing,
-            block.best_first,
-        ),
-    )
+    held = {
+        "label": block.label,
+        "heads": heads,
+        "rows": [(name, note, list(map(brief, cells))) for name, note, cells in block.rows],
+        "reading": block.reading,
+        "file": f"{block.name}.csv",
+        "pressing": block.pressing,
+        "sorted": None if block.best_first is None else (block.best_first, True),
+    }
+    return Piece("js/board", json.dumps(held, separators=(",", ":")))
 
 
 def _cell(value: Any, decimals: int | None = None) -> str:

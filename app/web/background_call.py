@@ -26,65 +26,55 @@ ALIVE_SECONDS = 2.0
 """Interval at which unchanged progress is sent all the same, which notices a closed tab."""
 
 _MAX_TABS = 1000
-_latest: dict[str, _Question] = {}
-"""The question that each tab waits for."""
+_latest: dict[object, object] = {}
+"""The question that each tab waits for; a call without a tab has one of its own."""
 
 
 class _Superseded(Exception):
     """The tab has asked something else meanwhile, or was closed."""
 
 
-class _Question:
-    """A question of a tab, which several calls may answer together."""
+class _Work(threading.Thread):
+    """A call in a thread of its own, with its latest progress.
 
-    def __init__(self, session: str | None) -> None:
-        self.changed = threading.Event()
-        self.over = False
-        self._session = session
-        if session:
-            _latest[session] = self
-            while len(_latest) > _MAX_TABS:
-                del _latest[next(iter(_latest))]
+    Args:
+        do: the call.
+        first: its progress at first.
+        is_stale: whether nobody waits for its result any more.
+        changed: set when it has ended.
+    """
 
-    @property
-    def stale(self) -> bool:
-        """Whether nobody waits for the answer any more."""
-        return self.over or (self._session is not None and _latest.get(self._session) is not self)
-
-    def end(self) -> None:
-        """Mark the question as one nobody waits for."""
-        self.over = True
-        if self._session and _latest.get(self._session) is self:
-            del _latest[self._session]
-
-
-class _Work:
-    """A call in a thread of its own, with its latest progress."""
-
-    def __init__(self, do: Callable[[Say], Any], first: str, question: _Question) -> None:
+    def __init__(
+        self,
+        do: Callable[[Say], Any],
+        first: str,
+        is_stale: Callable[[], bool],
+        changed: threading.Event,
+    ) -> None:
+        super().__init__(name="page", daemon=True)
         self.said: tuple[str, float | None, float | None] = (first, None, None)
         self.error: BaseException | None = None
         self.result: Any = None
-        self._question = question
-        self._thread = threading.Thread(target=self._run, args=(do,), name="page", daemon=True)
-        self._thread.start()
+        self._do, self._is_stale, self._changed = do, is_stale, changed
+        self.start()
 
     @property
     def done(self) -> bool:
         """Whether the call has returned or raised."""
         return self.result is not None or self.error is not None
 
-    def _say(self, text: str, share: float | None, left: float | None) -> None:
-        if self._question.stale:
+    def _say(self, *said: Any) -> None:
+        if self._is_stale():
             raise _Superseded
-        self.said = (text, share, left)
+        self.said = said
 
-    def _run(self, do: Callable[[Say], Any]) -> None:
+    def run(self) -> None:
+        """Call it; what it raises is raised again in the thread that waits."""
         try:
-            self.result = do(self._say)
-        except BaseException as error:  # raised again in the waiting thread
+            self.result = self._do(self._say)
+        except BaseException as error:
             self.error = error
-        self._question.changed.set()
+        self._changed.set()
 
 
 def together(
@@ -109,13 +99,20 @@ def together(
     Raises:
         Exception: the first exception that a call raised.
     """
-    question = _Question(session)
-    running = {name: _Work(do, firsts[name], question) for name, do in works.items()}
+    tab, question, changed = session or object(), object(), threading.Event()
+    _latest[tab] = question
+    while len(_latest) > _MAX_TABS:
+        del _latest[next(iter(_latest))]
+
+    def is_stale() -> bool:
+        return _latest.get(tab) is not question
+
+    running = {name: _Work(do, firsts[name], is_stale, changed) for name, do in works.items()}
     try:
         until = time.monotonic() + SOON_SECONDS
         shown, reported = None, until
-        while not question.stale:
-            question.changed.clear()
+        while not is_stale():
+            changed.clear()
             if error := next((work.error for work in running.values() if work.error), None):
                 if isinstance(error, _Superseded):
                     return
@@ -131,9 +128,10 @@ def together(
                 }
             if over:
                 return
-            question.changed.wait(max(until - now, 0) or EVERY_SECONDS)
+            changed.wait(max(until - now, 0) or EVERY_SECONDS)
     finally:
-        question.end()
+        if not is_stale():
+            del _latest[tab]
 
 
 def followed(

@@ -344,18 +344,21 @@ def _read(request: gr.Request, control: Control) -> Any:
         return control.default
     if control.choices:
         return next((v for v in control.allowed() if str(v) == text), control.default)
-    if control.box is gr.Number:
+    if isinstance(control.default, bool):
+        return text.casefold() in ("true", "1", "yes")
+    if control.box is gr.Number or isinstance(control.default, int | float):
         return _number(text, control)
-    return _as_default(text, control.default)
+    return text
 
 
 def _number(text: str, control: Control) -> float | None:
-    """Parse a number within the control's limits, as an int where its precision is 0."""
+    """Parse a number within the control's limits, as an int where it is a whole one."""
     number, options = address.number(text), control.options
     low, high = options.get("minimum", -math.inf), options.get("maximum", math.inf)
     if number is None or not low <= number <= high:
         return control.default
-    return int(number) if options.get("precision") == 0 else number
+    whole = options.get("precision") == 0 or isinstance(control.default, int)
+    return int(number) if whole else number
 
 
 def _value(filled: Any, box: Any) -> Any:
@@ -363,13 +366,3 @@ def _value(filled: Any, box: Any) -> Any:
     if isinstance(filled, dict) and filled.get("__type__") == "update":
         return filled.get("value", box.value)
     return filled
-
-
-def _as_default(text: str, default: Any) -> Any:
-    """Convert the text to the type of the default; the default where that fails."""
-    if isinstance(default, bool):
-        return text.casefold() in ("true", "1", "yes")
-    if isinstance(default, int | float):
-        number = address.number(text)
-        return default if number is None else type(default)(number)
-    return text

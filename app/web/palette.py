@@ -6,8 +6,8 @@ titles of runs. The browser inserts every text as text, not as HTML.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, TypedDict
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -21,46 +21,45 @@ from theodolite.store.run_rows import LIVE
 
 if TYPE_CHECKING:
     from theodolite.app.workspace import Workspace
-    from theodolite.engine.tasks import Task
 
 MAX_RUNS = 200
 
 
-class Place(TypedDict):
-    """A target of the jump palette; `note` is a detail beside its title."""
-
-    kind: str
-    title: str
-    note: str
-    href: str
+Place = dict[str, str]
+"""A target of the jump palette: its kind, title, a detail beside it as `note`, and `href`."""
 
 
 def places(workspace: Workspace, rail: Sequence[Sequence[Entry]]) -> Iterator[Place]:
     """Every page, encoder, data set, task and run, in this order."""
+    from theodolite.engine import tasks
+
+    for kind, title, note, href in (
+        *_pages(rail),
+        *(
+            ("encoder", row["name"], "", address.link("encoders", encoder=row["name"]))
+            for row in workspace.store.encoders.list()
+        ),
+        *(
+            ("data set", info.name, info.kind or "", address.link("data", set=info.name))
+            for info in workspace.catalog.list()
+        ),
+        *(
+            ("task", task.name, task.type, address.link("compare", task=task.name))
+            for task in tasks.available(workspace.catalog)
+        ),
+        *(
+            ("run", run["title"], run["state"], address.link("jobs", run=run["id"]))
+            for run in workspace.store.runs.list(limit=MAX_RUNS)
+        ),
+    ):
+        yield {"kind": kind, "title": title, "note": note, "href": href}
+
+
+def _pages(rail: Sequence[Sequence[Entry]]) -> Iterator[tuple[str, str, str, str]]:
     for entry in (entry for group in rail for entry in group):
         for label, page in entry.pages.items():
             title = f"{entry.title}: {label}" if len(entry.pages) > 1 else entry.title
-            yield Place(kind="page", title=title, note="", href=address.link(page.PATH))
-    for row in workspace.store.encoders.list():
-        name = row["name"]
-        yield Place(
-            kind="encoder", title=name, note="", href=address.link("encoders", encoder=name)
-        )
-    for info in workspace.catalog.list():
-        href = address.link("data", set=info.name)
-        yield Place(kind="data set", title=info.name, note=info.kind or "", href=href)
-    for task in _tasks(workspace):
-        href = address.link("compare", task=task.name)
-        yield Place(kind="task", title=task.name, note=task.type, href=href)
-    for run in workspace.store.runs.list(limit=MAX_RUNS):
-        href = address.link("jobs", run=run["id"])
-        yield Place(kind="run", title=run["title"], note=run["state"], href=href)
-
-
-def _tasks(workspace: Workspace) -> Iterable[Task]:
-    from theodolite.engine import tasks
-
-    return tasks.available(workspace.catalog)
+            yield "page", title, "", address.link(page.PATH)
 
 
 def routes(workspace: Workspace, rail: Sequence[Sequence[Entry]]) -> list[Route]:

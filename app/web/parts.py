@@ -172,12 +172,6 @@ def empty(title: str, text: str, link: tuple[str, str] | None = None) -> str:
     return f'<div class="t-empty"><h2>{escape(title)}</h2><p>{escape(text)}</p>{anchor}</div>'
 
 
-def awaited() -> str:
-    """Placeholder until the first results are stored."""
-    hint = "They will appear here as they are computed. Jobs shows the progress."
-    return empty("The first results are being computed", hint, ("Jobs", "./jobs"))
-
-
 def problem(error: Exception) -> str:
     """An error as a notice: its message, its position in the input and its hint."""
     message = escape(str(getattr(error, "message", error)))

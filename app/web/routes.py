@@ -6,6 +6,7 @@ Files are named by constants of ours and never by a part of a request.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -35,19 +36,9 @@ def plotly_file() -> Path:
     return Path(spec.origin).parent / "package_data" / "plotly.min.js"
 
 
-def _plotly(request: Request) -> Response:
-    return FileResponse(plotly_file(), media_type="text/javascript", headers=FOREVER)
-
-
-def _mark(request: Request) -> Response:
-    return FileResponse(STATIC / "mark.svg", media_type="image/svg+xml", headers=FOREVER)
-
-
-def _icon(request: Request) -> Response:
-    name = request.path_params["name"]
-    if name not in ICONS:
-        return PlainTextResponse("Not found", status_code=404)
-    return FileResponse(STATIC / f"icon-{name}.png", media_type="image/png", headers=FOREVER)
+def _file(address: str, find: Callable[[], Path], kind: str) -> Route:
+    """The route of one file, which a browser may cache for ever."""
+    return Route(address, lambda _: FileResponse(find(), media_type=kind, headers=FOREVER))
 
 
 def _manifest(request: Request) -> Response:
@@ -102,10 +93,13 @@ def routes(*, uploads: bool = True) -> list[Route]:
             control that uses it.
     """
     ours = [
-        Route(f"/{PLOTLY_JS}", _plotly),
-        Route("/theodolite/mark.svg", _mark),
+        _file(f"/{PLOTLY_JS}", plotly_file, "text/javascript"),
+        _file("/theodolite/mark.svg", lambda: STATIC / "mark.svg", "image/svg+xml"),
         # Gradio makes these from the page's icon, which it cannot do from an SVG.
-        Route("/pwa_icon/{name:str}", _icon),
+        *(
+            _file(f"/pwa_icon/{name}", partial(Path, STATIC, f"icon-{name}.png"), "image/png")
+            for name in ICONS
+        ),
         Route("/manifest.json", _manifest),
     ]
     return ours if uploads else [*ours, Route(UPLOAD, _no_uploads, methods=["POST"])]

@@ -209,13 +209,7 @@ class MapSpec(Spec, Job):
         self.validate(workspace)
         workspace.store.refuse_writing()
         self._compute(workspace, key, tick)
-        if (made := service.stored(workspace, key)) is None:
-            raise UserError(
-                "The collection changed while its map was computed.",
-                "Compute the map again.",
-                code="stale",
-            )
-        return made
+        return _unchanged(service.stored(workspace, key))
 
     def _compute(self, workspace: Workspace, key: str, tick: ProgressCallback) -> None:
         """Project, measure, and store under a key."""
@@ -228,11 +222,11 @@ class MapSpec(Spec, Job):
         # A first view has no neighbours that equal vectors could make arbitrary.
         most = len(vectors) if is_quick else min(self.neighbours, NEIGHBOURS)
         kept, which = distinct(vectors, most)
-        first, projections = self._first(workspace), workspace.store.projections
+        projections, first = workspace.store.projections, getattr(self, "initial", None)
         try:
             plane = self._project(
                 vectors[kept] if len(kept) < len(vectors) else vectors,
-                None if first is None else first.points[kept],
+                _unchanged(service.stored(workspace, first)).points[kept] if first else None,
                 lambda done: tick(method.share * done),
                 (lambda points: projections.put_unfinished(key, points[which]))
                 if len(vectors) <= WATCHED_POINTS
@@ -304,10 +298,6 @@ class MapSpec(Spec, Job):
             return projection.umap_learn(vectors, **how)
         return projection.umap(vectors, initial=initial, watch=watch, **how)
 
-    def _first(self, workspace: Workspace) -> StoredMap | None:
-        """The map whose points UMAP starts from; None for none."""
-        return None
-
 
 @dataclass(frozen=True)
 class SecondMap(MapSpec):
@@ -319,16 +309,16 @@ class SecondMap(MapSpec):
 
     initial: str = ""
 
-    def _first(self, workspace: Workspace) -> StoredMap:
-        first = service.stored(workspace, self.initial)
-        sentences, _ = workspace.catalog.sentences(self.data)
-        if first is None or len(first.points) != len(sentences):
-            raise UserError(
-                "The map to start from does not exist, or is of another collection.",
-                "Compute that map first.",
-                code="no-result",
-            )
-        return first
+
+def _unchanged(made: StoredMap | None) -> StoredMap:
+    """A map that has just been made, whose collection may have changed meanwhile."""
+    if made is None:
+        raise UserError(
+            "The collection changed while its map was computed.",
+            "Compute the map again.",
+            code="stale",
+        )
+    return made
 
 
 @dataclass(frozen=True, repr=False)
