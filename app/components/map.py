@@ -124,9 +124,10 @@ def value(found: StoredMap, k: int = 0, **more: Any) -> dict[str, Any]:
     Args:
         found: the map.
         k: true neighbours of each point in the files that are read where nobody serves them.
-        **more: `making`, `url` of a map of the same points that is being laid out, which the points
-            follow; `linked`, a group of maps that hover, select and zoom together; `whole`, the
-            plane that is seen at first as x, y and its size, None for all points.
+        **more: `keeps`, whether a selection can become a data set; `making`, `url` of a map of the
+            same points that is being laid out, which the points follow; `linked`, a group of maps
+            that hover, select and zoom together; `whole`, the plane that is seen at first as x, y
+            and its size, None for all points.
     """
     info, has = found.info, {column.key for column in found.columns}
     texts, _ = texts_of(found.sentences, info["data_hash"])

@@ -353,7 +353,7 @@ def _grid(block: Grid) -> Piece:
 
     def brief(cell: GridCell) -> list[str | bool]:
         """Without trailing empty fields: a table may have tens of thousands of cells."""
-        fields = [cell.text, cell.tone and f"t-{cell.tone}", *cell[2:]]
+        fields: list[str | bool] = [cell.text, cell.tone and f"t-{cell.tone}", *cell[2:]]
         while len(fields) > 1 and not fields[-1]:
             fields.pop()
         return fields

@@ -170,6 +170,13 @@ def test_an_open_point_has_its_true_neighbours(visit, workspace, made):
     assert link.endswith("&q=" + quote(made.sentences[number], safe="!'()*~"))
     card.get_by_role("button", name="Select it and its neighbours").click()
     says(said(page), "16 selected")
+    selection = page.get_by_role("region", name="Selected", exact=True)
+    for act, name in (("Label it", "<b>near</b>"), ("Make a data set", "near it")):
+        selection.get_by_label("Name of the selection").fill(name)
+        selection.get_by_role("button", name=act).click()
+    says(page.locator(".t-map-label").last, "<b>near</b>", "16")
+    link = selection.get_by_role("link", name="upload:near")
+    assert workspace.catalog.load(link.inner_text()).labels == ["<b>near</b>"] * 16
 
 
 def test_everything_by_keyboard(visit, made):

@@ -83,7 +83,8 @@ class Map(Answer, StoredMap):
 
     def blocks(self) -> list[Block]:
         """Its points with all that is said of them, and how far to trust it."""
-        more, facts = {}, trust(self.info)
+        facts = trust(self.info)
+        more: dict[str, Any] = {"keeps": not self.workspace.read_only}
         if self.info["method"] != self.spec.method:
             facts.insert(
                 0,
@@ -91,7 +92,7 @@ class Map(Answer, StoredMap):
                 "asked for, with clusters, names and trust, has not been computed yet.",
             )
             if is_running(self.workspace, self.spec):
-                more = {"making": url(self.spec.key(self.workspace))}
+                more["making"] = url(self.spec.key(self.workspace))
         text = f"{len(self.points):,} sentences of {self.info['dataset']} as "
         text += f"{self.info['encoder']} has them"
         return [

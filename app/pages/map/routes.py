@@ -1,20 +1,21 @@
 """The numbers and texts of maps over HTTP, behind the same login as the pages.
 
 A request names a map by its content key and a column by its name; no part of a request becomes a
-path. All routes are open to visitors: none changes anything.
+path. All routes are open to visitors but the one that stores a data set.
 """
 
 # FastAPI reads the annotations of functions, which therefore are not postponed here.
 
 import io
 from collections.abc import Callable, Coroutine
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 import numpy as np
 from fastapi import APIRouter, Depends, HTTPException, Query
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, PlainTextResponse
 from fastapi.routing import APIRoute
+from pydantic import BaseModel, Field, model_validator
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute
@@ -39,6 +40,21 @@ Number = Annotated[float, Query(allow_inf_nan=False)]
 
 NEAREST = 8
 """Number of nearest points whose vectors are averaged when a position is decoded."""
+
+
+class Selection(BaseModel):
+    """Points to store as a data set, with a label each, or without labels."""
+
+    name: Annotated[str, Field(min_length=1, max_length=100)]
+    ids: Annotated[list[int], Field(min_length=1, max_length=MAX_ROWS)]
+    labels: list[str] = []
+
+    @model_validator(mode="after")
+    def fits(self) -> Self:
+        """There is a label for each point, or none."""
+        if len(self.labels) not in (0, len(self.ids)):
+            raise ValueError("a label is missing")
+        return self
 
 
 class _Route(APIRoute):
@@ -75,7 +91,7 @@ def _body(most: int) -> Any:
 
 def _there(ids: np.ndarray, found: StoredMap) -> np.ndarray:
     """The ids, if the map has all of these points."""
-    if not (ids < len(found.points)).all():
+    if not ((ids >= 0) & (ids < len(found.points))).all():
         raise HTTPException(404, "These points are not on the map")
     return ids
 
@@ -99,7 +115,7 @@ def routes(workspace: Workspace) -> list[BaseRoute]:
     needed = Depends(opened)
     _add_points(router, needed)
     _add_places(router, workspace, needed)
-    _add_tables(router, needed)
+    _add_tables(router, workspace, needed)
     return router.routes
 
 
@@ -164,8 +180,8 @@ def _add_places(router: APIRouter, workspace: Workspace, needed: Any) -> None:
         return JSONResponse(service.place(workspace, found, text, NEIGHBOURS))
 
 
-def _add_tables(router: APIRouter, needed: Any) -> None:
-    """Files of the points whose ids are the body, uint32."""
+def _add_tables(router: APIRouter, workspace: Workspace, needed: Any) -> None:
+    """Files of the points whose ids are the body, uint32; and a data set of them."""
 
     def rows(body: bytes = _body(4 * MAX_ROWS), found: StoredMap = needed) -> np.ndarray:
         if len(body) % 4:
@@ -185,6 +201,16 @@ def _add_tables(router: APIRouter, needed: Any) -> None:
         held = io.BytesIO()
         service.table(found, ids).to_parquet(held, index=False)
         return Response(held.getvalue(), media_type=_BINARY)
+
+    @router.post("/dataset")
+    def dataset(chosen: Selection, found: StoredMap = needed) -> Response:
+        workspace.refuse_visitors()
+        _there(np.array(chosen.ids), found)
+        try:
+            name = service.keep(workspace, found, chosen.name, chosen.ids, chosen.labels)
+        except UserError as error:  # returned as text: browsers log a 400 as an error
+            return PlainTextResponse(str(error))
+        return JSONResponse({"name": name})
 
 
 def weighted(points: np.ndarray, x: float, y: float, k: int) -> tuple[np.ndarray, np.ndarray]:

@@ -5,18 +5,22 @@ A map is found by a hash of everything that determines it, see `app.pages.map.jo
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from theodolite.app import formats
 from theodolite.app.components.map import NEIGHBOURS, MapColumn, Region
 from theodolite.app.components.map import StoredMap as StoredMap
 from theodolite.app.examples import shipped as examples
+from theodolite.app.pages.data import service as data
 from theodolite.app.recent import Recent
 from theodolite.app.typed import Typed
 from theodolite.app.vectors import missing
 from theodolite.app.vectors import vectors as vectors
+from theodolite.engine.datasets import tables
 from theodolite.engine.errors import UserError
 from theodolite.store.derived import arrays
 from theodolite.store.hashing import hash_of, to_json
@@ -146,6 +150,29 @@ def place(workspace: Workspace, found: StoredMap, text: str, k: int) -> dict[str
     rows = unit_vectors(workspace, found)
     ((x, y),) = placed(vector, rows, found.points)
     return {"x": float(x), "y": float(y), "neighbours": _nearest(found, rows, vector[0], k)}
+
+
+def keep(
+    workspace: Workspace, found: StoredMap, name: str, ids: Sequence[int], labels: Sequence[str]
+) -> str:
+    """Store points as a data set; return its name.
+
+    Args:
+        workspace: store and data.
+        found: the map.
+        name: of the data set.
+        ids: of the points.
+        labels: one for each, or none.
+    """
+    rows = [{"text": found.sentences[i]} for i in ids]
+    if labels:
+        rows = [row | {"label": label} for row, label in zip(rows, labels, strict=True)]
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "selection.jsonl"
+        file.write_text("".join(f"{json.dumps(row)}\n" for row in rows), "utf-8")
+        roles = {role: role for role in rows[0]}
+        mapping = tables.Mapping("labels" if labels else "sentences", roles)
+        return f"upload:{data.keep(workspace, file, file.name, name.strip(), mapping)['name']}"
 
 
 def _nearest(

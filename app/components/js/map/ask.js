@@ -5,6 +5,7 @@ import { request } from "./data.js";
 import { update } from "./state.js";
 import { findIn, pointOf } from "./staticSource.js";
 import { busy, summarise, tell } from "./status.js";
+import { chosenNumbers } from "./tools.js";
 
 // What `what` answers as `{ answer }`, or `{ error }`; null where a later question of its kind, or another map, came meanwhile.
 async function ask(ui, kind, words, what) {
@@ -56,6 +57,20 @@ export async function place(ui, text) {
     return answer.json();
   });
   if (got?.answer) update(ui, { placedPoint: { ...got.answer, text }, point: null, decoded: null });
+}
+
+// The selection as a data set, labelled if each of its points has a label of one's own.
+export async function keep(ui, name) {
+  const [ids, own] = [chosenNumbers(ui), ui.map.columns.own];
+  const labels = own && ids.every((i) => own.values[i]) ? ids.map((i) => own.labels[own.values[i]]) : [];
+  const got = await ask(ui, "keep", "Making the data set", async () => {
+    const answer = await fetch(`${ui.map.value.url}/dataset`, {
+      method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ name, ids, labels }),
+    });
+    if (answer.headers.get("Content-Type").startsWith("text/")) throw new Error(await answer.text());
+    return answer.json();
+  });
+  if (got?.answer) update(ui, { made: got.answer.name });
 }
 
 export async function find(ui, text, pattern = false) {

@@ -36,9 +36,10 @@ const VIEWS = [
   [`${PAINT} xy view size rest`, draw],
   [`${PAINT} xy view size value names hovered point placedPoint decoded line mode focus`, annotate],
   ["mode", renderMode],
-  ["colour filters size theme", renderLegend],
+  ["value", choices],
+  ["value colour filters size theme", renderLegend],
   ["found sought", renderFinder],
-  ["point placedPoint decoded chosen", renderPanel],
+  ["point placedPoint decoded chosen made", renderPanel],
   ["hovered colour", renderTip],
   ["rest isListed colour filters chosen", renderListing],
   ["rest colour filters chosen size names found sought decoded", syncUrl],
@@ -124,17 +125,19 @@ async function load(ui) {
 }
 
 // The same sentences in other places keep what was done to them, and glide there.
-async function show(ui, value, xy) {
+async function show(ui, asked, xy) {
   const before = ui.map;
-  const same = before !== null && before.value.collection === value.collection && before.xy.length === xy.length;
+  const same = before !== null && before.value.collection === asked.collection && before.xy.length === xy.length;
+  const own = same && before.columns.own ? { own: before.columns.own } : {};
+  const value = { ...asked, columns: [...asked.columns, ...Object.values(own)] };
   const grid = pointGrid(xy);
   const whole = value.whole ? { ...value.whole, span: fitted(grid).span } : fitted(grid);
   ui.map = {
-    xy, grid, whole, n: grid.n, value, columns: {}, colour: null, filters: {}, allowed: null, asked: {},
+    xy, grid, whole, n: grid.n, value, columns: own, colour: null, filters: {}, allowed: null, asked: {},
     texts: same ? before.texts : new Map(), chosen: same ? before.chosen : null, found: same ? before.found : null,
     sought: before ? before.sought : value.find ? { text: value.find, pattern: value.pattern } : null,
     view: before ? whole : readView(value.view, whole), size: before?.size ?? value.size, names: before?.names ?? value.names,
-    crowd: crowding(grid), rgba: new Uint8Array(4 * grid.n), point: null, placedPoint: null, decoded: null,
+    crowd: crowding(grid), rgba: new Uint8Array(4 * grid.n), point: null, placedPoint: null, decoded: null, made: null,
     hovered: -1, mode: before && (before.mode !== "decode" || value.decoding) ? before.mode : "move", isListed: before?.isListed ?? false,
     settled: before !== null,
   };

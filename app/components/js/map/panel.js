@@ -1,10 +1,10 @@
 // Beside the map, or over a part of it: the point that is open with its true neighbours, and the sentences selected.
 
-import { openPoint } from "./ask.js";
+import { keep, openPoint } from "./ask.js";
 import { seen, texts } from "./data.js";
 import { count, el, pressable, sum } from "./dom.js";
 import { save, tables } from "./files.js";
-import { chosenNumbers, clear, closePoint, pan, select } from "./tools.js";
+import { chosenNumbers, clear, closePoint, label, pan, select } from "./tools.js";
 
 const MAX_IN_PANEL = 100;
 const MARGIN = 16; // pixels
@@ -73,14 +73,24 @@ function neighbourTable(ui, neighbours) {
       el("thead", {}, el("tr", {}, ...heads.map((head) => el("th", { scope: "col" }, head)))), el("tbody", {}, ...rows)));
 }
 
+// The name by which the selection becomes a label or a data set.
+function naming(ui) {
+  const words = el("input", { type: "text", placeholder: "Name", "aria-label": "Name of the selection", maxlength: "100" });
+  const named = (act) => () => (words.value.trim() ? act(ui, words.value.trim()) : words.focus());
+  return el("p", { class: "t-map-acts" }, words, pressable("Label it", named(label)),
+    ui.map.value.keeps ? pressable("Make a data set", named(keep)) : "");
+}
+
 function chosenCard(ui) {
+  const { made } = ui.map;
   const [numbers, all] = [chosenNumbers(ui, MAX_IN_PANEL), sum(ui.map.chosen)];
   const items = el("ol", {});
   const card = el("section", { class: "t-map-card", "aria-label": "Selected" },
     el("h3", {}, `${count(all)} selected`),
     el("div", { class: "t-scroll t-map-rows", tabindex: "0", role: "region", "aria-label": "Sentences selected" }, items),
     all > MAX_IN_PANEL ? el("p", { class: "t-small t-muted" }, `The first ${MAX_IN_PANEL}; a CSV has all.`) : "",
-    el("p", { class: "t-map-acts" }, ...tables(ui).filter((kind) => !kind.includes(" ")).map((kind) => pressable(kind, () => save(ui, kind))), pressable("Clear", () => clear(ui))));
+    el("p", { class: "t-map-acts" }, ...tables(ui).filter((kind) => !kind.includes(" ")).map((kind) => pressable(kind, () => save(ui, kind))), pressable("Clear", () => clear(ui))),
+    naming(ui), made ? el("p", { class: "t-small" }, "Made the data set ", el("a", { href: `./data?set=${encodeURIComponent(made)}` }, made), ".") : "");
   texts(ui, numbers).then((words) => {
     items.replaceChildren(...words.map((text, k) => el("li", {}, pressable(text, () => openPoint(ui, numbers[k])))));
   });

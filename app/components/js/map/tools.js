@@ -10,7 +10,7 @@ export function select(ui, numbers, how) {
   const chosen = how === "replace" || !ui.map.chosen ? new Uint8Array(ui.map.n) : ui.map.chosen.slice();
   const flag = how === "subtract" ? 0 : 1;
   for (let k = 0; k < numbers.length; k++) if (passes(ui, numbers[k])) chosen[numbers[k]] = flag;
-  update(ui, { chosen: chosen.includes(1) ? chosen : null });
+  update(ui, { chosen: chosen.includes(1) ? chosen : null, made: null });
 }
 
 export function clear(ui) {
@@ -32,6 +32,19 @@ export function chosenNumbers(ui, most = Infinity) {
   const numbers = [];
   if (ui.map.chosen) for (let i = 0; i < ui.map.n && numbers.length < most; i++) if (ui.map.chosen[i]) numbers.push(i);
   return numbers;
+}
+
+// Gives the selection a label in a column of one's own, and colours by it.
+export function label(ui, name) {
+  const { n, chosen, columns, value } = ui.map;
+  const own = columns.own ?? { key: "own", name: "Your labels", kind: "label", labels: ["not labelled"], values: new Uint16Array(n) };
+  const labels = own.labels.includes(name) ? own.labels : [...own.labels, name];
+  const column = { ...own, labels, values: own.values.map((before, i) => (chosen[i] ? labels.indexOf(name) : before)) };
+  remember(ui);
+  update(ui, {
+    columns: { ...columns, own: column }, colour: "own",
+    value: { ...value, columns: [...value.columns.filter(({ key }) => key !== "own"), column] },
+  });
 }
 
 export async function colourBy(ui, key) {

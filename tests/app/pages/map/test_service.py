@@ -384,6 +384,21 @@ def test_a_sentence_is_placed_for_visitors(reader: TestClient, hostile: maps.Sto
     assert reader.post(base, content="x" * 8001).status_code == 413
 
 
+def test_a_selection_becomes_a_data_set_but_not_for_visitors(workspace, reader, hostile) -> None:
+    """Labelled where there is a label for each; what does not fit is refused."""
+    owner = TestClient(FastAPI(routes=routes(workspace)))
+    base = f"/theodolite/map/{hostile.key}/dataset"
+    body = {"name": "picked", "ids": [0, 2], "labels": ["odd", "plain"]}
+    assert owner.post(base, json=body).json() == {"name": "upload:picked"}
+    made = workspace.catalog.load("upload:picked")
+    assert (made.sentences, made.labels) == ([HOSTILE, hostile.sentences[2]], ["odd", "plain"])
+    for wrong in ({"ids": [4]}, {"ids": [-1]}, {"ids": []}, {"labels": ["odd"]}, {"name": ""}):
+        assert owner.post(base, json=body | {"labels": []} | wrong).status_code == 404, wrong
+    assert reader.post(base, json=body).status_code == 400
+    assert "name" in owner.post(base, json=body | {"name": "<b>"}).text
+    workspace.store.uploads.remove("picked")
+
+
 def test_points_are_seen_while_they_move_and_not_after(workspace, monkeypatch) -> None:
     """Over HTTP, as many as the map has; nothing is left when it is made."""
     monkeypatch.setattr(projection, "_WATCHED_EVERY", 0.0)
