@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import gradio as gr
 
 from theodolite.app.blocks import Block
 from theodolite.app.components.modules import mount
+from theodolite.app.question import Question
+from theodolite.app.report.file import of_answer
 from theodolite.app.spec import Parameter, Spec, parameters
 from theodolite.app.surfaces import document
 from theodolite.app.web.controls import Control, Values
 from theodolite.app.web.routes import PLOTLY_JS
+
+if TYPE_CHECKING:
+    from theodolite.app.workspace import Workspace
 
 S = TypeVar("S", bound=Spec)
 
@@ -90,3 +95,11 @@ def spec_of(spec: type[S], values: Values) -> S:
         lines = one.many and isinstance(typed, str)
         given[one.name] = [line for line in typed.splitlines() if line.strip()] if lines else typed
     return spec(**given)
+
+
+def report(question: Question[Any, Any], workspace: Workspace, values: Values) -> Any:
+    """The report of what a page shows; nothing is started for it."""
+    spec = spec_of(question.spec, values)
+    return of_answer(
+        question, spec, question.last(workspace, spec, lambda job: job.is_stored(workspace))
+    )
