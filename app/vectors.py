@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 import time
-from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from theodolite.app import formats
 from theodolite.app.finite import finite
+from theodolite.app.recent import Recent
 from theodolite.engine.encoders.base import sentence_key
 from theodolite.engine.errors import UserError
 from theodolite.engine.progress import Progress
@@ -28,11 +27,8 @@ BLOCK = 16_384
 PATIENCE_SECONDS, VISITORS_PATIENCE_SECONDS = 30.0, 4.0
 PART = 128
 """Sentences encoded between two progress reports of `encoding`."""
-_MOST_HELD = 2
-
-_held: OrderedDict[tuple[str, str], np.ndarray] = OrderedDict()
+_held: Recent[tuple[str, str], np.ndarray] = Recent(2)
 """Vectors of collections by fingerprint and hash."""
-_lock = threading.Lock()
 
 
 def vectors(
@@ -44,18 +40,13 @@ def vectors(
     """The vectors of a collection, float32 (n, dim), read-only; the last two stay in memory."""
     encoded_by = workspace.bound(encoder, dataset)
     sentences, data_hash = workspace.catalog.sentences(dataset)
-    place = (encoded_by.fingerprint, data_hash)
-    with _lock:
-        if place in _held:
-            _held.move_to_end(place)
-            return _held[place]
-    rows = finite(encoded_by.encode(sentences, progress), sentences)
-    rows.flags.writeable = False
-    with _lock:
-        _held[place] = rows
-        while len(_held) > _MOST_HELD:
-            _held.popitem(last=False)
-    return rows
+
+    def encode_all() -> np.ndarray:
+        rows = finite(encoded_by.encode(sentences, progress), sentences)
+        rows.flags.writeable = False
+        return rows
+
+    return _held.get((encoded_by.fingerprint, data_hash), encode_all)
 
 
 def encode(workspace: Workspace, encoder: str, dataset: str, progress: Progress) -> None:

@@ -59,11 +59,6 @@ class DecodeSpec(DecodeOptions):
     sentences: Annotated[Sequence[str], Field("Sentence", "What to encode and decode.", key="q")]
     encoders: Encoders = ("minilm",)
 
-    @property
-    def given(self) -> Sequence[str]:
-        """What is decoded: a result of each encoder for each."""
-        return self.sentences
-
 
 @dataclass(frozen=True)
 class AnalogySpec(DecodeOptions):
@@ -78,11 +73,6 @@ class AnalogySpec(DecodeOptions):
     ] = ()
     encoders: Encoders = ("minilm",)
 
-    @property
-    def given(self) -> Sequence[str]:
-        """What is decoded."""
-        return (self.expression,)
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class DecodeAnswer(Answer):
@@ -90,7 +80,7 @@ class DecodeAnswer(Answer):
 
     Attributes:
         spec: what was asked.
-        results: of each encoder's decoder, for each of `spec.given`.
+        results: each sentence or expression -> the result of each encoder's decoder.
     """
 
     columns: ClassVar[Mapping[str, Any]] = {
@@ -105,17 +95,20 @@ class DecodeAnswer(Answer):
     partial: ClassVar[bool] = True
 
     spec: DecodeSpec | AnalogySpec
-    results: Sequence[Sequence[DecodeResult]]
+    results: Mapping[str, Sequence[DecodeResult]]
 
     @property
     def every(self) -> list[DecodeResult]:
         """All results."""
-        return [one for results in self.results for one in results]
+        return [one for results in self.results.values() for one in results]
 
     def rows(self) -> list[dict[str, Any]]:
         """A row for each sentence and encoder."""
-        pairs = zip(self.spec.given, self.results, strict=False)
-        return [{"given": given} | _row(one) for given, results in pairs for one in results]
+        return [
+            {"given": given} | _row(one)
+            for given, results in self.results.items()
+            for one in results
+        ]
 
     def table_columns(self) -> list[str]:
         """Without the sentence if there is only one."""
@@ -124,8 +117,10 @@ class DecodeAnswer(Answer):
 
     def blocks(self) -> list[Block]:
         """Cards, side by side for each sentence."""
-        pairs = zip(self.spec.given, self.results, strict=False)
-        return [WordDiffs(given, [self.card(one) for one in results]) for given, results in pairs]
+        return [
+            WordDiffs(given, [self.card(one) for one in results])
+            for given, results in self.results.items()
+        ]
 
     def card(self, result: DecodeResult) -> WordDiff:
         """The card of an encoder's result."""
@@ -283,11 +278,11 @@ def decode(
             token_f1=decoders.token_f1(workspace, encoder),
         )
 
-    results: list[list[DecodeResult]] = []
+    results: dict[str, list[DecodeResult]] = {}
     for sentence in spec.sentences:
         text = checked(sentence)
-        results.append(_each(spec.encoders, round_trip))
-        yield DecodeAnswer(spec, tuple(results))
+        results[sentence] = _each(spec.encoders, round_trip)
+        yield DecodeAnswer(spec, dict(results))
 
 
 def analogy(
@@ -310,7 +305,7 @@ def analogy(
         point = arithmetic.evaluate(spec.expression, vectors)[None].astype(np.float32)
         return opened.decode(point, spec.options, waiting)[0]
 
-    yield Analogy(spec, [_each(spec.encoders, calculate)])
+    yield Analogy(spec, {spec.expression: _each(spec.encoders, calculate)})
 
 
 def _each(encoders: Sequence[str], ask: Callable[[str], DecodeResult]) -> list[DecodeResult]:

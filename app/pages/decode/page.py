@@ -130,7 +130,7 @@ def build_decode(workspace: Workspace) -> None:
         spec = web.spec_of(answer.DecodeSpec, values)
         (text,) = spec.sentences
         known = example.decoded(workspace, spec.encoders, text, spec.options) if ships else {}
-        yield from _side_by_side(workspace, answer.DECODE, spec, session, known)
+        yield from _side_by_side(workspace, answer.DECODE, spec, text, session, known)
 
     _connect(
         workspace,
@@ -266,7 +266,7 @@ def build_arithmetic(workspace: Workspace) -> None:
         spec = web.spec_of(answer.AnalogySpec, values)
         key = (spec.encoders, spec.expression, values.named, spec.options)
         known = example.calculated(workspace, *key) if ships else {}
-        yield from _side_by_side(workspace, answer.ANALOGY, spec, session, known)
+        yield from _side_by_side(workspace, answer.ANALOGY, spec, spec.expression, session, known)
 
     _connect(
         workspace,
@@ -374,6 +374,7 @@ def _side_by_side(
     workspace: Workspace,
     question: Any,
     spec: Any,
+    given: str,
     session: str | None,
     known: Mapping[str, DecodeResult],
 ) -> Blocks:
@@ -400,7 +401,8 @@ def _side_by_side(
     for states in background_call.together(works, firsts, session, _progress):
         for name, (progress, result) in states.items():
             results[name] = result or DecodeResult(name, progress=progress)
-        yield question.answer_type(spec, [[results[name] for name in spec.encoders]]).blocks()
+        every = [results[name] for name in spec.encoders]
+        yield question.answer_type(spec, {given: every}).blocks()
 
 
 def _progress(text: str, share: float | None, left: float | None) -> Progress:

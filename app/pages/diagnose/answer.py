@@ -182,18 +182,16 @@ class Diagnosed(Undiagnosed):
 
     def table_rows(self) -> list[dict[str, Any]]:
         """A row per metric, with the baselines beside the decoder; then some by length."""
-        found = self.diagnosis
-        rows: list[dict[str, Any]] = []
-        for length in ("", *found.lengths):
-            for metric in BY_LENGTH if length else found.figures():
-                cells = {"figure": f"{name_of(metric)}{length and f', {length}'}"}
-                for system, name in SYSTEMS.items():
-                    if one := found.figures(system, length).get(metric):
-                        value, ends = written(one)
-                        between = f" [{ends.replace(' to ', ', ')}]" if ends else ""
-                        cells[name] = f"{value}{between}".replace("−", "-")
-                rows.append(cells)
-        return rows
+        rows: dict[str, dict[str, Any]] = {}
+        for row in self.diagnosis.rows:
+            for one in row.figures:
+                if not row.length or one.metric in BY_LENGTH:
+                    name = f"{name_of(one.metric)}{row.length and f', {row.length}'}"
+                    value, ends = written(one)
+                    text = f"{value} [{ends.replace(' to ', ', ')}]" if ends else value
+                    cells = rows.setdefault(name, {"figure": name})
+                    cells[SYSTEMS[row.system]] = text.replace("−", "-")
+        return list(rows.values())
 
     def table_columns(self) -> list[str]:
         """The decoder and its baselines."""

@@ -114,7 +114,10 @@ def test_decoders_are_listed_and_removed(workspace: Workspace, decoder_folder: P
     [
         (("decode", "  ", "-e", ENCODER), "missing", ""),
         (("decode", "A cat.", "-e", ENCODER, "--method", "guess"), "unknown", "'guess'"),
+        (("decode", "word " * 500, "-e", ENCODER), "too-large", "2,499"),
         (("interpolate", "A", "B", "-e", ENCODER, "--steps", "1"), "invalid", "Steps"),
+        (("interpolate", "A", " ", "-e", ENCODER), "missing", "second sentence"),
+        (("analogy", "1 + 1", "--let", "a=A cat.", "-e", ENCODER), "invalid", "1 + 1"),
         (("analogy", "a - d", "--let", "a=A cat.", "-e", ENCODER), "damaged", "'d'"),
         (("analogy", "a", "--let", "A cat.", "-e", ENCODER), "damaged", "A cat."),
         (("analogy", "a", "--let", "a=x", "--let", "a=y", "-e", ENCODER), "conflict", "a "),

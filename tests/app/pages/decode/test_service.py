@@ -36,8 +36,6 @@ from theodolite.app.web.address import link
 from theodolite.app.workspace import Workspace
 from theodolite.engine.decode import Decoded, Decoder, open_decoder
 from theodolite.engine.decoding.differing import differing
-from theodolite.engine.decoding.folder import with_known_words
-from theodolite.engine.decoding.known_words import words_of
 from theodolite.engine.encoders.base import Encoder
 from theodolite.engine.errors import UserError
 
@@ -126,24 +124,6 @@ def test_one_encoder_without_a_decoder_leaves_the_others_standing(workspace, kno
     assert (lacking.encoder, good.encoder, wrong.encoder) == (WITHOUT, ENCODER, "no such:1")
     assert isinstance(lacking.problem, NoDecoder) and good.sentence == known[0]
     assert isinstance(wrong.problem, UserError) and not isinstance(wrong.problem, NoDecoder)
-
-
-@pytest.mark.parametrize(
-    ("ask", "code", "named"),
-    [
-        (lambda w: decode(w, "  \n "), "missing", ""),
-        (lambda w: decode(w, "word " * 500), "too-large", ""),
-        (lambda w: walk(w, "a", "b", steps=1), "invalid", "Steps"),
-        (lambda w: walk(w, "a", " "), "missing", "second sentence"),
-        (lambda w: walk(w, "a", "b", encoder=WITHOUT), "no-result", WITHOUT),
-        (lambda w: calculate(w, "a - q", "a=one", encoders=[WITHOUT]), "damaged", "'q'"),
-        (lambda w: calculate(w, "1 + 1", "a=one", encoders=[WITHOUT]), "invalid", "1 + 1"),
-    ],
-    ids=["blank", "endless", "one step", "one end", "no decoder", "no name", "no sentence"],
-)
-def test_what_cannot_be_asked_is_refused_at_once(workspace, ask, code, named):
-    with refused(code, named):
-        ask(workspace)
 
 
 @pytest.mark.parametrize(
@@ -441,16 +421,6 @@ def test_many_who_ask_share_a_pass(decoder: Counting, encoder: Encoder, how: Dec
     assert next(others) == next(others)
 
 
-def test_the_references_search_is_not_corrected(decoder: Counting, encoder: Encoder) -> None:
-    """It finds what it finds, however many rounds are asked for."""
-    points = encoder.encode(known_sentences()[:2]) + 0.4
-    found = service.decode_points(
-        decoder, encoder, points, DecodeOptions(method="vec2sent-ref", rounds=3)
-    )
-    assert decoder.passes == [1, 1]
-    assert found == decoder.decode(points, encoder=encoder, method="vec2sent-ref")
-
-
 def test_what_was_asked_before_is_not_decoded_again(decoder: Counting, encoder: Encoder) -> None:
     """The same points with the same options; another option is another question."""
     points = encoder.encode(known_sentences()[:3])
@@ -471,14 +441,3 @@ def test_samples_are_those_that_were_drawn_alone(decoder: Counting, encoder: Enc
         points, encoder=encoder, method="sample", beams=3, temperature=1.0, top_p=0.9, seed=0
     )
     assert [one.sentence for one in found] == [one.sentence for one in drawn]
-
-
-@pytest.mark.parametrize("known_words", [True, False])
-def test_any_word_can_be_asked_for(decoder: Counting, encoder: Encoder, known_words: bool) -> None:
-    """Held to the words of its text by default; lifted, it is another answer."""
-    sentences = known_sentences()
-    decoder.vocabulary = with_known_words(decoder.vocabulary, sentences, sentences)
-    points = np.random.default_rng(0).normal(0, 0.5, (12, 64)).astype(np.float32)
-    found = service.decode_points(decoder, encoder, points, DecodeOptions(known_words=known_words))
-    strange = set(words_of([one.sentence for one in found])) - set(words_of(sentences))
-    assert bool(strange) != known_words

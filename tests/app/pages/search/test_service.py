@@ -117,16 +117,6 @@ def test_by_example_is_rocchio(workspace: Workspace) -> None:
         opened.alike([" "], unlike, Limits(7))
 
 
-def test_properties_are_labels_splits_and_parts(workspace: Workspace) -> None:
-    """Every sentence with a label is under it."""
-    data = workspace.catalog.load(TOPICS)
-    label = data.labels[7]
-    expected = {s for s, own in zip(data.sentences, data.labels, strict=True) if own == label}
-    places = retrieval.properties(workspace, TOPICS)["label"][label]
-    assert {topics(workspace)[i] for i in places} == expected
-    assert f"label: {label}" in retrieval.offered(workspace, TOPICS)
-
-
 def asked(**other: Any) -> SearchSpec:
     """A question on the starter topics."""
     usual = {"queries": ["rain"], "data": TOPICS, "k": 5, "encoders": [A]}
