@@ -12,6 +12,7 @@ from theodolite.app.blocks import Block, Filters, Finding, Grid, GridCell, GridH
 from theodolite.app.pages.board import cost, published, standings, trained
 from theodolite.app.pages.board.standings import (
     NO_RANKING,
+    OF_OTHERS,
     PUBLISHED,
     TASKS,
     TYPES,
@@ -28,8 +29,6 @@ if TYPE_CHECKING:
     from theodolite.app.workspace import Workspace
     from theodolite.engine.stats.ranks import RankInterval
 
-OF_OTHERS = "Published by others"
-"""Label of the protocol PUBLISHED."""
 MAX_NAMED = 3
 COSTS = ("per_second_64", "latency_p50", "memory")
 READING = (

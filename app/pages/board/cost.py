@@ -259,7 +259,14 @@ class CostSpec(Spec):
     encoders: Annotated[
         Sequence[str], Field("Encoder", "Spec string of an encoder.", names="encoder")
     ]
-    suite: Annotated[str, Field("Suite", "Of the scores beside the costs in a report.")] = ALL
+    suite: Annotated[
+        str,
+        Field(
+            "Suite",
+            "Of the scores beside the costs in a report.",
+            offers=standings.suites_here,
+        ),
+    ] = ALL
     axis: Annotated[
         str,
         Field(

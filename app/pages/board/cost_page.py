@@ -16,10 +16,10 @@ from theodolite.app.components.chart import drawing, plain
 from theodolite.app.jobs.submit import queue
 from theodolite.app.pages.board import cost, standings
 from theodolite.app.pages.board.cost import COST, CostJob, CostSpec
-from theodolite.app.pages.board.page import suites
 from theodolite.app.pages.board.standings import BoardSpec
 from theodolite.app.pages.encoders import choices
 from theodolite.app.pages.jobs.run_panel import RunPanel
+from theodolite.app.pages.layout import filled
 from theodolite.app.suites import ALL
 from theodolite.app.vectors import sources, uncached
 from theodolite.app.web import parts
@@ -51,7 +51,7 @@ MAX_SENTENCES = 40_000
 """Maximum for a task that is scored while the page waits."""
 _SUITE, _AXIS = web.controls(CostSpec, without=("encoders", "again"))
 CONTROLS = (
-    replace(_SUITE, box=gr.Dropdown, options={"choices": suites([ALL]), "min_width": 180}),
+    _SUITE,
     replace(_AXIS, box=gr.Dropdown, options={"min_width": 260}),
     Control("encoder", "Encoder for the curves", gr.Dropdown, options={"choices": []}),
     Control("task", "Task for the curves", gr.Dropdown, options={"choices": [], "value": None}),
@@ -73,13 +73,10 @@ def build(workspace: Workspace) -> None:
     curves = web.answer(elem_id="curves")
 
     def load(values: Values, request: gr.Request) -> dict[str, Any]:
-        names = standings.offered(workspace)[0]
         encoder = choices.first(workspace, values.encoder)
         every, first = _tasks(workspace), next(iter(_tasks(workspace, encoder)), None)
-        suite = values.suite if values.suite in names else ALL
         return {
-            "suite": gr.update(choices=suites(names), value=suite),
-            "axis": values.axis,
+            **filled(workspace, CostSpec, values, request),
             "encoder": choices.one(workspace, encoder),
             "task": gr.update(choices=every, value=values.task or first),
         }

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +14,11 @@ from theodolite.app import exchange, formats
 from theodolite.app.blocks import Block, Link, Nothing, Text
 from theodolite.app.components.folder import folder
 from theodolite.app.pages.board import examples, standings
-from theodolite.app.pages.board.answer import BOARD, OF_OTHERS
+from theodolite.app.pages.board.answer import BOARD
 from theodolite.app.pages.board.standings import FILTERS, LANGUAGES, TYPES, BoardSpec
 from theodolite.app.pages.evaluate.job import waiting
+from theodolite.app.pages.layout import filled
 from theodolite.app.published import Published
-from theodolite.app.spec import parameters
-from theodolite.app.suites import ALL, UPLOADS, is_suite
 from theodolite.app.surfaces.static import Static
 from theodolite.app.web import parts
 from theodolite.app.web.controls import Answer, Control, Controls, Values, on, on_open, poll
@@ -49,44 +46,9 @@ PUBLISHED_LEAD = (
 )
 POLL_SECONDS = 2.0
 MAX_PROBLEMS = 3
-SUITES = {
-    ALL: "All evaluated",
-    "starter": "Starter set",
-    "sts": "The 7 STS tasks",
-    "transfer": "The 7 transfer tasks",
-    "senteval": "SentEval",
-    "probing": "Probing",
-    UPLOADS: "Your uploads",
-}
-_FIELDS = {parameter.name: parameter for parameter in parameters(BoardSpec)}
-
-
-def suites(names: Sequence[str]) -> list[tuple[str, str]]:
-    """Choices of suites as (label, name)."""
-    return [(SUITES.get(name, name), name) for name in names]
-
-
-def _list(name: str, choices: Sequence[Any], hint: str | None = None) -> Control:
-    """A list whose choices depend on the store."""
-    many = _FIELDS[name].many
-    control = web.control(_FIELDS[name], hint, choices=choices, multiselect=many)
-    return replace(control, box=gr.Dropdown, default=() if many else control.default)
-
-
 COMPARED = ("task", "better", "worse")
 CONTROLS = (
-    *web.controls(
-        BoardSpec,
-        suite=_list("suite", suites([ALL])),
-        protocol=_list(
-            "protocol",
-            [("Each task's own", "")],
-            "Scores of mteb's own code are never averaged with others.",
-        ),
-        types=_list("types", (), "None: all."),
-        languages=_list("languages", (), "None: all."),
-        licences=_list("licences", (), "None: any."),
-    ),
+    *web.controls(BoardSpec),
     *(
         Control(name, label, gr.Dropdown, options={"choices": [], "value": None, "min_width": 220})
         for name, label in zip(COMPARED, ("Task", "Does better", "Does worse"), strict=True)
@@ -113,8 +75,7 @@ def build(workspace: Workspace) -> None:
 
     def load(request: gr.Request) -> Answer:
         values = controls.from_address(request)
-        offers = _offers(workspace, values)
-        shown = vars(values) | offers | _compared(workspace, values)
+        shown = {**filled(workspace, BoardSpec, values, request), **_compared(workspace, values)}
         held = dict.fromkeys(others, _imported(workspace))
         return {controls[name]: shown[name] for name in controls} | held | {seen: _state(workspace)}
 
@@ -122,15 +83,9 @@ def build(workspace: Workspace) -> None:
         for blocks in answer(workspace, values):
             yield {board: web.value(blocks)}
 
-    def refresh(known: Any, suite: str) -> Answer:
+    def refresh(known: Any) -> Answer:
         now = _state(workspace)
-        if known == now:
-            return None
-        offers = _offers(workspace, Values(suite=suite))
-        lists = {
-            controls[n]: gr.update(choices=offers[n]["choices"]) for n in ("suite", "protocol")
-        }
-        return {seen: now, newer: now, **lists}
+        return None if known == now else {seen: now, newer: now}
 
     def compare(values: Values) -> Answer:
         """Offer the encoders and tasks of the board, and compare two of them by example."""
@@ -156,14 +111,13 @@ def build(workspace: Workspace) -> None:
     on([box.input for box in compared], *again, **ALWAYS_LAST)
     on(pressed.then, *again, scroll_to_output=True, **ALWAYS_LAST)
     if not workspace.read_only:
-        lists = [controls["suite"], controls["protocol"]]
-        poll(POLL_SECONDS, opened, refresh, [seen, controls["suite"]], [seen, newer, *lists])
+        poll(POLL_SECONDS, opened, refresh, [seen], [seen, newer])
     controls.keep()
 
 
 def answer(workspace: Workspace, values: Values) -> Iterator[Sequence[Block]]:
     """Yield the board, each time that more of it is known; or what to do while there is none."""
-    if standings.offered(workspace)[1]:
+    if len(standings.protocols_here(workspace)) > 1:
         for one in BOARD.answer(workspace, web.spec_of(BoardSpec, values), lambda job: True):
             yield one.blocks()
     elif waiting(workspace):
@@ -181,37 +135,6 @@ def answer(workspace: Workspace, values: Values) -> Iterator[Sequence[Block]]:
 def _state(workspace: Workspace) -> list[Any]:
     """What the board is made of: results, and those still awaited."""
     return [*standings.edition(workspace), sorted(map(list, waiting(workspace)))]
-
-
-def _offers(workspace: Workspace, values: Values) -> dict[str, Any]:
-    """Updates of the lists: what there is to choose, and what of the present choice there is."""
-    names, under = standings.offered(workspace)
-    if is_suite(values.suite) and values.suite not in names:
-        names.append(values.suite)
-    labels = {standings.OWN: "Each task's own", standings.PUBLISHED: OF_OTHERS}
-    offers: dict[str, list[tuple[str, str]]] = {
-        "suite": suites(names),
-        "protocol": [(labels.get(name, name), name) for name in (standings.OWN, *under)],
-    }
-    with suppress(UserError):  # the board is empty
-        whole = standings.board(workspace)
-        facts = whole.facts.values()
-        several = {
-            "types": whole.types,
-            "languages": sorted({one for column in whole.columns for one in column.languages}),
-            "licences": sorted({str(row["licence"]) for row in facts if row.get("licence")}),
-        }
-        offers |= {name: [(one, one) for one in choices] for name, choices in several.items()}
-    updates = {}
-    for name, choices in offers.items():
-        given, known = getattr(values, name, None), [value for _, value in choices]
-        if _FIELDS[name].many:
-            value: Any = [one for one in given or () if one in known]
-        else:
-            value = given if given in known else known[0]
-        updates[name] = gr.update(choices=choices, value=value)
-        setattr(values, name, value)
-    return updates
 
 
 def _compared(workspace: Workspace, values: Values) -> dict[str, Any]:
@@ -247,7 +170,7 @@ def _views(published: Published) -> Iterator[tuple[str, BoardSpec]]:
     yield "Tasks", BoardSpec()
     if len(board.types) > 1:
         yield "Types", BoardSpec(columns=TYPES)
-    if len({one for column in board.columns for one in column.languages}) > 1:
+    if len(board.languages) > 1:
         yield "Languages", BoardSpec(columns=LANGUAGES)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Annotated, Any
@@ -37,9 +37,12 @@ from theodolite.engine.stats.agreement import shared
 from theodolite.engine.stats.ranks import borda, rank
 from theodolite.engine.tasks import SUITES, available
 
+Offers = Callable[[Workspace], dict[str, str]]
 Edition = tuple[int | bool, ...]
 OWN, PUBLISHED = "", "published"
 """Protocols: each task's own, and published results together with those of mteb's own code."""
+OF_OTHERS = "Published by others"
+"""Label of PUBLISHED."""
 TASKS, TYPES, LANGUAGES = "tasks", "types", "languages"
 _NATIVE = ("mteb-v1", "mteb-v2")
 UNKNOWN = "MTEB"
@@ -53,8 +56,47 @@ _LABELS = {
     UNKNOWN: UNKNOWN,
 }
 """Labels of task types, where they differ from the capitalised name."""
+SUITE_LABELS = {
+    ALL: "All evaluated",
+    "starter": "Starter set",
+    "sts": "The 7 STS tasks",
+    "transfer": "The 7 transfer tasks",
+    "senteval": "SentEval",
+    "probing": "Probing",
+    UPLOADS: "Your uploads",
+}
 MAX_RANKED = 50
 """Number of encoders, the best ones, whose ranks are resampled."""
+
+
+def suites_here(workspace: Workspace) -> dict[str, str]:
+    """Suites with evaluated tasks; of MTEB's, half or more must have scores."""
+    tasks = {row["task"] for row in scored(workspace, edition(workspace))}
+    published, known = workspace.store.published.tasks(), suites.known(workspace)
+    names = [name for name in (*SUITES, UPLOADS) if suites.in_suite(workspace, name, tasks)]
+    for name, members in known.tasks.items() if known and (tasks or published) else ():
+        if 2 * sum(task in tasks or bare(task) in published for task in members) >= len(members):
+            names.append(name)
+    return {name: SUITE_LABELS.get(name, name) for name in (ALL, *names)}
+
+
+def protocols_here(workspace: Workspace) -> dict[str, str]:
+    """Protocols of the results."""
+    under = sorted({row["protocol"] for row in scored(workspace, edition(workspace))})
+    theirs = {PUBLISHED: OF_OTHERS} if workspace.store.published.models() else {}
+    return {OWN: "Each task's own", **{name: name for name in under}, **theirs}
+
+
+def _of_board(values: Callable[[Standings], Iterable[str]]) -> Offers:
+    """What a whole board offers to filter by; nothing while it is empty."""
+
+    def offered(workspace: Workspace) -> dict[str, str]:
+        try:
+            return {value: value for value in values(board(workspace))}
+        except UserError:
+            return {}
+
+    return offered
 
 
 @dataclass(frozen=True)
@@ -68,7 +110,10 @@ class BoardSpec(Spec):
     MTEB name among what it was trained on.
     """
 
-    suite: Annotated[str, Field("Suite", "Tasks of this suite; all: every evaluated task.")] = ALL
+    suite: Annotated[
+        str,
+        Field("Suite", "Tasks of this suite; all: every evaluated task.", offers=suites_here),
+    ] = ALL
     columns: Annotated[
         str,
         Field(
@@ -83,17 +128,25 @@ class BoardSpec(Spec):
             "Protocol",
             "Results under this protocol only; default: each task's own. published: published "
             "scores and those of mteb's own code.",
+            offers=protocols_here,
         ),
     ] = OWN
     types: Annotated[
         Sequence[str],
-        Field("Types of tasks", "A type of tasks, such as STS.", key="type", flags=("--type",)),
+        Field(
+            "Types of tasks",
+            "A type of tasks, such as STS.",
+            offers=_of_board(lambda board: board.types),
+            key="type",
+            flags=("--type",),
+        ),
     ] = ()
     languages: Annotated[
         Sequence[str],
         Field(
             "Languages of tasks",
             "A language of tasks, such as eng.",
+            offers=_of_board(lambda board: board.languages),
             key="language",
             flags=("--language",),
         ),
@@ -108,7 +161,13 @@ class BoardSpec(Spec):
     )
     licences: Annotated[
         Sequence[str],
-        Field("Licences", "A licence, such as apache-2.0.", key="licence", flags=("--licence",)),
+        Field(
+            "Licences",
+            "A licence, such as apache-2.0.",
+            offers=_of_board(lambda board: board.licences),
+            key="licence",
+            flags=("--licence",),
+        ),
     ] = ()
     published: Annotated[
         bool,
@@ -261,6 +320,16 @@ class Standings:
     def types(self) -> list[str]:
         """The types of all tasks."""
         return list(dict.fromkeys(column.type for column in self.columns))
+
+    @property
+    def languages(self) -> list[str]:
+        """The languages of all tasks."""
+        return sorted({one for column in self.columns for one in column.languages})
+
+    @property
+    def licences(self) -> list[str]:
+        """The licences of listed encoders."""
+        return sorted({str(row["licence"]) for row in self.facts.values() if row.get("licence")})
 
 
 def board(workspace: Workspace, spec: BoardSpec = EVERYTHING) -> Standings:
@@ -469,19 +538,6 @@ def _published_columns(
         )
         for name in names
     }
-
-
-def offered(workspace: Workspace) -> tuple[list[str], list[str]]:
-    """Suites with evaluated tasks (of MTEB's, half or more must have scores), and protocols."""
-    rows = scored(workspace, edition(workspace))
-    tasks, published = {row["task"] for row in rows}, workspace.store.published.tasks()
-    names = [name for name in (*SUITES, UPLOADS) if suites.in_suite(workspace, name, tasks)]
-    known = suites.known(workspace)
-    for name, members in known.tasks.items() if known and (tasks or published) else ():
-        if 2 * sum(task in tasks or bare(task) in published for task in members) >= len(members):
-            names.append(name)
-    under = sorted({row["protocol"] for row in rows})
-    return [ALL, *names], [*under, PUBLISHED] if published else under
 
 
 def type_name(kind: str) -> str:

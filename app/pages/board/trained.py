@@ -18,7 +18,7 @@ from theodolite.engine.errors import UserError
 from theodolite.engine.protocols.package import version
 from theodolite.store.hashing import hash_of
 
-KIND, FORMAT = "trained-on", "1"
+KIND, FORMAT = "trained-on", "2"
 FILES, MTEB = "its files", "MTEB"
 """Sources of the names of training data."""
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
@@ -45,11 +45,10 @@ def known(
     workspace: Workspace, facts: Mapping[str, Mapping[str, Any]], encoders: Iterable[str]
 ) -> dict[str, Names | None]:
     """The training data of each encoder, given its facts in the list; None if nobody names any."""
-    infos = [row["info"] for row in workspace.store.derived.list(KIND)]
-    by_model = {one["model"]: one["names"] for one in infos if one["version"] == (version() or "")}
+    by_model = _by_mteb(workspace)
     found: dict[str, Names | None] = {}
     for encoder in encoders:
-        reported = [by_model[m] for m in _models(encoder) if by_model.get(m) is not None]
+        reported = [names for m in _models(encoder) if (names := by_model.get(m)) is not None]
         listed = facts.get(encoder, {}).get("trained_on")
         names = dict.fromkeys((name for names in reported for name in names), MTEB)
         known = names | dict.fromkeys(listed or (), FILES)
@@ -64,18 +63,28 @@ def look_up(workspace: Workspace, encoders: Iterable[str]) -> bool:
     """
     if not version() or workspace.demo:
         return False
-    derived = workspace.store.derived
-    models = {model for encoder in encoders for model in _models(encoder)} - _failed
-    new = sorted(model for model in models if derived.get(_key(model)) is None)
+    known = _by_mteb(workspace)
+    models = {model for encoder in encoders for model in _models(encoder)}
+    new = sorted(models - _failed - known.keys())
     if not new:
         return False
     # In a separate process: importing mteb takes seconds, which would block this one.
     code, answer, _ = processes.output("theodolite.engine.mteb.models", new)
     found: dict[str, list[str] | None] = {} if code else json.loads(answer)
     _failed.update({*new} - found.keys())
-    for model, names in found.items():
-        derived.put(_key(model), KIND, {"model": model, "names": names, "version": version()})
+    if found:
+        workspace.store.derived.put(_key(), KIND, known | found)
     return any(names is not None for names in found.values())
+
+
+def _by_mteb(workspace: Workspace) -> dict[str, list[str] | None]:
+    """Model -> its training data by the installed version of MTEB, of those looked up."""
+    row = workspace.store.derived.get(_key())
+    return row["info"] if row else {}
+
+
+def _key() -> str:
+    return hash_of(KIND, FORMAT, version() or "")
 
 
 def tasks_of(datasets: Mapping[str, str], names: Names) -> Names:
@@ -135,7 +144,3 @@ def _models(encoder: str) -> list[str]:
         if one.kind in ("minilm", "hf", "mteb")
     ]
     return [name for name in names if name.count("/") == 1]
-
-
-def _key(model: str) -> str:
-    return hash_of(KIND, FORMAT, model, version() or "")

@@ -152,7 +152,7 @@ def only(workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 def test_a_published_folder_on_an_empty_board(only: Workspace) -> None:
     """Its tasks are the columns; nobody has a rank, and means are over the task that both have."""
-    assert standings.offered(only)[1] == [PUBLISHED]
+    assert [*standings.protocols_here(only)] == ["", PUBLISHED]
     board, shown = standings.board(only), drawn(only)
     tasks = ["mteb:Banking77Classification", "mteb:STS17"]
     assert [column.task for column in board.columns] == tasks
