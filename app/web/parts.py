@@ -66,8 +66,8 @@ def bar(title: str, about: str = "") -> Iterator[gr.Row]:
     with gr.Row(elem_classes=["t-first"]) as row:
         head = static(header(title, about))
         yield row
-    labels = [str(getattr(box, "label", "")) for box in _inside(row)]
-    if any(label.startswith(("Encoder", "Spec")) for label in labels):
+    labels = [str(getattr(box, "label", "")).lower() for box in _inside(row)]
+    if any("encoder" in label or label == "spec" for label in labels):
         head.value = header(title, about, encoders=True)
 
 

@@ -185,12 +185,3 @@ def test_a_file_is_known_by_its_columns_and_evaluated(visitor, place, desk, tmp_
         name = file.removesuffix(".csv")
         expect(page.locator("#upload-name input")).to_have_value(name)
         taken_in_and_evaluated(page, desk, name, *(f"{name}{task}" for task in tasks))
-
-
-def test_parallel_files_are_taken_together(visitor, place, desk, tmp_path):
-    for language, text in (("de", "eins\nzwei\ndrei\n"), ("en", "one\ntwo\nthree\n")):
-        (tmp_path / f"numbers.{language}").write_text(text)
-    page = bringing(visitor(place).open("data"))
-    page.set_input_files(BOX, sorted(tmp_path.iterdir()))
-    says(page.locator("#look"), "2 files of parallel sentences")
-    taken_in_and_evaluated(page, desk, "numbers", "numbers")

@@ -133,4 +133,4 @@ def test_a_large_job_is_a_run_that_is_followed_and_found_on_the_map(visit, works
     done(page, workspace, "button:text-is('Run check')")
     expect(page.locator("#found tbody tr")).to_have_count(6)
     page.get_by_role("link", name="on the map").click()
-    says(page.locator("#map"), "6 selected")
+    says(page.locator(".t-map-said"), "6 selected")
