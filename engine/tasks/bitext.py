@@ -14,7 +14,6 @@ import numpy as np
 from theodolite.engine.errors import UserError
 from theodolite.engine.progress import ProgressCallback
 from theodolite.engine.results import Score
-from theodolite.engine.tasks.cost import Work
 from theodolite.engine.tasks.task import (
     ExampleTexts,
     Measurement,
@@ -135,12 +134,6 @@ def examples(data: Parallel, protocol: str = "", seed: int = 0) -> ExampleTexts:
     return [((part.left[a],), part.right[b]) for a, b in zip(left, gold, strict=True)]
 
 
-def _work(data: Parallel, protocol: str, seed: int) -> Work:
-    _, (left, right), _ = scored(data)
-    sentences = data.sentences
-    return Work([sentences[i] for i in rows(data)], "neighbours", pairs=len(left) * len(right))
-
-
 TYPE = TaskType(
     "bitext",
     kind="parallel",
@@ -148,7 +141,6 @@ TYPE = TaskType(
     metric="f1",
     about="Find the translations of {}.",
     measure=lambda task, data, vectors, protocol, seed, tick: measure(data, vectors, tick),
-    work=_work,
     rows=rows,
     examples=examples,
     draws=False,

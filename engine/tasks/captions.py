@@ -16,7 +16,6 @@ from theodolite.engine.classifiers.ranking import AT, FOLD, FOLDS, Matched
 from theodolite.engine.errors import UserError
 from theodolite.engine.progress import ProgressCallback
 from theodolite.engine.results import Score
-from theodolite.engine.tasks.cost import Work
 from theodolite.engine.tasks.task import ExampleTexts, Measurement, TaskType
 
 if TYPE_CHECKING:
@@ -24,8 +23,6 @@ if TYPE_CHECKING:
 
 _SPLITS = ("train", "dev", "test")
 _DIRECTIONS = ("image_to_text", "text_to_image")
-_PASSES = 12
-"""Expected epochs of a training."""
 
 
 def measure(data: Captions, vectors: np.ndarray, seed: int, tick: ProgressCallback) -> Measurement:
@@ -110,28 +107,12 @@ def _examples(data: Captions, protocol: str, seed: int) -> ExampleTexts:
     return [(of_image, f"photograph {n}") for n, of_image in enumerate(found, start=1)]
 
 
-def _work(data: Captions, protocol: str, seed: int) -> Work:
-    train = data.parts["train"]
-    n = len(train.captions)
-    return Work(
-        list(data.sentences),
-        "retrieval",
-        rows=n,
-        fits=1,
-        fit_rows=n,
-        classes=1000,
-        image_dim=train.images.shape[1],
-        passes=_PASSES,
-    )
-
-
 TYPE = TaskType(
     "retrieval",
     kind="captions",
     protocol="senteval",
     metric="mean_recall",
     measure=lambda task, data, vectors, protocol, seed, tick: measure(data, vectors, seed, tick),
-    work=_work,
     trains=True,
     examples=_examples,
 )

@@ -15,11 +15,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from theodolite.engine.classifiers.setting import Fit, SolverSetting
 from theodolite.engine.errors import UserError
 from theodolite.engine.progress import ProgressCallback
 from theodolite.engine.results import Score
-from theodolite.engine.tasks.cost import Work
 from theodolite.engine.tasks.task import ExampleTexts, Measurement, Task, TaskType, labelled
 from theodolite.engine.threads import one_blas_thread
 
@@ -35,8 +33,6 @@ REPEATED = "starter-3"
 REPEATS, ROWS = 10, 10_000
 """Draws of the folds, and rows predicted in all of them: more rows need fewer draws, since what
 chance adds to a score falls with their number, but at least one."""
-_ITERATIONS = 30
-"""Expected lbfgs iterations of a fit: features are standardised, the penalty is large."""
 
 
 def measure(
@@ -187,39 +183,11 @@ def _measured(
     return measure(data, vectors, seed, own_splits=_own_splits(protocol))
 
 
-def _work(data: LabelledSentences, protocol: str, seed: int) -> Work:
-    """Count one fit on the data's own split, or one per fold; ten times as many take no longer."""
-    _, labels = np.unique(np.array(data.labels), return_inverse=True)
-    n = len(labels)
-    if _own_splits(protocol) and has_own_splits(data):
-        names = np.array(data.splits)
-        parts = [(np.flatnonzero(names == "train"), np.flatnonzero(names == "test"))]
-    else:
-        parts = [
-            (np.flatnonzero(np.arange(n) % FOLDS != k), np.arange(k, n, FOLDS))
-            for k in range(FOLDS)
-        ]
-    fits = [Fit(fitted, predicted, PENALTY) for fitted, predicted in parts]
-    return Work(
-        list(data.sentences),
-        "standardised",
-        rows=n,
-        classes=int(labels.max()) + 1,
-        fits=len(fits),
-        fit_rows=sum(len(fit.train) for fit in fits),
-        setting=SolverSetting("logistic"),
-        asked=fits,
-        labels=labels,
-        passes=_ITERATIONS,
-    )
-
-
 TYPE = TaskType(
     "classification",
     protocol="starter-2",
     metric="accuracy",
     about="Tell the labels of {} apart, in its own splits or else in five folds.",
     measure=_measured,
-    work=_work,
     examples=_examples,
 )

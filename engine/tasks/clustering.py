@@ -15,7 +15,6 @@ from theodolite.engine.errors import UserError
 from theodolite.engine.progress import ProgressCallback
 from theodolite.engine.results import Score
 from theodolite.engine.stats.v_measure import adjusted_mutual_information, v_measure_parts
-from theodolite.engine.tasks.cost import Work
 from theodolite.engine.tasks.task import (
     ExampleTexts,
     Measurement,
@@ -191,14 +190,6 @@ def _at_once(protocol: str) -> bool:
     return protocol == "mteb-v1"
 
 
-def _work(data: LabelledSentences, protocol: str, seed: int) -> Work:
-    at_once = _at_once(protocol)
-    _, used, draws = _drawn(data, seed, at_once=at_once)
-    clustered = sum(map(len, draws)) * (SEEDS if at_once else 1)
-    labels = len({data.labels[i] for i in used})
-    return Work([data.sentences[i] for i in used], "k-means", pairs=clustered * labels)
-
-
 TYPE = TaskType(
     "clustering",
     protocol="mteb-v2",
@@ -207,7 +198,6 @@ TYPE = TaskType(
     measure=lambda task, data, vectors, protocol, seed, tick: measure(
         data, vectors, seed, tick, at_once=_at_once(protocol)
     ),
-    work=_work,
     rows=lambda data, protocol, seed: _drawn(data, seed, at_once=_at_once(protocol))[1],
     examples=_examples,
 )

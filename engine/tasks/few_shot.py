@@ -14,12 +14,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from theodolite.engine.classifiers.setting import Fit, SolverSetting
 from theodolite.engine.errors import UserError
 from theodolite.engine.progress import ProgressCallback
 from theodolite.engine.protocols.mteb_tasks import USUAL_SHOTS, shots
 from theodolite.engine.results import Score
-from theodolite.engine.tasks.cost import Work
 from theodolite.engine.tasks.task import (
     ExampleTexts,
     Measurement,
@@ -230,30 +228,11 @@ def about(dataset: str) -> str:
     )
 
 
-def _work(data: LabelledSentences, protocol: str, seed: int) -> Work:
-    draws = _draws(data, seed)
-    _, labels = np.unique(np.array(data.labels), return_inverse=True)
-    fits = [Fit(learnt, held_out, 1.0) for learnt, held_out in draws.parts]
-    return Work(
-        [data.sentences[i] for i in draws.rows],
-        "logistic",
-        rows=len(labels),
-        classes=int(labels.max()) + 1,
-        fits=len(fits),
-        fit_rows=sum(len(fit.train) for fit in fits),
-        setting=SolverSetting("logistic"),
-        asked=fits,
-        labels=labels,
-        passes=MAX_ITER,
-    )
-
-
 TYPE = TaskType(
     "few-shot",
     protocol="mteb-v2",
     metric="accuracy",
     measure=lambda task, data, vectors, protocol, seed, tick: measure(data, vectors, seed, tick),
-    work=_work,
     rows=lambda data, protocol, seed: _draws(data, seed).rows,
     examples=examples,
 )

@@ -12,7 +12,6 @@ import numpy as np
 
 from theodolite.engine.errors import UserError
 from theodolite.engine.results import Score
-from theodolite.engine.tasks.cost import Work
 from theodolite.engine.tasks.task import (
     ExampleTexts,
     Measurement,
@@ -172,11 +171,6 @@ def examples(data: LabelledPairs, protocol: str = "", seed: int = 0) -> ExampleT
     return labelled(data, scored(data)[1])
 
 
-def _work(data: LabelledPairs, protocol: str, seed: int) -> Work:
-    _, pairs, _ = scored(data)
-    return Work([data.sentences[i] for i in rows(data)], pairs=len(SIMILARITIES) * len(pairs))
-
-
 TYPE = TaskType(
     "pair-classification",
     kind="labelled-pairs",
@@ -186,7 +180,6 @@ TYPE = TaskType(
     measure=lambda task, data, vectors, protocol, seed, tick: measure(
         data, vectors, by_cosine=protocol == "mteb-v1"
     ),
-    work=_work,
     rows=rows,
     examples=examples,
     draws=False,

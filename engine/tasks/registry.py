@@ -36,7 +36,6 @@ from theodolite.engine.tasks import (
     summarization,
     transfer,
 )
-from theodolite.engine.tasks.cost import Work
 from theodolite.engine.tasks.task import ExampleTexts, Measurement, Task, TaskType
 
 if TYPE_CHECKING:
@@ -63,7 +62,6 @@ _MTEB = TaskType(
     kind="mteb",
     metric="main_score",
     measure=_refuse,
-    work=lambda data, protocol, seed: Work([]),
     examples=_examples_of_mteb,
 )
 """MTEB's own tasks, `mteb:Banking77Classification`: mteb scores them, see `engine.mteb`. Only their

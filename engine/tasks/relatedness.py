@@ -19,7 +19,6 @@ from theodolite.engine.errors import UserError
 from theodolite.engine.progress import ProgressCallback
 from theodolite.engine.results import Score
 from theodolite.engine.stats.bootstrap import pearson, spearman
-from theodolite.engine.tasks.cost import Work
 from theodolite.engine.tasks.task import ExampleTexts, Measurement, Task, TaskType
 
 if TYPE_CHECKING:
@@ -30,8 +29,6 @@ _SPLITS = ("train", "dev", "test")
 _CORRELATIONS = {"pearson": pearson, "spearman": spearman}
 FINETUNE = "-finetune"
 """Suffix of tasks whose round is selected by dev Spearman."""
-_PASSES = 300
-"""Expected epochs of a fit."""
 
 
 def measure(
@@ -102,21 +99,6 @@ def _features_in_order(
     return features, np.concatenate(gold), splits
 
 
-def work(data: ScoredPairs, protocol: str, seed: int) -> Work:
-    """Count the work of training a regressor."""
-    sizes = {name: len(part.gold) for name, part in data.parts.items()}
-    return Work(
-        list(data.sentences),
-        "relatedness",
-        rows=sum(sizes.values()),
-        width=2,
-        classes=5,
-        fits=1,
-        fit_rows=sizes.get("train", 0),
-        passes=_PASSES,
-    )
-
-
 def _measured(
     task: Task,
     data: ScoredPairs,
@@ -142,7 +124,6 @@ TYPE = TaskType(
     metric="spearman",
     about="{} by a trained regressor, chosen by dev Spearman as SimCSE's fork does.",
     measure=_measured,
-    work=work,
     trains=True,
     examples=_examples,
 )

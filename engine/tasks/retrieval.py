@@ -17,7 +17,6 @@ from theodolite.engine.progress import ProgressCallback
 from theodolite.engine.protocols import mteb_tasks
 from theodolite.engine.results import Score
 from theodolite.engine.stats import ranking
-from theodolite.engine.tasks.cost import Work
 from theodolite.engine.tasks.task import (
     ExampleTexts,
     Measurement,
@@ -214,17 +213,6 @@ def examples(data: Retrieval, protocol: str = "", seed: int = 0) -> ExampleTexts
     return [((data.queries[key],), data.documents.get(name, "")) for key, name in best.items()]
 
 
-def _work(data: Retrieval, protocol: str, seed: int) -> Work:
-    needed, (_, judged) = rows(data), judged_queries(data)
-    sentences = data.sentences
-    pairs = (
-        len(judged) * (len(needed) - len(judged))
-        if data.candidates is None
-        else sum(len(_candidates(data, key)) for key in judged)
-    )
-    return Work([sentences[i] for i in needed], "neighbours", pairs=pairs)
-
-
 def _ranking(name: str, metric: str, about: str) -> TaskType:
     return TaskType(
         name,
@@ -235,7 +223,6 @@ def _ranking(name: str, metric: str, about: str) -> TaskType:
         measure=lambda task, data, vectors, protocol, seed, tick, similarity="cosine": measure(
             data, vectors, metric, tick, similarity
         ),
-        work=_work,
         rows=rows,
         queries=queries,
         examples=examples,

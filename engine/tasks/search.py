@@ -14,7 +14,6 @@ import numpy as np
 from theodolite.engine.errors import UserError
 from theodolite.engine.results import Score
 from theodolite.engine.search.index import neighbours_of_each
-from theodolite.engine.tasks.cost import Work
 from theodolite.engine.tasks.task import Measurement, TaskType, labelled
 
 if TYPE_CHECKING:
@@ -54,18 +53,12 @@ def measure(data: LabelledSentences, vectors: np.ndarray) -> Measurement:
     return Measurement(scores, examples, details)
 
 
-def _work(data: LabelledSentences, protocol: str, seed: int) -> Work:
-    sentences = list(data.sentences)
-    return Work(sentences, "neighbours", pairs=len(sentences) ** 2)
-
-
 TYPE = TaskType(
     "search",
     protocol="starter-1",
     metric="precision_at_10",
     about="Find sentences of {} with the same label.",
     measure=lambda task, data, vectors, protocol, seed, tick: measure(data, vectors),
-    work=_work,
     draws=False,
     examples=lambda data, protocol, seed: labelled(data, range(len(data.labels))),
 )

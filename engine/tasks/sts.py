@@ -22,7 +22,6 @@ from theodolite.engine.results import Score
 from theodolite.engine.space import geometry
 from theodolite.engine.stats.bootstrap import pearson, spearman
 from theodolite.engine.tasks import relatedness
-from theodolite.engine.tasks.cost import Work
 from theodolite.engine.tasks.pair_classification import pair_similarities
 from theodolite.engine.tasks.task import ExampleTexts, Measurement, TaskType
 
@@ -215,13 +214,6 @@ def _space(data: ScoredPairs, pairs: _Pairs, vectors: np.ndarray) -> list[Score]
     return scores
 
 
-def _work(data: ScoredPairs, protocol: str, seed: int) -> Work:
-    sentences = list(data.sentences)
-    if data.parts_are == "splits" and len(sentences) <= MAX_SENTENCES:
-        return Work(sentences, "uniformity", pairs=len(sentences) ** 2)
-    return Work(sentences, pairs=len(sentences))
-
-
 def measure_three(
     data: ScoredPairs, vectors: np.ndarray, seed: int, tick: ProgressCallback
 ) -> Measurement:
@@ -283,12 +275,6 @@ def _learned(
     ]
 
 
-def _work_of_three(data: ScoredPairs, protocol: str, seed: int) -> Work:
-    if "train" in data.parts:
-        return relatedness.work(data, protocol, seed)
-    return Work(list(data.sentences), pairs=len(data.sentences))
-
-
 def measure_as_mteb(data: ScoredPairs, vectors: np.ndarray) -> Measurement:
     """Score the pairs of the test split, or all of them."""
     (left, right), gold = main_rows(data)
@@ -322,11 +308,6 @@ def rows(data: ScoredPairs, protocol: str = "", seed: int = 0) -> np.ndarray:
     return np.unique(np.concatenate([left, right]))
 
 
-def _work_as_mteb(data: ScoredPairs, protocol: str, seed: int) -> Work:
-    sentences, used = data.sentences, rows(data)
-    return Work([sentences[i] for i in used], pairs=len(used))
-
-
 TYPE = TaskType(
     "sts",
     kind="pairs",
@@ -334,7 +315,6 @@ TYPE = TaskType(
     metric="spearman",
     about="Scored pairs of {}.",
     measure=lambda task, data, vectors, protocol, seed, tick: measure(data, vectors),
-    work=_work,
     draws=False,
     examples=examples,
 )
@@ -343,7 +323,6 @@ PITFALLS = TaskType(
     measure=lambda task, data, vectors, protocol, seed, tick: measure_three(
         data, vectors, seed, tick
     ),
-    work=_work_of_three,
     trains=True,
     draws=False,
     protocols=("pitfalls",),
@@ -351,7 +330,6 @@ PITFALLS = TaskType(
 MTEB = TaskType(
     "sts",
     measure=lambda task, data, vectors, protocol, seed, tick: measure_as_mteb(data, vectors),
-    work=_work_as_mteb,
     rows=rows,
     examples=examples,
     draws=False,

@@ -14,7 +14,6 @@ import numpy as np
 from theodolite.engine.errors import UserError
 from theodolite.engine.progress import ProgressCallback
 from theodolite.engine.results import Score
-from theodolite.engine.tasks.cost import Work
 from theodolite.engine.tasks.task import ExampleTexts, Measurement, TaskType
 
 if TYPE_CHECKING:
@@ -112,13 +111,6 @@ def examples(data: Summaries, protocol: str = "", seed: int = 0) -> ExampleTexts
     return [((text,), machine[int(gold.argmax())]) for text, machine, gold in rows]
 
 
-def _work(data: Summaries, protocol: str, seed: int) -> Work:
-    sentences = data.sentences[len(data.documents) :]
-    return Work(
-        sentences, pairs=sum(len(a) * len(b) for a, b in zip(data.human, data.machine, strict=True))
-    )
-
-
 TYPE = TaskType(
     "summarization",
     kind="summaries",
@@ -128,7 +120,6 @@ TYPE = TaskType(
     measure=lambda task, data, vectors, protocol, seed, tick: measure(
         data, vectors, tick, mistaken=protocol == "mteb-v1"
     ),
-    work=_work,
     rows=rows,
     examples=examples,
     draws=False,

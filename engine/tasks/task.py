@@ -16,7 +16,6 @@ from theodolite.engine.results import Score
 if TYPE_CHECKING:
     from theodolite.engine.datasets.types import Kind, LabelledPairs, LabelledSentences
     from theodolite.engine.encoders.prompts import PromptTask
-    from theodolite.engine.tasks.cost import Work
 
 
 @dataclass(frozen=True)
@@ -73,7 +72,6 @@ class TaskType:
             its `rows`, and may be memory-mapped. `tick` is a progress callback; an exception from
             it stops the measurement. Where there are queries, `similarity` may be given, by
             which a model compares its vectors.
-        work: called with (data, protocol, seed); counts what `measure` will compute.
         rows: called with (data, protocol, seed); returns the positions in `data.sentences` to
             encode. None for all.
         queries: called with the data; returns how many of these, the first ones, are queries.
@@ -91,7 +89,6 @@ class TaskType:
 
     name: str
     measure: Callable[..., Measurement]
-    work: Callable[[Any, str, int], Work]
     rows: Callable[[Any, str, int], np.ndarray] | None = None
     queries: Callable[[Any], int] | None = None
     kind: Kind = "labels"

@@ -11,18 +11,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from theodolite.engine.classifiers.features import Combination, Features, accelerator
 from theodolite.engine.classifiers.setting import (
     HOLD_OUT,
-    Fit,
-    Fitted,
     SolverSetting,
 )
 from theodolite.engine.classifiers.validation import (
@@ -35,9 +31,8 @@ from theodolite.engine.classifiers.validation import (
     split,
 )
 from theodolite.engine.errors import UserError
-from theodolite.engine.progress import ProgressCallback, nobody
+from theodolite.engine.progress import ProgressCallback
 from theodolite.engine.results import Score
-from theodolite.engine.tasks.cost import Work
 from theodolite.engine.tasks.task import ExampleTexts, Measurement, Task, TaskType, labelled
 
 if TYPE_CHECKING:
@@ -63,11 +58,6 @@ _CLASSES: dict[str, tuple[str, ...]] = {
 }
 """Data sets whose classes the reference does not number alphabetically. The number of a class
 decides its initial random weights."""
-_ROUNDS = 1.65
-"""Expected rounds of a fit, in units of `tenacity` + 1: over SentEval's tasks the mean is 9.9
-if the sixth round without improvement ends a fit, 6.6 if the fourth does."""
-_ITERATIONS, _OF_TWO_CLASSES = 65, 22
-"""Expected lbfgs iterations, a mean over SentEval's tasks; far fewer with two classes."""
 _SPLITS = {"tr": "train", "va": "dev", "te": "test", "val": "dev", "valid": "dev"}
 _SPLITS |= {"validation": "dev", "training": "train", "trial": "dev"}
 
@@ -95,15 +85,13 @@ def measure(
     setting: SolverSetting,
     seed: int,
     tick: ProgressCallback,
-    trainer_type: Callable[..., FoldTrainer] = FoldTrainer,
 ) -> Measurement:
     """Train, select and test classifiers on the vectors of `data.sentences`.
 
     The main score is the test accuracy; the example values `correct` are in the order of the data
     set.
 
-    The seed is that of the classifiers, and of the folds of data sets with a test split. Another
-    trainer can record the plan without training, see `work`.
+    The seed is that of the classifiers, and of the folds of data sets with a test split.
     """
     rows = _in_order(data)
     _check_trainable(data, rows, setting.folds)
@@ -112,7 +100,7 @@ def measure(
     # One plain step is too small for a GPU to help; all columns together are not.
     device = accelerator() if setting.solver == "columns" else "cpu"
     features = _features(data, rows, vectors, device)
-    trainer = trainer_type(features, rows.labels, setting, seed, tick)
+    trainer = FoldTrainer(features, rows.labels, setting, seed, tick)
     penalised = data.name != "SNLI"
     if not penalised:
         trainer.setting = replace(setting, passes=1, max_passes=15)
@@ -263,50 +251,6 @@ def _check_splits(data: LabelledSentences | LabelledPairs, names: list[str]) -> 
         )
 
 
-class _Planning(FoldTrainer):
-    """Records the requested fits without training."""
-
-    def __init__(self, noted: list[_Planning], *given: Any) -> None:
-        super().__init__(*given)
-        self.asked: list[list[Fit]] = []
-        noted.append(self)
-
-    def solve(self, fits: list[Fit], then: int = 0) -> list[Fitted]:
-        """Record the fits and return a dummy result for each."""
-        self.asked.append(fits)
-        nothing = np.empty(0, np.int64)
-        return [
-            Fitted(0.5, 0, np.zeros_like(nothing if fit.test is None else fit.test)) for fit in fits
-        ]
-
-
-def work(data: LabelledSentences | LabelledPairs, protocol: str, seed: int) -> Work:
-    """Count the work by running the plan on one-dimensional vectors without training."""
-    sentences, noted = list(data.sentences), list[_Planning]()
-    vectors = np.zeros((len(sentences), 1), np.float32)
-    measure(data, vectors, SETTINGS[protocol], seed, nobody, partial(_Planning, noted))
-    (trainer,) = noted
-    classes = int(trainer.labels.max()) + 1
-    all_fits = [fit for fits in trainer.asked for fit in fits]
-    whole = Work(
-        sentences,
-        trainer.setting.solver,
-        rows=len(trainer.labels),
-        width=trainer.features.width,
-        classes=classes,
-        fits=len(all_fits),
-        fit_rows=_fit_rows(all_fits),
-        setting=trainer.setting,
-        asked=all_fits,
-        labels=trainer.labels,
-        passes=_expected_passes(trainer.setting, classes),
-    )
-    if not trainer.together:
-        return whole
-    calls = [replace(whole, fits=len(f), fit_rows=_fit_rows(f), asked=f) for f in trainer.asked]
-    return replace(whole, calls=calls)
-
-
 def examples(
     data: LabelledSentences | LabelledPairs, protocol: str = "", seed: int = 0
 ) -> ExampleTexts:
@@ -315,17 +259,6 @@ def examples(
     return labelled(
         data, [row for row in range(len(data.labels)) if not names or names[row] == "test"]
     )
-
-
-def _fit_rows(fits: list[Fit]) -> int:
-    return sum(len(fit.train) for fit in fits)
-
-
-def _expected_passes(setting: SolverSetting, classes: int) -> float:
-    if setting.solver == "logistic":
-        return _OF_TWO_CLASSES if classes == 2 else _ITERATIONS
-    rounds = min(_ROUNDS * (setting.tenacity + 1), setting.max_passes // setting.passes + 1)
-    return rounds * setting.passes
 
 
 def _measured(
@@ -346,7 +279,6 @@ def _type(name: str, about: str) -> TaskType:
         metric="accuracy",
         about=about,
         measure=_measured,
-        work=work,
         trains=True,
         examples=examples,
     )

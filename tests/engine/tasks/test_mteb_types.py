@@ -360,7 +360,6 @@ def test_bitext_among_sentences_without_a_translation() -> None:
     }
     found = scores(AbsTaskBitextMining, "BitextMining", "f1", {"default": {"test": fields}}, model)
     data = Parallel("x", {"dev": ParallelPart(tuple(left), tuple(right), gold)}, ("a", "b"))
-    assert bitext.TYPE.work(data, "mteb-v2", 42).pairs == 30 * 80
     assert_same(measured("bitext", data, model), found, 4, "f1")
 
 

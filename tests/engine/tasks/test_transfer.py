@@ -154,8 +154,6 @@ def test_relatedness_needs_splits_and_different_vectors() -> None:
     subsets = replace(whole, parts_are="subsets")
     with refused("missing", "mine", "splits"):
         relatedness.measure(subsets, np.ones((18, 4), np.float32), "pearson", 1, nobody)
-    counted = relatedness.work(whole, "", 1)
-    assert (counted.rows, counted.fit_rows, counted.fits, counted.width) == (9, 3, 1, 2)
 
 
 @pytest.mark.parametrize("protocol", ["senteval", "pitfalls", "pitfalls-mlp"])
