@@ -24,8 +24,8 @@ from theodolite.app.suites import ALL
 from theodolite.app.web.figures import Figure, axis, draw, log_axis, scatter
 from theodolite.app.web.theme import SERIES
 from theodolite.app.workspace import Workspace
-from theodolite.engine.cost import footprint
-from theodolite.engine.cost.footprint import disturbed, spread
+from theodolite.engine import cost as footprint
+from theodolite.engine.cost import disturbed, spread
 from theodolite.engine.encoders import describe, parse
 from theodolite.engine.errors import UserError
 from theodolite.store.hashing import hash_of

@@ -1,10 +1,11 @@
-"""The estimated cost of an evaluation, by encoder: seconds, memory and disk."""
+"""What an evaluation would cost: its time by earlier ones here, disk, texts sent to endpoints."""
 
 from __future__ import annotations
 
-import random
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from statistics import median
 from typing import Any, ClassVar
 
 from theodolite.app import formats
@@ -16,47 +17,37 @@ from theodolite.app.sending import in_words, sendings
 from theodolite.app.vectors import sources, uncached
 from theodolite.app.workspace import Workspace
 from theodolite.engine import protocols
-from theodolite.engine.cost.classifiers import training_seconds
-from theodolite.engine.cost.speed import Speed, encoding_speed
-from theodolite.engine.encoders.endpoint import EndpointSource, Sending
+from theodolite.engine.encoders.endpoint import Sending
 from theodolite.engine.errors import UserError
 from theodolite.engine.tasks import get, seeds_of, type_of
-from theodolite.engine.tasks.cost import Work, disk_bytes, memory_bytes
 
-PROBE_SECONDS = 2.0
-_SAMPLE = 4096
+_KEY_BYTES = 24
+"""Of a cached vector on disk: the sentence's key and a checksum."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """The estimated cost of one encoder. All but `results`, `new` and `disk` is a rough guess.
+    """The estimated cost of one encoder.
 
     Attributes:
         encoder: spec.
         results: number of results still to compute.
         new: number of distinct sentences still to encode.
-        encoding: seconds.
-        training: seconds of training classifiers and comparing vectors.
-        memory: peak bytes, beside program and model.
+        seconds: of the results whose tasks were evaluated here before; None if none was.
+        unknown: number of the other results.
         disk: bytes by which the store will grow.
-        sending: requests to endpoints, whose time depends on the network and is not in `encoding`.
+        sending: requests to endpoints.
         error: why there is no estimate, or None.
     """
 
     encoder: str
     results: int = 0
     new: int = 0
-    encoding: float = 0.0
-    training: float = 0.0
-    memory: int = 0
+    seconds: float | None = None
+    unknown: int = 0
     disk: int = 0
     sending: tuple[Sending, ...] = ()
     error: str | None = None
-
-    @property
-    def seconds(self) -> float:
-        """Seconds in all."""
-        return self.encoding + self.training
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -72,10 +63,7 @@ class Estimates(Answer):
         "encoder": str,
         "results": int,
         "new_sentences": int,
-        "encoding": str,
-        "training": str,
-        "in_all": str,
-        "memory": str,
+        "time": str,
         "disk": str,
         "error": str | None,
     }
@@ -85,7 +73,7 @@ class Estimates(Answer):
 
     def rows(self) -> list[dict[str, Any]]:
         """A row per encoder."""
-        return [{**asdict(e), "seconds": e.seconds, "estimate": True} for e in self.estimates]
+        return [{**asdict(one), "estimate": True} for one in self.estimates]
 
     def table_rows(self) -> list[dict[str, Any]]:
         """Rounded to their precision."""
@@ -94,76 +82,74 @@ class Estimates(Answer):
                 "encoder": one.encoder,
                 "results": one.results,
                 "new_sentences": one.new,
-                "encoding": roughly(one.encoding),
-                "training": roughly(one.training),
-                "in_all": roughly(one.seconds),
-                "memory": rough_size(one.memory),
-                "disk": rough_size(one.disk),
+                "time": _time(one.seconds, one.unknown),
+                "disk": formats.size(one.disk) if one.disk else formats.MISSING,
                 "error": one.error,
             }
             for one in self.estimates
         ]
+
+    def blocks(self) -> list[Block]:
+        """The table, and what to know of it."""
+        columns = self.table_columns()
+        rows = [[row.get(name) for name in columns] for row in self.table_rows()]
+        return [Table("estimate", columns, rows), Text("", " ".join(self.notes()))]
 
     def table_columns(self) -> list[str]:
         """All; that of errors only if there are any."""
         errors = any(one.error for one in self.estimates)
         return [name for name in self.columns if errors or name != "error"]
 
-    def blocks(self) -> list[Block]:
-        """The table, and what to know of it."""
-        columns = self.table_columns()
-        rows = [[row[name] for name in columns] for row in self.table_rows()]
-        return [Table("estimate", columns, rows), Text("", " ".join(self.notes()))]
-
     def notes(self) -> list[str]:
-        """Their sum, what is sent to endpoints, and how far to trust them."""
-        seconds, disk = (
-            sum(getattr(e, name) for e in self.estimates) for name in ("seconds", "disk")
-        )
+        """What is sent to endpoints, and where the times come from."""
+        sent = [
+            f"{one.encoder} would send {text}."
+            for one in self.estimates
+            for text in in_words(one.sending, self.price)
+        ]
         return [
-            *(
-                f"{one.encoder} would send {text}."
-                for one in self.estimates
-                for text in in_words(one.sending, self.price)
-            ),
-            f"All, one after the other: {roughly(seconds)}, {rough_size(disk)} on disk.",
-            "Estimated from short runs on this machine, as busy as it is now: mostly within a "
-            "factor of two. Memory comes on top of the program and the model. What is in the store "
-            "already costs nothing.",
+            *sent,
+            "Times are those of earlier evaluations here, the encoder's own if there are any. "
+            "What was never evaluated here is unknown until it runs; stored results cost nothing.",
         ]
 
 
 def estimate(
     workspace: Workspace, job: EvaluateJob, price: float | None = None
 ) -> Iterator[Answer]:
-    """Yield what is being looked at, then the estimates, from short timed runs.
-
-    Stored results cost nothing. Sentences encoded by the timed runs stay in the cache.
-    """
+    """Yield what is being looked at, then the estimates."""
     workspace.refuse_visitors()
-    works: dict[str, Work] = {}
+    sentences: dict[str, list[str]] = {}
     for i, task in enumerate(job.tasks):
-        yield Working(f"Inspecting {task}", 0.3 * i / len(job.tasks))
+        yield Working(f"Inspecting {task}", 0.5 * i / len(job.tasks))
         try:
-            known_task = get(task, workspace.catalog)
-            protocol = protocols.get(job.protocol or known_task.protocol)
-            data = workspace.catalog.load(known_task.dataset)
-            seed = protocol.seed if job.seed is None else job.seed
-            works[task] = type_of(known_task, protocol).work(data, protocol.name, seed)
+            sentences[task] = _sentences(workspace, job, task)
         except UserError:  # it will fail, which costs nothing
             continue
     estimates = []
     for i, name in enumerate(job.encoders):
-        yield Working(f"Estimating {name}", 0.3 + 0.7 * i / len(job.encoders))
+        yield Working(f"Estimating {name}", 0.5 + 0.5 * i / len(job.encoders))
         try:
-            estimates.append(_estimate(workspace, job, name, works))
+            estimates.append(_estimate(workspace, job, name, sentences))
         except UserError as error:
             estimates.append(Estimate(name, error=error.message))
     yield Estimates(estimates, price)
 
 
+def _sentences(workspace: Workspace, job: EvaluateJob, task: str) -> list[str]:
+    """What a task has encoded."""
+    known_task = get(task, workspace.catalog)
+    protocol = protocols.get(job.protocol or known_task.protocol)
+    data = workspace.catalog.load(known_task.dataset)
+    rows = type_of(known_task, protocol).rows
+    if rows is None:
+        return list(data.sentences)
+    texts, seed = data.sentences, protocol.seed if job.seed is None else job.seed
+    return [texts[i] for i in rows(data, protocol.name, seed)]
+
+
 def _estimate(
-    workspace: Workspace, job: EvaluateJob, name: str, works: Mapping[str, Work]
+    workspace: Workspace, job: EvaluateJob, name: str, sentences: Mapping[str, list[str]]
 ) -> Estimate:
     encoder = workspace.load(name)
     lacking = {
@@ -171,28 +157,39 @@ def _estimate(
             known(workspace, encoder, task, job.protocol, seed) is None
             for seed in seeds_of(task, job.protocol, job.seed, job.seeds)
         )
-        for task in works
+        for task in sentences
     }
-    wanted = {task: work for task, work in works.items() if lacking[task]}
-    sentences = list(dict.fromkeys(s for work in wanted.values() for s in work.sentences))
-    most, encoding, disk = 0, 0.0, 0
-    for source in sources(encoder):
-        new = uncached(source, sentences)
-        most, disk = max(most, len(new)), disk + disk_bytes(len(new), source.dim)
-        if new and not isinstance(source.source, EndpointSource):
-            sample = random.Random(1111).sample(new, min(len(new), _SAMPLE))
-            encoding += encoding_speed(source, sample, PROBE_SECONDS / 2).seconds(len(new))
-    probed: dict[object, Speed] = {}  # tasks with the same kind of classifier share a timed run
+    wanted = [task for task, count in lacking.items() if count]
+    distinct = list(dict.fromkeys(text for task in wanted for text in sentences[task]))
+    new = [(len(uncached(source, distinct)), source.dim) for source in sources(encoder)]
+    earlier = _earlier(workspace, name, wanted, job.protocol)
     return Estimate(
         name,
         sum(lacking.values()),
-        most,
-        encoding,
-        sum(training_seconds(w, encoder.dim, probed) * lacking[task] for task, w in wanted.items()),
-        max((memory_bytes(work, encoder.dim) for work in wanted.values()), default=0),
-        disk,
-        tuple(sendings(encoder, sentences)),
+        max((count for count, _ in new), default=0),
+        sum(lacking[task] * seconds for task, seconds in earlier.items()) if earlier else None,
+        sum(lacking[task] for task in wanted if task not in earlier),
+        sum(count * (4 * dim + _KEY_BYTES) for count, dim in new),
+        tuple(sendings(encoder, distinct)),
     )
+
+
+def _earlier(
+    workspace: Workspace, encoder: str, tasks: Sequence[str], protocol: str | None
+) -> dict[str, float]:
+    """Median seconds of each task that was evaluated before, of the encoder itself if it was."""
+    seconds: dict[str, dict[bool, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for row in workspace.store.results.table(tasks=tasks) if tasks else ():
+        if row["error"] is None and protocol in (None, row["protocol"]):
+            seconds[row["task"]][row["encoder"] == encoder].append(row["seconds"])
+    return {task: median(own.get(True) or own[False]) for task, own in seconds.items()}
+
+
+def _time(seconds: float | None, unknown: int) -> str:
+    """`about 3 min`, `about 20 s and 2 unknown`, `unknown`."""
+    if seconds is None:
+        return "unknown" if unknown else formats.MISSING
+    return roughly(seconds) + (f" and {unknown} unknown" if unknown else "")
 
 
 def roughly(seconds: float) -> str:
@@ -207,8 +204,3 @@ def roughly(seconds: float) -> str:
     value = seconds / size
     figures = 2 if f"{value:.2g}".startswith("1") and value >= 10 else 1
     return f"about {float(f'{value:.{figures}g}'):,.0f} {unit}"
-
-
-def rough_size(size: int) -> str:
-    """Bytes to two figures."""
-    return formats.size(int(float(f"{size:.2g}"))) if size else formats.MISSING

@@ -36,7 +36,7 @@ from theodolite.engine.progress import nobody
 from theodolite.engine.protocols import mteb_tasks
 from theodolite.engine.search import ranked
 from theodolite.engine.stats.bootstrap import main_sample
-from theodolite.engine.tasks import Measurement, Task, bitext, clustering, retrieval, type_of
+from theodolite.engine.tasks import Measurement, Task, clustering, retrieval, type_of
 
 
 def measured(kind: str, data: Any, model: Given, protocol: str = "mteb-v2") -> Measurement:

@@ -19,7 +19,7 @@ from theodolite.app.pages.board.cost import COST, CostSpec
 from theodolite.app.pages.board.cost_page import curves
 from theodolite.app.pages.evaluate.results import evaluated
 from theodolite.app.workspace import STARTER_ENCODERS, Workspace
-from theodolite.engine.cost import footprint
+from theodolite.engine import cost as footprint
 
 
 def test_medians_spread_and_percentiles_by_hand() -> None:

@@ -8,12 +8,12 @@ import pytest
 
 from tests.engine.tasks.test_registry import RETRIEVAL_AND_LABELS
 from tests.fakes import folder
+from tests.store.test_results import result
 from theodolite.app.pages.evaluate import page
 from theodolite.app.pages.evaluate.estimate import (
     Estimate,
     Estimates,
     estimate,
-    rough_size,
     roughly,
 )
 from theodolite.app.pages.evaluate.job import EvaluateJob, evaluate
@@ -40,11 +40,12 @@ def made(workspace: Workspace, *given: Any, **more: Any) -> Sequence[Estimate]:
 
 
 def test_disk_is_what_the_store_grows_by(workspace: Workspace) -> None:
-    """To the byte, for a model in one piece; the probe itself has kept some of it."""
+    """To the byte, for a model in one piece; the time of what never ran is unknown."""
     tasks = ["SST5", "StarterSTS"]
     (found,) = made(workspace, [A], tasks)
     sets = [workspace.catalog.load(name).sentences for name in ("SST5", "starter-pairs")]
     assert found.new == len({sentence for sentences in sets for sentence in sentences})
+    assert (found.results, found.seconds, found.unknown) == (2, None, 2)
     rows = evaluate(workspace, EvaluateJob((A,), tuple(tasks)))
     assert [row["error"] for row in rows] == [None, None]
     files = (workspace.store.folder / "vectors").rglob("*.[fk]*")  # locks aside
@@ -55,9 +56,25 @@ def test_what_is_there_costs_nothing(workspace: Workspace) -> None:
     """Results are counted with their seeds; vectors once."""
     list(evaluate(workspace, EvaluateJob((A,), ("SST5",), seeds=2)))
     (again,) = made(workspace, [A], ["SST5"], seeds=2)
-    assert (again.results, again.new, again.disk, again.seconds) == (0, 0, 0, 0.0)
+    assert (again.results, again.new, again.disk, again.seconds) == (0, 0, 0, None)
     (more,) = made(workspace, [A], ["SST5"], seeds=5)
-    assert (more.results, more.new) == (3, 0) and more.training > 0
+    assert (more.results, more.new, more.unknown) == (3, 0, 0)
+
+
+def test_times_are_those_of_earlier_evaluations(workspace: Workspace) -> None:
+    """The encoder's own before those of others, by the task; of others, their median."""
+    put = workspace.store.results.put
+    for encoder, task, seconds in (
+        (A, "SST5", 30.0),
+        ("wordllama", "SST5", 90.0),
+        ("wordllama", "StarterSTS", 4.0),
+        ("minilm", "StarterSTS", 8.0),
+    ):
+        put(result(encoder=encoder, task=task, seconds=seconds, fingerprint="earlier"))
+    (found,) = made(workspace, [A], ["SST5", "StarterSTS", "StarterTopics"])
+    assert (found.seconds, found.unknown) == (36.0, 1)
+    (row,) = Estimates([found]).table_rows()
+    assert row["time"] == "about 40 s and 1 unknown"
 
 
 def test_an_encoder_that_cannot_be_loaded_is_said(workspace: Workspace, tmp_path: Path) -> None:
@@ -81,7 +98,6 @@ def test_numbers_are_rounded_as_guesses() -> None:
         93_600: "about 30 h",
     }
     assert {seconds: roughly(seconds) for seconds in rounded} == rounded
-    assert rough_size(123_456_789) == "120 MB"
 
 
 def test_tasks_stand_in_the_family_of_their_type(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """The cost of an encoder on this machine, measured: speed by length, latency, loading, memory.
 
-Runs as a process of its own (`python -m theodolite.engine.cost.footprint SPEC`), so that the
+Runs as a process of its own (`python -m theodolite.engine.cost SPEC`), so that the
 libraries and memory measured are the encoder's alone; it prints one JSON object. Nothing is cached,
 and no sentence is encoded twice.
 """
@@ -213,7 +213,7 @@ def in_own_process(
         send_texts: as for `load`.
     """
     done = subprocess.run(  # noqa: S603
-        [sys.executable, "-m", "theodolite.engine.cost.footprint", spec, *send_texts],
+        [sys.executable, "-m", "theodolite.engine.cost", spec, *send_texts],
         env=dict(environment),
         capture_output=True,
         text=True,
