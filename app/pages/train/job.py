@@ -12,15 +12,16 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Self, TypeVar
 
-from theodolite.app import formats
+from theodolite.app import decoders, formats
 from theodolite.app.fleet.files import is_address
 from theodolite.app.fleet.needs import Resources
 from theodolite.app.jobs.job import Job, LeftOut
-from theodolite.app.jobs.job import Spec as JobSpec
 from theodolite.app.jobs.processes import under_torchrun
+from theodolite.app.pages.encoders.service import refresh
 from theodolite.app.spec import Field, Spec
 from theodolite.engine.datasets import Catalog
 from theodolite.engine.decoding.spec import DecoderSpec
+from theodolite.engine.encoders.spec import parse
 from theodolite.engine.errors import UserError
 from theodolite.engine.paths import named
 from theodolite.engine.training import (
@@ -170,7 +171,7 @@ class TrainingJob(Job, ABC, Generic[S]):
         return self.spec.to_dict()
 
     @classmethod
-    def from_spec(cls, spec: JobSpec) -> Self:
+    def from_spec(cls, spec: Mapping[str, Any]) -> Self:
         """The job of a run's spec."""
         return cls(cls.spec_type.from_dict(spec))  # type: ignore[arg-type]
 
@@ -266,8 +267,6 @@ class TrainJob(TrainingJob[TrainSpec]):
 
     def register(self, workspace: Workspace, finished: Mapping[str, Any]) -> None:
         """Add the model to the encoders."""
-        from theodolite.app.pages.encoders.service import refresh
-
         refresh(workspace, finished["encoder"])
 
 
@@ -296,10 +295,7 @@ class TrainDecoderJob(TrainingJob[DecoderSpec]):
     @classmethod
     def of(cls, workspace: Workspace, spec: DecoderSpec) -> Self:
         """Absolute paths, the canonical encoder spec, and the folder of a decoder to start from."""
-        from theodolite.app import decoders
-        from theodolite.engine import encoders
-
-        encoder, train = str(encoders.parse(spec.encoder)), map(_absolute, spec.train)
+        encoder, train = str(parse(spec.encoder)), map(_absolute, spec.train)
         start = spec.start and str(decoders.folder_of(workspace, spec.start))
         spec = replace(spec, encoder=encoder, train=tuple(train), start=start)
         name = f"{slug(encoder.rsplit('/', 1)[-1], 'decoder')}-{spec.hash[:10]}"
@@ -329,8 +325,6 @@ class TrainDecoderJob(TrainingJob[DecoderSpec]):
 
     def register(self, workspace: Workspace, finished: Mapping[str, Any]) -> None:
         """Add the model to the decoders."""
-        from theodolite.app import decoders
-
         decoders.register(workspace, Path(finished["out"]))
 
 
