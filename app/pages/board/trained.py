@@ -48,11 +48,12 @@ def known(
     by_model = _by_mteb(workspace)
     found: dict[str, Names | None] = {}
     for encoder in encoders:
-        reported = [names for m in _models(encoder) if (names := by_model.get(m)) is not None]
+        reported = [by_model[model] for model in _models(encoder) if model in by_model]
+        named = [name for names in reported for name in names or ()]
         listed = facts.get(encoder, {}).get("trained_on")
-        names = dict.fromkeys((name for names in reported for name in names), MTEB)
-        known = names | dict.fromkeys(listed or (), FILES)
-        found[encoder] = known if reported or listed else None
+        known = dict.fromkeys(named, MTEB) | dict.fromkeys(listed or (), FILES)
+        is_known = listed or any(names is not None for names in reported)
+        found[encoder] = known if is_known else None
     return found
 
 
