@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache
 from math import comb
 from statistics import fmean
@@ -93,6 +93,13 @@ class Reference:
     def score(self, task: str, under: Collection[str]) -> float | None:
         """The published score of a task; None if the results beside it are computed otherwise."""
         return self.row.scores.get(task) if set(under) <= set(self.row.protocols) else None
+
+    def cell(self, tasks: Sequence[str], under: Mapping[str, Collection[str]]) -> Cell:
+        """The score of a task, or the mean of several if all are published and can be averaged."""
+        known = [one for task in tasks if (one := self.score(task, under[task])) is not None]
+        whole = len(known) == len(tasks) and (len(tasks) == 1 or self.row.aggregation != "wmean")
+        score = fmean(known) if whole else None
+        return Cell(score, formats.score(score), kind="printed")
 
 
 @cache
@@ -325,7 +332,7 @@ class Comparison(Answer):
         if difference is None:
             return row | {"against": None, "verdict": None}
         base, verdict = self.encoders[0], self.verdicts[name, task]
-        row |= asdict(difference) | {
+        row |= vars(difference) | {
             "against": base,
             "tie_group_over": comb(len(groups), 2),
             "tie_group_note": self.tie_note(name, task),
@@ -342,8 +349,8 @@ class Comparison(Answer):
 
     def all_numbers(self, *, means: bool = False) -> tuple[list[str], list[list[Any]]]:
         """The names of all numbers, and `rows` in their order; those of the means if asked for."""
-        rows = self.rows()
-        rows = [row for row in rows if means and "rank" in row] or rows
+        few = [self._row(MEAN, name) for name in self.encoders if means and self.ranks_over_tasks]
+        rows = few or self.rows()
         columns = list(dict.fromkeys(key for row in rows for key in row))
         return columns, [[row.get(column) for column in columns] for row in rows]
 
@@ -378,9 +385,12 @@ class Comparison(Answer):
     def blocks(self) -> list[Block]:
         """The conclusion with its chart, the table, the caveats, and the ranks."""
         refs = [reference(key) for key in self.spec.published]
-        every = [*self.caveats, *published_caveats(refs, self.protocols())]
+        under: dict[str, set[str]] = {task: set() for task in self.tests}
+        for (_, task), row in self.cells.items():
+            under[task].add(row["protocol"])
+        every = [*self.caveats, *published_caveats(refs, under)]
         caveats = [Caveats(every, "Caveats")] if every else []
-        return [*self._conclusion(), self._table(refs), *caveats, *self._ranks()]
+        return [*self._conclusion(), self._table(refs, under), *caveats, *self._ranks()]
 
     def _conclusion(self) -> list[Block]:
         base, common, title = self.encoders[0], self.common, ""
@@ -433,14 +443,7 @@ class Comparison(Answer):
         """The encoders by descending mean; in the given order if no task is shared."""
         return sorted(self.encoders, key=lambda name: -self.scores.get((name, MEAN), 0.0))
 
-    def protocols(self) -> dict[str, set[str]]:
-        """Task -> the protocols of its results."""
-        return {
-            task: {row["protocol"] for (_, name), row in self.cells.items() if name == task}
-            for task in self.tests
-        }
-
-    def _table(self, refs: Sequence[Reference]) -> Block:
+    def _table(self, refs: Sequence[Reference], under: Mapping[str, Collection[str]]) -> Block:
         """The scores with their differences, and how to read them.
 
         A row is a task; with many encoders, a row is an encoder, the best first.
@@ -455,7 +458,7 @@ class Comparison(Answer):
         columns += [
             [
                 Cell(ref.row.model, notes=["published"]),
-                *(self._printed(ref, task) for task in lines),
+                *(ref.cell([task] if task else self.common, under) for task in lines),
             ]
             for ref in refs
         ]
@@ -541,15 +544,6 @@ class Comparison(Answer):
             notes=[note for note in notes if note],
             strong=group == "a",
         )
-
-    def _printed(self, ref: Reference, task: str) -> Cell:
-        """A published score; the mean where all its tasks are published."""
-        under = self.protocols()
-        scores = [ref.score(one, under[one]) for one in ([task] if task else self.common)]
-        known = [score for score in scores if score is not None]
-        whole = len(known) == len(scores) and (task or ref.row.aggregation != "wmean")
-        score = fmean(known) if whole else None
-        return Cell(score, formats.score(score), kind="printed")
 
     def _ranks(self) -> list[Block]:
         if not self.ranks:

@@ -250,14 +250,17 @@ def _of_training(
     names: Sequence[str], cells: Cells, rows: Sequence[Row], tests: Mapping[str, TaskTests]
 ) -> Iterator[Caveat]:
     """Caveats on scores of trained classifiers that are of one protocol, or of one seed."""
-    shown = [row for (_, task), row in cells.items() if task in tests and row["error"] is None]
     trained = dict.fromkeys(
         row["task"]
-        for row in shown
-        if draws(row["task"], row["protocol"]) and evaluated_as(row) not in _LUCK_COUNTED
+        for (_, task), row in cells.items()
+        if task in tests
+        and row["error"] is None
+        and draws(task, row["protocol"])
+        and scored_as(task, row["protocol"]) not in _LUCK_COUNTED
     )
     scored = [row for row in rows if row["task"] in trained and row["error"] is None]
-    classified = [row for row in scored if evaluated_as(row) in ("transfer", "probing")]
+    kinds = ("transfer", "probing")
+    classified = [row for row in scored if scored_as(row["task"], row["protocol"]) in kinds]
     under = {row["protocol"] for row in classified}
     if len(under) == 1:
         tasks_of = list(dict.fromkeys(row["task"] for row in classified))
@@ -290,17 +293,13 @@ def draws(task: str, protocol: str) -> bool:
 
 def learned(row: Row) -> str:
     """What a regressor was selected by, if the score is of one; else empty."""
-    metric = row["metric"] if evaluated_as(row) == "relatedness" else None
+    metric = row["metric"] if scored_as(row["task"], row["protocol"]) == "relatedness" else None
     return f"learned, {METRICS.get(metric, metric)}" if metric else ""
 
 
-def evaluated_as(row: Row) -> str:
-    """The task type by which a result was scored; empty if task or protocol is unknown."""
-    return _type(row["task"], row["protocol"])
-
-
 @lru_cache(maxsize=4096)
-def _type(task: str, protocol: str) -> str:
+def scored_as(task: str, protocol: str) -> str:
+    """The task type by which a result was scored; empty if task or protocol is unknown."""
     try:
         return tasks.get(task).type_under(protocols.get(protocol).types) or ""
     except ValueError:
