@@ -40,22 +40,33 @@ class Child:
         self._process: subprocess.Popen[bytes] | None = None
         self._answers: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         self._starting = threading.Lock()
-        self._asking = threading.Lock()
 
     def ask(self, question: dict[str, Any], wanted: Callable[[], bool]) -> dict[str, Any]:
-        """Send one unit and wait for the answer; concurrent callers take turns.
+        """Send one unit and wait for the answer; one caller at a time.
 
         Raises:
             ChildCrashed: the child ended without an answer.
             Stopped: `wanted()` became false; the child and all it started are gone.
         """
-        while not self._asking.acquire(timeout=0.2):
-            if not wanted():
-                raise Stopped
-        try:
-            return self._ask(question, wanted)
-        finally:
-            self._asking.release()
+        self.start()
+        process = self._process
+        if process is None or process.stdin is None:
+            raise ChildCrashed("could not be started")
+        with contextlib.suppress(OSError):  # it has just ended: the answer below says so
+            process.stdin.write(json.dumps(question).encode() + b"\n")
+            process.stdin.flush()
+        while True:
+            try:
+                line = self._answers.get(timeout=0.2)
+            except queue.Empty:
+                if not wanted():
+                    self.kill()
+                    raise Stopped from None
+                continue
+            if not line:
+                self.kill()
+                raise ChildCrashed(processes.death(process.returncode))
+            return dict(json.loads(line))
 
     def execute(
         self,
@@ -93,27 +104,6 @@ class Child:
                         "parts are kept.",
                         code="failed",
                     ) from crash
-
-    def _ask(self, question: dict[str, Any], wanted: Callable[[], bool]) -> dict[str, Any]:
-        self.start()
-        process = self._process
-        if process is None or process.stdin is None:
-            raise ChildCrashed("could not be started")
-        with contextlib.suppress(OSError):  # it has just ended: the answer below says so
-            process.stdin.write(json.dumps(question).encode() + b"\n")
-            process.stdin.flush()
-        while True:
-            try:
-                line = self._answers.get(timeout=0.2)
-            except queue.Empty:
-                if not wanted():
-                    self.kill()
-                    raise Stopped from None
-                continue
-            if not line:
-                self.kill()
-                raise ChildCrashed(processes.death(process.returncode))
-            return dict(json.loads(line))
 
     def start(self) -> None:
         """Start the child before its first unit, so that it can import slow modules meanwhile."""

@@ -84,7 +84,8 @@ def kill_tree(process: subprocess.Popen[bytes]) -> None:
 def follow_parent() -> queue.SimpleQueue[bytes]:
     """End this process, its group with it, when its parent goes; return the lines it sends."""
     if sys.platform == "linux":
-        # For when another thread that holds the GIL keeps the one below from noticing.
+        # For when another thread that holds the GIL keeps the one below from noticing. Linux counts
+        # the thread that started us as the parent: it has to stay.
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     lines: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     pipe = os.fdopen(os.dup(0), "rb")  # sys.stdin itself must not be in use when Python ends

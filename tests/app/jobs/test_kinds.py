@@ -113,7 +113,6 @@ SPECS = {
         "margin": 2.0,
         "seed": 0,
         "session": "36e4305ecb44",
-        "named": "",
     },
     "cost": {"encoders": [A]},
     "dataset-similarity": {
