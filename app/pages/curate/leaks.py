@@ -250,8 +250,11 @@ class Leaks(Answer):
             for _, leak, (text, twin, alike, same) in sorted(every, key=lambda one: one[0])
         ]
         heads = ("Task", "Sentence", "Found in", "Also found as", "Resemblance")
-        texts = Table("theodolite-leaked-texts", heads, pairs, MAX_SHOWN)
-        return [Finding(self._headline(), lead, self.shipped), self._table(), texts]
+        return [
+            Finding(self._headline(), lead, self.shipped),
+            self._table(),
+            Table("theodolite-leaked-texts", heads, pairs, MAX_SHOWN),
+        ]
 
     def _headline(self) -> str:
         compared = [leak for leak in self.leaks if not leak.problem]

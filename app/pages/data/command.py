@@ -156,8 +156,8 @@ def list_suite(
     from theodolite.app.pages.data import suites
 
     if name is None:
-        every = names.look_up(workspace).listed
-        emit([asdict(one) for one in every], ("name", "tasks", "description"), as_json)
+        rows = [asdict(one) for one in names.look_up(workspace).listed]
+        emit(rows, ("name", "tasks", "description"), as_json)
         return
     some = [task.strip() for task in tasks.split(",") if task.strip()]
     if queue and (fetch or some):

@@ -87,12 +87,10 @@ def listing(workspace: Workspace) -> list[Block]:
         ]
         if rows:
             table = Table(f"theodolite-{origin}", HEADS, rows)
-            number = sum(map(len, families.values()))
-            cards.append(Card(f"{title}: {number}", [Text("", lead), table]))
-    unread = [
-        ("", f"{info.name} cannot be read. {info.problem}") for info in workspace.catalog.unread()
-    ]
-    return [*cards, Points(unread)]
+            title = f"{title}: {sum(map(len, families.values()))}"
+            cards.append(Card(title, [Text("", lead), table]))
+    unread = workspace.catalog.unread()
+    return [*cards, Points([("", f"{one.name} cannot be read. {one.problem}") for one in unread])]
 
 
 def _row(info: DatasetInfo) -> tuple[Any, ...]:
@@ -136,13 +134,13 @@ def preview(workspace: Workspace, name: str) -> Card:
         Links(list(_links(name, data, info))),
     ]
     if info.origin == "starter":
-        rubric = Code([starter.rubric()])
-        blocks.append(Fold("The rubric it was written and graded by", [rubric]))
-    if info.origin in ("upload", "corpus") and not workspace.read_only:
+        title = "The rubric it was written and graded by"
+        blocks.append(Fold(title, [Code([starter.rubric()])]))
+    if info.origin in REMOVAL and not workspace.read_only:
         remove = Action("Remove it", "remove", name, f"Remove {name} permanently")
         blocks.append(Fold(f"Remove {name}", [Actions([remove], REMOVAL[info.origin])]))
-    close = Actions([Action("Close", "open", "", "Close the preview")])
-    return Card(name, [*blocks, close], tag=KINDS[data.kind])
+    blocks.append(Actions([Action("Close", "open", "", "Close the preview")]))
+    return Card(name, blocks, tag=KINDS[data.kind])
 
 
 REMOVAL = {
@@ -204,12 +202,11 @@ def counts(data: Dataset) -> dict[str, str]:
             }
         case Retrieval():
             judged = {name: sum(map(len, of.values())) for name, of in data.judgements.items()}
-            candidates = {} if data.candidates is None else {"searched in": "each query's own"}
             return {
                 "queries": _each({name: len(of) for name, of in data.judgements.items()}),
                 "documents": formats.count(len(data.documents)),
                 "judgements": _each(judged),
-                **candidates,
+                **({} if data.candidates is None else {"searched in": "each query's own"}),
             }
         case Parallel():
             return {"pairs": _each({name: len(p.gold) for name, p in data.parts.items()})}
