@@ -12,7 +12,7 @@ No information is in the colour alone: a position or a shape repeats it.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -83,15 +83,6 @@ class Interval:
     high: float
     clear: bool
     verdict: str
-
-
-@dataclass(frozen=True)
-class SpacePoint:
-    """One encoder's alignment and uniformity; lower is better for both."""
-
-    encoder: str
-    alignment: float
-    uniformity: float
 
 
 def style(place: int) -> dict[str, Any]:
@@ -308,17 +299,18 @@ def forest(intervals: Sequence[Interval], baseline: str) -> Figure:
     return draw(traces, x, y, height=height, left=124, legend=len(encoders) > 1)
 
 
-def space(points: Sequence[SpacePoint]) -> Figure:
-    """Alignment against uniformity, one labelled mark an encoder (SimCSE figure 3)."""
+def space(points: Mapping[str, tuple[float, float]]) -> Figure:
+    """Alignment against uniformity of each encoder, lower is better for both (SimCSE figure 3)."""
+    names = list(points)
     trace = scatter(
-        x=[p.uniformity for p in points],
-        y=[p.alignment for p in points],
+        x=[uniformity for _, uniformity in points.values()],
+        y=[alignment for alignment, _ in points.values()],
         mode="markers+text",
-        text=[plain(formats.shorten(p.encoder, 22)) for p in points],
+        text=[plain(formats.shorten(name, 22)) for name in names],
         textposition="top center",
         cliponaxis=False,
-        marker={"size": 12, "color": [SERIES[i % len(SERIES)] for i in range(len(points))]},
-        customdata=[plain(p.encoder) for p in points],
+        marker={"size": 12, "color": [SERIES[i % len(SERIES)] for i in range(len(names))]},
+        customdata=list(map(plain, names)),
         hovertemplate="uniformity %{x:.3f}, alignment %{y:.3f}<extra>%{customdata}</extra>",
     )
     x = axis("uniformity (lower: spread more evenly)")
@@ -411,12 +403,9 @@ def ridges_headline(panels: Sequence[Panel], grid: np.ndarray) -> str:
     known = [(o, p.encoder) for p in panels if (o := panel_overlap(p, grid)) is not None]
     if not known:
         return "The lowest or the highest gold-score group has no pairs"
-    least, best = min(known)
+    (least, best), (most, worst) = min(known), max(known)
     if len(known) == 1:
         return f"{best}: pairs graded lowest and highest overlap by {percent(least)}"
-    most, worst = max(known)
-    if percent(most) == percent(least):
-        return f"Pairs graded lowest and highest overlap by {percent(least)} with every encoder"
     return (
         f"{best} keeps the lowest and highest graded pairs furthest apart: they overlap by "
         f"{percent(least)}, with {worst} by {percent(most)}"
@@ -428,20 +417,11 @@ def forest_headline(intervals: Sequence[Interval], baseline: str) -> str:
     by_verdict: dict[str, list[str]] = {}
     for encoder in dict.fromkeys(i.encoder for i in intervals):
         mine = [i for i in intervals if i.encoder == encoder]
-        better = sum(i.clear and i.delta > 0 for i in mine)
-        worse = sum(i.clear and i.delta < 0 for i in mine)
-        parts = [
-            f"{words} on {number}"
-            for words, number in (("better", better), ("worse", worse))
-            if number
-        ]
-        tied = len(mine) - better - worse
-        if tied:
-            parts.append(f"tied on {tied}")
-        tasks = formats.plural(len(mine), "task")
-        words = f"{formats.listed(parts)} of {tasks}"
-        if len(parts) == 1 and len(mine) > 1:
-            words = f"{parts[0].split()[0]} on all {tasks}"
+        clear = [i.delta > 0 for i in mine if i.clear]
+        counts = {"better": sum(clear), "worse": len(clear) - sum(clear)}
+        counts["tied"] = len(mine) - len(clear)
+        said = [f"{word} on {number}" for word, number in counts.items() if number]
+        words = f"{formats.listed(said)} of {formats.plural(len(mine), 'task')}"
         by_verdict.setdefault(words, []).append(encoder)
     sentences = [
         f"{formats.listed(names, most=4)} {'is' if len(names) == 1 else 'are'} {words}"

@@ -528,7 +528,7 @@ def space(
         headline,
         f"Alignment: mean squared distance of {near}. Uniformity: log mean Gaussian potential of "
         f"{every} (Wang, Isola 2020; SimCSE, figure 3). Lower is better for both.",
-        figures.space([figures.SpacePoint(name, *point) for name, point in points.items()]),
+        figures.space(points),
         "Alignment against uniformity",
         f"alignment-uniformity-{data}",
         ["encoder", "alignment", "uniformity"],

@@ -120,7 +120,7 @@ CHARTS = {
     "dots": comparing.dots(DOTS, "points", {"b": (1.0, 4.0)}),
     "dimensions": comparing.curves([(MARKUP, 64, 70.0), (MARKUP, 300, 71.0)], "points"),
     "grid": comparing.grid({("MR", MARKUP): SURE, ("CR", "q"): TURNS}),
-    "space": figures.space([figures.SpacePoint(MARKUP, 0.2, -2.0)]),
+    "space": figures.space({MARKUP: (0.2, -2.0)}),
     "forest": figures.forest(
         [figures.Interval(MARKUP, MARKUP, 2.0, 1.0, 3.0, True, "better")], MARKUP
     ),
