@@ -71,7 +71,7 @@ BASELINES = {"random": "random:256", "bag-of-words": "wordllama"}
 SEEDS = 5
 FEW = 3
 MAX_PAIRS = 6
-"""Most pairs whose swaps of ranks are told; the numbers have all."""
+"""Most pairs whose swaps of ranks are told; of more, the number."""
 NARROW = 40
 """Longer names of encoders are shortened in sentences; the evidence has them in full."""
 
@@ -346,11 +346,10 @@ def gather(
     rows = of_one_question(table, set(names))
     hashes = {(row["protocol"], row["task"]): row["data_hash"] for row in rows.values()}
     mine = [row for row in table if row["encoder"] in names]
-    others: dict[tuple[str, str], set[str]] = {}
-    for row in mine:
-        key = row["protocol"], row["task"]
-        if row["data_hash"] != hashes[key]:
-            others.setdefault(key, set()).add(row["encoder"])
+    same, other = (
+        [r for r in mine if (r["data_hash"] == hashes[r["protocol"], r["task"]]) is wanted]
+        for wanted in (True, False)
+    )
     dims = {name: info.get("dim") for name, info in workspace.store.encoders.infos().items()}
     dims |= {name: row["dim"] for (_, _, name), row in rows.items() if row["dim"]}
     wanted = [row["id"] for row in rows.values() if row["protocol"] in CLASSIFIERS]
@@ -363,11 +362,12 @@ def gather(
         here=here,
         rows=rows,
         full=workspace.store.results.in_full(wanted),
-        seeds=[r for r in mine if r["data_hash"] == hashes[r["protocol"], r["task"]]],
+        seeds=same,
         caveats=tuple(
-            f"{task} ({protocol}): left out {', '.join(sorted(left))}, evaluated on another "
-            "version of the data."
-            for (protocol, task), left in others.items()
+            f"{task} ({protocol}): left out {name}, evaluated on another version of the data."
+            for task, protocol, name in sorted(
+                {(row["task"], row["protocol"], row["encoder"]) for row in other}
+            )
         ),
     )
 
@@ -411,7 +411,8 @@ def contrast(
         for place, (first, second) in places.items() if len(names) > 1 else ():
             order = agreement(first, second)
             pairs = [f"{behind} overtakes {ahead}" for ahead, behind in order.swapped]
-            orders.append((a, b, place, order.n, order.spearman, order.kendall, ", ".join(pairs)))
+            known = (None if math.isnan(rho) else rho for rho in (order.spearman, order.kendall))
+            orders.append((a, b, place, order.n, *known, formats.listed(pairs, MAX_PAIRS)))
             for ahead, behind in order.swapped:
                 where = swaps.setdefault(frozenset((ahead, behind)), {})
                 where.setdefault(place, (ahead, a, behind, b))
