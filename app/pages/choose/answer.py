@@ -190,8 +190,7 @@ def headline(sheet: Sheet) -> str:
 def columns(used: Mapping[str, str]) -> str:
     """The columns that were used, in a sentence; empty unless a file with columns was brought."""
     roles = sorted(used.items(), key=lambda pair: (pair[0] in GOLD, pair))
-    listed = formats.listed(f"{role} = {column}" for role, column in roles)
-    return f"Columns used: {listed}." if used else ""
+    return f"Columns used: {formats.listed(map(' = '.join, roles))}." if used else ""
 
 
 def sentences(sheet: Sheet) -> list[str]:
@@ -241,9 +240,10 @@ def _cheapest(sheet: Sheet) -> Iterator[str]:
                 f"would be, with {100 * more['power']:.0f} % probability."
             )
         return
+    disturbed = {row["encoder"] for row in sheet["encoders"] if row["timed_disturbed"]}
     times = ratio(full["ms_per_sentence"], cheap["ms_per_sentence"])
-    if {cheap["encoder"], full["encoder"]} & _disturbed(sheet):
-        times = ""
+    if {cheap["encoder"], full["encoder"]} & disturbed:
+        times = ""  # timed while the machine was busy
     size = ratio(full["bytes_per_vector"], cheap["bytes_per_vector"])
     gains = [f"it is {times} times faster"] * bool(times)
     gains += [f"its vectors take 1/{size} of the space"] * bool(size)
@@ -392,11 +392,6 @@ def _scored(sheet: Sheet) -> list[Mapping[str, Any]]:
     return sorted(rows, key=lambda row: -row["score"])
 
 
-def _disturbed(sheet: Sheet) -> set[str]:
-    """Encoders that were timed while the machine was busy: their times are in no ratio."""
-    return {row["encoder"] for row in sheet["encoders"] if row["timed_disturbed"]}
-
-
 def _beats_random(sheet: Any) -> bool:
     over = sheet["against_baseline"]
     return over is None or bool(over["beaten"])
@@ -465,8 +460,9 @@ def plan(workspace: Workspace, job: ChooseJob) -> list[str]:
     dataset = workspace.catalog.load(job.data)
     task, rows = data.task_of(workspace, job.data), data.count_examples(dataset)
     used, unlabelled = data.columns_of(workspace, job.data)
-    labels = f", {formats.plural(len(data.labels_of(dataset)), 'label')}"
-    what = f"{data.in_words(rows, dataset.kind)}{labels}, evaluated as {task}."
+    labels = len(data.labels_of(dataset))
+    of = f", {formats.plural(labels, 'label')}" if labels else ""
+    what = f"{data.in_words(rows, dataset.kind)}{of}, evaluated as {task}."
     if task is None:
         few = f"Fewer than {data.MIN_EXAMPLES} labels" if rows else "No labels"
         what = f"{few}: the sheet will say how encoders differ and what they cost, not who is best."

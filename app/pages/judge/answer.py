@@ -105,8 +105,8 @@ class Judgement(Answer):
     @property
     def called(self) -> dict[str, str]:
         """Encoder -> its name, or letter."""
-        letters = {name: f"Encoder {chr(65 + i)}" for i, name in enumerate(self.board["blind"])}
-        return {name: name if self.names else letter for name, letter in letters.items()}
+        blind = enumerate(self.board["blind"])
+        return {name: name if self.names else f"Encoder {chr(65 + i)}" for i, name in blind}
 
     @property
     def title(self) -> str:
@@ -133,8 +133,11 @@ class Judgement(Answer):
     def facts(self) -> dict[str, Any]:
         """The status; a title may name the encoders."""
         hidden = HIDDEN if self.names else (*HIDDEN, "title")
-        known = {name: value for name, value in self.board.items() if name not in hidden}
-        return known | {"pairs": self.rows()}
+        return {
+            name: self.rows() if name == "pairs" else value
+            for name, value in self.board.items()
+            if name not in hidden
+        }
 
     @property
     def finding(self) -> Finding:
@@ -164,14 +167,13 @@ class Judgement(Answer):
         )
         if both := model["agreement"]:
             share, low, high = (100 * both[name] for name in ("share", "low", "high"))
-            rates = [
-                f"{name} {formats.score(both[name])}"
-                for name in ("kappa", "sensitivity", "specificity")
-            ]
+            kappa, found, spared = map(
+                formats.score, (both["kappa"], both["sensitivity"], both["specificity"])
+            )
             yield (
                 f"On {formats.plural(both['documents'], 'document')} marked by both, it agrees "
-                f"with the person in {share:.0f} % ({low:.0f} to {high:.0f} %); Cohen's "
-                f"{', '.join(rates)}."
+                f"with the person in {share:.0f} % ({low:.0f} to {high:.0f} %); Cohen's kappa "
+                f"{kappa}, sensitivity {found}, specificity {spared}."
             )
 
     def blocks(self) -> list[Block]:
@@ -310,10 +312,8 @@ def _alpha(session: Session) -> float:
     """Krippendorff's alpha of the judges; nan if no two judged the same document."""
     if len(session.judges) < 2:
         return math.nan
-    at = [session.marks.get(position, {}) for position in range(len(session.draws))]
-    return agreement.alpha(
-        np.array([[one.get(judge, np.nan) for one in at] for judge in session.judges])
-    )
+    rows = [[at.get(judge, np.nan) for at in session.marks.values()] for judge in session.judges]
+    return agreement.alpha(np.array(rows))
 
 
 def _second(session: Session) -> dict[str, Any] | None:
@@ -383,11 +383,11 @@ def judgement(workspace: Workspace, session: str, *, names: bool) -> Judgement:
         return Judgement(board)
     state = open_session(workspace, session)
     result = Judgement(board_of(state), names)
+    name = export.usual_name(state)
     with suppress(UserError):  # lists were judged, or nothing yet
-        name = export.usual_name(state)
-        saved = f"upload:{name}" if workspace.store.uploads.get(name) else ""
-        if names:
-            return replace(result, qrels=export.files(state)[export.QRELS], dataset=saved)
+        qrels = export.files(state)[export.QRELS] if names else ""
+        saved = names and workspace.store.uploads.get(name)
+        result = replace(result, qrels=qrels, dataset=f"upload:{name}" if saved else "")
     return result
 
 
@@ -396,8 +396,11 @@ def _marks(session: Session, called: Mapping[str, str]) -> Iterator[dict[str, An
     for position, value in enumerate(session.values.tolist()):
         question = session.question(position)
         if session.spec.mode == "relevance":
-            document = question.texts[0][0]
-            yield {"query": question.query, "document": document, "relevant": value}
+            yield {
+                "query": question.query,
+                "document": question.texts[0][0],
+                "relevant": value,
+            }
             continue
         pair = session.pairs[session.keys[session.draws[position].unit][1]]
         lists = question.texts[::-1] if session.swapped(position) else question.texts
@@ -413,8 +416,8 @@ def answer(workspace: Workspace, spec: StatusSpec, do: Do) -> Iterator[Judgement
     """Yield the judgement of a session, with all marks."""
     result = judgement(workspace, spec.session, names=not spec.blind)
     if spec.session:
-        marks = _marks(open_session(workspace, spec.session), result.called)
-        result = replace(result, marks=list(marks))
+        session = open_session(workspace, spec.session)
+        result = replace(result, marks=list(_marks(session, result.called)))
     yield result
 
 
@@ -433,7 +436,7 @@ def _carry(published: Published) -> None:
     """Publish the sessions of published encoders on data whose texts are published."""
     for row in published.source.store.judgements.list():
         spec = row["spec"]
-        wanted = set(spec["encoders"]) <= published.encoders.keys() and row["marks"]
+        wanted = row["marks"] and set(spec["encoders"]) <= published.encoders.keys()
         if not wanted or spec["collection"] not in published.texts:
             continue
         with suppress(UserError):  # its texts are not published

@@ -267,9 +267,9 @@ def _blocks(workspace: Workspace, values: Values) -> tuple[list[Block], list[Blo
     session, run = values.session, run_of(workspace, values.session)
     if run and not judging.is_begun(workspace, session):
         hint = (
-            "The first question follows when all have answered. You can close the page meanwhile."
+            "The first follows when all encoders have answered. You can close the page until then."
         )
-        return [Nothing("The encoders are asked the queries", hint)], []
+        return [Nothing("No question yet", hint)], []
     asks = bool(session) and not workspace.read_only
     # A question may be drawn now, so it comes before the state of the session.
     question = judging.ask(workspace, session, values.judge) if asks else None

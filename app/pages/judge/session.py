@@ -163,8 +163,11 @@ class Session:
     @property
     def disagreements(self) -> list[int]:
         """Positions of unsettled disagreements between judges."""
-        every = self.marks.items()
-        return [i for i, at in every if SETTLED not in at and len(set(at.values())) > 1]
+        return [
+            position
+            for position, at in self.marks.items()
+            if SETTLED not in at and len(set(at.values())) > 1
+        ]
 
     def estimate(self, *, heard: bool = True) -> list[Estimate]:
         """Estimate each pair from the person's marks, with the second judge's if it is `heard`."""
@@ -206,9 +209,11 @@ class Session:
         if self.spec.mode == "relevance":
             return Question(position, self.queries[query], ((self.documents[at],),))
         sides = self.pairs[at][::-1] if self.swapped(position) else self.pairs[at]
-        lists = [self.rankings[name][query][: self.spec.k] for name in sides]
-        texts = tuple(tuple(self.documents[i] for i in one) for one in lists)
-        return Question(position, self.queries[query], texts)
+        texts = (
+            tuple(self.documents[i] for i in self.rankings[name][query][: self.spec.k])
+            for name in sides
+        )
+        return Question(position, self.queries[query], tuple(texts))
 
     def value(self, answer: str, position: int) -> float:
         """The value of an answer to a question."""
@@ -267,8 +272,8 @@ def check_allowed(workspace: Workspace, second: str, *, allow: bool = False) -> 
 def queries_of(workspace: Workspace, spec: JudgeSpec) -> list[str]:
     """The queries of a session, given or drawn."""
     documents, offered = _material(workspace, spec.collection)
-    drawn = np.random.default_rng(spec.seed).permutation(len(offered))[: spec.draw]
-    queries = list(spec.queries) or [offered[i] for i in drawn]
+    order = np.random.default_rng(spec.seed).permutation(len(offered))
+    queries = list(spec.queries) or [offered[i] for i in order[: spec.draw]]
     if not queries or len(documents) < 2:
         raise UserError(
             f"{spec.collection} has {formats.plural(len(documents), 'document')} and "

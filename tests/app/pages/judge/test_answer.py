@@ -158,9 +158,16 @@ def test_preferences(workspace: Workspace) -> None:
 
 
 def test_a_session_becomes_a_data_set(workspace: Workspace, session: str, tmp_path: Path) -> None:
-    """In BEIR's layout with TREC's qrels; a task on the judged documents alone."""
+    """In BEIR's layout with TREC's qrels; a task on the judged documents alone.
+
+    Of another encoder, what is unjudged is neither right nor wrong.
+    """
     made = judging.play(workspace, session, by_label(workspace), most=40)
-    export.write(export.files(open_session(workspace, session)), tmp_path)
+    found = open_session(workspace, session)
+    row = export.unjudged(workspace, found, "random:64")
+    assert row["returned"] == 5 * len(export.judged(found)) and row["unjudged"] > 0
+    assert row["unjudged"] + row["relevant"] + row["not_relevant"] == row["returned"]
+    export.write(export.files(found), tmp_path)
     qrels = (tmp_path / export.QRELS).read_text().splitlines()
     assert len(qrels) == made and {len(row.split()) for row in qrels} == {4}
     name = export.keep(workspace, session, "judged")
@@ -170,15 +177,6 @@ def test_a_session_becomes_a_data_set(workspace: Workspace, session: str, tmp_pa
     assert data.candidates == {query: tuple(at) for query, at in judged.items()}
     (result,) = evaluate(workspace.load("random:256"), [name], data=workspace.catalog)
     assert result.error is None
-
-
-def test_what_nobody_judged_is_told(workspace: Workspace, session: str) -> None:
-    """Of another encoder: how much is unjudged, which is neither right nor wrong."""
-    judging.play(workspace, session, by_label(workspace), most=30)
-    found = open_session(workspace, session)
-    row = export.unjudged(workspace, found, "random:64")
-    assert row["returned"] == 5 * len(export.judged(found)) and row["unjudged"] > 0
-    assert row["unjudged"] + row["relevant"] + row["not_relevant"] == row["returned"]
 
 
 @pytest.mark.parametrize(
