@@ -53,7 +53,14 @@ def test_a_file_becomes_a_decision(visitor, place, desk, tmp_path):
     visit.fits("choose-sheet")
     sheet = saved(page.get_by_role("button", name="Markdown"))
     assert "wordllama is best" in sheet.read_text("utf-8")
-    again = visitor(place).open(address_of(page, "data="))
+    address = address_of(page, "data=")
+    page.get_by_role("button", name="File, limits").click()
+    for box, text in (("#role-text", "title"), ("#upload-name", "products by title")):
+        page.locator(f"{box} :is(input, textarea)").fill(text)
+        page.locator(f"{box} :is(input, textarea)").press("Enter")
+    page.locator("#take-in").click()
+    says(page.locator("#sheet"), "120 examples, 4 labels", "text = title and label = label")
+    again = visitor(place).open(address)
     says(again.locator("#sheet h2").first, "wordllama is best")
 
 

@@ -64,9 +64,11 @@ def build(workspace: Workspace) -> None:
             added = None
             if own:
                 parts.section(
-                    "Your file", "Its columns are guessed; look at them before you add it."
+                    "Your file",
+                    "Its columns are guessed. Change them before you add it; or later, and add "
+                    "it again under another name.",
                 )
-                added = form.build(workspace)
+                added = form.build(workspace, again=True)
             parts.section("Limits")
             controls.render("max_ms", "max_bytes", "margin", "licences")
             command = parts.static("", elem_id="command", elem_classes=[LIVE])

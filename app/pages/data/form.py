@@ -100,8 +100,12 @@ CONTROLS = (
 )
 
 
-def build(workspace: Workspace) -> Any:
+def build(workspace: Workspace, *, again: bool = False) -> Any:
     """Lay out the form.
+
+    Args:
+        workspace: stores the data sets.
+        again: whether the file stays, to be added once more with other columns.
 
     Returns:
         A hidden box with the name of the data set added last; it fires `change`.
@@ -156,6 +160,10 @@ def build(workspace: Workspace) -> Any:
             controls["name"]: values.name or service.name_for(path.name),
         }
 
+    def read_new(values: Values) -> Answer:
+        """Read other files, whose name is not that of the ones before."""
+        return read(Values(**vars(values) | {"name": ""}))
+
     def take(values: Values) -> Answer:
         if not values.file:
             raise UserError("No file to add.", "Choose one above.", code="missing")
@@ -179,12 +187,15 @@ def build(workspace: Workspace) -> Any:
                 )
             name = values.name.strip()
             row = service.keep(workspace, path, path.name, name, mapping, notes=brought.notes)
-        return {added: f"upload:{row['name']}", file: None, body: gr.update(visible=False)}
+        closed = {} if again else {file: None, body: gr.update(visible=False)}
+        return {added: f"upload:{row['name']}", **closed}
 
     shape(fields_of, {kind: [kind for _, kind in OFFERED]})
     rest = [controls[name] for name in controls if name not in ("file", "header")]
-    asks = [file.upload, sheet.input, controls["header"].input]
-    on(asks, read, controls, [body, look, fields, *rest], notice, show_progress_on=file)
+    shown = [body, look, fields, *rest]
+    on(file.upload, read_new, controls, shown, notice, show_progress_on=file)
+    asks = [sheet.input, controls["header"].input]
+    on(asks, read, controls, shown, notice, show_progress_on=file)
     on(file.clear, lambda: {body: gr.update(visible=False)}, None, [body], notice)
     on(add.click, take, controls, [added, file, body], notice, show_progress_on=add)
     return added
