@@ -15,6 +15,8 @@ when the app starts. It must be fast and import nothing heavy: torch, scikit-lea
 imported where they are used. Read data when the page is opened, with `on_load`, never while
 building.
 
+- A page that asks one question lays out its controls and calls `ask` of `app.pages.layout`, which
+  places the notice, the run and the answer, and fills the controls from the address.
 - A page begins with `parts.bar`: its subject and main action, with everything else in `parts.more`.
   The main content follows immediately and has the class `t-answer`.
 - Controls are declared with `app.web.controls`, as `CONTROLS` of the module. Handlers attached with

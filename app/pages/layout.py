@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from types import ModuleType
@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 import gradio as gr
 
 import theodolite.app.surfaces.web as web
-from theodolite.app.blocks import Block
 from theodolite.app.jobs.submit import queue
 from theodolite.app.pages.data import choices as collections
 from theodolite.app.pages.encoders import choices
@@ -50,7 +49,6 @@ def ask(
     load: Load | None = None,
     refill: Mapping[str, Callable[[Values], Named]] = NOTHING,
     spec: Callable[[Values], Any] | None = None,
-    blocks: Callable[[A, Values], Iterable[Block]] = lambda answer, _: answer.blocks(),
     report: bool = False,
     **options: Any,
 ) -> Asked:
@@ -67,13 +65,12 @@ def ask(
         load: completes the values that the address names; None for `filled`.
         refill: control -> function which updates other controls on its change.
         spec: makes the spec of the controls; None where each has the name of its value.
-        blocks: makes what is shown of an answer.
         report: whether to place the button that downloads the answer.
         **options: of `web.answer`: `charts`, `elem_id`.
     """
     notice, panel = parts.notice(), RunPanel(workspace)
     shown = web.answer(**{"elem_classes": ["t-answer"]} | options)
-    asking = _Asking(workspace, question, spec or partial(web.spec_of, question.spec), blocks)
+    asking = _Asking(workspace, question, spec or partial(web.spec_of, question.spec))
     panel.connect(
         controls,
         {"answer": shown, "go": go},
@@ -97,7 +94,6 @@ class _Asking(Generic[A]):
     workspace: Workspace
     question: Question[Any, A]
     spec: Callable[[Values], Any]
-    blocks: Callable[[A, Values], Iterable[Block]]
 
     def show(self, values: Values, session: str | None) -> Iterator[Named]:
         """Yield the progress, then the answer; nothing where a value is missing."""
@@ -121,7 +117,7 @@ class _Asking(Generic[A]):
                 continue
             lack = None if self.workspace.read_only else found.lack
             button = gr.skip() if lack is None else gr.update(value=lack, visible=lack != "")
-            yield {"answer": web.value(self.blocks(found, values)), "go": button}
+            yield {"answer": web.value(found.blocks()), "go": button}
 
     def make(self, values: Values) -> str:
         """Queue what is lacking; return the id of the first run, empty if there is none."""
