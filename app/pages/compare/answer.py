@@ -213,7 +213,8 @@ class CompareSpec(Spec):
         object.__setattr__(self, "baseline", base)
         if not 2 <= len(names) <= MAX_ENCODERS:
             raise UserError(
-                f"{len(names)} encoders cannot be compared.",
+                f"A comparison is of at least two encoders, and of {MAX_ENCODERS} at most; "
+                f"named were {len(names)}.",
                 f"Name from 2 to {MAX_ENCODERS}.",
                 code="too-few" if len(names) < 2 else "too-large",
             )
