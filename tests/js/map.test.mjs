@@ -5,6 +5,7 @@ import test from "node:test";
 import { crowding, labelColours, paint, rampColour, rgb } from "../../app/components/js/map/colours.js";
 import { forward, interleave, nearestPoint, pointGrid, pointsInside, topmost } from "../../app/components/js/map/points.js";
 import { markLook, pointLook, webglScene } from "../../app/components/js/map/scene.js";
+import { allowed, remember, subscribe, undoRedo, update } from "../../app/components/js/map/state.js";
 import { fitted, placeLabels, project, readView, formatView, zoomAt } from "../../app/components/js/map/view.js";
 
 // Points drawn with a fixed seed, and the slow way to each answer.
@@ -180,4 +181,32 @@ test("what is buried from afar is not drawn, but from near, and whenever a point
   assert.equal(count(60, rgba), 400_000);
   scene.places(grid.xy.slice());
   assert.equal(count(60, rgba.fill(2 << 6)), 400_000);
+});
+
+function stateOf(map) {
+  return { map: { n: 3, chosen: null, filters: {}, colour: null, columns: {}, allowed: null, ...map }, subscribers: [], past: [], future: [] };
+}
+
+test("whoever draws from a changed value is told once, in order, and of nothing else", () => {
+  const [ui, told] = [stateOf({}), []];
+  subscribe(ui, "colour filters", (_, changes, isOwn) => told.push(["points", Object.keys(changes), isOwn]));
+  subscribe(ui, "view", () => told.push(["view"]));
+  subscribe(ui, "filters", () => told.push(["legend", ui.map.allowed]));
+  update(ui, { colour: "label", filters: {} }, false);
+  assert.deepEqual(told, [["points", ["colour", "filters"], false], ["legend", null]]);
+});
+
+test("a point has to pass every filter, and undo brings back what was chosen and filtered", () => {
+  const columns = {
+    label: { kind: "label", values: Uint16Array.of(0, 1, 1) }, length: { kind: "number", values: Float32Array.of(5, 9, 20) },
+  };
+  const ui = stateOf({ columns });
+  remember(ui);
+  update(ui, { filters: { label: new Set([1]), length: [8, 10], gone: new Set() }, chosen: Uint8Array.of(1, 0, 0) });
+  assert.deepEqual([...ui.map.allowed], [0, 1, 0]);
+  assert.equal(allowed({ n: 3, filters: {}, columns }), null);
+  undoRedo(ui, ui.past, ui.future);
+  assert.deepEqual([ui.map.allowed, ui.map.chosen], [null, null]);
+  undoRedo(ui, ui.future, ui.past);
+  assert.deepEqual([...ui.map.allowed], [0, 1, 0]);
 });
