@@ -164,7 +164,9 @@ def play_session(
     result = judgement(workspace, session, names=True)
     if as_json:
         emit_json(result.facts())
-    for text in () if as_json else result.notes():
+        return
+    emit(result.rows(), result.table_columns(), as_json)
+    for text in result.notes():
         say(text)
 
 
