@@ -126,7 +126,7 @@ def first_painted(demo: gr.Blocks, *, visitors: bool) -> str:
         visitors: whether it is for people who can change and publish nothing.
     """
     titles = {page.PATH: page.TITLE for page in PAGES}
-    early = list(modules.import_map("map/map.js"))
+    early = list(modules.import_map("map/pair.js"))
     kinds = {block.get_block_name() for block in demo.blocks.values()}
     later = [f"assets/{name}" for name in template.component_files(kinds)]
     later += [PLOTLY_JS, *(f"{modules.BASE}/{name}" for name in early)]

@@ -113,6 +113,8 @@ def cloud(n: int) -> tuple[np.ndarray, np.ndarray]:
 
 def pages(n: int) -> tuple[str, str]:
     """The HTML of our page and of the peer's."""
+    import gradio as gr
+
     from theodolite.app import ui
     from theodolite.app.components.modules import BASE
     from theodolite.app.web.theme import SERIES
@@ -123,7 +125,7 @@ def pages(n: int) -> tuple[str, str]:
     value |= {"regions": [], "name": "map", "collection": "", "encoder": "", "dataset": ""}
     code = OURS.replace("VALUE", json.dumps(value)).replace("PALETTE", json.dumps(list(SERIES)))
     code = f'<script type="module">{code.replace("BASE", BASE)}</script>'
-    mine = FRAME + ui.first_painted() + ui.head() + code
+    mine = FRAME + ui.first_painted(gr.Blocks(), visitors=True) + ui.head() + code
     return mine, f"{FRAME}<script src='plotly.js'></script><script>{PEER}</script>"
 
 
