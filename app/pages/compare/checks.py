@@ -497,11 +497,11 @@ def size(evidence: Evidence) -> Check:
     lacking = [name for name in evidence.encoders if name not in dims]
     if lacking:
         words.append(f"Not known before a first result: {formats.listed(lacking, FEW)}.")
-    known = not other or len(both) > 1
+    known = not other or (len(both) > 1 and any(variants[name] in other for name in both))
     if not known:
         words.append(
-            f"None of them was evaluated at {smallest} dimensions by {PROJECTIONS[projection]} "
-            "yet, the largest size that all can have."
+            f"None of the larger ones was evaluated at {smallest} dimensions by "
+            f"{PROJECTIONS[projection]} yet, the largest size that all can have."
         )
     look = bool(found.look) if known else None
     return Check([*words, *found.words], look, runs, [*found.evidence, *lines])

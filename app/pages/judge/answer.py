@@ -111,8 +111,9 @@ class Judgement(Answer):
     @property
     def title(self) -> str:
         """What a report of it is called."""
-        names = formats.listed(sorted(self.called.values()))
-        return f"Judgement of {names} on {self.board['collection']}"
+        as_given = [pair[side] for pair in self.board["pairs"] for side in ("a", "b")]
+        called = list(dict.fromkeys(as_given)) if self.names else sorted(self.called.values())
+        return f"Judgement of {formats.listed(called)} on {self.board['collection']}"
 
     def rows(self) -> list[dict[str, Any]]:
         """A row for each pair."""
