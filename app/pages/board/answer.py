@@ -206,10 +206,15 @@ class BoardAnswer(Answer):
         knows = any(seen is not None for seen in self.trained_on.values())
         over, types = formats.plural(len(self._over), "task"), len(self._groups(TYPES))
         head = GridHead("Trained on", "of these tasks", ascending=True)
+        of_types = f"{types} of {len(board.types)}"
+
+        def type_mean(entry: Entry) -> GridCell:
+            return _mean(entry, entry.place.type_mean, of_types)
+
         columns: list[tuple[GridHead, Cells]] = [
             *([(GridHead("Rank", "95 % interval", ascending=True), self._rank)] if ranks else []),
             (GridHead("Mean (task)", over), self._mean),
-            (GridHead("Mean (type)", formats.plural(types, "type")), self._type_mean),
+            (GridHead("Mean (type)", formats.plural(types, "type")), type_mean),
             *([(GridHead("Borda", "points, rank"), self._borda)] if own else []),
             *([(head, self._trained)] if knows else []),
             *self._scores(),
@@ -240,10 +245,6 @@ class BoardAnswer(Answer):
         best = not entry.published and self.ranking.groups.get(entry.name) == "a"
         note = f"{len(self._over)} of {len(self.standings.columns)}"
         return _mean(entry, entry.place.mean, note, is_best=best)
-
-    def _type_mean(self, entry: Entry) -> GridCell:
-        note = f"{len(self._groups(TYPES))} of {len(self.standings.types)}"
-        return _mean(entry, entry.place.type_mean, note)
 
     def _borda(self, entry: Entry) -> GridCell:
         points, rank = entry.place.points, entry.place.rank
