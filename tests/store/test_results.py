@@ -131,8 +131,7 @@ def test_every_part_of_the_key_tells_results_apart(store: Store, other: dict[str
     """And `get` finds each."""
     a, b = store.results.put(result()), store.results.put(result(**other))
     assert a != b
-    found = store.results.get(**{name: result(**other)[name] for name in KEY})
-    assert found["id"] == b
+    assert store.results.get(**{name: result(**other)[name] for name in KEY})["id"] == b
 
 
 def test_the_table_keeps_what_was_measured_when_nothing_can_be_read(store: Store) -> None:

@@ -34,8 +34,7 @@ def clouds(classes: int, n: int = 360) -> tuple[Features, np.ndarray]:
     """Overlapping clouds of points, one a class."""
     random, width = np.random.default_rng(classes), 8
     labels = random.permutation(np.arange(n) % classes)
-    centres = random.normal(size=(classes, width))
-    points = centres[labels] + 1.2 * random.normal(size=(n, width))
+    points = random.normal(size=(classes, width))[labels] + 1.2 * random.normal(size=(n, width))
     return Features(points.astype(np.float32), np.arange(n)), labels
 
 

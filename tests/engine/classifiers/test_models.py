@@ -40,8 +40,7 @@ def batch(classes: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     random = np.random.default_rng(0)
     x = torch.from_numpy(random.normal(size=(ROWS, WIDTH)))
     y = torch.from_numpy(random.integers(0, classes, ROWS))
-    seen = torch.from_numpy(random.random((ROWS, COLUMNS)) < 0.6)
-    return x, y, seen
+    return x, y, torch.from_numpy(random.random((ROWS, COLUMNS)) < 0.6)
 
 
 @pytest.mark.parametrize("normalised", [False, True])
@@ -71,8 +70,7 @@ def test_gradients_are_those_of_autograd(classes: int, hidden: int, normalised: 
             column = gradient.select(own.axis, j)
             torch.testing.assert_close(column[:-1], part.weight.grad.T)
             torch.testing.assert_close(column[-1], part.bias.grad)
-        expected = layer(z).argmax(1)
-        assert model.predict(x, torch.tensor([j]))[:, 0].tolist() == expected.tolist()
+        assert model.predict(x, torch.tensor([j]))[:, 0].tolist() == layer(z).argmax(1).tolist()
 
 
 @pytest.mark.parametrize("kind", ["adam", "rmsprop"])

@@ -58,8 +58,7 @@ def audited(spec, data=PAIRS, **options):
 
 def spearman(left, right):
     """Of the cosine of rows, in points."""
-    cosines = np.diag(cosine_similarity(left, right))
-    return 100 * spearmanr(cosines, PART.gold).statistic
+    return 100 * spearmanr(np.diag(cosine_similarity(left, right)), PART.gold).statistic
 
 
 def sides(spec, of=(PART.left, PART.right)):

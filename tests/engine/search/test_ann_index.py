@@ -40,8 +40,7 @@ def test_its_recall_is_what_it_says(built: tuple[Path, ann_index.Built]) -> None
 
 def test_cosines_are_those_of_the_vectors(built: tuple[Path, ann_index.Built]) -> None:
     """Not those of the codes: what is found has the flat index's cosine, in its order."""
-    mapped = ann_index.MappedIndex(built[0], rows_at, 253)
-    scores, ids = mapped.search(VECTORS[:20], 12)
+    scores, ids = ann_index.MappedIndex(built[0], rows_at, 253).search(VECTORS[:20], 12)
     expected, places = Index(VECTORS).search(VECTORS[:20], 12)
     assert ann_index.recall(ids, places) > 0.98
     np.testing.assert_array_equal(ids[:, 0], np.arange(20))

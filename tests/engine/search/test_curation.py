@@ -56,8 +56,7 @@ def test_outliers_are_those_far_from_their_nearest() -> None:
 
 def test_typical_by_hand() -> None:
     """Two along x, one along y, one against x: the mean is (1, 1) / 4."""
-    vectors = np.array([[2.0, 0.0], [0.5, 0.0], [0.0, 1.0], [-3.0, 0.0]])
-    found = curation.typical(vectors)
+    found = curation.typical(np.array([[2.0, 0.0], [0.5, 0.0], [0.0, 1.0], [-3.0, 0.0]]))
     assert found.ids.tolist() == [0, 1, 2, 3]
     np.testing.assert_allclose(found.scores, np.array([1, 1, 1, -1]) / 2**0.5, atol=1e-6)
 

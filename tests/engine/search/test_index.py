@@ -100,8 +100,7 @@ def test_neighbours_of_each_leave_out_the_row_itself() -> None:
 @pytest.mark.parametrize(("steepness", "found"), [(0.5, 0.95), (4.0, 0.999)])
 def test_approximate_neighbours(steepness: float, found: float) -> None:
     """Most of scikit-learn's; where codes cannot tell rows apart, all. Cosines are exact."""
-    strengths = np.arange(1, 257) ** -steepness
-    rows = unit_rows(RNG.normal(size=(2000, 256)) * strengths)
+    rows = unit_rows(RNG.normal(size=(2000, 256)) * (np.arange(1, 257) ** -steepness))
     scores, ids = neighbours_of_each(rows, 14, approximate_index(rows))
     expected = peer(rows, 14).kneighbors()[1]
     shared = [len(np.intersect1d(a, b)) / 14 for a, b in zip(ids, expected, strict=True)]

@@ -45,8 +45,7 @@ def paired(a: Sample, b: Sample, resamples: int = 2000, seed: int = 0) -> Differ
 def answers(only_a: int, only_b: int, both: int = 7) -> tuple[np.ndarray, np.ndarray]:
     """Who was right on examples of which so many were told apart by one alone."""
     a = [True] * only_a + [False] * only_b + [True] * both
-    b = [False] * only_a + [True] * only_b + [True] * both
-    return np.array(a), np.array(b)
+    return np.array(a), np.array([False] * only_a + [True] * only_b + [True] * both)
 
 
 @pytest.mark.parametrize(("a", "b"), [(0, 1), (2, 9), (40, 71), (900, 1010), (4000, 4300)])
