@@ -118,15 +118,6 @@ def modules_after(statement: str) -> set[str]:
     return set(subprocess.check_output(command, text=True, cwd=ROOT, env=environment).split())
 
 
-def test_the_scan_sees_imports_inside_functions() -> None:
-    """An import hidden in a function, or written `from x.y import z`, is found."""
-    source = (
-        "def f():\n    import torch.nn\n    from theodolite.store.runs import Runs\n"
-        "from . import here\n"
-    )
-    assert imported(source) == {"torch", "store"}
-
-
 @pytest.mark.parametrize("package", sorted(FORBIDDEN))
 def test_arrows_point_one_way(package: str) -> None:
     """No module imports what its package must not know."""

@@ -62,22 +62,6 @@ def test_nothing_that_is_held_out_is_learned(root: Path, tmp_path: Path) -> None
     assert all(held[name] <= last[name] for name in last)
 
 
-def test_windows_are_beside_long_clauses_and_these_beside_the_whole_sentences(
-    root: Path, tmp_path: Path
-) -> None:
-    """Of four to fourteen words; the same every time; a file that is there is not made again."""
-    one, two = tmp_path / "one", tmp_path / "two"
-    train, _ = read(prepare(root, one)), prepare(root, two)
-    more, windows = read(prepare_more(root, one)), read(prepare_windows(root, one))
-    assert "tatoeba" not in SOURCES and "this is pair 3 of them all" in train & more
-    assert any("very very very" in sentence for sentence in more - train)
-    assert any(sentence.startswith("number") for sentence in windows - more)
-    assert more < windows == read(prepare_windows(root, two))
-    assert all(4 <= len(sentence.split()) <= 14 for sentence in windows)
-    prepare_more(root, one).write_text("mine\n", "utf-8")
-    assert read(prepare_more(root, one)) == {"mine"}
-
-
 def test_a_long_clause_is_cut_before_a_phrase() -> None:
     """All of its words are in the pieces; where no phrase begins it is cut at the longest."""
     found = list(parts("the old dog slept by the fire in the house of the king", 3, 6))

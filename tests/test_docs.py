@@ -149,21 +149,6 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 TARGETS = ("setup", "run", "test", "ui", "lint", "type", "bench", "docs", "site")
 
 
-def test_two_commands_do_all_the_setting_up() -> None:
-    """One launches, one tests; CI runs the second as it stands here."""
-    assert "pip install -c constraints.txt '.[starter]' && theodolite\n" in README
-    assert "pip install -c constraints.txt '.[starter,test]' && pytest\n" in README
-    assert "&& pytest$" in (ROOT / ".ci" / "run").read_text()
-
-
-def test_the_pictures_are_there() -> None:
-    """The README's pictures, light and dark, are in the repository, and small enough for it."""
-    found = re.findall(r"docs/\w+-(?:light|dark)\.png", README)
-    assert len(set(found)) == 4
-    for name in found:
-        assert 10_000 < (ROOT / name).stat().st_size < 1_000_000
-
-
 def test_the_python_example_runs() -> None:
     """The example of the section Python prints a number for each starter task."""
     code = re.search(r"```python\n(.*?)```", README, re.S).group(1)

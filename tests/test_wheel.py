@@ -42,13 +42,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return site
 
 
-def test_mypy_looks_where_an_editable_installation_links() -> None:
-    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    tree = f"build/__editable__.theodolite-{settings['project']['version']}-py3-none-any"
-    assert settings["tool"]["mypy"]["mypy_path"] == tree
-    assert f"links={tree}/theodolite" in (ROOT / ".ci" / "run").read_text()
-
-
 def test_the_wheel_has_one_top_level_name(site: Path) -> None:
     assert {path.name for path in site.iterdir() if not path.name.endswith(".dist-info")} == {
         "theodolite"

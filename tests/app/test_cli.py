@@ -23,16 +23,9 @@ from theodolite.app.jobs.unit import conclude
 from theodolite.app.pages.evaluate.job import EvaluateJob
 from theodolite.store import Store
 
-VERBS = sorted(get_command(app).commands)
 TWO = ["random:16", "random:64"]
 COMMAND = [sys.executable, "-m", "theodolite.app"]
 TRAIN = ["train", "unsup", "minilm", "--train", "starter", "--out", "never"]
-
-
-@pytest.mark.parametrize("verb", VERBS)
-def test_every_verb_teaches_itself(verb: str) -> None:
-    """`--help` of every verb says what it does."""
-    assert len("\n".join(theodolite(verb, "--help"))) > 300
 
 
 def test_the_list_of_verbs_imports_none_and_says_what_they_say() -> None:
@@ -293,19 +286,6 @@ def test_a_run_with_failed_parts_is_no_success(home: Path, failing: int, state: 
         assert (row["state"], row["done"], row["failed"]) == (state, 9 - failing, failing)
         assert row["error"] == ("No space is left." if failing else None)
     assert state in " ".join(theodolite("jobs", "list"))
-
-
-def test_a_training_streams_its_events_and_ends_with_the_outcome(home: Path) -> None:
-    """One object an event; an evaluation can name what was trained."""
-    spec = small(write_sentences(home / "s.txt"), home / "out", steps=10)
-    lines = objects(theodolite(*spec.command()[1:], "--json"))
-    kinds = [row["kind"] for row in lines]
-    assert set(kinds[1:-1]) == {"stepped", "looked"}
-    assert (kinds[0], kinds[-1]) == ("started", "finished")
-    encoder = lines[-1]["encoder"]
-    assert encoder in [row["name"] for row in objects(theodolite("encoders", "list", "--json"))]
-    (row,) = objects(theodolite("runs", "--json"))
-    assert (row["score"], row["out"]) == (lines[-1]["best_score"], spec.out)
 
 
 def test_an_interrupted_training_says_how_to_go_on(home: Path) -> None:

@@ -8,7 +8,6 @@ import pytest
 from tests.errors import refused
 from theodolite.app import formats
 from theodolite.app.finite import finite
-from theodolite.app.terminal import emit_json
 
 
 def test_json_has_no_number_that_is_none() -> None:
@@ -43,12 +42,6 @@ def test_no_p_value_is_printed_as_zero() -> None:
     """A p that three decimals cannot hold is said to be smaller than they can."""
     expected = {0.0344: "0.034", 0.001: "0.001", 0.00099: "< 0.001", 0.0: "< 0.001"}
     assert {p: formats.p_value(p) for p in expected} == expected
-
-
-def test_output_for_programs_has_no_nan(capfd: pytest.CaptureFixture[str]) -> None:
-    """JSON has no NaN and no infinity, however deep they lie."""
-    emit_json({"score": float("nan"), "vector": [1.0, float("inf")], "n": 3})
-    assert capfd.readouterr().out == '{"score": null, "vector": [1.0, null], "n": 3}\n'
 
 
 def test_vectors_without_numbers_are_refused() -> None:

@@ -14,7 +14,6 @@ import pytest
 from tests.errors import refused
 from tests.fakes import folder
 from tests.fakes.encoders import HashEncoder
-from theodolite import engine
 from theodolite.engine import evaluate
 from theodolite.engine.datasets import Catalog
 from theodolite.engine.errors import Code
@@ -43,18 +42,6 @@ def one(encoder: HashEncoder, task: str, data: Path | None = None) -> Result:
     """The result of a single task."""
     (result,) = evaluate(encoder, [task], data=data)
     return result
-
-
-def test_three_lines_of_python() -> None:
-    """As the README shows; the starter set needs no data folder."""
-    results = list(evaluate(HashEncoder(), "starter"))
-    names = ["StarterSTS", "StarterTopics", "StarterSearch"]
-    assert [(r.task, r.error) for r in results] == [(name, None) for name in names]
-    assert abs(results[0].main.score) < 20, "random directions know nothing of meaning"
-    # `engine.evaluate` is the function although a module has the same name.
-    assert callable(engine.evaluate) and engine.load.__name__ == "load"
-    with pytest.raises(AttributeError):
-        engine.nothing  # noqa: B018
 
 
 def test_a_result_says_all_it_depends_on(year: Path) -> None:
@@ -145,14 +132,6 @@ def test_progress_counts_sentences_and_can_stop(
 
     with pytest.raises(RuntimeError, match="cancelled"):
         list(evaluate(HashEncoder(), "STS13", data=year, progress=stop))
-
-
-def test_steps_fitted_on_the_task(year: Path) -> None:
-    """`center:@task` is completed with the task's hash: another fingerprint on each task."""
-    encoder = engine.load("random:32 | center:@task")
-    years = list(evaluate(encoder, "STS13,StarterSTS", data=year))
-    assert [result.error for result in years] == [None, None]
-    assert len({encoder.fingerprint, *(result.fingerprint for result in years)}) == 3
 
 
 def test_what_takes_more_than_memory_goes_through_a_file(

@@ -39,14 +39,6 @@ def states(store: Store, run: str) -> list[str]:
     return [unit["state"] for unit in store.runs.units(run)]
 
 
-def test_a_new_run_waits(store: Store, run: str) -> None:
-    """With all that was asked, and nothing done."""
-    assert facts(store, run, "spec state attempt done fraction") == [SPEC, "queued", 1, 0, 0.0]
-    assert facts(store, run, "started finished eta_seconds") == [None] * 3
-    assert [r["id"] for r in store.runs.waiting()] == [run]
-    assert store.runs.units(run) == []
-
-
 def test_the_same_question_is_not_queued_twice(store: Store, run: str) -> None:
     """While it waits or runs; once over it may be asked again."""
     same = dict(reversed(SPEC.items()))

@@ -65,23 +65,6 @@ def test_int8_is_a_quarter_of_the_numbers_and_close(decoder_folder: Path, tmp_pa
     assert file.stat().st_size < 0.6 * other.stat().st_size
 
 
-def test_the_card_says_on_what_and_how(decoder_folder: Path) -> None:
-    """Text, sizes, curve, and that the terms are left to a person."""
-    card = (decoder_folder / "README.md").read_text("utf-8")
-    facts = json.loads((decoder_folder / "decoder.json").read_text("utf-8"))
-    for text in (
-        "`random:64`",
-        "`starter`: 60 sentences of at most 7 words",
-        f"{facts['parameters']:,} parameters",
-        f"| {facts['steps']} | {facts['curve'][-1][1]:.3f} |",
-        "## Terms",
-        "To be filled in",
-        "theodolite train-decoder random:64 --train starter",
-    ):
-        assert text in card, text
-    assert str(decoder_folder.parent) not in card + json.dumps(facts)
-
-
 @pytest.mark.parametrize("name", ["decoder.json", "model.safetensors", "vocabulary.json"])
 @pytest.mark.parametrize("how", ["missing", "empty", "half", "other"])
 def test_a_missing_or_damaged_file_is_told(copied: Path, name: str, how: str) -> None:
@@ -92,14 +75,6 @@ def test_a_missing_or_damaged_file_is_told(copied: Path, name: str, how: str) ->
         file.write_bytes({"empty": b"", "half": whole[: len(whole) // 2], "other": b"[1, 2]"}[how])
     with refused(*(("no-file", name) if how == "missing" else ("damaged",)), "copied"):
         open_decoder(copied)
-
-
-def test_a_folder_that_is_none_is_told(tmp_path: Path) -> None:
-    """Neither a folder that is not there nor a file is a decoder."""
-    (tmp_path / "file").write_text("")
-    for name in ("nowhere", "file"):
-        with refused("no-file", name):
-            open_decoder(tmp_path / name)
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,6 @@ from theodolite.engine.datasets.catalog import Catalog
 from theodolite.engine.decode import open_decoder
 from theodolite.engine.decoding import folder as folders
 from theodolite.engine.decoding.dataset import sentences_of, with_vectors
-from theodolite.engine.decoding.presets import PRESETS, preset
 from theodolite.engine.decoding.spec import Architecture, DecoderSpec
 from theodolite.engine.decoding.train import SAMPLES, DecoderTrainer, train_decoder
 from theodolite.engine.decoding.vocabulary import Vocabulary
@@ -320,15 +319,6 @@ def test_what_it_knew_it_knows_still(first: DecoderSpec) -> None:
     assert folders.with_known_words(tokens, ["the cat"], ["other words here"]).known_words is None
 
 
-def test_it_learns_on(first: DecoderSpec, on: DecoderSpec) -> None:
-    """From the loss that the weights have, not from that of random ones."""
-    learner = replace(on, train=first.train, learning_rate=1e-3, seed=first.seed, warmup=1)
-    list(train_decoder(learner))
-    before, after = (open_decoder(each.out_folder).facts for each in (first, learner))
-    assert after["curve"][0][1] < before["curve"][0][1]
-    assert after["loss"] < before["loss"]
-
-
 @pytest.mark.parametrize(
     ("changes", "code", "named"),
     [
@@ -406,16 +396,3 @@ def test_a_spec_goes_through_json_and_its_hash_leaves_out_the_folder() -> None:
     ):
         with refused(code, named):  # type: ignore[arg-type]
             DecoderSpec.from_dict(entries)
-
-
-def test_presets_are_settings() -> None:
-    """Of the paper and of its code: protocols of Vec2Sent."""
-    specs = {p.name: DecoderSpec("minilm", ("a.txt",), "out", **p.changes) for p in PRESETS}
-    assert len(specs) == len(PRESETS)
-    for name, words, test in (("paper", 15, 10_000), ("code", 14, 1_000)):
-        spec = specs[name]
-        assert (spec.words, spec.limit, preset(name).test) == (words, 1_400_000, test)
-        assert (spec.architecture, spec.clauses) == ("lstm-mos", False)
-    assert specs["ours"] == DecoderSpec("minilm", ("a.txt",), "out")
-    with refused("unknown", "poem", "quick"):
-        preset("poem")

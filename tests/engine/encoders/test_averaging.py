@@ -12,7 +12,6 @@ from tests.fakes.folder import files
 from theodolite.engine.encoders import gem, load
 from theodolite.engine.encoders.averaging import hierarchical
 from theodolite.engine.encoders.random_words import word_vector
-from theodolite.engine.encoders.steps import fit_common
 
 RNG = np.random.default_rng(3)
 WORDS = ["the", "cat", "sat", "on", "mat", "dog", "ran", "to", "park", "big"]
@@ -84,13 +83,6 @@ def test_sif_whole_is_the_paper_written_out():
     u = TruncatedSVD(1, algorithm="arpack").fit(x).components_
     ours = encode("random:16?pooling=sif&data=one | common:1,one", *TEXTS)
     np.testing.assert_allclose(ours, x - x @ u.T @ u, atol=1e-6)
-
-
-def test_common_is_not_drop():
-    """SIF does not centre; `drop` does, and so removes the mean as well."""
-    x = RNG.standard_normal((50, 5)) + 4
-    u = TruncatedSVD(2, algorithm="arpack").fit(x).components_
-    np.testing.assert_allclose(fit_common(x, 2)(x), x - x @ u.T @ u, atol=1e-9)
 
 
 def by_the_letter(x, directions, strengths, window):

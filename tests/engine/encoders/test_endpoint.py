@@ -12,11 +12,10 @@ import pytest
 
 from tests.errors import refused
 from tests.fakes.openai import DIM, held, saying, status, vector
-from theodolite.engine.encoders import MemoryCache, describe, load
+from theodolite.engine.encoders import MemoryCache, load
 from theodolite.engine.encoders.base import sentence_key
 from theodolite.engine.encoders.cached import CachedEncoder
 from theodolite.engine.encoders.endpoint import BATCH, CHARACTERS, EndpointSource, Sending
-from theodolite.engine.encoders.facts import warnings_of
 from theodolite.engine.endpoints import TRIES, Address, Endpoint
 from theodolite.store import Store
 
@@ -180,16 +179,6 @@ def test_nothing_is_asked_of_others_unasked():
     assert encoder.encode(["kept"]).all()
     with refused("denied", "api.invalid", "--send-texts"):
         encoder.encode(["kept", "new"])
-
-
-def test_what_is_known_of_one_is_said_without_asking():
-    """Its weights are unknown, and who gets the texts."""
-    facts = describe(f"{AWAY}?dimensions=4&prompt=d:")
-    assert (facts["dim"], facts["kind"], facts["prompt"]) == (4, "api", "d:")
-    assert any("sent to api.invalid" in text for text in facts["warnings"])
-    assert any("unknown" in text for text in warnings_of(f"{AWAY} | normalise"))
-    here = describe("api:http://localhost:1/v1#m")
-    assert here["dim"] is None and not any("sent to" in text for text in here["warnings"])
 
 
 def test_what_would_be_sent_is_counted(server):

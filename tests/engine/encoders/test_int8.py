@@ -85,17 +85,6 @@ def test_an_encoder_is_another_with_vectors_close_by(kind: str, tmp_path: Path) 
     assert cosines(found, exact).min() > 0.99
 
 
-@needed
-def test_a_text_alone_and_among_others() -> None:
-    """Padding moves float32 by a last bit, and rounding makes a step of that now and then."""
-    encoder = load("minilm?dtype=int8")
-    texts = [f"{text} {'and so on ' * i}" for i, text in enumerate(SENTENCES)]
-    together = encoder.encode(texts)
-    alone = np.concatenate([load("minilm?dtype=int8").encode([text]) for text in texts])
-    assert cosines(together, alone).min() > 0.995
-    assert cosines(together, load("minilm").encode(texts)).min() > 0.99
-
-
 def cosines(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Of each row with the row of the other."""
     return np.asarray((a * b).sum(1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1))

@@ -3,7 +3,6 @@
 import bz2
 import gzip
 import hashlib
-import json
 import lzma
 import pickle
 import struct
@@ -16,7 +15,7 @@ import pytest
 
 from tests.errors import refused
 from tests.fakes.folder import files
-from theodolite.engine.encoders import describe, load
+from theodolite.engine.encoders import load
 from theodolite.engine.encoders.packaged import MINILM, MINILM_FILES, WordLlama, verified_folder
 from theodolite.engine.encoders.random_words import split_words
 from theodolite.engine.encoders.source import mean_rows
@@ -197,14 +196,6 @@ def test_packages_are_not_imported():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
-
-
-def test_descriptions_are_json():
-    """Cheap facts for a list."""
-    facts = json.loads(json.dumps(describe("minilm")))
-    assert (facts["dim"], facts["parameters"], facts["pooling"]) == (384, 22_713_216, "avg")
-    assert (facts["licence"], describe("wordllama")["licence"]) == ("apache-2.0", "mit")
-    assert describe("random:8 + wordllama | dims:4,random,1")["dim"] == 4
 
 
 STRANGE = ["", " ", "\x00\x07", "👍🏽", "\ud800 x", "<script>alert(1)</script>", "word " * 20_000]

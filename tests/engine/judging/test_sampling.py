@@ -201,26 +201,6 @@ def test_a_good_one_saves_marks_and_a_useless_one_costs_few() -> None:
     assert marks["good"] < 0.9 * marks[""] and marks["useless"] < 1.15 * marks[""]
 
 
-def test_without_it_the_interval_is_wider() -> None:
-    """What a good one brings is seen beside, of the same 100 marks; both hold."""
-    widths = {True: 0.0, False: 0.0}
-    for seed in range(5):
-        world = judging.drawn_world(seed, 0.8)
-        keys, units = pool.documents(world.rankings, judging.K, "dcg")
-        truth = np.array([world.mark(*key) for key in keys])
-        marks, draws = judging.second_marks("good", truth, units, seed), list[Draw]()
-        for position in range(100):
-            drawn, rng = [one.unit for one in draws], np.random.default_rng([seed, position])
-            one = sampling.draw(units, drawn, truth[drawn], (True,), rng, marks)
-            draws.append(one)
-        judged = truth[[one.unit for one in draws]]
-        for received in widths:
-            (found,) = sampling.estimates(units, draws, judged, 0.05, marks, heard=received)
-            assert found.low <= world.difference <= found.high
-            widths[received] += found.high - found.low
-    assert widths[True] < 0.85 * widths[False]
-
-
 @pytest.mark.parametrize(
     ("content", "mark"),
     [

@@ -76,17 +76,6 @@ def test_intervals_are_those_of_a_plain_loop(over_tasks: bool) -> None:
         assert [found[name].low, found[name].high] == ends.tolist()
 
 
-def test_a_draw_of_tasks_widens_the_intervals() -> None:
-    """Nine tasks favour A a little, one B by far: sure on these tasks, unsure on their like."""
-    a = suite(*[[1] * 55 + [0] * 45] * 9, [0] * 100)
-    b = suite(*[[1] * 45 + [0] * 55] * 9, [1] * 40 + [0] * 60)
-    within, over = (
-        rank_intervals({"a": a, "b": b}, over_tasks=over_tasks)[0] for over_tasks in (False, True)
-    )
-    assert (within.name, within.low, within.high) == ("a", 1, 1)
-    assert (over.name, over.low, over.high) == ("a", 1, 2)
-
-
 def test_what_cannot_be_ranked() -> None:
     with pytest.raises(ValueError, match="same examples"):
         rank_intervals({"a": suite([1, 0]), "b": suite([1, 0, 1])}, over_tasks=False)

@@ -93,17 +93,6 @@ def test_word_content_is_linear_whatever_is_asked_for() -> None:
         assert (plain == hidden).all() == equal
 
 
-def test_many_classes_are_counted_and_not_listed() -> None:
-    for classes, known in ((100, 100), (101, 1)):
-        labels = [f"{i:03}" for i in range(classes)] * 3
-        splits = [name for name in ("train", "dev", "test") for _ in range(classes)]
-        data = LabelledSentences("mine", [f"s {i}" for i in range(3 * classes)], labels, splits)
-        setting = replace(QUICK, passes=1, max_passes=1)
-        found = transfer.measure(data, separated(labels, classes), setting, 1, nobody)
-        assert len(found.details["labels"]) == known
-    assert found.details["labels"] == {"classes": 101}
-
-
 @pytest.mark.parametrize(
     ("labels", "splits", "code", "named"),
     [

@@ -167,19 +167,6 @@ def test_what_cannot_be_trained_is_said(folders, tmp_path, base, changes, code, 
         open_model(spec, [("a cat",)])
 
 
-@pytest.mark.parametrize("pooling", ["cls_token", "avg", "max", "avg_top2"])
-def test_half_precision_is_near(folders, pooling):
-    """Under autocast, as on a GPU; weights and gradients stay float32."""
-    model = opened(folders["bert"], pooling=pooling, head="mlp", dropout=0.0)
-    ids = model.ids(SENTENCES)
-    with torch.autocast("cpu", torch.bfloat16):
-        near = model.vectors(ids)
-    near.float().sum().backward()
-    torch.testing.assert_close(near.float(), model.vectors(ids), atol=0.03, rtol=0.03)
-    gradients = [p.grad for p in model.parameters() if p.grad is not None]
-    assert gradients and all(g.dtype == torch.float32 and g.isfinite().all() for g in gradients)
-
-
 def test_while_encoding_a_batch_that_does_not_fit_is_halved(folders):
     """A dev set is encoded while gradients and moments hold their part of the memory."""
     lines = [" ".join(["the cat sees a dog"] * (1 + i % 3)) for i in range(100)]

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import save_file
-from transformers import BertConfig, BertModel, BertTokenizer, RobertaConfig, RobertaModel
+from transformers import BertConfig, BertModel, BertTokenizer
 
 from tests.errors import refused
 from tests.fakes.pickles import Calls
@@ -100,29 +100,6 @@ def test_they_have_their_own_pooling(tmp_path, name, kept, converted, kind):
         expected = by_hand(model, tmp_path / name, head)
         np.testing.assert_allclose(pooled.encode(SENTENCES), expected, atol=1e-5)
         assert bool(pooled.warnings) == (not kept)
-
-
-def test_roberta_too(tmp_path):
-    """With its byte-level vocabulary in two files."""
-    from tokenizers import ByteLevelBPETokenizer
-
-    folder = tmp_path / "sup-simcse-roberta-base"
-    folder.mkdir()
-    words = ByteLevelBPETokenizer()
-    special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
-    words.train_from_iterator(SENTENCES, 300, 1, special_tokens=special, show_progress=False)
-    words.save_model(str(folder))
-    (folder / "tokenizer_config.json").write_text('{"tokenizer_class": "RobertaTokenizer"}')
-    torch.manual_seed(0)
-    config = RobertaConfig(
-        vocab_size=words.get_vocab_size(), max_position_embeddings=20, pad_token_id=1, **SMALL
-    )
-    model = RobertaModel(config).eval()
-    write(folder, model, model.state_dict(), "bin", "RobertaModel")
-    encoder = load(f"dir:{folder}", device="cpu")
-    ids = [torch.tensor([[0, *words.encode(s).ids, 2]]) for s in SENTENCES]
-    expected = [model(row).pooler_output[0].detach().numpy() for row in ids]
-    np.testing.assert_allclose(encoder.encode(SENTENCES), expected, atol=1e-5)
 
 
 def test_a_bin_that_would_run_code_is_not_read(tmp_path):
