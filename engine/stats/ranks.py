@@ -107,17 +107,6 @@ def ranked(scores: Mapping[str, float]) -> dict[str, int]:
     return dict(zip(scores, rank(np.array([*scores.values()])).tolist(), strict=True))
 
 
-def by_group(scores: np.ndarray, groups: Sequence[str]) -> dict[str, np.ndarray]:
-    """Mean of each row in each group, nan where a score is missing: group -> float64 (encoders,).
-
-    Args:
-        scores: float64 (encoders, tasks).
-        groups: of every column, such as the type of the task.
-    """
-    of = np.array(groups)
-    return {name: scores[:, of == name].mean(axis=1) for name in dict.fromkeys(groups)}
-
-
 def borda(scores: np.ndarray) -> np.ndarray:
     """Points of each row, float64 (encoders,): n - rank on every task, n being all encoders.
 

@@ -26,10 +26,8 @@ from theodolite.engine.classifiers import columns
 from theodolite.engine.classifiers.features import Features, accelerator
 from theodolite.engine.classifiers.setting import Fit, SolverSetting
 from theodolite.engine.decode import open_decoder
-from theodolite.engine.decoding import folder as folders
-from theodolite.engine.decoding.dataset import sentences_of, with_vectors
 from theodolite.engine.decoding.spec import DecoderSpec
-from theodolite.engine.decoding.train import DecoderTrainer, train_decoder
+from theodolite.engine.decoding.train import train_decoder
 from theodolite.engine.encoders import load
 from theodolite.engine.encoders.loading import checkpoint_of
 from theodolite.engine.encoders.transformer import TransformerSource, make
@@ -188,12 +186,7 @@ def test_an_update_of_a_decoder_does_not_wait_for_the_gpu(
     tmp_path: Path, architecture: str
 ) -> None:
     """Which pieces are padding is known before they are on the GPU."""
-    spec = decoder_spec(tmp_path, architecture)
-    sentences = sentences_of(spec, TinyCatalog(), spec.working_folder)
-    vocabulary = folders.vocabulary_of(spec, sentences.texts)
-    encoder = load(spec.encoder)
-    dataset = with_vectors(spec, sentences.texts, encoder.encode(sentences.texts), vocabulary)
-    run = DecoderTrainer(spec, dataset, vocabulary, encoder.fingerprint, sentences.hash)
+    run = decoder_training.opened(decoder_spec(tmp_path, architecture))
     assert run.precision.name in ("bf16", "fp16")
     order = run.batches(0)
     for rows in (next(order), next(order)):

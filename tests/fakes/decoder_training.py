@@ -4,8 +4,11 @@ import random
 from pathlib import Path
 
 from theodolite.engine.datasets.catalog import Catalog
-from theodolite.engine.decoding.dataset import sentences_of
+from theodolite.engine.decoding import folder as folders
+from theodolite.engine.decoding.dataset import sentences_of, with_vectors
 from theodolite.engine.decoding.spec import DecoderSpec
+from theodolite.engine.decoding.train import DecoderTrainer
+from theodolite.engine.encoders import load
 
 NOUNS = "cat dog man woman child bird horse king road house tree song".split()
 VERBS = "sees likes finds hears paints follows forgets wants".split()
@@ -39,3 +42,11 @@ def small(tmp_path: Path) -> DecoderSpec:
 def running_sentences(spec: DecoderSpec) -> list[str]:
     """The sentences in their order."""
     return sentences_of(spec, Catalog(), spec.working_folder).texts
+
+
+def opened(spec: DecoderSpec) -> DecoderTrainer:
+    """What `train_decoder` opens."""
+    sentences, encoder = sentences_of(spec, Catalog(), spec.working_folder), load(spec.encoder)
+    vocabulary = folders.vocabulary_of(spec, sentences.texts[: -spec.held_out])
+    dataset = with_vectors(spec, sentences.texts, encoder.encode(sentences.texts), vocabulary)
+    return DecoderTrainer(spec, dataset, vocabulary, encoder.fingerprint, sentences.hash)

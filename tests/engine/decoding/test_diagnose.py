@@ -125,16 +125,6 @@ def test_without_words_for_the_mover_score(
     assert any(note.startswith("There is no Word Mover's score: ") for note in without.notes)
 
 
-def test_samples_say_what_differs(found: Diagnosis) -> None:
-    """In the order of the sentences, each with what became of its words."""
-    assert [s.sentence for s in found.samples] == SAID
-    fates = {s.sentence: {word.fate for word in s.words} for s in found.samples}
-    assert all((fates[s.sentence] == {"kept"}) >= (s.sentence == s.decoded) for s in found.samples)
-    part = next(s for s in found.samples if s.sentence.lower() != s.decoded.lower())
-    assert fates[part.sentence] - {"kept"}
-    assert not next(s for s in found.samples if s.sentence == s.decoded).cut
-
-
 def test_a_seed_decides_what_is_drawn(found: Diagnosis, decoder: Decoder, encoder: Encoder) -> None:
     """Equal numbers for one seed."""
     shares: list[float] = []

@@ -17,14 +17,12 @@ import torch
 from safetensors.torch import load_file
 
 from tests.errors import refused
-from tests.fakes.decoder_training import running_sentences, small
+from tests.fakes.decoder_training import opened, running_sentences, small
 from tests.fakes.decoders import small_spec
 from tests.fakes.encoders import ConstantEncoder, NaNEncoder
 from tests.fakes.kills import killed_at
-from theodolite.engine.datasets.catalog import Catalog
 from theodolite.engine.decode import open_decoder
 from theodolite.engine.decoding import folder as folders
-from theodolite.engine.decoding.dataset import sentences_of, with_vectors
 from theodolite.engine.decoding.spec import Architecture, DecoderSpec
 from theodolite.engine.decoding.train import SAMPLES, DecoderTrainer, train_decoder
 from theodolite.engine.decoding.vocabulary import Vocabulary
@@ -187,14 +185,6 @@ def test_weights_of_nan_are_neither_kept_nor_saved(
 def finite(tensors: dict[str, torch.Tensor]) -> bool:
     """Whether all are numbers."""
     return all(bool(tensor.isfinite().all()) for tensor in tensors.values())
-
-
-def opened(spec: DecoderSpec) -> DecoderTrainer:
-    """What `train_decoder` opens."""
-    sentences, encoder = sentences_of(spec, Catalog(), spec.working_folder), load(spec.encoder)
-    vocabulary = folders.vocabulary_of(spec, sentences.texts[: -spec.held_out])
-    dataset = with_vectors(spec, sentences.texts, encoder.encode(sentences.texts), vocabulary)
-    return DecoderTrainer(spec, dataset, vocabulary, encoder.fingerprint, sentences.hash)
 
 
 @pytest.mark.parametrize("architecture", ["prefix", "lstm", "lstm-mos"])

@@ -92,3 +92,25 @@ def edit_config(folder: Path, name: str = "config.json", **changes: Any) -> Path
     file = folder / name
     file.write_text(json.dumps(json.loads(file.read_text()) | changes))
     return folder
+
+
+def plainly(folder: Path, pooling: str, sentence: str, layer: int = -1) -> Any:
+    """One sentence at a time, without padding, from transformers' own outputs."""
+    import torch
+    from transformers import AutoModel, AutoTokenizer
+
+    model = AutoModel.from_pretrained(folder).eval()
+    words = AutoTokenizer.from_pretrained(folder)(sentence, return_tensors="pt")
+    with torch.inference_mode():
+        out = model(input_ids=words["input_ids"], output_hidden_states=True)
+    states = [s[0].numpy() for s in out.hidden_states]
+    return {
+        "pooler_output": lambda: out.pooler_output[0].numpy(),
+        "cls_token": lambda: states[layer][0],
+        "avg": lambda: states[layer].mean(0),
+        "avg_top2": lambda: ((states[-1] + states[-2]) / 2).mean(0),
+        "avg_first_last": lambda: ((states[1] + states[-1]) / 2).mean(0),
+        "avg_first_last_2021": lambda: ((states[0] + states[-1]) / 2).mean(0),
+        "max": lambda: states[layer].max(0),
+        "last": lambda: states[layer][-1],
+    }[pooling]()

@@ -9,7 +9,13 @@ import numpy as np
 import pytest
 import torch
 
-from tests.engine.encoders.models import SENTENCES, edit_config, save, save_sentence_transformer
+from tests.engine.encoders.models import (
+    SENTENCES,
+    edit_config,
+    plainly,
+    save,
+    save_sentence_transformer,
+)
 from tests.errors import refused
 from tests.fakes.allocation import Allocation
 from tests.fakes.folder import files
@@ -35,27 +41,6 @@ def folders(bert, tmp_path_factory):
     """One of each family."""
     others = {kind: save(tmp_path_factory.mktemp(kind), kind) for kind in ("roberta", "gpt2")}
     return {"bert": bert} | others
-
-
-def plainly(folder, pooling, sentence, layer=-1):
-    """One sentence at a time, without padding, from transformers' own outputs."""
-    from transformers import AutoModel, AutoTokenizer
-
-    model = AutoModel.from_pretrained(folder).eval()
-    words = AutoTokenizer.from_pretrained(folder)(sentence, return_tensors="pt")
-    with torch.inference_mode():
-        out = model(input_ids=words["input_ids"], output_hidden_states=True)
-    states = [s[0].numpy() for s in out.hidden_states]
-    return {
-        "pooler_output": lambda: out.pooler_output[0].numpy(),
-        "cls_token": lambda: states[layer][0],
-        "avg": lambda: states[layer].mean(0),
-        "avg_top2": lambda: ((states[-1] + states[-2]) / 2).mean(0),
-        "avg_first_last": lambda: ((states[1] + states[-1]) / 2).mean(0),
-        "avg_first_last_2021": lambda: ((states[0] + states[-1]) / 2).mean(0),
-        "max": lambda: states[layer].max(0),
-        "last": lambda: states[layer][-1],
-    }[pooling]()
 
 
 @pytest.mark.parametrize(

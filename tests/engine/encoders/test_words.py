@@ -232,13 +232,6 @@ def test_wordllama_gives_the_golden_vectors():
         assert np.linalg.norm(vector.astype(np.float64)) == pytest.approx(norm, abs=1e-7)
 
 
-def test_random_words_measure_overlap():
-    """The cosine of two texts comes near the overlap of their words, whatever their order."""
-    vectors = load("random:4096").encode(["a b c d", "D c B a", "a b x y", "w v u t"])
-    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-    np.testing.assert_allclose(unit[0] @ unit.T, [1, 1, 0.5, 0], atol=0.05)
-
-
 def test_a_random_word_is_seeded_by_its_hash():
     """Worked by hand: numpy's generator, seeded with 8 bytes of blake2b of the lower-cased word."""
     seed = int.from_bytes(hashlib.blake2b(b"hello", digest_size=8).digest(), "little")

@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from unittest.mock import Mock
 
 import mteb
 import numpy as np
@@ -10,7 +9,7 @@ import pytest
 from mteb.get_tasks import _TASKS_REGISTRY as REGISTRY
 
 from tests.errors import refused
-from tests.fakes.mteb_tasks import PAIRS, Plain, by_mteb
+from tests.fakes.mteb_tasks import Plain, by_mteb
 from theodolite.engine import evaluate, load, protocols
 from theodolite.engine.datasets import Catalog, Dataset, LabelledSentences, Summaries
 from theodolite.engine.errors import Code
@@ -135,16 +134,6 @@ def test_without_mteb_its_protocol_says_how_to_get_it(monkeypatch: pytest.Monkey
     with refused("unsupported", "theodolite[mteb]"):
         protocols.get("mteb")
     assert get("mteb:Banking77Classification").protocol == "mteb"
-
-
-def test_what_the_progress_raises_stops_it() -> None:
-    """As in every evaluation."""
-    stop, note = Mock(side_effect=KeyboardInterrupt), Mock()
-    with pytest.raises(KeyboardInterrupt):
-        list(evaluate(load("random:8"), ["StarterSTS"], protocol="mteb", progress=stop))
-    list(evaluate(load("random:8"), ["StarterSTS"], protocol="mteb", progress=note))
-    done, total = note.call_args.args
-    assert done == total > len(PAIRS)
 
 
 # --- suites: which tasks, what is here, and how large the rest is, with nothing fetched ---

@@ -137,14 +137,6 @@ def test_a_similarity_of_ones_own(data):
     assert turned.eval("STS12")["all"]["spearman"]["all"] == pytest.approx(-plain)
 
 
-def test_a_zero_vector_has_similarity_zero(data):
-    """As the reference's nan_to_num makes it."""
-    without_cats = evaluator(
-        data, lambda _, batch: [vector(" ".join(t)) * ("cat" not in t) for t in batch]
-    )
-    assert np.isfinite(without_cats.eval("STS12")["all"]["spearman"]["all"])
-
-
 def ones(params, batch):
     """A batcher that knows nothing."""
     return np.ones((len(batch), 4))

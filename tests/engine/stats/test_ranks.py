@@ -9,7 +9,7 @@ import pytest
 
 from tests.fakes.resampled import resample
 from theodolite.engine.stats.bootstrap import Resampled, Sample
-from theodolite.engine.stats.ranks import borda, by_group, rank, rank_intervals, ranked
+from theodolite.engine.stats.ranks import borda, rank, rank_intervals, ranked
 
 
 def suite(*tasks: Sequence[int] | np.ndarray, resamples: int = 200) -> list[Resampled]:
@@ -96,10 +96,6 @@ def test_borda_by_hand() -> None:
     points = borda(scores)
     assert (points.tolist(), rank(points).tolist()) == ([4.5, 4.5, 0.0], [1, 1, 3])
     assert ranked({"a": 1.0, "b": 3.0, "c": 3.0}) == {"a": 3, "b": 1, "c": 1}
-    found = by_group(scores, ["STS", "Retrieval", "STS"])
-    assert list(found) == ["STS", "Retrieval"]
-    np.testing.assert_allclose(found["STS"], [80.0, 77.5, np.nan])
-    np.testing.assert_allclose(found["Retrieval"], [80.0, 80.0, 60.0])
 
 
 def test_borda_ranks_as_mteb_does() -> None:
