@@ -91,16 +91,13 @@ def test_a_projection_has_a_row_for_every_row(home: Path) -> None:
     file = home / "twice.csv"
     file.write_text("text,label\na dog,x\na cat,y\na dog,z\na bird,x\na fish,y\n")
     theodolite("data", "add", str(file))
-    for name in ("map.csv", "map.npy"):
-        command = ("project", "random:8", "upload:twice", "--method", "pca")
-        theodolite(*command, "--out", str(home / name))
+    command = ("project", "random:8", "upload:twice", "--method", "pca")
+    theodolite(*command, "--out", str(home / "map.csv"))
     table = pd.read_csv(home / "map.csv")
     given = pd.read_csv(file).rename(columns={"text": "sentence"})
     assert table["id"].tolist() == [0, 1, 2, 3, 4]
     assert table[["sentence", "label"]].equals(given)
     assert table.loc[0, ["x", "y"]].equals(table.loc[2, ["x", "y"]])
-    points = np.load(home / "map.npy", allow_pickle=False)
-    np.testing.assert_allclose(points, table[["x", "y"]], rtol=1e-5)
 
 
 def test_a_line_is_a_sentence_whatever_is_in_it(home: Path) -> None:
@@ -180,22 +177,6 @@ def test_without_a_tunnel_the_app_goes_on_here(home: Path, monkeypatch: pytest.M
     assert (ready["share"], status) == (None, 401)
     for words in ("no public link", "goes on", "--host", "Login"):
         assert words in (home / "said").read_text()
-
-
-def test_an_upload_becomes_a_task(home: Path) -> None:
-    """A file of one's own is added, its columns named; it is listed and removed."""
-    file = home / "mine.csv"
-    lines = [f"the {w} sat,a {w} was sitting,{i % 6}" for i, w in enumerate("abcdefghij")]
-    file.write_text("p,q,r\n" + "\n".join(lines))
-    roles = ("--name", "mine", "--columns", "left=p,right=q,score=r")
-    theodolite("data", "add", str(file), *roles)
-    listed = {row["name"]: row for row in objects(theodolite("data", "list", "--json"))}
-    fields = "name kind origin type tasks languages splits bytes licence description problem"
-    assert all(set(fields.split()) <= row.keys() for row in listed.values())
-    mine = listed["upload:mine"]
-    assert (mine["kind"], mine["origin"], mine["problem"]) == ("pairs", "upload", None)
-    assert isinstance(mine["tasks"], list) and mine["bytes"] == file.stat().st_size
-    theodolite("data", "remove", "upload:mine")
 
 
 @pytest.mark.parametrize(

@@ -37,12 +37,6 @@ from theodolite.app.workspace import STARTER_ENCODERS
 WAY = (decode.WALKED, decode.ENDS, STEPS, "linear", decode.COLLECTION)
 
 
-def test_together_they_are_small():
-    """Under 5 MB, and there."""
-    files = [f for f in shipped.FOLDER.iterdir() if f.suffix in (".json", ".npz")]
-    assert 0 < sum(file.stat().st_size for file in files) < 5_000_000
-
-
 def test_the_map_of_the_starter_set_is_there_before_anything_was_done(starter):
     """A UMAP with names, trust and neighbours; not for another encoder, method or seed."""
     found = MapSpec("minilm", "starter-topics").stored(starter)

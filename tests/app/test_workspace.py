@@ -4,7 +4,6 @@ from unittest.mock import Mock
 
 import pytest
 
-from theodolite.app.pages.compare.answer import CompareSpec, compare
 from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.pages.encoders.service import names
 from theodolite.app.pages.evaluate.job import EvaluateJob, queue_evaluation, welcome
@@ -54,16 +53,3 @@ def test_a_full_disk_does_not_hide_what_is_listed(
     workspace.store.encoders.add(A, {"dim": 32})
     monkeypatch.setattr(workspace.store.database, "change", Mock(side_effect=StoreFull("Full.")))
     assert encoders.names(workspace) == [A]
-
-
-def test_results_of_one_seed_are_compared(workspace: Workspace) -> None:
-    """Of several results the one counts that the others can be compared with, if there is one."""
-    for name, seed in ((A, 1), (B, 2)):
-        evaluated(workspace, name, "StarterTopics", seed=seed)
-    report = compare(workspace, CompareSpec([A, B]))
-    assert report.differences == {}
-    assert any("seeds" in warning for warning in report.warnings())
-    evaluated(workspace, B, "StarterTopics", seed=1)
-    report = compare(workspace, CompareSpec([A, B]))
-    assert {row["seed"] for row in report.cells.values()} == {1}
-    assert set(report.differences) == {(B, "StarterTopics")}

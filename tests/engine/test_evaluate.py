@@ -134,18 +134,6 @@ def test_progress_counts_sentences_and_can_stop(
         list(evaluate(HashEncoder(), "STS13", data=year, progress=stop))
 
 
-def test_what_takes_more_than_memory_goes_through_a_file(
-    monkeypatch: pytest.MonkeyPatch, year: Path
-) -> None:
-    """In pieces, with the same scores, and progress over the whole."""
-    whole, seen = one(HashEncoder(), "STS13", year), []
-    monkeypatch.setattr(MODULE, "_MAX_BYTES", 100)
-    monkeypatch.setattr(MODULE, "_PIECE", 10)
-    (mapped,) = evaluate(HashEncoder(), "STS13", data=year, progress=lambda *at: seen.append(at))
-    assert (mapped.error, mapped.scores) == (None, whole.scores)
-    assert seen == sorted(seen) and seen[-1][0] == seen[-1][1]
-
-
 def test_only_what_is_needed_is_encoded(tmp_path: Path) -> None:
     """Of labelled sentences those drawn from train and the test split; of a bitext one split."""
     rows = "".join(f"sentence {i},label {i % 2}\n" for i in range(600))

@@ -1,7 +1,5 @@
 """A corpus cut into shards, encoded one by one, and read where it lies."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import json

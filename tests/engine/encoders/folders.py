@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 from tests.engine.encoders.models import WORDS, edit_config, save, tokenizer
 from tests.fakes.folder import files as write_files
@@ -27,7 +28,6 @@ class Folders:
     """
 
     def __init__(self, root: Path) -> None:
-        import torch
         from sentence_transformers.sentence_transformer import modules
 
         torch.manual_seed(2)
@@ -86,8 +86,6 @@ def _layers(f: Folders, name: str) -> Path:
 
 
 def _in_half(f: Folders, name: str) -> Path:
-    import torch
-
     inner = f.inner(name)
     inner.model.to(torch.float16)
     return f.save(name, inner, f.m.Pooling(WIDTH, "mean"), f.m.Dense(WIDTH, 8))
@@ -103,7 +101,6 @@ def _in_shards(f: Folders, name: str) -> Path:
 
 
 def _as_bin(f: Folders, name: str) -> Path:
-    import torch
     from safetensors.torch import load_file
 
     folder = _with_dense(f, name)

@@ -1,7 +1,5 @@
 """Printed rows: each average is the mean of its row, which shows a slip in copying."""
 
-from __future__ import annotations
-
 import pytest
 
 from theodolite.engine.protocols.published import (

@@ -1,7 +1,5 @@
 """Agreement of rankings, diagnostics and judges, by hand and against scipy."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Correlations, averages and resamples against scipy and by hand."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

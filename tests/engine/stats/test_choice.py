@@ -1,7 +1,5 @@
 """Who is best, who ties with it and what is as good, on examples made by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import norm

@@ -1,7 +1,5 @@
 """Examples that are not independent: by hand, against scipy, and on simulated clusters."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What varies a score besides the choice of examples: draws, seeds, neighbours."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy import stats

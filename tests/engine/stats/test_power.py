@@ -1,7 +1,5 @@
 """How many more examples decide: by hand, and whether what is promised comes true."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from theodolite.engine.stats.bootstrap import Sample

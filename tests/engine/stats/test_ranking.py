@@ -1,7 +1,5 @@
 """Rankings against pytrec_eval and by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from theodolite.engine.stats.ranking import at_cutoffs, order

@@ -1,7 +1,5 @@
 """Ranks: intervals by hand and against a plain loop; the Borda count as mteb has it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

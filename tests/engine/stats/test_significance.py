@@ -1,7 +1,5 @@
 """Paired tests, Holm's correction and tie groups against scipy, by hand and on simulated data."""
 
-from __future__ import annotations
-
 from itertools import combinations
 from typing import Any
 

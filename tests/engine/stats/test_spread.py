@@ -1,7 +1,5 @@
 """How far a score moves with the seed, against numbers worked by hand."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """The best threshold of a pair task against trying every one."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.metrics import accuracy_score, f1_score, precision_score, recall_score

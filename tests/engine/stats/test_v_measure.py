@@ -1,7 +1,5 @@
 """V-measure by example and adjusted mutual information, as scikit-learn has them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.metrics import adjusted_mutual_info_score, v_measure_score

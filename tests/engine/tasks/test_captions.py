@@ -1,7 +1,5 @@
 """Caption-image retrieval as a task: scores, examples, and what cannot be measured."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,22 +1,17 @@
 """Which examples of a task are not independent: a column says so, or what they share."""
 
-from __future__ import annotations
-
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from tests.fakes.encoders import HashEncoder
-from theodolite.engine import protocols
 from theodolite.engine.datasets import Catalog, tables
 from theodolite.engine.datasets.tables import Mapping
 from theodolite.engine.datasets.types import Dataset, DatasetInfo
 from theodolite.engine.evaluate import evaluate
 from theodolite.engine.results import Result
 from theodolite.engine.stats.bootstrap import main_sample
-from theodolite.engine.tasks import clusters, get, type_of
 
 GROUPED = {"text": "text", "label": "label", "cluster": "author"}
 
@@ -107,25 +102,3 @@ def test_a_column_of_that_name_is_found() -> None:
     raw = b"review,stars,cluster\nA fine thing it is.,4,9\nA poor one.,2,9\n"
     found = tables.preview(raw, "x.csv").mapping.columns
     assert found == {"text": "review", "label": "stars", "cluster": "cluster"}
-
-
-@pytest.mark.parametrize(
-    ("task", "n", "many", "by"),
-    [("xquad/en", 1190, 240, "document"), ("SICKRelatedness", 4927, 864, "text")],
-)
-def test_sets_that_are_known_to_repeat_themselves(
-    data_root: Path, task: str, n: int, many: int, by: str
-) -> None:
-    """XQuAD asks about 240 paragraphs; SICK pairs the same sentences again and again."""
-    catalog = Catalog(data_root)
-    wanted = get(task, catalog)
-    kind = type_of(wanted, protocols.get(wanted.protocol))
-    data = catalog.load(wanted.dataset)
-    examples = kind.examples(data, wanted.protocol, 0)  # type: ignore[misc]
-    measured = clusters.of_examples(
-        clusters.Measurement((), {"values": np.arange(n)}, {"mean_of": "values"}),
-        examples,
-        documents=data.kind == "retrieval",
-    )
-    dependent = measured.details["dependent"]
-    assert (dependent["by"], dependent["n"]) == (by, many)

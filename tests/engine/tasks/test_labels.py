@@ -1,7 +1,5 @@
 """Classification and search on labelled sentences, against scikit-learn and by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression

@@ -1,7 +1,5 @@
 """MTEB's types of task: the scores of mteb's own classes, given the same vectors, to 1e-6."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Task names: built-in, suites, and those of other data sets."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

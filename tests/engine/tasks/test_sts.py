@@ -1,7 +1,5 @@
 """Scored pairs: aggregation and three similarities, by hand, scipy and scikit-learn."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

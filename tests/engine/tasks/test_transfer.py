@@ -1,7 +1,5 @@
 """Trained tasks: what is measured, in which order it is told, and what cannot be measured."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 
