@@ -116,13 +116,13 @@ def test_what_came_back_whole_is_not_corrected(
     assert corrected[0].sentence == sentences[whole]
 
 
+@pytest.mark.parametrize(("rounds", "how"), [(0, {}), (3, {"method": "vec2sent-ref"})])
 def test_no_correction_is_a_decoding(
-    decoder: Decoder, encoder: Encoder, points: np.ndarray
+    decoder: Decoder, encoder: Encoder, points: np.ndarray, rounds: int, how: dict[str, str]
 ) -> None:
     """Candidates and all; the search of the reference code has none at all."""
-    for rounds, how in ((0, {}), (3, {"method": "vec2sent-ref"})):
-        plain = decoder.decode(points, encoder=encoder, **how)
-        assert decoder.correct(points, encoder, rounds=rounds, **how) == plain
+    plain = decoder.decode(points, encoder=encoder, **how)
+    assert decoder.correct(points, encoder, rounds=rounds, **how) == plain
 
 
 @pytest.mark.parametrize("method", ["greedy", "beam"])

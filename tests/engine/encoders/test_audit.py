@@ -209,8 +209,8 @@ def test_the_examples_are_few_and_always_the_same():
             some_of(data)
 
 
-def test_only_a_model_has_settings():
+@pytest.mark.parametrize("spec", ["wordllama", "minilm + wordllama"])
+def test_only_a_model_has_settings(spec):
     """As for the doctor."""
-    for spec in ("wordllama", "minilm + wordllama"):
-        with refused("wrong-kind", spec):
-            audited(spec)
+    with refused("wrong-kind", spec):
+        audited(spec)

@@ -248,10 +248,10 @@ def test_a_batcher_that_misbehaves_is_told_so(batcher, says, data):
         evaluator(data, batcher, batch_size=8).eval("MR")
 
 
-def test_unknown_tasks_and_missing_data_are_said_so(data):
-    for task in ("STS17", "STS13"):
-        with refused("unknown", f"'{task}'"):
-            evaluator(data, ones).eval(task)
+@pytest.mark.parametrize("task", ["STS17", "STS13"])
+def test_unknown_tasks_and_missing_data_are_said_so(data, task):
+    with refused("unknown", f"'{task}'"):
+        evaluator(data, ones).eval(task)
 
 
 @pytest.mark.data

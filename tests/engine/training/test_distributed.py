@@ -54,10 +54,10 @@ def test_gradients_and_loss_are_those_of_one_process(folder: Path, name: str) ->
         torch.testing.assert_close(gradients, expected, rtol=1e-6, atol=1e-10)
 
 
-def test_all_begin_with_the_weights_of_the_first(folder: Path):
+@pytest.mark.parametrize("rank", [0, 1])
+def test_all_begin_with_the_weights_of_the_first(folder: Path, rank: int):
     """Rank 0 had weights of five, rank 1 of six."""
-    for rank in (0, 1):
-        assert load_file(folder / f"first {rank}.safetensors")["weight"].eq(5).all()
+    assert load_file(folder / f"first {rank}.safetensors")["weight"].eq(5).all()
 
 
 def test_the_launcher_says_who_this_is(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -77,14 +77,14 @@ def test_the_seed_decides_what_is_fresh_and_nothing_else(folders):
     assert changed == {"heads.0.dense.weight"}
 
 
+@pytest.mark.parametrize(("setting", "dropout"), [(None, 0.1), (0.0, 0.0), (0.3, 0.3)])
 @pytest.mark.parametrize("kind", ["bert", "roberta", "gpt2"])
-def test_dropout_is_set_for_the_whole_model(folders, kind):
+def test_dropout_is_set_for_the_whole_model(folders, kind, setting, dropout):
     """None leaves the base's; 0 makes two passes the same."""
-    for setting, dropout in ((None, 0.1), (0.0, 0.0), (0.3, 0.3)):
-        model = opened(folders[kind], dropout=setting)
-        assert {m.p for m in model.modules() if isinstance(m, torch.nn.Dropout)} == {dropout}
-        first, second = (model.vectors(model.ids(SENTENCES)) for _ in range(2))
-        assert torch.equal(first, second) == (dropout == 0)
+    model = opened(folders[kind], dropout=setting)
+    assert {m.p for m in model.modules() if isinstance(m, torch.nn.Dropout)} == {dropout}
+    first, second = (model.vectors(model.ids(SENTENCES)) for _ in range(2))
+    assert torch.equal(first, second) == (dropout == 0)
 
 
 def test_two_encoders_start_alike_and_go_their_own_ways(folders):

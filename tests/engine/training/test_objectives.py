@@ -160,14 +160,18 @@ def test_a_fixed_mask_is_refused_where_the_passes_differ(changes: dict[str, obje
         objective_of(spec(fixed_mask=True, **changes))
 
 
-def test_a_batch_of_one_and_vectors_of_zeros_give_numbers() -> None:
+@pytest.mark.parametrize(
+    ("vectors", "expected"), [(torch.ones(1, 4), 0.0), (torch.zeros(2, 4), np.log(2))]
+)
+def test_a_batch_of_one_and_vectors_of_zeros_give_numbers(
+    vectors: torch.Tensor, expected: float
+) -> None:
     """Nothing to tell apart is no loss; all cosines of zeros are 0."""
-    for vectors, expected in ((torch.ones(1, 4), 0.0), (torch.zeros(2, 4), np.log(2))):
-        vectors.requires_grad_()
-        loss = in_batch_loss(vectors, vectors, temperature=0.05)
-        loss.backward()
-        assert float(loss.detach()) == pytest.approx(expected, abs=1e-6)
-        assert vectors.grad is not None and bool(vectors.grad.isfinite().all())
+    vectors.requires_grad_()
+    loss = in_batch_loss(vectors, vectors, temperature=0.05)
+    loss.backward()
+    assert float(loss.detach()) == pytest.approx(expected, abs=1e-6)
+    assert vectors.grad is not None and bool(vectors.grad.isfinite().all())
 
 
 def test_the_examples_of_every_objective_run() -> None:

@@ -242,10 +242,12 @@ def test_half_precision_on_a_processor_gives_nearly_the_same_loss(tmp_path):
     assert losses[1] == pytest.approx(losses[0], rel=0.01)
 
 
-def test_what_the_machine_does_not_have_is_refused(tmp_path):
-    for changes in ({"device": "cuda:77"}, {"device": "toaster"}, {"precision": "fp16"}):
-        with refused("unsupported", *changes.values()):
-            told(tiny_spec(tmp_path, **changes))
+@pytest.mark.parametrize(
+    "changes", [{"device": "cuda:77"}, {"device": "toaster"}, {"precision": "fp16"}]
+)
+def test_what_the_machine_does_not_have_is_refused(tmp_path, changes):
+    with refused("unsupported", *changes.values()):
+        told(tiny_spec(tmp_path, **changes))
 
 
 @pytest.mark.parametrize(("warmup", "steps"), [(0.0, 10), (0.1, 10), (0.25, 11), (1.0, 4)])
