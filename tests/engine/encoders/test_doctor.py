@@ -75,18 +75,6 @@ def test_other_evidence_of_the_pooling(tmp_path):
     assert diagnose(f"dir:{copy}").pooling == "cls_token"
 
 
-def test_a_checkpoint_that_was_not_converted_is_recognised(tmp_path):
-    """SimCSE's training code calls its head mlp; transformers would ignore it silently."""
-    from safetensors.torch import load_file, save_file
-
-    folder = save(tmp_path / "my-result", add_pooling_layer=False)
-    tensors = {f"bert.{k}": v for k, v in load_file(folder / "model.safetensors").items()}
-    tensors |= {"mlp.dense.weight": tensors["bert.pooler.dense.weight"].clone()}
-    save_file(tensors, folder / "model.safetensors", {"format": "pt"})
-    diagnosis = diagnose(f"dir:{folder}?pooling=pooler_output")
-    assert diagnosis.pooling == "cls_token" and "mlp" in diagnosis.warnings[0]
-
-
 def test_what_has_no_pooling_to_diagnose_is_refused(tmp_path):
     """A pooler that is not there is never made up, as transformers would."""
     for kind, head in (("bert", "ForMaskedLM"), ("gpt2", "Model")):

@@ -19,7 +19,6 @@ from tests.engine.encoders.models import (
 from tests.errors import refused
 from tests.fakes.allocation import Allocation
 from tests.fakes.folder import files
-from tests.fakes.pickles import Calls
 from theodolite.engine.decoding.shipped import shipped
 from theodolite.engine.encoders import describe, load
 from theodolite.engine.encoders.batching import TokenBudget, batches
@@ -208,15 +207,6 @@ def test_threads_share_a_model(bert):
     with ThreadPoolExecutor(8) as threads:
         rows = np.array(list(threads.map(lambda encoder: encoder.encode(SENTENCES), encoders)))
     np.testing.assert_allclose(rows, rows[:1].repeat(8, axis=0), atol=1e-6)
-
-
-def test_a_pickle_with_code_is_refused_and_not_run(tmp_path):
-    folder = save(tmp_path / "evil")
-    (folder / "model.safetensors").unlink()
-    torch.save({"x": Calls(open, str(tmp_path / "made"), "w")}, folder / "pytorch_model.bin")
-    with refused("denied", "pickle"):
-        load(f"dir:{folder}?pooling=avg", device="cpu").encode(["a"])
-    assert not (tmp_path / "made").exists()
 
 
 @pytest.mark.parametrize(

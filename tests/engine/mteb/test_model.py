@@ -38,15 +38,6 @@ def test_mteb_takes_our_encoder_as_a_model() -> None:
     assert score == pytest.approx(spearmanr(gold, cosines).statistic, abs=1e-6)
 
 
-def test_a_model_is_told_apart_by_the_fingerprint_of_its_encoder() -> None:
-    """The name has a slash, as mteb wants it, and the revision changes with the spec."""
-    model, other = th.mteb("random:16"), th.mteb("random:32").mteb_model_meta
-    meta = model.mteb_model_meta
-    assert (meta.name, meta.revision) == ("theodolite/random:16", load("random:16").fingerprint)
-    assert meta.revision != other.revision
-    assert isinstance(model, mteb.EncoderProtocol)
-
-
 def test_its_own_cache_of_results_answers_only_the_same_encoder(tmp_path: Path) -> None:
     """Run twice, mteb measures once; another encoder is measured anew."""
     cache = mteb.ResultCache(tmp_path)

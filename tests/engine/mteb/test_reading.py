@@ -7,10 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
 from tests.errors import refused
-from theodolite.app.cli import app
 from theodolite.engine.errors import Code
 from theodolite.engine.mteb import reading, results
 from theodolite.engine.mteb.package import TESTED
@@ -113,19 +111,6 @@ def test_the_folder_of_evaluation_results_of_the_hub(tmp_path: Path) -> None:
     assert one.facts["parts"] == [["test", "en-en", 80.5], ["test", "de-de", 70.5]]
     suite, other = sorted(found.problems)
     assert suite.startswith("MTEB(eng, v2).yaml ") and other.startswith("Other.yml ")
-
-
-def test_other_revisions_are_other_results(tmp_path: Path) -> None:
-    """Of the model or of the data; what is read again is not kept twice."""
-    options = ["--store", str(tmp_path / "store")]
-    for revision, data in (("r1", "d1"), ("r2", "d1"), ("r1", "d1"), ("r1", "d2")):
-        of_mteb(tmp_path, revision, data)
-        done = CliRunner().invoke(app, ["results", "import", str(tmp_path / "results"), *options])
-        assert done.exit_code == 0, done.output
-    shown = CliRunner().invoke(app, ["results", "published", "--json", *options])
-    rows = [json.loads(line) for line in shown.output.splitlines()]
-    kept = sorted((row["revision"], row["data_revision"]) for row in rows)
-    assert kept == [("r1", "d1"), ("r1", "d2"), ("r2", "d1")]
 
 
 def test_an_mteb_of_a_version_never_seen(tmp_path: Path) -> None:

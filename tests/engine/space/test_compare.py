@@ -113,16 +113,6 @@ def test_residual_is_that_of_scipy_with_padding() -> None:
     assert strength == pytest.approx(1 - ours / 2)
 
 
-def test_a_turn_and_a_scale_change_nothing() -> None:
-    """All four figures are blind to how a space is turned."""
-    first = cloud()
-    turn = np.linalg.qr(np.random.default_rng(1).normal(size=(12, 12)))[0]
-    second = (3 * first @ turn).astype(np.float32)
-    numbers = spaces.figures(first, second, spaces.change(first, second, 5))
-    assert (numbers.jaccard, numbers.overlap) == pytest.approx((1, 1), abs=0.01)
-    assert (numbers.cka, numbers.residual) == pytest.approx((1, 0), abs=1e-5)
-
-
 def test_twins_are_the_projections_that_specs_name() -> None:
     """`dims:DIM,random` with seeds 0 and 1."""
     vectors = cloud()
