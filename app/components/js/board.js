@@ -1,7 +1,8 @@
 // A table of which only what is in view, and a little around it, is in the page.
 
 const ROW = 34; // as in board.css
-const WIDTH = 124;
+const WIDE = 124;
+const NARROW = 72; // of a column where all of them fit so
 const AROUND = 6;
 
 export function mount({ element, props, trigger, watch }) {
@@ -70,15 +71,17 @@ export function mount({ element, props, trigger, watch }) {
     if (!data) return;
     const columns = data.heads.length - 1;
     const named = table.tHead?.rows[0]?.cells[0]?.offsetWidth ?? 240;
-    const left = Math.max(0, Math.floor(region.scrollLeft / WIDTH) - 2);
-    const right = Math.min(columns, left + Math.ceil((region.clientWidth - named) / WIDTH) + 4);
+    const fitting = Math.floor((region.clientWidth - 242) / columns);
+    const width = fitting >= NARROW && fitting < WIDE ? fitting : WIDE;
+    const left = Math.max(0, Math.floor(region.scrollLeft / width) - 2);
+    const right = Math.min(columns, left + Math.ceil((region.clientWidth - named) / width) + 4);
     const top = Math.max(0, Math.floor(region.scrollTop / ROW) - AROUND);
     const bottom = Math.min(order.length, top + Math.ceil(region.clientHeight / ROW) + 2 * AROUND);
-    const now = [left, right, top, bottom].join();
+    const now = [left, right, top, bottom, width].join();
     if (now === seen && !anew) return;
     seen = now;
-    const before = left * WIDTH;
-    const behind = (columns - right) * WIDTH;
+    const before = left * width;
+    const behind = (columns - right) * width;
     const shown = Array.from({ length: right - left }, (_, i) => left + i + 1);
     const spacer = (rows) => (rows > 0 ? el("tr", { class: "t-gap", "aria-hidden": "true", style: `height:${rows * ROW}px` }) : null);
     const line = (place, i) => {
@@ -89,7 +92,9 @@ export function mount({ element, props, trigger, watch }) {
     };
     const rows = order.slice(top, bottom).map(line);
     const focused = place();
-    table.classList.toggle("t-few", 240 + columns * WIDTH < region.clientWidth);
+    table.classList.toggle("t-few", 240 + columns * WIDE < region.clientWidth);
+    table.classList.toggle("t-narrow", width < WIDE);
+    table.style.setProperty("--column", `${width}px`);
     table.setAttribute("aria-rowcount", order.length + 1);
     table.setAttribute("aria-colcount", columns + 1);
     table.replaceChildren(
