@@ -44,27 +44,26 @@ def functions(tree: ast.Module) -> Iterator[tuple[str, Function]]:
                     yield f"{node.name}.{inner.name}", inner
 
 
-def expressions(function: Function) -> Iterator[tuple[ast.stmt, str, int]]:
-    """Expressions of a function's statements: (statement, its field, place in a list or -1)."""
+def expressions(function: Function) -> Iterator[ast.expr]:
+    """Those that a function's statements are made of, annotations aside."""
     for statement in ast.walk(function):
         if isinstance(statement, ast.stmt) and statement is not function:
-            for name, value in ast.iter_fields(statement):
-                if name == "annotation":
-                    continue
-                if isinstance(value, ast.expr):
-                    yield statement, name, -1
-                elif isinstance(value, list):
-                    yield from (
-                        (statement, name, place)
-                        for place, one in enumerate(value)
-                        if isinstance(one, ast.expr)
-                    )
+            for part in ast.iter_child_nodes(statement):
+                if isinstance(part, ast.expr) and part is not getattr(
+                    statement, "annotation", None
+                ):
+                    yield part
 
 
-def expression(statement: ast.stmt, name: str, place: int) -> ast.expr:
-    """The expression at that place."""
-    value = getattr(statement, name)
-    return value if place < 0 else value[place]
+class Exchange(ast.NodeTransformer):
+    """Puts one node in the place of another."""
+
+    def __init__(self, old: ast.AST, new: ast.AST) -> None:
+        self.old, self.new = old, new
+
+    def visit(self, node: ast.AST) -> ast.AST:
+        """The new one for the old one."""
+        return self.new if node is self.old else super().generic_visit(node)
 
 
 def changed(given: ast.expr) -> Iterator[str]:
@@ -101,10 +100,10 @@ def draw() -> list[dict[str, str]]:
             {"file": str(path.relative_to(ROOT)), "function": name, "before": text, "after": after}
             for path in sorted((ROOT / folder).rglob("*.py"))
             for name, function in functions(ast.parse(path.read_text("utf-8")))
-            for where in expressions(function)
-            for text in [ast.unparse(expression(*where))]
+            for part in expressions(function)
+            for text in [ast.unparse(part)]
             if not text.startswith(("'", '"'))
-            for after in changed(expression(*where))
+            for after in changed(part)
             if after != text
         ]
         drawn += random.Random(f"{SEED}{folder}").sample(possible, EACH)
@@ -118,16 +117,10 @@ def mutated(mutant: dict[str, str]) -> tuple[Path, str] | None:
     for path in sorted((ROOT / folder).rglob("*.py"), key=lambda path: path != first):
         tree = ast.parse(path.read_text("utf-8"))
         for name, function in functions(tree):
-            if name != mutant["function"]:
-                continue
-            for statement, field, place in expressions(function):
-                if ast.unparse(expression(statement, field, place)) == mutant["before"]:
-                    new = ast.parse(mutant["after"], mode="eval").body
-                    if place < 0:
-                        setattr(statement, field, new)
-                    else:
-                        getattr(statement, field)[place] = new
-                    return path, ast.unparse(ast.fix_missing_locations(tree))
+            for part in expressions(function) if name == mutant["function"] else ():
+                if ast.unparse(part) == mutant["before"]:
+                    faulty = Exchange(part, ast.parse(mutant["after"], mode="eval").body)
+                    return path, ast.unparse(ast.fix_missing_locations(faulty.visit(tree)))
     return None
 
 

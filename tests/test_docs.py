@@ -146,7 +146,6 @@ def test_what_costs_little_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-TARGETS = ("setup", "run", "test", "ui", "lint", "type", "bench", "docs", "site")
 
 
 def test_the_python_example_runs() -> None:
@@ -165,9 +164,3 @@ def test_the_readme_is_short_and_its_links_lead_somewhere() -> None:
     for page in [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]:
         for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
             assert (page.parent / target).exists(), f"{page.name} links to {target}"
-
-
-@pytest.mark.parametrize("target", TARGETS)
-def test_every_habit_has_its_target(target: str) -> None:
-    """The Makefile lists the habits with a line of help each."""
-    assert re.search(rf"^{target}: ## \w", (ROOT / "Makefile").read_text(), re.M)
