@@ -89,12 +89,6 @@ def test_an_unknown_name_says_close_ones(tmp_path: Path) -> None:
             tasks.get(name, catalog)
 
 
-def test_a_name_alone_says_which_protocols_may_be_its_own() -> None:
-    assert tasks.defaults("MR") == (tasks.TASKS["MR"].protocol,)
-    assert tasks.defaults("banking77/cluster") == ("mteb-v2",)
-    assert tasks.defaults("cranfield") == ("simcse-2021", "mteb-v2")
-
-
 @pytest.mark.data
 def test_every_task_that_a_list_names_is_one(data_root: Path) -> None:
     catalog = Catalog(data_root)
