@@ -64,6 +64,10 @@ def _manifest(request: Request) -> Response:
     return JSONResponse(manifest, media_type="application/manifest+json")
 
 
+def _no_icon(request: Request) -> Response:
+    return PlainTextResponse("Not found", status_code=404)
+
+
 def _no_uploads(request: Request) -> Response:
     return PlainTextResponse("Visitors cannot upload files", status_code=403)
 
@@ -100,6 +104,7 @@ def routes(*, uploads: bool = True) -> list[Route]:
             _file(f"/pwa_icon/{name}", partial(Path, STATIC, f"icon-{name}.png"), "image/png")
             for name in ICONS
         ),
+        Route("/pwa_icon/{name:path}", _no_icon),
         Route("/manifest.json", _manifest),
     ]
     return ours if uploads else [*ours, Route(UPLOAD, _no_uploads, methods=["POST"])]

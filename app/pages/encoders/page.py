@@ -165,7 +165,8 @@ class _Form:
         inputs, built = {**controls, "sends": sends}, [box.change for box in choices.values()]
         on(built, compose, choices, [spec, self._join], notice, **ONE_AT_A_TIME)
         on(spec.change, read, controls, [self._verdict, sends], notice, **ONE_AT_A_TIME)
-        on([self._add.click, spec.submit], save, inputs, [*shown, sends], notice)
+        adds = [self._add.click, spec.submit]
+        on(adds, save, inputs, [*shown, sends], notice, show_progress_on=self._add)
         on_load(lambda request: {spec: address.first(request, "spec")}, [spec], notice)
         controls.keep()
 

@@ -262,7 +262,7 @@ def build(workspace: Workspace) -> None:
 
 def _members(workspace: Workspace, values: Values) -> dict[str, Any]:
     """The members of a suite in the list of tasks, under a protocol that covers them."""
-    if values.suite == OWN:
+    if values.suite in (None, OWN):
         return {}
     here = tasks_here(workspace)
     tasks = [task for task in members(values.suite, here) if task in here]

@@ -51,7 +51,7 @@ def act(workspace: Workspace, action: str, run_id: str, priority: int | None = N
     store.terminals.end_forsaken()
     run = runs.get(run_id)
     title, size = run["title"], forget.size(store, run_id)
-    if action == "stop" and run["state"] == "queued":
+    if action == "stop" and run["state"] == "queued" and run["kind"] in TRAININGS:
         action = "cancel"  # there are no weights to keep yet
     if action in possible(run, others_wait=True):
         if action == "next" and runs.prioritise(run_id, priority):

@@ -35,6 +35,7 @@ from theodolite.app.web.controls import Values as Namespace
 from theodolite.app.web.parts import HIDE_PROGRESS, ONE_AT_A_TIME
 from theodolite.engine import encoders
 from theodolite.engine.datasets.dialect import ENDINGS
+from theodolite.engine.errors import UserError
 from theodolite.engine.training.from_scratch import shape_of
 from theodolite.engine.training.presets import STARTER, default_dev, presets
 
@@ -349,6 +350,8 @@ def build(workspace: Workspace) -> None:
         from theodolite.app.pages.data import service as uploads
 
         workspace.refuse_visitors()
+        if not values.upload:
+            raise UserError("No file was given.", "Choose one.", code="missing")
         path = Path(values.upload)
         stem, taken = uploads.name_for(path.name), workspace.store.uploads.list()
         names = (f"{stem}-{n}" if n > 1 else stem for n in count(1))
