@@ -3,8 +3,11 @@
 import ast
 from collections.abc import Iterator
 from pathlib import Path
+from typing import get_args
 
 import pytest
+
+from theodolite.engine.errors import Code
 
 ROOT = Path(__file__).parent.parent
 OURS = ("app", "engine", "store")
@@ -54,3 +57,13 @@ def test_messages_end_as_sentences_do() -> None:
     """A hint may end with a command to type."""
     wrong = {p: t for p, t in MESSAGES if not t.rstrip(")'`\"").endswith((".", "?", ":", "|"))}
     assert not {p for p, t in wrong.items() if ": " not in t and " -" not in t}
+
+
+def test_every_code_is_used_and_known() -> None:
+    codes = {
+        keyword.value.value
+        for _, call in errors()
+        for keyword in call.keywords
+        if keyword.arg == "code" and isinstance(keyword.value, ast.Constant)
+    }
+    assert codes <= set(get_args(Code))

@@ -15,6 +15,7 @@ from sentence_transformers import SentenceTransformer
 
 from tests.engine.encoders.models import WORDS, save_sentence_transformer
 from tests.fakes import folder as data_folder
+from tests.fakes.command_line import objects, theodolite
 from theodolite.app import vectors
 from theodolite.app.pages.evaluate.results import evaluated
 from theodolite.app.pages.search import service as search
@@ -135,3 +136,33 @@ def test_a_search_in_the_corpus_asks_as_the_task_does(
     by_text = {sentences[hit.index]: hit.cosine for hit in hits}
     np.testing.assert_allclose([by_text[text] for text in DOCUMENTS.values()], similar, atol=1e-5)
     assert vectors.missing(workspace, spec, "ranked") == 0
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_the_sides_matter_and_are_told_apart(workspace: Workspace, folder: Path, name: str) -> None:
+    """One prompt for both, and the prompts swapped, are other encoders with other scores."""
+    pairs = {
+        "prompt=document&query_prompt=query": (SAID["query_prompt"], SAID["prompt"]),
+        "prompt=document": (SAID["prompt"], SAID["prompt"]),
+        "prompt=query&query_prompt=document": (SAID["prompt"], SAID["query_prompt"]),
+        "prompt=": ("", ""),
+    }
+    rows = [evaluated(workspace, f"dir:{folder}?{options}", name) for options in pairs]
+    wanted = [expected(name, cosines(folder, *sides)) for sides in pairs.values()]
+    assert [row["score"] for row in rows] == pytest.approx(wanted, abs=1e-3)
+    assert len({round(score, 2) for score in wanted}) == len(pairs), "or nothing is told apart"
+    assert len({row["fingerprint"] for row in rows}) == len(pairs)
+
+
+def test_an_audit_on_queries_measures_what_the_task_does(
+    workspace: Workspace, folder: Path
+) -> None:
+    """By the command; here the few examples are all of the set."""
+    spec = f"dir:{folder}?prompt=document&query_prompt=query"
+    where = ("--store", str(workspace.store.folder), "--data", str(workspace.catalog.root))
+    rows = objects(theodolite("encoders", "audit", spec, "--on", "ranked", "--json", *where))
+    scores = {row["setting"]: row["score"] for row in rows}
+    task = evaluated(workspace, spec, "ranked")["score"]
+    assert scores["as asked"] == pytest.approx(task, abs=1e-3)
+    swapped = expected("ranked", cosines(folder, SAID["prompt"], SAID["query_prompt"]))
+    assert scores["its two prompts swapped"] == pytest.approx(swapped, abs=1e-3)

@@ -8,6 +8,7 @@ import pytest
 from tests.errors import refused
 from theodolite.app import formats
 from theodolite.app.finite import finite
+from theodolite.app.terminal import emit_json
 
 
 def test_json_has_no_number_that_is_none() -> None:
@@ -51,3 +52,9 @@ def test_vectors_without_numbers_are_refused() -> None:
     vectors[1, 2], vectors[3, 0] = np.nan, np.inf
     with refused("not-finite", "2 of 4", "'b'"):
         finite(vectors, list("abcd"))
+
+
+def test_output_for_programs_has_no_nan(capfd: pytest.CaptureFixture[str]) -> None:
+    """JSON has no NaN and no infinity, however deep they lie."""
+    emit_json({"score": float("nan"), "vector": [1.0, float("inf")], "n": 3})
+    assert capfd.readouterr().out == '{"score": null, "vector": [1.0, null], "n": 3}\n'

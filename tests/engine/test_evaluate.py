@@ -14,6 +14,7 @@ import pytest
 from tests.errors import refused
 from tests.fakes import folder
 from tests.fakes.encoders import HashEncoder
+from theodolite import engine
 from theodolite.engine import evaluate
 from theodolite.engine.datasets import Catalog
 from theodolite.engine.errors import Code
@@ -145,3 +146,11 @@ def test_only_what_is_needed_is_encoded(tmp_path: Path) -> None:
     encoder = HashEncoder()
     assert one(encoder, "banking77/few-shot", tmp_path).error is None
     assert 2 + 16 <= sum(encoder.calls) <= 2 + 10 * 16
+
+
+def test_steps_fitted_on_the_task(year: Path) -> None:
+    """`center:@task` is completed with the task's hash: another fingerprint on each task."""
+    encoder = engine.load("random:32 | center:@task")
+    years = list(evaluate(encoder, "STS13,StarterSTS", data=year))
+    assert [result.error for result in years] == [None, None]
+    assert len({encoder.fingerprint, *(result.fingerprint for result in years)}) == 3

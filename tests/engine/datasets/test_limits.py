@@ -12,6 +12,7 @@ from tests.fakes.tables import parquet
 from theodolite.engine.corpus.texts import texts_of
 from theodolite.engine.datasets import formats, limits
 from theodolite.engine.datasets.catalog import Catalog
+from theodolite.engine.datasets.columns import guess
 from theodolite.engine.datasets.tables import Mapping, preview, read, read_columns
 from theodolite.engine.errors import Code
 from theodolite.engine.training.examples import open_examples
@@ -180,3 +181,11 @@ def test_a_file_of_any_size_is_cut_into_a_corpus(tmp_path: Path) -> None:
     """Nine megabytes that are not packed are no bomb."""
     (tmp_path / "x.csv").write_text("text,label\n" + f"{'some words ' * 900},1\n" * 900)
     assert sum(1 for _ in texts_of(tmp_path / "x.csv", "text")) == 900
+
+
+def test_guessing_is_quick_over_many_columns() -> None:
+    """Looking for a label among two thousand columns is not quadratic."""
+    columns = [f"c{i}" for i in range(2000)]
+    before = time.process_time()
+    guess(columns, [["some words that make a text"] * 2000] * 20)
+    assert time.process_time() - before < 2

@@ -1,8 +1,12 @@
 """The starter set: large enough, varied, without doubles, and part of the package."""
 
+import tomllib
 from collections import Counter
+from pathlib import Path
 
 from theodolite.engine.datasets.starter import read_pairs, read_topics
+
+REPOSITORY = Path(__file__).parents[3]
 
 
 def test_pairs_are_graded_and_without_doubles() -> None:
@@ -29,3 +33,13 @@ def test_sentences_are_not_from_templates() -> None:
         openings = Counter(" ".join(s.casefold().split()[:4]) for s in sentences)
         opening, count = openings.most_common(1)[0]
         assert count <= 0.01 * len(sentences), (opening, count)
+
+
+def test_its_files_are_in_the_package() -> None:
+    """Every file of the starter set matches a pattern of the package data."""
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())
+    patterns = project["tool"]["setuptools"]["package-data"]["theodolite.engine"]
+    engine = REPOSITORY / "engine"
+    shipped = {path for pattern in patterns for path in engine.glob(pattern)}
+    files = {p for p in (engine / "datasets" / "starter").rglob("*") if p.is_file()}
+    assert files <= shipped and len(files) >= 17

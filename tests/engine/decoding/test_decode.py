@@ -10,8 +10,10 @@ from scipy.spatial.distance import cosine as cosine_distance
 from tests.errors import refused
 from tests.fakes.decoders import LONGEST, known_sentences
 from tests.fakes.encoders import HashEncoder
+from theodolite.engine.datasets import Catalog
 from theodolite.engine.decode import Decoder, interpolate, open_decoder
-from theodolite.engine.encoders import Encoder
+from theodolite.engine.decoding.shipped import shipped
+from theodolite.engine.encoders import Encoder, load
 from theodolite.engine.errors import Code
 
 
@@ -209,3 +211,16 @@ def test_ways_that_are_none() -> None:
         interpolate(np.ones(2), np.ones(2), 1)
     with refused("mismatch", 2, 3):
         interpolate(np.ones(2), np.ones(3), 4)
+
+
+@pytest.mark.parametrize("method", ["greedy", "beam"])
+def test_a_batch_says_what_each_says_alone(method: str) -> None:
+    """Of a decoder that ships and sentences that it never saw: candidates and cosines too."""
+    encoder, opened = load("random:256"), open_decoder(shipped()["random:256"])
+    vectors = encoder.encode(Catalog(None).sentences("starter-topics")[0][::100])
+    together = opened.decode(vectors, encoder=encoder, method=method)
+    for vector, found in zip(vectors, together, strict=True):
+        (alone,) = opened.decode(vector[None], encoder=encoder, method=method)
+        assert (found.sentence, found.cut) == (alone.sentence, alone.cut)
+        assert found.cosine == pytest.approx(alone.cosine, abs=1e-6)
+        assert [o.sentence for o in found.others] == [o.sentence for o in alone.others]

@@ -382,3 +382,10 @@ def test_many_at_once_are_as_good_as_an_assignment() -> None:
         assert got == pytest.approx(1 - split[linear_sum_assignment(split)].mean(), abs=1e-5)
     # The same bag of words is 1, whatever its order.
     assert word_mover_scores(["The dog, asleep."], ["asleep the , dog ."], words)[0] == 1.0
+
+
+def test_bleu_is_sacrebleus() -> None:
+    """13a tokens of lower case; and a perfect round trip is 100."""
+    assert diagnostics.bleu(SENTENCES, [line.upper() for line in SENTENCES]) == pytest.approx(100.0)
+    expected = BLEU().corpus_score([c.lower() for c in CAME], [[s.lower() for s in SENTENCES]])
+    assert diagnostics.bleu(SENTENCES, CAME) == pytest.approx(expected.score, abs=1e-9)

@@ -114,3 +114,26 @@ def test_the_vectors_stay_and_an_exact_gelu_goes_along(activation: str, taken: i
     with torch.inference_mode():
         expected, found = (model(input_ids=ids).last_hidden_state for model in (plain, quick))
     torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
+
+
+@needed
+def test_no_token_changes_another(layer: nn.Linear, tokens: torch.Tensor) -> None:
+    """Not even one that is a million times as large."""
+    made = int8.Int8Linear(layer)
+    with torch.inference_mode():
+        together = made(tokens)
+        assert torch.equal(made(tokens.view(4, 10, 64)), together.view(4, 10, 48))
+        assert torch.equal(made(tokens[5]), together[5])
+        tokens[0] *= 1e6
+        assert torch.equal(made(tokens)[1:], together[1:])
+
+
+@needed
+def test_a_text_alone_and_among_others() -> None:
+    """Padding moves float32 by a last bit, and rounding makes a step of that now and then."""
+    encoder = load("minilm?dtype=int8")
+    texts = [f"{text} {'and so on ' * i}" for i, text in enumerate(SENTENCES)]
+    together = encoder.encode(texts)
+    alone = np.concatenate([load("minilm?dtype=int8").encode([text]) for text in texts])
+    assert cosines(together, alone).min() > 0.995
+    assert cosines(together, load("minilm").encode(texts)).min() > 0.99

@@ -14,6 +14,7 @@ from theodolite.engine.encoders.steps import (
     fit_pca,
     fit_whiten,
     normalise,
+    random_projection,
     smaller,
 )
 
@@ -140,3 +141,10 @@ def test_steps_of_a_spec_give_the_same_vectors() -> None:
         spec = f"random:16 | dims:{how.dim},first{steps[how.method]}"
         encoder = load(spec, cache=MemoryCache(), datasets=lambda name: (texts, "hash"))
         np.testing.assert_array_equal(encoder.encode(texts), made, err_msg=spec)
+
+
+def test_random_projection_keeps_lengths_in_expectation():
+    """The squared length over many seeds averages to the true one."""
+    x = X[:1]
+    lengths = [np.sum(random_projection(6, 4, seed)(x) ** 2) for seed in range(3000)]
+    assert np.mean(lengths) == pytest.approx(np.sum(x**2), rel=0.05)

@@ -19,6 +19,7 @@ from tests.engine.encoders.models import (
 from tests.errors import refused
 from tests.fakes.allocation import Allocation
 from tests.fakes.folder import files
+from tests.fakes.pickles import Calls
 from theodolite.engine.decoding.shipped import shipped
 from theodolite.engine.encoders import describe, load
 from theodolite.engine.encoders.batching import TokenBudget, batches
@@ -274,3 +275,12 @@ def test_what_a_folder_cannot_do_is_refused(tmp_path, make, options, code, named
 def test_max_length_cuts_earlier(bert):
     short = load(f"dir:{bert}?pooling=avg&max_length=5", device="cpu").encode(["the cat ran on a"])
     np.testing.assert_allclose(short[0], plainly(bert, "avg", "the cat ran"), atol=1e-5)
+
+
+def test_a_pickle_with_code_is_refused_and_not_run(tmp_path):
+    folder = save(tmp_path / "evil")
+    (folder / "model.safetensors").unlink()
+    torch.save({"x": Calls(open, str(tmp_path / "made"), "w")}, folder / "pytorch_model.bin")
+    with refused("denied", "pickle"):
+        load(f"dir:{folder}?pooling=avg", device="cpu").encode(["a"])
+    assert not (tmp_path / "made").exists()

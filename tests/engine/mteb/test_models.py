@@ -17,10 +17,13 @@ from mteb.types import PromptType
 
 from tests.engine.encoders.models import SENTENCES, save_sentence_transformer
 from tests.errors import refused
+from tests.fakes.mteb_tasks import by_mteb as score_of
+from tests.fakes.mteb_tasks import similarity_task
 from theodolite.engine.encoders import PromptTask, bind_task, describe, load, query_side
 from theodolite.engine.encoders.facts import LATER
 from theodolite.engine.errors import Code
 from theodolite.engine.mteb import models
+from theodolite.engine.mteb.model import Model
 
 
 def test_what_a_model_was_trained_on(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -190,3 +193,11 @@ def test_what_the_entry_of_a_model_says_wrongly(listed: Callable[..., str]) -> N
     assert load(listed(embed_dim=[4, 8], revision="r3")).dim == 8
     (warnings,) = load(listed(similarity_fn_name="dot", revision="r2")).warnings
     assert "by dot; here it is the cosine" in warnings
+
+
+def test_it_is_measured_as_mteb_measures_it(listed: Callable[..., str]) -> None:
+    """The same score as of its own model in `mteb.evaluate`, with the prompts of the type."""
+    spec = listed()
+    plain = score_of(mteb.get_model(spec.removeprefix("mteb:")), similarity_task())
+    ours = score_of(Model(load(spec)), similarity_task())
+    assert ours.get_score() == pytest.approx(plain.get_score(), abs=1e-6)

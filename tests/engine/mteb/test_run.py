@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from unittest.mock import Mock
 
 import mteb
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from mteb.get_tasks import _TASKS_REGISTRY as REGISTRY
 
 from tests.errors import refused
-from tests.fakes.mteb_tasks import Plain, by_mteb
+from tests.fakes.mteb_tasks import PAIRS, Plain, by_mteb
 from theodolite.engine import evaluate, load, protocols
 from theodolite.engine.datasets import Catalog, Dataset, LabelledSentences, Summaries
 from theodolite.engine.errors import Code
@@ -182,3 +183,13 @@ def test_names_of_suites_are_told_from_names_of_tasks() -> None:
     with refused("unknown", "MTEB(eng, v2)"):
         suites.suite("MTEB(eng, v3)")
     assert {"BEIR", "MTEB(eng, v2)"} <= {one.name for one in suites.suites()}
+
+
+def test_what_the_progress_raises_stops_it() -> None:
+    """As in every evaluation."""
+    stop, note = Mock(side_effect=KeyboardInterrupt), Mock()
+    with pytest.raises(KeyboardInterrupt):
+        list(evaluate(load("random:8"), ["StarterSTS"], protocol="mteb", progress=stop))
+    list(evaluate(load("random:8"), ["StarterSTS"], protocol="mteb", progress=note))
+    done, total = note.call_args.args
+    assert done == total > len(PAIRS)

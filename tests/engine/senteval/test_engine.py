@@ -18,6 +18,17 @@ from theodolite.engine.progress import nobody
 from .scripts import BAG_OF_WORDS, TRANSFORMER, run, small_data
 
 
+def full_setting(data_root, encoder, task):
+    """What the encoder of the golden file gets in the setting of the papers."""
+    classifier = {"nhid": 0, "optim": "adam", "batch_size": 64, "tenacity": 5, "epoch_size": 4}
+    params = {"usepytorch": True, "kfold": 10, "classifier": classifier}
+
+    def batcher(params, batch):
+        return encoder.encode([" ".join(tokens) for tokens in batch])
+
+    return evaluator(data_root, batcher, **params).eval(task)
+
+
 @pytest.fixture(scope="module")
 def data(tmp_path_factory):
     """A small data folder."""
@@ -276,3 +287,33 @@ def test_similarity_is_that_of_the_golden_file(data_root, reference, tmp_path):
     trained = reference["relatedness_learned"]["original"]["SICKRelatedness"]["1111"]
     for key in ("devpearson", "pearson", "spearman", "ndev", "ntest"):
         assert results["SICKRelatedness"][key] == pytest.approx(trained[key], abs=2e-3)
+
+
+def test_a_zero_vector_has_similarity_zero(data):
+    """As the reference's nan_to_num makes it."""
+    without_cats = evaluator(
+        data, lambda _, batch: [vector(" ".join(t)) * ("cat" not in t) for t in batch]
+    )
+    assert np.isfinite(without_cats.eval("STS12")["all"]["spearman"]["all"])
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(
+    ("table", "task"),
+    [
+        ("transfer", "SICKEntailment"),
+        pytest.param("transfer", "MRPC", marks=pytest.mark.long),
+        pytest.param("probing_derived", "SubjNumber", marks=pytest.mark.long),
+        pytest.param("probing_derived", "ObjNumber", marks=pytest.mark.long),
+    ],
+)
+def test_accuracies_are_those_of_the_golden_file(table, task, data_root, encoder, reference):
+    """To one test sample; every key of the dictionary."""
+    found = full_setting(data_root, encoder, task)
+    expected = reference[table]["default"][task]["1111"]
+    assert found["acc"] == pytest.approx(expected["acc"], abs=100 / expected["ntest"] + 0.006)
+    assert found["devacc"] == pytest.approx(expected["devacc"], abs=100 / expected["ndev"] + 0.006)
+    assert (found["ndev"], found["ntest"]) == (expected["ndev"], expected["ntest"])
+    assert set(found) == {"devacc", "acc", "ndev", "ntest"} | ({"f1"} & set(expected))
+    if "f1" in expected:
+        assert found["f1"] == pytest.approx(expected["f1"], abs=0.1)

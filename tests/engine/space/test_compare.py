@@ -154,3 +154,13 @@ def test_shuffled_rows_share_what_chance_shares() -> None:
     )
     share = 2 * jaccard / (1 + jaccard)  # of a list of k
     assert share.mean() == pytest.approx(20 / 999, rel=0.1)
+
+
+def test_a_turn_and_a_scale_change_nothing() -> None:
+    """All four figures are blind to how a space is turned."""
+    first = cloud()
+    turn = np.linalg.qr(np.random.default_rng(1).normal(size=(12, 12)))[0]
+    second = (3 * first @ turn).astype(np.float32)
+    numbers = spaces.figures(first, second, spaces.change(first, second, 5))
+    assert (numbers.jaccard, numbers.overlap) == pytest.approx((1, 1), abs=0.01)
+    assert (numbers.cka, numbers.residual) == pytest.approx((1, 0), abs=1e-5)

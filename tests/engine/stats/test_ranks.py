@@ -112,3 +112,14 @@ def test_borda_ranks_as_mteb_does() -> None:
     }
     theirs = dict(table._borda_rank_from_long(polars.DataFrame(columns)).iter_rows())
     assert theirs == {f"m{row}": place for row, place in enumerate(rank(borda(scores)).tolist())}
+
+
+def test_a_draw_of_tasks_widens_the_intervals() -> None:
+    """Nine tasks favour A a little, one B by far: sure on these tasks, unsure on their like."""
+    a = suite(*[[1] * 55 + [0] * 45] * 9, [0] * 100)
+    b = suite(*[[1] * 45 + [0] * 55] * 9, [1] * 40 + [0] * 60)
+    within, over = (
+        rank_intervals({"a": a, "b": b}, over_tasks=over_tasks)[0] for over_tasks in (False, True)
+    )
+    assert (within.name, within.low, within.high) == ("a", 1, 1)
+    assert (over.name, over.low, over.high) == ("a", 1, 2)

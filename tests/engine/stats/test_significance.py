@@ -264,3 +264,25 @@ def test_tie_groups_by_hand() -> None:
     p[0, 1] = p[1, 0] = 0.02
     assert tie_groups([2.0, 1.0], p[:2, :2]) == [[0], [1]]
     assert tie_groups([3.0, 2.0, 1.0], p) == [[0, 1, 2]]
+
+
+def test_the_interval_of_a_correlation_is_that_of_scipy() -> None:
+    """The same for the difference of two Spearman correlations with one gold."""
+    a, b = pairs(80, 1.0, seed=1), pairs(80, 2.0, seed=2)
+
+    def difference(x: np.ndarray, y: np.ndarray, gold: np.ndarray) -> float:
+        return 100 * (stats.spearmanr(x, gold).statistic - stats.spearmanr(y, gold).statistic)
+
+    expected = stats.bootstrap(
+        (a.values, b.values, a.gold),
+        difference,
+        paired=True,
+        vectorized=False,
+        method="percentile",
+        n_resamples=3000,
+        rng=1,
+    ).confidence_interval
+    found = paired(a, b, resamples=10_000)
+    width = expected.high - expected.low
+    assert found.low == pytest.approx(expected.low, abs=0.08 * width)
+    assert found.high == pytest.approx(expected.high, abs=0.08 * width)

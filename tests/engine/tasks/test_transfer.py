@@ -13,7 +13,7 @@ from theodolite.engine import evaluate
 from theodolite.engine.classifiers import validation
 from theodolite.engine.classifiers.features import Features
 from theodolite.engine.classifiers.setting import Fit, Fitted, SolverSetting
-from theodolite.engine.datasets import LabelledSentences
+from theodolite.engine.datasets import LabelledPairs, LabelledSentences
 from theodolite.engine.datasets.types import PairPart, ScoredPairs
 from theodolite.engine.errors import Code
 from theodolite.engine.progress import nobody
@@ -167,3 +167,17 @@ def test_the_seed_moves_the_folds_of_train_and_not_the_nested_ones(
     nested, half = 3 * 4 * 3 + 3 * 4, len(seen) // 2
     assert seen[half:][:nested] == seen[:nested]
     assert seen[half + nested :] != seen[nested:half]
+
+
+def test_pairs_are_judged_by_their_difference_and_product() -> None:
+    """The features are symmetric: with the sides swapped the numbers are the same."""
+    random = np.random.default_rng(0)
+    vectors = random.normal(size=(90, 6)).astype(np.float32)
+    left, right = np.arange(0, 90), random.permutation(90)
+    same = ["yes" if a @ b > 0 else "no" for a, b in zip(vectors, vectors[right], strict=True)]
+    splits = ["train"] * 50 + ["dev"] * 20 + ["test"] * 20
+    data = LabelledPairs("pairs", [f"s{i}" for i in range(90)], left, right, same, splits)
+    swapped = replace(data, left=right, right=left)
+    one, other = (transfer.measure(d, vectors, QUICK, 1, nobody) for d in (data, swapped))
+    assert one.scores == other.scores
+    assert one.scores[0].score > 60

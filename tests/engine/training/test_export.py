@@ -18,7 +18,7 @@ from theodolite.engine.training import Evaluated, TrainSpec
 from theodolite.engine.training.base_spec import relative_path
 from theodolite.engine.training.export import write
 from theodolite.engine.training.model import open_model
-from theodolite.engine.training.record import Record, check_free, read
+from theodolite.engine.training.record import Record, card, check_free, read
 
 LONG = "a cat sat on the mat and then ran"
 """Longer than the runs' greatest length."""
@@ -213,3 +213,14 @@ def test_nothing_is_overwritten(folders, tmp_path):
         check_free(mine, model.spec)
     with refused("no-file", mine / "thesis.txt"):
         write(model, record_of(model), mine / "thesis.txt" / "out")
+
+
+def test_a_long_curve_is_thinned_in_the_card():
+    """The best look stays."""
+    looks = [
+        Evaluated(i, i in (0, 333), 50.0 + (i == 333), 0.0, 0.0).to_dict() for i in range(1000)
+    ]
+    record = Record(TrainSpec("unsup", "minilm", "x", "y"), "h", 1, curve=looks, best_score=51.0)
+    rows = [line for line in card(record, 8, "avg").splitlines() if line.count("|") == 6]
+    assert 20 < len(rows) < 30
+    assert any("| 51.00 |" in row for row in rows) and rows[-1].startswith("| 999 |")

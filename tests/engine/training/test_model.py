@@ -246,3 +246,16 @@ def test_dropout_is_drawn_where_transformers_draws_it(folders, place):
     torch.testing.assert_close(again, first)
     torch.testing.assert_close(gradients(model, again), gradients(model, first))
     torch.testing.assert_close(packed_states(model.eval(), layout)[0], plain)
+
+
+@pytest.mark.parametrize("pooling", ["cls_token", "avg", "max", "avg_top2"])
+def test_half_precision_is_near(folders, pooling):
+    """Under autocast, as on a GPU; weights and gradients stay float32."""
+    model = opened(folders["bert"], pooling=pooling, head="mlp", dropout=0.0)
+    ids = model.ids(SENTENCES)
+    with torch.autocast("cpu", torch.bfloat16):
+        near = model.vectors(ids)
+    near.float().sum().backward()
+    torch.testing.assert_close(near.float(), model.vectors(ids), atol=0.03, rtol=0.03)
+    gradients = [p.grad for p in model.parameters() if p.grad is not None]
+    assert gradients and all(g.dtype == torch.float32 and g.isfinite().all() for g in gradients)
