@@ -45,7 +45,7 @@ class DatasetSource:
     @property
     def paths(self) -> list[Path]:
         """The files and folders among the arguments of `read`."""
-        return list(_paths(getattr(self.read, "args", ())))
+        return list(dict.fromkeys(_paths(getattr(self.read, "args", ()))))
 
     @property
     def stamp(self) -> Stamp:

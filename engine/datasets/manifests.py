@@ -214,10 +214,10 @@ def _matching(folder: Path, pattern: str) -> Iterator[tuple[dict[str, str], Path
     """The variables of each file, plain or packed, whose name fits a pattern."""
     below = folder / Path(pattern).parent
     fits = _expression(Path(pattern).name, _VARIABLES)
-    names = sorted({path.name.removesuffix(".gz") for path in below.glob("*") if path.is_file()})
-    for name in names:
+    plain = {path.name.removesuffix(".gz") for path in below.glob("*") if path.is_file()}
+    for name in sorted(plain):
         if found := fits.fullmatch(name):
-            yield found.groupdict(), below / name
+            yield found.groupdict(), find(below / name) or below / name
 
 
 def _expression(pattern: str, variables: Mapping[str, str]) -> re.Pattern[str]:
@@ -244,7 +244,7 @@ def _named(folder: Path, given: Any) -> list[Part]:
         path = folder / name
         if not path.resolve().is_relative_to(folder.resolve()):
             raise UserError(f"{name} is outside of {folder.name}.", code="denied")
-        return path
+        return find(path) or path
 
     def side(of: Any) -> Side:
         file, first, step = (of, 0, 1) if isinstance(of, str) else of
