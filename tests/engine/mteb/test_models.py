@@ -117,6 +117,14 @@ def test_its_revision_and_the_task_tell_vectors_apart(listed: Callable[..., str]
     assert load(listed(revision="r2")).fingerprint != encoder.fingerprint
 
 
+def test_it_is_measured_as_mteb_measures_it(listed: Callable[..., str]) -> None:
+    """The same score as of its own model in `mteb.evaluate`, with the prompts of the type."""
+    spec = listed()
+    plain = score_of(mteb.get_model(spec.removeprefix("mteb:")), similarity_task())
+    ours = score_of(Model(load(spec)), similarity_task())
+    assert ours.get_score() == pytest.approx(plain.get_score(), abs=1e-6)
+
+
 @pytest.mark.parametrize(
     ("said", "code", "named"),
     [
@@ -193,11 +201,3 @@ def test_what_the_entry_of_a_model_says_wrongly(listed: Callable[..., str]) -> N
     assert load(listed(embed_dim=[4, 8], revision="r3")).dim == 8
     (warnings,) = load(listed(similarity_fn_name="dot", revision="r2")).warnings
     assert "by dot; here it is the cosine" in warnings
-
-
-def test_it_is_measured_as_mteb_measures_it(listed: Callable[..., str]) -> None:
-    """The same score as of its own model in `mteb.evaluate`, with the prompts of the type."""
-    spec = listed()
-    plain = score_of(mteb.get_model(spec.removeprefix("mteb:")), similarity_task())
-    ours = score_of(Model(load(spec)), similarity_task())
-    assert ours.get_score() == pytest.approx(plain.get_score(), abs=1e-6)
