@@ -55,10 +55,10 @@ ANSWERED = r"""() => [...document.querySelectorAll(".t-answer")].some((node) => 
     .filter((part) => !part.closest(".t-runs")); // how far a run is, is what Jobs is asked
   return width && height && says && !lacking.some((part) => part.checkVisibility());
 })"""
-DRAWN = """() => document.querySelector("#trust")?.textContent.includes("principal components")"""
-MAPPED = """() => document.querySelector("#trust")?.textContent.includes("Trustworthiness")"""
-COMPARED = """() => document.querySelector("#forest .main-svg")
-  && document.querySelector("#comparison tbody tr, #board tbody tr")"""
+DRAWN = """() => document.querySelector("#t-main")?.textContent.includes("principal components")"""
+MAPPED = """() => document.querySelector("#t-main")?.textContent.includes("trustworthiness")"""
+COMPARED = """() => document.querySelector(".t-answer .main-svg")
+  && document.querySelector(".t-answer tbody tr")"""
 PAGE_SECONDS = 1.0
 MAP_SECONDS = {2_000: 3.0, 20_000: 10.0}
 COMPARE_SECONDS = {"3 encoders, cold": 1.0, "100 encoders, cold": 3.0, "100 encoders, again": 1.0}

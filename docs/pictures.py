@@ -29,7 +29,7 @@ from benchmarks.first_look import ANSWERED
 from theodolite.app.ui import PAGES
 
 HERE = Path(__file__).parent
-README = {"map": (".t-map-over", 900), "compare": ("#forest .t-plot .points path", 800)}
+README = {"map": (".t-map-over", 900), "compare": (".t-answer .points path", 800)}
 """Page -> what is there once it is drawn, and pixels down to where its answer ends."""
 WIDE, SMALL = 1440, {"width": 1200, "height": 800}
 FLAGS = ("--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader")
