@@ -42,8 +42,6 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any, NamedTuple
 
-from theodolite.app.spec import function_name
-
 
 class Line(NamedTuple):
     """One line of the rail.
@@ -145,6 +143,8 @@ def named(what: str) -> dict[str, str]:
 
 def questions() -> dict[str, str]:
     """Name of a question's function -> `module:attribute`."""
+    from theodolite.app.spec import function_name  # the command's help needs no specs
+
     return {function_name(verb): place for verb, place in named("QUESTIONS").items()}
 
 

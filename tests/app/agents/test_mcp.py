@@ -34,6 +34,7 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
 def test_an_agent_measures_compares_and_searches(workspace: Workspace, tmp_path: Path) -> None:
     """One server answers all: typed rows, errors as sentences, and only evaluations are kept."""
     mcp = pytest.importorskip("mcp")
+    stdio = pytest.importorskip("mcp.client.stdio")
     calls: tuple[tuple[str, dict[str, Any]], ...] = (
         ("encoders", {}),
         ("data", {}),
@@ -54,7 +55,9 @@ def test_an_agent_measures_compares_and_searches(workspace: Workspace, tmp_path:
             env={name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ},
             cwd=ROOT,
         )
-        async with mcp.Client(server) as client:
+        # Its default is the stderr of whichever test imported the package first.
+        transport = stdio.stdio_client(server, errlog=sys.__stderr__)
+        async with mcp.Client(transport) as client:
             tools = {tool.name: tool for tool in (await client.list_tools()).tools}
             return tools, [await client.call_tool(name, given) for name, given in calls]
 
