@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import gradio as gr
 
 from theodolite.app.blocks import Block, Link, Nothing
-from theodolite.app.pages.compare.checks import MAX_ENCODERS, FairSpec
+from theodolite.app.pages.compare.evidence import MAX_ENCODERS, FairSpec
 from theodolite.app.pages.compare.fairness import FAIR, Fairness, evaluate
 from theodolite.app.pages.encoders import choices
 from theodolite.app.pages.encoders import service as encoders

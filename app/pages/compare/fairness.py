@@ -27,14 +27,8 @@ from theodolite.app.blocks import (
     Text,
 )
 from theodolite.app.metrics import METRICS
-from theodolite.app.pages.compare.checks import (
-    BASELINES,
-    CHECKS,
-    MAX_ENCODERS,
-    Check,
-    FairSpec,
-    gather,
-)
+from theodolite.app.pages.compare.checks import BASELINES, CHECKS
+from theodolite.app.pages.compare.evidence import MAX_ENCODERS, Check, FairSpec, gather
 from theodolite.app.pages.encoders.service import names as listed
 from theodolite.app.pages.evaluate.job import queue_evaluation
 from theodolite.app.question import Answer, Do, Question

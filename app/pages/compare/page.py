@@ -19,9 +19,9 @@ from theodolite.app.pages.compare.answer import (
     checked,
     compare,
     compared,
-    references,
     results,
 )
+from theodolite.app.pages.compare.published import references
 from theodolite.app.pages.encoders import choices
 from theodolite.app.pages.encoders.service import STARTERS
 from theodolite.app.published import Published

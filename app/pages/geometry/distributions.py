@@ -11,6 +11,7 @@ import gradio as gr
 from theodolite.app.pages.encoders import choices
 from theodolite.app.pages.geometry import answer
 from theodolite.app.pages.geometry.answer import DISTRIBUTIONS, DistributionsSpec
+from theodolite.app.pages.geometry.densities import read
 from theodolite.app.pages.layout import ask
 from theodolite.app.published import Published
 from theodolite.app.spec import parameters
@@ -66,7 +67,7 @@ def _views(published: Published) -> Iterator[tuple[str, DistributionsSpec]]:
     """The encoders with results, on each task."""
     small, encoders = published.workspace, [*published.encoders.values()]
     for task in answer.pair_tasks(small):
-        known, _ = answer.read(small, encoders, task)
+        known, _ = read(small, encoders, task)
         if known:
             yield task, DistributionsSpec([*known], task)
 

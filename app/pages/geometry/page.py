@@ -12,7 +12,8 @@ import gradio as gr
 from theodolite.app.pages.data import choices as collections
 from theodolite.app.pages.encoders import choices
 from theodolite.app.pages.geometry import service
-from theodolite.app.pages.geometry.answer import GEOMETRY, RULES, GeometrySpec, default_label
+from theodolite.app.pages.geometry.answer import GEOMETRY, RULES, GeometrySpec
+from theodolite.app.pages.geometry.sections import default_label
 from theodolite.app.pages.layout import ask
 from theodolite.app.published import Published
 from theodolite.app.spec import parameters

@@ -13,7 +13,7 @@ from theodolite.app.components.chart import drawing
 from theodolite.app.pages.compare import figures as comparing
 from theodolite.app.pages.decode.answer import cosines
 from theodolite.app.pages.decode.service import DecodeResult, Step
-from theodolite.app.pages.geometry import answer as geometry
+from theodolite.app.pages.geometry.sections import lines
 from theodolite.app.pages.spaces import answer as spaces
 from theodolite.app.web import figures
 from theodolite.app.web.theme import PALETTE, SERIES
@@ -116,7 +116,7 @@ CHARTS = {
     "flow": spaces.sankey(CLUSTERS, (MARKUP, "b")),
     "rank intervals": comparing.intervals(RANKED),
     "slopes": comparing.slopes({"one": {MARKUP: 80.0, "b": 70.0}}, "points"),
-    "curves": geometry.lines(CURVE, "%{x}", figures.axis("x"), figures.axis("y"), BEST),
+    "curves": lines(CURVE, "%{x}", figures.axis("x"), figures.axis("y"), BEST),
     "dots": comparing.dots(DOTS, "points", {"b": (1.0, 4.0)}),
     "dimensions": comparing.curves([(MARKUP, 64, 70.0), (MARKUP, 300, 71.0)], "points"),
     "grid": comparing.grid({("MR", MARKUP): SURE, ("CR", "q"): TURNS}),

@@ -8,7 +8,7 @@ from tests.errors import refused
 from tests.fakes.command_line import objects, theodolite
 from tests.fakes.measured import put, put_trained
 from tests.fakes.results import invent_all
-from theodolite.app.pages.compare.checks import Check, FairSpec
+from theodolite.app.pages.compare.evidence import Check, FairSpec
 from theodolite.app.pages.compare.fairness import FAIR, Fairness
 from theodolite.app.workspace import Workspace
 

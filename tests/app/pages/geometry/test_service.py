@@ -10,7 +10,7 @@ from scipy.spatial import distance
 
 from tests.errors import refused
 from tests.fakes.workers import do_units
-from theodolite.app.pages.geometry import answer
+from theodolite.app.pages.geometry import sections
 from theodolite.app.pages.geometry import service as geometry
 from theodolite.app.workspace import Workspace
 from theodolite.engine.datasets.types import LabelledPairs, PairPart, ScoredPairs, Sentences
@@ -102,10 +102,10 @@ def test_a_threshold_is_judged_on_the_split_it_was_not_chosen_on() -> None:
     gold = np.array([0.0, 0.0, 5.0, 5.0, 0.0, 0.0, 5.0, 5.0])
     part = np.repeat([0, 1], 4)
     made = geometry.Geometry("mine", info, np.ones(1), np.ones(1), cosine, gold, part)
-    _, chart, _ = answer.thresholds([made], 4.0, None)
+    _, chart, _ = sections.thresholds([made], 4.0, None)
     rows = json.loads(chart.drawing["table"])["rows"]  # type: ignore[union-attr]
     assert rows[-1][2:4] == [pytest.approx(0.5), 0.75]
-    assert len(answer.thresholds([made], 9.0, None)) == 1
+    assert len(sections.thresholds([made], 9.0, None)) == 1
 
 
 @pytest.mark.data

@@ -16,7 +16,7 @@ from theodolite.app.pages.compare.answer import CompareSpec, compare
 from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.pages.evaluate import results
 from theodolite.app.pages.evaluate.job import queue_evaluation, repair
-from theodolite.app.pages.geometry import answer as geometry
+from theodolite.app.pages.geometry.densities import read as distributions
 from theodolite.app.pages.overview import answer
 from theodolite.app.workspace import Workspace
 from theodolite.store.check import check
@@ -138,7 +138,7 @@ def test_the_overview_stands_without_it(evaluated: Workspace) -> None:
 def test_distributions_stand_without_it(evaluated: Workspace, harm) -> None:
     """What cannot be read can be evaluated again there."""
     harm(file_of(evaluated, B))
-    known, (failure,) = geometry.read(evaluated, [A, B], TASK)
+    known, (failure,) = distributions(evaluated, [A, B], TASK)
     assert set(known) == {A} and failure.error.code == "damaged" and B in str(failure.error)
 
 

@@ -17,7 +17,7 @@ from tests.fakes.launched import launched
 from theodolite.app import decoders
 from theodolite.app.jobs import submit
 from theodolite.app.pages.compare import fairness
-from theodolite.app.pages.compare.checks import FairSpec
+from theodolite.app.pages.compare.evidence import FairSpec
 from theodolite.app.pages.data import service as data
 from theodolite.app.pages.diagnose.service import DiagnoseJob
 from theodolite.app.pages.encoders import checks
