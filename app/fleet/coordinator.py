@@ -41,6 +41,11 @@ _BEGUN = 1e-6  # least progress of a unit that a worker is executing
 _MAX_DAMAGED = 3
 
 
+def attempt_id(run_id: str, attempt: int) -> str:
+    """How the ids of all units of an attempt begin; its own id in the fleet."""
+    return f"{run_id}-{attempt}-"
+
+
 class Coordinator:
     """Executes runs on a fleet. Safe to use from several threads, one run each.
 
@@ -93,13 +98,12 @@ class Coordinator:
         Raises:
             FleetAway: when the database does not answer.
         """
-        self.fleet.end(f"{run_id}-{attempt}-")
+        self.fleet.end(attempt_id(run_id, attempt))
 
     def clean(self) -> None:
         """Remove what is in the fleet of runs that ended while no worker was running here."""
-        live = {
-            f"{run['id']}-{run['attempt']}-" for run in self.workspace.store.runs.list(LIVE, 10_000)
-        }
+        runs = self.workspace.store.runs.list(LIVE, 10_000)
+        live = {attempt_id(run["id"], run["attempt"]) for run in runs}
         with contextlib.suppress(FleetAway):
             for run in self.fleet.runs(self.name):
                 if run["id"] not in live:
@@ -121,7 +125,7 @@ class SentRun:
 
     def id_of(self, unit: UnitRow) -> str:
         """The id under which a unit is sent, once."""
-        return f"{self._run['id']}-{self._attempt}-{unit['position']}"
+        return f"{attempt_id(self._run['id'], self._attempt)}{unit['position']}"
 
     def waiting(self) -> list[UnitRow]:
         """The units that are not over."""
@@ -130,7 +134,7 @@ class SentRun:
     def work(self) -> str:
         """Have the fleet do all waiting units; "ended", or "stopped" when the run was cancelled."""
         runs, run_id = self._store.runs, self._run["id"]
-        mark, message = f"{run_id}-{self._attempt}-", ""
+        here, message = attempt_id(run_id, self._attempt), ""
         while True:
             shares: Mapping[int, float] = {}
             try:
@@ -142,7 +146,7 @@ class SentRun:
                     self._home.cancel(run_id, self._attempt)  # also what a crash left there
                     return "stopped" if word is None else "ended"
                 title = self._run["title"]
-                self._fleet.announce(mark, self._home.name, title, len(waiting), message)
+                self._fleet.announce(here, self._home.name, title, len(waiting), message)
                 message, shares = self.round(waiting[:AHEAD])
             except (StoreError, UserError) as error:  # the fleet's database, the disk, the data
                 message = error.message

@@ -56,12 +56,12 @@ class Job:
         return self.kind
 
     def units(self) -> list[str]:
-        """Labels of the units for people, in the order they are done.
+        """Labels of the units for people, in the order they are done; by default, there is one.
 
         A unit may be lost and done again: it must leave the same data in the store however often it
-        is begun.
+        is begun. Work that is long keeps its progress in caches or checkpoints.
         """
-        raise NotImplementedError
+        return [self.title]
 
     def work(
         self, workspace: Workspace, position: int, reporter: Reporter

@@ -6,7 +6,7 @@ from theodolite.engine.encoders.facts import cuts_of, describe, stamp_of, warnin
 from theodolite.engine.encoders.loading import load
 from theodolite.engine.encoders.prompts import PromptTask
 from theodolite.engine.encoders.sides import bind_task, prompts_of, query_side, similarity_of
-from theodolite.engine.encoders.spec import parse
+from theodolite.engine.encoders.spec import canonical, parse
 
 __all__ = [
     "Encoder",
@@ -14,6 +14,7 @@ __all__ = [
     "PromptTask",
     "VectorCache",
     "bind_task",
+    "canonical",
     "cuts_of",
     "describe",
     "is_encoder",

@@ -236,6 +236,11 @@ def parse(spec: str) -> EncoderSpec:
     )
 
 
+def canonical(specs: Iterable[str]) -> tuple[str, ...]:
+    """The canonical form of each encoder, in order and without duplicates."""
+    return tuple(dict.fromkeys(str(parse(spec)) for spec in specs))
+
+
 def _source(piece: str, spec: str) -> SourceSpec:
     head, mark, tail = piece.partition("?")
     kind, _, value = head.partition(":")

@@ -26,7 +26,7 @@ from theodolite.app.web.theme import SERIES
 from theodolite.app.workspace import Workspace
 from theodolite.engine import cost as footprint
 from theodolite.engine.cost import disturbed, spread
-from theodolite.engine.encoders import describe, parse
+from theodolite.engine.encoders import canonical, describe
 from theodolite.engine.errors import UserError
 from theodolite.store.hashing import hash_of
 
@@ -279,7 +279,7 @@ class CostSpec(Spec):
 
     def check(self) -> None:
         """Write the encoders in their canonical form."""
-        names = tuple(dict.fromkeys(str(parse(encoder)) for encoder in self.encoders))
+        names = canonical(self.encoders)
         object.__setattr__(self, "encoders", names)
 
 

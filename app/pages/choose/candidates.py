@@ -14,7 +14,7 @@ from theodolite.app.spec import Encoders, Field, Spec
 from theodolite.app.vectors import known as known_vectors
 from theodolite.app.workspace import Workspace
 from theodolite.engine import evaluate
-from theodolite.engine.encoders import describe, parse, variants
+from theodolite.engine.encoders import canonical, describe, variants
 from theodolite.engine.errors import UserError
 from theodolite.engine.stats.bootstrap import Sample, main_sample
 from theodolite.engine.stats.choice import Behind, behind, choose
@@ -88,7 +88,7 @@ class ChooseSpec(Spec):
 
     def check(self) -> None:
         """Bring names to their canonical form, so that equal questions are equal jobs."""
-        encoders = tuple(dict.fromkeys(str(parse(name)) for name in self.encoders))
+        encoders = canonical(self.encoders)
         licences = {one.strip() for one in ",".join(self.licences).casefold().split(",")} - {""}
         object.__setattr__(self, "encoders", encoders)
         object.__setattr__(self, "licences", tuple(sorted(licences)))

@@ -38,7 +38,7 @@ from theodolite.app.spec import Field, Spec, Tasks
 from theodolite.app.web.figures import Interval, forest, forest_headline
 from theodolite.app.workspace import Workspace
 from theodolite.engine import protocols
-from theodolite.engine.encoders import parse
+from theodolite.engine.encoders import canonical, parse
 from theodolite.engine.errors import UserError
 from theodolite.engine.protocols import PROTOCOLS
 from theodolite.engine.stats.ranks import RankInterval, rank_intervals
@@ -127,7 +127,7 @@ class CompareSpec(Spec):
 
     def check(self) -> None:
         """At least two encoders, each once and in their canonical form, and one of them first."""
-        names = tuple(dict.fromkeys(str(parse(encoder)) for encoder in self.encoders))
+        names = canonical(self.encoders)
         object.__setattr__(self, "encoders", names)
         base = str(parse(self.baseline)) if self.baseline else None
         object.__setattr__(self, "baseline", base)

@@ -16,7 +16,7 @@ from theodolite.app.results import Row, has_score, of_one_question
 from theodolite.app.spec import Field, Spec, Tasks
 from theodolite.app.workspace import Workspace
 from theodolite.engine import tasks as registry
-from theodolite.engine.encoders import parse
+from theodolite.engine.encoders import canonical
 from theodolite.engine.errors import UserError
 from theodolite.engine.stats.agreement import Scores
 from theodolite.engine.tasks import PROBING, SEVEN, STARTER, TASKS, TRANSFER, Task, in_order
@@ -68,7 +68,7 @@ class FairSpec(Spec):
 
     def check(self) -> None:
         """Each encoder once, in its canonical form, and not too many."""
-        names = tuple(dict.fromkeys(str(parse(encoder)) for encoder in self.encoders))
+        names = canonical(self.encoders)
         object.__setattr__(self, "encoders", names)
         if len(names) > MAX_ENCODERS:
             raise UserError(

@@ -36,7 +36,7 @@ from theodolite.app.results import Cells, Row
 from theodolite.app.significance import UNTESTABLE, TaskTests
 from theodolite.app.workspace import Workspace
 from theodolite.engine import protocols, tasks
-from theodolite.engine.encoders import parse
+from theodolite.engine.encoders import canonical
 from theodolite.engine.encoders.variants import baseline
 from theodolite.engine.errors import UserError
 from theodolite.engine.stats.spread import spreads
@@ -141,7 +141,7 @@ def _card(key: str, check: Check, visitor: bool) -> Card:
 
 def answer(workspace: Workspace, spec: FairSpec, do: Do) -> Iterator[Fairness]:
     """Check the stored results of the encoders; nothing is computed."""
-    names = spec.encoders or tuple(str(parse(one)) for one in listed(workspace)[:MAX_ENCODERS])
+    names = spec.encoders or canonical(listed(workspace)[:MAX_ENCODERS])
     if not names:
         raise UserError(
             "No encoders listed yet.", "Add one on the page Encoders, or name one.", code="missing"

@@ -169,10 +169,6 @@ class CurateSpec(Spec, Job):
             for place in places
         )
 
-    def units(self) -> list[str]:
-        """A single unit; vectors that are there are not computed again."""
-        return [self.title]
-
     def work(self, workspace: Workspace, position: int, reporter: Reporter) -> None:
         """Make the check."""
         measure(workspace, self, reporter)

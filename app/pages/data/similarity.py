@@ -122,10 +122,6 @@ class SimilaritySpec(Spec, Job):
         """Whether it takes a second or two, as that of the starter set."""
         return self.compared == EXAMPLE and self.sentences <= SENTENCES
 
-    def units(self) -> list[str]:
-        """A single unit; stored means are not computed again."""
-        return [self.title]
-
     def work(self, workspace: Workspace, position: int, reporter: Reporter) -> None:
         """Compute the missing means."""
         measure(workspace, self, reporter)

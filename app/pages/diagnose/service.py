@@ -94,10 +94,6 @@ class DiagnoseJob(Job):
         """`diagnosis of minilm on starter-topics`."""
         return f"diagnosis of {self.encoder} on {last_part(self.text)}"
 
-    def units(self) -> list[str]:
-        """The whole diagnosis as one unit: it takes minutes, and its vectors are cached."""
-        return [self.title]
-
     def work(self, workspace: Workspace, position: int, reporter: Reporter) -> Iterator[Diagnosis]:
         """Diagnose, store the result, and yield the diagnosis."""
         yield diagnosed(workspace, self, reporter.tick)

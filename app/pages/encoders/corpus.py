@@ -162,10 +162,6 @@ class EncodeShardJob(Job):
         """`part-1.txt, rows 1 to 16,384, with minilm`."""
         return f"{self.source}, rows {self.start + 1:,} to {self.stop:,}, with {self.encoder}"
 
-    def units(self) -> list[str]:
-        """One unit."""
-        return [self.title]
-
     def resources(self, catalog: Catalog) -> Resources:
         """The encoder, the sentences and the output folder."""
         return Resources([self.encoder], files=[self.text], out=self.out)

@@ -84,9 +84,9 @@ class EvaluateJob(Spec, Job):
 
     def resolve(self, workspace: Workspace) -> EvaluateJob:
         """The job with canonical encoders, and with the tasks of suites."""
-        from theodolite.engine.encoders import parse
+        from theodolite.engine.encoders import canonical
 
-        names = dict.fromkeys(str(parse(encoder)) for encoder in self.encoders)
+        names = canonical(self.encoders)
         if not names:
             raise UserError("No encoder chosen.", "Choose at least one.", code="missing")
         if self.protocol is not None:
@@ -95,7 +95,7 @@ class EvaluateJob(Spec, Job):
         # A single text may name several, with commas.
         given = self.tasks[0] if len(self.tasks) == 1 else self.tasks or None
         tasks = expand(given, workspace.catalog, self.protocol)
-        return replace(self, encoders=tuple(names), tasks=tuple(tasks))
+        return replace(self, encoders=names, tasks=tuple(tasks))
 
     @classmethod
     def of(

@@ -146,10 +146,6 @@ class SecondJudgeJob(Job):
         """Whether every document has an answer."""
         return not open_session(workspace, self.session).unasked
 
-    def units(self) -> list[str]:
-        """One unit of all documents: each answer is stored as it comes."""
-        return [self.title]
-
     def work(self, workspace: Workspace, position: int, reporter: Reporter) -> None:
         """Ask for the missing marks, and store each answer as it comes."""
         state, stop = open_session(workspace, self.session), threading.Event()

@@ -18,7 +18,7 @@ from theodolite.app.pages.search.service import Limits, nearest
 from theodolite.app.spec import Encoders, Field, Spec
 from theodolite.app.workspace import Workspace
 from theodolite.engine.datasets.types import Retrieval
-from theodolite.engine.encoders import parse
+from theodolite.engine.encoders import canonical
 from theodolite.engine.errors import UserError
 from theodolite.engine.judging import pool, sampling
 from theodolite.engine.judging import second as judges
@@ -76,7 +76,7 @@ class JudgeSpec(Spec):
 
     def check(self) -> None:
         """Bring names to their canonical form."""
-        encoders = tuple(dict.fromkeys(str(parse(name)) for name in self.encoders))
+        encoders = canonical(self.encoders)
         queries = tuple(dict.fromkeys(text.strip() for text in self.queries if text.strip()))
         second = judges.canonical(self.second)
         if not 2 <= len(encoders) <= MAX_ENCODERS:

@@ -102,9 +102,9 @@ class SpacesSpec(Spec, Job):
 
     def check(self) -> None:
         """There are two different encoders; a quick pair has no measurements to choose."""
-        from theodolite.engine.encoders import parse
+        from theodolite.engine.encoders import canonical
 
-        encoders = tuple(dict.fromkeys(str(parse(name)) for name in self.encoders))
+        encoders = canonical(self.encoders)
         if len(encoders) != 2:
             raise UserError(
                 "Choose two different encoders.",

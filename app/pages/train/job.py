@@ -179,10 +179,6 @@ class TrainingJob(Job, ABC, Generic[S]):
         """The event as its class."""
         return EVENTS[kind](**data)
 
-    def units(self) -> list[str]:
-        """One unit: its checkpoint and the cached vectors hold its progress."""
-        return [self.title]
-
     def work(self, workspace: Workspace, position: int, reporter: Reporter) -> Iterator[Event]:
         """Train, recording events in the store and yielding them.
 
