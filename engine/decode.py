@@ -21,7 +21,7 @@ from theodolite.engine.decoding.folder import DecoderModel
 from theodolite.engine.decoding.generate import Candidate, beam, greedy, reference_beam, sample
 from theodolite.engine.decoding.known_words import KnownWords
 from theodolite.engine.decoding.text import words
-from theodolite.engine.decoding.vocabulary import Words
+from theodolite.engine.decoding.vocabulary import Vocabulary
 from theodolite.engine.encoders.base import Encoder
 from theodolite.engine.errors import UserError
 from theodolite.engine.given import text
@@ -60,7 +60,7 @@ class Decoder:
         dim: of the vectors it takes.
     """
 
-    def __init__(self, model: DecoderModel, vocabulary: Words, facts: dict[str, Any]) -> None:
+    def __init__(self, model: DecoderModel, vocabulary: Vocabulary, facts: dict[str, Any]) -> None:
         self.model, self.vocabulary, self.facts = model, vocabulary, facts
         self.dim = int(facts["dim"])
         self._steps = folders.steps_of(model)

@@ -43,7 +43,7 @@ from theodolite.engine.decoding.diagnosis import NAMES
 from theodolite.engine.decoding.folder import vocabulary_of
 from theodolite.engine.decoding.spec import DecoderSpec
 from theodolite.engine.decoding.train import DecoderTrainer
-from theodolite.engine.decoding.vocabulary import Words
+from theodolite.engine.decoding.vocabulary import Vocabulary
 from theodolite.engine.diagnose import diagnose
 from theodolite.engine.encoders.base import Encoder
 from theodolite.engine.training.record import table
@@ -69,7 +69,7 @@ class Learned:
 
     spec: DecoderSpec
     dataset: DecoderDataset
-    vocabulary: Words
+    vocabulary: Vocabulary
     encoder: Encoder
     hash: str
 

@@ -1,30 +1,27 @@
 """Any causal language model as a decoder: the vector is a soft prefix (Li and Liang 2021).
 
-Its tokens are numbered as those of other decoders: PAD, BEGIN and END first, then the model's own,
-three higher, so that generation treats all decoders alike. BEGIN and END stand for the model's own
-tokens at the ends of a text.
+Its tokens are numbered as in `Vocabulary`; BEGIN and END stand for the model's own at the ends of a
+text.
 """
 
 from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import torch
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from theodolite.engine.decoding.known_words import KnownWords
 from theodolite.engine.decoding.loss import targets
-from theodolite.engine.decoding.vocabulary import BEGIN, END, PAD
+from theodolite.engine.decoding.vocabulary import BEGIN, END, PAD, SHIFT, Vocabulary
 from theodolite.engine.encoders.checkpoint import Checkpoint
+from theodolite.engine.encoders.loading import checkpoint_of
+from theodolite.engine.encoders.transformer import quiet, read_tokenizer
 from theodolite.engine.errors import UserError
 
-SHIFT = END + 1
 PREFIX = 4
 """Positions of the soft prefix."""
 
@@ -68,9 +65,8 @@ class CausalDecoder(nn.Module):
             dim: of the vectors.
             positions: most tokens of a sentence, BEGIN included.
         """
-        checkpoint = _checkpoint(source)
-        base, tokenizer = _opened(checkpoint), _tokenizer(checkpoint)
-        most = checkpoint.positions
+        checkpoint, tokenizer = _checkpoint(source)
+        base, most = _opened(checkpoint), checkpoint.positions
         if most is not None and most < PREFIX + positions:
             raise UserError(
                 f"{checkpoint.label} takes {most} positions, and {PREFIX + positions} are needed.",
@@ -157,56 +153,21 @@ class CausalDecoder(nn.Module):
         return own.masked_fill(ids == BEGIN, begin).masked_fill((ids == END) | (ids == PAD), end)
 
 
-class BaseVocabulary:
-    """The tokens of a language model, after PAD, BEGIN and END."""
-
-    known_words: KnownWords | None = None
-
-    def __init__(self, tokenizer: Tokenizer) -> None:
-        tokenizer.no_padding()
-        tokenizer.no_truncation()
-        tokenizer.encode_special_tokens = True  # as in `Vocabulary`
-        self.tokenizer = tokenizer
-
-    @classmethod
-    def of(cls, source: str) -> BaseVocabulary:
-        """Open the vocabulary of `hf:ID` or `dir:FOLDER`."""
-        checkpoint = _checkpoint(source)
-        found = getattr(_tokenizer(checkpoint), "backend_tokenizer", None)
-        if found is None:
-            raise UserError(
-                f"The tokenizer of {checkpoint.label} cannot be kept with a decoder.",
-                "Give a model with tokenizer.json.",
-                code="unsupported",
-            )
-        return cls.from_json(found.to_str())
-
-    @classmethod
-    def from_json(cls, text: str) -> BaseVocabulary:
-        """Read the output of `to_json`."""
-        return cls(Tokenizer.from_str(text))
-
-    def to_json(self) -> str:
-        """The tokenizer as the `tokenizers` library writes it."""
-        return str(self.tokenizer.to_str())
-
-    def __len__(self) -> int:
-        """Number of tokens."""
-        return int(self.tokenizer.get_vocab_size()) + SHIFT
-
-    def ids(self, sentences: Sequence[str]) -> list[np.ndarray]:
-        """Tokens of each sentence, int32, with BEGIN and END around them."""
-        found = self.tokenizer.encode_batch(list(sentences), add_special_tokens=False)
-        return [np.array([BEGIN, *(i + SHIFT for i in e.ids), END], np.int32) for e in found]
-
-    def text(self, ids: Sequence[int]) -> str:
-        """Decode tokens into a sentence, without special tokens."""
-        return str(self.tokenizer.decode([i - SHIFT for i in ids if i > END])).strip()
+def base_vocabulary(source: str) -> Vocabulary:
+    """The tokens of a language model, `hf:ID` or `dir:FOLDER`."""
+    checkpoint, tokenizer = _checkpoint(source)
+    found = getattr(tokenizer, "backend_tokenizer", None)
+    if found is None:
+        raise UserError(
+            f"The tokenizer of {checkpoint.label} cannot be kept with a decoder.",
+            "Give a model with tokenizer.json.",
+            code="unsupported",
+        )
+    return Vocabulary(Tokenizer.from_str(found.to_str()), shift=SHIFT)
 
 
-def _checkpoint(source: str) -> Checkpoint:
-    from theodolite.engine.encoders.loading import checkpoint_of
-
+def _checkpoint(source: str) -> tuple[Checkpoint, Any]:
+    """The files of a language model, and its tokenizer."""
     _, checkpoint = checkpoint_of(source)
     checkpoint.check()
     checkpoint.check_weights()
@@ -216,20 +177,12 @@ def _checkpoint(source: str) -> Checkpoint:
             "Give one like hf:gpt2.",
             code="wrong-kind",
         )
-    return checkpoint
-
-
-def _tokenizer(checkpoint: Checkpoint) -> Any:
-    from theodolite.engine.encoders.transformer import quiet, read_tokenizer
-
     with quiet():
-        return read_tokenizer(checkpoint)
+        return checkpoint, read_tokenizer(checkpoint)
 
 
 def _opened(checkpoint: Checkpoint) -> Any:
     from transformers import AutoModelForCausalLM
-
-    from theodolite.engine.encoders.transformer import quiet
 
     try:
         with quiet():

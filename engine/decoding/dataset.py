@@ -16,7 +16,7 @@ from torch import Tensor
 from theodolite.engine.datasets.catalog import Catalog
 from theodolite.engine.decoding.spec import DecoderSpec
 from theodolite.engine.decoding.text import corpus
-from theodolite.engine.decoding.vocabulary import PAD, Words
+from theodolite.engine.decoding.vocabulary import PAD, Vocabulary
 from theodolite.engine.encoders.base import Encoder
 from theodolite.engine.errors import UserError
 from theodolite.engine.training.events import Encoded
@@ -146,7 +146,7 @@ def with_vectors(
     spec: DecoderSpec,
     sentences: list[str],
     vectors: np.ndarray,
-    vocabulary: Words,
+    vocabulary: Vocabulary,
     like: Mapping[str, Any] | None = None,
 ) -> DecoderDataset:
     """Combine sentences, their tokens and their vectors into a data set.

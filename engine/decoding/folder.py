@@ -19,9 +19,10 @@ from typing import Any
 
 import torch
 from safetensors.torch import load_file, save_file
+from tokenizers import Tokenizer
 from torch import Tensor, nn
 
-from theodolite.engine.decoding.causal import BaseVocabulary, CausalDecoder
+from theodolite.engine.decoding.causal import CausalDecoder, base_vocabulary
 from theodolite.engine.decoding.dataset import DecoderDataset
 from theodolite.engine.decoding.generate import Steps
 from theodolite.engine.decoding.incremental import Incremental
@@ -29,7 +30,7 @@ from theodolite.engine.decoding.known_words import coverage, words_of
 from theodolite.engine.decoding.lstm import ConditionedLSTM
 from theodolite.engine.decoding.prefix import PrefixTransformer
 from theodolite.engine.decoding.spec import DecoderSpec
-from theodolite.engine.decoding.vocabulary import Vocabulary, Words
+from theodolite.engine.decoding.vocabulary import SHIFT, Vocabulary
 from theodolite.engine.errors import UserError
 from theodolite.engine.training.base_spec import short
 from theodolite.engine.training.events import Finished
@@ -53,20 +54,22 @@ def steps_of(model: DecoderModel) -> Steps:
     return Incremental(model) if isinstance(model, PrefixTransformer) else model
 
 
-def vocabulary_of(spec: DecoderSpec, sentences: Iterable[str]) -> Words:
+def vocabulary_of(spec: DecoderSpec, sentences: Iterable[str]) -> Vocabulary:
     """Return the vocabulary of a new decoder: learned from its sentences, or that of its base."""
     if spec.base is not None:
-        return BaseVocabulary.of(spec.base)
+        return base_vocabulary(spec.base)
     return Vocabulary.learn(sentences, spec.vocabulary)
 
 
-def with_known_words(vocabulary: Words, learned: Sequence[str], held_out: Sequence[str]) -> Words:
+def with_known_words(
+    vocabulary: Vocabulary, learned: Sequence[str], held_out: Sequence[str]
+) -> Vocabulary:
     """Add the words of the training text to a vocabulary, if they cover the held-out text.
 
     The vocabulary of a base is unchanged: a base may write words beyond this text. A decoder that
     continues another's training keeps the words known before.
     """
-    if not isinstance(vocabulary, Vocabulary):
+    if vocabulary.shift:
         return vocabulary
     known = vocabulary.known_words.words if vocabulary.known_words else ()
     words = words_of([*known, *learned])
@@ -75,7 +78,7 @@ def with_known_words(vocabulary: Words, learned: Sequence[str], held_out: Sequen
 
 
 def untrained(
-    spec: DecoderSpec, dataset: DecoderDataset, vocabulary: Words
+    spec: DecoderSpec, dataset: DecoderDataset, vocabulary: Vocabulary
 ) -> tuple[DecoderModel, dict[str, Any]]:
     """Build an untrained decoder; return it and the sizes with which `build` makes another."""
     dim, positions = dataset.vectors.shape[1], dataset.positions
@@ -119,7 +122,7 @@ def build(architecture: str, dim: int, vocabulary: int, sizes: dict[str, Any]) -
 def write(
     folder: Path,
     model: nn.Module,
-    vocabulary: Words,
+    vocabulary: Vocabulary,
     facts: dict[str, Any],
     *,
     small: bool = False,
@@ -160,7 +163,7 @@ def write_words(folder: Path, facts: dict[str, Any], words: Sequence[str]) -> di
     return facts
 
 
-def read(folder: Path) -> tuple[DecoderModel, Words, dict[str, Any]]:
+def read(folder: Path) -> tuple[DecoderModel, Vocabulary, dict[str, Any]]:
     """Read a decoder: the model in evaluation mode, its vocabulary, and its facts."""
     facts = facts_of(folder)
     try:
@@ -197,17 +200,15 @@ def facts_of(folder: Path) -> dict[str, Any]:
     return facts
 
 
-def _vocabulary(folder: Path, facts: dict[str, Any]) -> Words:
-    text = (folder / "vocabulary.json").read_text("utf-8")
-    if facts["architecture"] == "causal":
-        return BaseVocabulary.from_json(text)
-    if not facts.get("known_words"):
-        return Vocabulary.from_json(text)
-    with gzip.open(folder / WORDS) as file:
-        words = file.read(MAX_WORDS_BYTES).decode("utf-8").split("\n")
-    if len(words) != facts["known_words"]:
-        raise ValueError(f"{WORDS} has {len(words):,} words, not {facts['known_words']:,}")
-    return Vocabulary.from_json(text, words)
+def _vocabulary(folder: Path, facts: dict[str, Any]) -> Vocabulary:
+    tokenizer = Tokenizer.from_str((folder / "vocabulary.json").read_text("utf-8"))
+    words: list[str] | None = None
+    if known := facts.get("known_words"):
+        with gzip.open(folder / WORDS) as file:
+            words = file.read(MAX_WORDS_BYTES).decode("utf-8").split("\n")
+        if len(words) != known:
+            raise ValueError(f"{WORDS} has {len(words):,} words, not {known:,}")
+    return Vocabulary(tokenizer, words, SHIFT if facts["architecture"] == "causal" else 0)
 
 
 def _stored(model: nn.Module) -> dict[str, Tensor]:

@@ -36,11 +36,11 @@ from theodolite.engine.decoding.dataset import (
 )
 from theodolite.engine.decoding.generate import greedy
 from theodolite.engine.decoding.spec import DecoderSpec
-from theodolite.engine.decoding.start import Start
-from theodolite.engine.decoding.vocabulary import Words
+from theodolite.engine.decoding.vocabulary import Vocabulary
 from theodolite.engine.encoders import load
 from theodolite.engine.encoders.base import Encoder
 from theodolite.engine.errors import UserError
+from theodolite.engine.paths import named
 from theodolite.engine.training.events import (
     Evaluated,
     Event,
@@ -61,6 +61,10 @@ BUCKET = 50
 """Batches sorted by length together: little padding, and still a random order."""
 BASE_SHARE = 0.05
 """Share of the learning rate for the weights of an existing language model."""
+FIXED = ("architecture", "vocabulary", "width", "layers")
+"""Settings fixed by the weights that a training starts from."""
+Sized = tuple[folders.DecoderModel, dict[str, Any]]
+"""A model, and the sizes with which `build` makes another."""
 
 
 def train_decoder(
@@ -96,23 +100,60 @@ def _trained(
     spec: DecoderSpec, sentences: DecoderTexts, encoder: Encoder, stop: Callable[[], bool]
 ) -> Iterator[Event]:
     yield from (Noted(0, note) for note in sentences.notes)
-    start = Start.of(spec, encoder)
+    before = _start(spec, encoder)
     vectors = yield from encoded(sentences.texts, encoder, stop)
     if vectors is None:
         yield Noted(0, "Stopped before the first update: there is no decoder.")
         return
     learned, held_out = sentences.texts[: -spec.held_out], sentences.texts[-spec.held_out :]
-    vocabulary = start.vocabulary if start else folders.vocabulary_of(spec, learned)
+    start, vocabulary, facts = before or (None, folders.vocabulary_of(spec, learned), None)
     vocabulary = folders.with_known_words(vocabulary, learned, held_out)
-    dataset = with_vectors(
-        spec, sentences.texts, vectors, vocabulary, start.facts if start else None
-    )
+    dataset = with_vectors(spec, sentences.texts, vectors, vocabulary, facts)
     if left := len(sentences.texts) - len(dataset.sentences):
         yield Noted(0, f"{left:,} sentences of very many tokens were left out.")
     trainer = DecoderTrainer(
-        spec, dataset, vocabulary, encoder.fingerprint, sentences.hash, start=start
+        spec,
+        dataset,
+        vocabulary,
+        encoder.fingerprint,
+        sentences.hash,
+        start=start,
     )
     yield from trainer.events(stop)
+
+
+def _start(spec: DecoderSpec, encoder: Encoder) -> tuple[Sized, Vocabulary, dict[str, Any]] | None:
+    """Open the decoder that a training starts from; None for random weights.
+
+    Returns:
+        The model and its sizes, with the dropout of the new training; its tokens and known words;
+        the content of its `decoder.json`.
+    """
+    if spec.start is None:
+        return None
+    folder = named(spec.start)
+    model, vocabulary, facts = folders.read(folder)
+    if (facts["fingerprint"], facts["dim"]) != (encoder.fingerprint, encoder.dim):
+        raise UserError(
+            f"The decoder {folder.name} reads vectors of {facts['encoder']} with the fingerprint "
+            f"{facts['fingerprint']}, not those of {spec.encoder} ({encoder.fingerprint}).",
+            "Continue with the encoder that it was trained for.",
+            code="mismatch",
+        )
+    then = DecoderSpec.from_dict(facts["spec"])
+    for name in FIXED:
+        was, requested = getattr(then, name), getattr(spec, name)
+        if was != requested:
+            raise UserError(
+                f"The decoder {folder.name} has the {name} {was or 'of its kind'}, not "
+                f"{requested or 'that of its kind'}.",
+                f"Give the same {name}, or no decoder to start from.",
+                code="mismatch",
+            )
+    sizes = facts["sizes"] | {"dropout": spec.dropout}
+    own = folders.build(spec.architecture, encoder.dim, len(vocabulary), sizes)
+    own.load_state_dict(model.state_dict())
+    return (own, sizes), vocabulary, facts
 
 
 def _finished(spec: DecoderSpec, sentences: DecoderTexts) -> Finished | None:
@@ -144,7 +185,7 @@ class DecoderTrainer(Trainer):
         fingerprint: of the encoder that gave the vectors.
         data_hash: of the sentences.
         precision: device and precision; by default those of the spec.
-        start: the decoder to start from; None for random weights.
+        start: the model to start from and its sizes; None for random weights.
     """
 
     spec: DecoderSpec
@@ -159,19 +200,16 @@ class DecoderTrainer(Trainer):
         self,
         spec: DecoderSpec,
         dataset: DecoderDataset,
-        vocabulary: Words,
+        vocabulary: Vocabulary,
         fingerprint: str,
         data_hash: str,
         precision: Precision | None = None,
-        start: Start | None = None,
+        start: Sized | None = None,
     ) -> None:
         self.dataset, self.vocabulary = dataset, vocabulary
         precision = precision or Precision.on(spec.device, spec.precision)
         torch.manual_seed(spec.seed)
-        if start is None:
-            begun, self.sizes = folders.untrained(spec, dataset, vocabulary)
-        else:
-            begun, self.sizes = start.model, start.facts["sizes"]
+        begun, self.sizes = start or folders.untrained(spec, dataset, vocabulary)
         model = begun.to(precision.device).train()
         self.lengths: np.ndarray = np.array([len(t) for t in dataset.tokens[: dataset.learned]])
         self.epoch = len(_epoch(self.lengths, spec.batch_tokens, 0, 0))

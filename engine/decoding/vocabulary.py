@@ -1,9 +1,12 @@
-"""The subword vocabulary of a decoder: learned from its training text, cased, digits kept."""
+"""The tokens of a decoder: learned from its training text, cased, digits kept; or those of a base.
+
+PAD, BEGIN and END come first. Those of a base follow, each three higher than the base numbers it,
+so that generation treats all decoders alike.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Protocol
 
 import numpy as np
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
@@ -11,29 +14,8 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from theodolite.engine.decoding.known_words import KnownWords
 
 PAD, BEGIN, END = 0, 1, 2
+SHIFT = END + 1
 _SPECIAL = ["<pad>", "<s>", "</s>"]
-
-
-class Words(Protocol):
-    """The interface of a vocabulary, a decoder's own or that of a base.
-
-    Attributes:
-        known_words: the words that decoding can be restricted to; None where not stored.
-    """
-
-    known_words: KnownWords | None
-
-    def __len__(self) -> int:
-        """Number of tokens."""
-
-    def ids(self, sentences: Sequence[str]) -> list[np.ndarray]:
-        """Tokens of each sentence, int32, with BEGIN and END around them."""
-
-    def text(self, ids: Sequence[int]) -> str:
-        """Decode tokens into a sentence, without special tokens."""
-
-    def to_json(self) -> str:
-        """The whole vocabulary as text."""
 
 
 class Vocabulary:
@@ -42,13 +24,18 @@ class Vocabulary:
     Args:
         tokenizer: of the library `tokenizers`.
         words: the words that decoding can be restricted to; None where not stored.
+        shift: `SHIFT` for the tokens of a base, which has no special ones of ours.
     """
 
-    def __init__(self, tokenizer: Tokenizer, words: Sequence[str] | None = None) -> None:
+    def __init__(
+        self, tokenizer: Tokenizer, words: Sequence[str] | None = None, shift: int = 0
+    ) -> None:
         self.known_words = None if words is None else KnownWords(tokenizer, words, END)
+        tokenizer.no_padding()
+        tokenizer.no_truncation()
         # A literal "</s>" in a sentence is text, and does not end it.
         tokenizer.encode_special_tokens = True
-        self.tokenizer = tokenizer
+        self.tokenizer, self.shift = tokenizer, shift
 
     @classmethod
     def learn(cls, sentences: Iterable[str], size: int) -> Vocabulary:
@@ -76,24 +63,20 @@ class Vocabulary:
         tokenizer.train_from_iterator(sentences, trainer)
         return cls(tokenizer)
 
-    @classmethod
-    def from_json(cls, text: str, words: Sequence[str] | None = None) -> Vocabulary:
-        """Read the output of `to_json`, with the words stored beside it."""
-        return cls(Tokenizer.from_str(text), words)
-
     def to_json(self) -> str:
         """The tokenizer as the `tokenizers` library writes it."""
         return str(self.tokenizer.to_str())
 
     def __len__(self) -> int:
         """Number of tokens."""
-        return int(self.tokenizer.get_vocab_size())
+        return int(self.tokenizer.get_vocab_size()) + self.shift
 
     def ids(self, sentences: Sequence[str]) -> list[np.ndarray]:
         """Tokens of each sentence, int32, with BEGIN and END around them."""
-        found = self.tokenizer.encode_batch(list(sentences))
-        return [np.array([BEGIN, *e.ids, END], np.int32) for e in found]
+        found = self.tokenizer.encode_batch(list(sentences), add_special_tokens=False)
+        begin, end, shift = BEGIN - self.shift, END - self.shift, np.int32(self.shift)
+        return [np.array([begin, *e.ids, end], np.int32) + shift for e in found]
 
     def text(self, ids: Sequence[int]) -> str:
         """Decode tokens into a sentence, without special tokens."""
-        return str(self.tokenizer.decode([i for i in ids if i > END])).strip()
+        return str(self.tokenizer.decode([i - self.shift for i in ids if i > END])).strip()

@@ -21,11 +21,11 @@ from tests.errors import refused
 from tests.fakes.decoders import known_sentences
 from theodolite.engine.decode import open_decoder
 from theodolite.engine.decoding import folder as folders
-from theodolite.engine.decoding.causal import SHIFT, BaseVocabulary, CausalDecoder
+from theodolite.engine.decoding.causal import CausalDecoder, base_vocabulary
 from theodolite.engine.decoding.generate import beam, greedy
 from theodolite.engine.decoding.spec import DecoderSpec
 from theodolite.engine.decoding.train import train_decoder
-from theodolite.engine.decoding.vocabulary import BEGIN, END, PAD
+from theodolite.engine.decoding.vocabulary import BEGIN, END, PAD, SHIFT, Vocabulary
 from theodolite.engine.encoders import load
 
 DIM = 6
@@ -124,7 +124,8 @@ def test_a_beam_ranks_by_its_probabilities(model: CausalDecoder, vectors: torch.
 
 def test_its_vocabulary_gives_text_back(gpt2: Path) -> None:
     """Also of text that it has not read, and from what is kept of it."""
-    kept = BaseVocabulary.from_json(BaseVocabulary.of(f"dir:{gpt2}").to_json())
+    json = base_vocabulary(f"dir:{gpt2}").to_json()
+    kept = Vocabulary(Tokenizer.from_str(json), shift=SHIFT)
     for text in [*known_sentences()[:5], "Zwölf 漢字, 1984 <|endoftext|>"]:
         ids = kept.ids([text])[0].tolist()
         assert (ids[0], ids[-1]) == (BEGIN, END)
