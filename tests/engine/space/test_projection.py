@@ -154,6 +154,7 @@ def test_memberships_of_a_point_add_up_to_the_logarithm_of_its_neighbours() -> N
     np.testing.assert_allclose(umap.curve(0.1), (1.577, 0.895), atol=1e-3)
 
 
+@pytest.mark.long
 def test_the_graph_is_that_of_umap_learn() -> None:
     from threadpoolctl import threadpool_limits
     from umap.umap_ import fuzzy_simplicial_set
