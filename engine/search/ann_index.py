@@ -11,15 +11,16 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 
 from theodolite.engine.progress import Progress
-from theodolite.engine.search.index import Index, checked, faiss, unit_rows
+from theodolite.engine.search.index import Index, checked, faiss, others, unit_rows
 
 EXACT_BELOW = 200_000
 RECALL_AT = 10
@@ -88,15 +89,16 @@ class MappedIndex:
         probed: number of lists that a query probes, as chosen by `build`.
 
     Attributes:
+        index: FAISS's, which probes `nprobe` lists.
         size: n.
         dim: length of a vector.
     """
 
     def __init__(self, lists: Path, rows: Rows, probed: int) -> None:
-        self._index = faiss().read_index(str(lists))
-        self._index.nprobe = probed
+        self.index = faiss().read_index(str(lists))
+        self.index.nprobe = probed
         self._rows = rows
-        self.size, self.dim = self._index.ntotal, self._index.d
+        self.size, self.dim = self.index.ntotal, self.index.d
 
     def search(
         self, queries: np.ndarray, k: int, among: np.ndarray | None = None
@@ -112,7 +114,7 @@ class MappedIndex:
             return np.zeros((len(queries), k), np.float32), np.zeros((len(queries), k), np.int64)
         if among is not None:
             return self._among(queries, k, np.unique(among))
-        _, candidates = self._index.search(queries, min(self.size, max(REFINED, 10 * k)))
+        _, candidates = self.index.search(queries, min(self.size, max(REFINED, 10 * k)))
         scores = np.full((len(queries), k), -np.inf, np.float32)
         ids = np.full((len(queries), k), -1, np.int64)
         for row, (query, found) in enumerate(zip(queries, candidates, strict=True)):
@@ -121,10 +123,6 @@ class MappedIndex:
             best = np.lexsort((chosen, -cosines))[:k]
             scores[row, : len(best)], ids[row, : len(best)] = cosines[best], chosen[best]
         return np.minimum(scores, 1.0), ids
-
-    def probing(self, lists: int) -> None:
-        """Set the number of lists that a query probes."""
-        self._index.nprobe = lists
 
     def _among(
         self, queries: np.ndarray, k: int, positions: np.ndarray
@@ -146,11 +144,6 @@ def _best(
     ids = np.concatenate([ids, np.broadcast_to(positions, cosines.shape)], axis=1)
     order = np.lexsort((ids, -scores))[:, :k]
     return np.take_along_axis(scores, order, axis=1), np.take_along_axis(ids, order, axis=1)
-
-
-def lists_for(n: int) -> int:
-    """Return 4 sqrt(n), the number of lists in FAISS's guide for up to a million vectors."""
-    return max(1, round(4 * float(np.sqrt(n))))
 
 
 def build(
@@ -178,20 +171,25 @@ def build(
     blocks = range(0, n, _BLOCK)
     if not all(np.isfinite(vectors[start : start + _BLOCK]).all() for start in blocks):
         raise ValueError("a vector holds NaN or infinity")
-    steps = _Steps(_ROUNDS + 2 * len(blocks) + 2, progress)
-    many = min(lists_for(n), n // 2)
+    done, steps = count(1), _ROUNDS + 2 * len(blocks) + 2
+
+    def step() -> None:
+        if progress is not None:
+            progress(next(done), steps)
+
+    many = min(round(4 * float(np.sqrt(n))), n // 2)  # FAISS's guide for up to a million vectors
     quantiser = library.IndexFlatIP(dim)
-    quantiser.add(_centroids(vectors, many, steps))
+    quantiser.add(_centroids(vectors, many, step))
     codes = dim // 2 if dim % 2 == 0 else dim
     index = library.IndexIVFPQFastScan(quantiser, dim, many, codes, 4, library.METRIC_INNER_PRODUCT)
-    index.train(_sample(vectors, max(_CODED_ON, 100)))
-    steps.one()
+    index.train(_sample(vectors, _CODED_ON))
+    step()
     for start in blocks:
         index.add(unit_rows(vectors[start : start + _BLOCK]))
-        steps.one()
+        step()
     library.write_index(index, str(lists))
     read = rows or (lambda positions: unit_rows(vectors[positions]))
-    return _probe(MappedIndex(lists, read, 1), vectors, many, steps)
+    return _probe(MappedIndex(lists, read, 1), vectors, many, step)
 
 
 def index_of(vectors: np.ndarray) -> Index | MappedIndex:
@@ -225,7 +223,7 @@ def _sample(vectors: Vectors, wanted: int) -> np.ndarray:
     return unit_rows(vectors[np.sort(chosen)])
 
 
-def _centroids(vectors: Vectors, lists: int, steps: _Steps) -> np.ndarray:
+def _centroids(vectors: Vectors, lists: int, step: Callable[[], None]) -> np.ndarray:
     """Spherical k-means on a sample, one round at a time, to report progress and be stopped."""
     sample = _sample(vectors, lists * _SAMPLE_A_LIST)
     centroids = None
@@ -241,25 +239,24 @@ def _centroids(vectors: Vectors, lists: int, steps: _Steps) -> np.ndarray:
         )
         rounds.train(sample, init_centroids=centroids)
         centroids = rounds.centroids
-        steps.one()
+        step()
     return np.ascontiguousarray(centroids)
 
 
-def _probe(mapped: MappedIndex, vectors: Vectors, lists: int, steps: _Steps) -> Built:
+def _probe(mapped: MappedIndex, vectors: Vectors, lists: int, step: Callable[[], None]) -> Built:
     """Choose the number of lists to probe, and measure recall and time with it."""
     n, dim = vectors.shape
     rng = np.random.default_rng(1)
     sampled = np.sort(rng.choice(n, min(_ASKED, n), replace=False))
-    exact, exact_ms = _exact(vectors, sampled, steps)
+    exact, exact_ms = _exact(vectors, sampled, step)
 
     def share_of(probed: int) -> float:
-        mapped.probing(probed)
-        found = _others(mapped.search(vectors[sampled], RECALL_AT + 1)[1], sampled)
-        return recall(found, exact)
+        mapped.index.nprobe = probed
+        return recall(_nearest(mapped.search(vectors[sampled], RECALL_AT + 1)[1], sampled), exact)
 
     probed, share = _fewest(share_of, lists)
-    mapped.probing(probed)
-    steps.one()
+    mapped.index.nprobe = probed
+    step()
     times = []
     for row in sampled[:50]:
         began = time.perf_counter()
@@ -285,49 +282,34 @@ def _fewest(share_of: Callable[[int], float], lists: int) -> tuple[int, float]:
     return probed, share
 
 
-def _exact(vectors: Vectors, sampled: np.ndarray, steps: _Steps) -> tuple[np.ndarray, float]:
+def _exact(
+    vectors: Vectors, sampled: np.ndarray, step: Callable[[], None]
+) -> tuple[np.ndarray, float]:
     """The 10 nearest others of some rows by exact search, and its milliseconds per query."""
-    queries = unit_rows(vectors[sampled])
-    scores = np.empty((len(sampled), 0), np.float32)
-    ids = np.empty((len(sampled), 0), np.int64)
-    alone = 0.0
-    for start in range(0, len(vectors), _BLOCK):
-        rows = unit_rows(vectors[start : start + _BLOCK])
-        began = time.perf_counter()
-        rows @ queries[0]
-        alone += time.perf_counter() - began
-        cosines = queries @ rows.T
-        here = sampled - start
-        inside = (here >= 0) & (here < len(rows))
-        cosines[np.flatnonzero(inside), here[inside]] = -np.inf
-        best = np.argpartition(-cosines, min(RECALL_AT, len(rows)) - 1, axis=1)[:, :RECALL_AT]
-        near = np.take_along_axis(cosines, best, axis=1)
-        scores, ids = _best(scores, ids, near, best + start, RECALL_AT)
-        steps.one()
-    return ids, 1000 * alone
+    from faiss.contrib.exhaustive_search import knn_ground_truth
+
+    queries, times = unit_rows(vectors[sampled]), []
+
+    def blocks() -> Iterator[np.ndarray]:
+        for start in range(0, len(vectors), _BLOCK):
+            rows = unit_rows(vectors[start : start + _BLOCK])
+            began = time.perf_counter()
+            rows @ queries[0]
+            times.append(time.perf_counter() - began)
+            yield rows
+            step()
+
+    inner = faiss().METRIC_INNER_PRODUCT
+    _, ids = knn_ground_truth(queries, blocks(), RECALL_AT + 1, inner, ngpu=0)
+    return _nearest(ids, sampled), 1000 * sum(times)
 
 
-def _others(found: np.ndarray, sampled: np.ndarray) -> np.ndarray:
+def _nearest(found: np.ndarray, sampled: np.ndarray) -> np.ndarray:
     """The 10 nearest without the row itself."""
-    others = found != sampled[:, None]
-    others[others.all(axis=1), -1] = False
-    return found[others].reshape(len(sampled), -1)
+    return found[others(found, sampled)].reshape(len(sampled), -1)
 
 
 def recall(found: np.ndarray, exact: np.ndarray) -> float:
     """Mean share of each row of `exact` that is in the same row of `found`; both int (q, k)."""
     shares = [len(np.intersect1d(a, b)) / len(b) for a, b in zip(found, exact, strict=True)]
     return float(np.mean(shares))
-
-
-class _Steps:
-    """Counts steps and reports them."""
-
-    def __init__(self, total: int, progress: Progress | None) -> None:
-        self._done, self._total, self._progress = 0, total, progress
-
-    def one(self) -> None:
-        """Count one step."""
-        self._done += 1
-        if self._progress is not None:
-            self._progress(min(self._done, self._total), self._total)

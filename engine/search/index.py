@@ -151,8 +151,9 @@ def neighbours_of_each(
     k: int,
     index: Any = None,
     progress: Callable[[int, int], None] | None = None,
+    rows: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the k nearest other rows of every row: itself is left out by position.
+    """Return the k nearest other rows of every row, or of some: itself is left out by position.
 
     Another row with the same vector counts as a neighbour.
 
@@ -161,27 +162,43 @@ def neighbours_of_each(
         k: number of neighbours.
         index: an index of the same rows; by default an exact one is built.
         progress: called with (rows done, rows); may raise to stop the work.
+        rows: int64 (n,), positions of those whose neighbours are wanted; None for all.
 
     Returns:
         scores: float32 (n, k), ids: int64 (n, k).
     """
-    n = len(vectors)
-    if n <= k:
-        raise ValueError(f"{k} neighbours of each need more than {k} vectors, got {n}")
+    if len(vectors) <= k:
+        raise ValueError(f"{k} neighbours of each need more than {k} vectors, got {len(vectors)}")
     index = Index(vectors) if index is None else index
+    rows = np.arange(len(vectors)) if rows is None else rows
+    n = len(rows)
     scores, ids = np.empty((n, k), np.float32), np.empty((n, k), np.int64)
     blocks = [slice(start, min(n, start + _QUERIES)) for start in range(0, n, _QUERIES)]
     # Blocks in parallel, one thread each: with the threads of BLAS two cores took as long as one.
     alone = partial(libraries().limit, limits=1, user_api="openmp")  # in that thread only
     with ThreadPoolExecutor(usable_threads(), initializer=alone) as pool:
-        nearest = pool.map(lambda block: index.search(vectors[block], k + 1), blocks)
+        nearest = pool.map(lambda block: index.search(vectors[rows[block]], k + 1), blocks)
         for block, (some, found) in zip(blocks, nearest, strict=True):
-            others = found != np.arange(n)[block, None]
-            others[others.all(axis=1), -1] = False  # duplicates pushed the row itself out: drop one
-            scores[block], ids[block] = some[others].reshape(-1, k), found[others].reshape(-1, k)
+            kept = others(found, rows[block])
+            scores[block], ids[block] = some[kept].reshape(-1, k), found[kept].reshape(-1, k)
             if progress is not None:
                 progress(block.stop, n)
     return scores, ids
+
+
+def others(found: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Mark all but the row itself among the nearest of each row.
+
+    Args:
+        found: int64 (n, k + 1), positions, nearest first.
+        rows: int64 (n,), positions of the rows.
+
+    Returns:
+        bool (n, k + 1), k of each row.
+    """
+    kept = found != rows[:, None]
+    kept[kept.all(axis=1), -1] = False  # duplicates pushed the row itself out: drop the last
+    return kept
 
 
 def checked(queries: np.ndarray, k: int, dim: int) -> np.ndarray:

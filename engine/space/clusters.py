@@ -7,7 +7,7 @@ functions from arrays to arrays; knows neither encoders nor sentences.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 
@@ -55,15 +55,8 @@ def cluster(
         size: number of groups for k-means, least points of a group for HDBSCAN; None is `usual`.
             There are at most as many groups as distinct points.
         seed: of k-means and of samples.
-
-    Raises:
-        ValueError: an unknown method, or a size below 1 (below 2 for HDBSCAN).
     """
-    if method not in get_args(Method):
-        raise ValueError(f"expected one of {get_args(Method)}, got {method!r}")
     size = usual(method, len(vectors)) if size is None else size
-    if size < (1 if method == "k-means" else 2):
-        raise ValueError(f"a size of {size} is too small for {method}")
     return (_kmeans if method == "k-means" else _hdbscan)(unit_rows(vectors), size, seed)
 
 
@@ -132,38 +125,30 @@ def numbered(found: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return of, sizes[order]
 
 
-@dataclass(frozen=True)
-class LabelAgreement:
-    """How well groups match labels. Noise counts as one more group.
-
-    Attributes:
-        v_measure: harmonic mean of homogeneity and completeness (Rosenberg, Hirschberg 2007); the
-            same as normalised mutual information with the arithmetic mean. From 0 to 1.
-        ami: mutual information adjusted for chance (Vinh, Epps, Bailey 2010); about 0 by chance.
-        ari: Rand index adjusted for chance (Hubert, Arabie 1985); about 0 by chance.
-    """
-
-    v_measure: float
-    ami: float
-    ari: float
-
-
-def agreement(labels: np.ndarray, clusters: np.ndarray) -> LabelAgreement:
+def agreement(labels: np.ndarray, clusters: np.ndarray) -> dict[str, float]:
     """Compare groups to labels, or to other groups: every figure is symmetric.
+
+    Noise counts as one more group.
 
     Args:
         labels: (n,), of any type.
         clusters: int (n,).
 
+    Returns:
+        `v_measure`, harmonic mean of homogeneity and completeness (Rosenberg, Hirschberg 2007), the
+        same as normalised mutual information with the arithmetic mean, from 0 to 1; `ami`, mutual
+        information adjusted for chance (Vinh, Epps, Bailey 2010), about 0 by chance; `ari`, Rand
+        index adjusted for chance (Hubert, Arabie 1985), about 0 by chance.
+
     Source: scikit-learn's `v_measure_score`, `adjusted_mutual_info_score`, `adjusted_rand_score`.
     """
     from sklearn import metrics
 
-    return LabelAgreement(
-        float(metrics.v_measure_score(labels, clusters)),
-        float(metrics.adjusted_mutual_info_score(labels, clusters)),
-        float(metrics.adjusted_rand_score(labels, clusters)),
-    )
+    return {
+        "v_measure": float(metrics.v_measure_score(labels, clusters)),
+        "ami": float(metrics.adjusted_mutual_info_score(labels, clusters)),
+        "ari": float(metrics.adjusted_rand_score(labels, clusters)),
+    }
 
 
 @dataclass(frozen=True, eq=False)

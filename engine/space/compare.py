@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from theodolite.engine.progress import ProgressCallback, nobody
-from theodolite.engine.search.index import Index, unit_rows
+from theodolite.engine.progress import Progress, ProgressCallback
+from theodolite.engine.search.index import neighbours_of_each, unit_rows
 from theodolite.engine.space.geometry import sample_pair_cosines
 
 PERSISTENCE = 0.9
@@ -90,32 +90,16 @@ def change(
     looked_at = np.arange(n)
     if n > sample:
         looked_at = np.sort(np.random.default_rng(0).choice(n, sample, replace=False))
-    half = nobody if tick is None else (lambda share: tick(share / 2))
-    rest = nobody if tick is None else (lambda share: tick(0.5 + share / 2))
-    near = _nearest(first, looked_at, k, half)
-    other = _nearest(second, looked_at, k, rest)
+
+    def moved(before: float) -> Progress | None:
+        return tick and (lambda done, of: tick(before + done / of / 2))
+
+    _, near = neighbours_of_each(first, k, None, moved(0.0), looked_at)
+    _, other = neighbours_of_each(second, k, None, moved(0.5), looked_at)
     gap = (_gap(first, looked_at, near, other) + _gap(second, looked_at, other, near)) / 2
     return Change(
         looked_at, near, other, jaccard(near, other), rank_biased_overlap(near, other), gap
     )
-
-
-def _nearest(
-    vectors: np.ndarray, looked_at: np.ndarray, k: int, tick: ProgressCallback
-) -> np.ndarray:
-    """The k nearest others of some rows, int64 (m, k), searched in blocks to report progress."""
-    index = Index(vectors)
-    found = np.empty((len(looked_at), k), np.int64)
-    for start in range(0, len(looked_at), _ROWS):
-        own = looked_at[start : start + _ROWS]
-        _, ids = index.search(vectors[own], k + 1)
-        others = ids != own[:, None]
-        others[others.all(axis=1), -1] = (
-            False  # duplicates pushed the row itself out: drop the last
-        )
-        found[start : start + _ROWS] = ids[others].reshape(len(own), k)
-        tick(min(1.0, (start + _ROWS) / len(looked_at)))
-    return found
 
 
 def _gap(
@@ -239,38 +223,25 @@ def procrustes_residual(xx: np.ndarray, yy: np.ndarray, xy: np.ndarray) -> float
     return float(max(0.0, 2 - 2 * shared))
 
 
-@dataclass(frozen=True)
-class Figures:
-    """Two spaces in four numbers.
-
-    Attributes:
-        jaccard: mean over the points; 1 is unchanged.
-        overlap: mean rank-biased overlap; 1 is unchanged.
-        cka: linear CKA of the unit rows; 1 is unchanged.
-        residual: Procrustes residual of the unit rows; 0 is unchanged.
-    """
-
-    jaccard: float
-    overlap: float
-    cka: float
-    residual: float
-
-
-def figures(first: np.ndarray, second: np.ndarray, found: Change) -> Figures:
-    """Summarise a comparison. Whole spaces are compared on unit rows, as by cosines.
+def figures(first: np.ndarray, second: np.ndarray, found: Change) -> dict[str, float]:
+    """Two spaces in four numbers. Whole spaces are compared on unit rows, as by cosines.
 
     Args:
         first: (n, dim).
         second: (n, other dim).
         found: the result of `change` for them.
+
+    Returns:
+        `jaccard` and `overlap` (rank-biased), means over the points, and `cka`, linear: 1 is
+        unchanged; `residual`, of Procrustes: 0 is unchanged.
     """
     both = products(unit_rows(first), unit_rows(second))
-    return Figures(
-        float(found.jaccard.mean()),
-        float(found.overlap.mean()),
-        linear_cka(*both),
-        procrustes_residual(*both),
-    )
+    return {
+        "jaccard": float(found.jaccard.mean()),
+        "overlap": float(found.overlap.mean()),
+        "cka": linear_cka(*both),
+        "residual": procrustes_residual(*both),
+    }
 
 
 def twins(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

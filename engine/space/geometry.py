@@ -88,26 +88,12 @@ def uniformity(vectors: np.ndarray, t: float = 2.0, progress: Progress | None = 
     return float(np.log(total) - np.log(n * (n - 1) / 2))
 
 
-@dataclass(frozen=True)
-class RandomPairs:
-    """Cosine of two different random sentences: exact over all n (n - 1) / 2 pairs, not sampled.
+def random_pairs(vectors: np.ndarray) -> tuple[float, float]:
+    """Mean and standard deviation of the cosine over all n (n - 1) / 2 pairs, not sampled.
 
-    Attributes:
-        mean: 0 for directions spread evenly; an estimate of anisotropy (Ethayarajh 2019).
-        std: standard deviation of the cosines.
-        n: number of sentences.
-    """
-
-    mean: float
-    std: float
-    n: int
-
-
-def random_pairs(vectors: np.ndarray) -> RandomPairs:
-    """Mean and standard deviation of the cosine over all pairs of positions, in n * dim^2 time.
-
-    With unit rows U the cosines sum to |sum of U|^2, their squares to |U^T U|^2, each minus the
-    self-pairs.
+    The mean is 0 for directions spread evenly; an estimate of anisotropy (Ethayarajh 2019). With
+    unit rows U the cosines sum to |sum of U|^2, their squares to |U^T U|^2, each minus the
+    self-pairs: in n * dim^2 time.
 
     Args:
         vectors: (n, dim), n >= 2.
@@ -123,7 +109,7 @@ def random_pairs(vectors: np.ndarray) -> RandomPairs:
         selves += float(np.sum(rows.any(axis=1)))  # a row's cosine with itself: 1, or 0 if zero
     mean = (float(centre @ centre) - selves) / (n * (n - 1))
     square = (float(np.sum(gram * gram)) - selves) / (n * (n - 1))
-    return RandomPairs(mean, float(np.sqrt(max(square - mean * mean, 0.0))), n)
+    return mean, float(np.sqrt(max(square - mean * mean, 0.0)))
 
 
 def sample_pair_cosines(vectors: np.ndarray, pairs: int = 20_000, seed: int = 0) -> np.ndarray:
@@ -294,33 +280,18 @@ def isoscore(vectors: np.ndarray) -> float:
     return float(np.clip((dim * used - 1.0) / (dim - 1.0), 0.0, 1.0))
 
 
-@dataclass(frozen=True, eq=False)
-class Hubness:
-    """How often each vector is among the nearest of others (Radovanović et al. 2010).
-
-    Attributes:
-        counts: int64 (n,), the number of others whose k nearest include the vector.
-        k: number of neighbours.
-        skew: third standardised moment of the counts; 0 when all are neighbours equally often,
-            above 1 when there are hubs.
-        never: share of vectors that are nobody's neighbour.
-    """
-
-    counts: np.ndarray
-    k: int
-    skew: float
-    never: float
-
-
-def hubness(neighbours: np.ndarray) -> Hubness:
-    """Count how often each vector is a neighbour.
+def hubness(neighbours: np.ndarray) -> tuple[np.ndarray, float]:
+    """Count how often each vector is among the nearest of others (Radovanović et al. 2010).
 
     Args:
         neighbours: int (n, k), the nearest others of each, from `neighbours_of_each`.
+
+    Returns:
+        int64 (n,), the number of others whose k nearest include the vector; the skew of these
+        counts, their third standardised moment: 0 when all are neighbours equally often, above 1
+        when there are hubs.
     """
-    n, k = neighbours.shape
-    counts = np.bincount(neighbours.ravel(), minlength=n)
+    counts = np.bincount(neighbours.ravel(), minlength=len(neighbours))
     gaps = counts - counts.mean()
     spread = float(np.sqrt(np.mean(gaps**2)))
-    skew = float(np.mean(gaps**3) / spread**3) if spread > 0.0 else 0.0
-    return Hubness(counts, k, skew, float(np.mean(counts == 0)))
+    return counts, float(np.mean(gaps**3) / spread**3) if spread > 0.0 else 0.0

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from theodolite.engine.progress import ProgressCallback
+from theodolite.engine.progress import ProgressCallback, nobody
 from theodolite.engine.search.index import (
     Index,
     approximate_index,
@@ -102,6 +102,17 @@ def pca(vectors: np.ndarray) -> Plane:
     return Plane(points, explained)
 
 
+def _rows(vectors: np.ndarray, method: str) -> np.ndarray:
+    """Unit rows of at least four vectors."""
+    if len(vectors) < 4:
+        raise ValueError(f"{method} needs four points, got {len(vectors)}")
+    return unit_rows(vectors)
+
+
+def _centred(points: np.ndarray) -> Plane:
+    return Plane((points - points.mean(axis=0)).astype(np.float32))
+
+
 def umap(
     vectors: np.ndarray,
     *,
@@ -109,7 +120,7 @@ def umap(
     min_dist: float = 0.1,
     seed: int | None = 0,
     initial: np.ndarray | None = None,
-    tick: ProgressCallback | None = None,
+    tick: ProgressCallback = nobody,
     watch: Callable[[np.ndarray], None] | None = None,
 ) -> Plane:
     """UMAP of unit rows, its neighbours found by FAISS.
@@ -134,10 +145,7 @@ def umap(
     """
     from theodolite.engine.space.umap import fuzzy_graph, layout
 
-    rows = unit_rows(vectors)
-    n = len(rows)
-    if n < 4:
-        raise ValueError(f"UMAP needs four points, got {n}")
+    rows, n = _rows(vectors, "UMAP"), len(vectors)
     start = pca(rows).points if initial is None else np.asarray(initial, np.float32)
     noise = np.random.default_rng(seed).normal(0, 1e-4, start.shape)
     start = 10 * start / (np.abs(start).max() or 1.0) + noise
@@ -146,7 +154,7 @@ def umap(
         rows,
         min(neighbours, n - 1) - 1,
         index,
-        None if tick is None else lambda done, of: tick(_FINDING * done / of),
+        lambda done, of: tick(_FINDING * done / of),
     )
     graph = fuzzy_graph(ids, np.clip(1 - cosines, 0, 2))
     epochs = _EPOCHS_OF_MANY if n > _MANY else _EPOCHS
@@ -154,12 +162,11 @@ def umap(
     for epoch, points in enumerate(
         layout(graph, start, epochs=epochs, min_dist=min_dist, seed=seed), 1
     ):
-        if tick is not None:
-            tick(_FINDING + (1 - _FINDING) * epoch / epochs)
+        tick(_FINDING + (1 - _FINDING) * epoch / epochs)
         if watch is not None and time.monotonic() - shown >= _WATCHED_EVERY:
             watch(points - points.mean(axis=0))
             shown = time.monotonic()
-    return Plane((points - points.mean(axis=0)).astype(np.float32))
+    return _centred(points)
 
 
 def umap_learn(
@@ -168,7 +175,7 @@ def umap_learn(
     neighbours: int = 15,
     min_dist: float = 0.1,
     seed: int | None = 0,
-    tick: ProgressCallback | None = None,
+    tick: ProgressCallback = nobody,
 ) -> Plane:
     """UMAP of unit rows by umap-learn, the reference implementation.
 
@@ -189,16 +196,11 @@ def umap_learn(
     """
     from umap import UMAP
 
-    rows = unit_rows(vectors)
-    n = len(rows)
-    if n < 4:
-        raise ValueError(f"UMAP needs four points, got {n}")
+    rows, n = _rows(vectors, "UMAP"), len(vectors)
     k = min(neighbours, n - 1)
     knn = _knn(rows, k, approximate_index(rows) if n > _MANY else None)
-    if tick is not None:
-        tick(0.2)
-    with _threads_kept(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a seed means one core; `transform` is unavailable
+    tick(0.2)
+    with _numba():
         model = UMAP(
             n_neighbors=k,
             min_dist=min_dist,
@@ -208,19 +210,22 @@ def umap_learn(
             n_jobs=1 if seed is not None else -1,
             precomputed_knn=knn,
         )
-        points = np.asarray(model.fit_transform(rows), np.float32)
-    return Plane(points - points.mean(axis=0))
+        return _centred(np.asarray(model.fit_transform(rows), np.float32))
 
 
-def _threads_kept() -> AbstractContextManager[Any]:
-    """Restore the number of OpenMP threads, which numba sets for the whole process.
+@contextmanager
+def _numba() -> Iterator[None]:
+    """Quiet, and with the number of OpenMP threads restored, which numba sets for the process.
 
     Torch's order of summation depends on it, so that a training after a projection would not end
     with the same weights as one before it.
     """
     from threadpoolctl import threadpool_limits
 
-    return threadpool_limits(None)  # sets no limit, and restores the numbers that it found
+    # No limit is set, and the numbers that it found are restored.
+    with threadpool_limits(None), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a seed means one core; `transform` is unavailable
+        yield
 
 
 def pacmap(
@@ -228,7 +233,7 @@ def pacmap(
     *,
     neighbours: int = 10,
     seed: int | None = 0,
-    tick: ProgressCallback | None = None,
+    tick: ProgressCallback = nobody,
 ) -> Plane:
     """PaCMAP of unit rows: like UMAP for neighbourhoods, better at the global structure.
 
@@ -246,24 +251,19 @@ def pacmap(
     """
     from pacmap import PaCMAP
 
-    rows = unit_rows(vectors)
-    if len(rows) < 4:
-        raise ValueError(f"PaCMAP needs four points, got {len(rows)}")
-    if tick is not None:
-        tick(0.05)
-    with _threads_kept(), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a seed was set
+    rows = _rows(vectors, "PaCMAP")
+    tick(0.05)
+    with _numba():
         model = PaCMAP(2, n_neighbors=min(neighbours, len(rows) - 2), random_state=seed)
-        points = np.asarray(model.fit_transform(rows, init="pca"), np.float32)
-    return Plane(points - points.mean(axis=0))
+        return _centred(np.asarray(model.fit_transform(rows, init="pca"), np.float32))
 
 
 def tsne(
     vectors: np.ndarray,
     *,
-    perplexity: int = 15,
+    neighbours: int = 15,
     seed: int | None = 0,
-    tick: ProgressCallback | None = None,
+    tick: ProgressCallback = nobody,
 ) -> Plane:
     """Barnes-Hut t-SNE of unit rows, its neighbours found exactly by FAISS.
 
@@ -272,8 +272,8 @@ def tsne(
 
     Args:
         vectors: (n, dim), finite.
-        perplexity: effective number of neighbours of each point; lower when there are not three
-            times as many points.
+        neighbours: the perplexity, their effective number; lower when there are not three times as
+            many points.
         seed: the same seed gives the same plane on one machine, on one core; None uses all cores.
         tick: called with the share done.
 
@@ -286,17 +286,13 @@ def tsne(
     from sklearn.manifold import TSNE
     from threadpoolctl import threadpool_limits
 
-    rows = unit_rows(vectors)
-    n = len(rows)
-    if n < 4:
-        raise ValueError(f"t-SNE needs four points, got {n}")
-    perplexity = max(1, min(perplexity, (n - 2) // 3))
+    rows, n = _rows(vectors, "t-SNE"), len(vectors)
+    perplexity = max(1, min(neighbours, (n - 2) // 3))
     ids, cosines, _ = _knn(rows, min(n, 3 * perplexity + 2))
     distances = np.sqrt(2 * cosines)  # of unit rows
     starts = np.arange(0, ids.size + 1, ids.shape[1])
     graph = csr_matrix((distances.ravel(), ids.ravel(), starts), shape=(n, n))
-    if tick is not None:
-        tick(0.05)
+    tick(0.05)
     start = pca(rows).points
     noise = np.random.default_rng(seed).normal(0, 1e-6, start.shape)
     model = TSNE(
@@ -306,8 +302,7 @@ def tsne(
         random_state=seed,
     )
     with threadpool_limits(1 if seed is not None else None):
-        points = np.asarray(model.fit_transform(graph), np.float32)
-    return Plane(points - points.mean(axis=0))
+        return _centred(np.asarray(model.fit_transform(graph), np.float32))
 
 
 def _knn(rows: np.ndarray, k: int, index: Any = None) -> tuple[np.ndarray, np.ndarray, Any]:

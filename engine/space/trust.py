@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from theodolite.engine.progress import ProgressCallback
+from theodolite.engine.progress import ProgressCallback, nobody
 from theodolite.engine.search.index import unit_rows
 from theodolite.engine.threads import usable_threads
 
@@ -42,7 +42,7 @@ def trust(
     k: int = 15,
     *,
     sample: int = 2000,
-    tick: ProgressCallback | None = None,
+    tick: ProgressCallback = nobody,
 ) -> Trust:
     """Measure trustworthiness and continuity (Venna, Kaski 2001) and neighbour recall by point.
 
@@ -86,8 +86,7 @@ def trust(
     with ThreadPoolExecutor(usable_threads()) as pool:
         for done, values in enumerate(pool.map(measured, owns), 1):
             found += values
-            if tick is not None:
-                tick(done / len(owns))
+            tick(done / len(owns))
     near, whole, kept = (np.concatenate(parts) for parts in zip(*found, strict=True))
     return Trust(looked_at, near, whole, kept, k)
 

@@ -200,8 +200,8 @@ def _space(data: ScoredPairs, pairs: _Pairs, vectors: np.ndarray) -> list[Score]
     (SimCSE issue 52), the starter pairs and similar data. `n` is n_pos and n_data.
     """
     unit = "cosine"
-    random = geometry.random_pairs(vectors)
-    scores = [Score("all", None, "random_cosine", random.mean, random.n, unit=unit)]
+    random, _ = geometry.random_pairs(vectors)
+    scores = [Score("all", None, "random_cosine", random, len(vectors), unit=unit)]
     if data.parts_are != "splits" or data.scale != (0.0, 5.0) or len(vectors) > MAX_SENTENCES:
         return scores
     uniformity = geometry.uniformity(vectors)

@@ -236,7 +236,7 @@ def _measured(
         if progress is not None:
             progress(round(share * n), n)
 
-    singular, random = geometry.singular_values(rows), geometry.random_pairs(rows)
+    singular, (mean, deviation) = geometry.singular_values(rows), geometry.random_pairs(rows)
     info = taken.info | {
         "n_data": n,
         "n_distinct": len(distinct),
@@ -246,8 +246,8 @@ def _measured(
         "uniformity": geometry.uniformity(rows, progress=lambda done, of: tell(0.5 * done / of)),
         "effective_rank": geometry.effective_rank(singular),
         "isoscore": None,
-        "mean_cosine": random.mean,
-        "std_cosine": random.std,
+        "mean_cosine": mean,
+        "std_cosine": deviation,
     }
     with suppress(ValueError):  # one dimension, or identical encoded
         info["isoscore"] = geometry.isoscore(rows)
@@ -263,12 +263,11 @@ def _measured(
         _, near = neighbours_of_each(
             encoded[distinct], k, progress=lambda done, of: tell(0.5 + 0.5 * done / of)
         )
-        hubs = geometry.hubness(near)
-        occurrence = hubs.counts
+        occurrence, skew = geometry.hubness(near)
         info |= {
             "hub_k": k,
-            "hub_skew": hubs.skew,
-            "hub_never": hubs.never,
+            "hub_skew": skew,
+            "hub_never": float(np.mean(occurrence == 0)),
             "hub_most": int(occurrence.max()),
             "hub": taken.sentences[distinct[int(occurrence.argmax())]][:300],
         }

@@ -287,15 +287,15 @@ class MapSpec(Spec, Job):
             return projection.Plane(np.zeros((len(vectors), 2), np.float32))
         if self.method in ("pca", "quick") or len(vectors) < 4:
             return projection.pca(vectors)
-        how: dict[str, Any] = {"seed": self.seed, "tick": tick}
-        if self.method == "tsne":
-            return projection.tsne(vectors, perplexity=self.neighbours, **how)
-        how["neighbours"] = self.neighbours
-        if self.method == "pacmap":
-            return projection.pacmap(vectors, **how)
+        how: dict[str, Any] = {"neighbours": self.neighbours, "seed": self.seed, "tick": tick}
+        match self.method:
+            case "tsne":
+                return projection.tsne(vectors, **how)
+            case "pacmap":
+                return projection.pacmap(vectors, **how)
+            case "umap-learn":
+                return projection.umap_learn(vectors, min_dist=self.min_dist, **how)
         how["min_dist"] = self.min_dist
-        if self.method == "umap-learn":
-            return projection.umap_learn(vectors, **how)
         return projection.umap(vectors, initial=initial, watch=watch, **how)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -287,7 +287,7 @@ def measure(
     facts.number("change", f"How much its {k} nearest changed", spread)
 
     def row(kind: str, name: str, how: str, a: np.ndarray, b: np.ndarray, of: Change) -> Any:
-        figures = asdict(engine.figures(a, b, of))
+        figures = engine.figures(a, b, of)
         numbers = {key: value if math.isfinite(value) else None for key, value in figures.items()}
         return {"kind": kind, "name": name, "how": how, "n": len(of.looked_at), **numbers}
 
@@ -417,7 +417,7 @@ def _clusters(
     if isinstance(data, LabelledSentences):  # a sentence has the label of its first occurrence
         labels = dict(zip(reversed(data.sentences), map(str, reversed(data.labels)), strict=True))
         known = np.array([labels[sentence] for sentence in sentences])
-        agreement = [asdict(engine.agreement(known, side.of)) for side in sides]
+        agreement = [engine.agreement(known, side.of) for side in sides]
     return {
         "method": method,
         "how": [side.how for side in sides],
@@ -427,6 +427,6 @@ def _clusters(
         "counts": flow.counts.tolist(),
         "pairs": [list(pair) for pair in flow.pairs],
         "kept": flow.kept,
-        "between": asdict(engine.agreement(before.of, after.of)),
+        "between": engine.agreement(before.of, after.of),
         "labels": agreement,
     }

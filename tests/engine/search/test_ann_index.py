@@ -33,7 +33,7 @@ def test_its_recall_is_what_it_says(built: tuple[Path, ann_index.Built]) -> None
     exact = neighbours_of_each(VECTORS, 10)[1]
     found = neighbours_of_each(VECTORS, 10, mapped)[1]
     assert ann_index.recall(found, exact) == pytest.approx(stated.recall, abs=0.01)
-    mapped.probing(stated.probed * 3 // 4)  # no more lists than are needed: each costs time
+    mapped.index.nprobe = stated.probed * 3 // 4  # no more lists than are needed: each costs time
     fewer = neighbours_of_each(VECTORS, 10, mapped)[1]
     assert ann_index.recall(fewer, exact) < ann_index.WANTED_RECALL
 

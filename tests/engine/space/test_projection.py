@@ -74,7 +74,7 @@ def test_tsne_is_that_of_scikit_learn_on_unit_rows() -> None:
     vectors = _groups(100)
     unit = _unit(vectors)
     theirs = TSNE(perplexity=15, init=1e-2 * PCA(2).fit_transform(unit), random_state=0)
-    ours, again = (projection.tsne(vectors, perplexity=15).points for _ in range(2))
+    ours, again = (projection.tsne(vectors, neighbours=15).points for _ in range(2))
     expected = trustworthiness(unit, theirs.fit_transform(unit), n_neighbors=15)
     assert trust(vectors, ours).trustworthiness.mean() == pytest.approx(expected, abs=0.005)
     np.testing.assert_array_equal(again, ours)

@@ -1,6 +1,5 @@
 """Pairs of spaces: what decides them, what is measured, what is said of it."""
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +78,7 @@ def test_the_figures_are_those_of_the_full_vectors(workspace: Workspace, pair: s
     sentences, _ = workspace.catalog.sentences("starter-topics")
     first, second = (workspace.load(name).encode(sentences) for name in (A, B))
     found = engine.change(first, second, 5)
-    numbers = asdict(engine.figures(first, second, found))
+    numbers = engine.figures(first, second, found)
     between = pair.report["rows"][0]
     assert {name: between[name] for name in numbers} == pytest.approx(numbers)
     column = pair.first.values["change"]
