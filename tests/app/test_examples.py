@@ -17,8 +17,8 @@ from theodolite.app.pages.curate import leaks
 from theodolite.app.pages.curate.page import FIRST
 from theodolite.app.pages.data import similarity
 from theodolite.app.pages.decode import example as decode
-from theodolite.app.pages.decode.answer import DECODE, DecodeSpec
-from theodolite.app.pages.decode.service import DEFAULTS, STEPS, DecodeOptions
+from theodolite.app.pages.decode.answer import DECODE
+from theodolite.app.pages.decode.service import STEPS
 from theodolite.app.pages.diagnose import example as diagnosed
 from theodolite.app.pages.evaluate.job import welcome
 from theodolite.app.pages.evaluate.results import evaluated
@@ -33,8 +33,6 @@ from theodolite.app.pages.search.answer import SearchSpec
 from theodolite.app.pages.spaces.job import SpacesSpec
 from theodolite.app.pages.trainings import service as trainings
 from theodolite.app.workspace import STARTER_ENCODERS
-
-WAY = (decode.WALKED, decode.ENDS, STEPS, "linear", decode.COLLECTION)
 
 
 def test_the_map_of_the_starter_set_is_there_before_anything_was_done(starter):
@@ -101,20 +99,20 @@ def test_the_query_of_search_is_answered_by_each_encoder_that_ships(starter):
 
 def test_what_ships_of_the_decoders_is_of_these_decoders(starter):
     """If this fails, run `python -m theodolite.app.examples.make decode interpolate arithmetic`."""
-    names = STARTER_ENCODERS
-    known = decode.decoded(starter, names, decode.SENTENCE, DEFAULTS)
-    assert set(known) == set(names)
-    spec = DecodeSpec(sentences=(decode.SENTENCE,), encoders=("random:256",))
+    sentence, walk = decode.SENTENCES, decode.WALK
+    known = decode.results(starter, sentence)
+    assert set(known) == set(STARTER_ENCODERS)
+    spec = replace(sentence, encoders=("random:256",))
     (said,) = DECODE.last(starter, spec, lambda job: False).every
     shown = known["random:256"]
     assert (shown.sentence, shown.words, shown.given) == (said.sentence, said.words, said.given)
-    assert decode.decoded(starter, names, "A cat.", DEFAULTS) == {}
-    assert decode.decoded(starter, names, decode.SENTENCE, DecodeOptions(method="greedy")) == {}
-    assert decode.interpolated(starter, "wordllama", *WAY[1:], DEFAULTS) == []
-    found = decode.calculated(starter, names, "a - b + c", decode.ANALOGY.lines, DEFAULTS)
-    assert set(found) == set(names)
-    assert found["minilm"].sentence == decode.ANALOGY.answer
-    assert len(decode.interpolated(starter, *WAY, DEFAULTS)) == STEPS
+    assert decode.results(starter, replace(sentence, sentences=("A cat.",))) == {}
+    assert decode.results(starter, replace(sentence, method="greedy")) == {}
+    assert decode.steps(starter, replace(walk, encoder="wordllama")) == []
+    found = decode.results(starter, decode.EXPRESSION)
+    assert set(found) == set(STARTER_ENCODERS)
+    assert found["minilm"].sentence == decode.PRESET.answer
+    assert len(decode.steps(starter, walk)) == STEPS
 
 
 def test_a_decoder_of_ones_own_takes_the_place_of_an_example(starter, tmp_path):
@@ -124,9 +122,10 @@ def test_a_decoder_of_ones_own_takes_the_place_of_an_example(starter, tmp_path):
     facts = json.loads((folder / decoders.FACTS).read_text("utf-8"))
     (folder / decoders.FACTS).write_text(json.dumps(facts | {"loss": 1.0}), encoding="utf-8")
     name = decoders.register(starter, folder).name
-    assert decode.decoded(starter, ["random:256"], decode.SENTENCE, DEFAULTS) == {}
+    spec = replace(decode.SENTENCES, encoders=["random:256"])
+    assert decode.results(starter, spec) == {}
     starter.store.decoders.remove(name)
-    assert decode.decoded(starter, ["random:256"], decode.SENTENCE, DEFAULTS) != {}
+    assert decode.results(starter, spec) != {}
 
 
 def test_the_session_the_sheet_and_the_leaks_are_of_these_encoders(starter):

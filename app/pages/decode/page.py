@@ -128,9 +128,8 @@ def build_decode(workspace: Workspace) -> None:
         values.sentences = [checked(values.sentences)]  # of several lines as well
         values.encoders = choices.need(values.encoders or [])
         spec = web.spec_of(answer.DecodeSpec, values)
-        (text,) = spec.sentences
-        known = example.decoded(workspace, spec.encoders, text, spec.options) if ships else {}
-        yield from _side_by_side(workspace, answer.DECODE, spec, text, session, known)
+        known = example.results(workspace, spec) if ships else {}
+        yield from _side_by_side(workspace, answer.DECODE, spec, spec.sentences[0], session, known)
 
     _connect(
         workspace,
@@ -173,17 +172,16 @@ def build_interpolation(workspace: Workspace) -> None:
         return dict(zip(ends, random.choice(PAIRS), strict=True))
 
     def show(values: Values, session: str | None, ships: bool) -> Blocks:
-        path, data = values.spherical, values.data if values.data != "none" else None
+        data = values.data if values.data != "none" else None
         given = vars(values) | {
             "first": checked(values.first, "The first sentence"),
             "second": checked(values.second, "The second sentence"),
             "encoder": choices.need([values.encoder] if values.encoder else [])[0],
-            "spherical": path == "spherical",
+            "spherical": values.spherical == "spherical",
             "data": data,
         }
         spec = answer.InterpolateSpec(**given)
-        key = ((spec.first, spec.second), spec.steps, path, data, spec.options)
-        if ships and (steps := example.interpolated(workspace, spec.encoder, *key)):
+        if ships and (steps := example.steps(workspace, spec)):
             yield answer.Interpolation(spec, steps).blocks()
             return
 
@@ -214,7 +212,7 @@ def build_interpolation(workspace: Workspace) -> None:
 
 def build_arithmetic(workspace: Workspace) -> None:
     """Lay out the page of expressions."""
-    usual = example.ANALOGY
+    usual = example.PRESET
     sentences_box = text_box(
         "named",
         "Sentences, one per line",
@@ -264,8 +262,7 @@ def build_arithmetic(workspace: Workspace) -> None:
     def show(values: Values, session: str | None, ships: bool) -> Blocks:
         values.encoders = choices.need(values.encoders or [])
         spec = web.spec_of(answer.AnalogySpec, values)
-        key = (spec.encoders, spec.expression, values.named, spec.options)
-        known = example.calculated(workspace, *key) if ships else {}
+        known = example.results(workspace, spec) if ships else {}
         yield from _side_by_side(workspace, answer.ANALOGY, spec, spec.expression, session, known)
 
     _connect(
@@ -454,7 +451,7 @@ def _interpolations(published: Published) -> Iterator[tuple[str, answer.Interpol
 
 def _analogies(published: Published) -> Iterator[tuple[str, answer.AnalogySpec]]:
     """A few expressions, decoded by each encoder's decoder."""
-    presets = (example.ANALOGY, *(one for one in PRESETS if one.title in TITLES))
+    presets = (example.PRESET, *(one for one in PRESETS if one.title in TITLES))
     for one in presets if (encoders := _decoded(published)) else ():
         lines = one.lines.splitlines()
         spec = answer.AnalogySpec(expression=one.expression, named=lines, encoders=encoders)
