@@ -11,7 +11,8 @@ import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -27,6 +28,8 @@ from theodolite.store.errors import StoreError
 from theodolite.store.run_rows import LIVE
 
 Key = TypeVar("Key")
+Tested = tuple[Difference, float | None]
+"""A difference, and the p-value of McNemar's test where there is one."""
 ALPHA = 0.05
 RESAMPLES = 2000
 REMEMBERED = 8192
@@ -42,8 +45,8 @@ class TaskTests:
     """Tests of encoders on one task.
 
     Attributes:
-        differences: encoder -> its score minus the baseline's, and the p-value of McNemar's test
-            where there is one; for encoders that share the baseline's `question` and have values.
+        differences: encoder -> its score minus the baseline's; for encoders that share the
+            baseline's `question` and have values.
         groups: encoder -> the letter of its tie group, `a` the best, among those that share the
             most frequent `question`; empty if one of them cannot be tested.
         resampled: encoder -> its score on resamples, where values per example were kept.
@@ -51,7 +54,7 @@ class TaskTests:
         untested: encoders whose results have not what a test takes.
     """
 
-    differences: Mapping[str, tuple[Difference, float | None]]
+    differences: Mapping[str, Tested]
     groups: Mapping[str, str]
     resampled: Mapping[str, Resampled]
     unreadable: tuple[str, ...]
@@ -78,6 +81,7 @@ class Verdict:
     """Whether one difference is real, when several are tested at once.
 
     Attributes:
+        difference: with its interval, by itself.
         p: p-value of the test alone.
         test: McNemar's where examples are right or wrong, else the paired bootstrap.
         adjusted: p after Holm's correction over the tasks of this encoder's column.
@@ -85,20 +89,16 @@ class Verdict:
         verdict: `a`, the encoder is better, `b`, the baseline is, or `tie`.
     """
 
+    difference: Difference
     p: float
     test: Literal["McNemar", "bootstrap"]
     adjusted: float
     tasks: int
     verdict: Literal["a", "b", "tie"]
 
-    def words(self, a: str, b: str) -> str:
-        """The verdict in words."""
-        better = {"a": f"{a} is better", "b": f"{b} is better"}
-        return better.get(self.verdict, "no real difference")
-
 
 def verdicts(
-    differences: Mapping[tuple[str, str], tuple[Difference, float | None]],
+    differences: Mapping[tuple[str, str], Tested],
 ) -> dict[tuple[str, str], Verdict]:
     """Holm's correction over the tasks of each encoder's column."""
     verdicts = {}
@@ -110,6 +110,7 @@ def verdicts(
         ):
             # Not by the interval: where few examples differ, percentiles leave out 0 too soon.
             verdicts[pair] = Verdict(
+                one,
                 p,
                 "bootstrap" if exact is None else "McNemar",
                 adjusted,
@@ -156,58 +157,46 @@ class Ranking:
     """The ranking of several encoders by their mean, with its uncertainty.
 
     Attributes:
-        tasks: tasks of the mean: those on which all encoders can be resampled together.
+        task_groups: task -> encoder -> the letter of its tie group.
+        drawn: encoder -> its resampled results on `tasks`.
+        tasks: those of the mean, on which all encoders can be resampled together.
         groups: encoder -> letter, `a` for the best and all that tie with it by their means.
-        task_groups: task -> the same on it alone.
+        differences: encoder -> its mean minus the first one's; empty below two tasks.
         ranks: best first, examples resampled.
     """
 
-    tasks: tuple[str, ...]
-    groups: Mapping[str, str]
-    task_groups: Mapping[str, Mapping[str, str]]
-    ranks: tuple[RankInterval, ...]
+    task_groups: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    drawn: Mapping[str, Sequence[Resampled]] = field(default_factory=dict)
+    tasks: tuple[str, ...] = ()
+    groups: Mapping[str, str] = field(default_factory=dict)
+    differences: Mapping[str, Difference] = field(default_factory=dict)
+    ranks: Sequence[RankInterval] = ()
+
+    @cached_property
+    def ranks_over_tasks(self) -> list[RankInterval]:
+        """The same with the tasks drawn too; empty below two tasks."""
+        return rank_intervals(self.drawn, over_tasks=True) if self.differences else []
 
 
-def ranking(
-    workspace: Workspace,
-    names: Sequence[str],
-    tasks: Sequence[str],
-    cells: Mapping[tuple[str, str], Row],
-) -> Ranking:
-    """Resample the ranks of encoders that all have a result on each task."""
-    tests = {
-        task: on_task(workspace, task, names[0], {n: cells[n, task] for n in names})
-        for task in tasks
-    }
+def ranking(names: Sequence[str], tests: Mapping[str, TaskTests]) -> Ranking:
+    """Resample the ranks of encoders on the tasks on which all can be compared."""
     groups = {task: one.groups for task, one in tests.items()}
-    common = tuple(task for task in tasks if groups[task].keys() >= set(names))
+    common = tuple(task for task, letters in groups.items() if letters.keys() >= set(names))
     if not common:
-        return Ranking((), {}, groups, ())
+        return Ranking(groups)
     drawn = {name: [tests[task].resampled[name] for task in common] for name in names}
-    means = of_means(drawn)[1] if len(common) > 1 else groups[common[0]]
-    return Ranking(common, means, groups, tuple(rank_intervals(drawn, over_tasks=False)))
-
-
-def of_means(
-    suite: Mapping[str, Sequence[Resampled]],
-) -> tuple[dict[str, Difference], dict[str, str]]:
-    """Each encoder's mean minus the first one's, and the tie groups of the means.
-
-    Args:
-        suite: encoder -> its resampled results, for all the same tasks in the same order.
-    """
-    base, *others = suite.values()
-    apart = significance.differences(others, base)
-    means = [float(np.mean([part.statistic for part in mine])) for mine in suite.values()]
-    return (
-        dict(zip([*suite][1:], apart, strict=True)),
-        letters(list(suite), means, pairwise([base, *others])),
-    )
+    ranks = rank_intervals(drawn, over_tasks=False)
+    if len(common) == 1:
+        return Ranking(groups, drawn, common, groups[common[0]], {}, ranks)
+    base, *others = suites = [*drawn.values()]
+    apart = dict(zip(names[1:], significance.differences(others, base), strict=True))
+    means = [float(np.mean([part.statistic for part in mine])) for mine in suites]
+    return Ranking(groups, drawn, common, letters(names, means, pairwise(suites)), apart, ranks)
 
 
 def differences(
     known: Mapping[str, Measured], base: str, names: Sequence[str]
-) -> dict[str, tuple[Difference, float | None]]:
+) -> dict[str, Tested]:
     """Each encoder's score minus the base's, and McNemar's p-value where there is one."""
     if not names:
         return {}

@@ -108,18 +108,18 @@ def comparison(
 def told(encoders: int, tasks: int, lead: float, rng: np.random.Generator) -> dict[str, float]:
     """Shares of differences from the second encoder, of letters and of means that are no tie."""
     base, names = "e1", [f"e{place}" for place in range(encoders) if place != 1]
-    differences, drawn, lettered = {}, dict[str, list[Any]](), list[bool]()
+    differences, tests, lettered = {}, dict[str, service.TaskTests](), list[bool]()
     for number, results in enumerate(comparison(encoders, tasks, lead, rng)):
         known: Any = service.of_results(f"task {number}", results)
         found = service.differences(known, base, names)
         differences |= {(name, f"task {number}"): one for name, one in found.items()}
         groups = service.groups(known, [kept.resampled.statistic for kept in known.values()])
         lettered.append(groups[base] != "a" if lead else len(set(groups.values())) > 1)
-        for name, kept in known.items():
-            drawn.setdefault(name, []).append(kept.resampled)
+        resampled = {name: kept.resampled for name, kept in known.items()}
+        tests[f"task {number}"] = service.TaskTests(found, groups, resampled, (), ())
     first = "e0" if lead else names[-1]
     column = [v.verdict != "tie" for (name, _), v in verdicts(differences).items() if name == first]
-    means = service.of_means(drawn)[1]
+    means = service.ranking([base, *names], tests).groups
     apart = means[base] != means["e0"] if lead else len(set(means.values())) > 1
     return {
         "column": float(np.mean(column)) if lead else float(any(column)),

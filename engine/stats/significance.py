@@ -38,11 +38,6 @@ class Difference:
     n: int
     verdict: Literal["a", "b", "tie"]
 
-    def words(self, a: str, b: str) -> str:
-        """The verdict as text."""
-        better = {"a": f"{a} is better", "b": f"{b} is better"}
-        return better.get(self.verdict, "no real difference")
-
 
 def difference(a: Sequence[Resampled], b: Sequence[Resampled], level: float = LEVEL) -> Difference:
     """Mean of A minus mean of B over the same tasks; with one task, the plain difference.

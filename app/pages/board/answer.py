@@ -107,14 +107,14 @@ class BoardAnswer(Answer):
         tasks = [column.task for column in self.standings.columns]
         rows = []
         for entry in self._entries:
-            name, place = entry.name, entry.place
+            name = entry.name
             row = dict.fromkeys(self.columns) | {
                 "encoder": name,
-                "mean": place.mean,
+                "mean": entry.mean,
                 "mean_over": len(self._over),
                 "tasks": len(entry.scores),
                 "of": len(tasks),
-                "mean_by_type": place.type_mean,
+                "mean_by_type": entry.type_mean,
                 "scores": {task: entry.scores.get(task) for task in tasks},
             }
             rows.append(row)
@@ -123,8 +123,8 @@ class BoardAnswer(Answer):
                 continue
             interval, seen = self._intervals.get(name), self.trained_on.get(name)
             row |= {
-                "rank": place.rank,
-                "borda": place.points,
+                "rank": entry.rank,
+                "borda": entry.points,
                 "rank_by_mean": interval and interval.rank,
                 "rank_low": interval and interval.low,
                 "rank_high": interval and interval.high,
@@ -132,8 +132,8 @@ class BoardAnswer(Answer):
                 "trained_on": seen if seen is None else list(seen),
                 "types": {
                     kind: {
-                        "mean": place.by_type.get(kind),
-                        "tasks": len(of) if place.by_type else 0,
+                        "mean": entry.by_type.get(kind),
+                        "tasks": len(of) if entry.by_type else 0,
                     }
                     for kind, of in self._groups(TYPES).items()
                 },
@@ -153,7 +153,7 @@ class BoardAnswer(Answer):
         """The leading encoders by mean and by Borda count, and what to know of the ranking."""
         board, ranked = self.standings, list(self.standings.quality)
         over = f"over {formats.plural(len(board.shared), 'task')}"
-        first = [entry.name for entry in board.entries if entry.place.rank == 1]
+        first = [entry.name for entry in board.entries if entry.rank == 1]
         if not board.entries:
             models = formats.plural(len(self.published), "published model")
             tasks = formats.plural(len(board.columns), "task")
@@ -209,7 +209,7 @@ class BoardAnswer(Answer):
         of_types = f"{types} of {len(board.types)}"
 
         def type_mean(entry: Entry) -> GridCell:
-            return _mean(entry, entry.place.type_mean, of_types)
+            return _mean(entry, entry.type_mean, of_types)
 
         columns: list[tuple[GridHead, Cells]] = [
             *([(GridHead("Rank", "95 % interval", ascending=True), self._rank)] if ranks else []),
@@ -233,31 +233,29 @@ class BoardAnswer(Answer):
     def _rank(self, entry: Entry) -> GridCell:
         row = self._intervals.get(entry.name)
         if row is None or entry.published:
-            why = (
-                f"lacks tasks that the others share, is still being evaluated, or is not among the "
-                f"{standings.MAX_RANKED} best, whose ranks are resampled"
+            return _missing(
+                entry,
+                "lacks tasks that the others share, is still being evaluated, or is not among the "
+                f"{standings.MAX_RANKED} best, whose ranks are resampled",
             )
-            return NOTHING if entry.published else GridCell(formats.MISSING, "muted", why)
         detail = f"95 % of the resamples; first in {row.first:.0%} of them"
         return GridCell(f"{row.rank}", "", detail, note=f"{row.low} to {row.high}")
 
     def _mean(self, entry: Entry) -> GridCell:
         best = not entry.published and self.ranking.groups.get(entry.name) == "a"
         note = f"{len(self._over)} of {len(self.standings.columns)}"
-        return _mean(entry, entry.place.mean, note, is_best=best)
+        return _mean(entry, entry.mean, note, is_best=best)
 
     def _borda(self, entry: Entry) -> GridCell:
-        points, rank = entry.place.points, entry.place.rank
-        if points is None or rank is None:
-            return NOTHING if entry.published else GridCell(formats.MISSING, "muted")
-        return GridCell(formats.brief(points), note=f"({formats.ordinal(rank)})")
+        if entry.points is None or entry.rank is None:
+            return _missing(entry)
+        return GridCell(formats.brief(entry.points), note=f"({formats.ordinal(entry.rank)})")
 
     def _trained(self, entry: Entry) -> GridCell:
         """On the data of how many of the tasks an encoder was trained, and who says so."""
         tasks = None if entry.published else self.trained_on.get(entry.name)
         if tasks is None:
-            unknown = GridCell(formats.MISSING, "muted", "training data unknown")
-            return NOTHING if entry.published else unknown
+            return _missing(entry, "training data unknown")
         by = {who: [task for task in tasks if tasks[task] == who] for who in tasks.values()}
         return GridCell(
             f"{len(tasks)} of {len(self.standings.columns)}",
@@ -268,8 +266,7 @@ class BoardAnswer(Answer):
 
     def _cost(self, key: str, entry: Entry) -> GridCell:
         row = None if entry.published else self.costs.get(entry.name)
-        missing = NOTHING if entry.published else GridCell(formats.MISSING, "muted", "not measured")
-        return cost.cell(row, key) if row else missing
+        return cost.cell(row, key) if row else _missing(entry, "not measured")
 
     def _groups(self, by: str) -> dict[str, list[str]]:
         """Type, or language -> its tasks among those of the means."""
@@ -293,7 +290,9 @@ class BoardAnswer(Answer):
             yield head, partial(_score, column.task, self.ranking.task_groups.get(column.task, {}))
 
 
-NOTHING = GridCell("")
+def _missing(entry: Entry, why: str = "") -> GridCell:
+    """What is not known of an encoder; nothing for a model, of which it never is."""
+    return GridCell("") if entry.published else GridCell(formats.MISSING, "muted", why)
 
 
 def _about(entry: Entry) -> str:

@@ -14,11 +14,11 @@ from typing import Any
 from theodolite.app.pages.board.standings import (
     PUBLISHED,
     Entry,
-    Place,
     Standings,
     TaskColumn,
     bare,
     imported,
+    means,
 )
 from theodolite.app.workspace import Workspace
 from theodolite.engine.mteb.own_tasks import PREFIX, split_name
@@ -34,8 +34,8 @@ def entries(workspace: Workspace, board: Standings) -> list[Entry]:
     found = _imported(workspace, board.columns, workspace.store.published.edition())
     found = [entry for entry in found if board.spec.fits(entry.facts)]
     columns = compared(board, found)
-    placed = [replace(entry, place=Place.over(columns, entry.scores)) for entry in found]
-    placed.sort(key=lambda entry: entry.place.mean or -1.0, reverse=True)
+    placed = [replace(entry, **means(columns, entry.scores)) for entry in found]
+    placed.sort(key=lambda entry: entry.mean or -1.0, reverse=True)
     return [*_papers(board, columns), *placed]
 
 
@@ -51,9 +51,9 @@ def _papers(board: Standings, columns: Sequence[TaskColumn]) -> Iterator[Entry]:
     """Scores that papers print of the tasks of a board, under its protocols."""
     for row, points in beside([(one.task, one.protocol) for one in board.columns]).items():
         scores = {c.task: s for c, s in zip(board.columns, points, strict=True) if s is not None}
-        place = Place() if row.aggregation == "wmean" else Place.over(columns, scores)
+        over = {} if row.aggregation == "wmean" else means(columns, scores)
         where, notes = f"published, {row.training}", dict.fromkeys(scores, row.table)
-        yield Entry(row.model, scores, place=place, published=where, notes=notes)
+        yield Entry(row.model, scores, published=where, notes=notes, **over)
 
 
 @lru_cache(maxsize=4)

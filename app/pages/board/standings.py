@@ -226,35 +226,16 @@ class TaskColumn:
     parts: frozenset[tuple[str, str]] | None = None
 
 
-@dataclass(frozen=True)
-class Place:
-    """Means over some tasks, and the place among encoders; None where a score is missing.
-
-    Attributes:
-        mean: over the tasks.
-        type_mean: mean of the means by type.
-        by_type: type of tasks -> mean.
-        points: Borda count; None where fewer than two encoders are ranked.
-        rank: by points; equal points share the better rank.
-    """
-
-    mean: float | None = None
-    type_mean: float | None = None
-    by_type: Mapping[str, float] = field(default_factory=dict)
-    points: float | None = None
-    rank: int | None = None
-
-    @classmethod
-    def over(cls, columns: Sequence[TaskColumn], scores: Mapping[str, float]) -> Place:
-        """The means over columns."""
-        if not columns or any(column.task not in scores for column in columns):
-            return cls()
-        types: dict[str, list[float]] = {}
-        for column in columns:
-            types.setdefault(column.type, []).append(scores[column.task])
-        by_type = {name: float(np.mean(of)) for name, of in types.items()}
-        mean = np.mean([scores[column.task] for column in columns])
-        return cls(float(mean), float(np.mean(list(by_type.values()))), by_type)
+def means(columns: Sequence[TaskColumn], scores: Mapping[str, float]) -> dict[str, Any]:
+    """The mean, the mean of the means by type, and those by type; none where a score is missing."""
+    if not columns or any(column.task not in scores for column in columns):
+        return {}
+    types: dict[str, list[float]] = {}
+    for column in columns:
+        types.setdefault(column.type, []).append(scores[column.task])
+    by_type = {name: float(np.mean(of)) for name, of in types.items()}
+    mean = float(np.mean([scores[column.task] for column in columns]))
+    return {"mean": mean, "type_mean": float(np.mean([*by_type.values()])), "by_type": by_type}
 
 
 @dataclass(frozen=True, eq=False)
@@ -265,7 +246,11 @@ class Entry:
         name: of the encoder or the model.
         scores: task -> points.
         facts: what is known of it.
-        place: its means and rank.
+        mean: over the tasks of the means; None where a score is missing.
+        type_mean: mean of the means by type.
+        by_type: type of tasks -> mean.
+        points: Borda count; None where fewer than two encoders are ranked.
+        rank: by points; equal points share the better rank.
         published: where it was; empty for an encoder.
         notes: task -> a note on a published score: version of mteb and of the data, or its table.
         other: tasks of published scores whose data had another revision than here.
@@ -274,7 +259,11 @@ class Entry:
     name: str
     scores: dict[str, float] = field(default_factory=dict)
     facts: dict[str, Any] = field(default_factory=dict)
-    place: Place = Place()
+    mean: float | None = None
+    type_mean: float | None = None
+    by_type: Mapping[str, float] = field(default_factory=dict)
+    points: float | None = None
+    rank: int | None = None
     published: str = ""
     notes: dict[str, str] = field(default_factory=dict)
     other: set[str] = field(default_factory=set)
@@ -313,8 +302,7 @@ class Standings:
     @property
     def quality(self) -> dict[str, float]:
         """The mean score of each ranked encoder, the best first."""
-        means = {entry.name: entry.place.mean for entry in self.entries}
-        return {name: mean for name, mean in means.items() if mean is not None}
+        return {entry.name: entry.mean for entry in self.entries if entry.mean is not None}
 
     @property
     def types(self) -> list[str]:
@@ -344,7 +332,7 @@ def board(workspace: Workspace, spec: BoardSpec = EVERYTHING) -> Standings:
     return _board(workspace, spec, now, waiting(workspace))
 
 
-NO_RANKING = significance.Ranking((), {}, {}, ())
+NO_RANKING = significance.Ranking()
 RANKINGS: Recent[Standings, significance.Ranking] = Recent(8)
 """Resampled ranks of the boards that were shown last."""
 
@@ -354,7 +342,9 @@ def ranking(workspace: Workspace, board: Standings) -> significance.Ranking:
     names = list(board.quality)[:MAX_RANKED]
 
     def resample() -> significance.Ranking:
-        return significance.ranking(workspace, names, board.shared, board.cells)
+        cells = {task: {n: board.cells[n, task] for n in names} for task in board.shared}
+        tests = {t: significance.on_task(workspace, t, names[0], of) for t, of in cells.items()}
+        return significance.ranking(names, tests)
 
     return RANKINGS.get(board, resample) if len(names) > 1 else NO_RANKING
 
@@ -411,17 +401,15 @@ def _board(
     ranked, over = shared({name: of for name, of in scores.items() if name not in running})
     shown = [columns[task] for task in over]
     entries = [
-        Entry(name, of, facts.get(name, {}), Place.over(shown, of) if name in ranked else Place())
+        Entry(name, of, facts.get(name, {}), **means(shown, of) if name in ranked else {})
         for name, of in scores.items()
     ]
-    entries.sort(key=lambda one: (-(one.place.mean or -math.inf), -len(one.scores)))
+    entries.sort(key=lambda one: (-(one.mean or -math.inf), -len(one.scores)))
     if len(ranked) > 1:
         points = borda(np.array([[one.scores[t] for t in over] for one in entries[: len(ranked)]]))
-        for at, (mine, place) in enumerate(
-            zip(points.tolist(), rank(points).tolist(), strict=True)
-        ):
-            placed = replace(entries[at].place, points=mine, rank=place)
-            entries[at] = replace(entries[at], place=placed)
+        places = zip(points.tolist(), rank(points).tolist(), strict=True)
+        for at, (mine, place) in enumerate(places):
+            entries[at] = replace(entries[at], points=mine, rank=place)
     return Standings(
         spec,
         tuple(columns.values()),
@@ -451,8 +439,10 @@ def scored(workspace: Workspace, _now: Edition) -> list[Row]:
 @lru_cache(maxsize=1)
 def imported(workspace: Workspace, _edition: tuple[int, ...]) -> list[Row]:
     """Imported results by version of mteb, the oldest first, so that the newest overwrites them."""
-    rows = workspace.store.published.table()
-    return sorted(rows, key=lambda row: [int(part) for part in re.findall(r"\d+", row["version"])])
+    return sorted(
+        workspace.store.published.table(),
+        key=lambda row: [int(part) for part in re.findall(r"\d+", row["version"])],
+    )
 
 
 def bare(task: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import comb
 from statistics import fmean
@@ -27,13 +27,25 @@ from theodolite.app.blocks import (
 )
 from theodolite.app.components.chart import drawing
 from theodolite.app.pages.compare import figures
-from theodolite.app.pages.compare.fairness import caveats, learned
+from theodolite.app.pages.compare.caveats import (
+    caveats,
+    learned,
+    published_caveats,
+    published_cell,
+    reference,
+)
 from theodolite.app.pages.compare.null_check import NullCheck, null_check
-from theodolite.app.pages.compare.published import Reference, published_caveats, reference
 from theodolite.app.question import Answer, Do, Question, Working
 from theodolite.app.recent import Recent
 from theodolite.app.results import Cells, Row, of_most_encoders
-from theodolite.app.significance import TaskTests, Verdict, of_means, on_task, verdicts
+from theodolite.app.significance import (
+    Ranking,
+    TaskTests,
+    Verdict,
+    on_task,
+    ranking,
+    verdicts,
+)
 from theodolite.app.spec import Field, Spec, Tasks
 from theodolite.app.web.figures import Interval, forest, forest_headline
 from theodolite.app.workspace import Workspace
@@ -41,8 +53,8 @@ from theodolite.engine import protocols
 from theodolite.engine.encoders import canonical, parse
 from theodolite.engine.errors import UserError
 from theodolite.engine.protocols import PROTOCOLS
-from theodolite.engine.stats.ranks import RankInterval, rank_intervals
-from theodolite.engine.stats.significance import Difference
+from theodolite.engine.protocols.published import Published
+from theodolite.engine.stats.ranks import RankInterval
 from theodolite.engine.stats.spread import spreads, words
 from theodolite.engine.tasks import expand, in_order
 
@@ -169,12 +181,10 @@ class Comparison(Answer):
             asked for or in the registry's order.
         scores: (encoder, task) -> its score in points.
         groups: task -> encoder -> the letter of its tie group.
-        differences: (encoder, task) -> encoder minus baseline, where both have a score under one
-            protocol, with one seed, on the same data. Its interval is of this task alone.
-        verdicts: the same keys -> the verdict when all tasks of the encoder are tested at once.
-        common: tasks on which every encoder can be compared with the baseline.
-        ranks: by the means, best first, examples resampled; empty when no task is shared.
-        ranks_over_tasks: the same with the tasks drawn too; empty below two tasks.
+        verdicts: (encoder, task) -> encoder minus baseline, where both have a score under one
+            protocol, with one seed, on the same data, and the verdict when all tasks of the encoder
+            are tested at once. The interval is of this task alone.
+        ranking: by the means over the tasks on which every encoder can be compared.
         caveats: reasons why the comparison is less than fair.
     """
 
@@ -201,11 +211,8 @@ class Comparison(Answer):
     tests: Mapping[str, TaskTests]
     scores: Mapping[tuple[str, str], float]
     groups: Mapping[str, Mapping[str, str]]
-    differences: Mapping[tuple[str, str], Difference]
     verdicts: Mapping[tuple[str, str], Verdict]
-    common: tuple[str, ...]
-    ranks: tuple[RankInterval, ...]
-    ranks_over_tasks: tuple[RankInterval, ...]
+    ranking: Ranking
     caveats: Sequence[Caveat]
 
     @property
@@ -228,8 +235,13 @@ class Comparison(Answer):
 
         The last rows are the means with rank intervals, if at least two tasks are shared.
         """
-        tasks = [*self.tests, *([MEAN] if self.ranks_over_tasks else [])]
+        tasks = [*self.tests, *[MEAN] * (len(self.common) > 1)]
         return [self._row(task, name) for task in tasks for name in self.encoders]
+
+    @property
+    def common(self) -> tuple[str, ...]:
+        """Tasks on which every encoder can be compared with the baseline."""
+        return self.ranking.tasks
 
     def _row(self, task: str, name: str) -> dict[str, Any]:
         groups = self.groups[task]
@@ -244,34 +256,38 @@ class Comparison(Answer):
             row |= {fact: cell.get(fact) for fact in ("metric", "n", "protocol", "seed")}
             row["unreadable"] = name in self.tests[task].unreadable
         else:
-            for prefix, ranks in (("", self.ranks), ("tasks_drawn_", self.ranks_over_tasks)):
+            drawn = {"": self.ranking.ranks, "tasks_drawn_": self.ranking.ranks_over_tasks}
+            for prefix, ranks in drawn.items():
                 one = next(rank for rank in ranks if rank.name == name)
                 row["rank"] = one.rank
                 row |= {f"{prefix}rank_low": one.low, f"{prefix}rank_high": one.high}
                 row[f"{prefix}first"] = one.first
-        difference = self.differences.get((name, task))
-        if difference is None:
+        verdict = self.verdicts.get((name, task))
+        if verdict is None:
             return row | {"against": None, "verdict": None}
-        base, verdict = self.encoders[0], self.verdicts[name, task]
-        row |= vars(difference) | {
-            "against": base,
+        row |= vars(verdict.difference) | {
+            "against": self.encoders[0],
             "tie_group_over": comb(len(groups), 2),
             "tie_group_note": self.tie_note(name, task),
-            "verdict": verdict.words(name, base),
+            "verdict": self._words(name, verdict.verdict),
         }
         if task:
             row |= {
                 "p_mcnemar": verdict.p if verdict.test == "McNemar" else None,
                 "p_holm": verdict.adjusted,
                 "holm_over": verdict.tasks,
-                "interval_alone": difference.words(name, base),
+                "interval_alone": self._words(name, verdict.difference.verdict),
             }
         return row
 
+    def _words(self, name: str, verdict: str) -> str:
+        better = {"a": name, "b": self.encoders[0]}.get(verdict)
+        return f"{better} is better" if better else "no real difference"
+
     def all_numbers(self, *, means: bool = False) -> tuple[list[str], list[list[Any]]]:
         """The names of all numbers, and `rows` in their order; those of the means if asked for."""
-        few = [self._row(MEAN, name) for name in self.encoders if means and self.ranks_over_tasks]
-        rows = few or self.rows()
+        alone = means and len(self.common) > 1
+        rows = [self._row(MEAN, name) for name in self.encoders] if alone else self.rows()
         columns = list(dict.fromkeys(key for row in rows for key in row))
         return columns, [[row.get(column) for column in columns] for row in rows]
 
@@ -287,8 +303,8 @@ class Comparison(Answer):
 
     def table_columns(self) -> list[str]:
         """Those that decide."""
-        numbers = ("delta", "low", "high", "p")
-        return ["task", "encoder", "score", "tie_group", "against", *numbers, "verdict"]
+        tested = ("against", "delta", "low", "high", "p", "verdict")
+        return ["task", "encoder", "score", "tie_group", *tested]
 
     def notes(self) -> list[str]:
         """The table says it all."""
@@ -305,26 +321,25 @@ class Comparison(Answer):
 
     def blocks(self) -> list[Block]:
         """The conclusion with its chart, the table, the caveats, and the ranks."""
-        refs = [reference(key) for key in self.spec.published]
+        printed = [reference(key) for key in self.spec.published]
         under: dict[str, set[str]] = {task: set() for task in self.tests}
         for (_, task), row in self.cells.items():
             under[task].add(row["protocol"])
-        every = [*self.caveats, *published_caveats(refs, under)]
+        every = [*self.caveats, *published_caveats(printed, under)]
         caveats = [Caveats(every, "Caveats")] if every else []
-        return [*self._conclusion(), self._table(refs, under), *caveats, *self._ranks()]
+        return [*self._conclusion(), self._table(printed, under), *caveats, *self._ranks()]
 
     def _conclusion(self) -> list[Block]:
         base, common, title = self.encoders[0], self.common, ""
         intervals: list[Interval] = []
         if not any((base, task) in self.cells for task in self.tests):
-            text = f"{base}, the baseline, is not evaluated yet."
             hint = "The scores of the others are below. Choose another baseline, or evaluate it."
-            return [Finding(text, hint)]
+            return [Finding(f"{base}, the baseline, is not evaluated yet.", hint)]
         if self.is_large and common:
             at = MEAN if len(common) > 1 else common[0]
-            label = at or f"mean of {len(common)} tasks"
             names = [name for name in self.best_first() if name != base]
-            intervals = [self._interval(name, at, name, label) for name in names]
+            series = at or f"mean of {len(common)} tasks"
+            intervals = [self._interval(name, at, name, series) for name in names]
             count = Counter(self.verdicts[name, at].verdict for name in names)
             by = f"On {at}" if at else f"By their mean over {len(common)} tasks"
             title = (
@@ -336,7 +351,7 @@ class Comparison(Answer):
                 self._interval(name, task, task, name)
                 for task in self.tests
                 for name in self.encoders[1:]
-                if (name, task) in self.differences
+                if (name, task) in self.verdicts
             ]
             title = forest_headline(intervals, base)
             if any(verdict.tasks > 1 for verdict in self.verdicts.values()):
@@ -355,16 +370,15 @@ class Comparison(Answer):
         return [Finding(f"{title}."), Chart(picture)]
 
     def _interval(self, name: str, task: str, row: str, series: str) -> Interval:
-        one, verdict = self.differences[name, task], self.verdicts[name, task]
-        words = verdict.words(name, self.encoders[0])
-        clear = verdict.verdict != "tie"
+        verdict, one = self.verdicts[name, task], self.verdicts[name, task].difference
+        words, clear = self._words(name, verdict.verdict), verdict.verdict != "tie"
         return Interval(row, series, one.delta, one.low, one.high, clear, words)
 
     def best_first(self) -> list[str]:
         """The encoders by descending mean; in the given order if no task is shared."""
         return sorted(self.encoders, key=lambda name: -self.scores.get((name, MEAN), 0.0))
 
-    def _table(self, refs: Sequence[Reference], under: Mapping[str, Collection[str]]) -> Block:
+    def _table(self, printed: Sequence[Published], under: Mapping[str, set[str]]) -> Block:
         """The scores with their differences, and how to read them.
 
         A row is a task; with many encoders, a row is an encoder, the best first.
@@ -378,10 +392,10 @@ class Comparison(Answer):
         ]
         columns += [
             [
-                Cell(ref.row.model, notes=["published"]),
-                *(ref.cell([task] if task else self.common, under) for task in lines),
+                Cell(row.model, notes=["published"]),
+                *(published_cell(row, [task] if task else self.common, under) for task in lines),
             ]
-            for ref in refs
+            for row in printed
         ]
         tasks = [Cell(task or "Mean", notes=[self._about(task)]) for task in lines]
         if not self.is_large:
@@ -395,8 +409,8 @@ class Comparison(Answer):
             (head.value, *head.notes, [*map(_brief, (*cells[best:], *cells[:best]))])
             for head, *cells in columns
         ]
-        names_head = GridHead("Encoder", ascending=True)
-        return Grid("Scores", "comparison", [names_head, *heads], grid, GRID_READING)
+        heads.insert(0, GridHead("Encoder", ascending=True))
+        return Grid("Scores", "comparison", heads, grid, GRID_READING)
 
     def _head(self, name: str) -> Cell:
         base, tasks = self.encoders[0], sum((name, task) in self.verdicts for task in self.tests)
@@ -433,8 +447,8 @@ class Comparison(Answer):
         score, group = self.scores[name, task], self.groups[task].get(name, "")
         notes = [spread.get((name, task, row["protocol"]), "")] if task else []
         beside = tag = kind = why = ""
-        if one := self.differences.get((name, task)):
-            verdict = self.verdicts[name, task]
+        if verdict := self.verdicts.get((name, task)):
+            one = verdict.difference
             beside, tag = formats.signed(one.delta), _WORDS[verdict.verdict]
             kind = _KINDS[verdict.verdict]
             why = f"{'McNemar' if verdict.test == 'McNemar' else 'Paired bootstrap'} p "
@@ -467,17 +481,18 @@ class Comparison(Answer):
         )
 
     def _ranks(self) -> list[Block]:
-        if not self.ranks:
+        if not self.common:
             return []
         number = len(self.common)
         over = f": {', '.join(self.common)}" if number <= MAX_NAMED else ""
         few = f"{number} tasks are few to resample: these intervals are a rough guide."
+        by = f"By the mean over {formats.plural(number, 'task')}{over}."
         blocks = [
             Text("Confidence intervals of the ranks", RANKS),
-            *_ranking(self.ranks, f"By the mean over {formats.plural(number, 'task')}{over}."),
+            *_ranking(self.ranking.ranks, by),
         ]
-        if self.ranks_over_tasks:
-            drawn = _ranking(self.ranks_over_tasks, few if number < MIN_TASKS else "")
+        if number > 1:
+            drawn = _ranking(self.ranking.ranks_over_tasks, few if number < MIN_TASKS else "")
             blocks.append(Fold("With the tasks resampled too", drawn))
         return blocks
 
@@ -508,7 +523,7 @@ def checked(
     workspace: Workspace, report: Comparison, seconds: float | None = None
 ) -> Iterator[NullCheck]:
     """Check the verdicts of a comparison on copies of its baseline, for some seconds a task."""
-    rows = {task: report.cells[name, task] for name, task in report.differences if task}
+    rows = {task: report.cells[name, task] for name, task in report.verdicts if task}
     measured = [(t, rows[t]["protocol"], rows[t]["seed"]) for t in report.tests if t in rows]
     yield from null_check(workspace, report.encoders[0], measured, seconds=seconds)
 
@@ -531,8 +546,7 @@ def compared(workspace: Workspace, spec: CompareSpec) -> Iterator[Any]:
     key = (workspace, spec, tuple(row["id"] for row in rows), tuple(remarks))
     if key not in _RECENT:
         cells = of_most_encoders([row for row in rows if spec.protocol in (None, row["protocol"])])
-        tests: dict[str, TaskTests] = {}
-        yield from _tested(workspace, spec, cells, wanted, tests)
+        tests = yield from _tested(workspace, spec, cells, wanted)
         report = _comparison(spec, rows, cells, tests, remarks)
         if any(one.unreadable for one in tests.values()):  # may be measured again or restored
             yield report
@@ -558,8 +572,7 @@ def _tested(
     spec: CompareSpec,
     cells: Cells,
     wanted: Sequence[str],
-    tests: dict[str, TaskTests],
-) -> Iterator[Working]:
+) -> Generator[Working, None, dict[str, TaskTests]]:
     """Test one task after the other; yield the progress if that takes long enough."""
     present = {task for _, task in cells}
     tasks = [task for task in wanted or in_order(sorted(present)) if task in present]
@@ -570,6 +583,7 @@ def _tested(
             "Evaluate them first: `theodolite evaluate`, or the page Evaluate.",
             code="no-result",
         )
+    tests = dict[str, TaskTests]()
     began = said = time.monotonic()
     for done, task in enumerate(tasks):
         now = time.monotonic()
@@ -580,6 +594,7 @@ def _tested(
             yield Working(text, done / len(tasks))
         rows = {name: cells[name, task] for name in spec.encoders if (name, task) in cells}
         tests[task] = on_task(workspace, task, spec.ordered[0], rows)
+    return tests
 
 
 def _comparison(
@@ -591,12 +606,10 @@ def _comparison(
 ) -> Comparison:
     names = spec.ordered
     tested = {(name, t): one for t, of in tests.items() for name, one in of.differences.items()}
-    common = tuple(t for t in tests if all((name, t) in tested for name in names[1:]))
-    drawn = {name: [tests[task].resampled[name] for task in common] for name in names}
-    means, groups = of_means(drawn) if len(common) > 1 else ({}, {})
+    ranks = ranking(names, tests)
     scores = {at: row["score"] for at, row in cells.items() if row["error"] is None}
-    if common:
-        scores |= {(name, MEAN): fmean(scores[name, task] for task in common) for name in names}
+    if ranks.tasks:
+        scores |= {(n, MEAN): fmean(scores[n, task] for task in ranks.tasks) for n in names}
     return Comparison(
         spec=spec,
         encoders=names,
@@ -604,17 +617,13 @@ def _comparison(
         cells=cells,
         tests=tests,
         scores=scores,
-        groups={**{task: of.groups for task, of in tests.items()}, MEAN: groups},
-        differences={at: one for at, (one, _) in tested.items()}
-        | {(name, MEAN): one for name, one in means.items()},
+        groups={**ranks.task_groups, MEAN: ranks.groups if ranks.differences else {}},
         verdicts=verdicts(tested)
         | {
-            (name, MEAN): Verdict(one.p, "bootstrap", one.p, 1, one.verdict)
-            for name, one in means.items()
+            (name, MEAN): Verdict(one, one.p, "bootstrap", one.p, 1, one.verdict)
+            for name, one in ranks.differences.items()
         },
-        common=common,
-        ranks=tuple(rank_intervals(drawn, over_tasks=False)) if common else (),
-        ranks_over_tasks=tuple(rank_intervals(drawn, over_tasks=True)) if means else (),
+        ranking=ranks,
         caveats=[*caveats(names, cells, rows, tests, remarks)],
     )
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import Any
 
 from theodolite.app import formats
 from theodolite.app.blocks import Chart, Table
@@ -72,29 +73,24 @@ def over(tasks: Sequence[str]) -> str:
     return f"on {tasks[0]}" if len(tasks) == 1 else f"on average over {len(tasks)} tasks"
 
 
-class Contrast(NamedTuple):
-    """The same encoders measured under several conditions that have nothing to do with them.
-
-    Attributes:
-        words: sentences on the pairs of encoders whose order turns, the most frequent first.
-        look: whether there are any; None where no two encoders have two conditions in common.
-        evidence: a chart of the means under each condition, and tables of scores and orders.
-    """
-
-    words: Sequence[str]
-    look: bool | None
-    evidence: Sequence[Chart | Table]
-
-
 def contrast(
-    what: str, conditions: Mapping[str, Scores], also: Mapping[str, Mapping[Any, Any]] | None = None
-) -> Contrast:
+    what: str,
+    conditions: Mapping[str, Scores],
+    also: Mapping[str, Mapping[Any, Any]] | None = None,
+    lead: Sequence[str] = (),
+    runs: Sequence[MissingRun] = (),
+) -> Check:
     """Compare the order of the encoders between each two conditions, task by task and on average.
+
+    The conditions have nothing to do with the encoders, so the comparison misleads if an order
+    turns with them. Nothing is known where no two encoders have two conditions in common.
 
     Args:
         what: what the conditions differ in.
         conditions: name -> scores.
         also: further columns of the table of scores: name -> (encoder, task) -> value.
+        lead: sentences before those on the pairs whose order turns, the most frequent first.
+        runs: would compute missing results.
     """
     orders, swaps = [], dict[frozenset[str], dict[str, tuple[str, str, str, str]]]()
     for a, b in combinations(conditions, 2):
@@ -112,7 +108,7 @@ def contrast(
                 where = swaps.setdefault(frozenset((ahead, behind)), {})
                 where.setdefault(place, (ahead, a, behind, b))
     if not orders:
-        return Contrast([], None, [])
+        return Check(lead, None, runs)
     full = sorted(conditions, key=lambda c: -sum(map(len, conditions[c].values())))
     names, tasks = shared(*(conditions[c] for c in full[:2]))
     drawn = {
@@ -124,8 +120,9 @@ def contrast(
     moves = {name: max(of) - min(of) for name, of in scores_of.items()}
     most = max(moves, key=moves.__getitem__)
     words = [
+        *lead,
         f"The {what} moves the score {over(tasks)} by up to {formats.score(moves[most])} points "
-        f"({formats.shorten(most, NARROW)})."
+        f"({formats.shorten(most, NARROW)}).",
     ]
     for where in sorted(swaps.values(), key=lambda where: -len(where))[:MAX_PAIRS]:
         ahead, a, behind, b = next(iter(where.values()))
@@ -161,7 +158,7 @@ def contrast(
     heads = ("first", "second", "on", "encoders", "Spearman", "Kendall", "pairs that swap")
     note = "How far each two agree on the order of the encoders, task by task."
     table = Table(f"theodolite-{what}-orders", heads, orders, shown=10, note=note)
-    return Contrast(words, bool(swaps), [Chart(chart), table])
+    return Check(words, bool(swaps), runs, [Chart(chart), table])
 
 
 def size(evidence: Evidence) -> Check:
@@ -177,7 +174,6 @@ def size(evidence: Evidence) -> Check:
     reduced = evidence.scores(tasks, names=variants.values())
     both, _ = shared(whole, {name: reduced[variants[name]] for name in dims})
     lines, runs = _curve(evidence, variants.values() if evidence.curve in tasks else ())
-    found = contrast("size", _sizes(evidence, tasks))
     words = [f"All {len(dims)} encoders have {largest:,} dimensions."]
     if other:
         words = [
@@ -185,12 +181,11 @@ def size(evidence: Evidence) -> Check:
             "score higher for their size alone."
         ]
         runs = [
-            *evidence.missing(tasks, whole, encoders=dims),
-            *evidence.missing(tasks, reduced, encoders=other, listed=False),
+            *evidence.missing(tasks, encoders=dims),
+            *evidence.missing(tasks, encoders=other, listed=False),
             *runs,
         ]
-    lacking = [name for name in evidence.encoders if name not in dims]
-    if lacking:
+    if lacking := [name for name in evidence.encoders if name not in dims]:
         words.append(f"Not known before a first result: {formats.listed(lacking, FEW)}.")
     known = not other or (len(both) > 1 and any(variants[name] in other for name in both))
     if not known:
@@ -198,23 +193,25 @@ def size(evidence: Evidence) -> Check:
             f"None of the larger ones was evaluated at {smallest} dimensions by "
             f"{PROJECTIONS[projection]} yet, the largest size that all can have."
         )
-    look = bool(found.look) if known else None
-    return Check([*words, *found.words], look, runs, [*found.evidence, *lines])
+    found = contrast("size", _sizes(evidence, tasks), None, words, runs)
+    return replace(
+        found, look=bool(found.look) if known else None, evidence=[*found.evidence, *lines]
+    )
 
 
 def _curve(evidence: Evidence, queued: Iterable[str]) -> tuple[list[Chart], list[MissingRun]]:
     """Score over dimensions, as in the paper's figure 1, and the runs it lacks but for `queued`."""
-    dims, task = evidence.dims, evidence.curve
+    task = evidence.curve
+    if not task:
+        return [], []
     projection: Any = evidence.spec.projection
     sizes = [
         (name, k, at_size(name, dim, k, projection))
-        for name, dim in dims.items()
+        for name, dim in evidence.dims.items()
         for k in ladder(dim)
     ]
-    if not task:
-        return [], []
     scores = evidence.scores([task], names=[spec for _, _, spec in sizes])
-    smaller = [spec for spec in scores if spec not in dims and spec not in queued]
+    smaller = [spec for spec in scores if spec not in evidence.dims and spec not in queued]
     rows = [(name, k, scores[spec][task]) for name, k, spec in sizes if task in scores[spec]]
     points = Counter(name for name, _, _ in rows)
     rows = [row for row in rows if points[row[0]] > 1]
@@ -225,7 +222,7 @@ def _curve(evidence: Evidence, queued: Iterable[str]) -> tuple[list[Chart], list
         columns=("encoder", "dimensions", f"score on {task}"),
         rows=rows,
     )
-    runs = evidence.missing([task], scores, encoders=smaller, listed=False)
+    runs = evidence.missing([task], encoders=smaller, listed=False) if smaller else []
     return [Chart(chart)] if rows else [], runs
 
 
@@ -269,31 +266,30 @@ def normalisation(evidence: Evidence) -> Check:
         for name, of in conditions["z-normalised"].items()
         for task in of
     }
-    words = [
+    tuning = (
         f"Tuned on dev, z-normalisation is chosen in {sum(map(bool, chosen.values()))} of "
         f"{formats.plural(len(chosen), 'case')}."
-    ]
-    found = contrast("normalisation", conditions, {"z-normalised on dev": chosen})
-    runs = evidence.missing(tasks, tuned, LOGISTIC)
-    return Check([*(words if chosen else [lead]), *found.words], found.look, runs, found.evidence)
+    )
+    return contrast(
+        "normalisation",
+        conditions,
+        {"z-normalised on dev": chosen},
+        [tuning if chosen else lead],
+        evidence.missing(tasks, LOGISTIC),
+    )
 
 
 def classifier(evidence: Evidence) -> Check:
     """Logistic regression against a classifier with a hidden layer, and against others."""
     every = [t for t, task in evidence.tasks.items() if task.type in ("transfer", "probing")]
     every = [task for task in evidence.chosen or every if task in every]
-    found = contrast(
-        "classifier", {name: evidence.scores(every, name) for name in OTHER_CLASSIFIERS}
-    )
-    words = ["Logistic regression alone may not be what a user would train.", *found.words]
-    if not evidence.trained and not found.words:
-        words.append(evidence.lacking("transfer"))
-    runs = [
-        run
-        for name in CLASSIFIERS
-        for run in evidence.missing(evidence.trained, evidence.scores(evidence.trained, name), name)
-    ]
-    return Check(words, found.look, runs, found.evidence)
+    runs = [run for name in CLASSIFIERS for run in evidence.missing(evidence.trained, name)]
+    conditions = {name: evidence.scores(every, name) for name in OTHER_CLASSIFIERS}
+    lead = ["Logistic regression alone may not be what a user would train."]
+    found = contrast("classifier", conditions, None, lead, runs)
+    if evidence.trained or found.evidence:
+        return found
+    return replace(found, words=[*lead, evidence.lacking("transfer")])
 
 
 def similarity(evidence: Evidence) -> Check:
@@ -301,13 +297,12 @@ def similarity(evidence: Evidence) -> Check:
     tasks = evidence.of_type("sts", SEVEN) or evidence.of_type("sts", STARTER)
     if not tasks:
         return Check([evidence.lacking("similarity")])
-    lead = "Cosine favours vectors that happen to be centred."
+    lead = ["Cosine favours vectors that happen to be centred."]
     conditions = {label: evidence.part(tasks, metric) for label, metric in SIMILARITIES.items()}
     errors = evidence.part(tasks, "learned_mse")
     also = {(name, task): value for name, of in errors.items() for task, value in of.items()}
-    found = contrast("similarity", conditions, {"learned, squared error": also})
-    runs = evidence.missing(tasks, evidence.scores(tasks, LOGISTIC), LOGISTIC)
-    return Check([lead, *found.words], found.look, runs, found.evidence)
+    runs = evidence.missing(tasks, LOGISTIC)
+    return contrast("similarity", conditions, {"learned, squared error": also}, lead, runs)
 
 
 def baselines(evidence: Evidence) -> Check:
@@ -316,7 +311,7 @@ def baselines(evidence: Evidence) -> Check:
     add = [spec for kind, spec in BASELINES.items() if kind not in kinds.values()]
     simple = [name for name, kind in kinds.items() if kind]
     scores = evidence.scores(evidence.own)
-    runs = evidence.missing(evidence.own, scores, encoders=simple)
+    runs = evidence.missing(evidence.own, encoders=simple) if simple else []
     lead = f"Baselines among them: {formats.listed(simple, FEW)}."
     if add:
         absent = " and no ".join(kind for kind, spec in BASELINES.items() if spec in add)
@@ -365,7 +360,7 @@ def relations(evidence: Evidence) -> Check:
     if count < MIN_ENCODERS:
         return Check([lead, f"Choose at least {MIN_ENCODERS}, not {count}."])
     scores = {name: evidence.scores(tasks, name) for name in CLASSIFIERS}
-    runs = [run for name in CLASSIFIERS for run in evidence.missing(tasks, scores[name], name)]
+    runs = [run for name in CLASSIFIERS for run in evidence.missing(tasks, name)]
     tables = {}
     for name, of in scores.items():
         names, both = complete(of, tasks)
@@ -452,14 +447,12 @@ def seeds(evidence: Evidence) -> Check:
         if row["protocol"] == evidence.tasks[row["task"]].protocol:
             scores = by_seed.setdefault(f"seed {row['seed']}", {})
             scores.setdefault(row["encoder"], {})[row["task"]] = row["score"]
-    found = contrast("seed", by_seed)
     words = [
         f"With {number} seeds a score varies by up to {formats.score(width)} points ({name} on "
         f"{task}).",
         f"{text}.",
-        *found.words,
-        tested,
     ]
+    found = contrast("seed", by_seed, None, words, runs)
     largest, protocol = max(groups, key=lambda where: len(groups[where]))
     drawn = groups[largest, protocol]
     chart = drawing(
@@ -477,7 +470,12 @@ def seeds(evidence: Evidence) -> Check:
             for name, s in of.items()
         ],
     )
-    return Check(words, bool(meeting), runs, [Chart(chart), *found.evidence])
+    return replace(
+        found,
+        words=[*found.words, tested],
+        look=bool(meeting),
+        evidence=[Chart(chart), *found.evidence],
+    )
 
 
 def _seed_runs(evidence: Evidence, done: set[str]) -> list[MissingRun]:

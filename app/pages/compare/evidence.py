@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, NamedTuple
 
 from theodolite.app.blocks import Chart, Table
+from theodolite.app.pages.encoders.service import names as listed
 from theodolite.app.pages.evaluate.job import EvaluateJob
 from theodolite.app.results import Row, has_score, of_one_question
 from theodolite.app.spec import Field, Spec, Tasks
@@ -18,7 +19,6 @@ from theodolite.app.workspace import Workspace
 from theodolite.engine import tasks as registry
 from theodolite.engine.encoders import canonical
 from theodolite.engine.errors import UserError
-from theodolite.engine.stats.agreement import Scores
 from theodolite.engine.tasks import PROBING, SEVEN, STARTER, TASKS, TRANSFER, Task, in_order
 
 MAX_ENCODERS = 32
@@ -262,31 +262,27 @@ class Evidence:
     def missing(
         self,
         tasks: Sequence[str],
-        have: Scores,
         protocol: str | None = None,
-        encoders: Iterable[str] | None = None,
+        encoders: Iterable[str] = (),
         *,
         listed: bool = True,
     ) -> list[MissingRun]:
         """The run that evaluates missing pairs of encoder and task; none if none is missing."""
-        names = self.encoders if encoders is None else encoders
-        gaps = [(name, task) for name in names for task in tasks if task not in have.get(name, ())]
+        have = self.scores(tasks, protocol, encoders)
+        gaps = [(name, task) for name in have for task in tasks if task not in have[name]]
         who = tuple(dict.fromkeys(name for name, _ in gaps))
         what = tuple(task for task in tasks if any(task == gap for _, gap in gaps))
         return [MissingRun(EvaluateJob(who, what, protocol), len(gaps), listed)] if gaps else []
 
 
-def gather(
-    workspace: Workspace, names: Sequence[str], chosen: Sequence[str], spec: FairSpec
-) -> Evidence:
-    """Read everything the checks need, in a handful of queries whatever the number of encoders.
-
-    Args:
-        workspace: its store is read.
-        names: canonical names of the encoders.
-        chosen: tasks to restrict the checks to.
-        spec: what was asked.
-    """
+def gather(workspace: Workspace, spec: FairSpec) -> Evidence:
+    """Read everything the checks need, in a handful of queries whatever the number of encoders."""
+    names = spec.encoders or canonical(listed(workspace)[:MAX_ENCODERS])
+    if not names:
+        raise UserError(
+            "No encoders listed yet.", "Add one on the page Encoders, or name one.", code="missing"
+        )
+    chosen = registry.expand(",".join(spec.tasks), workspace.catalog) if spec.tasks else ()
     table = workspace.store.results.table()
     usual = [task for task in (*STARTER, *SEVEN, *TRANSFER, *PROBING) if task in TASKS]
     present = workspace.catalog.has(TASKS[task].dataset for task in usual)

@@ -65,12 +65,12 @@ def build(workspace: Workspace) -> None:
 
     def load(request: gr.Request) -> Answer:
         values = controls.from_address(request)
-        listed = choices.names(workspace)[:MAX_ENCODERS]
-        chosen = choices.from_address(workspace, request, listed, MAX_ENCODERS)
+        usual = choices.names(workspace)
+        chosen = choices.from_address(workspace, request, usual, MAX_ENCODERS)[:MAX_ENCODERS]
         values.encoder, wanted = [name for name in chosen if choices.read(name)], values.tasks
         values.tasks, filled = (), {}
         if values.encoder:
-            known = report(values)
+            known = report(values).evidence
             tasks = [task for task in wanted if task in known.tasks]
             filled = {
                 "tasks": gr.update(choices=list(known.tasks), value=tasks),

@@ -31,18 +31,7 @@ SHAPES = ("circle", "square", "diamond", "triangle-up", "cross", "star", "triang
 
 
 def ranks(rows: Sequence[RankInterval], title: str) -> dict[str, Any]:
-    """Each encoder's rank with its interval, and the numbers."""
-    return drawing(
-        intervals(rows),
-        f"Rank of each encoder with its 95 % interval. {title}.",
-        name="theodolite-ranks",
-        columns=["encoder", "mean", "rank", "rank_low", "rank_high", "share_first"],
-        rows=[[r.name, r.score, r.rank, r.low, r.high, r.first] for r in rows],
-    )
-
-
-def intervals(rows: Sequence[RankInterval]) -> Figure:
-    """Each encoder's rank with its 95 % interval over the resamples, best first."""
+    """Each encoder's rank with its 95 % interval over the resamples, the best first."""
     bars = scatter(
         x=[end for row in rows for end in (row.low, row.high, None)],  # None ends a line
         y=[row for row in range(len(rows)) for _ in range(3)],
@@ -74,7 +63,13 @@ def intervals(rows: Sequence[RankInterval]) -> Figure:
         zeroline=False,
         showgrid=False,
     )
-    return draw([bars, marks], x, y, height=110 + row_height(len(rows)) * len(rows), left=124)
+    return drawing(
+        draw([bars, marks], x, y, height=110 + row_height(len(rows)) * len(rows), left=124),
+        f"Rank of each encoder with its 95 % interval. {title}.",
+        name="theodolite-ranks",
+        columns=["encoder", "mean", "rank", "rank_low", "rank_high", "share_first"],
+        rows=[[r.name, r.score, r.rank, r.low, r.high, r.first] for r in rows],
+    )
 
 
 def ranks_headline(rows: Sequence[RankInterval]) -> str:

@@ -21,7 +21,7 @@ from theodolite.app.pages.compare.answer import (
     compared,
     results,
 )
-from theodolite.app.pages.compare.published import references
+from theodolite.app.pages.compare.caveats import references
 from theodolite.app.pages.encoders import choices
 from theodolite.app.pages.encoders.service import STARTERS
 from theodolite.app.published import Published
@@ -253,7 +253,9 @@ def _loaded(workspace: Workspace, request: gr.Request) -> dict[str, Any]:
         ),
         "tasks": gr.update(choices=known, value=[task for task in values.tasks if task in known]),
         "published": gr.update(
-            choices=[(one.label, key) for key, one in offered.items()],
+            choices=[
+                (f"{row.model} ({row.training}, {row.table})", key) for key, row in offered.items()
+            ],
             value=[key for key in values.published if key in offered],
         ),
     }

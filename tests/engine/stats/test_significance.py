@@ -88,7 +88,7 @@ def test_a_point_an_equal_and_the_other_side() -> None:
     found = paired(Sample(np.ones(4)), Sample(np.zeros(4)), resamples=99)
     assert (found.delta, found.low, found.high) == (100.0, 100.0, 100.0)
     assert found.p == 2 / 2**4  # all four signs alike, as of the exact test
-    assert found.words("A", "B") == "A is better"
+    assert found.verdict == "a"
     a, b = pairs(500, 0.5, seed=1), pairs(500, 2.0, seed=2)
     found = paired(a, a)
     assert (found.delta, found.low, found.high, found.p) == (0.0, 0.0, 0.0, 1.0)

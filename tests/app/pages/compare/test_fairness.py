@@ -46,13 +46,13 @@ def evidence(found: Check, name: str) -> list[tuple[Any, ...]]:
 def test_an_empty_store_asks_for_what_it_lacks(workspace: Workspace) -> None:
     """Every listed encoder is judged, and every run it asks for could be queued."""
     found = advise(workspace)
-    assert found.encoders == (BIG, SMALL, BAG)
+    assert found.evidence.encoders == (BIG, SMALL, BAG)
     assert list(found.checks) == [
         *("size", "normalisation", "classifier", "similarity", "baselines"),
         *("transfer-probing", "seeds"),
     ]
     runs = [run for one in found.checks.values() for run in one.runs]
-    assert {task for run in runs for task in run.job.tasks} <= set(found.tasks)
+    assert {task for run in runs for task in run.job.tasks} <= set(found.evidence.tasks)
     assert all(run.command.startswith("theodolite evaluate ") for run in runs)
 
 
@@ -198,7 +198,7 @@ def test_other_data_is_not_put_beside_these(workspace: Workspace) -> None:
     found = advise(workspace)
     rows = evidence(found.checks["normalisation"], "normalisation")
     assert {row[1] for row in rows} == {BIG, BAG}
-    assert any(SMALL in text for text in found.left_out)
+    assert any(SMALL in text for text in found.evidence.caveats)
 
 
 def test_one_seed_says_nothing_of_the_spread(workspace: Workspace) -> None:

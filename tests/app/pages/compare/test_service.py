@@ -55,7 +55,7 @@ def test_verdicts_are_corrected_over_the_tasks_of_a_column() -> None:
     found = verdicts(three | {(C, "x"): (difference(-1.0, 0.5), 0.03)})
     assert [found[B, task].adjusted for task in "xyz"] == pytest.approx([0.03, 0.04, 0.04])
     assert {found[B, task].verdict for task in "xyz"} == {"a"}
-    assert found[C, "x"] == Verdict(0.03, "McNemar", 0.03, 1, "b")
+    assert found[C, "x"] == Verdict(difference(-1.0, 0.5), 0.03, "McNemar", 0.03, 1, "b")
     four = verdicts(three | {(B, "w"): (difference(1.0, 0.5), 0.9)})
     assert [four[B, task].verdict for task in "xyzw"] == ["a", "tie", "tie", "tie"]
 
@@ -64,7 +64,7 @@ def test_verdicts_are_corrected_over_the_tasks_of_a_column() -> None:
 def test_one_bootstrap_alone_is_decided_by_its_p_value(p: float, verdict: Any) -> None:
     """Of few examples that differ, percentiles leave out 0 too soon: 9 of 60 equal encoders."""
     found = verdicts({(B, "x"): (difference(1.0, p), None)})
-    assert found[B, "x"] == Verdict(p, "bootstrap", p, 1, verdict)
+    assert found[B, "x"] == Verdict(difference(1.0, p), p, "bootstrap", p, 1, verdict)
 
 
 def test_right_and_wrong_answers_take_mcnemar_and_correlations_the_bootstrap(
@@ -81,7 +81,7 @@ def test_right_and_wrong_answers_take_mcnemar_and_correlations_the_bootstrap(
         expected = stats.binomtest(int(fewer), n).pvalue - stats.binom.pmf(fewer, n, 0.5)
         verdict = report.verdicts[B, task]
         assert (verdict.test, verdict.p) == ("McNemar", pytest.approx(expected))
-    verdict, p = report.verdicts[B, "StarterSTS"], report.differences[B, "StarterSTS"].p
+    verdict, p = report.verdicts[B, "StarterSTS"], report.verdicts[B, "StarterSTS"].difference.p
     assert (verdict.test, verdict.tasks, verdict.p) == ("bootstrap", len(TASKS) + 1, p)
 
 
@@ -94,7 +94,7 @@ def test_examples_that_are_not_independent_are_drawn_together(workspace: Workspa
             invent(workspace, name, task, 0.0, right=np.repeat(right, 8), clusters=clusters)
     report = compare(workspace, [A, B], ["SST2", "TREC"])
     once = stats.binomtest(int((good & ~poor).sum()), int((good != poor).sum())).pvalue
-    apart, together = (report.differences[B, task] for task in ("SST2", "TREC"))
+    apart, together = (report.verdicts[B, task].difference for task in ("SST2", "TREC"))
     assert report.verdicts[B, "TREC"].p == pytest.approx(once, rel=0.4)
     assert report.verdicts[B, "SST2"].p < once / 100
     wider = (together.high - together.low) / (apart.high - apart.low)
@@ -110,13 +110,14 @@ def test_ties_and_ranks(workspace: Workspace) -> None:
             groups = tests.groups
             assert groups[A] == "a" <= groups[B] < groups[C]
         assert report.groups[MEAN][A] == "a" and report.groups[MEAN][C] == "c"
-        assert [row.name for row in report.ranks] == [A, B, C]
-        assert (report.ranks[-1].low, report.ranks[-1].high) == (3, 3)
-        assert sum(row.first for row in report.ranks_over_tasks) == pytest.approx(1.0)
-    mean, deltas = report.differences[B, MEAN], [report.differences[B, t].delta for t in TASKS]
+        assert [row.name for row in report.ranking.ranks] == [A, B, C]
+        assert (report.ranking.ranks[-1].low, report.ranking.ranks[-1].high) == (3, 3)
+        assert sum(row.first for row in report.ranking.ranks_over_tasks) == pytest.approx(1.0)
+    deltas = [report.verdicts[B, task].difference.delta for task in TASKS]
+    mean = report.verdicts[B, MEAN].difference
     assert mean.delta == pytest.approx(np.mean(deltas)) and mean.low < mean.delta < mean.high
     one = compare(workspace, [A, B], ["MR"])
-    assert one.ranks and not one.ranks_over_tasks and (B, MEAN) not in one.differences
+    assert one.ranking.ranks and not one.ranking.ranks_over_tasks and (B, MEAN) not in one.verdicts
 
 
 def wrong_on(workspace: Workspace, name: str, task: str, wrong: int) -> None:
@@ -171,7 +172,7 @@ def test_what_was_resampled_ahead_is_not_read_again(workspace: Workspace) -> Non
     tests_of.resample_ahead(workspace, Event())
     for file in (workspace.store.folder / "examples").iterdir():
         file.unlink()
-    assert compare(workspace, [A, B]).differences.keys() == {(B, task) for task in (*TASKS, MEAN)}
+    assert compare(workspace, [A, B]).verdicts.keys() == {(B, task) for task in (*TASKS, MEAN)}
 
 
 def test_there_is_a_letter_for_every_group() -> None:
@@ -219,7 +220,7 @@ def test_a_task_s_own_protocol_comes_first(
     invent_all(workspace, {A: 0.7, B: 0.7, C: 0.7}, [task], protocol=other)
     report = compare(workspace, [A, B, C])
     assert report.cells[A, task]["protocol"] == own
-    assert (B, task) in report.differences and (C, task) not in report.differences
+    assert (B, task) in report.verdicts and (C, task) not in report.verdicts
 
 
 def test_what_is_unfair_is_said(workspace: Workspace) -> None:
@@ -247,7 +248,7 @@ def test_a_result_without_examples_is_not_tested(workspace: Workspace) -> None:
     report = compare(workspace, [A, B])
     assert report.common == TASKS
     for task in ("MRPC", "SICKRelatedness", "ImageCaptionRetrieval"):
-        assert (B, task) in report.cells and (B, task) not in report.differences
+        assert (B, task) in report.cells and (B, task) not in report.verdicts
         (note,) = [caveat for caveat in report.caveats if f"on {task}" in caveat.text]
         assert f"{A}, {B}" in note.text and tests_of.UNTESTABLE in note.text and not note.link
 

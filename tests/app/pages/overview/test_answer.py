@@ -117,7 +117,7 @@ def test_a_comparison_stands_without_it(
     """Its score is shown and said to be unreadable; what can be is tested."""
     harm(file_of(evaluated, lost))
     report = compare(evaluated, CompareSpec([A, B, C]))
-    assert report.tests[TASK].unreadable == (lost,) and set(report.differences) == tested
+    assert report.tests[TASK].unreadable == (lost,) and set(report.verdicts) == tested
     assert report.cells[lost, TASK]["score"] is not None and report.common == (OTHER,)
     assert set(report.tests[TASK].groups) == {A, B, C} - {lost}
     assert "store check --repair" in report.warnings()[0]
