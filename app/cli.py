@@ -37,7 +37,7 @@ PLACES = {
     "fair": "",
     "board": "",
     "search": "",
-    "project": "pages.map.command:project",
+    "project": "pages.map.command:PROJECT",
     "spaces": "",
     "geometry": "",
     "decode": "",

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -14,6 +12,7 @@ from theodolite.app.formats import last_part
 from theodolite.app.pages.encoders.service import ensure_listed, names
 from theodolite.app.recent import Recent
 from theodolite.engine import paths
+from theodolite.engine.decoding.facts import facts_of, shipped
 from theodolite.engine.decoding.presets import default_texts
 from theodolite.engine.errors import UserError
 from theodolite.engine.protocols.vec2sent import VEC2SENT
@@ -220,21 +219,6 @@ def _named(workspace: Workspace, name: str) -> DecoderInfo:
     raise UserError(message, hint, code="unknown")
 
 
-def facts_of(folder: Path) -> dict[str, Any]:
-    """Read the facts of a decoder from its folder."""
-    try:
-        found = json.loads((folder / FACTS).read_text("utf-8"))
-        if not isinstance(found, dict) or not {"encoder", "dim", "architecture"} <= found.keys():
-            raise ValueError("a fact is missing")
-    except (OSError, ValueError) as error:
-        raise UserError(
-            f"{folder.name} contains no readable decoder.",
-            "Give a folder written by `theodolite train-decoder`.",
-            code="wrong-kind",
-        ) from error
-    return found | {"encoder": str(found["encoder"])}
-
-
 _LISTED = ("dim", "architecture", "words", "sentences", "loss", "step", "seconds")
 _opened: Recent[tuple[str, int], Decoder] = Recent(KEPT)
 
@@ -265,21 +249,18 @@ def _info(
 
 
 def _shipped() -> Iterator[DecoderInfo]:
-    """The shipped decoders; a damaged one is left out."""
-    from theodolite.engine.decoding.shipped import shipped
-
+    """The shipped decoders."""
     for name, folder in shipped().items():
-        with suppress(UserError):
-            facts = facts_of(folder)
-            yield _info(
-                name=name,
-                folder=folder,
-                encoder=name,
-                fingerprint=str(facts.get("fingerprint", "")),
-                info=facts | {"train": _trained_on(facts)},
-                added=0.0,
-                shipped=True,
-            )
+        facts = facts_of(folder)
+        yield _info(
+            name=name,
+            folder=folder,
+            encoder=name,
+            fingerprint=str(facts.get("fingerprint", "")),
+            info=facts | {"train": _trained_on(facts)},
+            added=0.0,
+            shipped=True,
+        )
 
 
 def _trained_on(facts: Mapping[str, Any]) -> str:

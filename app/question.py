@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import cleandoc
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from theodolite.app import formats
@@ -42,12 +43,14 @@ class Answer:
         columns: name of a column of `rows` -> type of its values.
         about: what its report is about, in a line; empty for what the question says.
         decimals: of the numbers in a table.
+        formats: ending of a file -> how it is written, where an answer has formats of its own.
         partial: whether it is an answer although some of it is missing.
     """
 
     columns: ClassVar[Mapping[str, Any]] = {}
     about: ClassVar[Any] = ""
     decimals: ClassVar[int] = 2
+    formats: ClassVar[Mapping[str, Callable[[Any, Path], None]]] = {}
     partial: ClassVar[bool] = False
 
     if TYPE_CHECKING:  # some subclasses inherit it from a service's class

@@ -290,7 +290,7 @@ def command(question: Question[Any, Any]) -> Callable[..., None]:
         as_json: JsonOption = False,
     ) -> None:
         if out is not None:
-            _check_format(out)
+            _check_format(out, question.answer_type.formats)
             check_writable(out)
 
         waiting: list[str] = []
@@ -354,11 +354,12 @@ def print_answer(answer: Answer, out: Path | None, as_json: bool) -> None:
         raise typer.Exit(1)
 
 
-def _check_format(out: Path) -> None:
-    if out.suffix.lower() not in FORMATS:
+def _check_format(out: Path, more: Iterable[str]) -> None:
+    known = (*FORMATS, *more)
+    if out.suffix.lower() not in known:
         raise UserError(
             f"{out.name} has no ending of a supported format.",
-            f"Use a file name that ends in {', '.join(FORMATS[1:])}.",
+            f"Use a file name that ends in {', '.join(known[1:])}.",
             code="wrong-kind",
         )
 
@@ -377,6 +378,9 @@ def _write(
             text = f"# {answer.title}\n\n{markdown.of_blocks(answer.blocks())}\n"
         case ".json":
             text = to_json(answer.facts() or answer.rows())
+        case ending if ending in answer.formats:
+            answer.formats[ending](answer, out)
+            return
         case _:
             out.write_bytes(answer.to_csv(spreadsheet=spreadsheet))
             return

@@ -49,10 +49,10 @@ from theodolite.app.workspace import Workspace, default_data
 from theodolite.engine.datasets import Catalog
 from theodolite.engine.decode import open_decoder
 from theodolite.engine.decoding import folder as folders
-from theodolite.engine.decoding import shipped
 from theodolite.engine.decoding.arithmetic import evaluate
 from theodolite.engine.decoding.dataset import sentences_of
 from theodolite.engine.decoding.diagnosis import NAMES, Diagnosis, Figure
+from theodolite.engine.decoding.facts import SHIPPED
 from theodolite.engine.decoding.folder import card
 from theodolite.engine.decoding.known_words import words_of
 from theodolite.engine.decoding.spec import DecoderSpec
@@ -117,7 +117,6 @@ STAGES = {
 """Name -> continued training, in the order in which the shipped decoders went through them."""
 BEFORE = "before"
 """Folder of the previously shipped decoders."""
-SHIPPED = Path(shipped.__file__).with_suffix("")
 MOST = 25 * 10**6
 """Most bytes of all shipped decoders together."""
 METRICS = ("bleu", "token_f1", "round_trip")

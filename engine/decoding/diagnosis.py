@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -142,33 +142,14 @@ class Diagnosis:
     @classmethod
     def from_dict(cls, given: Mapping[str, Any]) -> Diagnosis:
         """Read the output of `to_dict`; other keys (of a result's `details`) are ignored."""
-        rows = tuple(
-            FigureRow(
-                row["system"],
-                row["length"],
-                row["n"],
-                tuple(_figure(f) for f in row["figures"]),
-            )
-            for row in given["rows"]
-        )
-        samples = tuple(DecodedSample(**sample) for sample in given["samples"])
-        same = (
-            "encoder",
-            "dim",
-            "fingerprint",
-            "data_hash",
-            "decoder",
-            "mover",
-            "known",
-            "seed",
-            "seconds",
-        )
-        return cls(
-            **{name: given[name] for name in same},
-            rows=rows,
-            samples=samples,
-            notes=tuple(given["notes"]),
-        )
+        rows = [row | {"figures": tuple(map(_figure, row["figures"]))} for row in given["rows"]]
+        own = {one.name: given[one.name] for one in fields(cls) if one.name != "examples"}
+        own |= {
+            "rows": tuple(FigureRow(**row) for row in rows),
+            "samples": tuple(DecodedSample(**sample) for sample in given["samples"]),
+            "notes": tuple(given["notes"]),
+        }
+        return cls(**own)
 
 
 def task_of(source: str) -> str:
@@ -214,8 +195,8 @@ def to_result(found: Diagnosis, source: str = "") -> Result:
 
 
 def _figure(given: Mapping[str, Any]) -> Figure:
-    numbers = (given[name] for name in ("value", "low", "high"))
-    return Figure(given["metric"], *(math.nan if n is None else n for n in numbers))
+    numbers: dict[str, Any] = {n: math.nan if v is None else v for n, v in given.items()}
+    return Figure(**numbers)
 
 
 def _plain(value: Any) -> Any:

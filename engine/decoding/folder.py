@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import math
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -24,6 +23,7 @@ from torch import Tensor, nn
 
 from theodolite.engine.decoding.causal import CausalDecoder, base_vocabulary
 from theodolite.engine.decoding.dataset import DecoderDataset
+from theodolite.engine.decoding.facts import FORMAT, WORDS, facts_of, unreadable
 from theodolite.engine.decoding.generate import Steps
 from theodolite.engine.decoding.incremental import Incremental
 from theodolite.engine.decoding.known_words import coverage, words_of
@@ -36,11 +36,6 @@ from theodolite.engine.training.base_spec import short
 from theodolite.engine.training.events import Finished
 from theodolite.engine.training.record import WHY, code, fenced, plain, settings, table
 
-FORMAT = 1
-NEEDED = {"architecture", "dim", "encoder", "format", "mean", "scale", "sizes"}
-"""What `decoder.json` has to say."""
-FILES = ("decoder.json", "vocabulary.json", "model.safetensors")
-WORDS = "words.txt.gz"
 MAX_WORDS_BYTES = 1 << 26
 """Most bytes of the unpacked list; a larger one is damaged."""
 COVERAGE = 0.9
@@ -175,29 +170,9 @@ def read(folder: Path) -> tuple[DecoderModel, Vocabulary, dict[str, Any]]:
         model.load_state_dict(tensors, strict=False)
     except UserError:
         raise
-    except FileNotFoundError as error:
-        raise _missing(folder) from error
     except Exception as error:  # a damaged file can fail in any way
-        raise _damaged(folder, error) from error
+        raise unreadable(folder, error) from error
     return model.eval(), vocabulary, facts
-
-
-def facts_of(folder: Path) -> dict[str, Any]:
-    """Read `decoder.json` of a folder; it raises as `read` does."""
-    try:
-        facts = json.loads((folder / "decoder.json").read_text("utf-8"))
-        if missing := NEEDED - facts.keys():
-            raise ValueError(f"it has no {min(missing)}")
-        if facts["format"] != FORMAT:
-            raise ValueError(f"it is of format {facts['format']}, not {FORMAT}")
-        numbers = [*facts["mean"], facts["scale"]]
-        if len(facts["mean"]) != facts["dim"] or not all(map(math.isfinite, numbers)):
-            raise ValueError("its mean does not have as many numbers as its vectors")
-    except (FileNotFoundError, NotADirectoryError) as error:
-        raise _missing(folder) from error
-    except Exception as error:  # as above
-        raise _damaged(folder, error) from error
-    return facts
 
 
 def _vocabulary(folder: Path, facts: dict[str, Any]) -> Vocabulary:
@@ -231,24 +206,6 @@ def _whole(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
         for name, tensor in tensors.items()
         if not name.endswith(".scale")
     }
-
-
-def _missing(folder: Path) -> UserError:
-    missing = next((name for name in (*FILES, WORDS) if not (folder / name).exists()), FILES[0])
-    return UserError(
-        f"{folder.name} holds no decoder: {missing} is missing.",
-        "Give a folder written by `theodolite train-decoder`.",
-        code="no-file",
-    )
-
-
-def _damaged(folder: Path, error: Exception) -> UserError:
-    line = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
-    return UserError(
-        f"The decoder {folder.name} cannot be read: {line}",
-        "Train it again, or get the folder again.",
-        code="damaged",
-    )
 
 
 MAX_ROWS = 20

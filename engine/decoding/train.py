@@ -34,6 +34,7 @@ from theodolite.engine.decoding.dataset import (
     sentences_of,
     with_vectors,
 )
+from theodolite.engine.decoding.facts import facts_of
 from theodolite.engine.decoding.generate import greedy
 from theodolite.engine.decoding.spec import DecoderSpec
 from theodolite.engine.decoding.vocabulary import Vocabulary
@@ -162,7 +163,7 @@ def _finished(spec: DecoderSpec, sentences: DecoderTexts) -> Finished | None:
     if not out.exists():
         return None
     try:
-        facts = folders.facts_of(out)
+        facts = facts_of(out)
     except UserError:  # something else is there
         facts = {}
     if facts.get("hash") != spec.hash or facts.get("data_hash") != sentences.hash:

@@ -256,11 +256,6 @@ def training_time(workspace: Workspace, encoder: str) -> str:
         return ""
 
 
-def decode_point(workspace: Workspace, encoder: str, point: np.ndarray) -> DecodeResult:
-    """Decode a point, float (dim,), in the encoder's own scale."""
-    return open_decoder(workspace, encoder).decode(point[None])[0]
-
-
 def decode_points(
     decoder: Decoder,
     encoder: Encoder,

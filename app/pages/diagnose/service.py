@@ -17,6 +17,7 @@ from theodolite.app.jobs.kinds import spec_of
 from theodolite.app.jobs.submit import queue
 from theodolite.app.pages.decode.service import need_decoder
 from theodolite.app.pages.trainings.service import DECODERS
+from theodolite.engine.decoding.facts import facts_of
 from theodolite.engine.decoding.presets import TEST_TEXTS, default_texts
 from theodolite.engine.errors import UserError
 from theodolite.engine.paths import named
@@ -186,7 +187,7 @@ def _training_text(
     from theodolite.engine.decoding.dataset import sentences_of
     from theodolite.engine.decoding.spec import DecoderSpec
 
-    facts = decoders.facts_of(row.folder)
+    facts = facts_of(row.folder)
     # The spec is that of the run, if it is known: the folder's has no absolute paths.
     runs = workspace.store.runs.list(limit=1000, kinds=DECODERS)
     specs = (DecoderSpec.from_dict(spec_of(run)) for run in runs)
@@ -222,6 +223,6 @@ def _text(workspace: Workspace, row: DecoderInfo, name: str, folder: Path) -> li
 
 def _learned_from(row: DecoderInfo) -> set[str]:
     """Names of the texts that a decoder was trained on."""
-    spec = decoders.facts_of(row.folder).get("spec")
+    spec = facts_of(row.folder).get("spec")
     train = set(spec.get("train", ())) if isinstance(spec, dict) else set()
     return train | {"starter-topics"} if "starter" in train else train

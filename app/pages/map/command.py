@@ -1,121 +1,108 @@
-"""`theodolite project`: a collection in two dimensions, from a terminal."""
+"""`theodolite project`: a collection in two dimensions, with a row for each of its sentences."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from theodolite.app.pages.map import service
-from theodolite.app.pages.map.job import MapSpec
-from theodolite.app.terminal import (
-    JsonOption,
-    QueueOption,
-    SpreadsheetOption,
-    do_here,
-    emit,
-    emit_json,
-    queued,
-    say,
-    takes_values,
-    verb,
-)
-from theodolite.app.workspace import Workspace
+from theodolite.app.pages.map.answer import Map, trust
+from theodolite.app.pages.map.job import MapSpec, Unmade
+from theodolite.app.pages.search.service import attributes
+from theodolite.app.question import Do, Question
 
 if TYPE_CHECKING:
     import numpy as np
+    import pandas as pd
 
-    from theodolite.app.pages.map.service import StoredMap
-    from theodolite.engine.datasets.types import Dataset
+    from theodolite.app.workspace import Workspace
 
-ENDINGS = (".csv", ".parquet", ".npy")
 MAX_SHOWN = 10
 
 
-@verb
-@takes_values("spec", MapSpec)
-def project(
-    workspace: Workspace,
-    spec: MapSpec,
-    out: Annotated[
-        Path | None, typer.Option("--out", help="Write the points here: .csv, .parquet or .npy.")
-    ] = None,
-    spreadsheet: SpreadsheetOption = False,
-    queue: QueueOption = False,
-    as_json: JsonOption = False,
-) -> None:
-    """Put the sentences of a collection on a plane, and say how far to trust it.
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Projection(Map):
+    """The points of every sentence of a collection, in its order and as often as it occurs."""
 
-    With --out and --json there is a row for every sentence of the collection, in its order and as
-    often as it occurs: of pairs, all left ones, then all right ones.
+    formats: ClassVar[Mapping[str, Callable[[Projection, Path], None]]] = {
+        ".npy": lambda self, out: self.to_npy(out),
+        ".parquet": lambda self, out: self.to_pandas().to_parquet(out, index=False),
+    }
 
-    theodolite project minilm starter-topics --out map.csv
+    @cached_property
+    def ids(self) -> np.ndarray:
+        """The point of each sentence, int64 (n,)."""
+        import numpy as np
 
-    theodolite project wordllama STSBenchmark --method pca --data senteval --json
+        place = {sentence: number for number, sentence in enumerate(self.sentences)}
+        every = self.workspace.catalog.load(self.spec.data).sentences
+        return np.array([place[sentence] for sentence in every], np.int64)
 
-    A map made before is read, not made again; the page Map shows it.
-    """
-    import numpy as np
-
-    from theodolite.app.jobs import submit
-    from theodolite.app.pages.map.answer import trust
-    from theodolite.engine.errors import UserError
-
-    if out is not None and out.suffix not in ENDINGS:
-        raise UserError(
-            f"{str(out)!r} has no known ending.",
-            f"Use one of {', '.join(ENDINGS)}.",
-            code="wrong-kind",
+    def to_pandas(self) -> pd.DataFrame:
+        """A row per sentence; one that occurs twice may have two labels."""
+        data = self.workspace.catalog.load(self.spec.data)
+        table = service.table(
+            self, self.ids, {key: values for key, (_, values) in attributes(data).items()}
         )
-    if queue:
-        queued(submit.queue(workspace, spec), as_json)
-        return
-    do_here(workspace, spec)
-    made = spec.make(workspace)
-    dataset = workspace.catalog.load(spec.data)
-    place = {sentence: number for number, sentence in enumerate(made.sentences)}
-    ids = np.array([place[sentence] for sentence in dataset.sentences], np.int64)
-    if out is not None:
-        try:
-            _write(made, dataset, ids, out, spreadsheet)
-        except OSError as error:
-            reason = str(error.strerror)
-            raise UserError(f"{str(out)!r} cannot be written.", reason, code="no-file") from error
-        different = "" if len(ids) == len(place) else f" ({len(place):,} different sentences)"
-        say(f"{len(ids):,} rows written to {out}{different}.")
-    if as_json:
-        info = {name: value for name, value in made.info.items() if name != "fingerprint"}
-        emit_json({"key": made.key, **info})
-        for number, point in enumerate(ids.tolist()):
-            x, y = made.points[point].tolist()
-            emit_json({"id": number, "x": x, "y": y, "sentence": made.sentences[point]})
-        return
-    regions = [region for region in made.regions if region.level == 0][:MAX_SHOWN]
-    if regions:
-        rows = [{"region": region.text, "sentences": region.size} for region in regions]
-        emit(rows, ("region", "sentences"), False)
-    for text in trust(made.info):
-        say(text)
+        return table.assign(id=range(len(table)))
 
+    def to_npy(self, out: Path) -> None:
+        """Write the points alone, float32 (n, 2)."""
+        import numpy as np
 
-def _write(
-    made: StoredMap, dataset: Dataset, ids: np.ndarray, out: Path, spreadsheet: bool
-) -> None:
-    import numpy as np
-
-    from theodolite.app.pages.map.job import labels
-
-    if out.suffix == ".npy":
         with out.open("wb") as file:
-            np.save(file, made.points[ids], allow_pickle=False)
-        return
-    is_csv = out.suffix == ".csv"
-    # A sentence that occurs twice may have two labels.
-    labelled = {key: values for key, _, values in labels(dataset)}
-    table = service.table(made, ids, labelled, spreadsheet=spreadsheet and is_csv)
-    table["id"] = np.arange(len(ids))
-    if is_csv:
-        table.to_csv(out, index=False, encoding="utf-8")
+            np.save(file, self.points[self.ids], allow_pickle=False)
+
+    def lines(self) -> list[dict[str, Any]]:
+        """The facts about the map, then the points."""
+        info = {name: value for name, value in self.info.items() if name != "fingerprint"}
+        points = self.points[self.ids].tolist()
+        texts = [self.sentences[point] for point in self.ids]
+        return [
+            {"key": self.key, **info},
+            *(
+                {"id": number, "x": x, "y": y, "sentence": text}
+                for number, ((x, y), text) in enumerate(zip(points, texts, strict=True))
+            ),
+        ]
+
+    def table_rows(self) -> list[dict[str, Any]]:
+        """The regions that are seen from afar."""
+        regions = [region for region in self.regions if region.level == 0][:MAX_SHOWN]
+        return [{"region": region.text, "sentences": region.size} for region in regions]
+
+    def table_columns(self) -> list[str]:
+        """Those of the regions."""
+        return ["region", "sentences"]
+
+    def notes(self) -> list[str]:
+        """How many points there are, and how far to trust them."""
+        points = f"{len(self.ids):,} sentences, {len(self.points):,} of them different."
+        return [points, *trust(self.info)]
+
+
+def answer(workspace: Workspace, spec: MapSpec, do: Do) -> Iterator[Any]:
+    """Read the map, or have it computed; there is no preview of it in a terminal."""
+    made = spec.stored(workspace)
+    if made is None and do(spec):
+        made = spec.make(workspace)
+    if made is None:
+        yield Unmade(spec.title, 0, "", "")
     else:
-        table.to_parquet(out, index=False)
+        yield Projection(**vars(made), workspace=workspace, spec=spec, k=0)
+
+
+PROJECT = Question(
+    "project",
+    MapSpec,
+    answer,
+    Projection,
+    (
+        "project minilm starter-topics --out map.csv",
+        "project wordllama STSBenchmark --method pca --data senteval --json",
+    ),
+    queues=True,
+)

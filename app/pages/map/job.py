@@ -19,6 +19,7 @@ from theodolite.app.components.map import NEIGHBOURS, Facts, Region
 from theodolite.app.jobs.job import Job
 from theodolite.app.pages.map import service
 from theodolite.app.pages.map.service import NAMES, QUICK_POINTS, StoredMap
+from theodolite.app.pages.search.service import attributes
 from theodolite.app.question import Answer, Working
 from theodolite.app.spec import Field, Spec
 from theodolite.app.vectors import TooSlow, encoding, missing
@@ -71,7 +72,9 @@ METHODS = {
 class MapSpec(Spec, Job):
     """Put the sentences of a collection on a plane, and say how far to trust it.
 
-    A map made before is read, not made again; the page Map shows it.
+    A map made before is read, not made again; the page Map shows it. A file of its points has a row
+    for every sentence of the collection, in its order and as often as it occurs: of pairs, all left
+    ones, then all right ones. It can also be .parquet, or .npy with the points alone.
     """
 
     kind = "project"
@@ -408,40 +411,21 @@ def quick_facts(dataset: Dataset, sentences: Sequence[str], points: np.ndarray) 
     """The facts that are fast to compute: labels of the data set, length, density."""
     import numpy as np
 
+    from theodolite.engine.datasets.types import LabelledPairs
+
     facts = Facts()
-    for key, name, values in labels(dataset):
-        of: dict[str, str] = {}
-        for sentence, value in zip(dataset.sentences, values, strict=True):
-            of.setdefault(sentence, value)
+    # The sentences of labelled pairs have no labels of their own.
+    known = {} if isinstance(dataset, LabelledPairs) else attributes(dataset)
+    for key, (texts, values) in known.items():
+        # The point of a sentence that occurs twice has its first label.
+        of = dict(zip(reversed(texts), reversed(values), strict=True))
         first: dict[str, int] = {}
         numbers = np.array([first.setdefault(of[s], len(first)) for s in sentences])
         if len(first) > 1 or key == "label":
-            facts.label(key, name, list(first), numbers)
+            facts.label(key, key.capitalize(), list(first), numbers)
     facts.number("length", "Length in characters", np.array([len(s) for s in sentences], float))
     facts.number("density", "Density on the map", density(points))
     return facts
-
-
-def labels(dataset: Dataset) -> list[tuple[str, str, list[str]]]:
-    """(key, name, label of each of its sentences) for each kind of label in a data set.
-
-    The point of a sentence that occurs twice has its first label.
-    """
-    from theodolite.engine.datasets.types import LabelledSentences, ScoredPairs, Triplets
-
-    if isinstance(dataset, LabelledSentences):
-        columns = [("label", "Label", dataset.labels)]
-        if dataset.splits:
-            columns.append(("split", "Split", dataset.splits))
-        return [(key, name, list(map(str, values))) for key, name, values in columns]
-    if isinstance(dataset, ScoredPairs):
-        names = [name for name, part in dataset.parts.items() for _ in range(2 * len(part.left))]
-        return [("part", "Part", names)]
-    if isinstance(dataset, Triplets):
-        n = len(dataset.anchors)
-        roles = ["anchor"] * n + ["positive"] * n + ["negative"] * (len(dataset.sentences) - 2 * n)
-        return [("role", "Role", roles)]
-    return []
 
 
 def density(points: np.ndarray) -> np.ndarray:

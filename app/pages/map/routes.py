@@ -243,7 +243,7 @@ def decoded(workspace: Workspace, found: StoredMap, x: float, y: float) -> dict[
     rows = service.vectors(workspace, encoder, found.info["dataset"])
     place: dict[str, Any] = {"x": x, "y": y}
     try:
-        result = decode.decode_point(workspace, encoder, weights @ rows[ids])
+        (result,) = decode.open_decoder(workspace, encoder).decode((weights @ rows[ids])[None])
     except decode.NoDecoder:
         way = "" if workspace.read_only else address.link("train-decoder", encoder=encoder)
         time = decode.training_time(workspace, encoder)

@@ -211,7 +211,7 @@ def drawn_at_once(workspace: Workspace, encoder: str, dataset: str) -> bool:
 def table(
     found: StoredMap,
     ids: np.ndarray,
-    labels: Mapping[str, list[str]] | None = None,
+    labels: Mapping[str, Sequence[str]] | None = None,
     *,
     spreadsheet: bool = False,
 ) -> pd.DataFrame:

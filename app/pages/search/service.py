@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from theodolite.app.jobs.reporter import Reporter
     from theodolite.app.workspace import Workspace
+    from theodolite.engine.datasets.types import Dataset
     from theodolite.engine.encoders.base import Encoder
     from theodolite.engine.search.ann_index import Built, MappedIndex
     from theodolite.store.run_rows import RunRow
@@ -507,32 +508,48 @@ def matches(pattern: str, sentences: Sequence[str]) -> list[tuple[int, int, int]
 # Labels -----------------------------------------------------------------------------------
 
 
+def attributes(data: Dataset) -> dict[str, tuple[Sequence[str], Sequence[str]]]:
+    """What is known of the sentences of a data set: `label`, … -> sentences, the value of each."""
+    from theodolite.engine.datasets.types import (
+        LabelledPairs,
+        LabelledSentences,
+        ScoredPairs,
+        Triplets,
+    )
+
+    found: dict[str, Sequence[str]] = {}
+    texts: Sequence[str] = data.sentences
+    match data:
+        case LabelledSentences():
+            found = {"label": data.labels, "split": data.splits or ()}
+        case LabelledPairs():
+            texts = [data.sentences[i] for side in (data.left, data.right) for i in side]
+            found = {"label": [*data.labels, *data.labels], "split": [*data.splits, *data.splits]}
+        case ScoredPairs():
+            sizes = {name: 2 * len(part.left) for name, part in data.parts.items()}
+            found["part"] = [name for name, size in sizes.items() for _ in range(size)]
+        case Triplets():
+            n = len(data.anchors)
+            roles = {"anchor": n, "positive": n, "negative": len(texts) - 2 * n}
+            found["role"] = [role for role, size in roles.items() for _ in range(size)]
+    return {name: (texts, list(map(str, values))) for name, values in found.items() if values}
+
+
 def properties(workspace: Workspace, collection: str) -> dict[str, dict[str, np.ndarray]]:
-    """Labels, splits and parts to filter sentences by: property -> value -> positions.
+    """Labels, splits, parts, … to filter sentences by: property -> value -> positions.
 
     A sentence that occurs with several labels is listed under each.
     """
     import numpy as np
 
-    from theodolite.engine.datasets.types import LabelledPairs, LabelledSentences, ScoredPairs
-
-    data = workspace.catalog.load(collection)
-    columns: dict[str, Sequence[str]] = {}
-    texts: Sequence[str] = data.sentences
-    if isinstance(data, LabelledSentences):
-        columns = {"label": data.labels, "split": data.splits or ()}
-    elif isinstance(data, ScoredPairs):
-        columns["part"] = [n for n, part in data.parts.items() for _ in range(2 * len(part.left))]
-    elif isinstance(data, LabelledPairs):
-        texts = [data.sentences[i] for side in (data.left, data.right) for i in side]
-        columns = {"label": [*data.labels, *data.labels], "split": [*data.splits, *data.splits]}
+    columns = attributes(workspace.catalog.load(collection))
     sentences = workspace.catalog.sentences(collection)[0] if columns else ()
     place = {sentence: i for i, sentence in enumerate(sentences)}
     found: dict[str, dict[str, np.ndarray]] = {}
-    for name, values in columns.items():
+    for name, (texts, values) in columns.items():
         held: dict[str, set[int]] = {}
-        for text, value in zip(texts, values, strict=False):
-            held.setdefault(str(value), set()).add(place[text])
+        for text, value in zip(texts, values, strict=True):
+            held.setdefault(value, set()).add(place[text])
         if len(held) > 1:
             found[name] = {v: np.array(sorted(ids), np.int64) for v, ids in held.items()}
     return found

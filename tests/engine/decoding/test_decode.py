@@ -12,7 +12,7 @@ from tests.fakes.decoders import LONGEST, known_sentences
 from tests.fakes.encoders import HashEncoder
 from theodolite.engine.datasets import Catalog
 from theodolite.engine.decode import Decoder, interpolate, open_decoder
-from theodolite.engine.decoding.shipped import shipped
+from theodolite.engine.decoding.facts import shipped
 from theodolite.engine.encoders import Encoder, load
 from theodolite.engine.errors import Code
 

@@ -15,8 +15,8 @@ from tests.fakes.decoders import known_sentences
 from theodolite.engine.datasets.starter import read_topics
 from theodolite.engine.decode import open_decoder
 from theodolite.engine.decoding import folder as folders
+from theodolite.engine.decoding.facts import shipped
 from theodolite.engine.decoding.known_words import words_of
-from theodolite.engine.decoding.shipped import shipped
 from theodolite.engine.encoders import load
 
 NEW = [

@@ -23,6 +23,7 @@ from tests.fakes.encoders import ConstantEncoder, NaNEncoder
 from tests.fakes.kills import killed_at
 from theodolite.engine.decode import open_decoder
 from theodolite.engine.decoding import folder as folders
+from theodolite.engine.decoding.facts import facts_of
 from theodolite.engine.decoding.spec import Architecture, DecoderSpec
 from theodolite.engine.decoding.train import SAMPLES, DecoderTrainer, train_decoder
 from theodolite.engine.decoding.vocabulary import Vocabulary
@@ -52,7 +53,7 @@ def assert_same(left: Path, right: Path) -> None:
     """All tensors are the same, bit by bit, and so are the curves."""
     tensors = [load_file(folder / "model.safetensors") for folder in (left, right)]
     torch.testing.assert_close(*tensors, rtol=0, atol=0)
-    assert folders.facts_of(left)["curve"] == folders.facts_of(right)["curve"]
+    assert facts_of(left)["curve"] == facts_of(right)["curve"]
 
 
 def of(events: list[Event], kind: str) -> list[Any]:
@@ -179,7 +180,7 @@ def test_weights_of_nan_are_neither_kept_nor_saved(
     assert "step 8" in note and "held-out" in note
     assert finite(load_file(spec.out_folder / "model.safetensors"))
     assert note in (spec.out_folder / "README.md").read_text("utf-8")
-    assert np.isfinite(folders.facts_of(spec.out_folder)["curve"]).all()
+    assert np.isfinite(facts_of(spec.out_folder)["curve"]).all()
 
 
 def finite(tensors: dict[str, torch.Tensor]) -> bool:

@@ -20,7 +20,7 @@ from tests.errors import refused
 from tests.fakes.allocation import Allocation
 from tests.fakes.folder import files
 from tests.fakes.pickles import Calls
-from theodolite.engine.decoding.shipped import shipped
+from theodolite.engine.decoding.facts import shipped
 from theodolite.engine.encoders import describe, load
 from theodolite.engine.encoders.batching import TokenBudget, batches
 from theodolite.engine.encoders.float32 import exact_float32

@@ -331,8 +331,7 @@ def test_a_map_without_a_decoder_says_so(workspace):
 
 def test_a_decoder_that_cannot_be_read_is_told_of(workspace, pca, tmp_path):
     """Its newest one is damaged: in words, not as a fault of the map."""
-    facts = {"encoder": ENCODER, "dim": 64, "architecture": "prefix"}
-    facts["fingerprint"] = workspace.load(ENCODER).fingerprint
+    facts = decoders.facts_of(decoders.decoder_of(workspace, ENCODER).folder)
     (tmp_path / decoders.FACTS).write_text(json.dumps(facts), "utf-8")
     decoders.register(workspace, tmp_path)
     found = map_routes.decoded(workspace, pca, 0, 0)

@@ -17,6 +17,7 @@ from theodolite.app.pages.train.job import TrainDecoderJob
 from theodolite.app.pages.trainings import service as runs
 from theodolite.app.workspace import Workspace
 from theodolite.engine.datasets.catalog import Catalog
+from theodolite.engine.decoding.facts import facts_of
 from theodolite.engine.decoding.spec import DecoderSpec
 from theodolite.engine.decoding.train import train_decoder
 from theodolite.engine.errors import UserError
@@ -108,7 +109,7 @@ def test_a_decoder_is_found_by_the_weights_of_its_encoder(workspace: Workspace, 
 
 def test_of_other_weights_the_name_decides(workspace: Workspace, out: Path) -> None:
     """A fingerprint that nobody has any more does not hide a decoder of that very spec."""
-    facts = decoders.facts_of(out) | {"fingerprint": "0" * 32}
+    facts = facts_of(out) | {"fingerprint": "0" * 32}
     (out / decoders.FACTS).write_text(json.dumps(facts), "utf-8")
     decoders.register(workspace, out)
     found = decoders.decoder_of(workspace, "random:32")
@@ -229,7 +230,7 @@ def test_one_that_came_with_the_app_stays(
     workspace: Workspace, out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One that was trained under its very name is meant first."""
-    monkeypatch.setattr("theodolite.engine.decoding.shipped.shipped", lambda: {"random:32": out})
+    monkeypatch.setattr("theodolite.app.decoders.shipped", lambda: {"random:32": out})
     workspace.store.decoders.remove("out")
     with pytest.raises(UserError, match="ships with"):
         decoders.remove(workspace, "random:32")
