@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from theodolite.engine.datasets.catalog import Catalog
 from theodolite.engine.decoding.spec import DecoderSpec
@@ -76,11 +77,25 @@ class DecoderDataset:
 
     def ids(self, rows: np.ndarray) -> Tensor:
         """Tokens of some sentences, int64 (n, longest), right-padded with PAD."""
-        chosen = [self.tokens[i] for i in rows]
-        out = torch.full((len(chosen), max(map(len, chosen))), PAD, dtype=torch.long)
-        for row, ids in enumerate(chosen):
-            out[row, : len(ids)] = torch.from_numpy(ids)
-        return out
+        chosen = [torch.from_numpy(self.tokens[i]) for i in rows]
+        return pad_sequence(chosen, batch_first=True, padding_value=PAD).long()
+
+
+def lines_of(names: Iterable[str], catalog: Catalog, folder: Path) -> tuple[list[str], list[str]]:
+    """The lines of files or data sets, and notes on what was left out of them.
+
+    Args:
+        names: of files or data sets.
+        catalog: where data sets come from.
+        folder: where compressed files are unpacked.
+    """
+    lines: list[str] = []
+    notes: list[str] = []
+    for name in names:
+        examples = open_examples(name, "mlm", catalog, folder=folder)
+        lines += [examples[i][0] for i in range(len(examples))]
+        notes += examples.notes
+    return lines, notes
 
 
 def sentences_of(spec: DecoderSpec, catalog: Catalog, folder: Path) -> DecoderTexts:
@@ -88,15 +103,10 @@ def sentences_of(spec: DecoderSpec, catalog: Catalog, folder: Path) -> DecoderTe
 
     Args:
         spec: names the files, and limits the length of sentences.
-        catalog: where data sets come from.
-        folder: where compressed files are unpacked.
+        catalog: see `lines_of`.
+        folder: see `lines_of`.
     """
-    lines: list[str] = []
-    notes: list[str] = []
-    for name in spec.train:
-        examples = open_examples(name, "mlm", catalog, folder=folder)
-        lines += [examples[i][0] for i in range(len(examples))]
-        notes += examples.notes
+    lines, notes = lines_of(spec.train, catalog, folder)
     found = corpus(lines, most=spec.words, cut=spec.clauses)[: spec.limit]
     if len(found) <= 2 * spec.held_out:
         raise UserError(

@@ -41,6 +41,11 @@ MAX_WORDS_BYTES = 1 << 26
 COVERAGE = 0.9
 """Least share of known words in held-out sentences for a list to be stored. Where fewer are known,
 with a small training text or a language without spaces, the list would forbid correct words."""
+LSTMS: dict[str, dict[str, Any]] = {
+    "lstm": {"embedding": 256, "hidden": 512, "layers": 1, "experts": 1, "dropout": 0.2},
+    "lstm-mos": {},
+}
+"""Sizes of the paper's decoders, where they are not those of `ConditionedLSTM`."""
 DecoderModel = PrefixTransformer | ConditionedLSTM | CausalDecoder
 
 
@@ -104,14 +109,11 @@ def build(architecture: str, dim: int, vocabulary: int, sizes: dict[str, Any]) -
         return CausalDecoder(dim, **given)
     if architecture == "prefix":
         return PrefixTransformer(dim, vocabulary, **given)
+    if architecture not in LSTMS:
+        raise UserError(f"There is no architecture {architecture!r} for decoders.", code="unknown")
     if "width" in given:
         given["hidden"] = given.pop("width")
-    if architecture == "lstm":
-        simple = {"embedding": 256, "hidden": 512, "layers": 1, "experts": 1, "dropout": 0.2}
-        return ConditionedLSTM(dim, vocabulary, **simple | given)
-    if architecture == "lstm-mos":
-        return ConditionedLSTM(dim, vocabulary, **given)
-    raise UserError(f"There is no architecture {architecture!r} for decoders.", code="unknown")
+    return ConditionedLSTM(dim, vocabulary, **LSTMS[architecture] | given)
 
 
 def write(

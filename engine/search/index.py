@@ -86,7 +86,8 @@ class Index:
         k = min(k, self._searchable if rows is None else len(rows))
         if k == 0 or len(queries) == 0:
             return np.zeros((len(queries), k), np.float32), np.zeros((len(queries), k), np.int64)
-        scores, ids = self._flat.search(queries, k, params=_only(rows))
+        chosen = None if rows is None else faiss().IDSelectorBatch(rows)
+        scores, ids = self._flat.search(queries, k, params=faiss().SearchParameters(sel=chosen))
         ids = ids if self._positions is None else self._positions[ids]
         order = np.lexsort((ids, -scores))  # along each row: by score, then by position
         scores = np.clip(np.take_along_axis(scores, order, axis=1), -1.0, 1.0)
@@ -215,13 +216,6 @@ def checked(queries: np.ndarray, k: int, dim: int) -> np.ndarray:
     if not np.isfinite(rows).all():
         raise ValueError("a query vector holds NaN or infinity")
     return rows
-
-
-def _only(rows: np.ndarray | None) -> Any:
-    """FAISS parameters that restrict a search to some rows."""
-    if rows is None:
-        return None
-    return faiss().SearchParameters(sel=faiss().IDSelectorBatch(rows))
 
 
 def unit_rows(vectors: np.ndarray, dtype: type[np.floating[Any]] = np.float32) -> np.ndarray:

@@ -12,6 +12,7 @@ from typing import Literal
 import numpy as np
 
 from theodolite.engine.search.index import Index, unit_rows
+from theodolite.engine.space.geometry import sample
 
 Method = Literal["k-means", "hdbscan"]
 NOISE = -1
@@ -68,7 +69,7 @@ def usual(method: Method, n: int) -> int:
 def _kmeans(rows: np.ndarray, k: int, seed: int) -> Clusters:
     from sklearn.cluster import KMeans
 
-    fitted = rows[_sample(len(rows), FITTED, seed)]
+    fitted = rows[sample(len(rows), FITTED, seed)]
     k = min(k, len(np.unique(fitted, axis=0)))
     model = KMeans(k, n_init=4, random_state=seed).fit(fitted)
     how = f"k-means with {k} groups on unit vectors"
@@ -85,7 +86,7 @@ def _hdbscan(rows: np.ndarray, least: int, seed: int) -> Clusters:
     from sklearn.cluster import HDBSCAN
     from sklearn.decomposition import PCA
 
-    fitted = _sample(len(rows), DENSITY_FITTED, seed)
+    fitted = sample(len(rows), DENSITY_FITTED, seed)
     known = rows[fitted]
     how = f"HDBSCAN with at least {least} points a group, on unit vectors"
     if len(known) < least:
@@ -101,12 +102,6 @@ def _hdbscan(rows: np.ndarray, least: int, seed: int) -> Clusters:
         found = found[nearest[:, 0]]
         how += f"; {len(known):,} of {len(rows):,} points, the others join their nearest"
     return Clusters(*numbered(found), how)
-
-
-def _sample(n: int, most: int, seed: int) -> np.ndarray:
-    if n <= most:
-        return np.arange(n)
-    return np.sort(np.random.default_rng(seed).choice(n, most, replace=False))
 
 
 def numbered(found: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from theodolite.engine.progress import Progress, ProgressCallback
 from theodolite.engine.search.index import neighbours_of_each, unit_rows
-from theodolite.engine.space.geometry import sample_pair_cosines
+from theodolite.engine.space import geometry
 
 PERSISTENCE = 0.9
 """p of rank-biased overlap: the first ten ranks carry 86 % of the weight."""
@@ -87,9 +87,7 @@ def change(
         raise ValueError(f"expected the same sentences in both spaces, got {n} and {len(second)}")
     if not 1 <= k < n:
         raise ValueError(f"expected 1 <= k < n, got k = {k} and n = {n}")
-    looked_at = np.arange(n)
-    if n > sample:
-        looked_at = np.sort(np.random.default_rng(0).choice(n, sample, replace=False))
+    looked_at = geometry.sample(n, sample)
 
     def moved(before: float) -> Progress | None:
         return tick and (lambda done, of: tick(before + done / of / 2))
@@ -106,7 +104,7 @@ def _gap(
     vectors: np.ndarray, looked_at: np.ndarray, own: np.ndarray, others: np.ndarray
 ) -> np.ndarray:
     """How much less similar `others` are than a point's own neighbours; see `Change.gap`."""
-    spread = float(np.std(sample_pair_cosines(vectors))) or 1.0
+    spread = float(np.std(geometry.sample_pair_cosines(vectors))) or 1.0
     rows, k = unit_rows(vectors), own.shape[1]
     gap = np.empty(len(looked_at))
     block = max(1, _CELLS // (k * rows.shape[1]))
@@ -161,8 +159,6 @@ def rank_biased_overlap(
 def _shared_at(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """Number of members that become shared at each depth 1 … k: int64 (m, k)."""
     m, k = first.shape
-    if second.shape != (m, k):
-        raise ValueError(f"expected lists of one shape, got {first.shape} and {second.shape}")
     ranks = np.arange(k)
     deeper = np.maximum(ranks[:, None], ranks[None, :]).ravel()
     counts = np.zeros((m, k), np.int64)
@@ -177,8 +173,6 @@ def _shared_at(first: np.ndarray, second: np.ndarray) -> np.ndarray:
 
 def products(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """X'X, Y'Y and X'Y of centred columns, float64, summed block by block."""
-    if len(first) != len(second):
-        raise ValueError(f"expected one number of rows, got {len(first)} and {len(second)}")
     means = [x.mean(axis=0, dtype=np.float64) for x in (first, second)]
     dims = [x.shape[1] for x in (first, second)]
     xx, yy, xy = (np.zeros(s) for s in ((dims[0],) * 2, (dims[1],) * 2, tuple(dims)))

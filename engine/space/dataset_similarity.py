@@ -14,6 +14,7 @@ import numpy as np
 
 from theodolite.engine.errors import UserError
 from theodolite.engine.search.index import unit_rows
+from theodolite.engine.space import geometry
 
 if TYPE_CHECKING:
     from theodolite.engine.datasets.types import Dataset, DatasetInfo
@@ -47,10 +48,7 @@ class Collection:
             raise UserError(
                 f"{self.name} has no sentence.", "Choose another data set.", code="missing"
             )
-        if len(texts) <= most:
-            return texts
-        drawn = np.random.default_rng(seed).choice(len(texts), most, replace=False)
-        return [texts[i] for i in np.sort(drawn)]
+        return [texts[i] for i in geometry.sample(len(texts), most, seed)]
 
 
 def _texts(data: Dataset, part: str) -> Sequence[str]:

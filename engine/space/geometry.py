@@ -112,6 +112,13 @@ def random_pairs(vectors: np.ndarray) -> tuple[float, float]:
     return mean, float(np.sqrt(max(square - mean * mean, 0.0)))
 
 
+def sample(n: int, most: int, seed: int = 0) -> np.ndarray:
+    """Positions below n, int64, rising: all, or a random sample of `most`."""
+    if n <= most:
+        return np.arange(n)
+    return np.sort(np.random.default_rng(seed).choice(n, most, replace=False))
+
+
 def sample_pair_cosines(vectors: np.ndarray, pairs: int = 20_000, seed: int = 0) -> np.ndarray:
     """Cosines of random pairs of different positions, float64 (pairs,), for drawing a density."""
     n = len(vectors)

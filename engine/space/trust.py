@@ -9,6 +9,7 @@ import numpy as np
 
 from theodolite.engine.progress import ProgressCallback, nobody
 from theodolite.engine.search.index import unit_rows
+from theodolite.engine.space import geometry
 from theodolite.engine.threads import usable_threads
 
 _BLOCK_CELLS = 500_000
@@ -63,9 +64,7 @@ def trust(
     if not 1 <= k < n / 2:
         raise ValueError(f"expected 1 <= k < n / 2, got k = {k} and n = {n}")
     rows, plane = unit_rows(vectors), np.asarray(points, np.float32)
-    looked_at = np.arange(n)
-    if n > sample:
-        looked_at = np.sort(np.random.default_rng(0).choice(n, sample, replace=False))
+    looked_at = geometry.sample(n, sample)
     worst = k * (2 * n - 3 * k - 1) / 2
 
     def ranked(own: np.ndarray, cosines: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

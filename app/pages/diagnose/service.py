@@ -213,11 +213,10 @@ def _training_text(
 
 def _text(workspace: Workspace, row: DecoderInfo, name: str, folder: Path) -> list[str]:
     """Distinct sentences of a text that are short enough for the decoder."""
+    from theodolite.engine.decoding.dataset import lines_of
     from theodolite.engine.decoding.text import corpus
-    from theodolite.engine.training.examples import open_examples
 
-    examples = open_examples(name, "mlm", workspace.catalog, folder=folder)
-    lines = [examples[i][0] for i in range(len(examples))]
+    lines, _ = lines_of([name], workspace.catalog, folder)
     return corpus(lines, most=row.words or 14, cut=False)
 
 

@@ -244,10 +244,9 @@ def decoded(workspace: Workspace, found: StoredMap, x: float, y: float) -> dict[
     place: dict[str, Any] = {"x": x, "y": y}
     try:
         (result,) = decode.open_decoder(workspace, encoder).decode((weights @ rows[ids])[None])
-    except decode.NoDecoder:
-        way = "" if workspace.read_only else address.link("train-decoder", encoder=encoder)
-        time = decode.training_time(workspace, encoder)
-        return place | {"lacking": encoder, "training": way, "time": time}
+    except decode.NoDecoder as error:
+        way = address.link("train-decoder", encoder=encoder) if error.trains else ""
+        return place | {"lacking": encoder, "training": way, "time": error.took}
     except UserError as error:  # returned as a value: browsers log a 400 as an error
         return place | {"failure": error.message, "hint": error.hint}
     near = [
