@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from theodolite.engine.errors import UserError
-from theodolite.engine.mteb import reading, results
-from theodolite.engine.mteb.reading import NamedFile, Reading
+from theodolite.engine.mteb import results
+from theodolite.engine.mteb.results import NamedFile, Reading
 
 if TYPE_CHECKING:
     from theodolite.app.workspace import Workspace
@@ -59,8 +59,8 @@ def bring(
         revision: revision of that model.
     """
     workspace.refuse_visitors()
-    named = reading.inside(files) if isinstance(files, Path) else files
-    found = reading.read(named, model.strip(), revision.strip())
+    named = results.inside(files) if isinstance(files, Path) else files
+    found = results.read(named, model.strip(), revision.strip())
     workspace.store.published.put(
         asdict(one) | {"metric": one.main.metric, "score": one.main.score} for one in found.results
     )

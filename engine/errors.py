@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
 from typing import Any, Literal
 
 Code = Literal[
@@ -85,6 +87,13 @@ class PlacedError(UserError):
         if len(behind) > self.AROUND:
             behind = f"{behind[: self.AROUND - 1]}…"
         return before, at or " ", behind
+
+
+def did_you_mean(name: str, known: Iterable[str], otherwise: str, prefix: str = "") -> str:
+    """Return the hint for an unknown name: the closest known ones, or what to do without any."""
+    folded = {one.casefold(): one for one in known}
+    close = [prefix + folded[one] for one in difflib.get_close_matches(name.casefold(), folded)]
+    return f"Did you mean {' or '.join(close)}?" if close else otherwise
 
 
 def first_line(error: BaseException, limit: int = 300) -> str:

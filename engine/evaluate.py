@@ -11,7 +11,6 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,7 +19,7 @@ import numpy as np
 from theodolite.engine import protocols
 from theodolite.engine.datasets.types import MtebTask
 from theodolite.engine.encoders.base import Encoder
-from theodolite.engine.errors import UserError
+from theodolite.engine.errors import UserError, first_line
 from theodolite.engine.progress import Progress
 from theodolite.engine.protocols import Protocol
 from theodolite.engine.results import Result
@@ -158,18 +157,6 @@ def _by_us(
     return replace(measured, details={**measured.details, **own, "notes": notes})
 
 
-def vectors_for(
-    kind: TaskType,
-    dataset: Dataset,
-    encoder: Encoder,
-    sentences: list[str],
-    progress: Progress,
-) -> np.ndarray:
-    """Encode the sentences from `needed` for `kind.measure`, its queries as queries."""
-    queries = kind.queries(dataset) if kind.queries else 0
-    return _encode(encoder, sentences, queries, progress)
-
-
 def _by_mteb(
     kind: TaskType,
     task: Task,
@@ -275,18 +262,24 @@ def needed(kind: TaskType, dataset: Dataset, protocol: str, seed: int) -> list[s
     return [sentences[i] for i in kind.rows(dataset, protocol, seed).tolist()]
 
 
-def _encode(encoder: Encoder, sentences: list[str], queries: int, progress: Progress) -> np.ndarray:
-    """Encode all sentences, the first of them as queries.
+def vectors_for(
+    kind: TaskType,
+    dataset: Dataset,
+    encoder: Encoder,
+    sentences: list[str],
+    progress: Progress,
+) -> np.ndarray:
+    """Encode the sentences from `needed` for `kind.measure`, its queries, the first, as queries.
 
     In one call where possible, so that the encoder can sort, batch and cache them. Vectors too
     large for memory are written to a temporary file without a name.
     """
     n, dim = len(sentences), encoder.dim
-    pieces = list(_pieces(encoder, n, queries))
+    pieces = list(_pieces(encoder, n, kind.queries(dataset) if kind.queries else 0))
     vectors = np.empty((n, dim), np.float32) if 4 * n * dim <= _MAX_BYTES else _mapped((n, dim))
     for side, start, stop in pieces:
-        shifted = partial(_shifted, progress, start, n)
-        some = np.asarray(side.encode(sentences[start:stop], shifted))
+        of_all = _shifted(progress, start, n)
+        some = np.asarray(side.encode(sentences[start:stop], of_all))
         if some.shape != (stop - start, dim):
             raise UserError(
                 f"The encoder gave vectors of shape {some.shape} for {stop - start} sentences; "
@@ -323,9 +316,9 @@ def _mapped(shape: tuple[int, int]) -> np.ndarray:
         return np.memmap(file, np.float32, "w+", shape=shape)
 
 
-def _shifted(progress: Progress, start: int, total: int, done: int, of_piece: int) -> None:
-    """Report the progress of one call as part of the total."""
-    progress(start + done, total)
+def _shifted(progress: Progress, start: int, total: int) -> Progress:
+    """Return a callback that reports the progress of one call as part of the total."""
+    return lambda done, _: progress(start + done, total)
 
 
 def _check_values(vectors: np.ndarray, sentences: list[str]) -> None:
@@ -363,17 +356,8 @@ def _failed(result: Result, error: Exception, seconds: float) -> Result:
         message = getattr(error, "message", str(error))
         return replace(result, error=message, hint=hint, seconds=seconds)
     log.exception("%s on %s failed", result.task, result.encoder, exc_info=error)
+    message, hint = f"{type(error).__name__}: {first_line(error)}", "The log has the details."
     if isinstance(error, MemoryError):
-        return replace(
-            result,
-            error="Memory ran out.",
-            hint="Close other programs, or choose a smaller encoder or data set.",
-            seconds=seconds,
-        )
-    lines = str(error).strip().splitlines()
-    return replace(
-        result,
-        error=f"{type(error).__name__}: {lines[0] if lines else 'no message'}",
-        hint="The log has the details.",
-        seconds=seconds,
-    )
+        message = "Memory ran out."
+        hint = "Close other programs, or choose a smaller encoder or data set."
+    return replace(result, error=message, hint=hint, seconds=seconds)

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import torch
 
 from theodolite.engine.classifiers.features import Features, batches
 from theodolite.engine.classifiers.models import (
@@ -23,11 +23,8 @@ from theodolite.engine.classifiers.models import (
     TwoClasses,
 )
 from theodolite.engine.classifiers.optimisers import OPTIMISERS
-from theodolite.engine.classifiers.setting import HOLD_OUT, Fit, Fitted, SolverSetting
+from theodolite.engine.classifiers.setting import Fit, Fitted, SolverSetting
 from theodolite.engine.progress import ProgressCallback
-
-if TYPE_CHECKING:
-    import torch
 
 _CHUNK = 2048
 """Rows scored at once."""
@@ -52,8 +49,6 @@ def solve(
     tick: ProgressCallback,
 ) -> list[Fitted]:
     """Train every fit, all in one pass. See `engine.classifiers.setting.Solver`."""
-    import torch
-
     random = np.random.RandomState(seed)
     groups, group_of = _grouped(fits, random)
     with torch.inference_mode():  # gradients are written out; autograd is not needed
@@ -81,13 +76,9 @@ def _grouped(fits: list[Fit], random: np.random.RandomState) -> tuple[list[_Grou
         key = (id(fit.train), id(fit.stop))
         if key not in known:
             known[key] = len(groups)
-            train, stop = fit.train, fit.stop
-            if stop is None:
+            if fit.stop is None:
                 random.set_state(state)
-                shuffled = random.permutation(train)
-                held = int(HOLD_OUT * len(train))
-                train, stop = shuffled[held:], shuffled[:held]
-            groups.append(_Group(train, stop))
+            groups.append(_Group(*fit.split(random)))
         group_of.append(known[key])
     return groups, np.array(group_of)
 
@@ -105,8 +96,6 @@ class _Training:
         setting: SolverSetting,
         seed: int,
     ) -> None:
-        import torch
-
         self.features, self.fits, self.groups, self.setting = features, fits, groups, setting
         self.group_of, self.device = group_of, features.device
         self.labels = labels
@@ -127,8 +116,6 @@ class _Training:
 
     def _see(self, rows: int) -> None:
         """Find the rows that any column learns from, and which columns may see each."""
-        import torch
-
         visible = np.zeros((rows, len(self.groups)), dtype=bool)
         for g, group in enumerate(self.groups):
             visible[group.train, g] = True
@@ -151,8 +138,6 @@ class _Training:
 
     def run_pass(self, random: np.random.RandomState) -> None:
         """Make one pass over the rows."""
-        import torch
-
         order = torch.from_numpy(random.permutation(self.pool)).to(self.device)
         for rows in batches(order, self.batch * _BATCHES):
             x = batches(self.features.rows(rows), self.batch)
@@ -164,8 +149,6 @@ class _Training:
 
     def _weights(self, rows: torch.Tensor) -> Iterator[torch.Tensor]:
         """Yield (B, C) per batch: 1 over the number of its rows that the column sees, or 0."""
-        import torch
-
         if self.visible is None:
             for batch in batches(rows, self.batch):
                 yield torch.full((1, 1), 1 / len(batch), device=self.device)
@@ -188,8 +171,6 @@ class _Training:
             self._keep(np.flatnonzero(~finished))
 
     def _keep(self, positions: np.ndarray) -> None:
-        import torch
-
         self.alive = [self.alive[place] for place in positions]
         kept = torch.from_numpy(positions).to(self.device)
         self._columns = self._columns[kept]
@@ -223,8 +204,6 @@ class _Training:
 
     def _predict(self, rows: np.ndarray, positions: np.ndarray) -> np.ndarray:
         """Return the classes (len(rows), len(positions)) that some columns predict."""
-        import torch
-
         columns = torch.from_numpy(positions).to(self.device)
         chunks = batches(torch.from_numpy(rows).to(self.device), _CHUNK)
         found = [self.model.predict(self.features.rows(chunk), columns) for chunk in chunks]
@@ -232,8 +211,6 @@ class _Training:
 
     def normalise(self) -> None:
         """Give columns with `znorm` features z-normalised by their own training rows."""
-        import torch
-
         wanting = np.array([fit.znorm for fit in self.fits])
         if not wanting.any():
             return
@@ -257,8 +234,6 @@ class _Training:
 def _model(
     features: Features, classes: int, columns: int, setting: SolverSetting, seed: int
 ) -> ColumnsModel:
-    import torch
-
     generator = torch.Generator().manual_seed(seed)
     width, device = features.width, features.device
     if setting.hidden:

@@ -10,18 +10,15 @@ from __future__ import annotations
 
 import copy
 import warnings
-from typing import TYPE_CHECKING
 
 import numpy as np
+import torch
 
 from theodolite.engine.classifiers.features import Features
 from theodolite.engine.classifiers.optimisers import BY_TORCH
-from theodolite.engine.classifiers.setting import HOLD_OUT, Fit, Fitted, SolverSetting
+from theodolite.engine.classifiers.setting import Fit, Fitted, SolverSetting
 from theodolite.engine.progress import ProgressCallback
 from theodolite.engine.threads import one_blas_thread
-
-if TYPE_CHECKING:
-    import torch
 
 _CHUNK = 4096
 """Rows scored at once."""
@@ -36,8 +33,6 @@ def solve(
     tick: ProgressCallback,
 ) -> list[Fitted]:
     """Train every fit from scratch, each reseeded. See `engine.classifiers.setting.Solver`."""
-    import torch
-
     target = torch.from_numpy(labels.astype(np.int64)).to(features.device)
     classes = int(labels.max()) + 1
     with torch.random.fork_rng():  # the reference seeds torch globally; restore the state
@@ -61,17 +56,11 @@ def _fit(
     seed: int,
     tick: ProgressCallback,
 ) -> Fitted:
-    import torch
-
     random = np.random.RandomState(seed)  # the stream of the reference's np.random.seed
     torch.manual_seed(seed)
     model = _model(features.width, classes, setting).to(features.device)
     optimiser = _optimiser(model, setting, fit.penalty)
-    train, stop = fit.train, fit.stop
-    if stop is None:
-        shuffled = random.permutation(train)
-        held = int(HOLD_OUT * len(train))
-        train, stop = shuffled[held:], shuffled[:held]
+    train, stop = fit.split(random)
     if fit.znorm:
         features = features.standardised(train)
     train_rows = torch.from_numpy(train).to(features.device)
@@ -125,8 +114,6 @@ def _optimiser(
 
 
 def _predict(model: torch.nn.Module, features: Features, rows: np.ndarray) -> np.ndarray:
-    import torch
-
     model.eval()
     with torch.no_grad():
         found = [
@@ -160,7 +147,6 @@ def solve_by_scikit_learn(
 
 
 def _regression(features: Features, labels: np.ndarray, fit: Fit, seed: int) -> Fitted:
-    import torch
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
 

@@ -7,12 +7,10 @@ are rows of the sentence matrix, combined for one batch at a time.
 from __future__ import annotations
 
 import copy
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
-
-if TYPE_CHECKING:
-    import torch
+import torch
 
 Combination = Literal["u", "|u-v|, u*v", "u, v, u*v, |u-v|"]
 """Features of the vectors u and v of a pair; `u` alone for single sentences."""
@@ -28,8 +26,6 @@ _CONSTANT = 1e-6
 
 def accelerator() -> str:
     """Return the torch device on which large products are fast."""
-    import torch
-
     return "cuda" if torch.cuda.is_available() else "cpu"
 
 
@@ -57,8 +53,6 @@ class Features:
         combination: Combination = "u",
         device: str = "cpu",
     ) -> None:
-        import torch
-
         self.combination: Combination = combination
         self.width = _WIDTHS[combination] * vectors.shape[1]
         self.device = device
@@ -92,8 +86,6 @@ class Features:
         Returns:
             Two tensors (width,), float64.
         """
-        import torch
-
         total, square = torch.zeros(2, self.width, dtype=torch.float64, device=self.device)
         for chunk in batches(torch.from_numpy(rows).to(self.device), _CHUNK):
             x = self.rows(chunk).double()
@@ -112,8 +104,6 @@ class Features:
         return found
 
     def _formed(self, rows: torch.Tensor) -> torch.Tensor:
-        import torch
-
         u = self._vectors.index_select(0, self._left[rows])
         if self._right is None:
             return u

@@ -11,11 +11,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
-if TYPE_CHECKING:
-    import torch
-
+import torch
 
 _MAX_INNER = 32
 """Most classes with which columns are the inner dimension."""
@@ -80,8 +78,6 @@ class ColumnsModel(Protocol):
 
 def linear_start(width: int, outputs: int, generator: torch.Generator) -> torch.Tensor:
     """Draw (width + 1, outputs) as `torch.nn.Linear` draws weights, then biases."""
-    import torch
-
     bound = 1 / math.sqrt(width)
     weights = torch.empty(outputs, width).uniform_(-bound, bound, generator=generator)
     biases = torch.empty(outputs).uniform_(-bound, bound, generator=generator)
@@ -117,8 +113,6 @@ class TwoClasses:
         self, x: torch.Tensor, y: torch.Tensor, weight: torch.Tensor, out: list[torch.Tensor]
     ) -> None:
         """See `ColumnsModel`."""
-        import torch
-
         error = _affine(x, self._difference()).sigmoid_().sub_(y[:, 1:]).mul_(weight)
         _pulled_back(x, error, self.scaling, 1, out[0][:, 1])
         torch.neg(out[0][:, 1], out=out[0][:, 0])
@@ -170,8 +164,6 @@ def _softmax_error(
         weight: (B, C).
         classes: the axis of z that runs over classes, 1 or 2.
     """
-    import torch
-
     columns = 3 - classes
     error = torch.softmax(z, dim=classes).sub_(y.unsqueeze(columns))
     return error.mul_(weight.unsqueeze(classes))
@@ -179,8 +171,6 @@ def _softmax_error(
 
 def _affine(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
     """Map (B, F) by weights (F + 1, ...) whose last row is the bias."""
-    import torch
-
     flat = w.reshape(len(w), -1)
     return torch.addmm(flat[-1], x, flat[:-1]).view(len(x), *w.shape[1:])
 
@@ -194,8 +184,6 @@ def _along(scale: torch.Tensor, axis: int, dimensions: int) -> torch.Tensor:
 
 def _seen(w: torch.Tensor, scaling: Scaling | None, axis: int) -> torch.Tensor:
     """Return weights (F + 1, ...) for raw features from those for normalised features."""
-    import torch
-
     if scaling is None:
         return w
     scaled = w[:-1] * _along(scaling.inverse, axis, w.dim())
@@ -211,8 +199,6 @@ def _pulled_back(
     out: torch.Tensor,
 ) -> None:
     """Write the gradient of the weights (F + 1, ...) from that of their outputs (B, ...)."""
-    import torch
-
     flat_error, flat = error.reshape(len(error), -1), out.view(len(out), -1)
     torch.mm(x.T, flat_error, out=flat[:-1])
     torch.sum(flat_error, 0, out=flat[-1])
@@ -238,8 +224,6 @@ class Hidden:
         generator: torch.Generator,
         device: str,
     ) -> None:
-        import torch
-
         first = linear_start(width, hidden, generator)
         second = linear_start(hidden, classes, generator)
         self.parameters = [
@@ -251,8 +235,6 @@ class Hidden:
         self._noise = torch.Generator(device).manual_seed(generator.initial_seed())
 
     def _logits(self, active: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
-        import torch
-
         z = torch.baddbmm(second[:, -1:], active.transpose(0, 1), second[:, :-1])  # (C, B, K)
         return z.transpose(0, 1)
 
@@ -260,8 +242,6 @@ class Hidden:
         self, x: torch.Tensor, y: torch.Tensor, weight: torch.Tensor, out: list[torch.Tensor]
     ) -> None:
         """See `ColumnsModel`."""
-        import torch
-
         first, second = (parameter.values for parameter in self.parameters)
         active = _affine(x, _seen(first, self.scaling, 1))  # (B, C, H)
         kept = None

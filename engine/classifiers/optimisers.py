@@ -6,12 +6,9 @@ stopped are removed from the state.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import torch
 
 from theodolite.engine.classifiers.models import Parameter
-
-if TYPE_CHECKING:
-    import torch
 
 
 class _Decayed:

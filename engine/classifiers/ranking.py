@@ -10,17 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import torch
 
 from theodolite.engine.classifiers.features import accelerator
 from theodolite.engine.classifiers.models import linear_start
 from theodolite.engine.datasets.types import CAPTIONS
 from theodolite.engine.progress import ProgressCallback
-
-if TYPE_CHECKING:
-    import torch
 
 DIM = 1000
 """Dimension of the space that captions and images share."""
@@ -134,8 +131,6 @@ class ProjectionHeads:
     """
 
     def __init__(self, image_dim: int, caption_dim: int, seed: int) -> None:
-        import torch
-
         self.device = accelerator()
         self._random = np.random.RandomState(seed)
         generator = torch.Generator().manual_seed(seed)
@@ -169,8 +164,6 @@ class ProjectionHeads:
 
     def ranks(self, data: Matched) -> CaptionRanks:
         """Rank captions for images and images for captions, fold by fold."""
-        import torch
-
         n = min(len(data.images), FOLD * FOLDS)
         of_captions, of_images, sizes = [], [], []
         with torch.no_grad():
@@ -192,16 +185,12 @@ class ProjectionHeads:
 
     def _projected(self, vectors: np.ndarray, rows: np.ndarray, w: torch.Tensor) -> torch.Tensor:
         """Return unit vectors, float32 (len(rows), 1000)."""
-        import torch
-
         x = self._gathered(vectors, rows)
         projected = torch.addmm(w[-1], x, w[:-1])
         return projected / projected.square().sum(1, keepdim=True).sqrt()
 
     def _gathered(self, vectors: np.ndarray, rows: np.ndarray) -> torch.Tensor:
         """Take rows of a matrix: on a GPU from a copy there, if half of its memory holds it."""
-        import torch
-
         if self.device == "cpu":
             return torch.from_numpy(np.asarray(vectors[rows]))
         if id(vectors) not in self._rows and vectors.nbytes < torch.cuda.mem_get_info()[0] // 2:

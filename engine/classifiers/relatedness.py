@@ -10,18 +10,15 @@ Source: facebookresearch/SentEval, `senteval/tools/relatedness.py` and `senteval
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import numpy as np
+import torch
 
 from theodolite.engine.classifiers.features import Features, batches
 from theodolite.engine.classifiers.models import Parameter, linear_start
 from theodolite.engine.classifiers.optimisers import Adam
 from theodolite.engine.progress import ProgressCallback
 from theodolite.engine.threads import one_torch_thread
-
-if TYPE_CHECKING:
-    import torch
 
 BINS = 5
 """Scores 1 to 5. The reference has the same bins for STS-B, whose scores begin at 0."""
@@ -66,8 +63,6 @@ def fit(
         The best correlation on dev (NaN if it was never defined), float64 predictions of the test
         rows, and the number of passes.
     """
-    import torch
-
     random = np.random.RandomState(seed)
     start = linear_start(features.width, BINS, torch.Generator().manual_seed(seed))
     weights = Parameter(start.to(features.device), 1)
@@ -93,8 +88,6 @@ def fit(
 
 def _gradient(w: torch.Tensor, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     """Return the gradient (F + 1, 5) of the mean squared error of the softmax."""
-    import torch
-
     p = torch.softmax(torch.addmm(w[-1], x, w[:-1]), dim=1)
     by_p = (p - y).mul_(2 / p.numel())
     by_z = (by_p - (by_p * p).sum(1, keepdim=True)).mul_(p)
@@ -105,8 +98,6 @@ def _gradient(w: torch.Tensor, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor
 
 
 def _predict(w: torch.Tensor, features: Features, rows: np.ndarray) -> np.ndarray:
-    import torch
-
     x = features.rows(torch.from_numpy(rows).to(features.device))
     p = torch.softmax(torch.addmm(w[-1], x, w[:-1]), dim=1).cpu().numpy()
     return p @ np.arange(1.0, BINS + 1)

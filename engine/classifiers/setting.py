@@ -6,13 +6,16 @@ at once, `logistic` by scikit-learn. Knows neither tasks nor encoders.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from theodolite.engine.classifiers.features import Features
 from theodolite.engine.progress import ProgressCallback
+
+if TYPE_CHECKING:
+    from theodolite.engine.classifiers.features import Features
 
 HOLD_OUT = 0.05
 """Share of the training rows that a final fit without a dev set holds out for early stopping."""
@@ -79,6 +82,14 @@ class Fit:
     test: np.ndarray | None = None
     znorm: bool = False
 
+    def split(self, random: np.random.RandomState) -> tuple[np.ndarray, np.ndarray]:
+        """Return the rows to train on and those to stop by, drawn where none are given."""
+        if self.stop is not None:
+            return self.train, self.stop
+        shuffled = random.permutation(self.train)
+        held = int(HOLD_OUT * len(self.train))
+        return shuffled[held:], shuffled[:held]
+
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
@@ -95,17 +106,8 @@ class Fitted:
     predicted: np.ndarray
 
 
-class Solver(Protocol):
-    """Trains classifiers."""
-
-    def __call__(
-        self,
-        features: Features,
-        labels: np.ndarray,
-        fits: list[Fit],
-        setting: SolverSetting,
-        seed: int,
-        tick: ProgressCallback,
-    ) -> list[Fitted]:
-        """Train every fit, in order; labels are int64 (len(features),) classes from 0."""
-        ...
+Solver = Callable[
+    ["Features", np.ndarray, list[Fit], SolverSetting, int, ProgressCallback], list[Fitted]
+]
+"""Trains every fit, in order: (features, labels, fits, setting, seed, tick); labels are int64
+(len(features),) classes from 0."""

@@ -10,6 +10,7 @@ Source: facebookresearch/SentEval, `senteval/tools/validation.py`. `normalised` 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -100,10 +101,26 @@ class FoldTrainer:
         return round(100 * (int((predicted == self.labels[rows]).sum()) / len(rows)), 2)
 
 
+def validated(
+    trainer: FoldTrainer, splits: Mapping[str, np.ndarray], penalised: bool = True
+) -> Validated:
+    """Train, select and score by the plan for a set with these splits, name -> rows.
+
+    Not `penalised`, no regulariser is tried (SNLI).
+    """
+    if trainer.setting.choose_znorm:
+        outer = [(splits["train"], splits["test"])] if splits else outer_folds(trainer)
+        return normalised(trainer, outer, splits.get("dev"), penalised)
+    if not splits:
+        return nested(trainer)
+    if "dev" not in splits:
+        return folds(trainer, splits["train"], splits["test"])
+    return split(trainer, splits["train"], splits["dev"], splits["test"], penalised)
+
+
 def nested(trainer: FoldTrainer) -> Validated:
     """Score a set without splits by nested cross-validation (MR, CR, SUBJ, MPQA)."""
     penalties = _grid(trainer, range(-2, 4))
-    every = np.arange(len(trainer.labels))
     outer = outer_folds(trainer)
     inner = [
         Fit(train, stop, penalty)
@@ -120,24 +137,13 @@ def nested(trainer: FoldTrainer) -> Validated:
         found = trainer.solve(inner, then=len(outer))
     accuracies = np.array([fit.accuracy for fit in found[: len(inner)]])
     means = accuracies.reshape(len(outer), len(penalties), -1).mean(axis=2)
-    scores = [[_points(mean) for mean in fold] for fold in means]
-    best = [int(np.argmax(fold)) for fold in scores]  # the first of ties
-    places = [fold * len(penalties) + place for fold, place in enumerate(best)]
+    scores, places = _best(means)
     if trainer.together:
         final = [found[len(inner) + place] for place in places]
     else:
         final = trainer.solve([last[place] for place in places])
-    predicted = np.empty_like(trainer.labels)
-    for (_, test), fit in zip(outer, final, strict=True):
-        predicted[test] = fit.predicted
-    dev = [max(fold) for fold in scores]
-    tests = [
-        trainer.accuracy(fit.predicted, test) for (_, test), fit in zip(outer, final, strict=True)
-    ]
-    chosen = [penalties[place] for place in best]
-    details = {"fold_dev": dev, "fold_test": tests, "fold_penalty": chosen, **trainer.counts()}
-    means_of = _rounded(np.mean(dev)), _rounded(np.mean(tests))
-    return Validated(*means_of, predicted, len(every), details)
+    chosen = [penalties[place % len(penalties)] for place in places]
+    return _combined(trainer, outer, scores, chosen, final)
 
 
 def folds(trainer: FoldTrainer, train: np.ndarray, test: np.ndarray) -> Validated:
@@ -210,40 +216,48 @@ def normalised(
     ]
     found = trainer.solve(choosing + final)
     finals, half = found[-len(choosing) :], len(choosing) // 2
-    plain, normal = (
-        _option(trainer, outer, penalties, found[at : at + half], finals[at : at + half])
-        for at in (0, half)
-    )
+    options = []
+    for at in (0, half):
+        accuracies = np.array([fit.accuracy for fit in found[at : at + half]])
+        scores, places = _best(accuracies.reshape(len(outer), len(penalties)))
+        chosen = [penalties[place % len(penalties)] for place in places]
+        fits = [finals[at + place] for place in places]
+        options.append(_combined(trainer, outer, scores, chosen, fits))
+    plain, normal = options
     znorm = normal.dev > plain.dev
-    chosen = normal if znorm else plain
+    best = normal if znorm else plain
     return replace(
-        chosen,
+        best,
         n_dev=len(np.unique(np.concatenate([stop for _, stop in chosen_on]))),
-        details={"znorm": znorm, **chosen.details, **trainer.counts()},
+        details={"znorm": znorm, **best.details},
         options={"plain": (plain.dev, plain.test), "z-normalised": (normal.dev, normal.test)},
     )
 
 
-def _option(
+def _best(shares: np.ndarray) -> tuple[list[list[float]], list[int]]:
+    """Return points of (folds, regularisers), and where each fold's first best one is in a row."""
+    scores = [[_points(share) for share in fold] for fold in shares]
+    best = [int(np.argmax(fold)) for fold in scores]
+    return scores, [fold * len(scores[0]) + place for fold, place in enumerate(best)]
+
+
+def _combined(
     trainer: FoldTrainer,
     outer: list[tuple[np.ndarray, np.ndarray]],
+    scores: list[list[float]],
     penalties: list[float],
-    choosing: list[Fitted],
     final: list[Fitted],
 ) -> Validated:
-    """Choose the regularisers of one option; fits are in the order of folds, then penalties."""
-    accuracies = np.array([fit.accuracy for fit in choosing]).reshape(len(outer), len(penalties))
-    scores = [[_points(accuracy) for accuracy in fold] for fold in accuracies]
-    best = [int(np.argmax(fold)) for fold in scores]  # the first of ties
+    """Combine the outer folds, each with its chosen regulariser and final fit."""
     dev, test = [max(fold) for fold in scores], []
     predicted = np.empty_like(trainer.labels)
-    for fold, (_, rows) in enumerate(outer):
-        predicted[rows] = final[fold * len(penalties) + best[fold]].predicted
-        test.append(trainer.accuracy(predicted[rows], rows))
-    chosen = [penalties[place] for place in best]
-    details = {"fold_dev": dev, "fold_test": test, "fold_penalty": chosen}
+    for (_, rows), fit in zip(outer, final, strict=True):
+        predicted[rows] = fit.predicted
+        test.append(trainer.accuracy(fit.predicted, rows))
+    details = {"fold_dev": dev, "fold_test": test, "fold_penalty": penalties, **trainer.counts()}
     tested = np.sort(np.concatenate([rows for _, rows in outer]))
-    return Validated(_rounded(np.mean(dev)), _rounded(np.mean(test)), predicted[tested], 0, details)
+    means = _rounded(np.mean(dev)), _rounded(np.mean(test))
+    return Validated(*means, predicted[tested], len(tested), details)
 
 
 def outer_folds(trainer: FoldTrainer) -> list[tuple[np.ndarray, np.ndarray]]:

@@ -8,10 +8,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from theodolite.engine.datasets.types import (
+    Dataset,
+    LabelledPairs,
+    LabelledSentences,
+    Parallel,
+    Retrieval,
+    ScoredPairs,
+    Summaries,
+)
 from theodolite.engine.mteb.own_tasks import UNKNOWN_LANGUAGE
 from theodolite.engine.mteb.package import lazy_import
 from theodolite.engine.protocols.mteb_tasks import shots
@@ -24,19 +33,7 @@ from theodolite.engine.tasks import (
     sts,
 )
 from theodolite.engine.tasks import summarization as summaries
-from theodolite.engine.tasks.task import MTEB_TYPES, scored_split
-
-if TYPE_CHECKING:
-    from theodolite.engine.datasets.types import (
-        Dataset,
-        LabelledPairs,
-        LabelledSentences,
-        Parallel,
-        Retrieval,
-        ScoredPairs,
-        Summaries,
-    )
-    from theodolite.engine.tasks.task import Task
+from theodolite.engine.tasks.task import MTEB_TYPES, Task, scored_split
 
 _Made = tuple[str, Any, dict[str, Any]]
 """The scored split, the data by split, and attributes for the task's class."""

@@ -1,7 +1,7 @@
 """MTEB's predictions as values per example, named as in our own tasks, and their texts.
 
 Most types write their predictions to a folder. For retrieval, the values per query are captured
-where MTEB passes them to `task_specific_scores`; for clustering, the random draws are recorded. For
+where MTEB passes them to `task_specific_scores`; for clustering, the random draws are repeated. For
 a task with several subsets or splits the values are concatenated in the order of
 `details["parts"]`; where MTEB gives no values, the notes say so.
 """
@@ -26,100 +26,57 @@ from theodolite.engine.tasks.task import ExampleTexts, Measurement
 Values = dict[str, np.ndarray]
 Part = tuple[str, str]
 """Subset and split."""
+Queries = dict[Part, dict[str, dict[str, float]]]
+"""Part -> query -> metric -> score, in trec_eval's names."""
 _UNTESTED = "differences cannot be tested."
 NONE = f"MTEB keeps no values per example of this type of task: {_UNTESTED}"
 _WITHOUT_FILE = ("Retrieval", "Reranking", "InstructionRetrieval", "InstructionReranking")
 
 
-class _Recorder:
-    """Wrap a random generator and record what `choices` draws."""
-
-    def __init__(self, draw: random.Random) -> None:
-        self._draw = draw
-        self.chosen: list[np.ndarray] = []
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._draw, name)
-
-    def choices(self, *args: Any, **options: Any) -> list[Any]:
-        drawn = self._draw.choices(*args, **options)
-        self.chosen.append(np.array(drawn))
-        return drawn
+def writes(task: Any) -> bool:
+    """Whether MTEB writes the predictions of a task to a file."""
+    return task.metadata.type not in _WITHOUT_FILE
 
 
-@dataclass
-class Watch:
-    """Records values per example while an MTEB task is evaluated.
+def record_queries(task: Any) -> Queries:
+    """Return what will have the scores of each query once MTEB has evaluated the task."""
+    found: Queries = {}
+    own = task.task_specific_scores
 
-    Attributes:
+    def recorded(scores: Any, *args: Any, hf_split: str, hf_subset: str) -> Any:
+        found[hf_subset, hf_split] = scores
+        return own(scores, *args, hf_split=hf_split, hf_subset=hf_subset)
+
+    task.task_specific_scores = recorded
+    return found
+
+
+def values_of(
+    task: Any, folder: Path, queries: Queries, main: str
+) -> tuple[Values, dict[str, Any]]:
+    """Return the values per example and the details of an evaluation.
+
+    Args:
         task: an MTEB task, not an aggregate.
-        queries: part -> query -> metric -> score, in trec_eval's names.
+        folder: the folder of the written predictions.
+        queries: as recorded.
+        main: MTEB's name of the main metric.
     """
-
-    task: Any
-    queries: dict[Part, dict[str, dict[str, float]]] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        kind = self.task.metadata.type
-        self.writes = kind not in _WITHOUT_FILE
-        if not self.writes:
-            self._record()
-        if kind == "Clustering":
-            self.task.rng_state = _Recorder(self.task.rng_state)
-
-    def _record(self) -> None:
-        own = self.task.task_specific_scores
-
-        def recorded(scores: Any, *args: Any, hf_split: str, hf_subset: str) -> Any:
-            self.queries[hf_subset, hf_split] = scores
-            return own(scores, *args, hf_split=hf_split, hf_subset=hf_subset)
-
-        self.task.task_specific_scores = recorded
-
-    def values(self, folder: Path, main: str) -> tuple[Values, dict[str, Any]]:
-        """Return the values per example and the details of the evaluation.
-
-        Args:
-            folder: the folder of the written predictions.
-            main: MTEB's name of the main metric.
-        """
-        parts = parts_of(self.task)
-        kind, read = self.task.metadata.type, _READERS.get(self.task.metadata.type)
-        if not self.writes:
-            scored = [self.queries[part] for part in parts if part in self.queries]
-            found = [_of_queries(queries, main) for queries in scored]
-            return _joined(found, parts, {"mean_of": main.partition("_at_")[0]})
-        file = folder / self.task.prediction_file_name
-        if read is None or not file.is_file():
-            return {}, {"notes": [NONE]}
-        predictions = json.loads(file.read_text("utf-8"))
-        try:
-            rows = [(rows_of(self.task, part), predictions[part[0]][part[1]]) for part in parts]
-        except KeyError:
-            return {}, {"notes": [NONE]}
-        if kind == "Clustering":
-            return self._clusters(rows)
-        details = {"mean_of": main} if kind in _BY_METRIC else _DETAILS.get(kind, {})
-        return _joined([read(self.task, *row) for row in rows], parts, details)
-
-    def _clusters(self, rows: list[tuple[Any, Any]]) -> tuple[Values, dict[str, Any]]:
-        """Return each sentence's contribution to the V-measure, for labels of a single level."""
-        drawn = getattr(self.task.rng_state, "chosen", [])
-        levels = rows[0][1]
-        if len(rows) > 1 or not isinstance(levels, dict) or len(levels) > 1:
-            return {}, {"notes": [NONE]}
-        (assigned,) = levels.values()
-        used = _one_level(self.task, rows[0][0])
-        if len(drawn) != len(assigned) or used is None:
-            return {}, {"notes": [NONE]}
-        _, labels = np.unique(used, return_inverse=True)
-        parts = []
-        for at, found in zip(drawn, assigned, strict=True):
-            clusters = np.zeros(len(used), np.int64)
-            clusters[at] = found
-            times = np.bincount(at, minlength=len(used))
-            parts.append(v_measure_parts(labels, clusters, times))
-        return _joined([{"v_measure": np.array(parts)}], [], {"mean_of": "v_measure"})
+    parts, kind = parts_of(task), _KINDS.get(task.metadata.type)
+    if not writes(task):
+        found = [_of_queries(queries[part], main) for part in parts if part in queries]
+        return _joined(found, parts, {"mean_of": main.partition("_at_")[0]})
+    file = folder / task.prediction_file_name
+    if kind is None or not file.is_file():
+        return {}, {"notes": [NONE]}
+    predictions = json.loads(file.read_text("utf-8"))
+    try:
+        rows = [(rows_of(task, part), predictions[part[0]][part[1]]) for part in parts]
+    except KeyError:
+        return {}, {"notes": [NONE]}
+    details = {"mean_of": main} if kind.by_metric else kind.details
+    named = [] if task.metadata.type == "Clustering" else parts
+    return _joined([kind.values(task, *row) for row in rows], named, details)
 
 
 def parts_of(task: Any) -> list[Part]:
@@ -136,21 +93,35 @@ def rows_of(task: Any, part: Part) -> Any:
     return rows[0] if task.metadata.type == "PairClassification" and len(rows) == 1 else rows
 
 
-def embedded(task: Any, number: int) -> list[int]:
-    """Return the rows of a clustering that MTEB encodes, out of `number`, in its order."""
+def _embedded(task: Any, number: int) -> tuple[list[int], random.Random]:
+    """Return the rows of a clustering that MTEB encodes, out of `number`, and its generator."""
+    draw = random.Random(task.seed)
     share, most = task.max_fraction_of_documents_to_embed, task.max_document_to_embed
     if share is None and most is None:
-        return list(range(number))
+        return list(range(number)), draw
     wanted = min(number, int(share * number) if share is not None else most)
-    return random.Random(task.seed).sample(range(number), k=wanted)
+    return draw.sample(range(number), k=wanted), draw
 
 
-def _one_level(task: Any, rows: Any) -> list[str] | None:
-    """Return the labels of the encoded sentences in order; None if any has several levels."""
+def _clusters(task: Any, rows: Any, levels: Any) -> Values:
+    """Return each sentence's contribution to the V-measure, for labels of a single level."""
+    if len(parts_of(task)) > 1 or not isinstance(levels, dict) or len(levels) > 1:
+        return {}
     labels = list(rows[task.label_column_name])
-    used = [labels[i] for i in embedded(task, len(labels))]
+    places, draw = _embedded(task, len(labels))
+    used = [labels[i] for i in places]
     flat = [one[0] if isinstance(one, list) and len(one) == 1 else one for one in used]
-    return None if any(isinstance(one, list) for one in flat) else [str(one) for one in flat]
+    if any(isinstance(one, list) for one in flat):
+        return {}
+    _, numbers = np.unique([str(one) for one in flat], return_inverse=True)
+    parts = []
+    for assigned in next(iter(levels.values())):
+        at = np.array(draw.choices(range(len(used)), k=len(assigned)))
+        found = np.zeros(len(used), np.int64)
+        found[at] = assigned
+        times = np.bincount(at, minlength=len(used))
+        parts.append(v_measure_parts(numbers, found, times))
+    return {"v_measure": np.array(parts)}
 
 
 def _joined(found: list[Values], parts: list[Part], details: dict[str, Any]) -> tuple[Values, Any]:
@@ -175,7 +146,8 @@ def _joined(found: list[Values], parts: list[Part], details: dict[str, Any]) -> 
         sizes = np.array([len(one[mean_of]) for one in found])
         weights = sizes.sum() / len(sizes) / sizes
         joined[mean_of] = joined[mean_of] * np.repeat(weights, sizes)
-    return joined, {**details, "parts": ["/".join(part) for part in parts]} if parts else details
+    named = {"parts": ["/".join(part) for part in parts]} if parts else {}
+    return joined, details | named
 
 
 def _of_queries(scores: dict[str, dict[str, float]], main: str) -> Values:
@@ -281,30 +253,6 @@ def _correlations(task: Any, rows: Any, predictions: Any) -> Values:
     return {"correlation": np.array([spearmanr(a, b).statistic for a, b in pairs])}
 
 
-_READERS: dict[str, Callable[[Any, Any, Any], Values]] = {
-    "STS": _similarity,
-    "PairClassification": _pairs,
-    "Classification": _labels,
-    "MultilabelClassification": _label_sets,
-    "Regression": _numbers,
-    "BitextMining": _nearest,
-    "Summarization": _correlations,
-    "Clustering": lambda task, rows, predictions: {},
-}
-_BY_METRIC = ("MultilabelClassification", "Regression")
-"""Types with values for more than one possible main metric."""
-_DETAILS: dict[str, dict[str, Any]] = {
-    "PairClassification": {"statistic": "average_precision"},
-    "Classification": {"mean_of": "share_right"},
-    "BitextMining": {"mean_of": "f1"},
-    "Summarization": {"mean_of": "correlation"},
-}
-"""Type -> how a test of differences aggregates the values."""
-
-
-_Read = Callable[[Any, Any], ExampleTexts]
-
-
 def texts_of_task(name: str, seed: int) -> ExampleTexts:
     """Return each example's texts and expected answer, without downloads.
 
@@ -321,20 +269,19 @@ def texts_of_task(name: str, seed: int) -> ExampleTexts:
 
 def texts_of(task: Any) -> ExampleTexts:
     """Return the example texts, as `texts_of_task`, of a task whose data are loaded."""
-    read = _TEXTS.get(task.metadata.type)
-    if read is None:
+    kind = _KINDS.get(task.metadata.type)
+    if kind is None:
         raise UserError(f"{task.metadata.type} is a type without examples.", "", code="unsupported")
     if hasattr(task, "corpus"):  # mteb's v1 data layout
         task.convert_v1_dataset_format_to_v2(num_proc=None)
-    return [one for part in parts_of(task) for one in read(task, rows_of(task, part))]
+    return [one for part in parts_of(task) for one in kind.texts(task, rows_of(task, part))]
 
 
 def with_clusters(measured: Measurement, task: Any) -> Measurement:
     """Add which examples are not independent to a measurement of a task whose data are loaded."""
-    read = _TEXTS.get(task.metadata.type)
-    if read is None:
+    if task.metadata.type not in _KINDS:
         return measured
-    return clusters.of_examples(measured, texts_of(task), documents=read is _retrieval)
+    return clusters.of_examples(measured, texts_of(task), documents=not writes(task))
 
 
 def _scored(task: Any, rows: Any) -> ExampleTexts:
@@ -358,7 +305,7 @@ def _labelled(task: Any, rows: Any) -> ExampleTexts:
 
 def _clustered(task: Any, rows: Any) -> ExampleTexts:
     every = _labelled(task, rows)
-    return [every[i] for i in embedded(task, len(every))]
+    return [every[i] for i in _embedded(task, len(every))[0]]
 
 
 def _names(rows: Any, column: str) -> list[str]:
@@ -411,16 +358,32 @@ def _query(row: Mapping[str, Any]) -> str:
     return " ".join(filter(None, (str(row["text"]), row.get("instruction"))))
 
 
-_TEXTS: dict[str, _Read] = {
-    "STS": _scored,
-    "PairClassification": _labelled_pairs,
-    "Classification": _labelled,
-    "MultilabelClassification": _labelled,
-    "Clustering": _clustered,
-    "BitextMining": _translations,
-    "Summarization": _summaries,
-    **dict.fromkeys(
-        ("Retrieval", "Reranking", "InstructionRetrieval", "InstructionReranking"), _retrieval
-    ),
-    "Regression": _labelled,
+@dataclass(frozen=True)
+class _Kind:
+    """A type of MTEB's tasks.
+
+    Attributes:
+        texts: called with the task and the rows of a part.
+        values: called with the task, the rows and the predictions of a part; returns none where
+            there are none. Those of queries are recorded instead.
+        details: how a test of differences aggregates the values.
+        by_metric: whether there are values for more than one possible main metric.
+    """
+
+    texts: Callable[[Any, Any], ExampleTexts]
+    values: Callable[[Any, Any, Any], Values] = lambda task, rows, predictions: {}
+    details: dict[str, Any] = field(default_factory=dict)
+    by_metric: bool = False
+
+
+_KINDS = {
+    "STS": _Kind(_scored, _similarity),
+    "PairClassification": _Kind(_labelled_pairs, _pairs, {"statistic": "average_precision"}),
+    "Classification": _Kind(_labelled, _labels, {"mean_of": "share_right"}),
+    "MultilabelClassification": _Kind(_labelled, _label_sets, by_metric=True),
+    "Regression": _Kind(_labelled, _numbers, by_metric=True),
+    "Clustering": _Kind(_clustered, _clusters, {"mean_of": "v_measure"}),
+    "BitextMining": _Kind(_translations, _nearest, {"mean_of": "f1"}),
+    "Summarization": _Kind(_summaries, _correlations, {"mean_of": "correlation"}),
+    **{name: _Kind(_retrieval) for name in _WITHOUT_FILE},
 }

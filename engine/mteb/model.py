@@ -15,11 +15,12 @@ iterations, converged or not; one that continues gives other scores, so MTEB's i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import torch
 
-from theodolite.engine.encoders.base import Encoder
+from theodolite.engine.encoders.base import Encoder, VectorCache
 from theodolite.engine.encoders.prompts import PromptTask
 from theodolite.engine.encoders.sides import bind_task, query_side, similarity_of
 from theodolite.engine.errors import UserError
@@ -27,11 +28,6 @@ from theodolite.engine.mteb.package import lazy_import
 from theodolite.engine.mteb.results import model_name
 from theodolite.engine.progress import Progress
 from theodolite.engine.search.ranked import comparable, compare, first_of_each
-
-if TYPE_CHECKING:
-    import torch
-
-    from theodolite.engine.encoders.base import VectorCache
 
 TextProgress = Callable[[int], None]
 """Called with the number of sentences encoded so far, repeats counted."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import difflib
 import json
 import os
 import sys
@@ -14,8 +13,8 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
-from theodolite.engine.errors import UserError, first_line
-from theodolite.engine.mteb.package import causes, is_offline, lazy_import
+from theodolite.engine.errors import UserError, did_you_mean, first_line
+from theodolite.engine.mteb.package import causes, explain_hub, lazy_import
 from theodolite.engine.protocols.package import version
 
 _OTHER_KINDS = {
@@ -65,14 +64,8 @@ def dense(model: str) -> Any:
     meta = registered(model)
     if meta is None:
         listed = lazy_import("models.model_implementations.MODEL_REGISTRY")
-        close = difflib.get_close_matches(model, listed, n=3)
-        raise UserError(
-            f"MTEB lists no model {model!r}.",
-            f"Did you mean {' or '.join(f'mteb:{name}' for name in close)}?"
-            if close
-            else f"A model of the hub is written hf:{model}.",
-            code="unknown",
-        )
+        hint = did_you_mean(model, listed, f"A model of the hub is written hf:{model}.", "mteb:")
+        raise UserError(f"MTEB lists no model {model!r}.", hint, code="unknown")
     other = next((kind for kind in meta.model_type if kind in _OTHER_KINDS), None)
     if "dense" not in meta.model_type and other:
         raise UserError(
@@ -148,20 +141,8 @@ def _explained(error: Exception, meta: Any) -> UserError:
         return refused
     if any("trust_remote_code" in str(one) for one in chain):
         return _remote(meta)
-    kinds = {type(one).__name__ for one in chain}
-    if "GatedRepoError" in kinds:
-        return UserError(
-            f"{meta.name} is gated.",
-            "Accept its terms on the hub and log in with `hf auth login`.",
-            code="denied",
-        )
-    if is_offline(chain):
-        return UserError(
-            f"The hub cannot be reached, and {meta.name} is not on this machine "
-            f"({type(chain[-1]).__name__}).",
-            "Connect and try again.",
-            code="unreachable",
-        )
+    if found := explain_hub(error, meta.name, f"https://huggingface.co/{meta.name}"):
+        return found
     if isinstance(error, ImportError):
         return UserError(
             f"MTEB's code for {meta.name} needs a package that is not installed: "

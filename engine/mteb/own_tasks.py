@@ -5,14 +5,13 @@ Their data come from the hub or the local cache of `datasets`, at MTEB's pinned 
 
 from __future__ import annotations
 
-import difflib
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from theodolite.engine.datasets.types import MtebTask, content_hash
-from theodolite.engine.errors import UserError, first_line
-from theodolite.engine.mteb.package import causes, is_offline, lazy_import, package
+from theodolite.engine.errors import UserError, did_you_mean, first_line
+from theodolite.engine.mteb.package import causes, explain_hub, lazy_import, package
 
 PREFIX = "mteb:"
 UNKNOWN_LANGUAGE = "und-Zyyy"
@@ -54,14 +53,9 @@ def make(name: str, seed: int = 42) -> Any:
     task, subsets, splits = split_name(name)
     known = lazy_import("get_tasks._TASKS_REGISTRY")
     if task not in known:
-        close = difflib.get_close_matches(task, known, n=3)
-        raise UserError(
-            f"MTEB has no task named {task!r}.",
-            f"Did you mean {' or '.join(PREFIX + found for found in close)}?"
-            if close
-            else "`theodolite data suite` lists its suites and their tasks.",
-            code="unknown",
-        )
+        lists = "`theodolite data suite` lists its suites and their tasks."
+        hint = did_you_mean(task, known, lists, PREFIX)
+        raise UserError(f"MTEB has no task named {task!r}.", hint, code="unknown")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the result's notes say that a task is superseded
         made = known[task](seed=seed)
@@ -140,23 +134,13 @@ def explain(error: Exception, task: Any) -> UserError | None:
     """Explain why a task's data could not be loaded; None for unrelated errors."""
     about = task.metadata
     place = f"{about.dataset['path']} at {about.dataset['revision'][:12]}"
+    page = f"https://huggingface.co/datasets/{about.dataset['path']}"
+    what = f"The data set of {about.name} ({place})"
+    if found := explain_hub(error, what, page, is_open=about.is_public):
+        return found
     chain = causes(error)
     kinds = {type(one).__name__ for one in chain}
     words = " ".join(str(one) for one in chain).lower()
-    if not about.is_public or "GatedRepoError" in kinds or "gated" in words:
-        return UserError(
-            f"The data of {about.name} ({place}) are not open to everybody.",
-            f"Accept their terms at https://huggingface.co/datasets/{about.dataset['path']} and "
-            "log in with `hf auth login`.",
-            code="denied",
-        )
-    if is_offline(chain):
-        return UserError(
-            f"The data of {about.name} ({place}) are not on this machine, and the hub cannot be "
-            f"reached ({type(chain[-1]).__name__}).",
-            "Connect and try again, or bring them into the cache of `datasets` (HF_HOME).",
-            code="unreachable",
-        )
     if kinds & {"DatasetNotFoundError", "RepositoryNotFoundError", "RevisionNotFoundError"}:
         return UserError(
             f"The hub has no data set {place}, or it is private.",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from importlib import import_module
 from types import ModuleType
 from typing import Any
@@ -83,8 +82,32 @@ _OFFLINE = {
 }
 
 
-def is_offline(chain: Sequence[BaseException]) -> bool:
-    """Whether an error arose because the hub cannot be reached and nothing is cached."""
+def explain_hub(
+    error: BaseException, what: str, page: str, *, is_open: bool = True
+) -> UserError | None:
+    """Explain why something was not loaded from the hub; None for other errors.
+
+    Args:
+        error: what was raised.
+        what: that was to be loaded, in words that begin a sentence.
+        page: its address on the hub.
+        is_open: whether everybody may load it, as far as known.
+    """
+    chain = causes(error)
+    kinds = {type(one).__name__ for one in chain}
     words = " ".join(str(one) for one in chain).lower()
+    if not is_open or "GatedRepoError" in kinds or "gated" in words:
+        return UserError(
+            f"{what} is not open to everybody.",
+            f"Accept the terms at {page} and log in with `hf auth login`.",
+            code="denied",
+        )
     phrases = ("couldn't reach", "couldn't find cache", "couldn't connect")
-    return any(type(one).__name__ in _OFFLINE for one in chain) or any(w in words for w in phrases)
+    if kinds & _OFFLINE or any(phrase in words for phrase in phrases):
+        return UserError(
+            f"{what} is not on this machine, and the hub cannot be reached "
+            f"({type(chain[-1]).__name__}).",
+            "Connect and try again, or bring it into the cache of the hub (HF_HOME).",
+            code="unreachable",
+        )
+    return None

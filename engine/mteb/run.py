@@ -15,23 +15,26 @@ from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from theodolite.engine.datasets.types import MtebTask
+from theodolite.engine.datasets.types import Dataset, MtebTask
 from theodolite.engine.encoders.base import Encoder
 from theodolite.engine.errors import UserError
 from theodolite.engine.mteb import conversion, own_tasks
-from theodolite.engine.mteb.examples import NONE, Values, Watch, with_clusters
+from theodolite.engine.mteb.examples import (
+    NONE,
+    Values,
+    record_queries,
+    values_of,
+    with_clusters,
+    writes,
+)
 from theodolite.engine.mteb.model import Model, TextProgress
 from theodolite.engine.mteb.package import caution, package
 from theodolite.engine.mteb.results import scores_of
 from theodolite.engine.protocols.package import installed, version
 from theodolite.engine.results import Score
-from theodolite.engine.tasks.task import Measurement
-
-if TYPE_CHECKING:
-    from theodolite.engine.datasets.types import Dataset
-    from theodolite.engine.tasks.task import Task
+from theodolite.engine.tasks.task import Measurement, Task
 
 _SAME = 1e-2
 """Points of 100 by which two ways to the same score may differ: MTEB rounds some."""
@@ -65,9 +68,10 @@ def measure(
         )
     own = isinstance(data, MtebTask)
     made = own_tasks.make(data.name, seed) if own else conversion.make(task, data, seed)
-    if own and not made.is_aggregate:
+    single = not made.is_aggregate
+    if own and single:
         own_tasks.read(made)
-    watch = None if made.is_aggregate else Watch(made)
+    queries = {} if not single or writes(made) else record_queries(made)
     model = Model(encoder, progress)
     with tempfile.TemporaryDirectory() as folder, _quiet():
         try:
@@ -78,13 +82,13 @@ def measure(
                 co2_tracker=False,
                 show_progress_bar=False,
                 encode_kwargs={"batch_size": 32, "show_progress_bar": False},
-                prediction_folder=Path(folder) if watch and watch.writes else None,
+                prediction_folder=Path(folder) if single and writes(made) else None,
             ).task_results
         except Exception as error:
             why = own_tasks.explain(error, made) if own else None
             raise why or error from None
         main = made.metadata.main_score
-        values, details = watch.values(Path(folder), main) if watch else ({}, {})
+        values, details = values_of(made, Path(folder), queries, main) if single else ({}, {})
     parts = [(split, one) for split, several in found.scores.items() for one in several]
     scores = tuple(scores_of(parts, made.metadata.main_score, _sizes(made)))
     if math.isnan(scores[0].score):
@@ -101,7 +105,7 @@ def measure(
         "type": made.metadata.type,
         "notes": notes,
     }
-    if own and not made.is_aggregate:
+    if own and single:
         details["hub_dataset"] = str(made.metadata.dataset["path"])
     measured = Measurement(scores, values, details)
     return with_clusters(measured, made) if own and values else measured

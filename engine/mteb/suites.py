@@ -5,7 +5,6 @@ Only `fetch` downloads. Sizes come from MTEB's own descriptive statistics.
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable
 from contextlib import suppress
@@ -14,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from theodolite.engine.errors import UserError
+from theodolite.engine.errors import UserError, did_you_mean
 from theodolite.engine.mteb.own_tasks import PREFIX, count_examples, make, name_of, read
 from theodolite.engine.mteb.package import lazy_import, package
 
@@ -146,14 +145,9 @@ def _suite(name: str) -> Any:
     known = _benchmarks()
     found = known.get(name.removeprefix(PREFIX).strip())
     if found is None:
-        close = difflib.get_close_matches(name.removeprefix(PREFIX), known, n=3)
-        raise UserError(
-            f"MTEB has no suite named {name!r}.",
-            f"Did you mean {' or '.join(close)}?"
-            if close
-            else "`theodolite data suite` lists them.",
-            code="unknown",
-        )
+        lists = "`theodolite data suite` lists them."
+        hint = did_you_mean(name.removeprefix(PREFIX), known, lists)
+        raise UserError(f"MTEB has no suite named {name!r}.", hint, code="unknown")
     return found
 
 

@@ -6,10 +6,9 @@ on screen can show the card. Knows neither tasks' code nor pages.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 
-from theodolite.engine.errors import UserError
+from theodolite.engine.errors import UserError, did_you_mean
 from theodolite.engine.protocols import package
 from theodolite.engine.protocols.mteb import MTEB_V1, MTEB_V2
 from theodolite.engine.protocols.protocol import Protocol
@@ -184,8 +183,7 @@ def get(name: str) -> Protocol:
     found = PROTOCOLS.get(name) or package.of(name)
     if found:
         return found
-    close = difflib.get_close_matches(name, PROTOCOLS, n=1)
-    hint = f"Did you mean {close[0]}?" if close else f"Available: {', '.join(PROTOCOLS)}."
+    hint = did_you_mean(name, PROTOCOLS, f"Available: {', '.join(PROTOCOLS)}.")
     raise UserError(f"There is no protocol named {name!r}.", hint, code="unknown")
 
 

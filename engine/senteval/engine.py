@@ -18,27 +18,26 @@ import inspect
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import torch
 
-from theodolite.engine.classifiers.optimisers import BY_TORCH
+from theodolite.engine.classifiers.optimisers import BY_TORCH, OPTIMISERS
+from theodolite.engine.classifiers.setting import SolverSetting
+from theodolite.engine.datasets import Catalog
 from theodolite.engine.datasets.types import (
     Captions,
+    Dataset,
     LabelledPairs,
     LabelledSentences,
-    PairPart,
     ScoredPairs,
 )
 from theodolite.engine.encoders.functions import BATCH, Batcher, FunctionEncoder, Prepare, dotdict
 from theodolite.engine.errors import UserError
 from theodolite.engine.progress import nobody
 from theodolite.engine.senteval.utils import cosine
-
-if TYPE_CHECKING:
-    from theodolite.engine.classifiers.setting import SolverSetting
-    from theodolite.engine.datasets.types import Dataset
-    from theodolite.engine.tasks.task import Measurement
+from theodolite.engine.tasks import TASKS, Measurement, captions, relatedness, transfer
 
 _FINETUNE = "-finetune"
 _SOLVERS = ("exact", "columns")
@@ -102,9 +101,6 @@ class SE:
         return self.results
 
     def _load(self, name: str) -> Dataset:
-        from theodolite.engine.datasets import Catalog
-        from theodolite.engine.tasks import TASKS
-
         task = TASKS.get(name)
         if task is None or task.name.startswith("Starter"):
             known = [t for t in TASKS if not t.startswith("Starter")]
@@ -130,8 +126,6 @@ class SE:
         raise UserError(f"{name} cannot be evaluated here.", code="unsupported")
 
     def _retrieval(self, dataset: Captions, vectors: np.ndarray) -> dict[str, Any]:
-        from theodolite.engine.tasks import captions
-
         _check_finite(dataset, vectors)
         measured = captions.measure(dataset, vectors, int(self.params.seed), nobody)
         dev = _score(measured, "mean_recall", "dev")
@@ -149,8 +143,6 @@ class SE:
     def _transfer(
         self, dataset: LabelledSentences | LabelledPairs, vectors: np.ndarray
     ) -> dict[str, Any]:
-        from theodolite.engine.tasks import transfer
-
         _check_finite(dataset, vectors)
         seed = int(self.params.seed)
         measured = transfer.measure(dataset, vectors, setting(self.params), seed, nobody)
@@ -163,27 +155,24 @@ class SE:
     def _relatedness(
         self, dataset: ScoredPairs, vectors: np.ndarray, select: Any
     ) -> dict[str, Any]:
-        from theodolite.engine.tasks import relatedness
-
         _check_finite(dataset, vectors)
         measured = relatedness.measure(dataset, vectors, select, int(self.params.seed), nobody)
-        dev = _score(measured, select, "dev")
+        dev, tested = _score(measured, select, "dev"), dataset.parts["test"]
         return {
             f"dev{select}": dev.score / 100,
             "pearson": _score(measured, "pearson", "test").score / 100,
             "spearman": _score(measured, "spearman", "test").score / 100,
             "mse": _score(measured, "mse", "test").score,
-            "yhat": measured.examples["predicted"][reference_order(dataset.parts["test"])],
+            "yhat": measured.examples["predicted"][
+                relatedness.reference_order(dataset.parts["test"])
+            ],
             "ndev": dev.n,
-            "ntest": len(dataset.parts["test"].gold),
+            "ntest": len(tested.gold),
         }
 
 
 def setting(params: dotdict) -> SolverSetting:
     """Read the classifiers' settings from `params`."""
-    from theodolite.engine.classifiers.optimisers import OPTIMISERS
-    from theodolite.engine.classifiers.setting import SolverSetting
-
     given = params.classifier
     if "nhid" not in given:
         raise UserError(
@@ -300,12 +289,6 @@ def correlations(
     return {**results, "all": whole}
 
 
-def reference_order(part: PairPart) -> np.ndarray:
-    """Return the reference's order of pairs: by tokens of the first, of the second, then score."""
-    left, right = (np.array([len(s.split()) for s in side]) for side in (part.left, part.right))
-    return np.lexsort((part.gold, right, left))
-
-
 def _scores(left: np.ndarray, right: np.ndarray, similarity: Similarity) -> list[float]:
     with np.errstate(invalid="ignore", divide="ignore"):  # a zero vector has no cosine
         return [float(similarity(u, v)) for u, v in zip(left, right, strict=True)]
@@ -342,8 +325,6 @@ def parse_optimiser(text: str) -> tuple[str, tuple[tuple[str, float], ...]]:
 
 def _check_options(name: str, options: dict[str, float]) -> None:
     """Check options now that the optimiser would only reject in the middle of an evaluation."""
-    import torch
-
     kind = getattr(torch.optim, BY_TORCH[name])
     parameters = inspect.signature(kind).parameters.values()
     known = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD][1:]

@@ -269,7 +269,7 @@ def relate(diagnostics: Scores, scores: Scores) -> Relations:
     encoders = [name for name in diagnostics if name in scores]
     tasks = _names(scores, encoders)
     sizes = {
-        (name, task): len(_both(diagnostics, name, scores, task, encoders))
+        (name, task): _rho(diagnostics, name, scores, task, encoders)[1]
         for task in tasks
         for name in _names(diagnostics, encoders)
     }
@@ -351,19 +351,14 @@ def _names(numbers: Scores, encoders: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(name for encoder in encoders for name in numbers[encoder]))
 
 
-def _both(x: Scores, name: str, y: Scores, other: str, encoders: Sequence[str]) -> list[str]:
-    """Encoders that have both numbers."""
-    return _in_both(
-        *({e: of[e].get(n, math.nan) for e in encoders} for of, n in ((x, name), (y, other)))
-    )
-
-
 def _rho(x: Scores, name: str, y: Scores, other: str, encoders: Sequence[str]) -> tuple[float, int]:
     """Spearman over the encoders that have both numbers, and how many have."""
-    both = _both(x, name, y, other, encoders)
-    return _correlation({e: x[e][name] for e in both}, {e: y[e][other] for e in both}, both), len(
-        both
+    first, second = (
+        {encoder: of[encoder][n] for encoder in encoders if n in of[encoder]}
+        for of, n in ((x, name), (y, other))
     )
+    both = _in_both(first, second)
+    return _correlation(first, second, both), len(both)
 
 
 def _summary(score: str, cells: Sequence[Relation]) -> Summary:

@@ -7,10 +7,10 @@ another; neither encoders nor files.
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from theodolite.engine.datasets.types import Parallel
 from theodolite.engine.errors import UserError
 from theodolite.engine.progress import ProgressCallback
 from theodolite.engine.results import Score
@@ -20,9 +20,6 @@ from theodolite.engine.tasks.task import (
     TaskType,
     scored_split,
 )
-
-if TYPE_CHECKING:
-    from theodolite.engine.datasets.types import Parallel
 
 _QUERIES, _DOCUMENTS = 100, 500_000
 """Chunk sizes of the comparison, as in mteb: they decide which of tied sentences is found."""

@@ -7,19 +7,13 @@ Source: facebookresearch/SentEval, `senteval/rank.py`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from theodolite.engine.classifiers import ranking
-from theodolite.engine.classifiers.ranking import AT, FOLD, FOLDS, Matched
+from theodolite.engine.datasets.types import CAPTIONS, Captions
 from theodolite.engine.errors import UserError
 from theodolite.engine.progress import ProgressCallback
 from theodolite.engine.results import Score
 from theodolite.engine.tasks.task import ExampleTexts, Measurement, TaskType
-
-if TYPE_CHECKING:
-    from theodolite.engine.datasets.types import Captions
 
 _SPLITS = ("train", "dev", "test")
 _DIRECTIONS = ("image_to_text", "text_to_image")
@@ -31,10 +25,14 @@ def measure(data: Captions, vectors: np.ndarray, seed: int, tick: ProgressCallba
     The main score is the mean of recall at 1, 5 and 10 in both directions. Examples: `recall`,
     whose mean it is; `caption_rank` of each image and `image_rank` of each caption, from 1.
     """
-    from theodolite.engine.datasets.types import CAPTIONS
+    from theodolite.engine.classifiers import ranking
 
-    _check_splits(data)
-    parts = _matched(data, vectors)
+    _check_splits(data, ranking.needed())
+    parts, start = {}, 0
+    for name, part in data.parts.items():
+        rows = slice(start, start := start + len(part.captions))
+        captions = np.ascontiguousarray(vectors[rows], np.float32)
+        parts[name] = ranking.Matched(captions, part.images)
     dev, ranks, passes = ranking.fit(parts, seed, tick)
     n = len(ranks.of_captions)
     counts = (n, CAPTIONS * n)
@@ -43,32 +41,28 @@ def measure(data: Captions, vectors: np.ndarray, seed: int, tick: ProgressCallba
     for direction, recalls, count in zip(_DIRECTIONS, ranks.recalls(), counts, strict=True):
         scores += [
             Score("test", None, f"{direction}_recall_at_{k}", recall, count)
-            for k, recall in zip(AT, recalls, strict=True)
+            for k, recall in zip(ranking.AT, recalls, strict=True)
         ]
     for direction, median, count in zip(_DIRECTIONS, ranks.medians(), counts, strict=True):
         scores.append(Score("test", None, f"{direction}_median_rank", median, count, unit="rank"))
-    n_dev = min(len(parts["dev"].images), FOLD * FOLDS)
+    n_dev = min(len(parts["dev"].images), ranking.FOLD * ranking.FOLDS)
     scores.append(Score("dev", None, "mean_recall", dev / 6, n_dev))
     examples = {
         "recall": by_image,
         "caption_rank": ranks.of_captions + 1,
         "image_rank": ranks.of_images + 1,
     }
-    return Measurement(tuple(scores), examples, _details(ranks.sizes, passes))
-
-
-def _details(sizes: tuple[int, ...], passes: int) -> dict[str, object]:
-    details: dict[str, object] = {"passes": passes, "fold_images": list(sizes)}
-    if sizes != (FOLD,) * FOLDS:
+    details: dict[str, object] = {"passes": passes, "fold_images": list(ranks.sizes)}
+    if ranks.sizes != (ranking.FOLD,) * ranking.FOLDS:
         details["notes"] = [
-            f"The test split has {sum(sizes):,} images: {len(sizes)} of {FOLDS} folds of {FOLD:,}, "
-            f"the last with {sizes[-1]:,}. Fewer images are easier to tell apart; no published "
-            "score compares with this one."
+            f"The test split has {n:,} images: {len(ranks.sizes)} of {ranking.FOLDS} folds of "
+            f"{ranking.FOLD:,}, the last with {ranks.sizes[-1]:,}. Fewer images are easier to tell "
+            "apart; no published score compares with this one."
         ]
-    return details
+    return Measurement(tuple(scores), examples, details)
 
 
-def _check_splits(data: Captions) -> None:
+def _check_splits(data: Captions, least: int) -> None:
     """Raise UserError for missing splits and for too few training images."""
     lacking = [
         name for name in _SPLITS if name not in data.parts or not len(data.parts[name].images)
@@ -80,28 +74,16 @@ def _check_splits(data: Captions) -> None:
             code="missing",
         )
     n = len(data.parts["train"].images)
-    if n < ranking.needed():
+    if n < least:
         raise UserError(
-            f"{data.name} has {n} training images; at least {ranking.needed()} are needed, since "
-            f"contrasts are drawn from outside of a batch of {ranking.BATCH} captions.",
+            f"{data.name} has {n} training images; at least {least} are needed, since contrasts "
+            "are drawn from outside of a batch of captions.",
             "Add images to the training split.",
             code="too-few",
         )
 
 
-def _matched(data: Captions, vectors: np.ndarray) -> dict[str, Matched]:
-    """Return the caption vectors and images of each split."""
-    found, start = {}, 0
-    for name, part in data.parts.items():
-        end = start + len(part.captions)
-        found[name] = Matched(np.ascontiguousarray(vectors[start:end], np.float32), part.images)
-        start = end
-    return found
-
-
 def _examples(data: Captions, protocol: str, seed: int) -> ExampleTexts:
-    from theodolite.engine.datasets.types import CAPTIONS
-
     texts = data.parts["test"].captions
     found = (texts[start : start + CAPTIONS] for start in range(0, len(texts), CAPTIONS))
     return [(of_image, f"photograph {n}") for n, of_image in enumerate(found, start=1)]

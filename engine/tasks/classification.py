@@ -11,18 +11,15 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from theodolite.engine.datasets.types import LabelledSentences
 from theodolite.engine.errors import UserError
 from theodolite.engine.progress import ProgressCallback
 from theodolite.engine.results import Score
 from theodolite.engine.tasks.task import ExampleTexts, Measurement, Task, TaskType, labelled
 from theodolite.engine.threads import one_blas_thread
-
-if TYPE_CHECKING:
-    from theodolite.engine.datasets.types import LabelledSentences
 
 FOLDS = 5
 PENALTY = 0.01

@@ -7,10 +7,11 @@ vectors and labels; neither encoders nor files.
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from theodolite.engine.datasets.types import LabelledSentences
 from theodolite.engine.errors import UserError
 from theodolite.engine.progress import ProgressCallback
 from theodolite.engine.results import Score
@@ -23,9 +24,6 @@ from theodolite.engine.tasks.task import (
     scored_split,
 )
 from theodolite.engine.threads import one_blas_thread
-
-if TYPE_CHECKING:
-    from theodolite.engine.datasets.types import LabelledSentences
 
 DRAWS, DRAWN, EMBEDDED, SEEDS = 10, 16_384, 2_048, 10
 _BATCH, _BATCH_OF_ALL = 512, 500

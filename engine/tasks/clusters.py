@@ -10,16 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from theodolite.engine.datasets.types import Dataset
 from theodolite.engine.stats.bootstrap import main_sample
 from theodolite.engine.stats.clusters import codes_of, sharing
 from theodolite.engine.tasks.task import ExampleTexts, Measurement, TaskType
-
-if TYPE_CHECKING:
-    from theodolite.engine.datasets.types import Dataset
 
 
 def attach(

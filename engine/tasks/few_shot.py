@@ -10,10 +10,10 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from theodolite.engine.datasets.types import LabelledSentences
 from theodolite.engine.errors import UserError
 from theodolite.engine.progress import ProgressCallback
 from theodolite.engine.protocols.mteb_tasks import USUAL_SHOTS, shots
@@ -26,9 +26,6 @@ from theodolite.engine.tasks.task import (
     scored_split,
 )
 from theodolite.engine.threads import one_blas_thread
-
-if TYPE_CHECKING:
-    from theodolite.engine.datasets.types import LabelledSentences
 
 DRAWS, FOLDS, MAX_ITER = 10, 5, 100
 METRICS = (

@@ -6,12 +6,12 @@ labels; neither encoders nor files.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from theodolite.engine.datasets.types import LabelledPairs
 from theodolite.engine.errors import UserError
 from theodolite.engine.results import Score
+from theodolite.engine.stats.thresholds import sweep
 from theodolite.engine.tasks.task import (
     ExampleTexts,
     Measurement,
@@ -19,9 +19,6 @@ from theodolite.engine.tasks.task import (
     labelled,
     scored_split,
 )
-
-if TYPE_CHECKING:
-    from theodolite.engine.datasets.types import LabelledPairs
 
 _SAME = ("1", "1.0", "true", "yes", "entailment", "entailed", "duplicate", "paraphrase", "same")
 _OTHER = (
@@ -116,17 +113,12 @@ def binary(similar: np.ndarray, labels: np.ndarray) -> tuple[float, ...]:
     """
     from sklearn.metrics import average_precision_score
 
-    order = np.argsort(-similar, kind="stable")
-    taken = np.arange(1, len(order))
-    right = np.cumsum(labels[order])[:-1]
-    between = similar[order][:-1] != similar[order][1:]
-    taken, right = taken[between], right[between]
-    total = int(labels.sum())
-    accuracy = (right + (len(labels) - total) - (taken - right)) / len(labels)
-    precision, recall = right / np.maximum(taken, 1), right / total
-    f1 = 2 * right / (taken + total)
-    best = int(np.argmax(f1)) if len(f1) and f1.max() > 0 else None
-    at_best = (0.0, 0.0, 0.0) if best is None else (f1[best], precision[best], recall[best])
+    swept = sweep(similar, labels)
+    f1, accuracy = swept.f1[1:-1], swept.accuracy[1:-1]  # the ends accept no pair, or every one
+    best = 1 + int(np.argmax(f1)) if f1.max(initial=0.0) > 0 else None
+    at_best = (0.0, 0.0, 0.0)
+    if best is not None:
+        at_best = (swept.f1[best], swept.precision[best], swept.recall[best])
     ap = average_precision_score(labels, similar)
     found = ap, at_best[0], accuracy.max(initial=0.0), at_best[1], at_best[2]
     return tuple(float(value) for value in found)

@@ -9,15 +9,14 @@ Knows no encoder; the other modules of this package score the tasks.
 
 from __future__ import annotations
 
-import difflib
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from theodolite.engine import protocols
-from theodolite.engine.datasets.types import ENDINGS
-from theodolite.engine.errors import UserError
+from theodolite.engine.datasets.types import ENDINGS, DatasetInfo, Kind
+from theodolite.engine.errors import UserError, did_you_mean
 from theodolite.engine.given import texts
 from theodolite.engine.mteb import own_tasks, suites
 from theodolite.engine.mteb.own_tasks import PREFIX
@@ -40,7 +39,6 @@ from theodolite.engine.tasks.task import ExampleTexts, Measurement, Task, TaskTy
 
 if TYPE_CHECKING:
     from theodolite.engine.datasets import Catalog
-    from theodolite.engine.datasets.types import DatasetInfo, Kind
 
 
 def _refuse(task: Task, *_: object) -> Measurement:
@@ -166,6 +164,9 @@ order; `senteval` is all downstream tasks of SentEval that train something under
 MTEB_HERE = "mteb-here"
 """The suite of the data folder's tasks of MTEB's types, other than scored pairs."""
 
+_OWN = ("upload:", "hub:")
+"""How the names of one's own data sets begin."""
+
 _OF_KIND: dict[Kind, TaskType] = {
     kind.kind: kind
     for kind in (
@@ -204,37 +205,36 @@ def get(name: str, catalog: Catalog | None = None) -> Task:
         name: a built-in task, or a data set's name with an ending as above.
         catalog: the catalog of data sets other than `upload:` and `hub:`.
     """
+    found = _of_name(name)
+    if found and (name in TASKS or found.kind == "mteb"):
+        return found
+    infos = {} if catalog is None else {info.name: info for info in catalog.list()}
+    if found is None or not _may_be(found.dataset, "labels", infos):
+        # Uploads and hub files that are not listed count as pairs.
+        own = sts.TYPE.on(name) if name.startswith(_OWN) else None
+        found = _of_info(infos[name]) if name in infos else own
+    if found is None:
+        raise _unknown(name, infos, catalog)
+    return found
+
+
+def _of_name(name: str) -> Task | None:
+    """Return the task that a name tells by itself: built in, MTEB's own, or on labelled data."""
     if name in TASKS:
         return TASKS[name]
     if name.startswith(PREFIX):
-        return _of_mteb(name)
-    of_labels = _of_labels(name)
-    if of_labels and _is_dataset(of_labels.dataset, "labels", catalog):
-        return of_labels
-    own = _of_own_name(name, catalog)
-    if own:
-        return own
-    raise _unknown(name, catalog)
-
-
-def _of_own_name(name: str, catalog: Catalog | None) -> Task | None:
-    """Return the single task on a data set; unlisted uploads and hub files count as pairs."""
-    if catalog is not None:
-        for info in catalog.list():
-            if info.name == name:
-                return _of_info(info)
-    return sts.TYPE.on(name) if _is_dataset(name, "pairs", catalog) else None
+        own = replace(_MTEB, protocol=package.installed() or package.SHORT)
+        return own.on(name, about=f"MTEB's {name.partition(':')[2]}, by its own code.")
+    dataset, _, ending = name.rpartition("/")
+    kind = _OF_ENDING.get(ending)
+    if not dataset or kind is None:
+        return None
+    return kind.on(dataset, name, few_shot.about(dataset) if kind is few_shot.TYPE else "")
 
 
 def _of_info(info: DatasetInfo) -> Task | None:
     kind = retrieval.RERANKING if info.type == "Reranking" else _OF_KIND.get(info.kind or "mteb")
     return kind.on(info.name) if kind else None
-
-
-def _of_mteb(name: str) -> Task:
-    """Return the task of a name that has the prefix of MTEB's own tasks."""
-    own = replace(_MTEB, protocol=package.installed() or package.SHORT)
-    return own.on(name, about=f"MTEB's {name.partition(':')[2]}, by its own code.")
 
 
 _OF_ENDING = {
@@ -244,15 +244,6 @@ _OF_ENDING = {
     "cluster": clustering.TYPE,
     "probe": transfer.PROBING,
 }
-
-
-def _of_labels(name: str) -> Task | None:
-    """Return the task on labelled sentences that a name's ending stands for; None without one."""
-    dataset, _, ending = name.rpartition("/")
-    kind = _OF_ENDING.get(ending)
-    if not dataset or kind is None:
-        return None
-    return kind.on(dataset, name, few_shot.about(dataset) if kind is few_shot.TYPE else "")
 
 
 def available(catalog: Catalog) -> list[Task]:
@@ -279,11 +270,7 @@ def in_order(tasks: Iterable[str]) -> list[str]:
 
 def named(name: str) -> Task:
     """Return a task by its name alone, without looking for its data set."""
-    if name in TASKS:
-        return TASKS[name]
-    if name.startswith(PREFIX):
-        return _of_mteb(name)
-    return _of_labels(name) or sts.TYPE.on(name)
+    return _of_name(name) or sts.TYPE.on(name)
 
 
 def defaults(name: str) -> tuple[str, ...]:
@@ -291,8 +278,8 @@ def defaults(name: str) -> tuple[str, ...]:
 
     A task named like its data set may be of any type until the data are looked up.
     """
-    task = TASKS.get(name) or _of_labels(name)
-    return (task.protocol,) if task else ("simcse-2021", "mteb-v2")
+    task = _of_name(name)
+    return (task.protocol,) if task and task.kind != "mteb" else ("simcse-2021", "mteb-v2")
 
 
 def seeds_of(name: str, protocol: str | None, seed: int | None, seeds: int = 1) -> list[int | None]:
@@ -366,11 +353,10 @@ def _by_default(task: Task, protocol: str | None) -> bool:
 
 
 def _mteb_here(catalog: Catalog) -> list[str]:
-    own = ("upload:", "hub:")
     found = [
         task.name
         for task in available(catalog)
-        if task.protocol == "mteb-v2" and not task.dataset.startswith(own)
+        if task.protocol == "mteb-v2" and not task.dataset.startswith(_OWN)
     ]
     if not found:
         raise UserError(
@@ -397,29 +383,20 @@ def _tasks_of(info: DatasetInfo) -> list[Task]:
     return [named(f"{info.name}/{ending}") for ending in endings]
 
 
-def _is_dataset(name: str, kind: Kind, catalog: Catalog | None) -> bool:
+def _may_be(name: str, kind: Kind, infos: Mapping[str, DatasetInfo]) -> bool:
     """Whether a data set may be of that kind; uploads and hub data are checked when loaded."""
-    if catalog is not None:
-        kinds = {info.name: info.kind for info in catalog.list()}
-        if name in kinds:
-            return kinds[name] == kind
-    return name.startswith(("upload:", "hub:"))
+    return infos[name].kind == kind if name in infos else name.startswith(_OWN)
 
 
-def _unknown(name: str, catalog: Catalog | None) -> UserError:
-    known = [*TASKS, *SUITES, MTEB_HERE]
-    if catalog is not None:
-        known = list(dict.fromkeys(known + [task.name for task in available(catalog)]))
-        if _is_dataset(name, "labels", catalog):
-            return UserError(
-                f"{name!r} holds labelled sentences and can be measured in several ways.",
-                f"Name {name}/classify, {name}/probe (in its own train, dev and test splits, as "
-                f"SentEval probes), {name}/few-shot, {name}/cluster or {name}/search.",
-                code="ambiguous",
-            )
-    folded = {task.casefold(): task for task in known}
-    close = [folded[c] for c in difflib.get_close_matches(name.casefold(), folded, n=3)]
-    hint = (
-        f"Did you mean {' or '.join(close)}?" if close else f"Available: {', '.join(known[:12])}."
-    )
+def _unknown(name: str, infos: Mapping[str, DatasetInfo], catalog: Catalog | None) -> UserError:
+    if catalog is not None and _may_be(name, "labels", infos):
+        return UserError(
+            f"{name!r} holds labelled sentences and can be measured in several ways.",
+            f"Name {name}/classify, {name}/probe (in its own train, dev and test splits, as "
+            f"SentEval probes), {name}/few-shot, {name}/cluster or {name}/search.",
+            code="ambiguous",
+        )
+    listed = available(catalog) if catalog is not None else ()
+    known = list(dict.fromkeys([*TASKS, *SUITES, MTEB_HERE, *(task.name for task in listed)]))
+    hint = did_you_mean(name, known, f"Available: {', '.join(known[:12])}.")
     return UserError(f"There is no task named {name!r}.", hint, code="unknown")

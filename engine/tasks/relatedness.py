@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from theodolite.engine.classifiers import relatedness
-from theodolite.engine.classifiers.features import Features
+from theodolite.engine.datasets.types import PairPart, ScoredPairs
 from theodolite.engine.errors import UserError
 from theodolite.engine.progress import ProgressCallback
 from theodolite.engine.results import Score
@@ -22,7 +21,7 @@ from theodolite.engine.stats.bootstrap import pearson, spearman
 from theodolite.engine.tasks.task import ExampleTexts, Measurement, Task, TaskType
 
 if TYPE_CHECKING:
-    from theodolite.engine.datasets.types import ScoredPairs
+    from theodolite.engine.classifiers.features import Features
 
 Select = Literal["pearson", "spearman"]
 _SPLITS = ("train", "dev", "test")
@@ -43,6 +42,8 @@ def measure(
     The main score is the test correlation of the selecting kind; the examples `predicted` and
     `gold` are the test pairs in the order of the data set.
     """
+    from theodolite.engine.classifiers import relatedness
+
     missing = [name for name in _SPLITS if name not in data.parts]
     if missing or data.parts_are != "splits":
         raise UserError(
@@ -69,13 +70,12 @@ def measure(
     scores.append(Score("test", None, "mse", error, n, unit="squared points"))
     scores.append(Score("dev", None, select, 100 * dev, len(splits["dev"])))
     examples = {"predicted": np.empty(n), "gold": data.parts["test"].gold}
-    examples["predicted"][_order(data, "test")] = predicted
+    examples["predicted"][reference_order(data.parts["test"])] = predicted
     return Measurement(tuple(scores), examples, {"selected_by": select, "passes": passes})
 
 
-def _order(data: ScoredPairs, split: str) -> np.ndarray:
+def reference_order(part: PairPart) -> np.ndarray:
     """Return the order by tokens of the first, of the second, then score: batches depend on it."""
-    part = data.parts[split]
     left, right = (np.array([len(s.split()) for s in side]) for side in (part.left, part.right))
     return np.lexsort((part.gold, right, left))
 
@@ -84,12 +84,14 @@ def _features_in_order(
     data: ScoredPairs, vectors: np.ndarray
 ) -> tuple[Features, np.ndarray, dict[str, np.ndarray]]:
     """Return features and gold scores in the reference's order, and the rows of each split."""
+    from theodolite.engine.classifiers.features import Features
+
     left, right, gold = [], [], []
     splits: dict[str, np.ndarray] = {}
     sentence = row = 0
     for name, part in data.parts.items():
         n = len(part.gold)
-        order = _order(data, name)
+        order = reference_order(part)
         left.append(sentence + order)
         right.append(sentence + n + order)
         gold.append(part.gold[order])

@@ -8,10 +8,10 @@ similar ones? Knows vectors and judgements; neither encoders nor files.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from theodolite.engine.datasets.types import Retrieval
 from theodolite.engine.errors import UserError
 from theodolite.engine.progress import ProgressCallback
 from theodolite.engine.protocols import mteb_tasks
@@ -23,9 +23,6 @@ from theodolite.engine.tasks.task import (
     TaskType,
     scored_split,
 )
-
-if TYPE_CHECKING:
-    from theodolite.engine.datasets.types import Retrieval
 
 CUTOFFS = (1, 3, 5, 10, 20, 100, 1000)
 _KEPT = {"ndcg": 10, "map": 1000, "mrr": 10, "recall": 100}

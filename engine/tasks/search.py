@@ -7,17 +7,14 @@ labels; neither encoders nor files.
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from theodolite.engine.datasets.types import LabelledSentences
 from theodolite.engine.errors import UserError
 from theodolite.engine.results import Score
 from theodolite.engine.search.index import neighbours_of_each
 from theodolite.engine.tasks.task import Measurement, TaskType, labelled
-
-if TYPE_CHECKING:
-    from theodolite.engine.datasets.types import LabelledSentences
 
 NEAREST = 10
 

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from theodolite.engine.datasets.types import PairPart, ScoredPairs
 from theodolite.engine.errors import UserError
 from theodolite.engine.progress import ProgressCallback
 from theodolite.engine.results import Score
@@ -24,9 +24,6 @@ from theodolite.engine.stats.bootstrap import pearson, spearman
 from theodolite.engine.tasks import relatedness
 from theodolite.engine.tasks.pair_classification import pair_similarities
 from theodolite.engine.tasks.task import ExampleTexts, Measurement, TaskType
-
-if TYPE_CHECKING:
-    from theodolite.engine.datasets.types import PairPart, ScoredPairs
 
 _CORRELATIONS = {"spearman": spearman, "pearson": pearson}
 _POSITIVE_ABOVE = 4.0

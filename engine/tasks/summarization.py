@@ -7,17 +7,14 @@ nor files.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from theodolite.engine.datasets.types import Summaries
 from theodolite.engine.errors import UserError
 from theodolite.engine.progress import ProgressCallback
 from theodolite.engine.results import Score
 from theodolite.engine.tasks.task import ExampleTexts, Measurement, TaskType
-
-if TYPE_CHECKING:
-    from theodolite.engine.datasets.types import Summaries
 
 RATED = "relevance"
 METRICS = ("cosine_spearman", "cosine_pearson", "dot_spearman", "dot_pearson")

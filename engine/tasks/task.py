@@ -7,15 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from theodolite.engine.datasets.types import Kind, LabelledPairs, LabelledSentences
+from theodolite.engine.encoders.prompts import PromptTask
 from theodolite.engine.results import Score
-
-if TYPE_CHECKING:
-    from theodolite.engine.datasets.types import Kind, LabelledPairs, LabelledSentences
-    from theodolite.engine.encoders.prompts import PromptTask
 
 
 @dataclass(frozen=True)
@@ -112,8 +110,6 @@ def labelled(
     data: LabelledSentences | LabelledPairs, rows: Sequence[int] | np.ndarray
 ) -> ExampleTexts:
     """Return the sentences or pairs at these positions with their labels, as examples."""
-    from theodolite.engine.datasets.types import LabelledPairs
-
     if isinstance(data, LabelledPairs):
         sides = [(data.sentences[data.left[i]], data.sentences[data.right[i]]) for i in rows]
         return [(pair, data.labels[i]) for pair, i in zip(sides, rows, strict=True)]
@@ -154,6 +150,4 @@ MTEB_TYPES = {
 
 def prompt_task(task: Task, kind: TaskType) -> PromptTask:
     """Return a task as models with prompts per task or type know it."""
-    from theodolite.engine.encoders.prompts import PromptTask
-
     return PromptTask(task.name, MTEB_TYPES.get(kind.name, ""))

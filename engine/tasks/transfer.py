@@ -16,27 +16,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from theodolite.engine.classifiers.features import Combination, Features, accelerator
-from theodolite.engine.classifiers.setting import (
-    HOLD_OUT,
-    SolverSetting,
-)
-from theodolite.engine.classifiers.validation import (
-    FoldTrainer,
-    Validated,
-    folds,
-    nested,
-    normalised,
-    outer_folds,
-    split,
-)
+from theodolite.engine.classifiers.setting import HOLD_OUT, SolverSetting
+from theodolite.engine.datasets.types import LabelledPairs, LabelledSentences
 from theodolite.engine.errors import UserError
 from theodolite.engine.progress import ProgressCallback
 from theodolite.engine.results import Score
 from theodolite.engine.tasks.task import ExampleTexts, Measurement, Task, TaskType, labelled
 
 if TYPE_CHECKING:
-    from theodolite.engine.datasets.types import LabelledPairs, LabelledSentences
+    from theodolite.engine.classifiers.features import Combination, Features
+    from theodolite.engine.classifiers.validation import Validated
 
 SETTINGS: dict[str, SolverSetting] = {
     "senteval": SolverSetting("columns"),
@@ -93,6 +82,9 @@ def measure(
 
     The seed is that of the classifiers, and of the folds of data sets with a test split.
     """
+    from theodolite.engine.classifiers.features import accelerator
+    from theodolite.engine.classifiers.validation import FoldTrainer, validated
+
     rows = _in_order(data)
     _check_trainable(data, rows, setting.folds)
     if data.name == "WordContent":  # always linear: it has a thousand classes
@@ -104,23 +96,7 @@ def measure(
     penalised = data.name != "SNLI"
     if not penalised:
         trainer.setting = replace(setting, passes=1, max_passes=15)
-    plan = _normalised if setting.choose_znorm else _reference
-    return _measurement(data, rows, plan(trainer, rows.splits, penalised))
-
-
-def _reference(trainer: FoldTrainer, splits: dict[str, np.ndarray], penalised: bool) -> Validated:
-    """Train and select as the reference does for these splits."""
-    if not splits:
-        return nested(trainer)
-    if "dev" not in splits:
-        return folds(trainer, splits["train"], splits["test"])
-    return split(trainer, splits["train"], splits["dev"], splits["test"], penalised)
-
-
-def _normalised(trainer: FoldTrainer, splits: dict[str, np.ndarray], penalised: bool) -> Validated:
-    """Train and select, choosing between plain and z-normalised features as well."""
-    outer = [(splits["train"], splits["test"])] if splits else outer_folds(trainer)
-    return normalised(trainer, outer, splits.get("dev"), penalised)
+    return _measurement(data, rows, validated(trainer, rows.splits, penalised))
 
 
 def _measurement(
@@ -155,8 +131,6 @@ def _f1(gold: np.ndarray, predicted: np.ndarray) -> float:
 
 def _in_order(data: LabelledSentences | LabelledPairs) -> _Ordered:
     """Sort by number of tokens, then label: the reference's folds and batches depend on it."""
-    from theodolite.engine.datasets.types import LabelledPairs
-
     names = np.array([_SPLITS.get(name.lower(), name.lower()) for name in data.splits])
     present = list(dict.fromkeys(names.tolist()))
     _check_splits(data, present)
@@ -187,7 +161,7 @@ def _in_order(data: LabelledSentences | LabelledPairs) -> _Ordered:
 def _features(
     data: LabelledSentences | LabelledPairs, rows: _Ordered, vectors: np.ndarray, device: str
 ) -> Features:
-    from theodolite.engine.datasets.types import LabelledSentences
+    from theodolite.engine.classifiers.features import Features
 
     if isinstance(data, LabelledSentences):
         return Features(vectors, rows.order, device=device)

@@ -26,7 +26,7 @@ from theodolite.app.web.events import PageEvent
 from theodolite.app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
 from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
-from theodolite.engine.mteb.reading import ENDINGS
+from theodolite.engine.mteb.results import ENDINGS
 
 TITLE = "Board"
 PATH = "board"

@@ -19,6 +19,7 @@ from theodolite.app.workspace import Workspace
 from theodolite.engine import protocols
 from theodolite.engine.encoders.endpoint import Sending
 from theodolite.engine.errors import UserError
+from theodolite.engine.evaluate import needed
 from theodolite.engine.tasks import get, seeds_of, type_of
 
 _KEY_BYTES = 24
@@ -141,11 +142,8 @@ def _sentences(workspace: Workspace, job: EvaluateJob, task: str) -> list[str]:
     known_task = get(task, workspace.catalog)
     protocol = protocols.get(job.protocol or known_task.protocol)
     data = workspace.catalog.load(known_task.dataset)
-    rows = type_of(known_task, protocol).rows
-    if rows is None:
-        return list(data.sentences)
-    texts, seed = data.sentences, protocol.seed if job.seed is None else job.seed
-    return [texts[i] for i in rows(data, protocol.name, seed)]
+    seed = protocol.seed if job.seed is None else job.seed
+    return needed(type_of(known_task, protocol), data, protocol.name, seed)
 
 
 def _estimate(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -121,18 +122,11 @@ def tasks_here(workspace: Workspace, wanted: Iterable[str] = ()) -> dict[str, st
     """
     tasks = {task.name: task for task in available(workspace.catalog)}
     for name in wanted:
-        if name not in tasks and name not in TASKS and _is_task(workspace, name):
-            tasks[name] = get(name, workspace.catalog)
+        if name not in TASKS:
+            with suppress(UserError):
+                tasks.setdefault(name, get(name, workspace.catalog))
     families = {name: _family(tasks[name]) for name in in_order(tasks)}
     return dict(sorted(families.items(), key=lambda item: FAMILIES.index(item[1])))
-
-
-def _is_task(workspace: Workspace, name: str) -> bool:
-    try:
-        get(name, workspace.catalog)
-    except UserError:
-        return False
-    return True
 
 
 def _family(task: Task) -> str:

@@ -87,7 +87,7 @@ def test_a_task_of_the_hub(hub: FakeHub, ask: Ask) -> None:
     assert not hub.requests, "nothing was fetched to say so"
 
     for answer, reported in (
-        ("GatedRepo", "are not open to everybody"),
+        ("GatedRepo", "is not open to everybody"),
         ("RepoNotFound", "The hub has no data set mteb/banking77"),
     ):
         hub.closed[PLACE] = answer

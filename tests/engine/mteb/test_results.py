@@ -10,7 +10,7 @@ import pytest
 
 from tests.errors import refused
 from theodolite.engine.errors import Code
-from theodolite.engine.mteb import reading, results
+from theodolite.engine.mteb import results
 from theodolite.engine.mteb.package import TESTED
 
 
@@ -46,9 +46,9 @@ def packed(folder: Path, target: Path) -> Path:
     return Path(shutil.make_archive(str(target.with_suffix("")), "zip", folder))
 
 
-def read(place: Path, model: str = "") -> reading.Reading:
+def read(place: Path, model: str = "") -> results.Reading:
     """A folder or file of this machine."""
-    return reading.read(reading.inside(place), model)
+    return results.read(results.inside(place), model)
 
 
 def test_a_published_folder(tmp_path: Path) -> None:
@@ -79,8 +79,8 @@ def test_what_does_not_say_whose_it_is_asks(tmp_path: Path) -> None:
     file = of_mteb(tmp_path)
     for alone in (("STS17.json", file), ("some.zip", packed(file.parent, tmp_path / "some.zip"))):
         with refused("missing", "STS17.json", "owner/name"):
-            reading.read([alone])
-        (one,) = reading.read([alone], "org/mine", "r9").results
+            results.read([alone])
+        (one,) = results.read([alone], "org/mine", "r9").results
         assert (one.model, one.revision) == ("org/mine", "r9")
     assert read(file, "org/mine").results[0].model == "org/model", "what the folders say is so"
 
@@ -168,7 +168,7 @@ def test_bytes_that_are_no_results(
     file = tmp_path / name
     file.write_bytes(raw)
     with refused(code, named):
-        reading.read([(name, file)], "org/model")
+        results.read([(name, file)], "org/model")
 
 
 def test_names_in_an_archive_lead_nowhere(tmp_path: Path) -> None:
@@ -177,7 +177,7 @@ def test_names_in_an_archive_lead_nowhere(tmp_path: Path) -> None:
     with zipfile.ZipFile(file, "w") as archive:
         archive.writestr(f"../../../etc/a__{'b' * 400}\x07/../STS17.json", raw)
     before = sorted(tmp_path.parent.rglob("*"))
-    (one,) = reading.read([("x.zip", file)]).results
+    (one,) = results.read([("x.zip", file)]).results
     assert len(one.model) <= 200 and one.model.isprintable()
     assert sorted(tmp_path.parent.rglob("*")) == before
 
@@ -222,6 +222,6 @@ def test_the_hubs_list_is_read_again(tmp_path: Path) -> None:
     """The value is in points; whose it is has to be said."""
     file = tmp_path / "one.yaml"
     file.write_text(results.as_yaml([RESULT], {"biosses": "mteb/biosses"}))
-    (found,) = reading.read(reading.inside(file), "org/model", "r1").results
+    (found,) = results.read(results.inside(file), "org/model", "r1").results
     assert (found.model, found.task, found.data_revision) == ("org/model", "mteb:biosses", "d1")
     assert found.main.score == pytest.approx(71.25)
