@@ -19,13 +19,12 @@ import numpy as np
 
 from theodolite.engine.errors import UserError
 from theodolite.engine.mteb import own_tasks, suites
+from theodolite.engine.mteb.own_tasks import Part, parts_of, rows_of
 from theodolite.engine.stats.v_measure import v_measure_parts
 from theodolite.engine.tasks import clusters
 from theodolite.engine.tasks.task import ExampleTexts, Measurement
 
 Values = dict[str, np.ndarray]
-Part = tuple[str, str]
-"""Subset and split."""
 Queries = dict[Part, dict[str, dict[str, float]]]
 """Part -> query -> metric -> score, in trec_eval's names."""
 _UNTESTED = "differences cannot be tested."
@@ -71,7 +70,7 @@ def values_of(
         return {}, {"notes": [NONE]}
     predictions = json.loads(file.read_text("utf-8"))
     try:
-        rows = [(rows_of(task, part), predictions[part[0]][part[1]]) for part in parts]
+        rows = [(_rows_of(task, part), predictions[part[0]][part[1]]) for part in parts]
     except KeyError:
         return {}, {"notes": [NONE]}
     details = {"mean_of": main} if kind.by_metric else kind.details
@@ -79,17 +78,9 @@ def values_of(
     return _joined([kind.values(task, *row) for row in rows], named, details)
 
 
-def parts_of(task: Any) -> list[Part]:
-    """Return the parts of a task, in the order of their values."""
-    return [(subset, split) for split in task.eval_splits for subset in task.hf_subsets]
-
-
-def rows_of(task: Any, part: Part) -> Any:
-    """Return the scored rows of a part, in MTEB's layout."""
-    subset, split = part
-    of_subset = task.dataset[subset] if subset in task.dataset else task.dataset
-    rows = of_subset[split]
-    # mteb's v1 layout has all pairs in a single row.
+def _rows_of(task: Any, part: Part) -> Any:
+    """Return the scored rows of a part; mteb's v1 layout has all pairs in a single row."""
+    rows = rows_of(task, part)
     return rows[0] if task.metadata.type == "PairClassification" and len(rows) == 1 else rows
 
 
@@ -274,7 +265,7 @@ def texts_of(task: Any) -> ExampleTexts:
         raise UserError(f"{task.metadata.type} is a type without examples.", "", code="unsupported")
     if hasattr(task, "corpus"):  # mteb's v1 data layout
         task.convert_v1_dataset_format_to_v2(num_proc=None)
-    return [one for part in parts_of(task) for one in kind.texts(task, rows_of(task, part))]
+    return [one for part in parts_of(task) for one in kind.texts(task, _rows_of(task, part))]
 
 
 def with_clusters(measured: Measurement, task: Any) -> Measurement:

@@ -6,7 +6,7 @@ Their data come from the hub or the local cache of `datasets`, at MTEB's pinned 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from theodolite.engine.datasets.types import MtebTask, content_hash
@@ -14,6 +14,8 @@ from theodolite.engine.errors import UserError, did_you_mean, first_line
 from theodolite.engine.mteb.package import causes, explain_hub, lazy_import, package
 
 PREFIX = "mteb:"
+Part = tuple[str, str]
+"""Subset and split."""
 UNKNOWN_LANGUAGE = "und-Zyyy"
 """The language given for our own data, which may not state one; MTEB drops scores without."""
 
@@ -171,7 +173,13 @@ def read(task: Any) -> None:
             "Look whether its page on the hub says more, or take another task.",
             code="failed",
         ) from error
-    lacking = list(_lacking(task))
+    if hasattr(task, "corpus"):  # mteb's v1 data layout, converted later
+        return
+    lacking = [
+        split if subset == "default" else f"{subset} ({split})"
+        for subset, split in parts_of(task)
+        if not count_rows(task, (subset, split))
+    ]
     if lacking:
         name = task.metadata.name
         raise UserError(
@@ -181,15 +189,23 @@ def read(task: Any) -> None:
         )
 
 
-def _lacking(task: Any) -> Iterator[str]:
-    """Yield the subsets and splits without rows."""
+def parts_of(task: Any) -> list[Part]:
+    """Return the parts of a task, in the order of their values per example."""
+    return [(subset, split) for split in task.eval_splits for subset in task.hf_subsets]
+
+
+def rows_of(task: Any, part: Part) -> Any:
+    """Return the scored rows of a part, in MTEB's layout; none where it has no such part."""
+    subset, split = part
     data = task.dataset or {}
-    if hasattr(task, "corpus"):  # mteb's v1 data layout, converted later
-        return
-    for subset in task.hf_subsets:
-        of_subset = data[subset] if subset in data else data
-        for split in task.eval_splits:
-            rows = of_subset[split] if split in of_subset else ()
-            rows = rows["queries"] if isinstance(rows, Mapping) and "queries" in rows else rows
-            if not len(rows):
-                yield split if subset == "default" else f"{subset} ({split})"
+    of_subset = data[subset] if subset in data else data
+    return of_subset[split] if split in of_subset else ()
+
+
+def count_rows(task: Any, part: Part) -> int:
+    """Return the number of examples of a part: queries, pairs, sentences or texts."""
+    rows = rows_of(task, part)
+    for name in ("queries", "sentence1"):
+        if isinstance(rows, Mapping) and name in rows:
+            rows = rows[name]
+    return len(rows)

@@ -90,7 +90,9 @@ def measure(
         main = made.metadata.main_score
         values, details = values_of(made, Path(folder), queries, main) if single else ({}, {})
     parts = [(split, one) for split, several in found.scores.items() for one in several]
-    scores = tuple(scores_of(parts, made.metadata.main_score, _sizes(made)))
+    loaded = own_tasks.parts_of(made) if made.dataset else ()
+    sizes = {part: own_tasks.count_rows(made, part) for part in loaded}
+    scores = tuple(scores_of(parts, main, sizes))
     if math.isnan(scores[0].score):
         raise UserError(
             f"mteb gives no score of {task.name}.",
@@ -115,19 +117,6 @@ def _means(values: Values, details: dict[str, Any], main: Score) -> bool:
     """Whether the values' mean is the main score, or the score is not a mean."""
     name = details.get("mean_of")
     return name is None or abs(100.0 * float(values[name].mean()) - main.score) < _SAME
-
-
-def _sizes(made: Any) -> dict[tuple[str, str], int]:
-    """Return the number of examples of each part: queries, pairs, sentences or texts."""
-    found: dict[tuple[str, str], int] = {}
-    for subset in made.hf_subsets if made.dataset else ():
-        of_subset = made.dataset[subset] if subset in made.dataset else made.dataset
-        for split in made.eval_splits:
-            rows = of_subset[split]
-            rows = rows["queries"] if isinstance(rows, dict) and "queries" in rows else rows
-            rows = rows["sentence1"] if isinstance(rows, dict) else rows
-            found[subset, split] = len(rows)
-    return found
 
 
 @contextmanager

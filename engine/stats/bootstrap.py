@@ -6,21 +6,23 @@ differences see `engine.stats.significance`, for the uncertainty of ranks `engin
 
 from __future__ import annotations
 
+import math
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Literal
 
 import numpy as np
 
 from theodolite.engine.stats.clusters import are_clusters, effective
-from theodolite.engine.stats.luck import factors, of_result
 from theodolite.engine.threads import one_blas_thread
 
 _MAX_CELLS = 100_000
 """Examples times resamples processed at once, 0.8 MB an array, to stay in the processor's cache:
 more take twice as long. The draws do not depend on it."""
+_MIN_DRAWS = 4
+"""Draws from which Student's t has a variance."""
 
 
 def ranks(values: np.ndarray) -> np.ndarray:
@@ -204,7 +206,7 @@ def _values(examples: Mapping[str, np.ndarray], details: Mapping[str, Any]) -> S
     """The examples with their gold, all as if they were independent."""
     if "mean_of" in details:
         values = np.asarray(examples[details["mean_of"]], dtype=np.float64)
-        return Sample(values, luck=of_result(examples), paired="seeds" not in examples)
+        return Sample(values, luck=_luck_of(examples), paired="seeds" not in examples)
     if "similarity" in examples:
         labels = examples["label"].astype(np.float64)
         return Sample(examples["similarity"], labels, "average_precision")
@@ -231,6 +233,32 @@ def bootstrap(sample: Sample, resamples: int = 2000, seed: int = 0) -> np.ndarra
     two encoders' arrays is the paired bootstrap. A resample without spread gives nan.
     """
     return resample_all([sample], resamples, seed)[0].draws
+
+
+def _luck_of(examples: Mapping[str, np.ndarray]) -> np.ndarray | None:
+    """Return `Sample.luck` of a result that has `draws` or `seeds`; None without."""
+    scores = np.asarray(examples.get("seeds", examples.get("draws", ())), dtype=np.float64)
+    r = len(scores)
+    if r < _MIN_DRAWS:
+        return None
+    averaged = 1 if "seeds" in examples else r
+    return (scores - scores.mean()) / 100.0 / math.sqrt((r - 1) * averaged)
+
+
+@lru_cache(maxsize=16)
+def _luck_factors(r: int, resamples: int, seed: int, own: int = 0) -> np.ndarray:
+    """Factors of r deviations by luck on each resample: float64 (r, resamples).
+
+    The sum of deviations times factors has Student's t-distribution with r - 1 degrees of freedom
+    and the deviations' standard error as its scale, as few draws tell little of their spread. Its
+    variance is exact, so that `variances` can be taken out. Encoders that are not paired by luck
+    have factors of their `own`.
+    """
+    rng = np.random.default_rng([seed, r, own])
+    found = rng.standard_normal((r, resamples)) / np.sqrt(rng.chisquare(r - 1, resamples))
+    found -= found.mean(axis=1, keepdims=True)
+    exact = np.linalg.solve(np.linalg.cholesky(found @ found.T / resamples), found)
+    return np.asarray(exact * math.sqrt((r - 1) / (r - 3)))
 
 
 def _draw(n: int, clusters: np.ndarray | None, resamples: int, seed: int) -> Iterator[np.ndarray]:
@@ -298,7 +326,7 @@ def resample_all(
         luck = 100.0 * (np.zeros(0) if sample.luck is None else sample.luck)
         if len(luck):
             own = 0 if sample.paired else zlib.crc32(luck.tobytes())
-            draws += luck @ factors(len(luck), resamples, seed, own)
+            draws += luck @ _luck_factors(len(luck), resamples, seed, own)
         n = len(sample.values)
         found.append(Resampled(sample.statistic, draws, n, units, luck, sample.paired))
     return found

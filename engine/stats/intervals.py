@@ -60,8 +60,8 @@ def p_values(
         apart: differences in points.
         errors: standard errors of the bootstrap, of the same shape.
         units: number of independent examples of each task.
-        luck: degrees of freedom and variances by luck, as `engine.stats.luck` gives them. The
-            resamples have Student's t-distribution by it, whose variance is larger.
+        luck: degrees of freedom and variances by luck, see `engine.stats.bootstrap`. The resamples
+            have Student's t-distribution by it, whose variance is larger.
 
     Returns:
         float64 of the same shape; 1 where a difference is not known or has no standard error.

@@ -9,7 +9,6 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -42,17 +41,8 @@ METRICS = (
 """Unweighted ones are macro averages; average precision is for two labels only."""
 
 
-@dataclass(frozen=True, eq=False)
-class _Draws:
-    """The positions in the data that each classifier is fitted on and predicts."""
-
-    split: str
-    parts: list[tuple[np.ndarray, np.ndarray]]
-
-    @property
-    def rows(self) -> np.ndarray:
-        """All positions, each once, sorted."""
-        return np.unique(np.concatenate([side for part in self.parts for side in part]))
+Parts = list[tuple[np.ndarray, np.ndarray]]
+"""Positions in the data that each classifier is fitted on, and that it predicts."""
 
 
 def measure(
@@ -67,13 +57,13 @@ def measure(
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
 
-    draws = _draws(data, seed)
-    used = draws.rows
+    split, parts = _draws(data, seed)
+    used = _rows(parts)
     _, labels = np.unique(np.array(data.labels), return_inverse=True)
-    predicted = np.unique(np.concatenate([held_out for _, held_out in draws.parts]))
+    predicted = np.unique(np.concatenate([held_out for _, held_out in parts]))
     share, found, unfinished = np.zeros(len(data.labels)), [], 0
-    for done, (learnt, held_out) in enumerate(draws.parts):
-        tick(done / len(draws.parts))
+    for done, (learnt, held_out) in enumerate(parts):
+        tick(done / len(parts))
         classifier = LogisticRegression(max_iter=MAX_ITER, random_state=seed)
         with one_blas_thread(), warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", ConvergenceWarning)
@@ -82,11 +72,11 @@ def measure(
         unfinished += any(issubclass(w.category, ConvergenceWarning) for w in caught)
         found.append(_metrics(labels[held_out], predictions))
         share[held_out] += (predictions == labels[held_out]) * (
-            len(predicted) / len(held_out) / len(draws.parts)
+            len(predicted) / len(held_out) / len(parts)
         )
     means = np.mean(found, axis=0)
     scores = tuple(
-        Score(draws.split, None, name, 100.0 * float(mean), len(predicted), main=not i)
+        Score(split, None, name, 100.0 * float(mean), len(predicted), main=not i)
         for i, (name, mean) in enumerate(zip(METRICS, means, strict=True))
         if np.isfinite(mean)
     )
@@ -95,9 +85,9 @@ def measure(
         "mean_of": "share_right",
         "accuracies": accuracies,
         "accuracy_std": float(np.std(accuracies)),
-        "learnt_from": [len(learnt) for learnt, _ in draws.parts],
+        "learnt_from": [len(learnt) for learnt, _ in parts],
         "fits_not_converged": unfinished,
-        "notes": _notes(data, labels, draws),
+        "notes": _notes(data, labels, parts),
     }
     examples = {"share_right": share[predicted], "draws": np.array(accuracies)}
     return Measurement(scores, examples, details)
@@ -132,12 +122,12 @@ def scored(data: LabelledSentences) -> str:
     return scored_split([name for name in dict.fromkeys(data.splits) if name != "train"])
 
 
-def _draws(data: LabelledSentences, seed: int) -> _Draws:
-    """Return ten draws from the split `train`, or five folds."""
+def _draws(data: LabelledSentences, seed: int) -> tuple[str, Parts]:
+    """Return the split to predict, and ten draws from the split `train`, or five folds."""
     names = np.array(data.splits)
     split = scored(data)
     if split == "all":
-        return _Draws(split, list(_folds(data, seed)))
+        return split, list(_folds(data, seed))
     train, held_out = np.flatnonzero(names == "train"), np.flatnonzero(names == split)
     labels = [data.labels[i] for i in train]
     _check(data, labels)
@@ -146,7 +136,12 @@ def _draws(data: LabelledSentences, seed: int) -> _Draws:
         # The same shuffle, applied each time to the previous order, as in mteb.
         np.random.RandomState(seed).shuffle(order)
         parts.append((train[_first_of_each(labels, order, shots(data.name))], held_out))
-    return _Draws(split, parts)
+    return split, parts
+
+
+def _rows(parts: Parts) -> np.ndarray:
+    """Return all positions, each once, sorted."""
+    return np.unique(np.concatenate([side for part in parts for side in part]))
 
 
 def _folds(data: LabelledSentences, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -188,9 +183,9 @@ def _check(data: LabelledSentences, labels: list[str]) -> None:
         )
 
 
-def _notes(data: LabelledSentences, labels: np.ndarray, draws: _Draws) -> list[str]:
+def _notes(data: LabelledSentences, labels: np.ndarray, parts: Parts) -> list[str]:
     learnt, predicted = (
-        set(np.concatenate([part[side] for part in draws.parts]).tolist()) for side in (0, 1)
+        set(np.concatenate([part[side] for part in parts]).tolist()) for side in (0, 1)
     )
     known = {labels[i] for i in learnt}
     unknown = sum(labels[i] not in known for i in predicted)
@@ -199,7 +194,7 @@ def _notes(data: LabelledSentences, labels: np.ndarray, draws: _Draws) -> list[s
         notes.append(
             f"{unknown:,} of {len(predicted):,} sentences have a label that is not in train."
         )
-    few = Counter(labels[i] for i in draws.parts[0][0])
+    few = Counter(labels[i] for i in parts[0][0])
     most = shots(data.name)
     if most != USUAL_SHOTS:
         notes.append(f"{most} sentences a label are known, as in MTEB's own task on {data.name}.")
@@ -230,6 +225,6 @@ TYPE = TaskType(
     protocol="mteb-v2",
     metric="accuracy",
     measure=lambda task, data, vectors, protocol, seed, tick: measure(data, vectors, seed, tick),
-    rows=lambda data, protocol, seed: _draws(data, seed).rows,
+    rows=lambda data, protocol, seed: _rows(_draws(data, seed)[1]),
     examples=examples,
 )

@@ -323,7 +323,9 @@ def expand(
     present = {info.name for info in catalog.list()}
     here = [task.name for task in TASKS.values() if task.dataset in present]
     if names is None:
-        return [name for name in here if _by_default(TASKS[name], protocol)]
+        types = protocols.get(protocol).types if protocol else ()
+        usual = (*STARTER, *SEVEN)
+        return [n for n in here if (TASKS[n].type_under(types) if protocol else n in usual)]
     # Names of MTEB's suites contain commas: MTEB(eng, v2).
     pieces = re.split(r",(?![^(]*\))", names) if isinstance(names, str) else texts(names, "tasks")
     wanted: list[str] = []
@@ -344,12 +346,6 @@ def expand(
         known = ", ".join((*SUITES, MTEB_HERE))
         raise UserError("No task given.", f"Name tasks or a suite: {known}.", code="missing")
     return list(dict.fromkeys(wanted))
-
-
-def _by_default(task: Task, protocol: str | None) -> bool:
-    if protocol is None:
-        return task.name in (*STARTER, *SEVEN)
-    return task.type_under(protocols.get(protocol).types) is not None
 
 
 def _mteb_here(catalog: Catalog) -> list[str]:

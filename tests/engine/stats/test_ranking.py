@@ -42,18 +42,9 @@ def test_as_trec_eval() -> None:
 
 
 def test_by_hand() -> None:
-    """Answers of grade 2 and 1 at ranks 2 and 4, another of grade 3 not found, one judged 0."""
+    """The first answer is at rank 2; trec_eval has no reciprocal rank at a cutoff."""
     found = at_cutoffs(np.array([2, 3, 4]), np.array([2, 0, 1]), np.array([2, 0, 1, 3]), (1, 3, 5))
-    best = 3 + 2 / np.log2(3)
-    np.testing.assert_allclose(
-        found["ndcg"],
-        [0, 2 / np.log2(3) / (best + 0.5), (2 / np.log2(3) + 1 / np.log2(5)) / (best + 0.5)],
-    )
-    np.testing.assert_allclose(found["map"], [0, 1 / 2 / 3, (1 / 2 + 2 / 4) / 3])
-    np.testing.assert_allclose(found["recall"], [0, 1 / 3, 2 / 3])
-    np.testing.assert_allclose(found["precision"], [0, 1 / 3, 2 / 5])
     np.testing.assert_allclose(found["mrr"], [0, 1 / 2, 1 / 2])
-    np.testing.assert_allclose(found["hit_rate"], [0, 1, 1])
     # All judged 0, or none of the answers found: zeros, no warning.
     for given in ([1], [0], [0]), ([], [], [1, 2]):
         nothing = at_cutoffs(*(np.array(of, np.int64) for of in given), CUTOFFS)
