@@ -300,7 +300,8 @@ class SentRun:
                     code="conflict",
                 )
         last = self._store.events.last(self._run["id"], FINISHED, unit["position"])
-        part.receive(self._home.workspace, last or {})
+        if resources.receive is not None:
+            resources.receive(self._home.workspace, last or {})
         files.remove(bundle)
 
     def _keep_report(self, position: int, kind: str, data: Mapping[str, Any]) -> None:

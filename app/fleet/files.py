@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import json
 import re
 import secrets
 import tempfile
@@ -282,9 +281,3 @@ def check(bundle: Bundle) -> dict[str, tuple[str, int]]:
             code="wrong-kind",
         )
     return files
-
-
-def hash_of(content: object) -> str:
-    """Hash of what is JSON-able, as the name of a folder for it."""
-    text = json.dumps(content, sort_keys=True)
-    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()

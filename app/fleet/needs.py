@@ -10,7 +10,7 @@ import contextlib
 import importlib.metadata
 import os
 import platform
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +23,7 @@ from theodolite.engine.encoders.spec import SOURCES, parse
 from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
+    from theodolite.app.workspace import Workspace
     from theodolite.engine.datasets import Catalog
 
 PACKAGES = {"minilm": MINILM, "wordllama": WORDLLAMA, "borep": WORDLLAMA, "mteb": "mteb"}
@@ -58,6 +59,7 @@ class Resources:
         out: the output folder or address; empty when it only makes results.
         record: the file of the output folder that records how it was made, and those of its
             entries that depend on the paths of this machine.
+        receive: registers the output at home, given the workspace and the event `FINISHED`.
     """
 
     encoders: Sequence[str] = ()
@@ -65,6 +67,7 @@ class Resources:
     files: Sequence[str] = ()
     out: str = ""
     record: tuple[str, Mapping[str, Any]] = ("", {})
+    receive: Callable[[Workspace, Mapping[str, Any]], None] | None = None
 
     def paths(self) -> list[str]:
         """Files and folders of this machine that are read, those of encoders included."""

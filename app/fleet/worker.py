@@ -7,7 +7,6 @@ once.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import logging
 import os
@@ -27,7 +26,6 @@ from theodolite.app.fleet.files import (
     Bundle,
     Damaged,
     Files,
-    hash_of,
     is_address,
 )
 from theodolite.app.fleet.needs import (
@@ -49,6 +47,7 @@ from theodolite.engine.errors import UserError
 from theodolite.store import Store, StoreError, forget
 from theodolite.store.errors import NoSuchRun, RunAtWork
 from theodolite.store.fleet import LOG, Fleet, FleetAway
+from theodolite.store.hashing import hash_of, to_json
 
 if TYPE_CHECKING:
     from theodolite.app.fleet.address import Address
@@ -317,13 +316,13 @@ class Copy:
             bundle = unit["files"].get(path)
             if bundle is None or files is None:
                 raise denied
-            folder = store.folder / RECEIVED / hash_of(bundle)
+            folder = store.folder / RECEIVED / hash_of(to_json(bundle))
             places[path] = str(files.fetch(bundle, folder))
             folder.touch()
         self.out: Path | None = None
         if self._home.out:
-            mark = hash_of({**unit["files"], "spec": {**job.to_spec(), "out": ""}})
-            self.out = store.folder / MADE / mark
+            made_of = {**unit["files"], "spec": {**job.to_spec(), "out": ""}}
+            self.out = store.folder / MADE / hash_of(to_json(made_of))
             self.out.parent.mkdir(exist_ok=True)
             places[self._home.out] = str(self.out)
         self.job = move(job, self._home, places)
@@ -391,7 +390,7 @@ def parse_kinds(only: str | None) -> tuple[str, ...]:
 
 def fill(fleet: Fleet, slot: str | None, store_folder: Path, patience: float = 3.0) -> str:
     """Fill the named slot, or the first free one of this store; return its name."""
-    place = hashlib.blake2b(str(store_folder.resolve()).encode(), digest_size=2).hexdigest()
+    place = hash_of(str(store_folder.resolve()))[:4]
     own = [f"{socket.gethostname()}-{place}-{number}" for number in range(1, _MAX_SLOTS)]
     deadline = time.monotonic() + patience
     while time.monotonic() < deadline:  # the last one may just be exiting

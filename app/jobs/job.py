@@ -82,9 +82,6 @@ class Job:
         """What it reads and writes, for a job whose parts other machines can do."""
         raise NotImplementedError
 
-    def receive(self, workspace: Workspace, finished: Mapping[str, Any]) -> None:
-        """Register the output of a part that was done elsewhere, given its event `finished`."""
-
     def validate(self, workspace: Workspace) -> None:
         """Raise a UserError if the job cannot be done; called before anything is begun."""
 

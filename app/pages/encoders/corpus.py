@@ -164,7 +164,7 @@ class EncodeShardJob(Job):
 
     def resources(self, catalog: Catalog) -> Resources:
         """The encoder, the sentences and the output folder."""
-        return Resources([self.encoder], files=[self.text], out=self.out)
+        return Resources([self.encoder], files=[self.text], out=self.out, receive=self.receive)
 
     def work(self, workspace: Workspace, position: int, reporter: Reporter) -> None:
         """Encode the shard unless it is done, at home beside the others."""

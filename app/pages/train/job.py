@@ -134,8 +134,10 @@ class TrainingJob(Job, ABC, Generic[S]):
             for position, child in enumerate(children):
                 past = child["spec"]
                 same = {name for name in mine if past.get(name) == mine[name]}
+                if not same.issuperset(self.costly):
+                    continue
                 over = store.events.last(run["id"], Finished.kind, position)
-                if not (same.issuperset(self.costly) and over and over["step"]):
+                if not (over and over["step"]):
                     continue
                 steps = mine.get("steps")
                 if same.issuperset(("train", "limit")) and not (steps or past.get("steps")):
@@ -158,7 +160,7 @@ class TrainingJob(Job, ABC, Generic[S]):
         return self.record, {"hash": self.spec.hash, "spec": shared, **more}
 
     def receive(self, workspace: Workspace, finished: Mapping[str, Any]) -> None:
-        """Register the model, unless it stays at an address."""
+        """Register the model that was trained elsewhere, unless it stays at an address."""
         if not self._is_left:
             self.register(workspace, finished)
 
@@ -250,7 +252,7 @@ class TrainJob(TrainingJob[TrainSpec]):
         data = _data_sets([spec.train], starter)
         data += [data_set_of(spec.dev, catalog)] if spec.dev else []
         files += filter(is_file, [spec.train])
-        return Resources(encoders, data, files, spec.out, self.record_of())
+        return Resources(encoders, data, files, spec.out, self.record_of(), self.receive)
 
     def train(self, workspace: Workspace, stop: Callable[[], bool]) -> Iterator[Event]:
         """Train by `engine.train`, in several processes if the spec says so."""
@@ -310,7 +312,7 @@ class TrainDecoderJob(TrainingJob[DecoderSpec]):
         encoders, files = _base(spec.base)
         files += [*filter(None, [spec.start]), *filter(is_file, spec.train)]
         data, record = _data_sets(spec.train, TOPICS), self.record_of(encoder=spec.encoder)
-        return Resources([spec.encoder, *encoders], data, files, spec.out, record)
+        return Resources([spec.encoder, *encoders], data, files, spec.out, record, self.receive)
 
     def train(self, workspace: Workspace, stop: Callable[[], bool]) -> Iterator[Event]:
         """Train by `engine.decoding.train`, with vectors from the store."""
