@@ -39,11 +39,6 @@ _FILES = (
         "Remove it and upload it again.",
     ),
     (
-        "projections",
-        "SELECT files, 'Numbers of the map ' || substr(key, 1, 8) AS what FROM projections",
-        "`theodolite store clean` forgets it; make it again.",
-    ),
-    (
         "derived",
         "SELECT files, 'Numbers of the ' || kind || ' ' || substr(key, 1, 8) AS what FROM derived",
         "`theodolite store clean` forgets it; make it again.",
@@ -123,10 +118,9 @@ def _checkpoint(store: Store) -> None:
 
 def _forget_lost(store: Store) -> None:
     """Forget derived results and decoders whose files are gone or damaged."""
-    for noun in (store.projections, store.derived):
-        for row in store.database.rows(f"SELECT key, files FROM {noun.table}"):
-            if any(_failure(noun.folder / file) for file in row["files"].values()):
-                noun.remove(row["key"])
+    for row in store.database.rows("SELECT key, files FROM derived"):
+        if any(_failure(store.derived.folder / file) for file in row["files"].values()):
+            store.derived.remove(row["key"])
     for gone in _gone(store):
         store.decoders.remove(gone["name"])
 

@@ -213,7 +213,7 @@ def _identity(path: str) -> tuple[int, int] | None:
 
 def _was_emptied(path: Path) -> bool:
     """Whether a database lost its content: SQLite takes an empty file for a new database."""
-    beside = ("examples", "uploads", "vectors", "projections", "derived", "decoders", "encoders")
+    beside = ("examples", "uploads", "vectors", "derived", "decoders", "encoders")
     return (
         path.is_file()
         and path.stat().st_size == 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from theodolite.store.database import Database
-from theodolite.store.derived import Derived, Projections
+from theodolite.store.derived import Derived
 from theodolite.store.errors import DATABASE, StoreError, as_store_errors
 from theodolite.store.events import Events, Logs
 from theodolite.store.judgements import Judgements
@@ -38,7 +38,6 @@ class Store:
         self.workers = Workers(self.database)
         self.vectors = VectorStore(folder / "vectors", self.database)
         self.derived = Derived(self.database, folder / "derived")
-        self.projections = Projections(self.database, folder / "projections")
 
     @classmethod
     def open(cls, folder: Path, *, reading: bool = False) -> Store:

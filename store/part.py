@@ -1,10 +1,10 @@
-"""Copy part of a store's results and maps, with encoders and data renamed."""
+"""Copy part of a store's results, with encoders and tasks renamed."""
 
 from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from theodolite.store.errors import as_store_errors
@@ -46,26 +46,6 @@ def copy_results(
             held = row["examples"] and source.results.folder / row["examples"]
             if held and held.is_file():
                 shutil.copyfile(held, files / row["examples"])
-
-
-def copy_maps(
-    source: Store, target: Store, encoders: Collection[str], datasets: Collection[str]
-) -> None:
-    """Copy the maps of some encoders on some data sets, whose names are the same in both stores."""
-    files = target.projections.folder
-    with as_store_errors(target.folder):
-        for row in reversed(source.projections.list()):
-            info = row["info"]
-            if info.get("encoder") not in encoders or info.get("dataset") not in datasets:
-                continue
-            files.mkdir(exist_ok=True)
-            for file in row["files"].values():
-                shutil.copyfile(file, files / file.name)
-            names = {name: file.name for name, file in row["files"].items()}
-            target.database.change(
-                "INSERT INTO projections (key, files, info, created) VALUES (?, ?, ?, ?)",
-                [row["key"], to_json(names), to_json(info), row["created"]],
-            )
 
 
 def _rows(source: Store, where: str, ids: Sequence[int]) -> list[dict[str, Any]]:

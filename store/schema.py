@@ -177,14 +177,6 @@ CREATE TABLE vector_users (
     PRIMARY KEY (fingerprint, encoder)
 ) WITHOUT ROWID;
 
--- Projections by content key; `files` are names in the folder `projections`.
-CREATE TABLE projections (
-    key TEXT PRIMARY KEY,
-    files JSON_TEXT NOT NULL,
-    info JSON_TEXT NOT NULL,
-    created REAL NOT NULL
-);
-
 -- Results derived from vectors, by content key; `files` are names in the folder `derived`.
 CREATE TABLE derived (
     key TEXT PRIMARY KEY,

@@ -193,8 +193,8 @@ def _drawn(
     """The data sets to draw: all when they are few, else those drawn before."""
     if len(data) <= MAX_UNNAMED:
         return tuple(data)
-    store = workspace.store
-    infos = [row["info"] for row in (*store.projections.list(), *store.derived.list("geometry"))]
+    rows = (row for kind in ("map", "geometry") for row in workspace.store.derived.list(kind))
+    infos = [row["info"] for row in rows]
     made = {info["dataset"] for info in infos if info["encoder"] in encoders}
     return tuple(name for name in data if name in made)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from theodolite.app import vectors
+from theodolite.app.pages.map import service as maps
 from theodolite.app.publish import source, targets
 from theodolite.app.publish.choice import PartWorkspace, part
 from theodolite.app.publish.mask import SHIPPED, UPLOAD, private
@@ -19,7 +20,6 @@ from theodolite.app.published import Choice
 from theodolite.engine.encoders.base import Encoder, sentence_key
 from theodolite.engine.encoders.spec import TASK_DATA, parse
 from theodolite.engine.errors import UserError
-from theodolite.store.part import copy_maps
 
 if TYPE_CHECKING:
     from theodolite.app.publish.targets import Target
@@ -45,7 +45,10 @@ def make(workspace: Workspace, choice: Choice, target: Target, *, texts: bool) -
             kept = [name for name, public in choice.encoders.items() if name == public]
             for encoder in (name for name in kept if usable(name, datasets)):
                 _copy_vectors(workspace, small, encoder, datasets)
-            copy_maps(workspace.store, small.store, kept, datasets)
+            for row in reversed(workspace.store.derived.list(maps.KIND)):
+                info = row["info"]
+                if info["encoder"] in kept and info["dataset"] in datasets:
+                    small.store.derived.put(row["key"], maps.KIND, info, files=row["files"])
         small.close()
         files |= dict(_stored(folder))
     return Site(files, [EVERY_PAGE], listed_sets)

@@ -41,7 +41,7 @@ def test_the_map_of_the_starter_set_is_there_before_anything_was_done(starter):
     assert (found.info["method"], found.info["trust"]["k"]) == ("umap", 15)
     assert len(found.regions) > 5
     assert found.points.shape == (len(found.sentences), 2)
-    assert starter.store.projections.list() == []
+    assert starter.store.derived.list(maps.KIND) == []
     for other in ({"method": "tsne"}, {"seed": 1}, {"neighbours": 16}):
         assert MapSpec("minilm", "starter-topics", **other).stored(starter) is None
     for other in ("minilm|normalise", "wordllama"):

@@ -1,4 +1,4 @@
-"""Projections and other derived results by content key: stored whole or not at all."""
+"""Derived results by content key: stored whole or not at all."""
 
 import os
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 
 from theodolite.store import Store
 from theodolite.store.check import check, clean
-from theodolite.store.derived import array
+from theodolite.store.derived import DerivedRow, array
 from theodolite.store.errors import StoreFull
 
 KEY, OTHER = "0123456789abcdef" * 2, "cd" * 16
@@ -19,12 +19,19 @@ ARRAYS = {
 }
 
 
+def put(store: Store, key: str = KEY, **more: np.ndarray) -> DerivedRow:
+    """Keep a map."""
+    store.derived.put(key, "map", {"seed": 0}, ARRAYS | more)
+    row = store.derived.get(key)
+    assert row is not None
+    return row
+
+
 def test_what_was_kept_is_found(store: Store) -> None:
-    """Bit for bit, with its facts, by a store that was opened anew; the first one stays."""
-    first = store.projections.put(KEY, ARRAYS, {"seed": 0})
-    assert store.projections.put(KEY, ARRAYS | {"points": ARRAYS["points"] + 1}, {}) == first
-    assert len(store.projections.list()) == 1
-    row = Store.open(store.folder).projections.get(KEY)
+    """Bit for bit, with its facts, by a store that was opened anew."""
+    put(store, points=ARRAYS["points"] + 1)
+    put(store)
+    (row,) = Store.open(store.folder).derived.list("map")
     assert row["info"] == {"seed": 0}
     for name, given in ARRAYS.items():
         np.testing.assert_array_equal(array(row, name), given, strict=True)
@@ -32,78 +39,68 @@ def test_what_was_kept_is_found(store: Store) -> None:
 
 def test_equal_columns_share_a_file(store: Store) -> None:
     """Files are named by what they hold."""
-    store.projections.put(KEY, ARRAYS, {})
-    store.projections.put(OTHER, ARRAYS | {"points": ARRAYS["points"] + 1}, {})
-    assert len(list(store.projections.folder.iterdir())) == 4
-    store.projections.remove(OTHER)
+    put(store)
+    put(store, OTHER, points=ARRAYS["points"] + 1)
+    assert len(list(store.derived.folder.iterdir())) == 4
+    store.derived.remove(OTHER)
     clean(store, grace=0)
-    assert len(list(store.projections.folder.iterdir())) == 3
+    assert len(list(store.derived.folder.iterdir())) == 3
     assert check(store) == []
 
 
 def test_a_crash_before_the_row_leaves_none(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Files without a row are no projection; the next try makes it, `clean` takes the rest."""
+    """Files without a row are no result; the next try makes it, `clean` takes the rest."""
     with monkeypatch.context() as patch, pytest.raises(TypeError):
         patch.setattr(store.database, "change", None)
-        store.projections.put(KEY, ARRAYS, {})
-    assert store.projections.get(KEY) is None
-    assert store.projections.put(KEY, ARRAYS, {})["key"] == KEY
+        put(store)
+    assert store.derived.get(KEY) is None
+    assert put(store)["key"] == KEY
 
 
 def test_a_lost_file_is_made_again(store: Store) -> None:
-    """A projection that is not whole counts as none."""
-    store.projections.put(KEY, ARRAYS, {})["files"]["label"].unlink()
-    assert store.projections.get(KEY) is None
-    assert store.projections.list() == []
-    assert store.projections.put(KEY, ARRAYS, {})["files"]["label"].exists()
+    """A result that is not whole counts as none."""
+    put(store)["files"]["label"].unlink()
+    assert store.derived.get(KEY) is None
+    assert store.derived.list("map") == []
+    assert put(store)["files"]["label"].exists()
 
 
 def test_damage_is_found_and_cleaned(store: Store) -> None:
     """`check` names the file; `clean` forgets the map, so that it is made again."""
-    row = store.projections.put(KEY, ARRAYS, {})
+    row = put(store)
     with row["files"]["points"].open("ab") as file:
         file.write(b"x")
     (finding,) = check(store)
-    assert finding.subject == f"projections/{row['files']['points'].name}"
+    assert finding.subject == f"derived/{row['files']['points'].name}"
     clean(store)
-    assert store.projections.get(KEY) is None
+    assert store.derived.get(KEY) is None
 
 
 @pytest.mark.parametrize("key", ["", "../../etc/passwd", "0" * 31, "G" * 32, "AB" * 16, "0" * 33])
 def test_a_key_is_a_hash(store: Store, key: str) -> None:
     """Anything else is not looked for, and not stored."""
-    assert store.projections.get(key) is None and store.derived.get(key) is None
-    with pytest.raises(ValueError, match="32"):
-        store.projections.put(key, ARRAYS, {})
+    assert store.derived.get(key) is None
     with pytest.raises(ValueError, match="32"):
         store.derived.put(key, "geometry", {})
 
 
-@pytest.mark.parametrize(
-    "arrays",
-    [
-        {"points": np.zeros((3, 3))},
-        {"points": np.zeros((3, 2)), "label": np.zeros(4)},
-        {"points": np.zeros((3, 2)), "label": np.array(["a", None, {}], object)},
-    ],
-)
-def test_arrays_must_fit(store: Store, arrays: dict[str, np.ndarray]) -> None:
-    """Other shapes, other lengths, anything that would need pickle."""
-    with pytest.raises(ValueError, match=r"expected|every array"):
-        store.projections.put(KEY, arrays, {})
+def test_objects_are_refused(store: Store) -> None:
+    """They would need pickle."""
+    with pytest.raises(ValueError, match="numbers"):
+        put(store, label=np.array(["a", None, {}], object))
 
 
 def test_a_full_disk_leaves_nothing(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It says so, and the projection is not there."""
+    """It says so, and the result is not there."""
 
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("theodolite.store.files.os.fsync", full)
     with pytest.raises(StoreFull):
-        store.projections.put(KEY, ARRAYS, {})
-    assert store.projections.get(KEY) is None
-    assert list(store.projections.folder.iterdir()) == []
+        put(store)
+    assert store.derived.get(KEY) is None
+    assert list(store.derived.folder.iterdir()) == []
 
 
 def test_arrays_files_and_facts_come_back(store: Store, tmp_path: Path) -> None:

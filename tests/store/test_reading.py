@@ -16,7 +16,6 @@ WRITES: dict[str, Callable[[Store], object]] = {
     "setting": lambda store: store.settings.set("a", 1),
     "run": lambda store: store.runs.create("evaluate", {}, "A run"),
     "derived": lambda store: store.derived.put(KEY, "kind", {}, {"a": np.zeros(2)}),
-    "projection": lambda store: store.projections.put(KEY, {"points": np.zeros((2, 2))}, {}),
     "vectors": lambda store: store.vectors.put("ab", [b"k" * 16], np.zeros((1, 4), np.float32)),
 }
 

@@ -265,7 +265,7 @@ def test_principal_components_come_at_once_and_the_map_when_it_is_made(visit, wo
     says(page.locator("#answer .t-section"), "first two principal components")
     page.locator("#make-map").click()
     says(page.locator("#following"), "UMAP of starter-topics")
-    store = workspace.store.projections
+    store = workspace.store.derived
     plain = MapSpec("random:256", "starter-topics", method="pca").make(workspace)
     key = MapSpec("random:256", "starter-topics", method="umap", seed=7).key(workspace)
     sound = store.get(plain.key)
@@ -274,7 +274,7 @@ def test_principal_components_come_at_once_and_the_map_when_it_is_made(visit, wo
     store.put_unfinished(key, np.abs(arrays["points"]) ** 0.5)
     page.wait_for_function(f"before => {PIXELS} !== before", arg=before)
     store.end_unfinished(key)
-    store.put(key, arrays, sound["info"] | {"method": "umap"})
+    store.put(key, "map", sound["info"] | {"method": "umap"}, arrays)
     run = workspace.store.runs.list(kinds=["project"])[0]
     workspace.store.runs.start(run["id"], run["attempt"], "test", ["one"])
     workspace.store.runs.finish(run["id"], run["attempt"], "done")

@@ -225,18 +225,18 @@ class MapSpec(Spec, Job):
         # A first view has no neighbours that equal vectors could make arbitrary.
         most = len(vectors) if is_quick else min(self.neighbours, NEIGHBOURS)
         kept, which = distinct(vectors, most)
-        projections, first = workspace.store.projections, getattr(self, "initial", None)
+        derived, first = workspace.store.derived, getattr(self, "initial", None)
         try:
             plane = self._project(
                 vectors[kept] if len(kept) < len(vectors) else vectors,
                 _unchanged(service.stored(workspace, first)).points[kept] if first else None,
                 lambda done: tick(method.share * done),
-                (lambda points: projections.put_unfinished(key, points[which]))
+                (lambda points: derived.put_unfinished(key, points[which]))
                 if len(vectors) <= WATCHED_POINTS
                 else None,
             )
         finally:
-            projections.end_unfinished(key)
+            derived.end_unfinished(key)
         points, projected = plane.points[which], time.perf_counter()
         facts = quick_facts(data, sentences, points)
         trust: dict[str, Any] = {}
@@ -268,7 +268,7 @@ class MapSpec(Spec, Job):
             "columns": [vars(column) for column in facts.columns],
             "regions": [vars(region) for region in facts.regions],
         }
-        projections.put(key, {"points": points, **facts.arrays}, info)
+        derived.put(key, service.KIND, info, {"points": points, **facts.arrays})
 
     def _project(
         self,

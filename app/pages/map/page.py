@@ -67,7 +67,7 @@ def build(workspace: Workspace) -> None:
 def _carry(published: Published) -> None:
     """Copy the stored maps of published encoders and data sets."""
     small = published.workspace
-    for row in published.source.store.projections.list():
+    for row in published.source.store.derived.list(service.KIND):
         info = row["info"]
         encoder, dataset = info["encoder"], info["dataset"]
         if not _is_computed(info) or encoder not in published.encoders:
@@ -78,7 +78,8 @@ def _carry(published: Published) -> None:
                     "encoder": published.encoders[encoder],
                     "dataset": published.data[dataset],
                 }
-                small.store.projections.put(_spec_of(public).key(small), arrays(row), public)
+                key = _spec_of(public).key(small)
+                small.store.derived.put(key, service.KIND, public, arrays(row))
 
 
 def _is_computed(info: Mapping[str, Any]) -> bool:
@@ -95,7 +96,7 @@ def _spec_of(info: Mapping[str, Any]) -> MapSpec:
 def _views(published: Published) -> Iterator[tuple[str, MapSpec]]:
     """Every computed map; where there is none, the principal components if they are quick."""
     small = published.workspace
-    rows = [row["info"] for row in reversed(small.store.projections.list())]
+    rows = [row["info"] for row in reversed(small.store.derived.list(service.KIND))]
     made = [_spec_of(info) for info in rows if _is_computed(info)]
     for data, encoder in product(published.data.values(), published.encoders.values()):
         usual = MapSpec(encoder, data)

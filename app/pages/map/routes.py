@@ -108,7 +108,7 @@ def routes(workspace: Workspace) -> list[BaseRoute]:
 
     @router.get("/unfinished")
     def unfinished(key: str) -> Response:
-        points = workspace.store.projections.unfinished(key)
+        points = workspace.store.derived.unfinished(key)
         status = 204 if points is None else 200
         return Response(points, status, NO_STORE, _BINARY)
 

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
     from theodolite.app.workspace import Workspace
 
+KIND = "map"
+"""Of the store's derived results."""
 QUICK_POINTS = 100_000
 """Larger collections are not drawn before their map is computed."""
 NAMES = {
@@ -50,7 +52,7 @@ _open: Recent[tuple[Path, str, str], StoredMap] = Recent(6)
 
 def stored(workspace: Workspace, key: str) -> StoredMap | None:
     """The map under a key; None if it does not exist, or its collection is gone or has changed."""
-    row = workspace.store.projections.get(key)
+    row = workspace.store.derived.get(key)
     held = _shipped(key) if row is None else (dict(row["info"]), arrays(row))
     if held is None:
         return None

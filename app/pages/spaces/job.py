@@ -226,7 +226,7 @@ class SpacesSpec(Spec, Job):
             }
             values = {column.key: side.values[column.key] for column in own}
             arrays = {"points": side.points, **values, **facts.arrays}
-            workspace.store.projections.put(key, arrays, info)
+            workspace.store.derived.put(key, maps.KIND, info, arrays)
         if (made := self.stored(workspace)) is None:
             raise UserError(
                 "The collection changed during the comparison.", "Compare again.", code="stale"

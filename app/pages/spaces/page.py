@@ -14,7 +14,7 @@ import gradio as gr
 import theodolite.app.surfaces.web as web
 from theodolite.app.pages.encoders import choices
 from theodolite.app.pages.layout import ask, filled
-from theodolite.app.pages.map.service import drawn_at_once
+from theodolite.app.pages.map import service as maps
 from theodolite.app.pages.spaces.answer import SPACES
 from theodolite.app.pages.spaces.job import METHODS, SpacesSpec
 from theodolite.app.published import Published
@@ -88,12 +88,13 @@ def _spec(values: Values) -> SpacesSpec:
 
 def _carry(published: Published) -> None:
     """Copy the stored pairs of published encoders that were compared with default settings."""
-    source, small = published.source.store.projections, published.workspace
+    source, small = published.source.store.derived, published.workspace
     for home, public in _questions(published):
         with suppress(UserError):  # an encoder whose files are gone
             for key, new in zip(home.keys(published.source), public.keys(small), strict=True):
                 if row := source.get(key):
-                    small.store.projections.put(new, arrays(row), published.renamed(row["info"]))
+                    info = published.renamed(row["info"])
+                    small.store.derived.put(new, maps.KIND, info, arrays(row))
 
 
 def _questions(published: Published) -> Iterator[tuple[SpacesSpec, SpacesSpec]]:
@@ -121,7 +122,7 @@ def _views(published: Published) -> Iterator[tuple[str, SpacesSpec]]:
         for pair in combinations(published.encoders.values(), 2):
             with suppress(UserError):
                 new = pair[0] == first and (frozenset(pair), data) not in made
-                if new and all(drawn_at_once(small, name, data) for name in pair):
+                if new and all(maps.drawn_at_once(small, name, data) for name in pair):
                     specs.append(SpacesSpec(pair, data, method="pca"))
     for spec in specs:
         yield f"{' and '.join(spec.encoders)} · {spec.data}", spec

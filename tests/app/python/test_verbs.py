@@ -87,7 +87,7 @@ def test_a_map_is_a_table_of_places_and_a_picture(own: th.Workspace) -> None:
     found = th.map("random:8", "starter-pairs", method="pca")
     table = found.to_pandas()
     assert {"sentence", "x", "y"} <= set(table.columns) and len(table) == len(found.points)
-    assert own.store.projections.get(found.key) is not None
+    assert own.store.derived.get(found.key) is not None
     html = unpacked(seen(found._repr_html_()))
     held = json.loads(re.findall(r'id="t-held"[^>]*>(.*?)</script>', html)[0])
     (value,) = [piece["props"]["value"] for piece in held]

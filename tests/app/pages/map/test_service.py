@@ -188,9 +188,9 @@ def test_the_run_makes_the_map_that_the_key_names(workspace: Workspace) -> None:
     assert work_off(workspace, run)["state"] == "done" and wanted.is_stored(workspace)
     units = [unit["label"] for unit in workspace.store.runs.units(run)]
     assert units[0] == f"Encoding starter-pairs with {ENCODER}"
-    before = workspace.store.projections.get(wanted.key(workspace))
+    before = workspace.store.derived.get(wanted.key(workspace))
     wanted.make(workspace)
-    assert workspace.store.projections.get(wanted.key(workspace)) == before
+    assert workspace.store.derived.get(wanted.key(workspace)) == before
     assert forget.run(workspace.store, run)
 
 
@@ -417,7 +417,7 @@ def test_points_are_seen_while_they_move_and_not_after(workspace, monkeypatch) -
     assert look() == 204
     assert [points.shape for points in seen] == [made.points.shape] * 3
     assert not np.array_equal(seen[0], seen[1])
-    assert list(workspace.store.projections.folder.glob("*.tmp")) == []
+    assert list(workspace.store.derived.folder.glob("*.tmp")) == []
 
 
 def test_work_that_is_given_up_leaves_nothing(workspace, monkeypatch) -> None:
@@ -426,14 +426,14 @@ def test_work_that_is_given_up_leaves_nothing(workspace, monkeypatch) -> None:
     job = MapSpec(ENCODER, "starter-topics", seed=1)
 
     def stop(share: float) -> None:
-        if workspace.store.projections.unfinished(job.key(workspace)):
+        if workspace.store.derived.unfinished(job.key(workspace)):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         job.make(workspace, stop)
-    assert list(workspace.store.projections.folder.glob("*.tmp")) == []
+    assert list(workspace.store.derived.folder.glob("*.tmp")) == []
 
 
 def test_no_path_is_opened_by_what_is_no_key(workspace) -> None:
     """A key has 32 hexadecimal digits."""
-    assert workspace.store.projections.unfinished("../../etc/passwd") is None
+    assert workspace.store.derived.unfinished("../../etc/passwd") is None

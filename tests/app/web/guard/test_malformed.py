@@ -82,7 +82,7 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Path:
     store = Workspace(made / "store")
     encoders.add(store, "random:16")
     store.close()
-    for place in ("uploads", "projections", "vectors"):
+    for place in ("uploads", "derived", "vectors"):
         (made / "store" / place).mkdir(exist_ok=True)
         (made / "store" / place / "link.txt").symlink_to(made / "secret.txt")
         (made / "store" / place / "out").symlink_to(made)
@@ -131,7 +131,7 @@ def targets(house: Path) -> list[str]:
         str(house / "secret.txt"),
         str(store / "uploads" / "link.txt"),
         relative,
-        str(store / "projections" / "out" / "secret.txt"),
+        str(store / "derived" / "out" / "secret.txt"),
         str(store / "theodolite.db"),
         "link.txt",
         "out/secret.txt",
