@@ -17,7 +17,6 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 
-from theodolite.app.examples import results as examples
 from theodolite.app.results import Row, question
 from theodolite.app.workspace import Workspace
 from theodolite.engine.stats import significance
@@ -252,7 +251,7 @@ def ahead(workspace: Workspace) -> Iterator[None]:
                 is_new = edition == (0, 0)
                 if edition != known and (is_new or not workspace.store.runs.list(LIVE)):
                     known = edition
-                    place = examples.standing_in(workspace) if is_new else workspace
+                    place = workspace.shipped if is_new else workspace
                     resample_ahead(place, ending)
 
     thread = threading.Thread(target=work, name="resampling", daemon=True)

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 IN_MEMORY = 4
 """Loaded encoders that are cached, each until the files that it was loaded from change."""
 STARTER_ENCODERS = ("random:256", "wordllama", "minilm")
+SHIPPED = Path(__file__).parent / "examples" / "store"
+"""The store with results of these encoders on the starter set, see `app.examples.make`."""
 
 
 def default_store() -> Path:
@@ -79,7 +81,13 @@ class Workspace:
         demo: read-only for many unknown visitors: nothing is written to the store, and their
             results are cached in memory, within limits.
         hub_files: False to fetch nothing from the hub, where names come from somebody else.
+
+    Attributes:
+        ships: whether its results are those that ship: they count whatever versions of libraries
+            are installed.
     """
+
+    ships = False
 
     def __init__(
         self,
@@ -100,6 +108,11 @@ class Workspace:
             hub_files=hub_files and not self.read_only,
         )
         self._loaded: Recent[tuple[str, object], Encoder] = Recent(IN_MEMORY)
+
+    @cached_property
+    def shipped(self) -> Workspace:
+        """The results that ship, with the data and the encoders of this workspace."""
+        return self if self.ships else _Shipped(self)
 
     def refuse_visitors(self) -> None:
         """Check that the workspace may be changed; every operation with effects starts with this.
@@ -181,3 +194,18 @@ class Workspace:
     def close(self) -> None:
         """Close the store's connections."""
         self.store.close()
+
+
+class _Shipped(Workspace):
+    """The store that ships, as a part of another workspace, which loads and caches the encoders."""
+
+    ships = True
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.demo, self.read_only = workspace.demo, workspace.read_only
+        self.catalog, self._workspace = workspace.catalog, workspace
+        self.store = Store.shipped(SHIPPED)
+
+    def load(self, spec: str) -> Encoder:
+        """As of the other workspace."""
+        return self._workspace.load(spec)

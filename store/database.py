@@ -48,14 +48,15 @@ class _Held:
     next garbage collection, and a server's threads come and go by the thousand.
     """
 
-    def __init__(self, path: str, *, reading: bool) -> None:
+    def __init__(self, name: str, pragmas: str) -> None:
         self.connection = sqlite3.connect(
-            path,
+            name,
             detect_types=sqlite3.PARSE_DECLTYPES,
             isolation_level=None,
             check_same_thread=False,
+            uri=name.startswith("file:"),
         )
-        self.connection.executescript(_PRAGMAS + _READING if reading else _PRAGMAS)
+        self.connection.executescript(pragmas)
 
     def __del__(self) -> None:
         if hasattr(self, "connection"):
@@ -74,15 +75,22 @@ class Database:
     Args:
         path: of the file, which is created, or brought up to date, in any case.
         reading: whether to refuse writes after that; SQLite refuses them as well.
+        immutable: whether nobody writes to it, as to what is installed: it is opened as it is, and
+            nothing is written beside it.
     """
 
-    def __init__(self, path: Path, *, reading: bool = False) -> None:
+    def __init__(self, path: Path, *, reading: bool = False, immutable: bool = False) -> None:
         self.path = path
         self.refusal: StoreError | None = None
         self._name = str(path)
         self._local = threading.local()
         self._opened: weakref.WeakSet[_Held] = weakref.WeakSet()
         self._file: tuple[int, int] | None = None
+        self._pragmas = _READING if immutable else _PRAGMAS
+        if immutable:
+            self._name = f"{path.resolve().as_uri()}?mode=ro&immutable=1"
+            self.refusal = StoreClosed()
+            return
         refusal: StoreError | None = None
         try:
             self._open()
@@ -97,6 +105,7 @@ class Database:
             refusal = error
         self.refusal = StoreClosed() if reading else refusal
         if self.refusal is not None:
+            self._pragmas = _PRAGMAS + _READING
             self.close()
 
     def _open(self) -> None:
@@ -129,7 +138,7 @@ class Database:
             )
         held: _Held | None = getattr(self._local, "held", None)
         if held is None:
-            held = self._local.held = _Held(self._name, reading=self.reading)
+            held = self._local.held = _Held(self._name, self._pragmas)
             self._opened.add(held)
         return held.connection
 

@@ -20,9 +20,9 @@ from theodolite.store.vectors import VectorStore
 class Store:
     """All persistent data, in one folder. Safe to share between threads."""
 
-    def __init__(self, folder: Path, *, reading: bool = False) -> None:
+    def __init__(self, folder: Path, *, reading: bool = False, immutable: bool = False) -> None:
         self.folder = folder
-        self.database = Database(folder / DATABASE, reading=reading)
+        self.database = Database(folder / DATABASE, reading=reading, immutable=immutable)
         self.settings = Settings(self.database)
         self.encoders = Encoders(self.database)
         self.decoders = Decoders(self.database, folder / "decoders")
@@ -58,6 +58,11 @@ class Store:
             if not store.reading:
                 store.logs.folder.mkdir(exist_ok=True)
         return store
+
+    @classmethod
+    def shipped(cls, folder: Path) -> Store:
+        """Open a store that was installed: it is only read, and nothing is written beside it."""
+        return cls(folder, immutable=True)
 
     @property
     def reading(self) -> bool:

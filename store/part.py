@@ -1,13 +1,15 @@
-"""Copy part of a store's results, with encoders and tasks renamed."""
+"""Copy part of a store: some results under other names, or all of them to be shipped."""
 
 from __future__ import annotations
 
 import json
 import shutil
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from theodolite.store.errors import as_store_errors
+from theodolite.store.check import clean
+from theodolite.store.errors import DATABASE, as_store_errors
 from theodolite.store.folder import Store
 from theodolite.store.hashing import to_json
 
@@ -46,6 +48,28 @@ def copy_results(
             held = row["examples"] and source.results.folder / row["examples"]
             if held and held.is_file():
                 shutil.copyfile(held, files / row["examples"])
+
+
+def ship(store: Store, folder: Path) -> None:
+    """Write the results of a store into a folder that is only read, for `Store.shipped`; close it.
+
+    Left out are caches, runs, and what encoders and decoders are made of.
+    """
+    for table in ("vector_users", "runs", "judgings", "settings"):
+        store.database.change(f"DELETE FROM {table}")
+    clean(store, grace=0.0)
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    store.close()
+    # As small as it can be, and without a log beside it.
+    store.database.connection.executescript(
+        "PRAGMA journal_mode = DELETE; PRAGMA page_size = 1024; VACUUM"
+    )
+    store.close()
+    shutil.copyfile(store.database.path, folder / DATABASE)
+    for held in (store.results.folder, store.derived.folder):
+        if held.is_dir():
+            shutil.copytree(held, folder / held.name)
 
 
 def _rows(source: Store, where: str, ids: Sequence[int]) -> list[dict[str, Any]]:

@@ -1,50 +1,57 @@
-"""Make the shipped examples: `python -m theodolite.app.examples.make [NAME ...]`, or all.
+"""Make the store that ships: `python -m theodolite.app.examples.make [NAME ...]`, or all of it.
 
-They are made in a fresh store, with the encoders and the starter set that ship. The files are part
-of the repository; a test fails when one no longer fits the default query of its page.
+It is made with the encoders and the starter set that ship; the training and the curation need the
+data that they name. The store is part of the repository; a test fails when it no longer fits the
+default query of a page.
 """
 
 from __future__ import annotations
 
+import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from theodolite.app.examples import results, shipped
+import numpy as np
+
+from theodolite.app.examples import shipped
 from theodolite.app.jobs.submit import perform
 from theodolite.app.pages.board import cost
-from theodolite.app.pages.board import standings as board
-from theodolite.app.pages.board.standings import BoardSpec
-from theodolite.app.pages.choose import example as choose
+from theodolite.app.pages.choose import answer as choose
+from theodolite.app.pages.choose import sheet
+from theodolite.app.pages.choose.sheet import ChooseJob
 from theodolite.app.pages.curate import answer as curate
 from theodolite.app.pages.curate import leaks
 from theodolite.app.pages.data import similarity
 from theodolite.app.pages.decode import example as decode
-from theodolite.app.pages.diagnose import example as diagnose
-from theodolite.app.pages.encoders import service as encoders
+from theodolite.app.pages.diagnose import answer as diagnose
+from theodolite.app.pages.diagnose.service import PROTOCOL, DiagnoseJob, diagnosed
+from theodolite.app.pages.encoders.service import ensure_listed
 from theodolite.app.pages.evaluate.results import evaluated
 from theodolite.app.pages.geometry import service as geometry
-from theodolite.app.pages.judge import example as judge
+from theodolite.app.pages.judge import answer as judge
+from theodolite.app.pages.judge import session as judging
+from theodolite.app.pages.judge.session import JudgeSpec, Question, open_session
 from theodolite.app.pages.map import service as maps
 from theodolite.app.pages.map.job import MapSpec
-from theodolite.app.pages.search import example as search
+from theodolite.app.pages.search import answer as search
 from theodolite.app.pages.spaces.job import SpacesSpec
 from theodolite.app.pages.train.job import TrainJob
 from theodolite.app.pages.trainings import service as trainings
-from theodolite.app.workspace import STARTER_ENCODERS, Workspace
+from theodolite.app.workspace import SHIPPED, STARTER_ENCODERS, Workspace
+from theodolite.engine.progress import nobody
 from theodolite.engine.tasks import SUITES
 from theodolite.engine.training import TrainSpec
-from theodolite.store.hashing import hash_of, to_json
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from theodolite.app.pages.map.service import StoredMap
+from theodolite.store.derived import arrays
+from theodolite.store.part import ship
 
 ENCODERS, COLLECTION, PAIRS = ("minilm", "wordllama"), "starter-topics", "starter-pairs"
+QUERIES = 100
+"""Of the judging session."""
+SENTENCES = 300
+"""Of the diagnosis."""
 TRAINING = TrainSpec(
     "sup",
     "new:layers=2,hidden=128,heads=4,vocab=6000",
@@ -61,115 +68,146 @@ TRAINING = TrainSpec(
 """A two-layer BERT trained from scratch on NLI triplets, in a few minutes."""
 
 
-def _make_map(workspace: Workspace) -> None:
-    """Make the UMAP of the starter set."""
-    job = MapSpec(ENCODERS[0], COLLECTION)
-    _write_maps(workspace, "map", [(job.question(workspace), job.make(workspace))])
+def make_spaces(workspace: Workspace) -> None:
+    """Make the UMAP of the starter set and its maps by two encoders, with nearest neighbours."""
+    first = MapSpec(ENCODERS[0], COLLECTION).make(workspace)
+    pair = SpacesSpec(ENCODERS, COLLECTION).make(workspace)
+    derived = workspace.store.derived
+    for made in (first, pair.first, pair.second):
+        row = derived.get(made.key)
+        assert row is not None  # noqa: S101 - it was stored above
+        ids, cosines = maps.nearest(workspace, made)
+        held = arrays(row)
+        held["nearest"] = ids.astype(np.uint16)
+        held["nearest_cosine"] = cosines.astype(np.float32)
+        derived.put(made.key, maps.KIND, row["info"], held)
+    for row in derived.list(maps.KIND):
+        if row["info"]["initial"] and "spaces" not in row["info"]:
+            derived.remove(row["key"])
 
 
-def _make_spaces(workspace: Workspace) -> None:
-    """Make the starter set's maps by two encoders."""
-    job = SpacesSpec(ENCODERS, COLLECTION)
-    pair = job.make(workspace)
-    sides = (pair.first, pair.second)
-    _write_maps(workspace, "spaces", list(zip(job.questions(workspace), sides, strict=True)))
-
-
-def _write_maps(
-    workspace: Workspace, name: str, made: Sequence[tuple[Mapping[str, Any], StoredMap]]
-) -> None:
-    """Write maps, each with the query it answers and the nearest neighbours of each point."""
-    keys: dict[str, str] = {}
-    facts: dict[str, Any] = {}
-    arrays: dict[str, np.ndarray] = {}
-    for question, found in made:
-        keys[hash_of(to_json(question))] = found.key
-        columns = [vars(column) for column in found.columns]
-        regions = [vars(region) for region in found.regions]
-        facts[found.key] = found.info | {"columns": columns, "regions": regions}
-        own = {"points": found.points, **found.values, **_nearest(workspace, found)}
-        arrays |= {f"{found.key}/{key}": array for key, array in own.items()}
-    shipped.write(name, {"keys": keys, "maps": facts}, arrays)
-
-
-def _nearest(workspace: Workspace, found: StoredMap) -> dict[str, np.ndarray]:
-    """Nearest neighbours of each point in the full space, so that the page needs no vectors."""
-    import numpy as np
-
-    ids, cosines = maps.nearest(workspace, found)
-    return {"nearest": ids.astype(np.uint16), "nearest_cosine": cosines.astype(np.float32)}
-
-
-def _make_geometry(workspace: Workspace) -> None:
-    """Measure the shipped encoders on the graded pairs of the starter set."""
-    facts: dict[str, Any] = {}
-    arrays: dict[str, np.ndarray] = {}
+def make_scores(workspace: Workspace) -> None:
+    """Evaluate and measure the encoders."""
     for encoder in STARTER_ENCODERS:
-        found = geometry.measure(workspace, encoder, PAIRS)
-        info = found.info
-        key = geometry.key(info["fingerprint"], info["data_hash"], info["split"])
-        facts[key] = info
-        arrays |= {f"{key}/{name}": getattr(found, name) for name in geometry.ARRAYS}
-    shipped.write("geometry", facts, arrays)
-
-
-def _make_cost(workspace: Workspace) -> None:
-    """Measure the shipped encoders' cost on this machine, and their scores on the starter set."""
-    for encoder in STARTER_ENCODERS:
-        cost.measure(workspace, encoder)
         for task in SUITES["starter"]:
             evaluated(workspace, encoder, task)
-    standings = board.board(workspace, BoardSpec("starter"))
-    shipped.write(
-        cost.KIND,
-        {
-            "rows": list(cost.measured(workspace).values()),
-            "quality": standings.quality,
-            "tasks": len(standings.shared),
-        },
-    )
+        geometry.measure(workspace, encoder, PAIRS)
+        similarity.measure(workspace, similarity.SimilaritySpec(similarity.EXAMPLE, encoder))
+        cost.measure(workspace, encoder)
+    shipped.keep(workspace, cost.KIND, list(cost.measured(workspace).values()))
 
 
-def _make_training(workspace: Workspace) -> None:
-    """Train TRAINING, and write what its page shows. Needs the data that it names."""
+def make_search(workspace: Workspace) -> None:
+    """Search with each encoder."""
+    spec = search.SearchSpec((search.QUERY,), encoders=STARTER_ENCODERS)
+    *_, last = search.answer(workspace, spec, lambda job: True)
+    for name, (hits,) in last.complete().hits.items():
+        rows = [[hit.index, hit.cosine] for hit in hits]
+        question = vars(replace(spec, encoders=(name,)))
+        shipped.keep(workspace, search.KIND, rows, question, encoders=[name], data=[spec.data])
+
+
+def make_curation(workspace: Workspace) -> None:
+    """Find outliers, and texts of the STS tasks in a training set; these are not ours to ship."""
+    curate.measure(workspace, curate.CurateSpec("outliers", COLLECTION, ENCODERS[0]))
+    rows = [
+        vars(leaks.look(workspace, task, leaks.EXAMPLE_SET)) | {"examples": ()}
+        for task in leaks.tasks(workspace)
+        if task in SUITES["sts"]
+    ]
+    shipped.keep(workspace, leaks.KIND, rows, leaks.EXAMPLE, encoders=[leaks.EXAMPLE])
+    for row in workspace.store.derived.list(leaks.KIND):
+        if "answer" not in row["info"]:
+            workspace.store.derived.remove(row["key"])
+
+
+def make_diagnosis(workspace: Workspace) -> None:
+    """Diagnose a shipped decoder."""
+    encoder, text = diagnose.EXAMPLE_ENCODER, diagnose.EXAMPLE_TEXT
+    job = DiagnoseJob.of(workspace, encoder, text, SENTENCES)
+    facts = diagnosed(workspace, job, nobody).to_dict()
+    made_with = {"encoders": [encoder], "data": [text], "decoders": [encoder]}
+    shipped.keep(workspace, job.kind, facts, encoder, **made_with)
+    results = workspace.store.results
+    results.remove([row["id"] for row in results.table() if row["protocol"] == PROTOCOL])
+
+
+def by_label(workspace: Workspace, collection: str) -> Any:
+    """A judge that marks documents with the query's label as relevant."""
+    data: Any = workspace.catalog.load(collection)
+    labels = dict(zip(data.sentences, data.labels, strict=True))
+
+    def answer(question: Question) -> str:
+        return "relevant" if labels[question.texts[0][0]] == labels[question.query] else "not"
+
+    return answer
+
+
+def make_judgement(workspace: Workspace) -> None:
+    """Play a judging session to its end."""
+    session = judging.begin(workspace, JudgeSpec(COLLECTION, ENCODERS, draw=QUERIES))
+    judging.play(workspace, session, by_label(workspace, COLLECTION))
+    board = judge.board_of(open_session(workspace, session))
+    shipped.keep(workspace, judge.KIND, board | {"id": ""})
+
+
+def make_training(workspace: Workspace) -> None:
+    """Train TRAINING, whose folder is gone with the store that it is made in."""
     for _ in perform(workspace, TrainJob.of(workspace, TRAINING)):
         pass
     (run,) = trainings.table(workspace)
-    row = replace(run, encoder=None)  # the folder is gone with the store
-    shipped.write("trainings", trainings.frozen((row, trainings.curves(workspace, run.key))))
+    course = replace(run, encoder=None), trainings.curves(workspace, run.key)
+    shipped.keep(workspace, trainings.KIND, trainings.frozen(course))
+    workspace.store.encoders.remove(str(run.encoder))
 
 
-MAKERS: dict[str, Callable[[Workspace], None]] = {
-    "map": _make_map,
-    "spaces": _make_spaces,
-    "geometry": _make_geometry,
-    "search": search.make,
-    "curate": curate.make_example,
-    "decode": decode.make_decode,
-    "interpolate": decode.make_interpolate,
-    "arithmetic": decode.make_arithmetic,
-    "diagnose": diagnose.make,
-    "judge": judge.make,
-    "results": results.make,
-    "similarity": similarity.make_example,
-    "leaks": leaks.make_example,
-    "trainings": _make_training,
-    "cost": _make_cost,
-    "choose": choose.make_example,
+def make_sheet(workspace: Workspace) -> None:
+    """Choose among the encoders, on no named machine."""
+    job = ChooseJob(choose.EXAMPLE, STARTER_ENCODERS[::-1])
+    for _ in perform(workspace, job):
+        pass
+    facts = {**sheet.make(workspace, job, nobody), "machine": "the machine it was made on"}
+    made_with = {"encoders": job.encoders, "data": [choose.EXAMPLE]}
+    shipped.keep(workspace, sheet.KIND, facts, choose.EXAMPLE, **made_with)
+    results, asked = workspace.store.results, SUITES["starter"]
+    results.remove([row["id"] for row in results.table() if row["task"] not in asked])
+    for kind in (sheet.KIND, cost.KIND):
+        for row in workspace.store.derived.list(kind):
+            if "answer" not in row["info"]:
+                workspace.store.derived.remove(row["key"])
+
+
+MAKERS = {
+    "spaces": make_spaces,
+    "search": make_search,
+    "curation": make_curation,
+    "decoded": decode.make,
+    "diagnosis": make_diagnosis,
+    "judgement": make_judgement,
+    "training": make_training,
+    "scores": make_scores,
+    "sheet": make_sheet,
 }
-"""Name -> function which makes and writes that example."""
+"""Name -> function which makes a part of it; the sheet has the scores made."""
+
+
+class _Making(Workspace):
+    """A store that will ship."""
+
+    ships = True
 
 
 def main(names: list[str]) -> None:
-    """Make the examples of these names."""
+    """Make the parts of these names, beside the others that ship; all without a name."""
     with tempfile.TemporaryDirectory() as folder:
-        workspace = Workspace(Path(folder) / "store")
-        for encoder in STARTER_ENCODERS:
-            encoders.add(workspace, encoder)
+        store = Path(folder) / "store"
+        if names:
+            shutil.copytree(SHIPPED, store)
+        workspace = _Making(store)
+        ensure_listed(workspace, STARTER_ENCODERS)
         for name in names or MAKERS:
-            shipped.forget(name)
             MAKERS[name](workspace)
-        workspace.close()
+        ship(workspace.store, SHIPPED)
 
 
 if __name__ == "__main__":

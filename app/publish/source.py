@@ -17,7 +17,7 @@ from packaging.version import Version
 import theodolite
 
 DATA = {
-    "app": ("**/*.js", "**/*.css", "**/*.svg", "**/*.png", "examples/*.json", "examples/*.npz"),
+    "app": ("**/*.js", "**/*.css", "**/*.svg", "**/*.png", "examples/store/**/*"),
     "engine": (
         "datasets/starter/**/*",
         "datasets/*.json",

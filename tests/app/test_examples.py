@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from theodolite.app import decoders
-from theodolite.app.examples import results, shipped
-from theodolite.app.pages.choose import example as choose
+from theodolite.app.examples import make, shipped
+from theodolite.app.pages.choose import sheet as sheets
 from theodolite.app.pages.compare import page as compare_page
 from theodolite.app.pages.curate import answer as curation
 from theodolite.app.pages.curate import leaks
@@ -19,17 +19,16 @@ from theodolite.app.pages.data import similarity
 from theodolite.app.pages.decode import example as decode
 from theodolite.app.pages.decode.answer import DECODE
 from theodolite.app.pages.decode.service import STEPS
-from theodolite.app.pages.diagnose import example as diagnosed
+from theodolite.app.pages.diagnose import answer as diagnosed
 from theodolite.app.pages.evaluate.job import welcome
 from theodolite.app.pages.evaluate.results import evaluated
 from theodolite.app.pages.geometry import densities
 from theodolite.app.pages.geometry import service as geometry
-from theodolite.app.pages.judge import example as judged
+from theodolite.app.pages.judge import answer as judged
 from theodolite.app.pages.map import service as maps
 from theodolite.app.pages.map.job import MapSpec
-from theodolite.app.pages.search import example as search
 from theodolite.app.pages.search import service as searching
-from theodolite.app.pages.search.answer import SearchSpec
+from theodolite.app.pages.search.answer import QUERY, SearchSpec, shipped_hits
 from theodolite.app.pages.spaces.job import SpacesSpec
 from theodolite.app.pages.trainings import service as trainings
 from theodolite.app.workspace import STARTER_ENCODERS
@@ -81,12 +80,10 @@ def test_a_geometry_that_ships_is_the_one_measured_here(starter):
 
 def test_the_query_of_search_is_answered_by_each_encoder_that_ships(starter):
     """As the search itself answers it; nothing for another question, encoder or collection."""
-    usual = SearchSpec((search.QUERY,), encoders=STARTER_ENCODERS)
-    found = search.known(starter, usual)
+    usual = SearchSpec((QUERY,), encoders=STARTER_ENCODERS)
+    found = shipped_hits(starter, usual)
     assert list(found) == list(STARTER_ENCODERS)
-    hits = searching.nearest(
-        starter, "random:256", usual.data, [search.QUERY], searching.Limits(10)
-    )
+    hits = searching.nearest(starter, "random:256", usual.data, [QUERY], searching.Limits(10))
     assert [hit.sentence for hit in found["random:256"][0]] == [hit.sentence for hit in hits[0]]
     for other in (
         replace(usual, k=3),
@@ -94,11 +91,11 @@ def test_the_query_of_search_is_answered_by_each_encoder_that_ships(starter):
         replace(usual, data="starter-pairs"),
         replace(usual, encoders=("random:64",)),
     ):
-        assert search.known(starter, other) == {}
+        assert shipped_hits(starter, other) == {}
 
 
 def test_what_ships_of_the_decoders_is_of_these_decoders(starter):
-    """If this fails, run `python -m theodolite.app.examples.make decode interpolate arithmetic`."""
+    """If this fails, run `python -m theodolite.app.examples.make decoded`."""
     sentence, walk = decode.SENTENCES, decode.WALK
     known = decode.results(starter, sentence)
     assert set(known) == set(STARTER_ENCODERS)
@@ -130,12 +127,11 @@ def test_a_decoder_of_ones_own_takes_the_place_of_an_example(starter, tmp_path):
 
 def test_the_session_the_sheet_and_the_leaks_are_of_these_encoders(starter):
     """Of what the pages begin with, and of no named machine; leaks without texts."""
-    kept = shipped.read("judge")
-    assert kept is not None and kept.is_of(starter, *judged.ENCODERS)
-    (pair,) = kept.answer["pairs"]
-    assert pair["verdict"] == "minilm" and len(pair["path"]) == kept.answer["marks"] + 1
-    sheet = choose.read(starter)
-    assert sheet is not None and sheet["data"] == choose.DATA
+    board = judged.judgement(starter, "", names=True).board
+    (pair,) = board["pairs"]
+    assert pair["verdict"] == "minilm" and len(pair["path"]) == board["marks"] + 1
+    sheet = shipped.read(starter, sheets.KIND, make.COLLECTION)
+    assert sheet is not None and sheet["data"] == make.COLLECTION
     assert [row["encoder"] for row in sheet["encoders"]] == list(STARTER_ENCODERS[::-1])
     assert sheet["best"]["encoder"] == "minilm" and sheet["cheapest"]["dtype"] == "int8"
     assert sheet["machine"] == "the machine it was made on"
@@ -146,7 +142,7 @@ def test_the_session_the_sheet_and_the_leaks_are_of_these_encoders(starter):
 
 def test_the_training_learned(starter):
     """A real run that ended, with its curves; in no list."""
-    run, learned = trainings.example()
+    run, learned = trainings.example(starter)
     assert (run.state, run.encoder, run.step) == ("done", None, run.steps)
     assert run.score == max(one["score"] for one in learned.evals) > learned.evals[0]["score"] + 10
     assert learned.steps[-1]["loss"] < learned.steps[0]["loss"]
@@ -160,7 +156,7 @@ def test_the_curation_is_what_the_page_asks_first(starter):
     shown = curation.stored(starter, wanted)
     assert curation.stored(starter, replace(wanted, many=50)) is None
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(curation, "EXAMPLE", "none")
+        patch.setattr(starter, "shipped", starter)
         made = curation.measure(starter, wanted).to_pandas()
     np.testing.assert_array_equal(shown.to_pandas()["sentence"], made["sentence"])
     np.testing.assert_allclose(shown.to_pandas()["cosine"], made["cosine"], atol=1e-5)
@@ -169,13 +165,12 @@ def test_the_curation_is_what_the_page_asks_first(starter):
 
 
 def test_the_diagnosis_is_of_the_decoder_that_ships(starter):
-    """If this fails, run `python -m theodolite.app.examples.make diagnose`."""
-    found = diagnosed.read(starter)
-    assert (found.encoder, found.decoder["architecture"]) == (diagnosed.ENCODER, "prefix")
-    assert max(row.n for row in found.rows) == diagnosed.SENTENCES
-    assert set(one.sentence for one in found.samples) <= set(
-        starter.catalog.sentences(diagnosed.TEXT)[0]
-    )
+    """If this fails, run `python -m theodolite.app.examples.make`."""
+    found = diagnosed.example(starter, diagnosed.EXAMPLE_ENCODER)
+    assert (found.encoder, found.decoder["architecture"]) == ("minilm", "prefix")
+    assert max(row.n for row in found.rows) == make.SENTENCES
+    sentences, _ = starter.catalog.sentences(diagnosed.EXAMPLE_TEXT)
+    assert {one.sentence for one in found.samples} <= set(sentences)
 
 
 def compared(workspace, *encoders):
@@ -201,17 +196,17 @@ def test_results_ship_and_give_way_to_those_measured_here(workspace):
 
 
 def test_a_result_that_ships_is_the_one_measured_here(starter):
-    """If this fails, run `python -m theodolite.app.examples.make results`."""
-    kept = results.scores(starter, [*STARTER_ENCODERS, "random:64"])
+    """If this fails, run `python -m theodolite.app.examples.make`."""
+    kept = shipped.scores(starter, [*STARTER_ENCODERS, "random:64"])
     assert len(kept) == 9 and {name for name, _ in kept} == set(STARTER_ENCODERS)
-    assert len(results.standing_in(starter).store.results.table()) == 9
+    assert len(starter.shipped.store.results.table()) == 9
     row = evaluated(starter, "random:256", "StarterSTS")
     assert kept["random:256", "StarterSTS"] == pytest.approx(row["score"], abs=1e-4)
     starter.store.results.remove([row["id"]])
 
 
 def test_how_alike_the_topics_are_is_known_at_once(starter):
-    """If this fails, run `python -m theodolite.app.examples.make similarity`."""
+    """If this fails, run `python -m theodolite.app.examples.make`."""
     for name in STARTER_ENCODERS:
         job = similarity.SimilaritySpec(similarity.EXAMPLE, name)
         found = similarity.find(starter, job)

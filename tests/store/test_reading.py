@@ -8,6 +8,7 @@ import pytest
 
 from theodolite.store import Store
 from theodolite.store.errors import StoreClosed, StoreError
+from theodolite.store.part import ship
 
 KEY = "0" * 32
 WRITES: dict[str, Callable[[Store], object]] = {
@@ -20,13 +21,18 @@ WRITES: dict[str, Callable[[Store], object]] = {
 }
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    """One with an encoder, opened for reading."""
+@pytest.fixture(params=["reading", "shipped"])
+def store(tmp_path: Path, request: pytest.FixtureRequest) -> Store:
+    """One with an encoder, opened for reading, or from where nothing can be written."""
     made = Store.open(tmp_path / "store")
     made.encoders.add("random:16")
-    made.close()
-    return Store.open(tmp_path / "store", reading=True)
+    if request.param == "reading":
+        made.close()
+        return Store.open(tmp_path / "store", reading=True)
+    ship(made, tmp_path / "shipped")
+    assert {path.name for path in (tmp_path / "shipped").iterdir()} == {"theodolite.db"}
+    (tmp_path / "shipped").chmod(0o500)
+    return Store.shipped(tmp_path / "shipped")
 
 
 def files(folder: Path) -> dict[str, bytes]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any, ClassVar, NamedTuple
@@ -31,6 +30,8 @@ from theodolite.engine.errors import UserError
 from theodolite.store.hashing import hash_of
 
 KIND, FORMAT = "cost", "1"
+SHIPPED_SUITE = "starter"
+"""The tasks of the scores that ship."""
 ATTEMPTS = 3
 """Measurements of an encoder at a time, if each is disturbed by other programs."""
 _FACTS = ("bytes", "parameters", "embedding_parameters")
@@ -464,17 +465,19 @@ def answer(workspace: Workspace, spec: CostSpec, do: Do) -> Iterator[CostAnswer]
     known = measured(workspace)
     rows = {name: known[name] for name in spec.encoders if name in known}
     if not rows:
-        found = shipped.read(KIND)
-        facts: Row = found.facts if found else {"rows": [], "quality": {}, "tasks": 0}
-        shown = {one["encoder"]: one for one in facts["rows"]}
-        yield CostAnswer(spec, shown, facts["quality"], facts["tasks"], shipped=True)
+        rows = {one["encoder"]: one for one in shipped.read(workspace, KIND) or ()}
+        yield CostAnswer(spec, rows, *_quality(workspace.shipped, SHIPPED_SUITE), shipped=True)
         return
-    quality: Mapping[str, float] = {}
-    tasks = 0
-    with suppress(UserError):  # nobody was evaluated
-        board = standings.board(workspace, standings.BoardSpec(spec.suite))
-        quality, tasks = board.quality, len(board.shared)
-    yield CostAnswer(spec, rows, quality, tasks)
+    yield CostAnswer(spec, rows, *_quality(workspace, spec.suite))
+
+
+def _quality(workspace: Workspace, suite: str) -> tuple[Mapping[str, float], int]:
+    """Encoder -> mean over the tasks of a suite that all share, and their number."""
+    try:
+        board = standings.board(workspace, standings.BoardSpec(suite))
+    except UserError:  # nobody was evaluated
+        return {}, 0
+    return board.quality, len(board.shared)
 
 
 COST = Question(

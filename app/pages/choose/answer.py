@@ -23,9 +23,10 @@ from theodolite.app.blocks import (
     Text,
 )
 from theodolite.app.components.chart import drawing, plain
+from theodolite.app.examples import shipped
 from theodolite.app.metrics import METRICS
 from theodolite.app.pages.board import cost
-from theodolite.app.pages.choose import data, example
+from theodolite.app.pages.choose import data
 from theodolite.app.pages.choose import sheet as sheets
 from theodolite.app.pages.choose.candidates import ChooseSpec
 from theodolite.app.pages.choose.sheet import ChooseJob, Sheet
@@ -42,6 +43,8 @@ from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
 from theodolite.store.hashing import to_json
 
+EXAMPLE = "starter-topics"
+"""The data of the sheet that ships."""
 MIN_OPTIMISM = 0.05
 """Points of optimism worth a sentence."""
 LIKELY = 0.8
@@ -488,8 +491,8 @@ def answer(workspace: Workspace, spec: ChooseSpec, do: Do) -> Iterator[Decision]
         yield Decision(job, sheet)
     elif is_done:
         raise UserError("The sheet could not be made.", "The log has the details.", code="failed")
-    elif spec.data == example.DATA and (shipped := example.read(workspace)):
-        yield Decision(job, shipped, is_shipped=True)
+    elif example := shipped.read(workspace, sheets.KIND, spec.data):
+        yield Decision(job, example, is_shipped=True)
     else:
         press = "Press Choose to make one; it appears here when the run is done."
         hint = next_step(workspace.read_only, "choose other data or encoders", press)
@@ -533,10 +536,10 @@ def _carry(published: Published) -> None:
 def _views(published: Published) -> Iterator[tuple[str, ChooseSpec]]:
     """Every sheet, and the shipped example if its encoders and data are published."""
     specs = [spec for spec, _ in _stored(published)]
-    shipped = example.read(published.workspace)
-    if shipped and not any(spec.data == example.DATA for spec in specs):
-        kept = [name for name in shipped["asked"] if name in published.encoders.values()]
-        specs += [ChooseSpec(example.DATA, kept)] * (len(kept) > 1)
+    example = shipped.read(published.workspace, sheets.KIND, EXAMPLE)
+    if example and not any(spec.data == EXAMPLE for spec in specs):
+        kept = [name for name in example["asked"] if name in published.encoders.values()]
+        specs += [ChooseSpec(EXAMPLE, kept)] * (len(kept) > 1)
     for spec in specs:
         limits = [str(v) for name, v in query(spec).items() if name not in ("data", "encoder")]
         yield " · ".join([spec.data, *limits]), spec

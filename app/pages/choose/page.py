@@ -9,7 +9,7 @@ from typing import Any
 import gradio as gr
 
 import theodolite.app.surfaces.web as web
-from theodolite.app.pages.choose import answer, example
+from theodolite.app.pages.choose import answer
 from theodolite.app.pages.choose.answer import CHOOSE
 from theodolite.app.pages.choose.candidates import ChooseSpec
 from theodolite.app.pages.data import form
@@ -108,4 +108,4 @@ def _data(workspace: Workspace, named: str) -> Any:
     names = [info.name for info in workspace.catalog.list() if info.kind in KINDS]
     own = [name for name in names if name.startswith("upload:")][::-1]
     offered = dict.fromkeys([*own, *names, *([named] if named else [])])
-    return gr.update(choices=list(offered), value=named or (own or [example.DATA])[0])
+    return gr.update(choices=list(offered), value=named or (own or [answer.EXAMPLE])[0])

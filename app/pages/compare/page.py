@@ -10,7 +10,7 @@ import gradio as gr
 
 from theodolite.app import formats
 from theodolite.app.blocks import Block, Finding, Link, Nothing
-from theodolite.app.examples import results as examples
+from theodolite.app.examples import shipped
 from theodolite.app.pages.compare.answer import (
     COMPARE,
     MAX_ENCODERS,
@@ -204,11 +204,10 @@ def _place(workspace: Workspace, spec: CompareSpec) -> Workspace:
     """Where the results are: what ships stands in until the encoders are evaluated here."""
     known = {row["encoder"] for row in results(workspace, spec)[0]}
     evaluated = known.issuperset(spec.encoders) or (known and not measuring(workspace))
-    shipped = {name for name, _ in examples.scores(workspace, spec.encoders)}
-    if evaluated or not shipped.issuperset(spec.encoders):
+    known_there = {name for name, _ in shipped.scores(workspace, spec.encoders)}
+    if evaluated or not known_there.issuperset(spec.encoders):
         return workspace
-    place = examples.standing_in(workspace)
-    return place if results(place, spec)[0] else workspace
+    return workspace.shipped if results(workspace.shipped, spec)[0] else workspace
 
 
 def _blocks(workspace: Workspace, values: Values) -> Iterator[tuple[Sequence[Block], bool]]:

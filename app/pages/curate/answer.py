@@ -10,7 +10,6 @@ import numpy as np
 
 from theodolite.app import formats, vectors
 from theodolite.app.blocks import Block, Cell, Finding, Link, Nothing, Table
-from theodolite.app.examples import shipped
 from theodolite.app.finite import finite
 from theodolite.app.jobs.job import Job
 from theodolite.app.pages.geometry.service import ALL, take
@@ -63,8 +62,6 @@ MAX_IDS = 500
 """Sentences in the address of a map: longer addresses are refused."""
 MAX_QUERY = 2000
 """Characters of a query in an address."""
-EXAMPLE = "curate"
-"""Name of the shipped answer."""
 AT_ONCE = 3000
 """Sentences that are checked while the page waits, within a second or two."""
 Arrays = dict[str, Any]
@@ -301,16 +298,12 @@ CURATE = Question(
 
 def stored(workspace: Workspace, spec: CurateSpec) -> Curated | None:
     """The stored or shipped answer; None for neither."""
-    place = _key(workspace, spec)
-    row = workspace.store.derived.get(place)
-    if row is not None:
-        columns = {name: np.asarray(array(row, name)) for name in row["files"]}
-        return Curated(spec, row["info"], _table(workspace, spec, columns))
-    example = shipped.read(EXAMPLE)
-    if example is None or example.facts["key"] != place:
-        return None
-    columns = {name: np.array(values) for name, values in example.facts["columns"].items()}
-    return Curated(spec, example.facts["info"], _table(workspace, spec, columns), shipped=True)
+    key = _key(workspace, spec)
+    for place in (workspace, workspace.shipped):
+        if row := place.store.derived.get(key):
+            columns = {name: np.asarray(array(row, name)) for name in row["files"]}
+            return Curated(spec, row["info"], _table(workspace, spec, columns), place.ships)
+    return None
 
 
 def measure(workspace: Workspace, spec: CurateSpec, progress: Progress | None = None) -> Curated:
@@ -325,16 +318,6 @@ def measure(workspace: Workspace, spec: CurateSpec, progress: Progress | None = 
     info = {"found": found, "kept": len(arrays["ids"]), **info}
     workspace.store.derived.put(_key(workspace, spec), KIND, info, arrays)
     return Curated(spec, info, _table(workspace, spec, arrays))
-
-
-def make_example(workspace: Workspace) -> None:
-    """Compute the shipped answer, and write it."""
-    spec = CurateSpec("outliers", "starter-topics", "minilm")
-    info = measure(workspace, spec).info
-    row = workspace.store.derived.get(_key(workspace, spec))
-    assert row is not None  # noqa: S101 - it was stored above
-    columns = {name: array(row, name).tolist() for name in row["files"]}
-    shipped.write(EXAMPLE, {"key": row["key"], "info": info, "columns": columns})
 
 
 def _key(workspace: Workspace, spec: CurateSpec) -> str:

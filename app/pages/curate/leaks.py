@@ -436,15 +436,13 @@ def make_example(workspace: Workspace) -> None:
         for task in tasks(workspace)
         if task in SUITES["sts"]
     ]
-    shipped.write_answer(workspace, KIND, rows, [EXAMPLE])
+    shipped.keep(workspace, KIND, rows, EXAMPLE, encoders=[EXAMPLE])
 
 
 def example(workspace: Workspace, encoder: str) -> list[Leak]:
-    """The shipped comparisons of the example's encoder; empty for any other."""
-    kept = shipped.read(KIND)
-    if kept is None or encoder not in kept.facts["encoders"] or not kept.is_of(workspace, encoder):
-        return []
-    return _ordered(Leak(**row | {"examples": ()}) for row in kept.answer)
+    """The comparisons of an encoder that ship; empty if none do."""
+    rows = shipped.read(workspace, KIND, encoder) or []
+    return _ordered(Leak(**row | {"examples": ()}) for row in rows)
 
 
 def _stored(workspace: Workspace, key: str) -> Leak | None:

@@ -13,14 +13,13 @@ import numpy as np
 from theodolite.app import formats
 from theodolite.app.blocks import Block, Chart, Finding, Nothing
 from theodolite.app.components.chart import drawing, plain
-from theodolite.app.examples import shipped
 from theodolite.app.finite import finite
 from theodolite.app.jobs.job import Job
 from theodolite.app.question import Answer, Do, Question
 from theodolite.app.spec import Field, Spec
 from theodolite.app.web.figures import axis, clear_colour, draw, scatter
 from theodolite.app.web.theme import SERIES
-from theodolite.app.workspace import STARTER_ENCODERS, Workspace
+from theodolite.app.workspace import Workspace
 from theodolite.engine.encoders import parse
 from theodolite.engine.errors import UserError
 from theodolite.engine.space import dataset_similarity as engine
@@ -303,27 +302,12 @@ def measure(workspace: Workspace, spec: SimilaritySpec, reporter: Reporter | Non
             workspace.store.derived.put(key, KIND, facts | {"problem": error.message})
 
 
-def make_example(workspace: Workspace) -> None:
-    """Compute the means of the topics for the shipped encoders, and write them as an example."""
-    facts, arrays = {}, {}
-    for name in STARTER_ENCODERS:
-        spec = SimilaritySpec(EXAMPLE, name)
-        measure(workspace, spec)
-        for key in _keys(workspace, spec)[1]:
-            mean = _stored(workspace, key)
-            if mean is not None and mean.vector is not None:
-                facts[key], arrays[key] = mean.sentences, mean.vector
-    shipped.write("similarity", facts, arrays)
-
-
 def _stored(workspace: Workspace, key: str) -> Mean | None:
-    row, example = workspace.store.derived.get(key), shipped.read("similarity")
-    if row is not None:
-        vector = array(row, "mean") if row["files"] else None
-        return Mean(row["info"].get("sentences", 0), vector, row["info"].get("problem", ""))
-    if example is None or key not in example.facts:
-        return None
-    return Mean(example.facts[key], example.arrays[key], shipped=True)
+    for place in (workspace, workspace.shipped):
+        if row := place.store.derived.get(key):
+            vector, info = array(row, "mean") if row["files"] else None, row["info"]
+            return Mean(info.get("sentences", 0), vector, info.get("problem", ""), place.ships)
+    return None
 
 
 def _keys(workspace: Workspace, spec: SimilaritySpec) -> tuple[Encoder, dict[str, Collection]]:

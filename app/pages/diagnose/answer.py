@@ -25,8 +25,8 @@ from theodolite.app.blocks import (
 )
 from theodolite.app.components.chart import drawing, plain
 from theodolite.app.decoders import ARCHITECTURES
+from theodolite.app.examples import shipped
 from theodolite.app.formats import cosine, last_part, plural
-from theodolite.app.pages.diagnose import example
 from theodolite.app.pages.diagnose.service import (
     MAX_SENTENCES,
     PROTOCOL,
@@ -38,14 +38,16 @@ from theodolite.app.question import Answer, Do, Question
 from theodolite.app.spec import Field, Spec
 from theodolite.app.web.figures import axis, draw, scatter
 from theodolite.app.web.theme import SERIES
-from theodolite.engine.decoding.diagnosis import NAMES, SYSTEMS, source_of
+from theodolite.engine.decoding.diagnosis import NAMES, SYSTEMS, Diagnosis, source_of
 from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
     from theodolite.app.workspace import Workspace
-    from theodolite.engine.decoding.diagnosis import Diagnosis, Figure
+    from theodolite.engine.decoding.diagnosis import Figure
     from theodolite.engine.stats.agreement import DecoderAgreement, Relations
 
+EXAMPLE_ENCODER, EXAMPLE_TEXT = "minilm", "starter-topics"
+"""Of the diagnosis that ships."""
 PRINTED = 5
 """Samples that a terminal shows."""
 METRICS = ("token_f1", "bleu", "id", "perm", "id_perm", "round_trip")
@@ -477,16 +479,21 @@ def answer(workspace: Workspace, spec: DiagnoseSpec, do: Do) -> Iterator[Any]:
     yield Diagnosed(spec, job.text, done[0]) if done else Undiagnosed(spec)
 
 
+def example(workspace: Workspace, encoder: str) -> Diagnosis | None:
+    """The diagnosis of an encoder's decoder that ships; None if none of this decoder does."""
+    facts = shipped.read(workspace, DiagnoseJob.kind, encoder)
+    return None if facts is None else Diagnosis.from_dict(facts)
+
+
 def so_far(workspace: Workspace, spec: DiagnoseSpec, do: Do) -> Iterator[Any]:
     """The same, but until it is made an earlier diagnosis, on any text, or one that ships."""
     job = DiagnoseJob.of(workspace, spec.encoder, spec.text, spec.sentences)
     do(job)
     known = newest(workspace, job.encoder, spec.text and last_part(job.text))
-    ships = example.read(workspace) if job.encoder == example.ENCODER and not known else None
     if known:
         yield Diagnosed(spec, known[1], known[0])
-    elif ships:
-        yield Diagnosed(spec, example.TEXT, ships, shipped=True)
+    elif ships := example(workspace, job.encoder):
+        yield Diagnosed(spec, EXAMPLE_TEXT, ships, shipped=True)
     else:
         yield Undiagnosed(spec)
 

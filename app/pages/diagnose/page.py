@@ -9,8 +9,8 @@ import gradio as gr
 
 from theodolite.app import decoders
 from theodolite.app.pages import layout
-from theodolite.app.pages.diagnose import example, service
-from theodolite.app.pages.diagnose.answer import SO_FAR, DiagnoseSpec
+from theodolite.app.pages.diagnose import service
+from theodolite.app.pages.diagnose.answer import EXAMPLE_ENCODER, SO_FAR, DiagnoseSpec
 from theodolite.app.surfaces import web
 from theodolite.app.web import parts
 from theodolite.app.web.controls import Control, Controls, Values
@@ -70,7 +70,7 @@ def _load(workspace: Workspace, values: Values, request: gr.Request) -> dict[str
     """The values of the controls: without an address, the encoder of the newest diagnosis."""
     done = [row["encoder"] for row in service.diagnoses(workspace)]
     encoders = list(dict.fromkeys([*decoders.encoders(workspace), *done]))
-    usual = [*done, *(name for name in encoders if name == example.ENCODER), *encoders]
+    usual = [*done, *(name for name in encoders if name == EXAMPLE_ENCODER), *encoders]
     encoder = values.encoder or next(iter(usual), None)
     texts = {"": "New to the decoder", service.HELD_OUT: "Held out in training"}
     texts |= {name: label for label, name in decoders.texts(workspace)}

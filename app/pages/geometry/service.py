@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from theodolite.app import formats, vectors
-from theodolite.app.examples import shipped
 from theodolite.app.finite import finite
 from theodolite.app.jobs.job import Job
 from theodolite.app.jobs.reporter import Reporter
@@ -151,13 +150,8 @@ def found(workspace: Workspace, encoder: str, dataset: str, split: str = ALL) ->
     """The stored or shipped geometry; None for neither."""
     data = workspace.catalog.load(dataset)
     place = key(workspace.bound(encoder, dataset).fingerprint, data.hash, split)
-    row, example = workspace.store.derived.get(place), shipped.read(KIND)
-    if row is not None:
-        return Geometry(encoder, row["info"], **arrays(row))
-    if example is None or place not in example.facts:
-        return None
-    held = {name: example.arrays[f"{place}/{name}"] for name in ARRAYS}
-    return Geometry(encoder, example.facts[place], **held)
+    row = workspace.store.derived.get(place) or workspace.shipped.store.derived.get(place)
+    return None if row is None else Geometry(encoder, row["info"], **arrays(row))
 
 
 def everyone(workspace: Workspace, dataset: str, split: str) -> dict[str, dict[str, Any]]:

@@ -376,10 +376,10 @@ def judgement(workspace: Workspace, session: str, *, names: bool) -> Judgement:
     Those who see the names are told what can be done with the marks.
     """
     if not session:
-        example = shipped.read("judge")
+        example = shipped.read(workspace, KIND)
         if example is None:
             raise UserError("There is no session yet.", "Start one first.", code="no-result")
-        return Judgement(example.answer)
+        return Judgement(example)
     if board := kept(workspace, KIND, session):
         return Judgement(board)
     state = open_session(workspace, session)

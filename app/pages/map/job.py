@@ -163,16 +163,14 @@ class MapSpec(Spec, Job):
         It covers the name and the labels of the data set: a map's columns contain the labels, and
         a map opens its data set by name.
         """
-        return hash_of(to_json(self.question(workspace) | {"library": self._library()}))
-
-    def question(self, workspace: Workspace) -> dict[str, Any]:
-        """Everything that determines the map, except the projection library."""
-        return {
+        facts = {
             **self._how(),
             "format": METHODS[self.method].format,
             "data": workspace.catalog.load(self.data).hash,
             "fingerprint": workspace.bound(self.encoder, self.data).fingerprint,
+            "library": "" if workspace.ships else self._library(),
         }
+        return hash_of(to_json(facts))
 
     def _how(self) -> dict[str, Any]:
         """The values under the names that a stored map has them by."""
@@ -183,8 +181,8 @@ class MapSpec(Spec, Job):
         """The stored or shipped map; None for neither."""
         if is_unknown(workspace, self.data, [self.encoder]):
             return None
-        made = service.stored(workspace, self.key(workspace))
-        return made or service.shipped(workspace, self.question(workspace))
+        keys = (self.key(place) for place in (workspace, workspace.shipped))
+        return next(filter(None, (service.stored(workspace, key) for key in keys)), None)
 
     def is_stored(self, workspace: Workspace) -> bool:
         """Whether the map is stored or ships."""

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from theodolite.app import formats
 from theodolite.app.components.map import NEIGHBOURS, MapColumn, Region
 from theodolite.app.components.map import StoredMap as StoredMap
-from theodolite.app.examples import shipped as examples
 from theodolite.app.pages.data import service as data
 from theodolite.app.recent import Recent
 from theodolite.app.typed import Typed
@@ -23,7 +22,6 @@ from theodolite.app.vectors import vectors as vectors
 from theodolite.engine.datasets import tables
 from theodolite.engine.errors import UserError
 from theodolite.store.derived import arrays
-from theodolite.store.hashing import hash_of, to_json
 
 if TYPE_CHECKING:
     import numpy as np
@@ -51,12 +49,11 @@ _open: Recent[tuple[Path, str, str], StoredMap] = Recent(6)
 
 
 def stored(workspace: Workspace, key: str) -> StoredMap | None:
-    """The map under a key; None if it does not exist, or its collection is gone or has changed."""
-    row = workspace.store.derived.get(key)
-    held = _shipped(key) if row is None else (dict(row["info"]), arrays(row))
-    if held is None:
+    """The map under a key, made here or shipped; None if its collection is gone or has changed."""
+    row = workspace.store.derived.get(key) or workspace.shipped.store.derived.get(key)
+    if row is None:
         return None
-    info, values = held
+    info, values = row["info"], arrays(row)
     try:
         sentences, data_hash = workspace.catalog.sentences(info["dataset"])
     except UserError:
@@ -74,25 +71,6 @@ def stored(workspace: Workspace, key: str) -> StoredMap | None:
         return StoredMap(key, points, sentences, columns, values, regions, info, near)
 
     return _open.get((workspace.store.folder, key, data_hash), read)
-
-
-def shipped(workspace: Workspace, question: Mapping[str, Any]) -> StoredMap | None:
-    """The shipped map for a `MapSpec.question`; None if none ships."""
-    digest = hash_of(to_json(question))
-    keys = (one.facts["keys"].get(digest) for one in map(examples.read, _EXAMPLES) if one)
-    return next((stored(workspace, key) for key in keys if key), None)
-
-
-_EXAMPLES = ("map", "spaces")
-"""Shipped examples that contain maps."""
-
-
-def _shipped(key: str) -> tuple[dict[str, Any], dict[str, np.ndarray]] | None:
-    for one in map(examples.read, _EXAMPLES):
-        if one and key in one.facts["maps"]:
-            own = {k.removeprefix(f"{key}/"): a for k, a in one.arrays.items() if k.startswith(key)}
-            return dict(one.facts["maps"][key]), own
-    return None
 
 
 def equal_vectors(info: Mapping[str, Any]) -> str:

@@ -24,7 +24,7 @@ from theodolite.app.blocks import (
     Text,
 )
 from theodolite.app.components.heatmap import Cell, HeatmapColumn, HeatmapRow
-from theodolite.app.examples import results
+from theodolite.app.examples import shipped
 from theodolite.app.metrics import AGGREGATIONS, metric
 from theodolite.app.pages.evaluate import job
 from theodolite.app.pages.evaluate.answer import protocol_card
@@ -79,7 +79,7 @@ def table(workspace: Workspace) -> tuple[list[HeatmapColumn], list[HeatmapRow]]:
     found, moved = under_own_protocol(stored), spread.spreads(stored)
     lost = workspace.store.results.missing(found.values())
     waiting = job.waiting(workspace)
-    ships = results.scores(workspace, {owner for owner, _ in waiting})
+    ships = shipped.scores(workspace, {owner for owner, _ in waiting})
     names = in_order(sorted({task for _, task in (*found, *waiting)}))
     rows = {name: HeatmapRow(name, {}, note=_about(info)) for name, info in listed.items()}
     for (owner, task), row in found.items():

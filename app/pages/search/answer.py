@@ -19,6 +19,7 @@ from theodolite.app.blocks import (
     Problem,
     Progress,
 )
+from theodolite.app.examples import shipped
 from theodolite.app.pages.search import service
 from theodolite.app.pages.search.service import Limits
 from theodolite.app.question import Answer, Do, Question
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
     from theodolite.app.workspace import Workspace
     from theodolite.engine.encoders.base import Encoder
 
+KIND = "search"
+QUERY = "The storm cut the power to our street."
+"""The initial query, to which hits ship."""
 MODES = {"meaning": "Meaning", "examples": "Examples", "words": "Words", "pattern": "Pattern"}
 MAX_HITS = 1000
 
@@ -229,6 +233,16 @@ def answer(
         except UserError as error:  # one encoder that fails does not stop the others
             columns[name] = HitsColumn(name, status=Problem(error))
     yield SearchAnswer(spec, tuple(columns.values()), is_empty)
+
+
+def shipped_hits(workspace: Workspace, spec: SearchSpec) -> dict[str, list[list[Hit]]]:
+    """Encoder -> its hits that ship for exactly this search; empty if none do."""
+    found = {}
+    for name in spec.encoders if spec.is_near else ():
+        if rows := shipped.read(workspace, KIND, vars(replace(spec, encoders=(name,)))):
+            sentences = workspace.catalog.sentences(spec.data)[0]
+            found[name] = [[Hit(index, sentences[index], cosine) for index, cosine in rows]]
+    return found
 
 
 def among(encoder: Encoder, sentences: Sequence[str], spec: SearchSpec) -> HitsColumn:

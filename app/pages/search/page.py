@@ -15,8 +15,8 @@ from theodolite.app import formats
 from theodolite.app.blocks import Nothing, Progress
 from theodolite.app.pages.data import choices as collections
 from theodolite.app.pages.encoders import choices
-from theodolite.app.pages.search import example, published, service
-from theodolite.app.pages.search.answer import SearchSpec, answer
+from theodolite.app.pages.search import published, service
+from theodolite.app.pages.search.answer import QUERY, SearchSpec, answer, shipped_hits
 from theodolite.app.spec import parameters
 from theodolite.app.web import address, parts
 from theodolite.app.web.controls import Answer, Controls, Values, on, on_load, shape
@@ -72,7 +72,7 @@ CONTROLS = web.controls(
             elem_id="query",
             **LINES | {"elem_classes": ["t-wide", "t-bare"]},
         ),
-        default=example.QUERY,
+        default=QUERY,
     ),
     data=replace(collections.COLLECTION, name="data"),
     encoders=replace(choices.ENCODERS, name="encoders", key="encoder"),
@@ -190,7 +190,7 @@ class _Asking:
                 service.start(workspace, needed)
             return False
 
-        known = example.known(workspace, spec) if opening else {}
+        known = shipped_hits(workspace, spec) if opening else {}
         for one in answer(workspace, spec, do, shipped=known):
             runs = service.runs(workspace, spec.data)
             waits = one.waits and any(run["state"] in LIVE for run in runs)
@@ -221,7 +221,7 @@ def _fill(workspace: Workspace, values: Values, request: gr.Request) -> dict[str
     place, collection = collections.filled(workspace, values.data)
     near = values.by in ("meaning", "examples")
     return vars(values) | {
-        "queries": "\n".join(address.every(request, "q")) or (example.QUERY if near else ""),
+        "queries": "\n".join(address.every(request, "q")) or (QUERY if near else ""),
         "unlike": "\n".join(address.every(request, "unlike")),
         "data": collection,
         "only": _only(workspace, place, values.only),

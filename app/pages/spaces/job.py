@@ -158,30 +158,21 @@ class SpacesSpec(Spec, Job):
             "k": self.k,
             "clustering": self.clustering,
             "size": self.size,
-            "library": f"scikit-learn {version('scikit-learn')}",
+            "library": "" if workspace.ships else f"scikit-learn {version('scikit-learn')}",
             # The stored pair contains the names: other names for the same vectors are another pair.
             "names": list(self.encoders),
         }
         return [hash_of(to_json(facts | {"side": side})) for side in (0, 1)]
 
-    def questions(self, workspace: Workspace) -> list[dict[str, Any]]:
-        """Everything that determines the two sides, except the libraries; keys of shipped pairs."""
-        planes = [plane.question(workspace) | {"initial": None} for plane in self.planes(workspace)]
-        names = ("k", "clustering", "size", "method")
-        first, second = self.encoders
-        spaces = {"first": first, "second": second, "dataset": self.data}
-        spaces |= {name: getattr(self, name) for name in names}
-        facts = {"spaces": spaces, "format": FORMAT, "maps": planes}
-        return [facts | {"side": side} for side in (0, 1)]
-
     def stored(self, workspace: Workspace) -> Pair | None:
         """The stored or shipped pair; None for neither."""
         if is_unknown(workspace, self.data, self.encoders):
             return None
-        first, second = (maps.stored(workspace, key) for key in self.keys(workspace))
-        if not (first and second):
-            first, second = (maps.shipped(workspace, one) for one in self.questions(workspace))
-        return Pair(first, second, first.info["spaces"]) if first and second else None
+        for place in (workspace, workspace.shipped):
+            first, second = (maps.stored(workspace, key) for key in self.keys(place))
+            if first and second:
+                return Pair(first, second, first.info["spaces"])
+        return None
 
     def is_stored(self, workspace: Workspace) -> bool:
         """Whether the pair is stored or ships."""

@@ -52,7 +52,6 @@ DESCRIPTION = (
 )
 POLL_SECONDS = 2
 LISTED = 60
-KIND = "training"
 ENDINGS = {
     "stopped": "stopped, best weights kept",
     "patience": "stopped early: the dev score no longer improved",
@@ -133,7 +132,7 @@ def build(workspace: Workspace) -> None:
 
 def _courses(workspace: Workspace, keys: Sequence[str]) -> list[Course]:
     """The trainings with these keys; that which ships, where nothing was trained yet."""
-    learned = None if keys or service.table(workspace, 1) else service.example()
+    learned = None if keys or service.table(workspace, 1) else service.example(workspace)
     return [learned] if learned else service.chosen(workspace, keys)
 
 
@@ -142,7 +141,7 @@ def _courses(workspace: Workspace, keys: Sequence[str]) -> list[Course]:
 
 def _nothing(workspace: Workspace) -> str:
     """In place of the list: a note that the curves are of an example that ships."""
-    learned = service.example()
+    learned = service.example(workspace)
     if learned is None:
         return parts.empty(
             "No trainings yet",
@@ -255,12 +254,12 @@ def _defaults(row: TrainingRun) -> dict[str, Any]:
 def _carry(published: Published) -> None:
     """Publish the chosen trainings with their curves."""
     for course in service.chosen(published.source, published.trainings):
-        published.keep(KIND, course[0].key, service.frozen(course))
+        published.keep(service.KIND, course[0].key, service.frozen(course))
 
 
 def _read(workspace: Workspace, key: str) -> Course:
     """A training as published."""
-    frozen = kept(workspace, KIND, key)
+    frozen = kept(workspace, service.KIND, key)
     if frozen is None:
         raise UserError(f"The training {key[:40]!r} is not published.", code="unknown")
     return service.thawed(frozen)

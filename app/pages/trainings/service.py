@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from theodolite.app.workspace import Workspace
     from theodolite.store.run_rows import RunRow
 
+KIND = "training"
+"""Of an answer that is published or ships."""
 ENCODERS, DECODERS = ("train", "sweep"), ("train-decoder",)
 """Kinds of runs, by what they train."""
 Event = dict[str, Any]
@@ -233,10 +235,10 @@ def thawed(facts: Mapping[str, Any]) -> Course:
     return TrainingRun(**facts["run"]), Curves(facts["steps"], facts["evals"], facts["notes"])
 
 
-def example() -> Course | None:
+def example(workspace: Workspace) -> Course | None:
     """A small real training that ships, shown until another has run; None where none ships."""
-    found = shipped.read("trainings")
-    return None if found is None else thawed(found.facts)
+    facts = shipped.read(workspace, KIND)
+    return None if facts is None else thawed(facts)
 
 
 def differences(settings: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:

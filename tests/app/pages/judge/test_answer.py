@@ -17,9 +17,10 @@ from tests.fakes.openai import status as answers_with
 from tests.fakes.uploads import collection
 from tests.fakes.workers import do_units, work_off
 from theodolite.app import endpoints
+from theodolite.app.examples import make
 from theodolite.app.jobs.submit import queue
 from theodolite.app.pages.encoders import service as encoders
-from theodolite.app.pages.judge import example, export
+from theodolite.app.pages.judge import export
 from theodolite.app.pages.judge import session as judging
 from theodolite.app.pages.judge.answer import board_of
 from theodolite.app.pages.judge.job import (
@@ -40,7 +41,7 @@ AWAY = "api:https://api.invalid/v1#m"
 
 def by_label(workspace: Workspace) -> Callable[[Question], str]:
     """A judge who finds relevant what has the query's label."""
-    judge: Callable[[Question], str] = example.by_label(workspace, STARTER)
+    judge: Callable[[Question], str] = make.by_label(workspace, STARTER)
     return judge
 
 
