@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from theodolite.store.errors import (
     DATABASE,
@@ -139,8 +139,12 @@ def orphans(store: Store, grace: float = GRACE) -> Iterator[Path]:
 
 def checkpoints(store: Store, grace: float = GRACE) -> Iterator[Path]:
     """Checkpoint folders of trainings in the store that no run will resume."""
-    rows = store.database.rows("SELECT spec FROM runs WHERE spec LIKE '%\"out\"%'")
-    outs = {out for row in rows for out in _outs(row["spec"])}
+    # Of sweeps as well, whose trainings are nested in the spec; damage is reported by `_database`.
+    rows = store.database.rows(
+        "SELECT DISTINCT atom FROM runs, json_tree(iif(json_valid(spec), spec, 'null')) AS tree"
+        " WHERE tree.key = 'out' AND tree.type = 'text'"
+    )
+    outs = {row["atom"].replace("\\", "/") for row in rows}
     latest = time.time() - grace
     for folder in sorted(store.folder.glob(f"*/**/*{_CHECKPOINT}")):
         # Compared relative to the store, which may have been moved since the run was queued.
@@ -149,18 +153,6 @@ def checkpoints(store: Store, grace: float = GRACE) -> Iterator[Path]:
             continue
         if folder.is_dir() and _last_changed(folder) <= latest:
             yield folder
-
-
-def _outs(spec: Any) -> Iterator[str]:
-    """Output folders of the trainings in a run's spec, nested ones included."""
-    if isinstance(spec, dict):
-        if isinstance(spec.get("out"), str):
-            yield spec["out"].replace("\\", "/")
-        for inner in spec.values():
-            yield from _outs(inner)
-    elif isinstance(spec, list):
-        for inner in spec:
-            yield from _outs(inner)
 
 
 def _last_changed(folder: Path) -> float:
@@ -248,25 +240,20 @@ def _vectors(store: Store) -> Iterator[Finding]:
 
 
 def _orphan_findings(store: Store) -> Iterator[Finding]:
-    usage = store.vectors.usage()
-    for fingerprint in _ownerless(store, GRACE):
-        yield Finding(
-            f"vectors/{fingerprint}",
-            f"No encoder is known to use these {usage[fingerprint]} bytes.",
-            "`theodolite store clean` removes them.",
-        )
-    for folder in checkpoints(store):
-        yield Finding(
-            str(folder.relative_to(store.folder)),
-            f"No run will resume the training whose checkpoint takes these {_size(folder)} bytes.",
-            "`theodolite store clean` removes it.",
-        )
-    for path in orphans(store):
-        yield Finding(
-            str(path.relative_to(store.folder)),
-            f"Nothing refers to these {path.stat().st_size} bytes.",
-            "`theodolite store clean` removes them.",
-        )
+    unused = [store.folder / "vectors" / name for name in _ownerless(store, GRACE)]
+    unresumed = "No run will resume the training whose checkpoint takes these"
+    for paths, why in (
+        (unused, "No encoder is known to use these"),
+        (checkpoints(store), unresumed),
+        (orphans(store), "Nothing refers to these"),
+    ):
+        for path in paths:
+            size = _size(path) if path.is_dir() else path.stat().st_size
+            yield Finding(
+                path.relative_to(store.folder).as_posix(),
+                f"{why} {size} bytes.",
+                "`theodolite store clean` removes them.",
+            )
 
 
 def _abandoned(store: Store) -> list[str]:

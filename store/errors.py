@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 import errno
 import sqlite3
 from collections.abc import Iterator
@@ -37,7 +38,7 @@ class StoreError(Exception):
         return f"{self.message} {self.hint}".strip()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.message, self.hint), {"code": self.code}
+        return copyreg.__newobj__, (type(self),), vars(self)  # type: ignore[attr-defined]
 
 
 class StoreGone(StoreError):
@@ -56,9 +57,6 @@ class StoreClosed(StoreError):
             "This demonstration shows what was worked out before, and keeps nothing.",
             "Start Theodolite on a machine of your own to work this out.",
         )
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), ()
 
 
 class StoreFull(StoreError):
@@ -94,9 +92,6 @@ class RunAtWork(StoreError):
             f"Follow it with `theodolite jobs wait {run_id}`, or cancel it first.",
         )
         self.run_id = run_id
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.run_id,)
 
 
 @contextmanager

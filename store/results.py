@@ -303,9 +303,7 @@ class Published:
 
     def models(self) -> int:
         """Number of model revisions with published results."""
-        sql = "SELECT count(*) AS n FROM (SELECT DISTINCT model, revision FROM published)"
-        row = self._database.row(sql)
-        return int(row["n"]) if row else 0
+        return len(self.held())
 
     def held(self) -> list[tuple[str, str, int]]:
         """(model, revision, number of results) of every model revision."""

@@ -129,14 +129,20 @@ class Runs:
         )
         return changed > 0
 
-    def retry(self, run_id: str) -> bool:
-        """Queue a run that is over again, keeping its done units; return whether it was over."""
+    def retry(self, run_id: str, worker: str | None = None) -> bool:
+        """Queue a run that is over again, keeping its done units; return whether it was over.
+
+        With a `worker` it is taken up at once, also from the queue and from an earlier process of
+        that worker; False when another executes it.
+        """
         with self._database.write() as connection:
             cursor = connection.execute(
-                "UPDATE runs SET state = 'queued', attempt = attempt + 1,"
-                " error = NULL, hint = '', message = '', asked = '', finished = NULL, updated = ?"
-                " WHERE id = ? AND state IN ('done', 'partly failed', 'failed', 'cancelled')",
-                [time.time(), run_id],
+                "UPDATE runs SET state = iif(:worker IS NULL, 'queued', 'running'),"
+                " worker = coalesce(:worker, worker), attempt = attempt + 1, error = NULL,"
+                " hint = '', message = '', asked = '', finished = NULL, updated = :now"
+                " WHERE id = :run AND (state NOT IN ('queued', 'running')"
+                " OR :worker IS NOT NULL AND (state = 'queued' OR worker = :worker))",
+                {"worker": worker, "now": time.time(), "run": run_id},
             )
             if cursor.rowcount == 0:
                 return False

@@ -7,7 +7,6 @@ process holds tells whether the terminal is still there.
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -59,7 +58,7 @@ class Terminals:
         except Timeout as error:
             raise RunAtWork(run_id) from error
         try:
-            if not self._take(run_id):
+            if not self._runs.retry(run_id, NAME):
                 raise RunAtWork(run_id)
             try:
                 run = self._runs.get(run_id)
@@ -113,20 +112,3 @@ class Terminals:
             [hash_of(kind, to_json(spec))],
         )
         return str(found["id"]) if found else self._runs.create(kind, spec, title, worker=NAME)
-
-    def _take(self, run_id: str) -> bool:
-        """Take over a run under a new attempt; False when a worker executes it."""
-        with self._database.write() as connection:
-            cursor = connection.execute(
-                "UPDATE runs SET state = 'running', worker = ?, attempt = attempt + 1,"
-                " asked = '', error = NULL, hint = '', message = '',"
-                " finished = NULL, updated = ?"
-                " WHERE id = ? AND NOT (state = 'running' AND worker <> ?)",
-                [NAME, time.time(), run_id, NAME],
-            )
-            connection.execute(
-                "UPDATE units SET state = 'waiting', crashes = 0, reached = 0, error = NULL,"
-                " hint = '' WHERE run = ? AND state <> 'done'",
-                [run_id],
-            )
-            return bool(cursor.rowcount > 0)
