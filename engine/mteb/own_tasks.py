@@ -6,7 +6,8 @@ Their data come from the hub or the local cache of `datasets`, at MTEB's pinned 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from theodolite.engine.datasets.types import MtebTask, content_hash
@@ -158,10 +159,30 @@ def explain(error: Exception, task: Any) -> UserError | None:
     return None
 
 
+@contextmanager
+def _offline_if_unreachable() -> Iterator[None]:
+    """Have the hub's libraries do without it at once if it does not answer.
+
+    They would try for half a minute, also for data that are on this machine.
+    """
+    import datasets
+    from huggingface_hub import constants, get_session
+
+    before = constants.HF_HUB_OFFLINE, datasets.config.HF_HUB_OFFLINE
+    try:
+        get_session().head(constants.ENDPOINT, timeout=10.0)
+    except Exception:  # of the HTTP library, which differs by version
+        constants.HF_HUB_OFFLINE = datasets.config.HF_HUB_OFFLINE = True
+    try:
+        yield
+    finally:
+        constants.HF_HUB_OFFLINE, datasets.config.HF_HUB_OFFLINE = before
+
+
 def read(task: Any) -> None:
     """Load a task's data."""
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), _offline_if_unreachable():
             warnings.simplefilter("ignore")
             task.load_data()
     except UserError:

@@ -105,8 +105,7 @@ def explain_hub(
     phrases = ("couldn't reach", "couldn't find cache", "couldn't connect")
     if kinds & _OFFLINE or any(phrase in words for phrase in phrases):
         return UserError(
-            f"{what} is not on this machine, and the hub cannot be reached "
-            f"({type(chain[-1]).__name__}).",
+            f"{what} is not on this machine, and the hub cannot be reached.",
             "Connect and try again, or bring it into the cache of the hub (HF_HOME).",
             code="unreachable",
         )
