@@ -19,7 +19,7 @@ import torch
 from safetensors.torch import load_file
 
 from tests.engine.encoders.models import save, save_sentence_transformer
-from tests.fakes import decoder_training
+from tests.fakes import decoders
 from tests.fakes.allocation import Allocation
 from tests.fakes.runs import TinyCatalog, tiny_run, tiny_spec
 from theodolite.engine.classifiers import columns
@@ -166,7 +166,7 @@ def test_an_update_does_not_wait_for_the_gpu(tmp_path: Path, objective: str) -> 
 
 def decoder_spec(folder: Path, architecture: Any) -> DecoderSpec:
     """A decoder for vectors of random words, which need no model."""
-    return replace(decoder_training.small(folder), architecture=architecture, device="cuda")
+    return replace(decoders.random_spec(folder), architecture=architecture, device="cuda")
 
 
 @pytest.mark.parametrize("architecture", ["prefix", "lstm", "lstm-mos"])
@@ -186,7 +186,7 @@ def test_an_update_of_a_decoder_does_not_wait_for_the_gpu(
     tmp_path: Path, architecture: str
 ) -> None:
     """Which pieces are padding is known before they are on the GPU."""
-    run = decoder_training.opened(decoder_spec(tmp_path, architecture))
+    run = decoders.opened(decoder_spec(tmp_path, architecture))
     assert run.precision.name in ("bf16", "fp16")
     order = run.batches(0)
     for rows in (next(order), next(order)):

@@ -9,7 +9,7 @@ import pytest
 
 from tests.app.fleet.conftest import Lab, Postgres, trained, weights
 from tests.app.fleet.test_fleet import TASKS, assert_equal, on_one_machine, over
-from tests.fakes import decoder_training
+from tests.fakes import decoders
 from tests.fakes.small_training import small, write_sentences
 from tests.waiting import wait_until
 from theodolite.app.jobs import submit
@@ -36,7 +36,7 @@ def test_a_decoder_is_trained_elsewhere(lab: Lab, workspace: Workspace, tmp_path
     vectors = np.random.default_rng(0).normal(size=(len(names), 32)).round(4)
     lines = [f"{name} {' '.join(map(str, at))}" for name, at in zip(names, vectors, strict=True)]
     words.write_text("\n".join(lines))
-    spec = replace(decoder_training.small(tmp_path), encoder=f"words:{words}", epochs=1)
+    spec = replace(decoders.random_spec(tmp_path), encoder=f"words:{words}", epochs=1)
     job = TrainDecoderJob.of(workspace, spec)
     over(lab.home, submit.queue(workspace, job))
     (row,) = lab.home.decoders.list()

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.fakes import decoder_training
+from tests.fakes import decoders
 from theodolite.engine.decode import Decoder, open_decoder
 from theodolite.engine.decoding.spec import DecoderSpec
 from theodolite.engine.encoders import Encoder, load
@@ -25,4 +25,4 @@ def encoder() -> Encoder:
 @pytest.fixture
 def spec(tmp_path: Path) -> DecoderSpec:
     """Of a training of three seconds."""
-    return decoder_training.small(tmp_path)
+    return decoders.random_spec(tmp_path)

@@ -17,12 +17,13 @@ import torch
 from safetensors.torch import load_file
 
 from tests.errors import refused
-from tests.fakes.decoder_training import opened, running_sentences, small
-from tests.fakes.decoders import small_spec
+from tests.fakes.decoders import opened, random_spec, small_spec
 from tests.fakes.encoders import ConstantEncoder, NaNEncoder
 from tests.fakes.kills import killed_at
+from theodolite.engine.datasets.catalog import Catalog
 from theodolite.engine.decode import open_decoder
 from theodolite.engine.decoding import folder as folders
+from theodolite.engine.decoding.dataset import sentences_of
 from theodolite.engine.decoding.facts import facts_of
 from theodolite.engine.decoding.spec import Architecture, DecoderSpec
 from theodolite.engine.decoding.train import SAMPLES, DecoderTrainer, train_decoder
@@ -45,7 +46,7 @@ def whole(
     one_thread: None, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[DecoderSpec, list[Event]]:
     """A training that nothing befell, and its events."""
-    spec = small(tmp_path_factory.mktemp("whole"))
+    spec = random_spec(tmp_path_factory.mktemp("whole"))
     return spec, list(train_decoder(spec))
 
 
@@ -79,7 +80,7 @@ def test_it_learns_and_says_so(whole: tuple[DecoderSpec, list[Event]]) -> None:
     assert decoder.facts["sentences"] == 270
     assert not spec.working_folder.exists()
     # The loss of the card, computed again from the folder: the same points and tokens.
-    held_out = running_sentences(spec)[-30:]
+    held_out = sentences_of(spec, Catalog(None), spec.working_folder).texts[-30:]
     points = torch.from_numpy(decoder._checked(load("random:32").encode(held_out)))
     rows = [torch.from_numpy(i.astype(np.int64)) for i in decoder.vocabulary.ids(held_out)]
     ids = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True)
@@ -234,7 +235,7 @@ def lines_of(spec: DecoderSpec, lines: list[str]) -> DecoderSpec:
 
 def test_too_few_different_sentences_are_told(spec: DecoderSpec) -> None:
     """As many as are held out must at least be left, and then some."""
-    sentences = running_sentences(spec)
+    sentences = sentences_of(spec, Catalog(None), spec.working_folder).texts
     for lines, count in ((sentences[:60], 60), (["the cat sees the dog"] * 500, 1)):
         with refused("too-few", f"{count} different sentences", 30):
             list(train_decoder(lines_of(spec, lines)))
@@ -247,7 +248,7 @@ def test_odd_lines_are_left_out_and_counted(spec: DecoderSpec) -> None:
 
     An address of 200 letters would be 200 positions for every sentence.
     """
-    sentences = running_sentences(spec)
+    sentences = sentences_of(spec, Catalog(None), spec.working_folder).texts
     address = "".join(random.Random(1).choices("abcdefghijklmnopqrstuvwxyz/0123456789", k=200))
     odd = ["", "   ", "?!", "one two three four five six seven, and no clause that is short enough"]
     lines = [*odd, *sentences, address, *sentences]
