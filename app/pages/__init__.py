@@ -103,8 +103,8 @@ RAIL = (
             {
                 "One space": "map.page",
                 "Two spaces": "spaces.page",
-                "Geometry": "geometry.page",
-                "Distributions": "geometry.distributions",
+                "Geometry": "geometry.page:GEOMETRY",
+                "Distributions": "geometry.page:DISTRIBUTIONS",
             },
             "Map",
         ),

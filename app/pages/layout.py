@@ -32,6 +32,17 @@ A = TypeVar("A", bound=Answer)
 Load = Callable[[Values, gr.Request], Named]
 
 
+@dataclass(frozen=True)
+class Page:
+    """A page of a module that has several; `build` lays it out."""
+
+    TITLE: str
+    PATH: str
+    DESCRIPTION: str
+    PUBLISHED: Static
+    build: Callable[[Workspace], None]
+
+
 class Asked(NamedTuple):
     """The components below the controls of a page that asks a question."""
 

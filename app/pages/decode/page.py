@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 import gradio as gr
@@ -27,6 +27,7 @@ from theodolite.app.pages.decode.service import (
 )
 from theodolite.app.pages.encoders import choices
 from theodolite.app.pages.encoders.service import STARTERS
+from theodolite.app.pages.layout import Page
 from theodolite.app.pages.search import service as search
 from theodolite.app.spec import parameters
 from theodolite.app.surfaces import web
@@ -93,17 +94,6 @@ def text_box(
         "elem_classes": ["t-wide", *classes],
     }
     return Control(name, label, gr.Textbox, usual, hint, options=usually | options, key=key)
-
-
-@dataclass(frozen=True)
-class DecodePage:
-    """A page of this room; `build` lays it out."""
-
-    TITLE: str
-    PATH: str
-    DESCRIPTION: str
-    PUBLISHED: Static
-    build: Callable[[Workspace], None]
 
 
 def build_decode(workspace: Workspace) -> None:
@@ -458,7 +448,7 @@ def _analogies(published: Published) -> Iterator[tuple[str, answer.AnalogySpec]]
         yield one.title, spec
 
 
-DECODE = DecodePage(
+DECODE = Page(
     "Decode",
     "decode",
     "Write a sentence. Each encoder turns it into a vector, and its decoder reconstructs the "
@@ -466,7 +456,7 @@ DECODE = DecodePage(
     Static(answer.DECODE, _sentences, _carry),
     build_decode,
 )
-INTERPOLATION = DecodePage(
+INTERPOLATION = Page(
     "Interpolate",
     "interpolate",
     "Move through the space from one sentence to another: each step is a point between their "
@@ -474,7 +464,7 @@ INTERPOLATION = DecodePage(
     Static(answer.INTERPOLATE, _interpolations, _carry),
     build_interpolation,
 )
-ARITHMETIC = DecodePage(
+ARITHMETIC = Page(
     "Arithmetic",
     "arithmetic",
     "Calculate with sentences: an expression over their vectors is itself a point, and each "

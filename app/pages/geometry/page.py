@@ -1,8 +1,8 @@
-"""The page *Geometry*: how encoders use their space, measured over all pairs of a data set."""
+"""How encoders use their space: over all pairs of a data set, and over pairs that are graded."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -11,11 +11,14 @@ import gradio as gr
 
 from theodolite.app.pages.data import choices as collections
 from theodolite.app.pages.encoders import choices
-from theodolite.app.pages.geometry import service
-from theodolite.app.pages.geometry.answer import GEOMETRY, RULES, GeometrySpec
+from theodolite.app.pages.geometry import answer, service
+from theodolite.app.pages.geometry.answer import RULES, DistributionsSpec, GeometrySpec
+from theodolite.app.pages.geometry.densities import read
 from theodolite.app.pages.geometry.sections import default_label
-from theodolite.app.pages.layout import ask
+from theodolite.app.pages.jobs.run_panel import NOTHING
+from theodolite.app.pages.layout import Load, Page, ask
 from theodolite.app.published import Published
+from theodolite.app.question import Question
 from theodolite.app.spec import parameters
 from theodolite.app.surfaces import web
 from theodolite.app.surfaces.static import Static
@@ -26,25 +29,21 @@ from theodolite.engine.datasets.types import LabelledPairs, ScoredPairs
 from theodolite.engine.errors import UserError
 from theodolite.store.derived import arrays
 
-TITLE, PATH = "Geometry", "geometry"
-DESCRIPTION = (
-    "How each encoder uses its space: whether paraphrases are close, sentences are spread "
-    "evenly, and all dimensions are used; and the cosine above which two sentences can be "
-    "considered equivalent."
-)
 _FIELDS = {parameter.name: parameter for parameter in parameters(GeometrySpec)}
+ENCODERS = replace(choices.ENCODERS, name="encoders", key="encoder")
 CONTROLS = web.controls(
     GeometrySpec,
-    encoders=replace(choices.ENCODERS, name="encoders", key="encoder"),
+    encoders=ENCODERS,
     split=replace(web.control(_FIELDS["split"], choices=[], value=None), box=gr.Radio),
     label=replace(web.control(_FIELDS["label"], choices=[]), box=gr.Dropdown),
 )
+TASK = web.control(parameters(DistributionsSpec)[1], elem_id="pairs", min_width=260)
 
 
 def build(workspace: Workspace) -> None:
-    """Lay out the page."""
+    """Lay out the page of geometries."""
     controls = Controls(*CONTROLS)
-    with parts.bar(TITLE, DESCRIPTION):
+    with parts.bar(GEOMETRY.TITLE, GEOMETRY.DESCRIPTION):
         controls.render("data", elem_classes=["t-bare"])
         controls.render("encoders")
         with parts.more():
@@ -59,17 +58,40 @@ def build(workspace: Workspace) -> None:
         usual = Values(split=service.ALL, rule=GeometrySpec.rule, cut=None, label=None)
         return _of_data(workspace, values.data, usual)
 
-    ask(
-        workspace,
-        GEOMETRY,
-        controls,
-        gr.Button(variant="primary", visible=False, elem_id="compute"),
-        load=load,
-        refill={"data": refill},
-        report=True,
-        charts=True,
-        elem_id="answer",
-    )
+    _ask(workspace, answer.GEOMETRY, controls, load, {"data": refill})
+
+
+def build_distributions(workspace: Workspace) -> None:
+    """Lay out the page of distributions."""
+    controls = Controls(ENCODERS, TASK)
+    with parts.bar(DISTRIBUTIONS.TITLE, DISTRIBUTIONS.DESCRIPTION):
+        controls.render("task", elem_classes=["t-bare"])
+        controls.render("encoders")
+
+    def load(values: Values, request: gr.Request) -> dict[str, Any]:
+        tasks = answer.pair_tasks(workspace)
+        if (values.task or "").startswith("hub:"):  # hub files are named, not listed
+            tasks.append(values.task)
+        chosen = values.task if values.task in tasks else answer.opening(workspace, tasks)
+        return {
+            "encoders": choices.filled(workspace, choices.from_address(workspace, request)),
+            "task": gr.update(choices=tasks, value=chosen),
+        }
+
+    _ask(workspace, answer.DISTRIBUTIONS, controls, load)
+
+
+def _ask(
+    workspace: Workspace,
+    question: Question[Any, Any],
+    controls: Controls,
+    load: Load,
+    refill: Mapping[str, Any] = NOTHING,
+) -> None:
+    """Ask a question whose button appears only where something is not measured."""
+    go = gr.Button(variant="primary", visible=False, elem_id="compute")
+    shown: dict[str, Any] = {"report": True, "charts": True, "elem_id": "answer"}
+    ask(workspace, question, controls, go, load=load, refill=refill, **shown)
 
 
 def _of_data(workspace: Workspace, name: str, values: Values) -> dict[str, Any]:
@@ -122,4 +144,30 @@ def _views(published: Published) -> Iterator[tuple[str, GeometrySpec]]:
             yield data, GeometrySpec(encoders, data)
 
 
-PUBLISHED = Static(GEOMETRY, _views, _carry)
+def _graded(published: Published) -> Iterator[tuple[str, DistributionsSpec]]:
+    """The encoders with results, on each task."""
+    small, encoders = published.workspace, [*published.encoders.values()]
+    for task in answer.pair_tasks(small):
+        known, _ = read(small, encoders, task)
+        if known:
+            yield task, DistributionsSpec([*known], task)
+
+
+GEOMETRY = Page(
+    "Geometry",
+    "geometry",
+    "How each encoder uses its space: whether paraphrases are close, sentences are spread "
+    "evenly, and all dimensions are used; and the cosine above which two sentences can be "
+    "considered equivalent.",
+    Static(answer.GEOMETRY, _views, _carry),
+    build,
+)
+DISTRIBUTIONS = Page(
+    "Distributions",
+    "distributions",
+    "How each encoder distributes the cosines of sentence pairs that people have graded. A "
+    "good encoder gives low grades low cosines and high grades high ones, and does not "
+    "squeeze all sentences together.",
+    Static(answer.DISTRIBUTIONS, _graded),
+    build_distributions,
+)
