@@ -206,7 +206,9 @@ def read(files: Iterable[NamedFile], model: str = "", revision: str = "") -> Rea
         named = replace(one, model=whose.model, revision=whose.revision, facts=facts)
         found.results.append(named)
     if unattributed:
-        found.problems.append(_unattributed(list(unattributed)))
+        several = f" and {len(unattributed) - 1} more" if len(unattributed) > 1 else ""
+        first = next(iter(unattributed))
+        found.problems.append(f"{first}{several} does not say whose results it holds")
     if not found.results:
         raise UserError(
             "Nothing here is a result in MTEB's layout"
@@ -257,11 +259,6 @@ def _model_of(
         "".join(c for c in text if c.isprintable())[:_MAX_NAME_LENGTH] for text in (model, revision)
     )
     return _About(model + experiment, revision, described.facts)
-
-
-def _unattributed(names: Sequence[str]) -> str:
-    several = f" and {len(names) - 1} more" if len(names) > 1 else ""
-    return f"{names[0]}{several} does not say whose results it holds"
 
 
 def _of_unknown_versions(results: Sequence[PublishedResult]) -> list[str]:

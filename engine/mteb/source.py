@@ -50,7 +50,8 @@ class ModelSource(Source):
     ) -> None:
         self.name = name
         self._meta, self._side, self._device = meta, side, device
-        self._task = _metadata(task.name, task.type or _PLAIN)
+        known = lazy_import("get_tasks._TASKS_REGISTRY")
+        self._task = _class(task.name if task.name in known else "", task.type or _PLAIN).metadata
         key = self._task.name, self._task.type, side
         self.fingerprint = fingerprint("mteb", version(), meta.name, meta.revision, *key)
         self._weights = weights("mteb", meta.name, meta.revision, device)
@@ -127,11 +128,6 @@ class Model(PromptedByTask):
     def encode(self, sentences: Sequence[str], progress: Progress | None = None) -> np.ndarray:
         """See `Encoder.encode`."""
         return self.plain.encode(sentences, progress)
-
-
-def _metadata(name: str, kind: str) -> Any:
-    """Return the task metadata for a model: MTEB's own, or generic metadata of the type."""
-    return _class(name if name in lazy_import("get_tasks._TASKS_REGISTRY") else "", kind).metadata
 
 
 @cache

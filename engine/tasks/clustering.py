@@ -17,7 +17,6 @@ from theodolite.engine.progress import ProgressCallback
 from theodolite.engine.results import Score
 from theodolite.engine.stats.v_measure import adjusted_mutual_information, v_measure_parts
 from theodolite.engine.tasks.task import (
-    ExampleTexts,
     Measurement,
     TaskType,
     labelled,
@@ -179,11 +178,6 @@ def _notes(data: LabelledSentences, split: str, labels: int, used: int) -> list[
     return notes
 
 
-def _examples(data: LabelledSentences, protocol: str, seed: int) -> ExampleTexts:
-    _, used, _ = _drawn(data, seed, at_once=_at_once(protocol))
-    return labelled(data, used)
-
-
 def _at_once(protocol: str) -> bool:
     return protocol == "mteb-v1"
 
@@ -197,5 +191,7 @@ TYPE = TaskType(
         data, vectors, seed, tick, at_once=_at_once(protocol)
     ),
     rows=lambda data, protocol, seed: _drawn(data, seed, at_once=_at_once(protocol))[1],
-    examples=_examples,
+    examples=lambda data, protocol, seed: labelled(
+        data, _drawn(data, seed, at_once=_at_once(protocol))[1]
+    ),
 )

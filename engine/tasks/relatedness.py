@@ -18,7 +18,7 @@ from theodolite.engine.errors import UserError
 from theodolite.engine.progress import ProgressCallback
 from theodolite.engine.results import Score
 from theodolite.engine.stats.bootstrap import pearson, spearman
-from theodolite.engine.tasks.task import ExampleTexts, Measurement, Task, TaskType
+from theodolite.engine.tasks.task import ExampleTexts, Measurement, TaskType
 
 if TYPE_CHECKING:
     from theodolite.engine.classifiers.features import Features
@@ -101,18 +101,6 @@ def _features_in_order(
     return features, np.concatenate(gold), splits
 
 
-def _measured(
-    task: Task,
-    data: ScoredPairs,
-    vectors: np.ndarray,
-    protocol: str,
-    seed: int,
-    tick: ProgressCallback,
-) -> Measurement:
-    select: Select = "spearman" if task.name.endswith(FINETUNE) else "pearson"
-    return measure(data, vectors, select, seed, tick)
-
-
 def _examples(data: ScoredPairs, protocol: str, seed: int) -> ExampleTexts:
     part = data.parts["test"]
     rows = zip(part.left, part.right, part.gold, strict=True)
@@ -125,7 +113,9 @@ TYPE = TaskType(
     protocol="senteval",
     metric="spearman",
     about="{} by a trained regressor, chosen by dev Spearman as SimCSE's fork does.",
-    measure=_measured,
+    measure=lambda task, data, vectors, protocol, seed, tick: measure(
+        data, vectors, "spearman" if task.name.endswith(FINETUNE) else "pearson", seed, tick
+    ),
     trains=True,
     examples=_examples,
 )

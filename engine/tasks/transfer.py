@@ -21,7 +21,7 @@ from theodolite.engine.datasets.types import LabelledPairs, LabelledSentences
 from theodolite.engine.errors import UserError
 from theodolite.engine.progress import ProgressCallback
 from theodolite.engine.results import Score
-from theodolite.engine.tasks.task import ExampleTexts, Measurement, Task, TaskType, labelled
+from theodolite.engine.tasks.task import ExampleTexts, Measurement, TaskType, labelled
 
 if TYPE_CHECKING:
     from theodolite.engine.classifiers.features import Combination, Features
@@ -113,20 +113,16 @@ def _measurement(
         scores.append(Score(where, option, "accuracy", test, len(gold)))
         scores.append(Score("dev", option, "accuracy", dev, n_dev))
     if data.name == "MRPC":
-        scores.insert(1, Score(where, None, "f1", _f1(gold, found.predicted), len(gold)))
+        from sklearn.metrics import f1_score
+
+        f1 = round(100 * float(f1_score(gold, found.predicted)), 2)
+        scores.insert(1, Score(where, None, "f1", f1, len(gold)))
     correct = (found.predicted == gold)[np.argsort(rows.order[tested])]
     counts = np.bincount(gold, minlength=len(rows.classes))
     details = {"labels": dict(zip(rows.classes, counts.tolist(), strict=True)), **found.details}
     if len(rows.classes) > 100:
         details["labels"] = {"classes": len(rows.classes)}
     return Measurement(tuple(scores), {"correct": correct}, details)
-
-
-def _f1(gold: np.ndarray, predicted: np.ndarray) -> float:
-    """F1 of class 1, in points of 100."""
-    from sklearn.metrics import f1_score
-
-    return round(100 * float(f1_score(gold, predicted)), 2)
 
 
 def _in_order(data: LabelledSentences | LabelledPairs) -> _Ordered:
@@ -235,24 +231,15 @@ def examples(
     )
 
 
-def _measured(
-    task: Task,
-    data: LabelledSentences | LabelledPairs,
-    vectors: np.ndarray,
-    protocol: str,
-    seed: int,
-    tick: ProgressCallback,
-) -> Measurement:
-    return measure(data, vectors, SETTINGS[protocol], seed, tick)
-
-
 def _type(name: str, about: str) -> TaskType:
     return TaskType(
         name,
         protocol="senteval",
         metric="accuracy",
         about=about,
-        measure=_measured,
+        measure=lambda task, data, vectors, protocol, seed, tick: measure(
+            data, vectors, SETTINGS[protocol], seed, tick
+        ),
         trains=True,
         examples=examples,
     )
