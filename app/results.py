@@ -143,16 +143,16 @@ def of_one_question(
         rows: of any encoders, the oldest first.
         encoders: those whose results decide.
     """
-    groups: dict[tuple[str, str], list[Row]] = defaultdict(list)
-    for row in filter(has_score, rows):
-        groups[row["protocol"], row["task"]].append(row)
-    cells: dict[tuple[str, str, str], Row] = {}
-    for (protocol, task), group in groups.items():
-        deciding = [row for row in group if row["encoder"] in encoders] or group
-        answers = Counter(map(question, deciding))
-        newest = {question(row): row for row in deciding}
-        one = max(answers, key=lambda q: (answers[q], has_own_seed(newest[q]), newest[q]["id"]))
-        for row in group:
-            if question(row) == one:
-                cells[protocol, task, row["encoder"]] = row
-    return cells
+    scored = list(filter(has_score, rows))
+    answers = Counter((row["encoder"] in encoders, question(row)) for row in scored)
+
+    def weight(row: Row) -> tuple[Any, ...]:
+        decides = row["encoder"] in encoders
+        return decides, answers[decides, question(row)], has_own_seed(row), row["id"]
+
+    best = {(row["protocol"], row["task"]): question(row) for row in sorted(scored, key=weight)}
+    return {
+        (row["protocol"], row["task"], row["encoder"]): row
+        for row in scored
+        if question(row) == best[row["protocol"], row["task"]]
+    }

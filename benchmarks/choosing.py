@@ -16,7 +16,7 @@ import os
 import sys
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -111,7 +111,7 @@ class Sheet:
         """An encoder, measured on the rows."""
         dim = self._vectors[encoder].shape[1]
         costs = {"latency_p50": COSTS[encoder]}
-        made = Candidate(encoder, {"dim": dim}, None, None, costs, None, "", dim)
+        made = Candidate(encoder, encoder, {"dim": dim}, None, None, costs, None, "", dim)
         return self._measured(made, self._vectors[encoder])
 
     def shrunk(self, one: Candidate, dtype: Dtype, dim: int) -> Candidate:
@@ -119,25 +119,14 @@ class Sheet:
         first = self._vectors[one.encoder][:, :dim].astype(np.float64)
         made = (fit_int8(first[self.rows]) if dtype == "int8" else binary)(first)
         spec = f"{one.encoder} | dims:{dim},first | quantise:{dtype}"
-        form = Candidate(one.encoder, one.row, None, None, one.costs, None, "", dim, dtype, spec)
+        form = Candidate(one.encoder, spec, one.row, None, None, one.costs, None, "", dim, dtype)
         self._vectors = {**self._vectors, spec: made}
         return self._measured(form, made)
 
     def _measured(self, one: Candidate, vectors: np.ndarray) -> Candidate:
         made = measure_repeatedly(self.data, vectors[self.rows], 1111, nobody)
         sample = Sample(np.asarray(made.examples["correct"], dtype=np.float64))
-        return Candidate(
-            one.encoder,
-            one.row,
-            None,
-            sample,
-            one.costs,
-            None,
-            "",
-            one.dim,
-            one.dtype,
-            one.form_spec,
-        )
+        return replace(one, sample=sample)
 
     def truth(self, spec: str) -> float:
         """Accuracy on the rows left over, trained on the sheet's."""

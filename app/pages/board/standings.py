@@ -461,9 +461,7 @@ def _columns(
     rows = [row for row in rows if row["task"] in wanted]
     one = "" if theirs else protocol
     under, cells = protocols_of(rows, one), under_one_protocol(rows, one)
-    first: dict[str, Row] = {}
-    for (_, task), row in cells.items():
-        first.setdefault(task, row)
+    first = {task: row for (_, task), row in reversed(cells.items())}
     by_mteb = [
         row["id"]
         for task, row in first.items()

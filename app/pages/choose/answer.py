@@ -186,8 +186,8 @@ def headline(sheet: Sheet) -> str:
         return f"{best['encoder']} is the only one to choose"
     others = formats.listed([one["encoder"] for one in ties], 3)
     lead = f"{best['encoder']} {f'ties with {others}' if ties else 'is best'}"
-    take = f": take {cheap['encoder']}"
-    return lead + take * (bool(ties) or cheap["encoder"] != best["encoder"])
+    is_best = not ties and cheap["encoder"] == best["encoder"]
+    return lead if is_best else f"{lead}: take {cheap['encoder']}"
 
 
 def columns(used: Mapping[str, str]) -> str:
@@ -243,12 +243,11 @@ def _cheapest(sheet: Sheet) -> Iterator[str]:
                 f"would be, with {100 * more['power']:.0f} % probability."
             )
         return
-    disturbed = {row["encoder"] for row in sheet["encoders"] if row["timed_disturbed"]}
+    busy = {row["encoder"] for row in sheet["encoders"] if row["timed_disturbed"]}
+    timed = not busy & {cheap["encoder"], full["encoder"]}
     times = ratio(full["ms_per_sentence"], cheap["ms_per_sentence"])
-    if {cheap["encoder"], full["encoder"]} & disturbed:
-        times = ""  # timed while the machine was busy
     size = ratio(full["bytes_per_vector"], cheap["bytes_per_vector"])
-    gains = [f"it is {times} times faster"] * bool(times)
+    gains = [f"it is {times} times faster"] * bool(times and timed)
     gains += [f"its vectors take 1/{size} of the space"] * bool(size)
     whole = "its full vectors" if cheap["encoder"] == best["encoder"] else best["encoder"]
     delta, low, high = (formats.signed(cheap["behind"][key]) for key in ("delta", "low", "high"))

@@ -111,6 +111,7 @@ class Candidate:
 
     Attributes:
         encoder: canonical spec, as it was requested.
+        spec: of the form that respects the limits.
         row: the store's result; None without one.
         error: why there is no result.
         sample: its score on each example, in the form that respects the limits.
@@ -118,10 +119,10 @@ class Candidate:
         licence: of its weights; None if unknown.
         outside: the limit that it exceeds; empty for none.
         dim, dtype, bytes: of a vector.
-        form_spec: spec of smaller vectors; empty for the encoder's own.
     """
 
     encoder: str
+    spec: str
     row: Mapping[str, Any] | None
     error: str | None
     sample: Sample | None
@@ -130,12 +131,6 @@ class Candidate:
     outside: str
     dim: int
     dtype: str = "float32"
-    form_spec: str = ""
-
-    @property
-    def spec(self) -> str:
-        """Of the form that respects the limits."""
-        return self.form_spec or self.encoder
 
     @property
     def bytes(self) -> float:
@@ -179,7 +174,7 @@ def stored(workspace: Workspace, spec: ChooseSpec, task: str | None, name: str) 
     except ValueError:
         error = f"{task} keeps no values per example, so nothing can be told apart."
     dim = row["dim"] if row else int(facts["dim"] or (costs or {}).get("dim") or 0)
-    one = Candidate(name, row, error, sample, costs, facts.get("licence"), "", dim)
+    one = Candidate(name, name, row, error, sample, costs, facts.get("licence"), "", dim)
     return within(workspace, spec, task, one) if name in spec.encoders else one
 
 
@@ -215,7 +210,7 @@ def shrunk(
     """
     full = one.row["dim"] if one.row else one.dim
     form = variants.smaller(one.encoder, dim if dim < full else None, dtype, spec.data)
-    small = replace(one, dtype=dtype, dim=dim, form_spec=form, sample=None)
+    small = replace(one, dtype=dtype, dim=dim, spec=form, sample=None)
     catalog = workspace.catalog
     if task is None or one.sample is None:
         return small

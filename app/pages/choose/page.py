@@ -9,8 +9,8 @@ from typing import Any
 import gradio as gr
 
 import theodolite.app.surfaces.web as web
-from theodolite.app.pages.choose import answer
-from theodolite.app.pages.choose.answer import CHOOSE
+from theodolite.app.pages.choose.answer import CHOOSE, EXAMPLE
+from theodolite.app.pages.choose.answer import PUBLISHED as PUBLISHED  # found on the page
 from theodolite.app.pages.choose.candidates import ChooseSpec
 from theodolite.app.pages.data import form
 from theodolite.app.pages.encoders import choices
@@ -33,7 +33,6 @@ DESCRIPTION = (
     "Which encoder to use for your data: the best one, those that tie with it, their costs, "
     "how many more examples would separate them, and what limits confidence in the answer."
 )
-PUBLISHED = answer.PUBLISHED
 CLOSE = """() => document.querySelector("#more.t-open .t-rest-head button")?.click()"""
 """Closes the panel, which may cover the decision."""
 KINDS = ("labels", "labelled-pairs", "pairs", "retrieval", "parallel", "sentences")
@@ -108,4 +107,4 @@ def _data(workspace: Workspace, named: str) -> Any:
     names = [info.name for info in workspace.catalog.list() if info.kind in KINDS]
     own = [name for name in names if name.startswith("upload:")][::-1]
     offered = dict.fromkeys([*own, *names, *([named] if named else [])])
-    return gr.update(choices=list(offered), value=named or (own or [answer.EXAMPLE])[0])
+    return gr.update(choices=list(offered), value=named or (own or [EXAMPLE])[0])

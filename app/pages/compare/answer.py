@@ -297,8 +297,7 @@ class Comparison(Answer):
         for row in self.rows():
             p, note = row.get("p_holm", row.get("p")), row.get("tie_group_note")
             verdict = f"{row['verdict']} ({note})" if note else row["verdict"]
-            p_text = None if p is None else formats.p_value(p)
-            rows.append(row | {"p": p_text, "verdict": verdict})
+            rows.append(row | {"p": p if p is None else formats.p_value(p), "verdict": verdict})
         return rows
 
     def table_columns(self) -> list[str]:
@@ -414,9 +413,9 @@ class Comparison(Answer):
 
     def _head(self, name: str) -> Cell:
         base, tasks = self.encoders[0], sum((name, task) in self.verdicts for task in self.tests)
-        holm = f"; Holm over {tasks} tasks" if tasks > 1 else ""
-        against = "" if self.is_large else f"against {base}{holm}"
-        return Cell(name, notes=["baseline" if name == base else against])
+        against = f"against {base}" + (f"; Holm over {tasks} tasks" if tasks > 1 else "")
+        note = "baseline" if name == base else "" if self.is_large else against
+        return Cell(name, notes=[note])
 
     def _about(self, task: str) -> str:
         """Details of a measurement: examples, protocol, and the seed if not the protocol's own.
