@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 import gradio as gr
 
 import theodolite.app.surfaces.web as web
+from theodolite.app.blocks import Link, Nothing
 from theodolite.app.jobs.submit import queue
 from theodolite.app.pages.data import choices as collections
 from theodolite.app.pages.encoders import choices
@@ -29,6 +30,11 @@ if TYPE_CHECKING:
     from theodolite.app.workspace import Workspace
 
 A = TypeVar("A", bound=Answer)
+AWAITED = Nothing(
+    "The first results are being computed",
+    "They will appear here as they are computed. Jobs shows the progress.",
+    Link("Jobs", "jobs"),
+)
 Load = Callable[[Values, gr.Request], Named]
 
 

@@ -323,8 +323,9 @@ def _group(tasks: Sequence[str], entry: Entry) -> GridCell:
 
 def _score(task: str, letters: Mapping[str, str], entry: Entry) -> GridCell:
     if task not in entry.scores:
-        why = f"not {'published' if entry.published else 'evaluated'}"
-        return GridCell(formats.MISSING, "muted", why)
+        return GridCell(
+            formats.MISSING, "muted", "not published" if entry.published else "not evaluated"
+        )
     text = formats.score(entry.scores[task])
     if entry.published:
         note = "other data" if task in entry.other else ""

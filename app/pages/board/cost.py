@@ -42,6 +42,7 @@ READING = (
     "Figures are medians; point at a cell for the lowest and highest of the repeats. "
     "Embedding parameters are looked up, the others take part in matrix products."
 )
+OTHERS = "of other programs meanwhile"
 Row = Mapping[str, Any]
 
 
@@ -371,7 +372,6 @@ class CostAnswer(Answer):
 
     def _grid(self) -> Grid:
         """Every measurement of every encoder."""
-        meanwhile = "of other programs meanwhile"
         return Grid(
             "What encoders cost",
             "theodolite-costs",
@@ -387,7 +387,7 @@ class CostAnswer(Answer):
                     row["device"],
                     [
                         *(cell(row, key) for key in COSTS),
-                        GridCell(load(row), "bad" if row.get("disturbed") else "", meanwhile),
+                        GridCell(load(row), "bad" if row.get("disturbed") else "", OTHERS),
                         GridCell(formats.date(row.get("measured"))),
                     ],
                 )

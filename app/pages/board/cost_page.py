@@ -99,8 +99,8 @@ def build(workspace: Workspace) -> None:
         left = cost.unmeasured(workspace, names)
         return queue(workspace, CostJob(tuple(left or names), again=not left))
 
-    named = {"answer": answer, "go": go, "curves": curves}
-    panel.connect(controls, named, answer, go, notice, load=load, show=show, make=make)
+    shown = {"answer": answer, "go": go, "curves": curves}
+    panel.connect(controls, shown, answer, go, notice, load=load, show=show, make=make)
 
 
 def _encoders(workspace: Workspace, values: Values) -> list[str]:

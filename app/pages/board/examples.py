@@ -113,8 +113,7 @@ def disagreement(
     workspace: Workspace, board: Standings, task: str, better: str, worse: str
 ) -> Disagreement:
     """Compare two encoders example by example."""
-    rows = [board.cells.get((name, task)) for name in (better, worse)]
-    first, second = rows
+    first, second = (board.cells.get((name, task)) for name in (better, worse))
     if first is None or second is None or better == worse:
         raise UserError(
             f"Two different encoders that were evaluated on {task} are needed.", "Choose two."

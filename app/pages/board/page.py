@@ -17,7 +17,7 @@ from theodolite.app.pages.board import examples, standings
 from theodolite.app.pages.board.answer import BOARD
 from theodolite.app.pages.board.standings import FILTERS, LANGUAGES, TYPES, BoardSpec
 from theodolite.app.pages.evaluate.job import waiting
-from theodolite.app.pages.layout import filled
+from theodolite.app.pages.layout import AWAITED, filled
 from theodolite.app.published import Published
 from theodolite.app.surfaces.static import Static
 from theodolite.app.web import parts
@@ -121,8 +121,7 @@ def answer(workspace: Workspace, values: Values) -> Iterator[Sequence[Block]]:
         for one in BOARD.answer(workspace, web.spec_of(BoardSpec, values), lambda job: True):
             yield one.blocks()
     elif waiting(workspace):
-        hint = "They will appear here as they are computed. Jobs shows the progress."
-        yield [Nothing("The first results are being computed", hint, Link("Jobs", "jobs"))]
+        yield [AWAITED]
     else:
         hint = (
             "Choose encoders and tasks; results appear here as they are computed. To add results "
@@ -239,9 +238,15 @@ def _importing(workspace: Workspace) -> gr.Dropdown:
         said = parts.say(f"{formats.plural(number, 'published result')} removed.")
         return {held: _imported(workspace), notice: said}
 
-    given = [file, model, revision]
-    shown = {"show_progress": "full", "show_progress_on": file}
-    on([file.upload, take.click], bring, given, [file, held], notice, **shown)
+    on(
+        [file.upload, take.click],
+        bring,
+        [file, model, revision],
+        [file, held],
+        notice,
+        show_progress="full",
+        show_progress_on=file,
+    )
     on(remove.click, let_go, [held], [held], notice)
     return held
 

@@ -194,9 +194,10 @@ class BoardSpec(Spec):
             value = getattr(self, parameter.name)
             for one in value if parameter.many else {value} - {parameter.default}:
                 rest = tuple(v for v in value if v != one) if parameter.many else parameter.default
-                given: dict[str, Any] = {parameter.name: rest}
-                label = f"{parameter.field.label}: {one}"
-                yield Link(label, "board", query(replace(self, **given)))
+                without: Any = {parameter.name: rest}
+                yield Link(
+                    f"{parameter.field.label}: {one}", "board", query(replace(self, **without))
+                )
 
 
 FILTERS = [

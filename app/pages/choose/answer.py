@@ -128,26 +128,24 @@ class Decision(Answer):
 
     def notes(self) -> list[str]:
         """The decision, what it is based on, and what to read before relying on it."""
-        warnings = [f"Warning ({one['code']}): {one['message']}" for one in self["warnings"]]
-        said = [columns(self["columns"]), *sentences(self.sheet)]
-        return [f"{headline(self.sheet)}.", *filter(None, said), *warnings]
+        said = [f"{headline(self.sheet)}.", columns(self["columns"]), *sentences(self.sheet)]
+        said += [f"Warning ({one['code']}): {one['message']}" for one in self["warnings"]]
+        return list(filter(None, said))
 
     def blocks(self) -> list[Block]:
         """The decision with its warnings, the chart, the numbers."""
         if not self.sheet:
-            plan = Points([("", text) for text in self.plan])
-            return [plan, Nothing("No decision yet", self.hint)]
+            return [_points(self.plan), Nothing("No decision yet", self.hint)]
         lead = f"Decision sheet for {self['data']}. {columns(self['columns'])}".strip()
         warnings = [(one["code"].replace("_", " "), one["message"]) for one in self["warnings"]]
         blocks: list[Block] = [
             Finding(headline(self.sheet), lead, self.is_shipped),
-            Points([("", text) for text in sentences(self.sheet)]),
+            _points(sentences(self.sheet)),
             Points(warnings, "Before you rely on it"),
         ]
         if self["best"] is None:
-            encoders = [row["encoder"] for row in self["encoders"]]
-            to_judge = {"in": self["data"], "encoder": encoders}
-            blocks.append(Links([Link("Judge by hand", "judge", to_judge)]))
+            query = {"in": self["data"], "encoder": [row["encoder"] for row in self["encoders"]]}
+            blocks.append(Links([Link("Judge by hand", "judge", query)]))
         blocks += [*_front(self.sheet), *self._numbers(), *_differing(self.sheet)]
         return [
             *blocks,
@@ -159,7 +157,7 @@ class Decision(Answer):
         rows = sorted(self.rows(), key=lambda row: -(row["score"] or -1e9))
         cheap = self["cheapest"]
         if cheap and cheap["spec"] not in {row["spec"] for row in rows} and _beats_random(self):
-            rows.append({**cheap, "remark": f"cheapest within {_points(self['limits']['margin'])}"})
+            rows.append({**cheap, "remark": f"cheapest within {_margin(self)}"})
         keys = [key for key in HEADS if any(row.get(key) is not None for row in rows)]
         how = f"Times were measured on {self['machine']}."
         if self["task"] is not None:
@@ -234,7 +232,7 @@ def sentences(sheet: Sheet) -> list[str]:
 
 def _cheapest(sheet: Sheet) -> Iterator[str]:
     """What is cheaper and shown to be about as good; else what would show it."""
-    cheap, best, margin = sheet["cheapest"], sheet["best"], _points(sheet["limits"]["margin"])
+    cheap, best, margin = sheet["cheapest"], sheet["best"], _margin(sheet)
     full = next(row for row in sheet["encoders"] if row["encoder"] == best["encoder"])
     if cheap["spec"] == full["spec"]:
         if more := sheet["nothing_cheaper"]:
@@ -384,8 +382,10 @@ def _differing(sheet: Sheet) -> list[Block]:
         f"{a} does better on {formats.count(differ['ahead'])} of {formats.count(differ['of'])}, "
         f"{b} on {formats.count(differ['behind'])}. Below, how right each is, from 0 to {what}."
     )
-    table = Table("examples", ["Example", "Expected", a, b], rows, decimals={a: 2, b: 2})
-    return [Text(f"Where {a} and {b} differ most", lead), table]
+    return [
+        Text(f"Where {a} and {b} differ most", lead),
+        Table("examples", ["Example", "Expected", a, b], rows, decimals={a: 2, b: 2}),
+    ]
 
 
 def _scored(sheet: Sheet) -> list[Mapping[str, Any]]:
@@ -416,16 +416,21 @@ def _interval(one: Mapping[str, Any]) -> str:
     return f"{formats.score(one['low'])} to {formats.score(one['high'])}"
 
 
-def _points(margin: float) -> str:
-    return f"{margin:g} {'point' if margin == 1 else 'points'}"
+def _margin(sheet: Any) -> str:
+    points = sheet["limits"]["margin"]
+    return f"{points:g} {'point' if points == 1 else 'points'}"
+
+
+def _points(texts: Sequence[str]) -> Points:
+    return Points([("", text) for text in texts])
 
 
 def _form(one: Mapping[str, Any], *, always: bool = False) -> str:
     """`minilm with int8 vectors of 128 dimensions`."""
     if one["spec"] == one["encoder"] and not always:
         return str(one["encoder"])
-    precision = "" if one["dtype"] == "float32" else f"{one['dtype']} "
-    return f"{one['encoder']} with {precision}vectors of {one['dim']} dimensions"
+    vectors = "vectors" if one["dtype"] == "float32" else f"{one['dtype']} vectors"
+    return f"{one['encoder']} with {vectors} of {one['dim']} dimensions"
 
 
 def ratio(a: float | None, b: float | None) -> str:
@@ -438,8 +443,8 @@ def ratio(a: float | None, b: float | None) -> str:
 def prepare(workspace: Workspace, spec: ChooseSpec) -> ChooseSpec:
     """Add a file to the data sets."""
     if spec.data not in workspace.catalog.names():
-        name = data.bring(workspace, Path(spec.data), spec.columns)
-        return replace(spec, data=name, columns="")
+        brought = data.bring(workspace, Path(spec.data), spec.columns)
+        return replace(spec, data=brought, columns="")
     if spec.columns:
         raise UserError(
             f"{spec.data} is a data set already, whose columns are fixed.",

@@ -88,9 +88,8 @@ class ChooseSpec(Spec):
 
     def check(self) -> None:
         """Bring names to their canonical form, so that equal questions are equal jobs."""
-        encoders = canonical(self.encoders)
         licences = {one.strip() for one in ",".join(self.licences).casefold().split(",")} - {""}
-        object.__setattr__(self, "encoders", encoders)
+        object.__setattr__(self, "encoders", canonical(self.encoders))
         object.__setattr__(self, "licences", tuple(sorted(licences)))
 
     @property
@@ -212,9 +211,11 @@ def shrunk(
     form = variants.smaller(one.encoder, dim if dim < full else None, dtype, spec.data)
     small = replace(one, dtype=dtype, dim=dim, spec=form, sample=None)
     catalog = workspace.catalog
-    if task is None or one.sample is None:
-        return small
-    if len(catalog.load(get(task, catalog).dataset).sentences) > MAX_SENTENCES:
+    if (
+        task is None
+        or one.sample is None
+        or len(catalog.load(get(task, catalog).dataset).sentences) > MAX_SENTENCES
+    ):
         return small
     protocol = data.protocol_of(task)
     (result,) = evaluate(workspace.load(form), [task], protocol=protocol, data=catalog)

@@ -76,8 +76,8 @@ def build(workspace: Workspace) -> None:
     run, moved = asked.panel.run, asked.panel.moved
 
     def same(values: Values) -> Answer:
-        words = CHOOSE.command(web.spec_of(ChooseSpec, values))
-        return {command: parts.command(["theodolite", *words])}
+        spec = web.spec_of(ChooseSpec, values)
+        return {command: parts.command(["theodolite", *CHOOSE.command(spec)])}
 
     def turn_to(name: str) -> Answer:
         return {controls["data"]: _data(workspace, name), run: "", moved: name}
@@ -88,8 +88,14 @@ def build(workspace: Workspace) -> None:
     on(asked.answer.change, same, controls, [command], asked.notice, **HIDE_PROGRESS)
     if added is not None:
         added.change(None, js=CLOSE)
-        turned = [controls["data"], run, moved]
-        on(added.change, turn_to, [added], turned, asked.notice, **HIDE_PROGRESS)
+        on(
+            added.change,
+            turn_to,
+            [added],
+            [controls["data"], run, moved],
+            asked.notice,
+            **HIDE_PROGRESS,
+        )
 
 
 def _loaded(workspace: Workspace, values: Values, request: gr.Request) -> dict[str, Any]:

@@ -76,8 +76,8 @@ OPEN: dict[str, Any] = {
 
 def key(workspace: Workspace, spec: ChooseSpec) -> str:
     """The key of a stored sheet: a hash of what was asked, the data and this machine."""
-    hashed = workspace.catalog.load(spec.data).hash
-    return hash_of(KIND, to_json(asdict(spec)), hashed, cost.machine())
+    data_hash = workspace.catalog.load(spec.data).hash
+    return hash_of(KIND, to_json(asdict(spec)), data_hash, cost.machine())
 
 
 def stored(workspace: Workspace, spec: ChooseSpec) -> Sheet | None:
@@ -305,8 +305,7 @@ def _about_decision(
         )
     outside = [f"{one.encoder} ({one.outside})" for one in every if one.outside]
     if outside:
-        none_left = len(outside) == len(spec.encoders)
-        code = "no_encoder_within_limits" if none_left else "limits"
+        code = "limits" if len(outside) < len(spec.encoders) else "no_encoder_within_limits"
         yield code, f"Left out by the limits: {formats.listed(outside)}."
 
 

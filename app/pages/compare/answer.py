@@ -235,8 +235,8 @@ class Comparison(Answer):
 
         The last rows are the means with rank intervals, if at least two tasks are shared.
         """
-        tasks = [*self.tests, *[MEAN] * (len(self.common) > 1)]
-        return [self._row(task, name) for task in tasks for name in self.encoders]
+        means = [MEAN] if len(self.common) > 1 else []
+        return [self._row(task, n) for task in (*self.tests, *means) for n in self.encoders]
 
     @property
     def common(self) -> tuple[str, ...]:
@@ -325,8 +325,12 @@ class Comparison(Answer):
         for (_, task), row in self.cells.items():
             under[task].add(row["protocol"])
         every = [*self.caveats, *published_caveats(printed, under)]
-        caveats = [Caveats(every, "Caveats")] if every else []
-        return [*self._conclusion(), self._table(printed, under), *caveats, *self._ranks()]
+        return [
+            *self._conclusion(),
+            self._table(printed, under),
+            *([Caveats(every, "Caveats")] if every else []),
+            *self._ranks(),
+        ]
 
     def _conclusion(self) -> list[Block]:
         base, common, title = self.encoders[0], self.common, ""

@@ -50,8 +50,9 @@ def caveats(
         )
     for task, one in tests.items():
         if one.untested:
-            who = ", ".join(one.untested)
-            yield Caveat(f"No difference of {who} on {task} is tested: {UNTESTABLE}")
+            yield Caveat(
+                f"No difference of {', '.join(one.untested)} on {task} is tested: {UNTESTABLE}"
+            )
     dims = {name: cells[name, task]["dim"] for name, task in cells if cells[name, task]["dim"]}
     if len(set(dims.values())) > 1:
         sizes = ", ".join(f"{name} {dims[name]}" for name in names if name in dims)
@@ -83,8 +84,7 @@ def _mismatches(
         for key, word in _DIFFERING.items():
             if len({row[key] for row in scored.values()}) > 1:
                 yield Caveat(f"{task} was evaluated under different {word}: not compared.")
-        absent = [name for name in names if name not in scored]
-        if absent:
+        if absent := [name for name in names if name not in scored]:
             link = Link("Evaluate", "evaluate", {"encoder": absent, "task": task})
             yield Caveat(f"{task} has no score for {', '.join(absent)}.", link)
 
@@ -102,16 +102,20 @@ def _of_training(
         and scored_as(task, row["protocol"]) not in _LUCK_COUNTED
     )
     scored = [row for row in rows if row["task"] in trained and row["error"] is None]
-    kinds = ("transfer", "probing")
-    classified = [row for row in scored if scored_as(row["task"], row["protocol"]) in kinds]
+    classified = [
+        row for row in scored if scored_as(row["task"], row["protocol"]) in ("transfer", "probing")
+    ]
     under = {row["protocol"] for row in classified}
     if len(under) == 1:
-        tasks_of = list(dict.fromkeys(row["task"] for row in classified))
-        query = {"encoder": names, "task": tasks_of, "protocol": "senteval-mlp"}
+        on = [*dict.fromkeys(row["task"] for row in classified)]
         yield Caveat(
             f"One protocol trained all classifiers, {under.pop()}. With another "
             "classifier the order may change.",
-            Link("Evaluate with a hidden layer", "evaluate", query),
+            Link(
+                "Evaluate with a hidden layer",
+                "evaluate",
+                {"encoder": names, "task": on, "protocol": "senteval-mlp"},
+            ),
         )
     if scored and not spreads(scored):
         yield Caveat(

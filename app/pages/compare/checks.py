@@ -156,8 +156,13 @@ def contrast(
         ],
     )
     heads = ("first", "second", "on", "encoders", "Spearman", "Kendall", "pairs that swap")
-    note = "How far each two agree on the order of the encoders, task by task."
-    table = Table(f"theodolite-{what}-orders", heads, orders, shown=10, note=note)
+    table = Table(
+        f"theodolite-{what}-orders",
+        heads,
+        orders,
+        shown=10,
+        note="How far each two agree on the order of the encoders, task by task.",
+    )
     return Check(words, bool(swaps), runs, [Chart(chart), table])
 
 
@@ -321,8 +326,9 @@ def baselines(evidence: Evidence) -> Check:
     floor = {name: score for name, score in mean.items() if kinds[name]}
     others = {name: score for name, score in mean.items() if not kinds[name]}
     if not floor or not others:
-        lacking = "No baseline shares a task with another encoder yet."
-        return Check([lead, lacking], None, runs, (), add)
+        return Check(
+            [lead, "No baseline shares a task with another encoder yet."], None, runs, (), add
+        )
     best = max(floor, key=floor.__getitem__)
     below = [name for name, score in others.items() if score <= floor[best]]
     text = (

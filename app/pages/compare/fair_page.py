@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import gradio as gr
 
-from theodolite.app.blocks import Block, Link, Nothing
+from theodolite.app.blocks import Link, Nothing
 from theodolite.app.pages.compare.evidence import MAX_ENCODERS, FairSpec
 from theodolite.app.pages.compare.fairness import FAIR, Fairness, evaluate
 from theodolite.app.pages.encoders import choices
@@ -28,6 +28,9 @@ DESCRIPTION = (
     "Eger, Rücklé and Gurevych, Pitfalls in the Evaluation of Sentence Embeddings (2019)."
 )
 HINT = "None selected: evaluated tasks, and the usual suites whose data is available."
+NO_ENCODER = Nothing(
+    "No encoder chosen", "Choose the encoders to compare.", Link("Encoders", "encoders")
+)
 CONTROLS = web.controls(
     FairSpec,
     encoders=choices.CHIPS,
@@ -81,9 +84,7 @@ def build(workspace: Workspace) -> None:
         return {controls[name]: value for name, value in filled.items()}
 
     def show(values: Values) -> Iterator[Answer]:
-        hint = "Choose the encoders to compare."
-        blocks: list[Block] = [Nothing("No encoder chosen", hint, Link("Encoders", "encoders"))]
-        yield {shown: web.value(report(values).blocks() if values.encoder else blocks)}
+        yield {shown: web.value(report(values).blocks() if values.encoder else [NO_ENCODER])}
 
     def act(values: Values, event: PageEvent) -> Answer:
         if event.act == "add":

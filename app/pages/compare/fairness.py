@@ -93,8 +93,11 @@ class Fairness(Answer):
             f"{count['missing']} need more results."
         )
         left_out = [Caveat(text) for text in self.evidence.caveats]
-        cards = [_card(key, check, self.visitor) for key, check in self.checks.items()]
-        return [Finding(counted), *([Caveats(left_out)] if left_out else []), *cards]
+        return [
+            Finding(counted),
+            *([Caveats(left_out)] if left_out else []),
+            *(_card(key, check, self.visitor) for key, check in self.checks.items()),
+        ]
 
 
 def _card(key: str, check: Check, visitor: bool) -> Card:
@@ -105,8 +108,9 @@ def _card(key: str, check: Check, visitor: bool) -> Card:
     ]
     if check.runs and not visitor:
         actions.append(Action("Evaluate", "evaluate", key, f"Evaluate what is missing for {title}"))
-        runs = formats.plural(len(check.runs), "run")
-        note = f"{formats.plural(check.missing, 'result')} in {runs}"
+        note = (
+            f"{formats.plural(check.missing, 'result')} in {formats.plural(len(check.runs), 'run')}"
+        )
     if actions:
         blocks.append(Actions(actions, note))
     if check.runs:
@@ -133,13 +137,12 @@ def evaluate(workspace: Workspace, report: Fairness, key: str) -> str:
         raise UserError(f"There is no check {key[:40]!r}.", "Reload the page.", code="unknown")
     run = ""
     for one in report.checks[key].runs:
-        results = formats.plural(one.results, "result")
         run = queue_evaluation(
             workspace,
             one.job.encoders,
             one.job.tasks,
             one.job.protocol,
-            title=f"Fairness, {CHECKS[key][0].lower()}: {results}",
+            title=f"Fairness, {CHECKS[key][0].lower()}: {formats.plural(one.results, 'result')}",
             seeds=one.job.seeds,
             listed=one.listed,
         )

@@ -112,15 +112,18 @@ class NullCheck(Answer):
             else (r.task, r.error, None, None, None, None)
             for r in self.rates
         ]
-        finding = [Finding(text if checked else "No verdict could be checked.")]
-        return [*(self.problems() or finding), Table("null-check", heads, rows)]
+        finding = Finding(text if checked else "No verdict could be checked.")
+        return [*(self.problems() or [finding]), Table("null-check", heads, rows)]
 
     def problems(self) -> list[Problem]:
         """Tasks whose verdicts are not to be trusted."""
         off = [rate.task for rate in self.rates if not rate.holds]
-        text = f"Do not trust the verdicts on {formats.listed(off, 4)}."
-        hint = "Equal encoders are told apart more often than chance allows."
-        return [Problem(UserError(text, hint, code="failed"))] if off else []
+        error = UserError(
+            f"Do not trust the verdicts on {formats.listed(off, 4)}.",
+            "Equal encoders are told apart more often than chance allows.",
+            code="failed",
+        )
+        return [Problem(error)] if off else []
 
     def complete(self) -> NullCheck:
         """An answer whatever the rates are."""
@@ -186,7 +189,7 @@ def _after(
     known = {n: one for n, one in significance.of_results(rate.task, values).items() if one}
     if len(known) < len(values):
         return replace(rate, error=f"Nothing to check: {significance.UNTESTABLE}")
-    difference = significance.differences(known, "b", ["a"])["a"]
-    (verdict,) = verdicts({("a", rate.task): difference}).values()
+    differences = significance.differences(known, "b", ["a"])
+    (verdict,) = verdicts({("a", rate.task): differences["a"]}).values()
     wrong = rate.wrong + (verdict.verdict != "tie")
     return replace(rate, test=verdict.test, pairs=rate.pairs + 1, wrong=wrong)

@@ -24,6 +24,7 @@ from theodolite.app.pages.compare.answer import (
 from theodolite.app.pages.compare.caveats import references
 from theodolite.app.pages.encoders import choices
 from theodolite.app.pages.encoders.service import STARTERS
+from theodolite.app.pages.layout import AWAITED
 from theodolite.app.published import Published
 from theodolite.app.report.button import report_button
 from theodolite.app.report.file import of_answer
@@ -59,6 +60,11 @@ SAVE = """(numbers) => {
   if (numbers) download("theodolite-comparison.csv", csv(JSON.parse(numbers)));
   return "";
 }"""
+TOO_FEW = Nothing(
+    "Choose two encoders",
+    "Add them above. To get results for new ones, use the page Evaluate.",
+    Link("Evaluate", "evaluate"),
+)
 TASKS_HINT = "None selected: every evaluated task."
 ROWS_HINT = "From papers, not evaluated here: never part of a test."
 CONTROLS = (
@@ -108,8 +114,7 @@ def build(workspace: Workspace) -> None:
 
     def load(request: gr.Request) -> Answer:
         loaded = _loaded(workspace, request)
-        filled = {controls[name]: value for name, value in loaded.items()}
-        return {asked: loaded["encoder"]["value"], **filled}
+        return {asked: loaded["encoder"]["value"]} | {controls[n]: v for n, v in loaded.items()}
 
     def choose(values: Values) -> Iterator[Answer]:
         """Take what was chosen or typed, or say why it cannot be read."""
@@ -190,9 +195,13 @@ def _read(written: Sequence[str]) -> tuple[list[str], str]:
 
 
 def _spec(values: Values) -> CompareSpec:
-    names = choices.need(values.encoder, 2, MAX_ENCODERS)
-    chosen = (names, values.tasks or (), values.protocol or None, values.published or ())
-    return CompareSpec(*chosen, baseline=values.baseline or None)
+    return CompareSpec(
+        choices.need(values.encoder, 2, MAX_ENCODERS),
+        values.tasks or (),
+        values.protocol or None,
+        values.published or (),
+        baseline=values.baseline or None,
+    )
 
 
 def _asked(workspace: Workspace, values: Values) -> tuple[CompareSpec, Comparison]:
@@ -213,14 +222,12 @@ def _place(workspace: Workspace, spec: CompareSpec) -> Workspace:
 def _blocks(workspace: Workspace, values: Values) -> Iterator[tuple[Sequence[Block], bool]]:
     """What is shown, while it is computed and then; and whether it has more numbers."""
     if len(values.encoder) < 2:
-        hint = "Add them above. To get results for new ones, use the page Evaluate."
-        yield [Nothing("Choose two encoders", hint, Link("Evaluate", "evaluate"))], False
+        yield [TOO_FEW], False
         return
     spec = _spec(values)
     place = _place(workspace, spec)
     if not results(place, spec)[0] and measuring(workspace):
-        hint = "They will appear here as they are computed. Jobs shows the progress."
-        yield [Nothing("The first results are being computed", hint, Link("Jobs", "jobs"))], False
+        yield [AWAITED], False
         return
     for one in compared(place, spec):
         first, *others = one.blocks()
