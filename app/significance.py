@@ -214,8 +214,7 @@ def groups(known: Mapping[str, Measured], scores: Sequence[float]) -> dict[str, 
     """The letter of each encoder's tie group, from its inputs of the tests and its score."""
     right = [one.right for one in known.values() if one.right is not None]
     if len(right) == len(known):
-        clusters = next(iter(known.values())).clusters
-        p = significance.pairwise_mcnemar(np.stack(right), clusters)
+        p = significance.pairwise_mcnemar(np.stack(right), next(iter(known.values())).clusters)
     else:
         p = pairwise([[one.resampled] for one in known.values()])
     return letters(list(known), scores, p)
@@ -251,8 +250,7 @@ def ahead(workspace: Workspace) -> Iterator[None]:
                 is_new = edition == (0, 0)
                 if edition != known and (is_new or not workspace.store.runs.list(LIVE)):
                     known = edition
-                    place = workspace.shipped if is_new else workspace
-                    resample_ahead(place, ending)
+                    resample_ahead(workspace.shipped if is_new else workspace, ending)
 
     thread = threading.Thread(target=work, name="resampling", daemon=True)
     thread.start()

@@ -155,9 +155,10 @@ class BoardAnswer(Answer):
         over = f"over {formats.plural(len(board.shared), 'task')}"
         first = [entry.name for entry in board.entries if entry.rank == 1]
         if not board.entries:
-            models = formats.plural(len(self.published), "published model")
-            tasks = formats.plural(len(board.columns), "task")
-            text = f"{models} on {tasks}; none of them was evaluated here"
+            text = (
+                f"{formats.plural(len(self.published), 'published model')} on "
+                f"{formats.plural(len(board.columns), 'task')}; none of them was evaluated here"
+            )
         elif board.running:
             every = len({*board.encoders, *board.running}) * len(board.columns)
             text = (
@@ -196,8 +197,10 @@ class BoardAnswer(Answer):
         if board.left_out:
             yield f"{formats.plural(board.left_out, 'encoder')} left out by the filters."
         if self.elsewhere:
-            models = formats.plural(self.elsewhere, "published model")
-            yield f"{models} are on other tasks: the protocol {OF_OTHERS!r} shows them."
+            yield (
+                f"{formats.plural(self.elsewhere, 'published model')} are on other tasks: the "
+                f"protocol {OF_OTHERS!r} shows them."
+            )
 
     def _grid(self) -> Grid:
         """The encoders by tasks, types or languages."""

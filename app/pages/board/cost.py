@@ -281,8 +281,7 @@ class CostSpec(Spec):
 
     def check(self) -> None:
         """Write the encoders in their canonical form."""
-        names = canonical(self.encoders)
-        object.__setattr__(self, "encoders", names)
+        object.__setattr__(self, "encoders", canonical(self.encoders))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

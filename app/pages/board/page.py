@@ -76,8 +76,11 @@ def build(workspace: Workspace) -> None:
     def load(request: gr.Request) -> Answer:
         values = controls.from_address(request)
         shown = {**filled(workspace, BoardSpec, values, request), **_compared(workspace, values)}
-        held = dict.fromkeys(others, _imported(workspace))
-        return {controls[name]: shown[name] for name in controls} | held | {seen: _state(workspace)}
+        return {
+            **{controls[name]: shown[name] for name in controls},
+            **dict.fromkeys(others, _imported(workspace)),
+            seen: _state(workspace),
+        }
 
     def show(values: Values, request: gr.Request) -> Iterator[Answer]:
         for blocks in answer(workspace, values):
@@ -225,10 +228,10 @@ def _importing(workspace: Workspace) -> gr.Dropdown:
         found = exchange.bring(workspace, places, model, revision)
         models = formats.plural(len({(one.model, one.revision) for one in found.results}), "model")
         tasks = formats.plural(len({one.task for one in found.results}), "task")
-        results = formats.plural(len(found.results), "result")
         left = [f"Left out: {problem}." for problem in found.problems[:MAX_PROBLEMS]]
         if more := len(found.problems) - len(left):
             left.append(f"Also left out: {formats.plural(more, 'file')}.")
+        results = formats.plural(len(found.results), "result")
         said = parts.say(f"{results} of {models} on {tasks} imported.")
         warned = parts.warn([*found.notes, *left])
         return {file: None, held: _imported(workspace), notice: f"{said}{warned}"}

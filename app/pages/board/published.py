@@ -78,8 +78,10 @@ def _imported(
                 entry.scores[column.task] = score
                 entry.notes[column.task] = _note(row, column)
                 (entry.other.discard if same else entry.other.add)(column.task)
-    scored = (entry for entry in found.values() if entry.scores)
-    return sorted(scored, key=lambda one: (-len(one.scores), one.name, one.facts["revision"]))
+    return sorted(
+        (entry for entry in found.values() if entry.scores),
+        key=lambda one: (-len(one.scores), one.name, one.facts["revision"]),
+    )
 
 
 def _score(row: Mapping[str, Any], column: TaskColumn) -> float | None:

@@ -498,8 +498,11 @@ def answer(workspace: Workspace, spec: ChooseSpec, do: Do) -> Iterator[Decision]
     elif example := shipped.read(workspace, sheets.KIND, spec.data):
         yield Decision(job, example, is_shipped=True)
     else:
-        press = "Press Choose to make one; it appears here when the run is done."
-        hint = next_step(workspace.read_only, "choose other data or encoders", press)
+        hint = next_step(
+            workspace.read_only,
+            "choose other data or encoders",
+            "Press Choose to make one; it appears here when the run is done.",
+        )
         yield Decision(job, {}, plan(workspace, job), hint)
 
 

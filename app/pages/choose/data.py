@@ -107,10 +107,10 @@ def _refuse_ambiguous(file: Path) -> None:
         if len(names) > 1
     ]
     if several:
-        typed = ",".join([f"text={texts[0]}", *(f"label={name}" for name in labels[:1])])
+        label = f",label={labels[0]}" if labels else ""
         raise UserError(
             f"Which columns of {file.name} count? {'; '.join(several)}.",
-            f"Name them in Columns (--columns): {typed}",
+            f"Name them in Columns (--columns): text={texts[0]}{label}",
             code="ambiguous",
         )
 

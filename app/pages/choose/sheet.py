@@ -416,8 +416,9 @@ class ChooseJob(ChooseSpec, Job):
         sheet = stored(workspace, self)
         if sheet is None or any(row["error"] for row in sheet["encoders"]):
             return False
-        prints = sheet["fingerprints"].items()
-        return all(_fingerprint(workspace, name) == known for name, known in prints)
+        return all(
+            _fingerprint(workspace, name) == known for name, known in sheet["fingerprints"].items()
+        )
 
     def notices(self, workspace: Workspace) -> Iterator[str]:
         """The texts that endpoints would get, and settings that a model's files deny."""

@@ -302,7 +302,6 @@ def gather(workspace: Workspace, spec: FairSpec) -> Evidence:
     )
     dims = {name: info.get("dim") for name, info in workspace.store.encoders.infos().items()}
     dims |= {name: row["dim"] for (_, _, name), row in rows.items() if row["dim"]}
-    wanted = [row["id"] for row in rows.values() if row["protocol"] in CLASSIFIERS]
     return Evidence(
         spec=spec,
         encoders=names,
@@ -311,7 +310,9 @@ def gather(workspace: Workspace, spec: FairSpec) -> Evidence:
         chosen=chosen,
         here=here,
         rows=rows,
-        full=workspace.store.results.in_full(wanted),
+        full=workspace.store.results.in_full(
+            [row["id"] for row in rows.values() if row["protocol"] in CLASSIFIERS]
+        ),
         seeds=same,
         caveats=tuple(
             f"{task} ({protocol}): left out {name}, evaluated on another version of the data."

@@ -68,8 +68,8 @@ def build(workspace: Workspace) -> None:
 
     def load(request: gr.Request) -> Answer:
         values = controls.from_address(request)
-        usual = choices.names(workspace)
-        chosen = choices.from_address(workspace, request, usual, MAX_ENCODERS)[:MAX_ENCODERS]
+        usual = choices.names(workspace)[:MAX_ENCODERS]
+        chosen = choices.from_address(workspace, request, usual, MAX_ENCODERS)
         values.encoder, wanted = [name for name in chosen if choices.read(name)], values.tasks
         values.tasks, filled = (), {}
         if values.encoder:
@@ -88,8 +88,8 @@ def build(workspace: Workspace) -> None:
 
     def act(values: Values, event: PageEvent) -> Answer:
         if event.act == "add":
-            name = encoders.add(workspace, event.id)["name"]
-            chosen = list(dict.fromkeys([*values.encoder, name]))
+            added = encoders.add(workspace, event.id)["name"]
+            chosen = list(dict.fromkeys([*values.encoder, added]))
             return {controls["encoder"]: choices.filled(workspace, chosen)}
         return {run: evaluate(workspace, report(values), event.id)}
 

@@ -114,7 +114,7 @@ CLUSTERS = {
 
 CHARTS = {
     "flow": spaces.sankey(CLUSTERS, (MARKUP, "b")),
-    "rank intervals": comparing.intervals(RANKED),
+    "rank intervals": json.loads(comparing.ranks(RANKED, "")["figure"]),
     "slopes": comparing.slopes({"one": {MARKUP: 80.0, "b": 70.0}}, "points"),
     "curves": lines(CURVE, "%{x}", figures.axis("x"), figures.axis("y"), BEST),
     "dots": comparing.dots(DOTS, "points", {"b": (1.0, 4.0)}),

@@ -44,11 +44,11 @@ def test_equal_encoders_are_not_told_apart(
     With more noise than usual, so that few pairs tell.
     """
     monkeypatch.setattr(null_check, "NOISE", 0.1)
-    rate = checked(clustered, 15)
-    assert (rate.pairs, rate.test, rate.error) == (15, "bootstrap", None)
+    rate = checked(clustered, 8)
+    assert (rate.pairs, rate.test, rate.error) == (8, "bootstrap", None)
     assert rate.holds, rate
     monkeypatch.setattr(bootstrap, "of_result", lambda _: None)
-    assert not checked(clustered, 15).holds
+    assert not checked(clustered, 8).holds
 
 
 def test_the_bound_is_binomial() -> None:
