@@ -112,8 +112,8 @@ class NullCheck(Answer):
             else (r.task, r.error, None, None, None, None)
             for r in self.rates
         ]
-        finding = Finding(text if checked else "No verdict could be checked.")
-        return [*(self.problems() or [finding]), Table("null-check", heads, rows)]
+        finding = [Finding(text if checked else "No verdict could be checked.")]
+        return [*(self.problems() or finding), Table("null-check", heads, rows)]
 
     def problems(self) -> list[Problem]:
         """Tasks whose verdicts are not to be trusted."""
