@@ -9,7 +9,6 @@ softmaxes over 50,000 tokens. Their text is lower-cased, with every digit as 0; 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from theodolite.engine.datasets.catalog import Catalog
@@ -22,17 +21,6 @@ TEST_TEXTS = ("unlabelled/abc", "starter-topics")
 """Texts that none of them was trained on."""
 
 
-@dataclass(frozen=True)
-class DecoderPreset(Preset):
-    """Settings of a decoder to start from; `changes` are all but encoder, train and out.
-
-    Attributes:
-        test: number of held-out sentences that a decoder is tested on.
-    """
-
-    test: int
-
-
 _OF_PAPER: dict[str, Any] = {
     "architecture": "lstm-mos",
     "clauses": False,
@@ -41,40 +29,36 @@ _OF_PAPER: dict[str, Any] = {
 }
 
 PRESETS = (
-    DecoderPreset(
+    Preset(
         "ours",
         "A small Transformer",
         "Four layers that read the vector as their first positions: hours on one processor core "
         "for a hundred thousand sentences. Longer sentences are cut into clauses.",
         {},
-        1_000,
     ),
-    DecoderPreset(
+    Preset(
         "quick",
         "A first look",
         "The same, narrower and from 12,000 sentences: minutes, and it gets the gist at best.",
         {"limit": 12_000, "vocabulary": 4000, "width": 192, "layers": 3},
-        1_000,
     ),
-    DecoderPreset(
+    Preset(
         "paper",
         "Vec2Sent, as the paper says",
         "1.4 million sentences of at most 15 words, three LSTM layers of 1024 and five softmaxes. "
         "It needs a GPU.",
         _OF_PAPER | {"words": 15},
-        10_000,
     ),
-    DecoderPreset(
+    Preset(
         "code",
         "Vec2Sent, as its code does",
         "As the paper, but sentences of at most 14 words, and 1,000 to test on. It needs a GPU.",
         _OF_PAPER | {"words": 14},
-        1_000,
     ),
 )
 
 
-def preset(name: str) -> DecoderPreset:
+def preset(name: str) -> Preset:
     """Return one of `PRESETS` by name."""
     for found in PRESETS:
         if found.name == name:

@@ -27,14 +27,12 @@ class Trust:
         trustworthiness: float64 (m,), 1 where no near point of the plane is far in the full space.
         continuity: float64 (m,), 1 where no near point of the full space is far on the plane.
         recall: float64 (m,), share of the k nearest that are among the k nearest on the plane.
-        k: neighbours compared.
     """
 
     looked_at: np.ndarray
     trustworthiness: np.ndarray
     continuity: np.ndarray
     recall: np.ndarray
-    k: int
 
 
 def trust(
@@ -87,7 +85,7 @@ def trust(
             found += values
             tick(done / len(owns))
     near, whole, kept = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    return Trust(looked_at, near, whole, kept, k)
+    return Trust(looked_at, near, whole, kept)
 
 
 def _slices(n: int, size: int) -> list[slice]:
