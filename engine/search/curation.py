@@ -75,6 +75,17 @@ def plain_text(sentence: str) -> str:
     return " ".join(folded.split()).rstrip(" .!?…")
 
 
+def exact_twins(new: Sequence[str], seen: Sequence[str]) -> np.ndarray:
+    """The first of `seen` with the same `plain_text` as each of `new`, int64 (m,); -1 for none.
+
+    Texts of end marks alone are compared as they are.
+    """
+    place: dict[str, int] = {}
+    for position, text in enumerate(seen):
+        place.setdefault(plain_text(text) or text, position)
+    return np.array([place.get(plain_text(text) or text, -1) for text in new], np.int64)
+
+
 def exact_duplicates(sentences: Sequence[str]) -> Groups:
     """Group sentences with the same `plain_text`; texts of end marks alone are compared as is."""
     places: dict[str, list[int]] = {}
@@ -170,9 +181,6 @@ def leaks(
     """
     from theodolite.engine.search.index import Index
 
-    words: dict[str, int] = {}
-    for position, sentence in enumerate(seen):
-        words.setdefault(plain_text(sentence), position)
     index = (use_index or Index)(seen_vectors)
     cosines, twins = np.full(len(new), -np.inf, np.float32), np.zeros(len(new), np.int64)
     for start in range(0, len(new), _QUERIES):
@@ -182,7 +190,7 @@ def leaks(
             cosines[block], twins[block] = scores[:, 0], ids[:, 0]
         if progress is not None:
             progress(min(len(new), start + _QUERIES), len(new))
-    same = np.array([words.get(plain_text(sentence), -1) for sentence in new], np.int64)
+    same = exact_twins(new, seen)
     exact = same >= 0
     twins[exact] = same[exact]
     pairs = unit_rows(new_vectors[exact]), unit_rows(seen_vectors[same[exact]])

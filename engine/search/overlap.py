@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from theodolite.engine.progress import Progress
-from theodolite.engine.search.curation import plain_text
+from theodolite.engine.search.curation import exact_twins, plain_text
 
 GRAM = 5
 LEAST = 0.8
@@ -66,10 +66,7 @@ def overlap(
         progress: called with (texts searched, texts to search), those of the training set once for
             each part of a large test; may raise.
     """
-    place: dict[str, int] = {}
-    for position, text in enumerate(trained):
-        place.setdefault(plain_text(text) or text, position)
-    twins = np.array([place.get(plain_text(text) or text, -1) for text in tested], np.int64)
+    twins = exact_twins(tested, trained)
     exact = twins >= 0
     resemblance = exact.astype(np.float32)
     rest = np.flatnonzero(~exact)

@@ -70,3 +70,4 @@ def test_leaks_by_hand() -> None:
     columns = (found.ids.tolist(), found.twins.tolist(), found.exact.tolist())
     assert columns == ([0, 3, 1], [0, 2, 1], [True, True, False])
     np.testing.assert_allclose(found.cosines, [1 / 1.01**0.5, 0, 1 / 1.01**0.5], atol=1e-6)
+    assert curation.exact_twins(["?!", "...", "a"], ["A.", "..."]).tolist() == [-1, 1, 0]
