@@ -80,10 +80,9 @@ class Encoders:
             " ON CONFLICT (name) DO UPDATE SET info = excluded.info",
             [name, to_json(info or {}), time.time()],
         )
-        added = self.get(name)
-        if added is None:  # removed by another process just now: return what was given
-            return {"name": name, "info": dict(info or {}), "added": time.time()}
-        return added
+        # Removed by another process just now: return what was given.
+        given: EncoderRow = {"name": name, "info": dict(info or {}), "added": time.time()}
+        return self.get(name) or given
 
     def get(self, name: str) -> EncoderRow | None:
         """The encoder of that name, or None."""
