@@ -160,9 +160,6 @@ def test_what_a_model_was_trained_on(measured: Workspace) -> None:
     assert rows == {A: ["STS12"], B: [], C: None}
 
 
-A, B = "random:32", "random:96"
-
-
 def test_right_and_wrong_by_hand(workspace: Workspace) -> None:
     """A is right where B is wrong twice, B once; without the data there are numbers, no texts."""
     for name, right in ((A, [1, 1, 0, 1]), (B, [1, 0, 1, 0])):
