@@ -18,20 +18,21 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
+from typing import Any
 
 from theodolite.engine.datasets.catalog import Catalog
 from theodolite.engine.errors import UserError
 from theodolite.engine.training import distributed
+from theodolite.engine.training.checkpoint import lock
 from theodolite.engine.training.dev import DevSet
 from theodolite.engine.training.distributed import Ranks
 from theodolite.engine.training.encoder import EncoderTrainer
-from theodolite.engine.training.events import Event, Finished, Noted
+from theodolite.engine.training.events import Event, Noted
 from theodolite.engine.training.examples import Examples, examples_of
-from theodolite.engine.training.lock import lock
 from theodolite.engine.training.loop import never
 from theodolite.engine.training.model import open_model
 from theodolite.engine.training.precision import Precision
-from theodolite.engine.training.record import check_free, finished, read
+from theodolite.engine.training.record import earlier, finished
 from theodolite.engine.training.spec import TrainSpec
 
 
@@ -51,16 +52,15 @@ def train(
     """
     ranks = Ranks.of_environment()
     precision = Precision.of(spec, ranks.local_rank, ranks.world_size)
-    distributed.begin(precision.device)
+    distributed.begin(ranks, precision.device)
     try:
-        check_free(spec.out_folder, spec)
+        record = earlier(spec)
         catalog = catalog or Catalog()
         examples = examples_of(spec, catalog, spec.working_folder)
         distributed.barrier()  # the folder may be removed once all have unpacked what is in there
-        if last := _finished(spec, examples, ranks):
+        if record is not None:
             if ranks.rank == 0:
-                yield Noted(last.step, f"{last.out} already exists, from this same run.")
-                yield last
+                yield from _repeated(spec, record, examples)
             return
         dev = None if spec.dev is None else DevSet.open(spec.dev, catalog)
         model = open_model(spec, examples)
@@ -73,18 +73,16 @@ def train(
         distributed.end()
 
 
-def _finished(spec: TrainSpec, examples: Examples, ranks: Ranks) -> Finished | None:
-    """Return the last event of a run, killed or repeated, that has written its encoder."""
+def _repeated(spec: TrainSpec, record: dict[str, Any], examples: Examples) -> Iterator[Event]:
+    """The last events of a run, killed or repeated, that has written its encoder."""
     folder = spec.out_folder
-    record = read(folder)
-    if record is None:
-        return None
     if record["data_hash"] != examples.hash:
         raise UserError(
             f"{folder} is the encoder of the same settings, but of other training data.",
             "Choose another folder; nothing is overwritten.",
             code="conflict",
         )
-    if ranks.rank == 0:
-        shutil.rmtree(spec.working_folder, ignore_errors=True)
-    return finished(record, folder)
+    shutil.rmtree(spec.working_folder, ignore_errors=True)
+    last = finished(record, folder)
+    yield Noted(last.step, f"{last.out} already exists, from this same run.")
+    yield last

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 from theodolite.engine.errors import UserError
-from theodolite.engine.training.base_spec import BaseSpec, PrecisionName, Ranges
+from theodolite.engine.training.base_spec import DEVICE, PRECISION, BaseSpec, PrecisionName, Setting
 
 VERSION = 1
 HEADS = 4
@@ -15,17 +14,7 @@ HEADS = 4
 
 Architecture = Literal["prefix", "lstm", "lstm-mos", "causal"]
 
-_RANGES: Ranges = {
-    "words": (lambda v: v >= 2, "at least 2"),
-    "limit": (lambda v: v >= 2, "at least 2, or none for all"),
-    "held_out": (lambda v: v >= 1, "at least 1"),
-    "vocabulary": (lambda v: v >= 260, "at least 260: every byte is a token"),
-    "width": (lambda v: v >= HEADS and v % HEADS == 0, f"a multiple of {HEADS}"),
-    "layers": (lambda v: v >= 1, "at least 1"),
-    "batch_tokens": (lambda v: v >= 64, "at least 64"),
-    "warmup": (lambda v: v >= 0, "0 or more"),
-    "noise": (lambda v: 0 <= v < math.inf, "0 or more"),
-}
+_SIZES = "Sizes and optimiser"
 
 
 @dataclass(frozen=True)
@@ -36,30 +25,10 @@ class DecoderSpec(BaseSpec):
         encoder: spec string of the encoder whose vectors are decoded.
         train: files of one sentence a line, or names of data sets.
         out: the folder that becomes the decoder.
-        architecture: `prefix` (a Transformer that reads the vector as its first positions), `lstm`
-            (one layer, section 3.3 of Vec2Sent), `lstm-mos` (the paper's: three layers of 1024 and
-            a mixture of five softmaxes), `causal` (an existing language model).
-        base: for `causal`: `hf:ID` or `dir:FOLDER`, with its own vocabulary and sizes.
-        start: a decoder to continue from, by its folder or its name in the list, of the same
-            encoder, architecture and sizes: its weights, tokens and standardisation are taken; None
-            for random weights.
-        words: sentences of more words are cut into clauses, or left out.
-        clauses: whether longer sentences are cut into clauses.
-        limit: most sentences, of which the first are taken; None for all.
-        held_out: number of held-out sentences; the weights with the lowest loss on them are kept.
-        vocabulary: size in tokens.
-        width, layers: of the hidden states; None for the architecture's own.
-        epochs: over the sentences; fractions allowed.
-        batch_tokens: tokens per update.
-        learning_rate: the peak, reached after `warmup` updates, then decayed to 0 along a cosine.
-            The weights of a base learn at a twentieth of it.
-        warmup: number of warmup updates.
-        dropout: None for the architecture's own.
-        noise: standard deviation of Gaussian noise on the standardised vectors, so that the decoder
-            also learns points between those of sentences.
-        seed: decides initial weights, order, dropout and noise.
-        device: None takes the first GPU if there is one.
-        precision: `auto` takes bf16 on a GPU that has it, fp16 on others, and fp32 on a CPU.
+        start: also the folder of a decoder, of the same encoder, architecture and sizes: its
+            weights, tokens and standardisation are taken; None for random weights.
+
+    The others are described where they are declared.
     """
 
     version = VERSION
@@ -71,29 +40,116 @@ class DecoderSpec(BaseSpec):
     encoder: str
     train: tuple[str, ...]
     out: str
-    architecture: Architecture = "prefix"
-    base: str | None = None
-    start: str | None = None
-    words: int = 14
-    clauses: bool = True
-    limit: int | None = None
-    held_out: int = 500
-    vocabulary: int = 8000
-    width: int | None = None
-    layers: int | None = None
-    epochs: float = 5.0
-    batch_tokens: int = 2048
-    learning_rate: float = 2e-3
-    warmup: int = 300
-    dropout: float | None = None
-    noise: float = 0.0
-    seed: int = 42
-    device: str | None = None
-    precision: PrecisionName = "auto"
+    architecture: Annotated[
+        Architecture,
+        Setting(
+            "Architecture",
+            "How the decoder reads the vector; causal: an existing language model.",
+            choices={
+                "prefix": "Transformer",
+                "lstm": "Simple LSTM",
+                "lstm-mos": "Paper's LSTM",
+                "causal": "A language model",
+            },
+        ),
+    ] = "prefix"
+    base: Annotated[
+        str | None,
+        Setting(
+            "Language model",
+            "hf:ID or dir:FOLDER, with its own vocabulary and sizes.",
+            when=lambda values: values["architecture"] == "causal",
+        ),
+    ] = None
+    words: Annotated[
+        int, Setting("Max words", "In a sentence; longer ones are cut or left out.", ge=2)
+    ] = 14
+    limit: Annotated[
+        int | None, Setting("First sentences only", "Number of them; none: all.", ge=2)
+    ] = None
+    epochs: Annotated[
+        float, Setting("Epochs", "Passes over the sentences; fractions allowed.", gt=0)
+    ] = 5.0
+    clauses: Annotated[
+        bool, Setting("Cut longer sentences into clauses, instead of leaving them out")
+    ] = True
+    start: Annotated[
+        str | None,
+        Setting(
+            "Continue from",
+            "The name of a decoder of the same encoder, architecture and sizes.",
+            _SIZES,
+            when=lambda values: values["architecture"] != "causal",
+        ),
+    ] = None
+    width: Annotated[
+        int | None,
+        Setting(
+            "Width",
+            "Of the hidden states; none: the architecture's own.",
+            _SIZES,
+            ge=HEADS,
+            multiple_of=HEADS,
+        ),
+    ] = None
+    layers: Annotated[
+        int | None, Setting("Layers", "None: the architecture's own.", _SIZES, ge=1)
+    ] = None
+    vocabulary: Annotated[
+        int, Setting("Vocabulary", "Tokens to learn; every byte is one.", _SIZES, ge=260)
+    ] = 8000
+    dropout: Annotated[
+        float | None, Setting("Dropout", "None: the architecture's own.", _SIZES, ge=0, lt=1)
+    ] = None
+    learning_rate: Annotated[
+        float,
+        Setting(
+            "Peak learning rate",
+            "Decays along a cosine; a twentieth of it for the weights of a base.",
+            _SIZES,
+            gt=0,
+            lt=1,
+        ),
+    ] = 2e-3
+    warmup: Annotated[int, Setting("Warm-up", "Updates until the peak.", _SIZES, ge=0)] = 300
+    batch_tokens: Annotated[int, Setting("Batch size", "Tokens of an update.", _SIZES, ge=64)] = (
+        2048
+    )
+    noise: Annotated[
+        float,
+        Setting(
+            "Noise",
+            "Standard deviation, added to the vectors: points between those of sentences are "
+            "learned too.",
+            _SIZES,
+            ge=0,
+        ),
+    ] = 0.0
+    held_out: Annotated[
+        int,
+        Setting(
+            "Held-out sentences",
+            "The lowest loss on them decides which weights are kept.",
+            _SIZES,
+            ge=1,
+        ),
+    ] = 500
+    seed: Annotated[
+        int,
+        Setting(
+            "Random seed",
+            "Of initial weights, order, dropout and noise.",
+            _SIZES,
+            ge=0,
+            le=2**32 - 1,
+        ),
+    ] = 42
+    precision: Annotated[PrecisionName, PRECISION] = "auto"
+    device: Annotated[str | None, DEVICE] = None
 
     def __post_init__(self) -> None:
-        """Validate the fields."""
-        self.check(_RANGES)
+        """Check the fields."""
+        super().__post_init__()
         if not self.train:
             raise UserError(
                 "A decoder needs sentences to learn from.",

@@ -42,16 +42,16 @@ from theodolite.engine.encoders import load
 from theodolite.engine.encoders.base import Encoder
 from theodolite.engine.errors import UserError
 from theodolite.engine.paths import named
+from theodolite.engine.training.checkpoint import lock
 from theodolite.engine.training.events import (
     Evaluated,
     Event,
     Finished,
     Noted,
     Started,
+    Stepped,
 )
-from theodolite.engine.training.lock import lock
 from theodolite.engine.training.loop import State, Trainer, never
-from theodolite.engine.training.optimiser import update
 from theodolite.engine.training.precision import Precision
 
 SAMPLES = 5
@@ -208,7 +208,7 @@ class DecoderTrainer(Trainer):
         start: Sized | None = None,
     ) -> None:
         self.dataset, self.vocabulary = dataset, vocabulary
-        precision = precision or Precision.on(spec.device, spec.precision)
+        precision = precision or Precision.of(spec)
         torch.manual_seed(spec.seed)
         begun, self.sizes = start or folders.untrained(spec, dataset, vocabulary)
         model = begun.to(precision.device).train()
@@ -249,9 +249,7 @@ class DecoderTrainer(Trainer):
             drawn = self.rng.normal(0, self.spec.noise, points.shape)
             points = points + torch.from_numpy(drawn).float()
         loss = self._gradients(points, self.dataset.ids(batch))
-        parameters = self.model.parameters()
-        norm = update(self.optimiser, self.scaler, rate, 1.0, parameters)
-        self.state.step += 1
+        norm = self.move(rate, 1.0, self.model.parameters())
         self.meter.add(loss.detach(), norm, len(batch), rate)
         return []
 
@@ -304,15 +302,10 @@ class DecoderTrainer(Trainer):
         best = self.is_best(loss)
         return loss, Evaluated(self.step, best, loss=loss, samples=samples)
 
-    @property
-    def evaluated(self) -> bool:
-        """Whether the latest held-out loss is that of the current weights."""
-        curve = self.state.curve
-        return bool(curve) and curve[-1][0] == self.step
-
-    def remember(self, evaluated: Evaluated) -> None:
+    def remember(self, event: Stepped | Evaluated) -> None:
         """Add a held-out loss to the curve."""
-        self.state.curve.append([evaluated.step, evaluated.loss])
+        if isinstance(event, Evaluated):
+            self.state.curve.append([event.step, event.loss])
 
     def export(self, why: str) -> Finished:
         """Write the decoder, remove the checkpoint, and return the last event."""

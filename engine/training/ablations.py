@@ -94,11 +94,7 @@ _EVALS = 10
 
 def scaled(spec: TrainSpec, scale: str) -> TrainSpec:
     """Return the run at a scale; it is evaluated on the dev set ten times."""
-    found = SCALES.get(scale)
-    if found is None:
-        raise UserError(
-            f"There is no scale {scale!r}.", f"Choose one of {', '.join(SCALES)}.", code="unknown"
-        )
+    found = SCALES[scale]
     if found.limit is None:
         return replace(spec, limit=None)
     updates = math.ceil(spec.epochs * math.ceil(found.limit / spec.batch_size))
@@ -112,13 +108,7 @@ def children(name: str, spec: TrainSpec) -> list[tuple[str, dict[str, Any]]]:
         name: of `ABLATIONS`.
         spec: the run that the changes are made to.
     """
-    found = ABLATIONS.get(name)
-    if found is None:
-        raise UserError(
-            f"There is no ablation {name!r}.",
-            f"Choose one of {', '.join(ABLATIONS)}.",
-            code="unknown",
-        )
+    found = ABLATIONS[name]
     if spec.objective != found.objective:
         raise UserError(
             f"Table {found.table} ({found.title.lower()}) starts from {found.objective}, "

@@ -1,37 +1,209 @@
-"""The base of all training specs: validation, JSON, a hash, folders."""
+"""What all training specs share: settings as data, validation, JSON, a hash, folders."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import math
+import operator
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, Field, asdict, fields, replace
+from dataclasses import MISSING, Field, asdict, dataclass, fields, replace
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args, get_origin, get_type_hints
+from types import NoneType
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ClassVar,
+    Literal,
+    Self,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from theodolite.engine.errors import UserError
 from theodolite.engine.paths import named
-from theodolite.engine.training.fields import written
-
-Ranges = Mapping[str, tuple[Callable[[Any], bool], str]]
-"""Field -> a check of its value, and the expected values in words."""
 
 PrecisionName = Literal["auto", "fp32", "bf16", "fp16"]
-
-RANGES: Ranges = {
-    "seed": (lambda n: isinstance(n, int) and 0 <= n < 2**32, "a whole number below 2^32"),
-    "epochs": (lambda n: 0 < n < math.inf, "more than 0"),
-    "learning_rate": (lambda n: 0 < n < 1, "more than 0 and below 1"),
-    "dropout": (lambda n: 0 <= n < 1, "from 0 to below 1"),
-}
-"""Of the fields that all specs have."""
 
 _FOLDERS = re.compile(
     r"(^|:|[+|,=] *)(?:[A-Za-z]:|~)?[/\\](?:(?:(?! \+ )[^/\\?|])*[/\\])*(?=[^/\\])"
 )
 """The folders of a file named by its absolute path, alone or within an encoder's spec."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a field of a spec is called, means and may be, for pages and the command line alike.
+
+    Attributes:
+        label: above its control. Capitalised.
+        help: a sentence or two.
+        group: title of the fold of a form in which it lies; empty for none.
+        ge, gt, le, lt, multiple_of: bounds of a number, which is always finite.
+        choices: value, as text -> label, of a value that is one of few.
+        offers: the same, of a value that may also be another.
+        when: whether it applies, given every value as a form has it: text, or bool.
+        name, kind, optional, required, default: of the field: its type, `str` for any but `bool`,
+            `int` and `float`; whether it may be None, and whether it must be given.
+    """
+
+    label: str = ""
+    help: str = ""
+    group: str = ""
+    ge: float | None = None
+    gt: float | None = None
+    le: float | None = None
+    lt: float | None = None
+    multiple_of: int | None = None
+    choices: Mapping[str, str] | None = None
+    offers: Mapping[str, str] | None = None
+    when: Callable[[Mapping[str, Any]], bool] | None = None
+    name: str = ""
+    kind: type = str
+    optional: bool = False
+    required: bool = False
+    default: Any = None
+
+    @property
+    def words(self) -> str:
+        """The name of the field in a sentence."""
+        return self.name.replace("_", " ")
+
+    @property
+    def is_number(self) -> bool:
+        """Whether it is a number."""
+        return self.kind in (int, float)
+
+    def applies(self, values: Mapping[str, Any]) -> bool:
+        """Whether it is shown and read, given every value as a form has it."""
+        return self.when is None or self.when(values)
+
+    def read(self, text: str) -> Any:
+        """Parse its text; empty or `none` is None in optional fields."""
+        text = text.strip()
+        if self.optional and text.casefold() in ("", "none"):
+            return None
+        if not text:
+            raise UserError(
+                f"The {self.words} is empty.", f"Usual is {self.default}.", code="missing"
+            )
+        if self.kind is bool:
+            if text.casefold() not in ("true", "false"):
+                raise self._refused(text)
+            return text.casefold() == "true"
+        return self.number(text) if self.is_number else text
+
+    def number(self, text: str) -> int | float:
+        """Parse its number; whether it is within the bounds is checked in a spec."""
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        if not math.isfinite(value) or (self.kind is int and value != int(value)):
+            raise self._refused(text)
+        return int(value) if self.kind is int else value
+
+    def check(self, value: Any) -> None:
+        """Refuse a value that the field cannot have."""
+        if not (self._fits(value) if value is not None else self.optional):
+            raise self._refused(value)
+
+    def _fits(self, value: Any) -> bool:
+        if self.choices is not None:
+            return str(value) in self.choices
+        if not self.is_number:
+            return True
+        kinds = int if self.kind is int else (int, float)
+        return (
+            isinstance(value, kinds)
+            and not isinstance(value, bool)
+            and math.isfinite(value)
+            and all(fits(value, bound) for fits, _, bound in self._bounds())
+        )
+
+    def _bounds(self) -> list[tuple[Callable[[Any, Any], bool], str, Any]]:
+        """Comparison, its words and the bound, of those that there are."""
+        every = (
+            (operator.ge, "at least", self.ge),
+            (operator.gt, "more than", self.gt),
+            (operator.le, "at most", self.le),
+            (operator.lt, "less than", self.lt),
+            (lambda value, bound: value % bound == 0, "a multiple of", self.multiple_of),
+        )
+        return [one for one in every if one[-1] is not None]
+
+    def _refused(self, value: Any) -> UserError:
+        """The error of a value, which says what was expected."""
+        expected = "true or false"
+        if self.choices is not None:
+            expected = f"one of {', '.join(self.choices)}"
+        elif self.is_number:
+            bounds = " and ".join(f"{words} {bound:,}" for _, words, bound in self._bounds())
+            expected = "a whole number" if self.kind is int else "a number"
+            expected += f", {bounds}" if bounds else ""
+            expected += "" if self.default is None else f", such as {written(self.default)}"
+        given = value[:40] if isinstance(value, str) else value
+        return UserError(f"The {self.words} cannot be {given!r}.", f"Expected {expected}.")
+
+
+PRECISION = Setting(
+    "Precision",
+    "By device: bf16 or fp16 on a GPU, whichever it has, and fp32 on a CPU.",
+    "Machine",
+    choices={"auto": "by device", "fp32": "fp32", "bf16": "bf16", "fp16": "fp16"},
+)
+DEVICE = Setting(
+    "Device",
+    "Such as cpu or cuda:1; none: the first GPU, if there is one.",
+    "Machine",
+    offers={
+        "none": "the first GPU, if any",
+        "cpu": "CPU",
+        "cuda": "CUDA",
+        "mps": "Apple MPS",
+    },
+)
+
+
+@cache
+def settings(spec: Any) -> dict[str, Setting]:
+    """The fields of a spec, a class, in their order."""
+    hints = get_type_hints(spec, include_extras=True)
+    return {field.name: _setting(hints[field.name], field) for field in fields(spec)}
+
+
+def _setting(hint: Any, field: Field[Any]) -> Setting:
+    declared = Setting()
+    if get_origin(hint) is Annotated:
+        hint, declared = get_args(hint)
+    members = get_args(hint) or (hint,)
+    values = {one: one for one in members} if get_origin(hint) is Literal else None
+    return replace(
+        declared,
+        choices=declared.choices or values,
+        name=field.name,
+        kind=next((kind for kind in (bool, int, float) if kind in members), str),
+        optional=NoneType in members,
+        required=field.default is MISSING,
+        default=None if field.default is MISSING else field.default,
+    )
+
+
+def defaults(spec: Any) -> dict[str, Any]:
+    """Field -> its default, of those that have one."""
+    return {name: one.default for name, one in settings(spec).items() if not one.required}
+
+
+def written(value: Any) -> str:
+    """Format a value as `Setting.read` parses it, in as few digits as possible: `3e-5`."""
+    if isinstance(value, float):
+        brief = f"{value:g}".replace("e-0", "e-")
+        return brief if float(brief) == value else str(value)
+    return str(value).lower() if isinstance(value, bool | NoneType) else str(value)
 
 
 class BaseSpec:
@@ -45,6 +217,7 @@ class BaseSpec:
         sources: fields that may name files of this machine.
         out: the folder to which the trained model is written.
         seed: of everything random.
+        device, precision: as asked for.
     """
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
@@ -64,16 +237,19 @@ class BaseSpec:
         def seed(self) -> int:
             """See above."""
 
-    def check(self, ranges: Ranges) -> None:
-        """Check the fields against their choices and ranges; a default of None is allowed."""
-        optional = {field.name for field in fields(self) if field.default is None}
-        for name, (fits, expected) in {**_choices(type(self)), **RANGES, **ranges}.items():
-            given = getattr(self, name)
-            if given is None and name in optional:
-                continue
-            if given is None or not fits(given):
-                shown = name.replace("_", " ")
-                raise UserError(f"The {shown} cannot be {given!r}.", f"Expected {expected}.")
+        @property
+        def device(self) -> str | None:
+            """See above."""
+
+        @property
+        def precision(self) -> PrecisionName:
+            """See above."""
+
+    def __post_init__(self) -> None:
+        """Check every field by itself."""
+        kind: Any = type(self)
+        for name, setting in settings(kind).items():
+            setting.check(getattr(self, name))
 
     def to_dict(self) -> dict[str, Any]:
         """Every field and the version, JSON-able."""
@@ -94,14 +270,15 @@ class BaseSpec:
             for field, value in given.items()
             if field != "version"
         }
-        known = {field.name: field for field in fields(cls)}
+        kind: Any = cls
+        known = settings(kind)
         if unknown := sorted(wanted.keys() - known.keys()):
             raise UserError(
                 f"A {cls.name} has no field {unknown[0]!r}.",
                 f"The fields are {', '.join(sorted(known))}.",
                 code="unknown",
             )
-        needed = {name for name, field in known.items() if field.default is MISSING}
+        needed = {name for name, setting in known.items() if setting.required}
         if missing := sorted(needed - wanted.keys()):
             raise UserError(f"A {cls.name} needs the field {missing[0]!r}.", code="missing")
         return cls(**wanted)
@@ -148,15 +325,6 @@ class BaseSpec:
             else:
                 shared[name] = value and relative_path(value)
         return replace(self, out=Path(self.out).name, **shared)
-
-
-def _choices(spec: type[BaseSpec]) -> dict[str, tuple[Callable[[Any], bool], str]]:
-    """The ranges of the fields whose type lists their values."""
-    return {
-        name: (get_args(hint).__contains__, f"one of {', '.join(get_args(hint))}")
-        for name, hint in get_type_hints(spec).items()
-        if get_origin(hint) is Literal
-    }
 
 
 def relative_path(source: str) -> str:

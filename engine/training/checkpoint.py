@@ -21,21 +21,55 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from filelock import FileLock, Timeout
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from safetensors.torch import save as to_bytes
 from torch import nn
 
-from theodolite.engine.errors import UserError
+from theodolite.engine.errors import UserError, first_line
 from theodolite.engine.training import generators
 
 Weights = dict[str, torch.Tensor]
+
+
+@contextmanager
+def lock(folder: Path) -> Iterator[None]:
+    """Lock a working folder, which is created if missing and, left empty, removed.
+
+    Two processes at once would damage each other's work. The system releases the lock when the
+    process dies.
+    """
+    # A generator is closed by whichever thread drops it, which need not be the one that began it.
+    held = FileLock(folder / "lock", thread_local=False)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        held.acquire(timeout=0)
+    except Timeout as error:
+        raise UserError(
+            f"Another process is at work in {folder}.",
+            "Wait until it is done or stop it; or choose another folder for the trained model.",
+            code="conflict",
+        ) from error
+    except OSError as error:
+        raise UserError(
+            f"{folder} cannot be written: {first_line(error)}",
+            "Choose another folder.",
+            code="no-file",
+        ) from error
+    try:
+        yield
+    finally:
+        held.release()
+        if not any(found.name != "lock" for found in folder.glob("*")):
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def save(

@@ -8,7 +8,7 @@ once and in float64, never a mean over batches; the paper's figure 2 follows the
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,14 +25,6 @@ POSITIVE = 0.8
 def data_set_of(name: str, catalog: Catalog) -> str:
     """The data set of a dev set, which may be named by its task."""
     return {info.task: info.name for info in catalog.list() if info.task}.get(name, name)
-
-
-class Encodes(Protocol):
-    """A model that turns sentences into float32 vectors (n, d), as the finished encoder will."""
-
-    def encode(self, sentences: list[str]) -> np.ndarray:
-        """One row a sentence."""
-        ...
 
 
 class DevScore(NamedTuple):
@@ -109,15 +101,7 @@ class DevSet:
         positive = gold > border if (gold > border).any() else gold == gold.max()
         return cls(sentences, left, right, gold, positive)
 
-    def score(self, model: Encodes) -> DevScore:
-        """Encode the sentences and compute the scores.
-
-        Args:
-            model: the model being trained; encodes without dropout or other randomness.
-        """
-        return self.score_of(model.encode(self.sentences))
-
-    def score_of(self, vectors: np.ndarray) -> DevScore:
+    def score(self, vectors: np.ndarray) -> DevScore:
         """Compute the scores from the sentences' vectors, float32 (n, d)."""
         if not np.isfinite(vectors).all():
             return DevScore(np.nan, np.nan, np.nan)

@@ -71,16 +71,14 @@ class Ranks:
         return own if len(own) else batch[:1]
 
 
-def begin(device: torch.device) -> Ranks:
+def begin(ranks: Ranks, device: torch.device) -> None:
     """Join the other processes, if a launcher started several; on GPUs by NCCL and gloo."""
-    ranks = Ranks.of_environment()
     if ranks.world_size > 1 and not distributed.is_initialized():
         if device.type == "cuda":
             torch.cuda.set_device(device)
         if interface := _interface_to(os.environ.get("MASTER_ADDR", "")):
             os.environ.setdefault("GLOO_SOCKET_IFNAME", interface)
         distributed.init_process_group("cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo")
-    return ranks
 
 
 def _interface_to(host: str) -> str:

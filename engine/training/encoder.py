@@ -1,7 +1,8 @@
 """The training of an encoder: columns of sentences are encoded and compared by the objective.
 
-As in the paper (Gao, Yao and Chen 2021, section 3 and appendix A), AdamW updates the weights, and
-the best of them by the dev set are kept.
+As in the paper (Gao, Yao and Chen 2021, section 3 and appendix A), AdamW (Loshchilov and Hutter
+2019; betas 0.9 and 0.999, epsilon 1e-8) updates the weights on a linear schedule, both as in
+transformers' trainer, and the best weights by the dev set are kept.
 """
 
 from __future__ import annotations
@@ -10,15 +11,16 @@ import math
 import shutil
 import time
 from collections.abc import Iterator
-from typing import Any, ClassVar, cast
+from typing import ClassVar, cast
 
 import numpy as np
 import torch
+from torch import nn
 
 from theodolite.engine import memory
 from theodolite.engine.errors import UserError, first_line
 from theodolite.engine.training import distributed, export, generators
-from theodolite.engine.training.dev import DevSet
+from theodolite.engine.training.dev import DevScore, DevSet
 from theodolite.engine.training.distributed import Ranks
 from theodolite.engine.training.events import Evaluated, Event, Finished, Noted, Started, Stepped
 from theodolite.engine.training.examples import Examples
@@ -26,7 +28,6 @@ from theodolite.engine.training.gradients import backward
 from theodolite.engine.training.loop import State, Trainer
 from theodolite.engine.training.model import TrainingModel
 from theodolite.engine.training.objectives import Column, objective_of
-from theodolite.engine.training.optimiser import adamw, learning_rate, update
 from theodolite.engine.training.precision import Precision
 from theodolite.engine.training.record import Record, finished
 from theodolite.engine.training.spec import TrainSpec
@@ -111,8 +112,7 @@ class EncoderTrainer(Trainer):
         parameters = list(self.model.parameters())
         distributed.sum_gradients(parameters)
         rate = learning_rate(self.spec, self.step, self.steps)
-        norm = update(self.optimiser, self.scaler, rate, self.spec.max_grad_norm)
-        self.state.step += 1
+        norm = self.move(rate, self.spec.max_grad_norm)
         self.meter.add(loss, norm, len(columns) * len(batch), rate)
         return notes
 
@@ -165,24 +165,21 @@ class EncoderTrainer(Trainer):
             f"{self.state.micro_batch} from here on. The loss is still that of the whole batch."
         )
 
-    def stepped(self, report: Stepped) -> Stepped:
-        """Add a report of losses and speed to the curve, and return it."""
-        self.remember(report)
-        return report
-
     def score(self) -> tuple[float, Evaluated]:
         """Score the dev set."""
+        score = self._dev_score()
+        return score.spearman, Evaluated(self.step, self.is_best(score.spearman), *score)
+
+    def _dev_score(self, *, as_base: bool = False) -> DevScore:
         dev = cast("DevSet", self.dev)  # without one `eval_every` is None
-        spearman, alignment, uniformity = dev.score(self.model)
-        best = self.is_best(spearman)
-        return spearman, Evaluated(self.step, best, spearman, alignment, uniformity)
+        return dev.score(self.model.encode(dev.sentences, as_base=as_base))
 
     def _score_base(self) -> Iterator[Event]:
         """Score the model before its first update: what training has to improve on."""
         if self.dev is None or self.ranks.rank > 0 or self.spec.base.startswith("new:"):
             return
         began = time.perf_counter()
-        score = self.dev.score_of(self.model.encode(self.dev.sentences, as_base=True))
+        score = self._dev_score(as_base=True)
         self.meter.pause(time.perf_counter() - began)
         if math.isfinite(score.spearman):
             self.state.base_score = score.spearman
@@ -190,18 +187,12 @@ class EncoderTrainer(Trainer):
             self.remember(event)
             yield event
 
-    @property
-    def evaluated(self) -> bool:
-        """Whether the dev set was scored with the current weights."""
-        last: dict[str, Any] = self.state.curve[-1] if self.state.curve else {}
-        return last.get("kind") == Evaluated.kind and last["step"] == self.step > 0
-
-    def remember(self, evaluated: Stepped | Evaluated) -> None:
-        """Add a report or a score to the curve."""
+    def remember(self, event: Stepped | Evaluated) -> None:
+        """Add a report or a score to the curve; of many reports, drop every second one."""
         curve = self.state.curve
         if len(curve) >= CURVE:
             curve = [e for i, e in enumerate(curve) if i % 2 or e["kind"] == Evaluated.kind]
-        self.state.curve = [*curve, evaluated.to_dict()]
+        self.state.curve = [*curve, event.to_dict()]
 
     def export(self, why: str) -> Finished:
         """Write the encoder, remove the checkpoint, and return the last event."""
@@ -220,7 +211,7 @@ class EncoderTrainer(Trainer):
             why=why,
             curve=state.curve,
         )
-        export.write(self.model, record, self.spec.out_folder)
+        export.write(self.model, record)
         shutil.rmtree(self.folder, ignore_errors=True)
         return finished(record.to_dict(), self.spec.out_folder)
 
@@ -241,6 +232,38 @@ def _check_batch(spec: TrainSpec, examples: Examples, ranks: Ranks) -> None:
             "Give a batch size of 2 or more; the paper takes 64. A small micro-batch saves memory.",
             code="too-few",
         )
+
+
+def adamw(model: nn.Module, spec: TrainSpec) -> torch.optim.AdamW:
+    """The optimiser of a model's trained parameters; biases and norms are not decayed."""
+    trained = [p for p in model.parameters() if p.requires_grad]
+    # Biases and the scales of norms are the parameters with a single dimension.
+    groups = [
+        {"params": [p for p in trained if p.ndim > 1], "weight_decay": spec.weight_decay},
+        {"params": [p for p in trained if p.ndim <= 1], "weight_decay": 0.0},
+    ]
+    # One kernel for all parameters; of the supported devices only Apple's lack it in older torch.
+    fused = trained[0].device.type in ("cuda", "cpu")
+    return torch.optim.AdamW(groups, lr=spec.learning_rate, eps=1e-8, fused=fused)
+
+
+def learning_rate(spec: TrainSpec, step: int, steps: int) -> float:
+    """The learning rate of an update: linear warm-up, then linear decay towards 0.
+
+    Args:
+        spec: has the peak rate, and the share of the steps that warm up.
+        step: updates made before this one, from 0.
+        steps: updates in all.
+
+    Examples:
+        >>> spec = TrainSpec("unsup", "minilm", "a.txt", "out", learning_rate=0.8, warmup=0.5)
+        >>> [learning_rate(spec, step, 8) for step in range(8)]
+        [0.0, 0.2, 0.4, 0.6000000000000001, 0.8, 0.6000000000000001, 0.4, 0.2]
+    """
+    warming = math.ceil(spec.warmup * steps)
+    if step < warming:
+        return spec.learning_rate * (step / warming)
+    return spec.learning_rate * ((steps - step) / max(1, steps - warming))
 
 
 def steps_of(spec: TrainSpec, n: int) -> int:

@@ -30,24 +30,24 @@ from theodolite.engine.errors import UserError
 from theodolite.engine.training.checkpoint import flush, why_unwritten
 from theodolite.engine.training.model import TrainingModel, trains_mlm
 from theodolite.engine.training.packed import FAMILIES
-from theodolite.engine.training.record import RECORD, Record, card, check_free, encoder_of
+from theodolite.engine.training.record import RECORD, Record, card, earlier, encoder_of
 
 _ST_POOLING = {"cls_token": "cls_token", "max": "max_tokens"}
 
 
-def write(model: TrainingModel, record: Record, folder: Path) -> str:
+def write(model: TrainingModel, record: Record) -> str:
     """Write the encoder, completely or not at all.
 
     Args:
         model: with the weights to be kept.
-        record: goes into the card and `theodolite.json`.
-        folder: created with its parents. One that holds the encoder of the same run is replaced.
+        record: goes into the card and `theodolite.json`. The folder of its spec is created with
+            its parents; one that holds the encoder of the same run is replaced.
 
     Returns:
         The spec string that loads the encoder.
     """
-    folder = folder.absolute()
-    check_free(folder, record.spec)
+    folder = record.spec.out_folder
+    earlier(record.spec)
     part = folder.with_name(folder.name + ".part")
     try:
         shutil.rmtree(part, ignore_errors=True)  # of a run that was killed while it wrote

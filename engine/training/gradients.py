@@ -22,7 +22,8 @@ import torch
 
 from theodolite.engine.training import generators
 from theodolite.engine.training.distributed import all_gather, is_stand_in, summed
-from theodolite.engine.training.objectives import Column, Model, Objective
+from theodolite.engine.training.model import TrainingModel
+from theodolite.engine.training.objectives import Column, Objective
 from theodolite.engine.training.objectives.mlm import Masked, mask_tokens, mlm_loss
 
 Scaled = Callable[[torch.Tensor], torch.Tensor]
@@ -34,7 +35,7 @@ def unscaled(loss: torch.Tensor) -> torch.Tensor:
 
 
 def backward(
-    model: Model,
+    model: TrainingModel,
     objective: Objective,
     columns: Sequence[Column],
     micro_batch: int | None,
@@ -63,7 +64,7 @@ def backward(
         and without synchronising with it.
     """
     size = micro_batch or len(columns[0].ids)
-    loss = torch.zeros((), device=_device(model))
+    loss = torch.zeros((), device=model.device)
     if objective.contrasts:
         loss = loss + _contrastive(model, objective, columns, size, counts, scaled)
     if objective.mlm_weight:
@@ -76,7 +77,7 @@ def backward(
 
 
 def _contrastive(
-    model: Model,
+    model: TrainingModel,
     objective: Objective,
     columns: Sequence[Column],
     size: int,
@@ -90,7 +91,7 @@ def _contrastive(
         _backward([scaled(loss)])
         return loss.detach()
 
-    starts, device = range(0, n, size), _device(model)
+    starts, device = range(0, n, size), model.device
     states, parts = [], []
     with torch.no_grad():
         for start in starts:
@@ -110,9 +111,11 @@ def _contrastive(
     return loss.detach()
 
 
-def _masked(model: Model, weight: float, masked: Masked, step: int, scaled: Scaled) -> torch.Tensor:
+def _masked(
+    model: TrainingModel, weight: float, masked: Masked, step: int, scaled: Scaled
+) -> torch.Tensor:
     """The weighted MLM loss: a mean over the tokens of all micro-batches and processes."""
-    chosen = summed(torch.full((), float(masked.chosen), device=_device(model)))
+    chosen = summed(torch.full((), float(masked.chosen), device=model.device))
     chosen = chosen.clamp(min=1)
     total = torch.zeros((), device=chosen.device)
     for start in range(0, len(masked.ids), step):
@@ -133,7 +136,9 @@ def _backward(
         torch.autograd.backward(tensors, gradients)
 
 
-def _vectors(model: Model, columns: Sequence[Column], start: int, stop: int) -> list[torch.Tensor]:
+def _vectors(
+    model: TrainingModel, columns: Sequence[Column], start: int, stop: int
+) -> list[torch.Tensor]:
     """The vectors of some examples, a tensor for each column; one forward for each encoder."""
     made: dict[int, list[torch.Tensor]] = {}
     for side in {column.side for column in columns}:
@@ -141,7 +146,3 @@ def _vectors(model: Model, columns: Sequence[Column], start: int, stop: int) -> 
         vectors = model.vectors([ids for column in rows for ids in column], side=side)
         made[side] = list(vectors.split(len(rows[0])))  # type: ignore[no-untyped-call]
     return [made[column.side].pop(0) for column in columns]
-
-
-def _device(model: Model) -> torch.device:
-    return next(iter(model.parameters())).device

@@ -12,12 +12,13 @@ from __future__ import annotations
 import math
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 import torch
+from torch import nn
 
 from theodolite.engine import memory
 from theodolite.engine.errors import UserError
@@ -25,7 +26,7 @@ from theodolite.engine.memory import most_used
 from theodolite.engine.training import checkpoint, distributed, generators
 from theodolite.engine.training.base_spec import BaseSpec
 from theodolite.engine.training.distributed import Ranks
-from theodolite.engine.training.events import Event, Noted, Stepped
+from theodolite.engine.training.events import Evaluated, Event, Noted, Stepped
 from theodolite.engine.training.precision import Precision
 
 CHECKPOINT_SECONDS = 120.0
@@ -54,6 +55,7 @@ class State:
         micro_batch: examples at once, reduced where the memory ran out.
         best_step, best_score: of the best evaluation so far.
         base_score: of the base; None if it was not scored.
+        evaluated_step: of the last evaluation.
         evals_without_improvement: since the best one.
         curve: reports and scores so far, as the trainer keeps them.
         notes: on the trained model, for people.
@@ -70,6 +72,7 @@ class State:
     best_step: int | None = None
     best_score: float | None = None
     base_score: float | None = None
+    evaluated_step: int | None = None
     evals_without_improvement: int = 0
     curve: list[Any] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -149,22 +152,42 @@ class Trainer(ABC):
     def update(self, batch: np.ndarray) -> list[Noted]:
         """Make one update from the examples at some positions; return notes on it."""
 
-    def stepped(self, report: Stepped) -> Stepped:
-        """The event that reports some updates."""
-        return report
+    def move(
+        self, rate: float, max_norm: float, parameters: Iterable[nn.Parameter] | None = None
+    ) -> torch.Tensor:
+        """Clip the gradients, move the weights, drop the gradients, and count the update.
+
+        The scaler of fp16 skips an update whose gradients overflowed, and lowers its scale. Nothing
+        here waits for a GPU.
+
+        Args:
+            rate: the learning rate; a group of parameters may have a `share` of it.
+            max_norm: longer gradients are scaled down to this; 0 for never.
+            parameters: those of the optimiser in another order: sums of floats depend on it.
+
+        Returns:
+            The norm of all gradients before clipping, a scalar on the device.
+        """
+        groups = self.optimiser.param_groups
+        self.scaler.unscale_(self.optimiser)
+        if parameters is None:
+            parameters = [p for group in groups for p in group["params"]]
+        norm = nn.utils.clip_grad_norm_(parameters, max_norm or math.inf)
+        for group in groups:
+            group["lr"] = rate * group.get("share", 1.0)
+        self.scaler.step(self.optimiser)
+        self.scaler.update()
+        self.optimiser.zero_grad(set_to_none=True)
+        self.state.step += 1
+        return norm.detach()
 
     @abstractmethod
-    def score(self) -> tuple[float, Event]:
+    def score(self) -> tuple[float, Evaluated]:
         """Score the current weights; return the score and the event that reports it."""
 
     @abstractmethod
-    def remember(self, evaluated: Any) -> None:
-        """Add the event of an evaluation to the curve."""
-
-    @property
-    @abstractmethod
-    def evaluated(self) -> bool:
-        """Whether the current weights were scored."""
+    def remember(self, event: Stepped | Evaluated) -> None:
+        """Add a report, or an evaluation, to the curve."""
 
     @abstractmethod
     def export(self, why: str) -> Event:
@@ -218,6 +241,7 @@ class Trainer(ABC):
             state.evals_without_improvement = 0
         else:
             state.evals_without_improvement += 1
+        state.evaluated_step = self.step
         self.remember(event)
         self.meter.pause(time.perf_counter() - began)
         yield event
@@ -281,12 +305,13 @@ class Trainer(ABC):
         """Losses and speed since the last report; a failure is left in `meter.failure`."""
         report = self.meter.read()
         if report is not None:
-            yield self.stepped(report)
+            self.remember(report)
+            yield report
 
     def _finish(self, why: str) -> Iterator[Event]:
         """Put the best weights back and export them."""
         yield from self._report()
-        if not self.evaluated:
+        if self.state.evaluated_step != self.step:
             yield from self.evaluate()  # stopped between two evaluations: these may be the best
         if good := _agreed(not self.meter.failure):
             self.save()

@@ -10,8 +10,7 @@ import torch
 
 from theodolite.engine.encoders.transformer import default_device
 from theodolite.engine.errors import UserError
-from theodolite.engine.training.base_spec import PrecisionName
-from theodolite.engine.training.spec import TrainSpec
+from theodolite.engine.training.base_spec import BaseSpec
 
 _HALVES = {"bf16": torch.bfloat16, "fp16": torch.float16}
 
@@ -32,28 +31,17 @@ class Precision:
     name: Literal["fp32", "bf16", "fp16"]
 
     @classmethod
-    def of(cls, spec: TrainSpec, local_rank: int = 0, world_size: int = 1) -> Precision:
-        """The device and precision of a spec; see `on`."""
-        return cls.on(spec.device, spec.precision, local_rank, world_size)
-
-    @classmethod
-    def on(
-        cls,
-        name: str | None,
-        precision: PrecisionName = "auto",
-        local_rank: int = 0,
-        world_size: int = 1,
-    ) -> Precision:
-        """Choose a device, and a precision that it supports.
+    def of(cls, spec: BaseSpec, local_rank: int = 0, world_size: int = 1) -> Precision:
+        """The device of a spec, and the precision, if the device supports it.
 
         Args:
-            name: the device; None takes the first GPU if there is one.
-            precision: `auto` takes bf16 on an Nvidia GPU that has it, fp16 on older ones, else
-                fp32.
+            spec: without a device, takes the first GPU if there is one. The precision `auto` is
+                bf16 on an Nvidia GPU that has it, fp16 on older ones, else fp32.
             local_rank: number of the process on this machine; of several, each takes its own GPU.
             world_size: number of processes that train together.
         """
-        device = _device(name, local_rank, world_size)
+        precision = spec.precision
+        device = _device(spec.device, local_rank, world_size)
         has_bf16 = device.type == "cpu" or (
             device.type == "cuda" and torch.cuda.is_bf16_supported(including_emulation=False)
         )

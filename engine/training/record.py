@@ -90,16 +90,19 @@ def read(folder: Path) -> dict[str, Any] | None:
     return found if isinstance(found, dict) and found.get("version") == VERSION else None
 
 
-def check_free(folder: Path, spec: TrainSpec) -> None:
-    """Check that the encoder of a run would overwrite nothing else in a folder."""
+def earlier(spec: TrainSpec) -> dict[str, Any] | None:
+    """The record of the same run in the folder of a spec, or None; refuses any other content."""
+    folder = spec.out_folder
     if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
-        return
-    if (read(folder) or {}).get("hash") != spec.hash:
+        return None
+    record = read(folder)
+    if record is None or record["hash"] != spec.hash:
         raise UserError(
             f"{folder} already exists, and is not the encoder with these settings.",
             "Choose another folder; nothing is overwritten.",
             code="conflict",
         )
+    return record
 
 
 MAX_ROWS = 25

@@ -5,13 +5,13 @@ Defaults are those of unsupervised SimCSE on BERT-base (Gao et al. 2021, section
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from theodolite.engine.encoders.spec import TWO_MEANINGS
 from theodolite.engine.errors import UserError
-from theodolite.engine.training.base_spec import BaseSpec, PrecisionName, Ranges
+from theodolite.engine.training.base_spec import DEVICE, PRECISION, BaseSpec, PrecisionName, Setting
 
 VERSION = 1
 
@@ -20,6 +20,24 @@ Similarity = Literal["cosine", "dot"]
 Augmentation = Literal["none", "crop", "delete", "delete-one", "mlm"]
 Pooling = Literal["base", "cls_token", "avg", "avg_first_last", "avg_top2", "max"]
 Head = Literal["none", "mlp", "mlp-train-only"]
+
+_LOSS, _NOISE = "Loss and vectors", "Dropout and augmentation"
+_OPTIMISER, _MACHINE = "Optimiser and batches", "Machine"
+
+
+def _for(*objectives: ObjectiveName) -> Callable[[Mapping[str, Any]], bool]:
+    return lambda values: values["objective"] in objectives
+
+
+def _evaluated(values: Mapping[str, Any]) -> bool:
+    return bool(values["dev"] != "none")
+
+
+def _replaces(values: Mapping[str, Any]) -> bool:
+    return _unsup(values) and values["augmentation"] in ("crop", "delete", "mlm")
+
+
+_contrastive, _unsup = _for("unsup", "sup", "next-sentence"), _for("unsup")
 
 
 @dataclass(frozen=True)
@@ -35,44 +53,8 @@ class TrainSpec(BaseSpec):
         train: a file (one sentence a line, or columns as csv, tsv, JSON lines or Parquet), or the
             name of a data set of the catalog.
         out: the folder of the trained encoder.
-        seed: decides order, dropout, augmentation and fresh weights.
-        batch_size: examples that are each other's negatives.
-        micro_batch: examples that pass through the model at once; None for the whole batch. The
-            gradients are those of the whole batch (GradCache, Gao et al. 2021).
-        limit: train on this many examples from the start; None for all.
-        epochs: over the data; fractions allowed.
-        steps: stop after this many updates instead; None to go by `epochs`.
-        learning_rate: the peak of the linear schedule.
-        warmup: share of the steps (0 to 1) until the peak.
-        weight_decay: of AdamW, not on biases and layer norms.
-        max_grad_norm: gradients are scaled down to this norm; 0 for never.
-        max_length: tokens kept of a sentence, special ones included.
-        temperature: the similarities are divided by it.
-        similarity: of two vectors.
-        hard_negatives: use the third column, if there is one.
-        hard_negative_weight: alpha of eq. 8 as the reference code reads it: added, as a logit, to
-            the similarity of a sentence to its own hard negative. 0 is a weight of one.
-        next_sentences: how many following sentences count as positives of `next-sentence`, 1 or 3.
-        mlm_weight: lambda of the auxiliary MLM loss (table D.2); 0 for none.
-        mlm_probability: share of the tokens that MLM predicts.
-        dropout: of the whole model; None leaves the base's own (0.1 in BERT).
-        fixed_mask: the same dropout mask in both passes (table 3's "Fixed 0.1").
-        augmentation: of the second copy of an unsupervised sentence.
-        augmentation_rate: share of the words or tokens that it changes.
-        dual: train a second encoder for the second column (table 2's f_theta1, f_theta2).
-        pooling: of the vectors in the loss; `base` keeps the one that the base's files name, and is
-            `cls_token` where they name none.
-        head: a dense layer with tanh after the pooling: none, kept, or in training only (table 6).
-        dev: a scored task that chooses the best checkpoint; None keeps the last.
-        dev_every: steps between two evaluations on it.
-        patience: evaluations without a better score until training stops; None for never.
-        precision: `auto` takes bf16 on a GPU that has it, fp16 on others, and fp32 on a CPU.
-        compile: pass the model through `torch.compile`; on a CPU this is no faster
-            (`benchmarks.training --compiled`).
-        gradient_checkpointing: compute activations again instead of keeping them.
-        device: `cpu`, `cuda`, `cuda:1`, `mps`; None for the first GPU if there is one.
-        processes: of this machine that share each batch, a GPU each where there are any. The
-            gradients are those of the whole batch; what is drawn at random differs.
+
+    The others are described where they are declared.
     """
 
     version = VERSION
@@ -85,45 +67,230 @@ class TrainSpec(BaseSpec):
     base: str
     train: str
     out: str
-    seed: int = 42
-    batch_size: int = 64
-    micro_batch: int | None = None
-    limit: int | None = None
-    epochs: float = 1.0
-    steps: int | None = None
-    learning_rate: float = 3e-5
-    warmup: float = 0.0
-    weight_decay: float = 0.0
-    max_grad_norm: float = 1.0
-    max_length: int = 32
-    temperature: float = 0.05
-    similarity: Similarity = "cosine"
-    hard_negatives: bool = True
-    hard_negative_weight: float = 0.0
-    next_sentences: int = 1
-    mlm_weight: float = 0.0
-    mlm_probability: float = 0.15
-    dropout: float | None = None
-    fixed_mask: bool = False
-    augmentation: Augmentation = "none"
-    augmentation_rate: float = 0.1
-    dual: bool = False
-    pooling: Pooling = "base"
-    head: Head = "mlp-train-only"
-    dev: str | None = "STSBenchmark"
-    dev_every: int = 125
-    patience: int | None = None
-    precision: PrecisionName = "auto"
-    compile: bool = False
-    gradient_checkpointing: bool = False
-    device: str | None = None
-    processes: int = 1
+    batch_size: Annotated[
+        int, Setting("Batch size", "Examples that are each other's negatives.", ge=1)
+    ] = 64
+    learning_rate: Annotated[
+        float, Setting("Peak learning rate", "Decays linearly to 0.", gt=0, lt=1)
+    ] = 3e-5
+    epochs: Annotated[
+        float,
+        Setting(
+            "Epochs",
+            "Passes over the data; fractions allowed.",
+            gt=0,
+            when=lambda values: not str(values["steps"] or "").strip(),
+        ),
+    ] = 1.0
+    steps: Annotated[
+        int | None, Setting("Steps", "Updates in all; none: determined by the epochs.", ge=1)
+    ] = None
+    max_length: Annotated[
+        int,
+        Setting("Max sequence length", "Tokens kept of a sentence, special ones included.", ge=3),
+    ] = 32
+    temperature: Annotated[
+        float, Setting("Temperature", "Divides the similarities.", gt=0, when=_contrastive)
+    ] = 0.05
+    hard_negatives: Annotated[
+        bool, Setting("Use hard negatives from the third column", when=_for("sup"))
+    ] = True
+    next_sentences: Annotated[
+        int,
+        Setting(
+            "Sentences that follow",
+            "Which count as positives of next-sentence.",
+            choices={"1": "the next one", "3": "the next three"},
+            when=_for("next-sentence"),
+        ),
+    ] = 1
+    seed: Annotated[
+        int,
+        Setting(
+            "Random seed", "Of order, dropout, augmentation and new weights.", ge=0, le=2**32 - 1
+        ),
+    ] = 42
+    dev: Annotated[
+        str | None,
+        Setting(
+            "Dev set for model selection",
+            "A data set or task with scores; the weights with the best score are kept.",
+            offers={"none": "none: keep the last weights"},
+        ),
+    ] = "STSBenchmark"
+    dev_every: Annotated[
+        int,
+        Setting("Evaluate every N steps", "On the dev set.", ge=1, when=_evaluated),
+    ] = 125
+    patience: Annotated[
+        int | None,
+        Setting(
+            "Early stopping patience",
+            "Evaluations without a better score until training stops; none: never.",
+            ge=1,
+            when=_evaluated,
+        ),
+    ] = None
+    pooling: Annotated[
+        Pooling,
+        Setting(
+            "Pooling",
+            "How token vectors become one, in the loss.",
+            _LOSS,
+            choices={
+                "base": "the base's own",
+                "cls_token": "[CLS]",
+                "avg": "mean",
+                "avg_first_last": "first and last layer",
+                "avg_top2": "last two layers",
+                "max": "max",
+            },
+        ),
+    ] = "base"
+    head: Annotated[
+        Head,
+        Setting(
+            "MLP head on it",
+            "A dense layer with tanh. SimCSE, table 6: in training only is best.",
+            _LOSS,
+            choices={"mlp-train-only": "in training only", "mlp": "kept", "none": "none"},
+            when=_contrastive,
+        ),
+    ] = "mlp-train-only"
+    similarity: Annotated[
+        Similarity,
+        Setting(
+            "Similarity",
+            "Of two vectors.",
+            _LOSS,
+            choices={"cosine": "cosine", "dot": "dot product"},
+            when=_contrastive,
+        ),
+    ] = "cosine"
+    # Alpha of equation 8 as the reference code reads it: 0 is a weight of one.
+    hard_negative_weight: Annotated[
+        float,
+        Setting(
+            "Weight of hard negatives",
+            "Added to their logits; 0 for no effect.",
+            _LOSS,
+            when=lambda values: values["objective"] == "sup" and bool(values["hard_negatives"]),
+        ),
+    ] = 0.0
+    mlm_weight: Annotated[
+        float,
+        Setting(
+            "Weight of an MLM loss beside it",
+            "Lambda in table D.2 of SimCSE; 0 for none.",
+            _LOSS,
+            ge=0,
+            when=_contrastive,
+        ),
+    ] = 0.0
+    mlm_probability: Annotated[
+        float,
+        Setting(
+            "Share of masked tokens",
+            "Tokens that MLM predicts.",
+            _LOSS,
+            gt=0,
+            lt=1,
+            when=lambda values: (
+                values["objective"] == "mlm" or values["mlm_weight"] not in ("", "0")
+            ),
+        ),
+    ] = 0.15
+    dual: Annotated[
+        bool,
+        Setting("Train a second encoder for the second column", "", _LOSS, when=_contrastive),
+    ] = False
+    dropout: Annotated[
+        float | None,
+        Setting("Dropout", "None: the model's own, usually 0.1.", _NOISE, ge=0, lt=1),
+    ] = None
+    augmentation: Annotated[
+        Augmentation,
+        Setting(
+            "Augmentation of the second copy",
+            "Of an unsupervised sentence, applied before encoding.",
+            _NOISE,
+            choices={
+                "none": "none",
+                "crop": "crop",
+                "delete": "delete words",
+                "delete-one": "delete one word",
+                "mlm": "replace by MLM",
+            },
+            when=_unsup,
+        ),
+    ] = "none"
+    augmentation_rate: Annotated[
+        float,
+        Setting(
+            "Share of tokens it changes",
+            "Of the words or tokens of a sentence.",
+            _NOISE,
+            ge=0,
+            lt=1,
+            when=_replaces,
+        ),
+    ] = 0.1
+    fixed_mask: Annotated[
+        bool, Setting("The same dropout mask for both copies", "", _NOISE, when=_unsup)
+    ] = False
+    warmup: Annotated[
+        float, Setting("Warm-up", "Share of the steps, 0 to 1.", _OPTIMISER, ge=0, le=1)
+    ] = 0.0
+    weight_decay: Annotated[
+        float,
+        Setting("Weight decay", "Of AdamW; not of biases and layer norms.", _OPTIMISER, ge=0, lt=1),
+    ] = 0.0
+    max_grad_norm: Annotated[
+        float,
+        Setting("Max gradient norm", "Longer gradients are clipped; 0: never.", _OPTIMISER, ge=0),
+    ] = 1.0
+    micro_batch: Annotated[
+        int | None,
+        Setting(
+            "Micro-batch",
+            "Examples in memory at once, same gradients (GradCache); none: the whole batch.",
+            _OPTIMISER,
+            ge=1,
+        ),
+    ] = None
+    limit: Annotated[
+        int | None, Setting("First examples only", "Number of them; none: all.", _OPTIMISER, ge=1)
+    ] = None
+    precision: Annotated[PrecisionName, PRECISION] = "auto"
+    device: Annotated[str | None, DEVICE] = None
+    processes: Annotated[
+        int,
+        Setting(
+            "Processes",
+            "Number sharing each batch, on this machine: a GPU each, if there are any.",
+            _MACHINE,
+            ge=1,
+            le=64,
+        ),
+    ] = 1
+    compile: Annotated[
+        bool,
+        Setting(
+            "torch.compile",
+            "For GPUs: on a CPU, updates take a tenth longer, and the first one half a minute.",
+            _MACHINE,
+        ),
+    ] = False
+    gradient_checkpointing: Annotated[
+        bool,
+        Setting("Gradient checkpointing: recompute activations, save memory", "", _MACHINE),
+    ] = False
 
     def __post_init__(self) -> None:
         """Check the fields."""
         if self.pooling in _OF_ENCODERS:
             raise UserError(*_OF_ENCODERS[self.pooling])
-        self.check(_RANGES)
+        super().__post_init__()
 
 
 _OF_ENCODERS = {
@@ -132,32 +299,4 @@ _OF_ENCODERS = {
         "A training pools with cls_token and puts its head on that.",
         "Write pooling=cls_token with head=mlp: the encoder that comes of it has pooler_output.",
     ),
-}
-
-
-def _whole(least: int) -> tuple[Any, str]:
-    return (
-        lambda n: isinstance(n, int) and not isinstance(n, bool) and n >= least,
-        f"a whole number of at least {least}",
-    )
-
-
-_RANGES: Ranges = {
-    "batch_size": _whole(1),
-    "micro_batch": _whole(1),
-    "limit": _whole(1),
-    "steps": _whole(1),
-    "max_length": _whole(3),
-    "dev_every": _whole(1),
-    "patience": _whole(1),
-    "processes": (lambda n: isinstance(n, int) and 1 <= n <= 64, "a whole number from 1 to 64"),
-    "warmup": (lambda n: 0 <= n <= 1, "a share from 0 to 1"),
-    "weight_decay": (lambda n: 0 <= n < 1, "from 0 to 1"),
-    "max_grad_norm": (lambda n: 0 <= n < math.inf, "0 or more"),
-    "temperature": (lambda n: 0 < n < math.inf, "more than 0; the paper takes 0.05"),
-    "hard_negative_weight": (lambda n: math.isfinite(n), "a number"),
-    "next_sentences": (lambda n: n in (1, 3), "1 or 3"),
-    "mlm_weight": (lambda n: 0 <= n < math.inf, "0 or more"),
-    "mlm_probability": (lambda n: 0 < n < 1, "more than 0 and below 1"),
-    "augmentation_rate": (lambda n: 0 <= n < 1, "from 0 to below 1"),
 }

@@ -13,13 +13,13 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
 from theodolite.engine.errors import UserError
-from theodolite.engine.training.fields import number, read, shown, types_of
+from theodolite.engine.training.base_spec import Setting, settings
 from theodolite.engine.training.spec import TrainSpec
 
 Changes = dict[str, Any]
@@ -27,7 +27,6 @@ Values = Sequence[Any]
 
 MAX_RUNS = 500
 """The most runs in a sweep."""
-_FIXED = ("out",)
 _SEED = " · seed "
 
 
@@ -69,8 +68,8 @@ class Range:
 def parsed(text: str) -> tuple[str, list[Any] | Range]:
     """Read `field=value,value`, `field=low..high` or `field=low..high:log`."""
     name, _, given = (part.strip() for part in text.partition("="))
-    name = name.replace("-", "_")
-    _known(name)
+    setting = _known(name.replace("-", "_"))
+    name = setting.name
     if not given:
         raise UserError(
             f"{text!r} gives {name} no values.",
@@ -78,14 +77,15 @@ def parsed(text: str) -> tuple[str, list[Any] | Range]:
             code="missing",
         )
     if ".." in given:
+        if not setting.is_number:
+            raise UserError(f"The {setting.words} is not a number.", "List its values instead.")
         numbers, _, scale = given.partition(":")
         low, _, high = numbers.partition("..")
         if scale not in ("", "log"):
             raise UserError(f"{text!r} ends in {scale!r}.", "After a range comes :log or nothing.")
-        whole = int in types_of(TrainSpec)[name]
-        first, last = (number(name, end.strip(), whole=whole) for end in (low, high))
+        first, last = (setting.number(end.strip()) for end in (low, high))
         return name, Range(first, last, log=bool(scale))
-    return name, [read(TrainSpec, name, value) for value in given.split(",")]
+    return name, [setting.read(value) for value in given.split(",")]
 
 
 def grid(spec: TrainSpec, varied: Mapping[str, Values | Range]) -> list[tuple[str, Changes]]:
@@ -98,7 +98,6 @@ def grid(spec: TrainSpec, varied: Mapping[str, Values | Range]) -> list[tuple[st
     Returns:
         A label and the changes to the spec of each run.
     """
-    _check(varied)
     listed = dict[str, Values]()
     for name, values in varied.items():
         if isinstance(values, Range):
@@ -127,16 +126,13 @@ def search(
 
     Args:
         spec: settings that the runs share.
-        varied: field -> values, equally likely, or a range.
-        runs: number of runs to draw; fewer where not as many differ.
+        varied: field -> values, equally likely, or a range; as `parsed`.
+        runs: number of runs to draw, from 1 to `MAX_RUNS`; fewer where not as many differ.
         seed: of the draws.
 
     Returns:
         As for `grid`. More runs of the same seed begin with the same ones.
     """
-    _check(varied)
-    if not 1 <= runs <= MAX_RUNS:
-        raise UserError(f"A search cannot have {runs} runs.", f"Choose from 1 to {MAX_RUNS}.")
     rng = np.random.default_rng(seed)
     drawn: list[Changes] = []
     for _ in range(20 * runs):  # enough to draw nearly all of a small number of combinations
@@ -174,7 +170,7 @@ def best(scores: Sequence[float | None]) -> int | None:
 
 def _draw(name: str, values: Values | Range, rng: np.random.Generator) -> Any:
     if isinstance(values, Range):
-        return values.draw(rng, whole=int in types_of(TrainSpec)[name])
+        return values.draw(rng, whole=_known(name).kind is int)
     return values[int(rng.integers(len(values)))]
 
 
@@ -184,34 +180,23 @@ def _distinct(spec: TrainSpec, rows: Iterable[Changes]) -> list[tuple[str, Chang
     shared = asdict(spec)
     for changes in rows:
         TrainSpec.from_dict(shared | changes)
-        label = ", ".join(f"{shown(name)} {_value_label(value)}" for name, value in changes.items())
+        label = ", ".join(
+            f"{_known(name).words} {_value_label(value)}" for name, value in changes.items()
+        )
         made.setdefault(label, changes)
     return list(made.items())
 
 
-def _check(varied: Mapping[str, Values | Range]) -> None:
-    if not varied:
-        raise UserError(
-            "Nothing is varied.", "For example learning_rate=1e-5,3e-5.", code="missing"
-        )
-    for name, values in varied.items():
-        _known(name)
-        if not isinstance(values, Range) and not len(values):
-            raise UserError(
-                f"The {shown(name)} has no value to take.", "Give at least one.", code="missing"
-            )
-        if isinstance(values, Range) and not {int, float} & set(types_of(TrainSpec)[name]):
-            raise UserError(f"The {shown(name)} is not a number.", "List its values instead.")
-
-
-def _known(name: str) -> None:
-    known = [field.name for field in fields(TrainSpec) if field.name not in _FIXED]
+def _known(name: str) -> Setting:
+    """A field that can be varied."""
+    known = {field: setting for field, setting in settings(TrainSpec).items() if field != "out"}
     if name not in known:
         raise UserError(
             f"There is no field {name!r} to vary.",
             f"The fields are {', '.join(known)}.",
             code="unknown",
         )
+    return known[name]
 
 
 def _value_label(value: Any) -> str:

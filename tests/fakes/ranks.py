@@ -71,7 +71,8 @@ def masked_case(ranks: Ranks) -> tuple[TrainingModel, torch.Tensor]:
 
 def main(folder: Path) -> None:
     """Write what rank 0 found of each case, and how it went on every rank."""
-    ranks = begin(torch.device("cpu"))
+    ranks = Ranks.of_environment()
+    begin(ranks, torch.device("cpu"))
     found = {name: case(name, ranks) for name in CASES} | {"mlm": masked_case(ranks)}
     for name, (model, loss) in found.items():
         gradients = {k: p.grad for k, p in model.named_parameters() if p.grad is not None}

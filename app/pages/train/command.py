@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import os
-import re
 import shlex
 import sys
 from collections.abc import Callable, Sequence
@@ -38,7 +37,7 @@ from theodolite.engine.decoding import presets
 from theodolite.engine.decoding.spec import DecoderSpec
 from theodolite.engine.errors import UserError
 from theodolite.engine.training import TrainSpec, events
-from theodolite.engine.training.fields import defaults, read, types_of, written
+from theodolite.engine.training.base_spec import defaults, settings, written
 from theodolite.engine.training.presets import default_dev
 from theodolite.engine.training.record import WHY
 from theodolite.store.errors import StoreError
@@ -78,33 +77,26 @@ EstimateOption = Annotated[
 def takes_settings(spec: Any) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a command an option for each field with a default; it receives those given.
 
-    The help of an option is the field's description in the docstring. Numbers are read as on the
-    pages.
+    Numbers are read as on the pages.
 
     Args:
         spec: class with the fields; those without a default are the command's own arguments.
     """
-    described = re.findall(
-        r"^ {4}(\w+(?:, \w+)*): (.+(?:\n {8}.+)*)", inspect.getdoc(spec) or "", re.MULTILINE
-    )
-    meanings = {name: text for names, text in described for name in names.split(", ")}
+    known = {name: one for name, one in settings(spec).items() if not one.required}
     options = []
-    for name, default in defaults(spec).items():
-        types, text = types_of(spec)[name], " ".join(meanings[name].split())
-        choices = ", ".join(one for one in types if isinstance(one, str))
-        usual = ("no", "yes")[default] if isinstance(default, bool) else written(default)
+    for name, one in known.items():
+        usual = ("no", "yes")[one.default] if one.kind is bool else written(one.default)
+        choices = f"One of {', '.join(one.choices)}." if one.choices else ""
         option = typer.Option(
-            help=f"{text[0].upper()}{text[1:].replace('None', 'none')} "
-            f"{choices and f'One of {choices}. '}"
-            f"Default: {usual}.",
-            metavar="<int>" if int in types else "<float>" if float in types else None,
+            help=" ".join(filter(None, [f"{one.label}.", one.help, choices, f"Default: {usual}."])),
+            metavar=f"<{one.kind.__name__}>" if one.is_number else None,
         )
-        kind: Any = Annotated[(bool if bool in types else str) | None, option]
+        kind: Any = Annotated[(bool if one.kind is bool else str) | None, option]
         keyword = inspect.Parameter.KEYWORD_ONLY
         options.append(inspect.Parameter(name, keyword, default=None, annotation=kind))
 
     def read_those_given(**given: Any) -> dict[str, Any]:
-        return {n: read(spec, n, str(value)) for n, value in given.items() if value is not None}
+        return {n: known[n].read(str(value)) for n, value in given.items() if value is not None}
 
     return takes("settings", read_those_given, options)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
@@ -11,7 +11,7 @@ import theodolite.app.surfaces.web as web
 from theodolite.app import decoders, formats
 from theodolite.app.blocks import Action, Actions, Block, Card, Fold, Link, Links, Text
 from theodolite.app.components.card import card as card_html
-from theodolite.app.pages.train.form import CLOSED, DEVICES, PRECISIONS, Form, Setting, Values
+from theodolite.app.pages.train.form import CLOSED, Form, Values
 from theodolite.app.pages.train.job import TrainDecoderJob
 from theodolite.app.web import address, parts
 from theodolite.app.web.controls import Answer, Control, on, on_load
@@ -33,61 +33,12 @@ DESCRIPTION = (
     "vector alone. It runs in the background, with its curves and samples on Trainings."
 )
 INTO_VIEW = "(read) => { if (read) document.querySelector('#card').scrollIntoView(); }"
-SETTINGS = (
-    Setting(
-        "architecture",
-        "Architecture",
-        "How the decoder reads the vector.",
-        choices=(
-            ("Transformer", "prefix"),
-            ("Simple LSTM", "lstm"),
-            ("Paper's LSTM", "lstm-mos"),
-            ("A language model", "causal"),
-        ),
-    ),
-    Setting(
-        "base",
-        "Language model",
-        "hf:ID or dir:FOLDER.",
-        when=lambda v: v["architecture"] == "causal",
-    ),
-    Setting("words", "Max words", "In a sentence."),
-    Setting("limit", "First sentences only", "Empty: all."),
-    Setting("epochs", "Epochs", "Passes over the sentences."),
-    Setting("clauses", "Cut longer sentences into clauses, instead of leaving them out"),
-    Setting(
-        "start",
-        "Continue from",
-        "The name of a decoder.",
-        "decoder",
-        lambda v: v["architecture"] != "causal",
-    ),
-    Setting("width", "Width", "Empty: its own.", "decoder"),
-    Setting("layers", "Layers", "Empty: its own.", "decoder"),
-    Setting("vocabulary", "Vocabulary", "Tokens to learn.", "decoder"),
-    Setting("dropout", "Dropout", "Empty: its own.", "decoder"),
-    Setting("learning_rate", "Peak learning rate", "Decays along a cosine.", "decoder"),
-    Setting("warmup", "Warm-up", "Updates.", "decoder"),
-    Setting("batch_tokens", "Batch size", "Tokens of an update.", "decoder"),
-    Setting("noise", "Noise", "Added to the vectors.", "decoder"),
-    Setting(
-        "held_out",
-        "Held-out sentences",
-        "The lowest loss on them decides which weights are kept.",
-        "decoder",
-    ),
-    Setting("seed", "Random seed", "Seed of all random draws.", "decoder"),
-    Setting("precision", "Precision", "", "decoder", choices=PRECISIONS),
-    Setting("device", "Device", "", "decoder", choices=DEVICES),
-)
 
 
 class DecoderForm(Form):
     """The form of `theodolite train-decoder`."""
 
     job_type = TrainDecoderJob
-    settings = SETTINGS
-    groups: ClassVar = {"": "", "decoder": "Sizes, optimiser, machine"}
     own = (
         Control(
             "encoder",

@@ -7,9 +7,9 @@ instead of being clipped. Types, defaults and bounds are those of the engine's s
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from html import escape
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -23,7 +23,7 @@ from theodolite.app.web.controls import Answer, Control, Controls, on, on_load
 from theodolite.app.web.controls import Values as Namespace
 from theodolite.app.web.parts import ALWAYS_LAST, HIDE_PROGRESS, ONE_AT_A_TIME
 from theodolite.engine.errors import UserError
-from theodolite.engine.training.fields import defaults, read, types_of, written
+from theodolite.engine.training.base_spec import Setting, settings, written
 
 if TYPE_CHECKING:
     from theodolite.app.workspace import Workspace
@@ -33,8 +33,6 @@ OWN = "own"
 """In place of a preset: the user's own settings."""
 NONE = "none"
 """Value of a list for a setting that is None."""
-PRECISIONS = (("by device", "auto"), ("fp32", "fp32"), ("bf16", "bf16"), ("fp16", "fp16"))
-DEVICES = (("the first GPU, if any", NONE), ("CPU", "cpu"), ("CUDA", "cuda"), ("Apple MPS", "mps"))
 PLAIN_TEXT = {
     "max_lines": 1,
     "html_attributes": gr.InputHTMLAttributes(
@@ -53,48 +51,21 @@ SEVERAL = (
 FOLLOW = '(run) => { if (run) location.assign("./runs?run=" + encodeURIComponent(run)); }'
 
 
-@dataclass(frozen=True)
-class Setting:
-    """One field of a spec on its form.
-
-    Attributes:
-        name: of the field in the spec.
-        label, hint: for people.
-        group: name of its group.
-        when: whether it is shown and read, given all values as typed; None for always.
-        choices: (label, value) of what can be chosen.
-    """
-
-    name: str
-    label: str
-    hint: str = ""
-    group: str = ""
-    when: Callable[[Values], bool] | None = None
-    choices: Sequence[tuple[str, str]] = ()
-
-    def applies(self, values: Values) -> bool:
-        """Whether it is shown and read."""
-        return self.when is None or self.when(values)
-
-
 class Form(ABC):
     """The form of a kind of training, on a page that says what it consists of.
 
     Attributes:
         job_type: class of its jobs.
-        settings: the fields of the spec that can be set, in their order.
-        groups: group of settings -> title of its fold; empty for a group that is always visible.
         own: the controls that name the model and the data.
         deciding: controls whose value decides which others are shown, or what they offer.
         usual: the preset that it starts with.
         out: name of the folder in the command.
+        settings: the fields of the spec that can be set, in their order.
         controls: the preset, `own` and the settings; kept in the address.
         notice: errors of the values filled in.
     """
 
     job_type: ClassVar[type[TrainingJob[Any]]]
-    settings: ClassVar[Sequence[Setting]]
-    groups: ClassVar[Mapping[str, str]]
     own: ClassVar[Sequence[Control]]
     deciding: ClassVar[Sequence[str]]
     usual: ClassVar[str]
@@ -103,11 +74,12 @@ class Form(ABC):
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
         spec: Any = self.job_type.spec_type
-        self._spec, self._types = spec, types_of(spec)
+        self._spec = spec
+        self.settings = [one for one in settings(spec).values() if not one.required]
         preset = Control("preset", "Preset", gr.Dropdown, choices=(), options={"filterable": False})
         first = {control.name: control.default for control in self.own} | self.defaults()
-        settings = (self._control(setting, first) for setting in self.settings)
-        self.controls = Controls(preset, *self.own, *settings)
+        boxes = (self._control(setting, first) for setting in self.settings)
+        self.controls = Controls(preset, *self.own, *boxes)
 
     @abstractmethod
     def presets(self) -> Sequence[Any]:
@@ -131,7 +103,7 @@ class Form(ABC):
                 raise UserError(f"{control.label}: nothing chosen.", "Choose one.", code="missing")
         for one in self.settings:
             if one.applies(values):
-                given[one.name] = read(self._spec, one.name, str(values[one.name]))
+                given[one.name] = one.read(str(values[one.name]))
         return self._spec.from_dict(given)
 
     def command(self, spec: Any) -> list[str]:
@@ -142,13 +114,13 @@ class Form(ABC):
 
     def defaults(self) -> dict[str, Any]:
         """The default of every setting, as its control shows it."""
-        usual = defaults(self._spec)
-        return {one.name: self._typed(one.name, usual[one.name]) for one in self.settings}
+        return {one.name: _typed(one, one.default) for one in self.settings}
 
     def preset(self, name: str) -> dict[str, Any]:
         """The settings of a preset, as the controls show them; the defaults for no preset."""
         changes: Values = next((one.changes for one in self.presets() if one.name == name), {})
-        return self.defaults() | {name: self._typed(name, changes[name]) for name in changes}
+        own = settings(self._spec)
+        return self.defaults() | {name: _typed(own[name], changes[name]) for name in changes}
 
     def preset_of(self, values: Values) -> Any | None:
         """The preset that equals the values in every field that applies; None for none.
@@ -162,13 +134,6 @@ class Form(ABC):
             if all(values[name] == theirs[name] for name in names if name in theirs):
                 return preset
         return None
-
-    def _typed(self, name: str, value: Any) -> Any:
-        """A value of the spec as its control shows it: text, or bool for a checkbox."""
-        if bool in self._types[name]:
-            return bool(value)
-        listed = any(one.choices for one in self.settings if one.name == name)
-        return "" if value is None and not listed else written(value)
 
     # Layout ---------------------------------------------------------------------------------
 
@@ -187,13 +152,12 @@ class Form(ABC):
 
     def place_settings(self) -> None:
         """Place the settings by group: text boxes side by side, then checkboxes; some in a fold."""
-        for group, title in self.groups.items():
+        for title in dict.fromkeys(one.group for one in self.settings):
             with gr.Accordion(title, open=False) if title else nullcontext():
-                names = [one.name for one in self.settings if one.group == group]
-                ticked = [name for name in names if bool in self._types[name]]
+                mine = [one for one in self.settings if one.group == title]
                 with gr.Row(elem_classes="t-fields"):
-                    self.controls.render(*(name for name in names if name not in ticked))
-                if ticked:
+                    self.controls.render(*(one.name for one in mine if one.kind is not bool))
+                if ticked := [one.name for one in mine if one.kind is bool]:
                     self.controls.render(*ticked)
 
     def _place_side(self) -> None:
@@ -210,16 +174,18 @@ class Form(ABC):
 
     def _control(self, setting: Setting, first: Values) -> Control:
         """The control of a setting, visible if it applies to the first values."""
-        name, default, choices = setting.name, first[setting.name], setting.choices or None
-        shared = {"visible": setting.applies(first), "elem_id": f"setting-{name}"}
+        default, named = first[setting.name], setting.choices or setting.offers or {}
+        choices: Sequence[Any] | None = [(label, value) for value, label in named.items()] or None
+        shared = {"visible": setting.applies(first), "elem_id": f"setting-{setting.name}"}
         box, options = gr.Textbox, {"min_width": 150, **PLAIN_TEXT}
-        if bool in self._types[name]:
+        if setting.kind is bool:
             box, options = gr.Checkbox, {"container": False, "elem_classes": "t-flag"}
-        elif choices:
+        elif named:
             box, options = gr.Dropdown, {"filterable": False, "min_width": 190}
-            if default not in [value for _, value in choices]:
+            if default not in named:
                 default, choices = None, ()  # offered once the page is opened
-        return Control(name, setting.label, box, default, setting.hint, choices, options | shared)
+        label, hint = setting.label, setting.help
+        return Control(setting.name, label, box, default, hint, choices, options | shared)
 
     # Events ---------------------------------------------------------------------------------
 
@@ -318,3 +284,11 @@ class Form(ABC):
     def _start(self, values: Namespace) -> Answer:
         job = self.job_type.of(self.workspace, self.spec(vars(values)))
         return {self._started: queue(self.workspace, job)}
+
+
+def _typed(setting: Setting, value: Any) -> Any:
+    """A value of the spec as its control shows it: text, or bool for a checkbox."""
+    if setting.kind is bool:
+        return bool(value)
+    listed = setting.choices or setting.offers
+    return "" if value is None and not listed else written(value)

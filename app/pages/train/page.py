@@ -3,30 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from html import escape
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
 import theodolite.app.surfaces.web as web
 from theodolite.app import formats
 from theodolite.app.jobs.submit import queue
-from theodolite.app.pages.train.form import (
-    CLOSED,
-    DEVICES,
-    FOLLOW,
-    NONE,
-    OWN,
-    PLAIN_TEXT,
-    PRECISIONS,
-    Form,
-    Setting,
-    Values,
-)
+from theodolite.app.pages.train.form import CLOSED, FOLLOW, NONE, OWN, PLAIN_TEXT, Form, Values
 from theodolite.app.pages.train.job import SweepSpec, TrainJob
 from theodolite.app.spec import parameters, words
 from theodolite.app.web import parts
@@ -61,168 +50,14 @@ NEW = "new:layers=4,hidden=256,heads=4,vocab=8000"
 TRAINABLE = ("minilm", "hf", "dir")
 FITTING = {"sup": ("pairs", "labelled-pairs", "triplets"), "next-sentence": ("sentences",)}
 """Objective -> kinds of data sets that it trains on; other objectives take any."""
-NO_DEV = (("none: keep the last weights", NONE),)
 MAX_LABELS = 6
 """Labels of runs in the preview of a sweep."""
-
-
-def _for(*objectives: str) -> Callable[[Values], bool]:
-    return lambda values: values["objective"] in objectives
-
-
-def _evaluated(values: Values) -> bool:
-    return bool(values["dev"] != NONE)
-
-
-_contrastive = _for("unsup", "sup", "next-sentence")
-
-
-SETTINGS = (
-    Setting("batch_size", "Batch size", "Examples in a batch are each other's negatives."),
-    Setting("learning_rate", "Peak learning rate", "Decays linearly to 0."),
-    Setting(
-        "epochs",
-        "Epochs",
-        "Passes over the data.",
-        when=lambda v: not str(v["steps"] or "").strip(),
-    ),
-    Setting("steps", "Steps", "Empty: determined by the epochs."),
-    Setting("max_length", "Max sequence length", "Tokens; longer ones are cut."),
-    Setting("temperature", "Temperature", "Divides similarities.", when=_contrastive),
-    Setting("hard_negatives", "Use hard negatives from the third column", when=_for("sup")),
-    Setting(
-        "next_sentences",
-        "Sentences that follow",
-        "Which count as positives.",
-        when=_for("next-sentence"),
-        choices=(("the next one", "1"), ("the next three", "3")),
-    ),
-    Setting("seed", "Random seed", "Seed of all random draws."),
-    Setting(
-        "dev",
-        "Dev set for model selection",
-        "The best score decides which weights are kept.",
-        "dev",
-        choices=NO_DEV,
-    ),
-    Setting("dev_every", "Evaluate every N steps", "On the dev set.", "dev", _evaluated),
-    Setting("patience", "Early stopping patience", "Evaluations; empty: never.", "dev", _evaluated),
-    Setting(
-        "pooling",
-        "Pooling",
-        "How token vectors become one.",
-        "vectors",
-        choices=(
-            ("the base's own", "base"),
-            ("[CLS]", "cls_token"),
-            ("mean", "avg"),
-            ("first and last layer", "avg_first_last"),
-            ("last two layers", "avg_top2"),
-            ("max", "max"),
-        ),
-    ),
-    Setting(
-        "head",
-        "MLP head on it",
-        "SimCSE, table 6: in training only is best.",
-        "vectors",
-        _contrastive,
-        (("in training only", "mlp-train-only"), ("kept", "mlp"), ("none", "none")),
-    ),
-    Setting(
-        "similarity",
-        "Similarity",
-        "Of two vectors.",
-        "vectors",
-        _contrastive,
-        (("cosine", "cosine"), ("dot product", "dot")),
-    ),
-    Setting(
-        "hard_negative_weight",
-        "Weight of hard negatives",
-        "Added to their logits; 0 for no effect.",
-        "vectors",
-        lambda v: v["objective"] == "sup" and bool(v["hard_negatives"]),
-    ),
-    Setting(
-        "mlm_weight",
-        "Weight of an MLM loss beside it",
-        "Lambda in table D.2 of SimCSE; 0 for none.",
-        "vectors",
-        _contrastive,
-    ),
-    Setting(
-        "mlm_probability",
-        "Share of masked tokens",
-        "",
-        "vectors",
-        lambda v: v["objective"] == "mlm" or v["mlm_weight"] not in ("", "0"),
-    ),
-    Setting("dual", "Train a second encoder for the second column", "", "vectors", _contrastive),
-    Setting("dropout", "Dropout", "Empty: the model's own, usually 0.1.", "noise"),
-    Setting(
-        "augmentation",
-        "Augmentation of the second copy",
-        "Applied before encoding.",
-        "noise",
-        _for("unsup"),
-        (
-            ("none", "none"),
-            ("crop", "crop"),
-            ("delete words", "delete"),
-            ("delete one word", "delete-one"),
-            ("replace by MLM", "mlm"),
-        ),
-    ),
-    Setting(
-        "augmentation_rate",
-        "Share of tokens it changes",
-        "",
-        "noise",
-        lambda v: v["objective"] == "unsup" and v["augmentation"] in ("crop", "delete", "mlm"),
-    ),
-    Setting("fixed_mask", "The same dropout mask for both copies", "", "noise", _for("unsup")),
-    Setting("warmup", "Warm-up", "Share of the steps, 0 to 1.", "optimiser"),
-    Setting("weight_decay", "Weight decay", "Of AdamW.", "optimiser"),
-    Setting("max_grad_norm", "Max gradient norm", "0: never clipped.", "optimiser"),
-    Setting(
-        "micro_batch",
-        "Micro-batch",
-        "Examples in memory at once, same gradients. Empty: the whole batch.",
-        "optimiser",
-    ),
-    Setting("limit", "First examples only", "Empty: all.", "optimiser"),
-    Setting("precision", "Precision", "", "machine", choices=PRECISIONS),
-    Setting("device", "Device", "", "machine", choices=DEVICES),
-    Setting("processes", "Processes", "Number sharing each batch, on this machine.", "machine"),
-    Setting(
-        "compile",
-        "torch.compile",
-        "For GPUs: on a CPU, updates take a tenth longer, and the first one half a minute.",
-        "machine",
-    ),
-    Setting(
-        "gradient_checkpointing",
-        "Gradient checkpointing: recompute activations, save memory",
-        "",
-        "machine",
-    ),
-)
 
 
 class EncoderForm(Form):
     """The form of `theodolite train`."""
 
     job_type = TrainJob
-    settings = SETTINGS
-    groups: ClassVar = {
-        "": "",
-        "dev": "",
-        "vectors": "Loss and vectors",
-        "noise": "Dropout and augmentation",
-        "optimiser": "Optimiser and batches",
-        "machine": "Machine",
-    }
     own = (
         Control("objective", "Objective", gr.Radio, "unsup", choices=OBJECTIVES),
         Control(
@@ -269,11 +104,12 @@ class EncoderForm(Form):
         uploads = [name for name in fitting if name.startswith("upload:")]
         sets = dict.fromkeys([*uploads, STARTER, *fitting, train])
         scored = [name for name in known if known[name] == "pairs"]
+        dev = values["dev"] if values["dev"] in scored else NONE
         return {
             "objective": (OBJECTIVES, objective),
             "base": ([*dict.fromkeys([*bases, "minilm", NEW, base])], base),
             "train": ([("Starter set" if n == STARTER else n, n) for n in sets], train),
-            "dev": ([*scored, *NO_DEV], values["dev"] if values["dev"] in scored else NONE),
+            "dev": ([*scored, ("none: keep the last weights", NONE)], dev),
         }
 
     def spec(self, values: Values) -> TrainSpec:

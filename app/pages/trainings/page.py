@@ -37,8 +37,8 @@ from theodolite.app.web.parts import HIDE_PROGRESS
 from theodolite.engine.decoding.spec import DecoderSpec
 from theodolite.engine.errors import UserError
 from theodolite.engine.training import TrainSpec
+from theodolite.engine.training.base_spec import defaults, written
 from theodolite.engine.training.events import against_base
-from theodolite.engine.training.fields import defaults, written
 from theodolite.store.run_rows import LIVE
 
 if TYPE_CHECKING:

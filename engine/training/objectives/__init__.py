@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from theodolite.engine.training.objectives.mlm import MaskedLanguageModelling
-from theodolite.engine.training.objectives.objective import Column, Model, Objective
+from theodolite.engine.training.objectives.objective import Column, Objective
 from theodolite.engine.training.objectives.sup import NextSentence, Supervised
 from theodolite.engine.training.objectives.unsup import Unsupervised
 from theodolite.engine.training.spec import ObjectiveName, TrainSpec
 
-__all__ = ["Column", "Model", "Objective", "objective_of"]
+__all__ = ["Column", "Objective", "objective_of"]
 
 _OBJECTIVES: dict[ObjectiveName, type[Objective]] = {
     "unsup": Unsupervised,

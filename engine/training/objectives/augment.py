@@ -16,14 +16,18 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 
 from theodolite.engine.memory import to_device
-from theodolite.engine.training.objectives.objective import Model, cut_like, flattened
+from theodolite.engine.training.objectives.objective import cut_like, flattened
 from theodolite.engine.training.precision import widest
 from theodolite.engine.training.spec import TrainSpec
+
+if TYPE_CHECKING:
+    from theodolite.engine.training.model import TrainingModel
 
 
 def crop(words: list[str], rate: float, rng: np.random.Generator) -> list[str]:
@@ -83,14 +87,14 @@ class ChangedWords:
         self.change = CHANGES[change]
         self.rate = rate
 
-    def begin(self, model: Model) -> None:
+    def begin(self, model: TrainingModel) -> None:
         """Nothing is kept."""
 
     def __call__(
         self,
         sentences: Sequence[str],
         ids: list[list[int]],
-        model: Model,
+        model: TrainingModel,
         rng: np.random.Generator,
     ) -> list[list[int]]:
         """Token ids of the sentences after the change."""
@@ -110,19 +114,18 @@ class ReplacedTokens:
 
     def __init__(self, rate: float) -> None:
         self.rate = rate
-        self.base: Model | None = None
+        self.base: TrainingModel | None = None
 
-    def begin(self, model: Model) -> None:
+    def begin(self, model: TrainingModel) -> None:
         """Keep a copy of the base, in eval mode, on the same device."""
-        base: torch.nn.Module = copy.deepcopy(model)  # type: ignore[assignment]
-        self.base = base.eval().requires_grad_(False)  # type: ignore[assignment]
+        self.base = copy.deepcopy(model).eval().requires_grad_(False)
 
     @torch.no_grad()
     def __call__(
         self,
         sentences: Sequence[str],
         ids: list[list[int]],
-        model: Model,
+        model: TrainingModel,
         rng: np.random.Generator,
     ) -> list[list[int]]:
         """Token ids with some replaced, of the same lengths."""

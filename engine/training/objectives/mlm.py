@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -21,13 +22,16 @@ from torch.nn import functional
 from theodolite.engine.memory import to_device
 from theodolite.engine.training.objectives.objective import (
     Column,
-    Model,
     Objective,
     cut_like,
     flattened,
 )
 from theodolite.engine.training.precision import exact
 from theodolite.engine.training.spec import TrainSpec
+
+if TYPE_CHECKING:
+    from theodolite.engine.training.model import TrainingModel
+
 
 IGNORED = -100
 """Label of a token that is not predicted; torch's and transformers' own."""
@@ -97,7 +101,7 @@ def mask(
 
 
 def mask_tokens(
-    columns: Sequence[Column], model: Model, rng: np.random.Generator, probability: float
+    columns: Sequence[Column], model: TrainingModel, rng: np.random.Generator, probability: float
 ) -> Masked:
     """Mask tokens in the sentences of all columns of the first encoder.
 
@@ -114,7 +118,7 @@ def mask_tokens(
     )
 
 
-def mlm_loss(model: Model, masked: Masked) -> torch.Tensor:
+def mlm_loss(model: TrainingModel, masked: Masked) -> torch.Tensor:
     """Summed cross entropy of the chosen tokens, a scalar in float32 or float64.
 
     A sum, so that micro-batches add up to the batch: divide by the batch's `chosen`.
@@ -139,7 +143,7 @@ class MaskedLanguageModelling(Objective):
         self.mlm_weight = 1.0
 
     def columns(
-        self, examples: Sequence[tuple[str, ...]], model: Model, rng: np.random.Generator
+        self, examples: Sequence[tuple[str, ...]], model: TrainingModel, rng: np.random.Generator
     ) -> list[Column]:
         """All sentences of an example, a column each."""
         return [Column(model.ids(list(sentences))) for sentences in zip(*examples, strict=True)]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import torch
@@ -12,34 +12,8 @@ import torch
 from theodolite.engine.training.objectives.contrastive import in_batch_loss
 from theodolite.engine.training.spec import TrainSpec
 
-
-class Model(Protocol):
-    """The model as an objective sees it; implemented by `engine.training.model.TrainingModel`."""
-
-    tokenizer: Any
-    """A tokenizer of transformers."""
-
-    def parameters(self) -> Iterator[torch.nn.Parameter]:
-        """Weights, all on one device."""
-        ...
-
-    def ids(self, sentences: Sequence[str]) -> list[list[int]]:
-        """Token ids with the special ones, cut to the maximum length."""
-        ...
-
-    def vectors(
-        self, ids: Sequence[Sequence[int]], *, side: int = 0, head: bool = True
-    ) -> torch.Tensor:
-        """Pooled vectors (n, d)."""
-        ...
-
-    def token_states(self, ids: Sequence[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
-        """Last hidden states (tokens, hidden), one sentence after the other, and their ids."""
-        ...
-
-    def mlm_logits(self, states: torch.Tensor) -> torch.Tensor:
-        """Scores of the vocabulary (m, vocabulary) for hidden states (m, hidden)."""
-        ...
+if TYPE_CHECKING:
+    from theodolite.engine.training.model import TrainingModel
 
 
 def flattened(rows: Sequence[Sequence[int]]) -> np.ndarray:
@@ -85,11 +59,11 @@ class Objective:
         self.mlm_weight = spec.mlm_weight
         self.mlm_probability = spec.mlm_probability
 
-    def begin(self, model: Model) -> None:
+    def begin(self, model: TrainingModel) -> None:
         """Keep what is needed of the untrained base; called once, before any weight changes."""
 
     def columns(
-        self, examples: Sequence[tuple[str, ...]], model: Model, rng: np.random.Generator
+        self, examples: Sequence[tuple[str, ...]], model: TrainingModel, rng: np.random.Generator
     ) -> list[Column]:
         """The views of a batch; `rng` is the source of all randomness in them."""
         raise NotImplementedError

@@ -11,10 +11,14 @@ the second encoder makes the vectors of the partners and of the hard negatives.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from theodolite.engine.training.objectives.objective import Column, Model, Objective
+from theodolite.engine.training.objectives.objective import Column, Objective
+
+if TYPE_CHECKING:
+    from theodolite.engine.training.model import TrainingModel
 
 
 class Supervised(Objective):
@@ -32,7 +36,7 @@ class Supervised(Objective):
     """
 
     def columns(
-        self, examples: Sequence[tuple[str, ...]], model: Model, rng: np.random.Generator
+        self, examples: Sequence[tuple[str, ...]], model: TrainingModel, rng: np.random.Generator
     ) -> list[Column]:
         """Two columns, or three with hard negatives."""
         wanted = min(len(examples[0]), 3 if self.spec.hard_negatives else 2)
@@ -63,7 +67,7 @@ class NextSentence(Supervised):
     """
 
     def columns(
-        self, examples: Sequence[tuple[str, ...]], model: Model, rng: np.random.Generator
+        self, examples: Sequence[tuple[str, ...]], model: TrainingModel, rng: np.random.Generator
     ) -> list[Column]:
         """The first sentence of every example, and one of the others."""
         pairs = [(example[0], example[rng.integers(1, len(example))]) for example in examples]

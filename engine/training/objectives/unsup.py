@@ -15,13 +15,17 @@ f_theta2) makes the second vectors with the second encoder.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from theodolite.engine.errors import UserError
 from theodolite.engine.training.objectives.augment import augment_of
-from theodolite.engine.training.objectives.objective import Column, Model, Objective
+from theodolite.engine.training.objectives.objective import Column, Objective
 from theodolite.engine.training.spec import TrainSpec
+
+if TYPE_CHECKING:
+    from theodolite.engine.training.model import TrainingModel
 
 
 class Unsupervised(Objective):
@@ -46,13 +50,13 @@ class Unsupervised(Objective):
                 code="conflict",
             )
 
-    def begin(self, model: Model) -> None:
+    def begin(self, model: TrainingModel) -> None:
         """Let the augmentation keep what it needs of the base."""
         if self.augment is not None:
             self.augment.begin(model)
 
     def columns(
-        self, examples: Sequence[tuple[str, ...]], model: Model, rng: np.random.Generator
+        self, examples: Sequence[tuple[str, ...]], model: TrainingModel, rng: np.random.Generator
     ) -> list[Column]:
         """The first sentence of every example twice; once with a fixed mask."""
         sentences = [example[0] for example in examples]

@@ -18,16 +18,10 @@ def shelf(dataset) -> Catalog:
     return catalog
 
 
-class Table:
-    """A model that looks vectors up, each once."""
-
-    def __init__(self, vectors) -> None:
-        self.vectors = vectors
-
-    def encode(self, sentences):
-        """One row a sentence."""
-        assert len(set(sentences)) == len(sentences)
-        return np.array([self.vectors[s] for s in sentences], np.float32)
+def scored(dev, vectors):
+    """Its scores by a model that looks vectors up, each once."""
+    assert len(set(dev.sentences)) == len(dev.sentences)
+    return dev.score(np.array([vectors[s] for s in dev.sentences], np.float32))
 
 
 def part(*rows):
@@ -60,13 +54,13 @@ def test_the_score_is_spearman_of_cosine_times_100():
     vectors = {s: rng.standard_normal(8) for row in rows for s in row[:2]}
     cosines = [1 - cosine(vectors[left], vectors[right]) for left, right, _ in rows]
     expected = spearmanr(cosines, [gold for _, _, gold in rows]).statistic
-    score = opened({"dev": part(*rows)}).score(Table(vectors))
+    score = scored(opened({"dev": part(*rows)}), vectors)
     assert score.spearman == pytest.approx(100 * expected, abs=1e-6)
 
 
 def test_alignment_is_over_pairs_above_four_and_uniformity_over_all_sentences():
     corners = {"a": [1, 0], "b": [0, 3], "c": [-2, 0], "d": [0, -1]}
-    score = opened({"dev": DEV}).score(Table(corners))
+    score = scored(opened({"dev": DEV}), corners)
     # Only a and b have more than 4: a quarter of the circle, of squared length 2.
     assert score.alignment == pytest.approx(2.0)
     # Left a, c, a, b and right b, d, d, c are each corner twice: of 28 pairs, 4 are the same point,
@@ -87,8 +81,8 @@ def test_positive_are_pairs_above_four_fifths_of_the_scale_or_the_highest(golds,
 
 
 def test_vectors_all_the_same_or_not_finite_order_nothing():
-    assert opened({"dev": DEV}).score(Table({s: [1.0, 1.0] for s in "abcd"})).spearman == 0.0
-    assert np.isnan(opened({"dev": DEV}).score(Table({s: [np.nan, 1.0] for s in "abcd"}))).all()
+    assert scored(opened({"dev": DEV}), {s: [1.0, 1.0] for s in "abcd"}).spearman == 0.0
+    assert np.isnan(scored(opened({"dev": DEV}), {s: [np.nan, 1.0] for s in "abcd"})).all()
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from theodolite.engine.training import Evaluated, TrainSpec
 from theodolite.engine.training.base_spec import relative_path
 from theodolite.engine.training.export import write
 from theodolite.engine.training.model import open_model
-from theodolite.engine.training.record import Record, card, check_free, read
+from theodolite.engine.training.record import Record, card, earlier, read
 
 LONG = "a cat sat on the mat and then ran"
 """Longer than the runs' greatest length."""
@@ -63,7 +63,7 @@ def test_three_libraries_give_the_vectors_of_training(folders, tmp_path, kind, p
     model = trained(folders.get(kind, kind), tmp_path / "out", pooling=pooling, head=head)
     texts = TEXTS if kind != "gpt2" else [*SENTENCES, LONG]
     expected = model.encode(texts)
-    spec = write(model, record_of(model), tmp_path / "out")
+    spec = write(model, record_of(model))
 
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -84,7 +84,7 @@ def test_three_libraries_give_the_vectors_of_training(folders, tmp_path, kind, p
 def test_a_kept_head_over_a_mean_is_a_dense_layer(folders, tmp_path):
     """For which plain transformers have no place."""
     model = trained(folders["bert"], tmp_path / "out", pooling="avg", head="mlp")
-    rows = load(write(model, record_of(model), tmp_path / "out"), device="cpu").encode(SENTENCES)
+    rows = load(write(model, record_of(model)), device="cpu").encode(SENTENCES)
     np.testing.assert_allclose(rows, model.encode(SENTENCES), atol=1e-5)
     dense = model.heads[0].dense
     mean = np.array([plainly(tmp_path / "out", "avg", s) for s in SENTENCES])
@@ -95,7 +95,7 @@ def test_a_kept_head_over_a_mean_is_a_dense_layer(folders, tmp_path):
 def test_of_two_encoders_the_first_is_kept(folders, tmp_path):
     """Sentences of a task have no side."""
     model = trained(folders["bert"], tmp_path / "out", dual=True, head="none").eval()
-    rows = load(write(model, record_of(model), tmp_path / "out"), device="cpu").encode(SENTENCES)
+    rows = load(write(model, record_of(model)), device="cpu").encode(SENTENCES)
     ids = model.ids(SENTENCES)
     first, second = (model.vectors(ids, side=side).detach() for side in (0, 1))
     short = [i for i, row in enumerate(ids) if len(row) < 6]
@@ -106,7 +106,7 @@ def test_of_two_encoders_the_first_is_kept(folders, tmp_path):
 def test_mlm_keeps_its_head_for_the_next_run(folders, tmp_path):
     """Transformers finds it; a run from the folder predicts with it."""
     model = trained(folders["mlm"], tmp_path / "out", "mlm", pooling="avg")
-    spec = write(model, record_of(model), tmp_path / "out")
+    spec = write(model, record_of(model))
     ids = AutoTokenizer.from_pretrained(tmp_path / "out")(SENTENCES[2], return_tensors="pt")
     again = AutoModelForMaskedLM.from_pretrained(tmp_path / "out").eval()
     logits = again(input_ids=ids["input_ids"]).logits[0]
@@ -132,7 +132,7 @@ def test_the_card_says_from_what_how_and_how_well(folders, tmp_path):
     model = trained(folders["bert"], out, temperature=0.1, hard_negatives=False, dropout=0.0)
     model.spec = replace(model.spec, train=str(tmp_path / "sentences.txt"))
     facts = {"steps": 10, "best_step": 5, "best_score": 61.5, "notes": ("2 lines were | empty.",)}
-    write(model, record_of(model, curve=CURVE, **facts), out)
+    write(model, record_of(model, curve=CURVE, **facts))
     text = (out / "README.md").read_text()
     for words in (
         "0123abcd",
@@ -156,7 +156,7 @@ def test_the_card_says_from_what_how_and_how_well(folders, tmp_path):
             assert str(secret).encode() not in file.read_bytes(), file.name
     assert (found["spec"]["train"], found["spec"]["out"]) == ("sentences.txt", "out")
     assert found["hash"] == model.spec.hash != TrainSpec.from_dict(found["spec"]).hash
-    check_free(out, model.spec)
+    assert earlier(model.spec) == found
     # Nothing in the folder can run.
     assert {file.suffix for file in files} <= {".json", ".safetensors", ".md", ".txt"}
     # With a dropout of 0 unsupervised SimCSE could not train it further: the base's comes back.
@@ -189,10 +189,8 @@ def test_names_cannot_break_the_card(folders, tmp_path):
     """Text of files and folders is no Markdown and no HTML."""
     model = trained(folders["bert"], tmp_path / "<i>*x*")
     spec = replace(model.spec, train="a`|\n<b>.txt")
-    write(
-        model, Record(spec, "0123abcd", 7, notes=("<script>alert(1)</script>",)), tmp_path / "out"
-    )
-    text = (tmp_path / "out" / "README.md").read_text()
+    write(model, Record(spec, "0123abcd", 7, notes=("<script>alert(1)</script>",)))
+    text = (spec.out_folder / "README.md").read_text()
     assert "<script>" not in text.replace("\\<script\\>", "") and "# \\<i\\>\\*x\\*" in text
     assert "`a'¦ <b>.txt`" in text
 
@@ -201,18 +199,20 @@ def test_nothing_is_overwritten(folders, tmp_path):
     """But the outcome of the same settings; a full disk leaves no half folder."""
     model = trained(folders["bert"], tmp_path / "out")
     other = trained(folders["bert"], tmp_path / "out", seed=1)
-    write(model, record_of(model), tmp_path / "out")
-    write(model, record_of(model), tmp_path / "out")
+    write(model, record_of(model))
+    write(model, record_of(model))
     with refused("conflict", tmp_path / "out"):
-        write(other, record_of(other), tmp_path / "out")
+        write(other, record_of(other))
     mine = tmp_path / "mine"
     mine.mkdir()
-    check_free(mine, model.spec)
+    model.spec = replace(model.spec, out=str(mine))
+    assert earlier(model.spec) is None
     (mine / "thesis.txt").write_text("words")
     with refused("conflict", mine):
-        check_free(mine, model.spec)
+        earlier(model.spec)
+    model.spec = replace(model.spec, out=str(mine / "thesis.txt" / "out"))
     with refused("no-file", mine / "thesis.txt"):
-        write(model, record_of(model), mine / "thesis.txt" / "out")
+        write(model, record_of(model))
 
 
 def test_a_long_curve_is_thinned_in_the_card():

@@ -15,7 +15,7 @@ from tests.fakes.kills import killed_at
 from tests.fakes.runs import TinyCatalog, tiny_run, tiny_spec
 from theodolite.engine.threads import one_torch_thread
 from theodolite.engine.train import train
-from theodolite.engine.training.lock import lock
+from theodolite.engine.training.checkpoint import lock
 
 # Before the eleventh update it waits to be killed, which may happen anywhere from the eighth on.
 CHILD = """
@@ -105,7 +105,7 @@ def test_other_settings_and_other_data_do_not_go_on_with_it(tmp_path):
 HOLDER = """
 import sys
 from pathlib import Path
-from theodolite.engine.training.lock import lock
+from theodolite.engine.training.checkpoint import lock
 with lock(Path(sys.argv[1])):
     print("held", flush=True)
     sys.stdin.read()

@@ -23,10 +23,9 @@ from tests.fakes.runs import TinyCatalog, tiny_run, tiny_spec
 from theodolite.engine.memory import ran_out
 from theodolite.engine.train import train
 from theodolite.engine.training import TrainSpec, checkpoint
-from theodolite.engine.training.encoder import batches, steps_of
+from theodolite.engine.training.encoder import adamw, batches, learning_rate, steps_of
 from theodolite.engine.training.events import against_base
 from theodolite.engine.training.loop import Meter, Trainer
-from theodolite.engine.training.optimiser import adamw, learning_rate
 
 
 def told(spec, **options):

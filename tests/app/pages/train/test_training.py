@@ -22,7 +22,7 @@ from theodolite.engine.decoding.presets import PRESETS
 from theodolite.engine.decoding.spec import DecoderSpec
 from theodolite.engine.errors import UserError
 from theodolite.engine.training import Evaluated, Event, Finished, Started, TrainSpec
-from theodolite.engine.training.fields import defaults, read
+from theodolite.engine.training.base_spec import settings
 from theodolite.store import StoreError
 
 
@@ -284,7 +284,7 @@ def test_the_command_of_a_training_trains_the_same(spec: TrainSpec | DecoderSpec
     program, verb, *rest = spec.command()
     assert program == "theodolite"
     context = get_command(app).commands[verb].make_context(verb, rest)  # type: ignore[attr-defined]
-    kind, usual = type(spec), defaults(type(spec))
+    kind, known = type(spec), settings(type(spec))
     given = {n: v for n, v in context.params.items() if v is not None and n in spec.to_dict()}
-    fields = {n: read(kind, n, str(v)) if n in usual else v for n, v in given.items()}
+    fields = {n: v if known[n].required else known[n].read(str(v)) for n, v in given.items()}
     assert kind.from_dict(fields) == spec
