@@ -65,7 +65,7 @@ class DecoderSpec(BaseSpec):
         int, Setting("Max words", "In a sentence; longer ones are cut or left out.", ge=2)
     ] = 14
     limit: Annotated[
-        int | None, Setting("First sentences only", "Number of them; none: all.", ge=2)
+        int | None, Setting("First sentences only", "Number; empty or none: all.", ge=2)
     ] = None
     epochs: Annotated[
         float, Setting("Epochs", "Passes over the sentences; fractions allowed.", gt=0)
@@ -86,20 +86,19 @@ class DecoderSpec(BaseSpec):
         int | None,
         Setting(
             "Width",
-            "Of the hidden states; none: the architecture's own.",
+            "Of the hidden states; empty or none: the architecture's own.",
             _SIZES,
             ge=HEADS,
             multiple_of=HEADS,
         ),
     ] = None
-    layers: Annotated[
-        int | None, Setting("Layers", "None: the architecture's own.", _SIZES, ge=1)
-    ] = None
+    layers: Annotated[int | None, Setting("Layers", "Empty or none: its own.", _SIZES, ge=1)] = None
     vocabulary: Annotated[
         int, Setting("Vocabulary", "Tokens to learn; every byte is one.", _SIZES, ge=260)
     ] = 8000
     dropout: Annotated[
-        float | None, Setting("Dropout", "None: the architecture's own.", _SIZES, ge=0, lt=1)
+        float | None,
+        Setting("Dropout", "Empty or none: its own.", _SIZES, ge=0, lt=1),
     ] = None
     learning_rate: Annotated[
         float,

@@ -158,7 +158,7 @@ PRECISION = Setting(
 )
 DEVICE = Setting(
     "Device",
-    "Such as cpu or cuda:1; none: the first GPU, if there is one.",
+    "Such as cpu or cuda:1; empty or none: the first GPU, if there is one.",
     "Machine",
     offers={
         "none": "the first GPU, if any",

@@ -83,7 +83,8 @@ class TrainSpec(BaseSpec):
         ),
     ] = 1.0
     steps: Annotated[
-        int | None, Setting("Steps", "Updates in all; none: determined by the epochs.", ge=1)
+        int | None,
+        Setting("Steps", "Updates in all; empty or none: by the epochs.", ge=1),
     ] = None
     max_length: Annotated[
         int,
@@ -126,7 +127,7 @@ class TrainSpec(BaseSpec):
         int | None,
         Setting(
             "Early stopping patience",
-            "Evaluations without a better score until training stops; none: never.",
+            "Evaluations without a better score until training stops; empty or none: never.",
             ge=1,
             when=_evaluated,
         ),
@@ -206,7 +207,7 @@ class TrainSpec(BaseSpec):
     ] = False
     dropout: Annotated[
         float | None,
-        Setting("Dropout", "None: the model's own, usually 0.1.", _NOISE, ge=0, lt=1),
+        Setting("Dropout", "Empty or none: the model's own, usually 0.1.", _NOISE, ge=0, lt=1),
     ] = None
     augmentation: Annotated[
         Augmentation,
@@ -253,13 +254,14 @@ class TrainSpec(BaseSpec):
         int | None,
         Setting(
             "Micro-batch",
-            "Examples in memory at once, same gradients (GradCache); none: the whole batch.",
+            "Examples in memory at once, same gradients (GradCache); empty or none: all.",
             _OPTIMISER,
             ge=1,
         ),
     ] = None
     limit: Annotated[
-        int | None, Setting("First examples only", "Number of them; none: all.", _OPTIMISER, ge=1)
+        int | None,
+        Setting("First examples only", "Number; empty or none: all.", _OPTIMISER, ge=1),
     ] = None
     precision: Annotated[PrecisionName, PRECISION] = "auto"
     device: Annotated[str | None, DEVICE] = None

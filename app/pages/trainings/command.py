@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from theodolite.app.pages.trainings import service
+from theodolite.app.pages.trainings.answer import Trainings
 from theodolite.app.terminal import JsonOption, emit, emit_json, line, say, verb
 from theodolite.app.workspace import Workspace
 
@@ -43,10 +44,9 @@ def runs(
         return
     courses = service.chosen(workspace, keys)
     if as_json:
-        for row, curves in courses:
-            for kind, events in curves.kinds().items():
-                for event in events:
-                    emit_json({"run": row.key, "kind": kind, **event})
+        for event in Trainings(courses).rows():
+            del event["training"]  # its key says which
+            emit_json(event)
         return
     differ = service.differences([row.settings for row, _ in courses])
     rows = []
