@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from theodolite.engine.encoders.spec import EncoderSpec, SourceSpec, parse
+from theodolite.engine.encoders.spec import SourceSpec, parse
 from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
@@ -40,7 +40,9 @@ class Allowed:
         if self._workspace.store.encoders.get(name) is None:
             for source in parsed.sources:
                 self._source(source)
-            self._steps(parsed)
+            for step in parsed.steps:
+                if step.data and not step.data.startswith("@"):
+                    self.data(step.data)
         return name
 
     def data(self, name: str) -> str:
@@ -69,8 +71,3 @@ class Allowed:
                 "The tool `encoders` lists them; the person adds others: theodolite encoders add.",
                 code="denied",
             )
-
-    def _steps(self, spec: EncoderSpec) -> None:
-        for step in spec.steps:
-            if step.data and not step.data.startswith("@"):
-                self.data(step.data)

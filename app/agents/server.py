@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from functools import wraps
 from importlib.metadata import version
@@ -53,4 +54,5 @@ def _in_sentences(tool: Callable[..., Any]) -> Callable[..., Any]:
         except (UserError, StoreError) as error:
             raise ToolError(f"{error.message} {error.hint}".strip()) from error
 
+    run.__signature__ = inspect.signature(tool)  # type: ignore[attr-defined]
     return run

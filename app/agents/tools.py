@@ -9,13 +9,13 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import make_dataclass
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from functools import wraps
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field as PydanticField
 
-from theodolite.app.agents import typed
 from theodolite.app.agents.allowed import Allowed
-from theodolite.app.agents.typed import row
+from theodolite.app.pages.evaluate.answer import Results
 from theodolite.app.question import Question
 from theodolite.app.spec import Parameter, parameters
 from theodolite.app.workspace import Workspace
@@ -28,7 +28,39 @@ MAX_ENCODERS, MAX_TASKS, MAX_QUERIES = 8, 20, 10
 MAX_CHARACTERS, MAX_ROWS = 2000, 500
 MAX_SENTENCES = 10_000
 """Of a data set, for what no run can prepare."""
-Row = TypeVar("Row")
+Found = list[Any]
+"""Rows, and what else a tool returns."""
+
+
+def _typed(
+    title: str, columns: Mapping[str, Any], **more: Any
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Have a tool that finds rows return them typed: the schema that an agent sees.
+
+    The classes are the tool's own: the schema of a generic one would be that of an object with a
+    single field, `result`.
+
+    Args:
+        title: name of the class.
+        columns: name -> type of what is returned of a row.
+        **more: likewise, of what the tool returns after its rows.
+    """
+    line: Any = make_dataclass(f"{title}Row", columns.items(), frozen=True)
+    fields = {"rows": list[line], "left_out": int, **more}
+    whole: Any = make_dataclass(title, fields.items(), frozen=True)
+
+    def wrap(tool: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(tool)
+        def run(*args: Any, **given: Any) -> Any:
+            found, *rest = tool(*args, **given)
+            rows = [line(**{name: row.get(name) for name in columns}) for row in found[:MAX_ROWS]]
+            return whole(rows, len(found) - len(rows), *rest)
+
+        own = inspect.signature(tool, eval_str=True)
+        run.__signature__ = own.replace(return_annotation=whole)  # type: ignore[attr-defined]
+        return run
+
+    return wrap
 
 
 class Tools:
@@ -43,18 +75,23 @@ class Tools:
         self._workspace = workspace
         self._allowed = allowed
 
-    def encoders(self) -> typed.Encoders:
+    @_typed(
+        "Encoders",
+        {"name": str, "dim": int | None, "parameters": int | None, "licence": str | None},
+    )
+    def encoders(self) -> Found:
         """List the stored encoders. At most 500 rows."""
         from theodolite.app.pages.encoders import service
 
-        return typed.Encoders(*_rows(typed.EncoderRow, service.listed(self._workspace)))
+        return [service.listed(self._workspace)]
 
-    def data(self) -> typed.Data:
+    @_typed("Data", {"name": str, "kind": str | None, "description": str, "task": str | None})
+    def data(self) -> Found:
         """List the available data sets, with the task that uses each. At most 500 rows."""
-        infos = self._workspace.catalog.list()
-        return typed.Data(*_rows(typed.DataRow, [vars(info) for info in infos]))
+        return [[vars(info) for info in self._workspace.catalog.list()]]
 
-    def results(self, encoders: list[str] | None = None, tasks: str | None = None) -> typed.Results:
+    @_typed("Results", Results.columns)
+    def results(self, encoders: list[str] | None = None, tasks: str | None = None) -> Found:
         """Read stored scores; nothing is evaluated.
 
         Args:
@@ -63,12 +100,12 @@ class Tools:
         """
         names = None if encoders is None else self._named(encoders)
         wanted = None if tasks is None else _few(tasks.split(","), MAX_TASKS, "task")
-        found = self._workspace.store.results.table(encoders=names, tasks=wanted)
-        return typed.Results(*_rows(typed.ResultRow, found))
+        return [self._workspace.store.results.table(encoders=names, tasks=wanted)]
 
+    @_typed("Results", Results.columns)
     def evaluate(
         self, encoders: list[str], tasks: str, protocol: str | None = None, seed: int | None = None
-    ) -> typed.Results:
+    ) -> Found:
         """Evaluate encoders on tasks and store the results; those already stored are read.
 
         This may take seconds to hours: begin with small tasks such as StarterSTS.
@@ -88,18 +125,13 @@ class Tools:
         for task in _few(job.tasks, MAX_TASKS, "task"):
             self._allowed.data(get(task, self._workspace.catalog).dataset)
         # The list of encoders on the pages is the user's: add nothing to it.
-        found = evaluate(self._workspace, job, listed=False)
-        return typed.Results(*_rows(typed.ResultRow, list(found)))
+        return [list(evaluate(self._workspace, job, listed=False))]
 
     def ask(self, question: Question[Any, Any]) -> Callable[..., Any]:
         """The tool that asks a question: its schema comes from the spec, its rows from the answer.
 
         What takes long is left to a run that the user starts; what is short leaves no run.
         """
-        title, columns = question.name.capitalize(), question.answer_type.columns
-        line: Any = make_dataclass(f"{title}Row", columns.items(), frozen=True)
-        fields = [("rows", list[line]), ("left_out", int), ("warnings", list[str])]
-        rows: Any = make_dataclass(title, fields, frozen=True)
         asked = [one for one in parameters(question.spec) if one.field.for_agents]
 
         def do(job: Job) -> bool:
@@ -111,21 +143,19 @@ class Tools:
                 )
             return True  # the answer does it, without a run
 
-        def tool(**values: Any) -> Any:
+        def tool(**values: Any) -> Found:
             checked = {
                 parameter.name: self._checked(question, parameter, values[parameter.name])
                 for parameter in asked
                 if values.get(parameter.name) is not None
             }
             answer = question.last(self._workspace, question.spec(**checked), do)
-            return rows(*_rows(line, answer.rows()), answer.warnings())
+            return [answer.rows(), answer.warnings()]
 
         tool.__name__, tool.__doc__ = question.function, question.about
-        tool.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-            [_keyword(parameter) for parameter in asked],
-            return_annotation=rows,
-        )
-        return tool
+        tool.__signature__ = inspect.Signature(list(map(_keyword, asked)))  # type: ignore[attr-defined]
+        columns = question.answer_type.columns
+        return _typed(question.name.capitalize(), columns, warnings=list[str])(tool)
 
     def _checked(self, question: Question[Any, Any], parameter: Parameter, value: Any) -> Any:
         """A value within the limits of an agent."""
@@ -190,8 +220,3 @@ def _few(given: Sequence[str], most: int, what: str) -> list[str]:
             f"{len(given)} {what}s are too many at once.", f"Name at most {most}.", code="too-large"
         )
     return list(given)
-
-
-def _rows(kind: type[Row], found: Sequence[Mapping[str, Any]]) -> tuple[list[Row], int]:
-    """The rows up to the limit, and the number left out."""
-    return [row(kind, one) for one in found[:MAX_ROWS]], max(0, len(found) - MAX_ROWS)

@@ -13,18 +13,18 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import fields
+from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
+from theodolite.app import formats
+from theodolite.app.blocks import Block, Finding
 from theodolite.app.pages.choose.answer import CHOOSE
 from theodolite.app.pages.compare.answer import COMPARE
 from theodolite.app.pages.decode.answer import DECODE
 from theodolite.app.pages.evaluate.answer import Results
 from theodolite.app.pages.map.answer import MAP
 from theodolite.app.pages.search.answer import SEARCH, SearchAnswer, SearchSpec, among
-from theodolite.app.python.answers import (
-    Training,
-)
+from theodolite.app.question import Answer
 from theodolite.app.surfaces.notebook import asks, function, own, performed
 from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from theodolite.engine.encoders.base import Encoder
     from theodolite.engine.progress import Progress
     from theodolite.engine.results import Result
-    from theodolite.engine.training.events import Event
+    from theodolite.engine.training.events import Event, Finished
     from theodolite.engine.training.spec import TrainSpec
 
 
@@ -112,19 +112,9 @@ def _result(workspace: Workspace, row: dict[str, Any]) -> Result:
         Score(**{name: value for name, value in score.items() if name in names})
         for score in full["scores"]
     )
-    same = (
-        "encoder",
-        "fingerprint",
-        "dim",
-        "task",
-        "protocol",
-        "seed",
-        "data_hash",
-        "seconds",
-        "error",
-    )
+    same = ("encoder", "fingerprint", "dim", "task", "protocol", "seed", "data_hash")
     return Result(
-        **{name: row[name] for name in same},
+        **{name: row[name] for name in (*same, "seconds", "error")},
         scores=scores,
         details=full["details"],
         examples=workspace.store.results.examples(row["id"]),
@@ -170,6 +160,46 @@ def search(
 
 
 map = function(MAP)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Training(Answer):
+    """A finished training.
+
+    Attributes:
+        events: all its events, `Finished` last.
+    """
+
+    events: tuple[Event, ...]
+
+    @property
+    def encoder(self) -> str:
+        """Spec string of the trained encoder."""
+        last: Any = self.events[-1]
+        finished: Finished = last
+        return finished.encoder
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A row per event: its `kind`, and its fields."""
+        return [{"kind": event.kind, **asdict(event)} for event in self.events]
+
+    def blocks(self) -> list[Block]:
+        """Its outcome, and its curves."""
+        from theodolite.app.pages.trainings.answer import charts
+        from theodolite.app.pages.trainings.service import Curves
+        from theodolite.engine.training.events import Finished, against_base
+
+        curves, last = Curves(), self.events[-1]
+        for event in self.events:
+            data = event.to_dict()
+            curves.add(data.pop("kind"), data)
+        if not isinstance(last, Finished):
+            return charts([("training", None, curves)])
+        best = "" if last.best_score is None else f", best dev score {last.best_score:.2f}"
+        base = against_base(last.best_score, last.base_score)
+        outcome = f"Trained in {formats.duration(last.seconds)}{best}{base and f', {base}'}"
+        finding = Finding(outcome, f"It is loaded as {last.encoder}.")
+        return [finding, *charts([("training", last.best_step, curves)])]
 
 
 def train(
@@ -221,8 +251,3 @@ def _several(given: Any) -> list[Any]:
 def _texts(given: Any, name: str) -> list[str]:
     """Wrap a single text in a list."""
     return [given] if isinstance(given, str) else texts(given, name)
-
-
-def _fields(of: Any) -> dict[str, Any]:
-    """The fields of a service's frozen answer, to build its notebook version."""
-    return {field.name: getattr(of, field.name) for field in fields(of)}

@@ -6,10 +6,7 @@ its parameters and salt (the PHC string format). Lines that begin with `#` are c
 
 from __future__ import annotations
 
-import hashlib
-import hmac
-import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 from theodolite.engine.errors import UserError
@@ -20,29 +17,17 @@ MAX_PASSWORD = 1000
 
 
 class Accounts:
-    """Logins, by name."""
+    """Logins: names with hashed passwords."""
 
-    def __init__(
-        self, hashes: Mapping[str, Callable[[str], bool]], unknown: Callable[[str], bool]
-    ) -> None:
+    def __init__(self, hashes: Mapping[str, str]) -> None:
         self._hashes = hashes
-        self._unknown = unknown
 
     @classmethod
     def one(cls, name: str, password: str) -> Accounts:
-        """A single login, whose password is kept in memory as a keyed hash while the app runs."""
-        key = secrets.token_bytes(32)
+        """A single login, whose password may be short; it is kept hashed."""
+        from argon2 import PasswordHasher
 
-        def digest(text: str) -> bytes:
-            """A digest of fixed length, so that every comparison takes the same time."""
-            return hashlib.blake2b(text.encode("utf-8", "replace"), key=key).digest()
-
-        right = digest(password)
-
-        def same(given: str) -> bool:
-            return hmac.compare_digest(digest(given), right)
-
-        return cls({name.strip(): same}, same)
+        return cls({name.strip(): PasswordHasher().hash(_bytes(password))})
 
     @classmethod
     def read(cls, file: Path) -> Accounts:
@@ -66,21 +51,27 @@ class Accounts:
                     "Create the line with: theodolite password NAME",
                     code="damaged",
                 )
-            hashes[name] = _checked_by(hashed)
+            hashes[name] = hashed
         if not hashes:
             raise UserError(
                 f"There is no login in {file.name}.",
                 "Add one with: theodolite password NAME >> FILE",
                 code="missing",
             )
-        return cls(hashes, _checked_by(hash_of(secrets.token_hex())))
+        return cls(hashes)
 
     def match(self, name: str, password: str) -> bool:
         """Whether a name has this password; takes as long for an unknown name."""
-        known = self._hashes.get(name)
+        from argon2 import PasswordHasher
+        from argon2.exceptions import VerificationError
+
         # Checked for an unknown name too, so that no name is answered sooner than another.
-        right = (known or self._unknown)(password[:MAX_PASSWORD])
-        return known is not None and right and len(password) <= MAX_PASSWORD
+        hashed = self._hashes.get(name) or next(iter(self._hashes.values()))
+        try:
+            right = PasswordHasher().verify(hashed, _bytes(password[:MAX_PASSWORD]))
+        except VerificationError:
+            return False
+        return right and name in self._hashes and len(password) <= MAX_PASSWORD
 
 
 def hash_of(password: str) -> str:
@@ -122,14 +113,5 @@ def _is_hash(text: str) -> bool:
     return True
 
 
-def _checked_by(hashed: str) -> Callable[[str], bool]:
-    def right(password: str) -> bool:
-        from argon2 import PasswordHasher
-        from argon2.exceptions import VerificationError
-
-        try:
-            return PasswordHasher().verify(hashed, password.encode("utf-8", "replace"))
-        except VerificationError:
-            return False
-
-    return right
+def _bytes(password: str) -> bytes:
+    return password.encode("utf-8", "replace")

@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections import OrderedDict
 from collections.abc import Callable
 from contextvars import ContextVar
-from dataclasses import dataclass
 
+from gradio.utils import LRUCache
 from starlette.exceptions import HTTPException
 
 visitor: ContextVar[str] = ContextVar("visitor", default="")
@@ -28,38 +27,28 @@ MESSAGE = (
 )
 
 
-@dataclass
-class _Failures:
-    count: int = 0
-    last: float = 0.0
-
-
 class _Waits:
     """Waiting times by key, from the number of failed attempts."""
 
     def __init__(self, free: int, clock: Callable[[], float]) -> None:
         self._free = free
         self._clock = clock
-        self._kept: OrderedDict[str, _Failures] = OrderedDict()
+        self._kept: LRUCache[str, tuple[int, float]] = LRUCache(MAX_KEPT)
+        """Number of failures, and the time of the last."""
 
     def left(self, key: str) -> float:
         """Seconds until the next attempt is accepted."""
-        found = self._kept.get(key)
-        if found is None or found.count < self._free:
+        count, last = self._kept.get(key, (0, 0.0))
+        if count < self._free:
             return 0.0
-        wait = min(MAX_WAIT, 2.0 ** min(found.count - self._free, 20))
-        return max(0.0, found.last + wait - self._clock())
+        wait = min(MAX_WAIT, 2.0 ** min(count - self._free, 20))
+        return max(0.0, last + wait - self._clock())
 
     def fail(self, key: str) -> None:
         """Record a failed attempt."""
         now = self._clock()
-        found = self._kept.setdefault(key, _Failures())
-        if now - found.last > FORGOTTEN_AFTER:
-            found.count = 0
-        found.count, found.last = found.count + 1, now
-        self._kept.move_to_end(key)
-        while len(self._kept) > MAX_KEPT:
-            self._kept.popitem(last=False)
+        count, last = self._kept.get(key, (0, now))
+        self._kept[key] = (1 if now - last > FORGOTTEN_AFTER else count + 1, now)
 
     def forget(self, key: str) -> None:
         """Forget the failures of a key."""
@@ -80,7 +69,7 @@ class Login:
         self._match = match
         self._by_address = _Waits(FREE_BY_ADDRESS, clock)
         self._by_name = _Waits(FREE_BY_NAME, clock)
-        self._welcome: OrderedDict[str, None] = OrderedDict()
+        self._welcome: LRUCache[str, None] = LRUCache(MAX_KEPT)
         self._one_at_a_time = asyncio.Lock()
 
     async def check(self, name: str, password: str) -> bool:
@@ -103,8 +92,6 @@ class Login:
                 return False
             self._by_address.forget(address)
             self._welcome[address] = None
-            while len(self._welcome) > MAX_KEPT:
-                self._welcome.popitem(last=False)
             return True
 
     def _refuse_early(self, name: str) -> None:

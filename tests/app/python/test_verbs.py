@@ -14,7 +14,7 @@ import theodolite as th
 from tests.errors import refused
 from tests.fakes.reported import body, unpacked
 from tests.fakes.results import invent_all
-from theodolite.app.python.answers import Training
+from theodolite.app.python.verbs import Training
 from theodolite.engine.errors import UserError
 from theodolite.engine.training.events import Evaluated, Finished, Stepped
 
