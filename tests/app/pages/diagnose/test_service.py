@@ -215,6 +215,6 @@ def test_encoders_are_ranked_by_it(ranked: Workspace, tasks: str | list[str] | N
     """With or without naming it: differences, ranks and averages as of any task."""
     found = compare(ranked, CompareSpec([name for name, _ in SEEN], tasks))
     assert list(found.tests) == ["Vec2Sent-abc"]
-    assert found.differences["minilm", "Vec2Sent-abc"].verdict == "a"
-    assert found.differences["random:32", "Vec2Sent-abc"].verdict == "b"
-    assert [row.name for row in found.ranks] == ["minilm", "wordllama", "random:32"]
+    assert found.verdicts["minilm", "Vec2Sent-abc"].verdict == "a"
+    assert found.verdicts["random:32", "Vec2Sent-abc"].verdict == "b"
+    assert [row.name for row in found.ranking.ranks] == ["minilm", "wordllama", "random:32"]

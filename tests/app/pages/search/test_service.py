@@ -212,6 +212,7 @@ def test_a_command_filters_and_searches_by_example_as_the_page_does(workspace: W
     """One spec for both: the same sentences, and the same words for what cannot be."""
     only = f"label: {workspace.catalog.load(TOPICS).labels[0]}"
     spec = asked(by="examples", only=[only], unlike=["sun"])
+    workspace.load(A).encode(topics(workspace))
     (expected,) = SEARCH.last(workspace, spec, lambda job: False).hits[A]
     options = ("--unlike", "sun", "--only", only, "-e", A, "-k", "5", "--json")
     found = objects(theodolite("search", "rain", *options, "--store", str(workspace.store.folder)))
