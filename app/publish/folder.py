@@ -29,7 +29,7 @@ def check(folder: Path) -> list[str]:
             "Remove it, or name a folder that is empty or new.",
             code="wrong-kind",
         )
-    known = _listed(folder / LIST)
+    known = listed(folder / LIST)
     names = [path.relative_to(folder).as_posix() for path in there]
     if others := sorted(set(names) - {*known, LIST}):
         raise UserError(
@@ -67,7 +67,7 @@ def list_of(files: Iterable[str]) -> bytes:
     return (json.dumps({"files": sorted(files)}, indent=1) + "\n").encode()
 
 
-def _listed(file: Path) -> set[str]:
+def listed(file: Path) -> set[str]:
     """The names in a list; none when it cannot be read."""
     try:
         found = json.loads(file.read_text("utf-8"))["files"]

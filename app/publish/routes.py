@@ -6,19 +6,18 @@ interfere with those that are served.
 
 from __future__ import annotations
 
-import io
 import json
 import secrets
 import shlex
 import subprocess
 import tempfile
 import threading
-import zipfile
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from shutil import make_archive
+from typing import TYPE_CHECKING, Any
 
+from pydantic import BaseModel, Field, ValidationError
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
@@ -37,6 +36,22 @@ MAX_ASKED = 2**16
 NAME = "theodolite-site"
 
 
+class _Asked(BaseModel):
+    """What a page asks to have published: the page at an address, or all."""
+
+    address: str = Field(pattern=r"^[^\x00]*$")
+    mask: Mask
+    texts: bool
+
+    def arguments(self) -> list[str]:
+        """The options of the verb."""
+        return [
+            *([f"--view={self.address}"] if self.address else []),
+            *([] if self.mask == "none" else ["--mask", self.mask]),
+            *([] if self.texts else ["--no-texts"]),
+        ]
+
+
 @dataclass
 class _Last:
     """The folder that was published last, and the token by which it can be fetched."""
@@ -52,10 +67,10 @@ def routes(workspace: Workspace) -> list[Route]:
 
     async def freeze(request: Request) -> Response:
         try:
-            body = json.loads((await request.body())[:MAX_ASKED])
-            arguments = _arguments(body)
-        except (ValueError, TypeError, KeyError, AttributeError):
+            asked = _Asked.model_validate_json((await request.body())[:MAX_ASKED])
+        except ValidationError:
             return PlainTextResponse("This cannot be read", status_code=400)
+        arguments = asked.arguments()
         try:
             outcome = await run_in_threadpool(_freeze, workspace, last, arguments)
         except UserError as error:
@@ -70,7 +85,8 @@ def routes(workspace: Workspace) -> list[Route]:
                 request.path_params["token"].encode(), last.token.encode()
             ):
                 return PlainTextResponse("It is no longer here", status_code=404)
-            packed = _packed(Path(last.folder.name) / NAME)
+            site = Path(last.folder.name) / NAME
+            packed = Path(make_archive(str(site), "zip", last.folder.name, NAME)).read_bytes()
         name = f'attachment; filename="{NAME}.zip"'
         return Response(
             packed, media_type="application/zip", headers={**NO_STORE, "Content-Disposition": name}
@@ -79,22 +95,6 @@ def routes(workspace: Workspace) -> list[Route]:
     return [
         Route("/theodolite/publish", freeze, methods=["POST"]),
         Route("/theodolite/publish/{token:str}.zip", fetch),
-    ]
-
-
-def _arguments(body: Mapping[str, Any]) -> list[str]:
-    """The verb's options from the body of a page's request.
-
-    Raises:
-        ValueError: no page sends such a body.
-    """
-    address, mask, texts = body["address"], body["mask"], body["texts"]
-    if not isinstance(address, str) or mask not in get_args(Mask) or "\0" in address:
-        raise ValueError("no page asks so")
-    return [
-        *([f"--view={address}"] if address else []),
-        *([] if mask == "none" else ["--mask", mask]),
-        *([] if texts else ["--no-texts"]),
     ]
 
 
@@ -138,12 +138,3 @@ def _error(output: str, wrong: str) -> UserError:
         return UserError(
             " ".join(wrong.split())[-500:] or "This page could not be published.", code="failed"
         )
-
-
-def _packed(folder: Path) -> bytes:
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as made:
-        for path in sorted(folder.rglob("*")):
-            if path.is_file():
-                made.write(path, f"{NAME}/{path.relative_to(folder).as_posix()}")
-    return file.getvalue()

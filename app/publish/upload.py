@@ -6,14 +6,13 @@ between. The token comes from the environment or from the hub's own login, and i
 
 from __future__ import annotations
 
-import json
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from theodolite.app.publish.folder import LIST, list_of
+from theodolite.app.publish.folder import LIST, list_of, listed
 from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
@@ -141,11 +140,7 @@ def _published(api: HfApi, name: str) -> set[str]:
         return set()
     with tempfile.TemporaryDirectory() as folder:
         path = api.hf_hub_download(name, LIST, repo_type="space", local_dir=folder)
-        try:
-            found = json.loads(Path(path).read_text("utf-8"))["files"]
-        except (ValueError, KeyError, TypeError):
-            return set()
-    return there & {one for one in found if isinstance(one, str)}
+        return there & listed(Path(path))
 
 
 @contextmanager
