@@ -7,7 +7,6 @@ premise its hard negative. Premises that lack either give no triplet.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
 
 from theodolite.engine.errors import UserError
 
@@ -70,10 +69,9 @@ class Premises:
         Each entailment is used once. Several contradictions of a premise are used in turn: the
         paper takes one of them at random and found no benefit in taking more.
         """
-        return sorted(self._triplets())
-
-    def _triplets(self) -> Iterator[tuple[int, int]]:
-        for follows, against in self._rows.values():
-            for i, row in enumerate(follows):
-                if against:
-                    yield row, against[i % len(against)]
+        return sorted(
+            (row, against[i % len(against)])
+            for follows, against in self._rows.values()
+            if against
+            for i, row in enumerate(follows)
+        )
