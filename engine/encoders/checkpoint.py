@@ -12,7 +12,7 @@ import json
 import math
 import re
 import struct
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 
 T = TypeVar("T", dict[str, Any], list[Any])
 
+TEXTS = (".json", ".txt", ".model")
+"""Suffixes of files that say how a model is built, and what its tokens are."""
+WEIGHTS = {".safetensors": "model*.safetensors", ".bin": "pytorch_model*.bin"}
+"""Suffix of files of weights -> names of a module's; the first form that a folder has is read."""
 _TOKENIZER = (
     "tokenizer.json",
     "tokenizer_config.json",
@@ -178,7 +182,7 @@ class Checkpoint:
     @cached_property
     def weights(self) -> tuple[Path, ...]:
         """Files of the transformer's weights: safetensors if there are any, else `.bin`."""
-        for pattern in ("model*.safetensors", "pytorch_model*.bin"):
+        for pattern in WEIGHTS.values():
             found = tuple(sorted(self.root.glob(pattern)))
             if found:
                 return found
@@ -316,8 +320,9 @@ class Checkpoint:
             its = Checkpoint(part.folder, self.label)
             if part.kind == "Transformer":
                 its.check_weights()
-            elif part.kind in SIZED:
-                refuse_denied_module(self.label, part.kind, part.config, its.shapes)
+            elif part.kind in _SIZED:
+                layers, widths = (_numbers(part.config, k) for k in (("num_layers",), _WIDTHS))
+                _refuse_denied_sizes(self.label, part.kind, its.shapes, layers, widths)
 
     def _refuse_code(self) -> None:
         for name in ("config.json", "tokenizer_config.json"):
@@ -346,7 +351,10 @@ class Checkpoint:
                 "Expected model.safetensors (or pytorch_model.bin with tensors only).",
                 code="wrong-kind",
             )
-        refuse_denied_sizes(self)
+        inner = self.config.get("text_config") or {}
+        layers = [*_numbers(self.config, _LAYERS), *_numbers(inner, _LAYERS)]
+        widths = [] if self.width is None else [("hidden size", self.width)]
+        _refuse_denied_sizes(self.label, "config.json", self.shapes, layers, widths)
 
 
 def _json(file: Path, shape: type[T]) -> T:
@@ -410,7 +418,6 @@ def _bin_shapes(file: Path) -> dict[str, tuple[int, ...]]:
 
 _POINTER_BYTES = 1024
 """A Git LFS pointer is shorter."""
-_READ = (".json", ".txt", ".model", ".safetensors", ".bin")
 _OTHER_WEIGHTS = {
     ".onnx": "ONNX",
     ".xml": "OpenVINO",
@@ -431,7 +438,7 @@ _LAYERS = (
     "num_decoder_layers",
     "layers",
 )
-SIZED = ("Dense", "CNN", "LSTM", "LayerNorm")
+_SIZED = ("Dense", "CNN", "LSTM", "LayerNorm")
 """Modules of sentence-transformers whose configuration says how large they are built."""
 _WIDTHS = (
     "in_features",
@@ -445,10 +452,16 @@ _WIDTHS = (
 """Sizes in their configurations, each of which their weights have."""
 
 
+def files_read(folder: Path) -> list[Path]:
+    """The files of a folder, and of those in it, that a vector may depend on, by name."""
+    kept = (*TEXTS, *WEIGHTS)
+    return sorted(f for f in folder.rglob("*") if f.suffix in kept and f.is_file())
+
+
 def refuse_pointers(folder: Path) -> None:
     """Refuse a folder in which a file that would be read is a Git LFS pointer."""
-    for file in folder.rglob("*"):
-        if file.suffix in _READ and file.is_file() and file.stat().st_size < _POINTER_BYTES:
+    for file in files_read(folder):
+        if file.stat().st_size < _POINTER_BYTES:
             refuse_pointer(file)
 
 
@@ -468,14 +481,14 @@ def refuse_adapter(folder: Path, label: str) -> None:
 
 def refuse_other_models(checkpoint: Checkpoint) -> None:
     """Refuse a model that gives no vector for a sentence."""
-    what = _other(checkpoint)
-    if what is not None:
-        name, why, instead = what
-        raise UserError(
-            f"{checkpoint.label} is {name}: {why}.",
-            f"Use {instead}, or name a pooling to take the hidden states of its transformer.",
-            code="wrong-kind",
-        )
+    signs = list(_signs(checkpoint))
+    for sign, what, why, instead in _OTHERS:
+        if any(map(sign.search, signs)):
+            raise UserError(
+                f"{checkpoint.label} is {what}: {why}.",
+                f"Use {instead}, or name a pooling to take the hidden states of its transformer.",
+                code="wrong-kind",
+            )
 
 
 def other_weights(folder: Path) -> str | None:
@@ -486,82 +499,76 @@ def other_weights(folder: Path) -> str | None:
     return None
 
 
-def refuse_denied_sizes(checkpoint: Checkpoint) -> None:
-    """Refuse sizes in the configuration of the transformer that its weights do not have."""
-    shapes = checkpoint.shapes
-    if not shapes:
-        return
-    for config in (checkpoint.config, checkpoint.config.get("text_config") or {}):
-        for key in _LAYERS:
-            if isinstance(config.get(key), int) and not 0 <= config[key] <= len(shapes):
-                raise _denied(
-                    checkpoint.label,
-                    "config.json",
-                    f"{key} is {config[key]:,}",
-                    f"the weights hold {len(shapes):,} tensors",
-                )
-    if checkpoint.width is not None:
-        _check_width(checkpoint.label, "config.json", "hidden size", checkpoint.width, shapes)
+def _numbers(config: dict[str, Any], keys: Collection[str]) -> list[tuple[str, int]]:
+    """The whole numbers that a configuration has under some of its keys."""
+    return [(key, config[key]) for key in keys if isinstance(config.get(key), int)]
 
 
-def refuse_denied_module(label: str, name: str, config: Any, shapes: dict[str, Any]) -> None:
-    """Refuse sizes in the configuration of another module that its weights do not have."""
-    if not shapes or not isinstance(config, dict):
-        return
-    for key in _WIDTHS:
-        if isinstance(config.get(key), int):
-            _check_width(label, name, key, config[key], shapes)
-    layers = config.get("num_layers")
-    if isinstance(layers, int) and not 0 <= layers <= len(shapes):
-        raise _denied(
-            label, name, f"num_layers is {layers:,}", f"its weights hold {len(shapes):,} tensors"
+def _refuse_denied_sizes(
+    label: str,
+    file: str,
+    shapes: dict[str, tuple[int, ...]],
+    layers: Sequence[tuple[str, int]],
+    widths: Sequence[tuple[str, int]],
+) -> None:
+    """Refuse sizes in a configuration that its weights, where there are any, do not have.
+
+    Args:
+        label: of the model.
+        file: the configuration, or the module that has it.
+        shapes: of the weights.
+        layers: names and numbers of layers, which have a tensor each at least.
+        widths: names and lengths of vectors, which some tensor has.
+    """
+    tensors = f"the weights hold {len(shapes):,} tensors"
+    denied = [(*one, tensors) for one in layers if not 0 <= one[1] <= len(shapes)]
+    sizes = {size for shape in shapes.values() for size in shape}
+    no_tensor = "no tensor of the weights has that size"
+    denied += [(*one, no_tensor) for one in widths if one[1] not in sizes]
+    if shapes and denied:
+        name, stated, found = denied[0]
+        raise UserError(
+            f"{file} of {label} and its weights do not belong together: {name} is {stated:,}, and "
+            f"{found}.",
+            "Get the folder again, as one.",
+            code="mismatch",
         )
 
 
-def _check_width(label: str, file: str, what: str, width: int, shapes: dict[str, Any]) -> None:
-    if not any(width in shape for shape in shapes.values()):
-        raise _denied(label, file, f"{what} is {width:,}", "no tensor of the weights has that size")
+_OTHERS = (
+    (
+        re.compile(r"^CrossEncoder$|\.cross_encoder\."),
+        "a cross-encoder",
+        "it scores two texts together, and has no vector for one",
+        "a bi-encoder",
+    ),
+    (
+        re.compile(r"^SparseEncoder$|\.sparse_encoder\."),
+        "a sparse encoder",
+        "it weighs the words of its vocabulary, and vectors here are dense",
+        "a dense model",
+    ),
+    (
+        re.compile(r"^MultiVectorEncoder$|\.multi_vector_encoder\.|pylate\.|ColBERT|ForRetrieval$"),
+        "a late-interaction model",
+        "it has a vector for each token, and none for a sentence",
+        "a model with one vector a sentence",
+    ),
+)
+"""Sign of a model that is no encoder, what it is, why it has no vectors, and what to use."""
 
 
-def _denied(label: str, file: str, stated: str, found: str) -> UserError:
-    return UserError(
-        f"{file} of {label} and its weights do not belong together: {stated}, and {found}.",
-        "Get the folder again, as one.",
-        code="mismatch",
-    )
-
-
-def _other(checkpoint: Checkpoint) -> tuple[str, str, str] | None:
-    """What a folder is instead of an encoder, why it has no vectors, and what to use."""
-    saved = checkpoint.sentence_transformers.get("model_type")
-    types = [str(module["type"]) for module in checkpoint.modules]
+def _signs(checkpoint: Checkpoint) -> Iterator[str]:
+    """Names that tell what kind of model a folder holds."""
     names = checkpoint.config.get("architectures")
     names = [str(name) for name in names] if isinstance(names, list) else []
-
-    def has(part: str) -> bool:
-        return any(part in one for one in types)
-
-    if saved == "CrossEncoder" or has(".cross_encoder.") or _scores_pairs(checkpoint, names):
-        return (
-            "a cross-encoder",
-            "it scores two texts together, and has no vector for one",
-            "a bi-encoder",
-        )
-    if saved == "SparseEncoder" or has(".sparse_encoder."):
-        return (
-            "a sparse encoder",
-            "it weighs the words of its vocabulary, and vectors here are dense",
-            "a dense model",
-        )
-    late = any("ColBERT" in name or name.endswith("ForRetrieval") for name in names)
-    late = late or (checkpoint.folder / "artifact.metadata").is_file()
-    if saved == "MultiVectorEncoder" or has(".multi_vector_encoder.") or has("pylate.") or late:
-        return (
-            "a late-interaction model",
-            "it has a vector for each token, and none for a sentence",
-            "a model with one vector a sentence",
-        )
-    return None
+    yield str(checkpoint.sentence_transformers.get("model_type"))
+    yield from (str(module["type"]) for module in checkpoint.modules)
+    yield from names
+    if _scores_pairs(checkpoint, names):
+        yield "CrossEncoder"
+    if (checkpoint.folder / "artifact.metadata").is_file():
+        yield "MultiVectorEncoder"
 
 
 def _scores_pairs(checkpoint: Checkpoint, architectures: list[str]) -> bool:

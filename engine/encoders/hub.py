@@ -6,15 +6,15 @@ Nothing is loaded here. Without the network, an earlier download is used.
 from __future__ import annotations
 
 import re
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
+from theodolite.engine.encoders.checkpoint import TEXTS, WEIGHTS, files_read
 from theodolite.engine.errors import UserError
 
 # Other frameworks' copies of the same weights, and what belongs to training.
 _SKIPPED = re.compile(
     r"^(onnx|openvino|coreml|runs|checkpoint-\d+)/|^(tf_model|flax_model|rust_model)"
 )
-_TEXT = (".json", ".txt", ".model")
 
 
 def download(model: str, revision: str | None = None) -> Path:
@@ -77,20 +77,18 @@ def cached(model: str, revision: str | None = None) -> Path | None:
             return None
         if isinstance(file, str):
             folder = Path(file).parent
-            weights = (f for end in ("safetensors", "bin") for f in folder.rglob(f"*.{end}"))
             # An interrupted download leaves a folder without weights, or with broken links.
-            return folder if any(f.is_file() for f in weights) else None
+            return folder if any(f.suffix in WEIGHTS for f in files_read(folder)) else None
     return None
 
 
 def needed(files: list[str]) -> list[str]:
     """The files of a repository that determine vectors: text files and one form of weights."""
-    files = [f for f in files if not _SKIPPED.search(f)]
-    weights = [f for f in files if re.search(r"(^|/)model[^/]*\.safetensors$", f)]
-    covered = {f.rpartition("/")[0] for f in weights}
-    weights += [
-        f
-        for f in files
-        if re.search(r"(^|/)pytorch_model[^/]*\.bin$", f) and f.rpartition("/")[0] not in covered
-    ]
-    return [f for f in files if f.endswith(_TEXT)] + weights
+    paths = [PurePosixPath(f) for f in files if not _SKIPPED.search(f)]
+    kept = [path for path in paths if path.suffix in TEXTS]
+    covered: set[PurePosixPath] = set()
+    for pattern in WEIGHTS.values():
+        found = [path for path in paths if path.match(pattern) and path.parent not in covered]
+        covered |= {path.parent for path in found}
+        kept += found
+    return [str(path) for path in kept]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from theodolite.engine.encoders.checkpoint import Checkpoint
+from theodolite.engine.encoders.checkpoint import Checkpoint, files_read
 from theodolite.engine.encoders.fingerprint import file_sha256, fingerprint
 from theodolite.engine.encoders.float32 import exact_float32
 from theodolite.engine.encoders.probe import Probe, refusal
@@ -156,6 +156,4 @@ class SentenceTransformerSource(Source):
 
 def _hashes(folder: Path) -> list[str]:
     """Name and SHA-256 of every file that the library may read."""
-    kept = (".json", ".txt", ".model", ".safetensors", ".bin")
-    files = sorted(f for f in folder.rglob("*") if f.is_file() and f.suffix in kept)
-    return [f"{f.relative_to(folder).as_posix()}:{file_sha256(f)}" for f in files]
+    return [f"{f.relative_to(folder).as_posix()}:{file_sha256(f)}" for f in files_read(folder)]
