@@ -7,10 +7,9 @@ audited spec, so that a difference has an interval, and noise is not called a lo
 from __future__ import annotations
 
 import time
-from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -19,7 +18,7 @@ from theodolite.engine.encoders.base import Encoder, sentence_key
 from theodolite.engine.encoders.cached import CachedEncoder, MemoryCache
 from theodolite.engine.encoders.checkpoint import Checkpoint
 from theodolite.engine.encoders.doctor import examine
-from theodolite.engine.encoders.facts import warnings_of
+from theodolite.engine.encoders.facts import token_counts, warnings_of
 from theodolite.engine.encoders.loading import checkpoint_of, load
 from theodolite.engine.encoders.prompts import Prompts, PromptTask
 from theodolite.engine.encoders.sides import bind_task, query_side
@@ -32,7 +31,7 @@ from theodolite.engine.stats.ranking import at_cutoffs, order
 from theodolite.engine.stats.significance import Difference, differences
 
 if TYPE_CHECKING:
-    from theodolite.engine.datasets.types import Dataset, PairPart, Retrieval, ScoredPairs
+    from theodolite.engine.datasets.types import Dataset, Retrieval, ScoredPairs
 
 PAIRS = 200
 QUERIES = 50
@@ -43,107 +42,30 @@ _NOT_TO_REPORT = ("dev", "validation", "train", "test")
 
 
 @dataclass(frozen=True, eq=False)
-class Examples(ABC):
+class Examples:
     """Texts whose similarities are known.
 
     Attributes:
         name: of the data set, and of the split if it has any.
         task: for models that name prompts by tasks.
+        metric: name of the score.
+        queries: texts of the query side; none for pairs.
+        documents: texts of the document side; of pairs all left, then all right texts.
+        sample: from the vectors of queries and of documents, compared by dot product, the values
+            that the score is computed from, one per example.
     """
 
     name: str
     task: PromptTask
-
-    metric = ""
-
-    @property
-    @abstractmethod
-    def queries(self) -> Sequence[str]:
-        """Texts of the query side."""
-
-    @property
-    @abstractmethod
-    def documents(self) -> Sequence[str]:
-        """Texts of the document side; all texts, where there are no queries."""
-
-    @abstractmethod
-    def sample(self, queries: np.ndarray, documents: np.ndarray) -> Sample:
-        """The values that the score is computed from, one per example.
-
-        Args:
-            queries: (len(queries), d), compared with the documents by dot product.
-            documents: (len(documents), d).
-        """
+    metric: str
+    queries: Sequence[str]
+    documents: Sequence[str]
+    sample: Callable[[np.ndarray, np.ndarray], Sample]
 
     @property
     def n(self) -> int:
         """Number of pairs or queries."""
         return len(self.queries) or len(self.documents) // 2
-
-
-@dataclass(frozen=True, eq=False)
-class PairExamples(Examples):
-    """Pairs with a gold score each."""
-
-    part: PairPart
-    metric = "Spearman"
-
-    @property
-    def queries(self) -> Sequence[str]:
-        """See `Examples`: pairs have no query side."""
-        return ()
-
-    @property
-    def documents(self) -> Sequence[str]:
-        """See `Examples`: left, then right."""
-        return [*self.part.left, *self.part.right]
-
-    def sample(self, queries: np.ndarray, documents: np.ndarray) -> Sample:
-        """See `Examples`."""
-        left, right = np.split(documents.astype(np.float64), 2)
-        return Sample((left * right).sum(1), self.part.gold, clusters=self._clusters)
-
-    @cached_property
-    def _clusters(self) -> np.ndarray:
-        return sharing(list(zip(self.part.left, self.part.right, strict=True)))
-
-
-@dataclass(frozen=True, eq=False)
-class QueryExamples(Examples):
-    """Queries with judged documents, among others."""
-
-    data: Retrieval
-    judged: dict[str, dict[str, int]]
-    metric = "nDCG@10"
-
-    @property
-    def queries(self) -> Sequence[str]:
-        """See `Examples`."""
-        return [self.data.queries[key] for key in self.judged]
-
-    @property
-    def documents(self) -> Sequence[str]:
-        """See `Examples`."""
-        return list(self.data.documents.values())
-
-    def sample(self, queries: np.ndarray, documents: np.ndarray) -> Sample:
-        """See `Examples`."""
-        names = np.array(list(self.data.documents), object)
-        place = {name: i for i, name in enumerate(names)}
-        scores = queries.astype(np.float64) @ documents.astype(np.float64).T
-        values = []
-        for row, grades in zip(scores, self.judged.values(), strict=True):
-            rank = np.empty(len(names), np.int64)
-            rank[order(row, names)] = np.arange(1, len(names) + 1)
-            known = np.array(list(grades.values()))
-            ranks = rank[[place[name] for name in grades]]
-            values.append(at_cutoffs(ranks, known, known, (10,))["ndcg"][0])
-        return Sample(np.array(values, np.float64), clusters=self._clusters)
-
-    @cached_property
-    def _clusters(self) -> np.ndarray:
-        best = [max(grades, key=lambda name: grades[name]) for grades in self.judged.values()]
-        return sharing([(self.data.documents.get(name, ""),) for name in best])
 
 
 def some_of(data: Dataset, most: int | None = None) -> Examples:
@@ -167,8 +89,6 @@ def some_of(data: Dataset, most: int | None = None) -> Examples:
 
 
 def _pairs(data: ScoredPairs, most: int) -> Examples:
-    from theodolite.engine.datasets.types import PairPart
-
     parts = data.parts
     name = data.name
     if data.parts_are == "splits":
@@ -182,8 +102,15 @@ def _pairs(data: ScoredPairs, most: int) -> Examples:
             f"{name} has {len(gold)} pairs.", "Name a data set with more.", code="too-few"
         )
     chosen = _some(len(gold), most)
-    part = PairPart(tuple(left[i] for i in chosen), tuple(right[i] for i in chosen), gold[chosen])
-    return PairExamples(name, PromptTask(data.name, "STS"), part)
+    left, right, gold = [left[i] for i in chosen], [right[i] for i in chosen], gold[chosen]
+    clusters = sharing(list(zip(left, right, strict=True)))
+
+    def sample(_: np.ndarray, documents: np.ndarray) -> Sample:
+        a, b = np.split(documents.astype(np.float64), 2)
+        return Sample((a * b).sum(1), gold, clusters=clusters)
+
+    task = PromptTask(data.name, "STS")
+    return Examples(name, task, "Spearman", (), [*left, *right], sample)
 
 
 def _queries(data: Retrieval, most: int) -> Examples:
@@ -199,8 +126,32 @@ def _queries(data: Retrieval, most: int) -> Examples:
     others = [name for name in data.documents if name not in wanted]
     wanted |= {others[i] for i in _some(len(others), max(0, DOCUMENTS - len(wanted)))}
     few = {name: text for name, text in data.documents.items() if name in wanted}
+    best = [max(grades, key=lambda name: grades[name]) for grades in chosen.values()]
+    clusters = sharing([(few.get(name, ""),) for name in best])
+
+    def sample(queries: np.ndarray, documents: np.ndarray) -> Sample:
+        scores = queries.astype(np.float64) @ documents.astype(np.float64).T
+        return Sample(_ndcg(scores, list(few), list(chosen.values())), clusters=clusters)
+
     task = PromptTask(data.name, "Reranking" if data.candidates else "Retrieval")
-    return QueryExamples(f"{data.name} {split}", task, replace(data, documents=few), chosen)
+    texts = [data.queries[key] for key in chosen]
+    return Examples(f"{data.name} {split}", task, "nDCG@10", texts, list(few.values()), sample)
+
+
+def _ndcg(
+    scores: np.ndarray, documents: Sequence[str], judged: Sequence[dict[str, int]]
+) -> np.ndarray:
+    """The nDCG@10 of each query, float64, by its scores of the documents and its grades."""
+    names = np.array(documents, object)
+    place = {name: i for i, name in enumerate(names)}
+    values = []
+    for row, grades in zip(scores, judged, strict=True):
+        rank = np.empty(len(names), np.int64)
+        rank[order(row, names)] = np.arange(1, len(names) + 1)
+        known = np.array(list(grades.values()))
+        ranks = rank[[place[name] for name in grades]]
+        values.append(at_cutoffs(ranks, known, known, (10,))["ndcg"][0])
+    return np.array(values, np.float64)
 
 
 def _preferred(splits: Sequence[str]) -> str:
@@ -301,11 +252,8 @@ def cuts(spec: SourceSpec, checkpoint: Checkpoint, longest: int) -> Iterator[Set
         kept = min(length, longest)
         if kept not in tried and length <= positions:
             tried.add(kept)
-            yield Setting("cut", f"cut at {length} tokens", _cut(spec, length))
-
-
-def _cut(spec: SourceSpec, length: int) -> SourceSpec:
-    return spec.with_options(max_length=str(length))
+            changed = spec.with_options(max_length=str(length))
+            yield Setting("cut", f"cut at {length} tokens", changed)
 
 
 def raw(spec: SourceSpec, checkpoint: Checkpoint, unit: bool) -> Iterator[Setting]:
@@ -330,17 +278,6 @@ def precisions(spec: SourceSpec) -> Iterator[Setting]:
         if dtype != (spec.option("dtype") or "float32") and (dtype != "int8" or available()):
             changed = spec.with_options(dtype=None if dtype == "float32" else dtype)
             yield Setting("precision", dtype, changed)
-
-
-def token_counts(checkpoint: Checkpoint, texts: list[str]) -> list[int]:
-    """The number of tokens of each text, special ones included, before any is cut."""
-    from theodolite.engine.encoders.source import clean
-    from theodolite.engine.encoders.transformer import quiet, read_tokenizer
-
-    with quiet():
-        tokenizer = read_tokenizer(checkpoint)
-        counted = tokenizer([clean(text) for text in texts], truncation=False)["input_ids"]
-    return [len(row) for row in counted]
 
 
 @dataclass(frozen=True)
@@ -392,15 +329,6 @@ class Audit:
         return max(self.rows, key=lambda row: -np.inf if row.score is None else row.score)
 
 
-@dataclass
-class _Tried:
-    """The results of an audit so far."""
-
-    rows: list[Audited] = field(default_factory=list)
-    samples: list[Sample | None] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-
-
 def audit(
     source: str,
     examples: Examples,
@@ -422,11 +350,11 @@ def audit(
     checkpoint.check()
     encode = _Encode(examples, device)
     yield 0.0, "as asked"
-    tried = _Tried()
+    tried: list[_Tried] = []
     baseline = _try(tried, encode, None, spec)
     if baseline is None:
-        raise UserError(str(tried.rows[0].error), "Nothing can be compared with it.", code="failed")
-    chosen, tried.notes = _chosen(spec, checkpoint, examples, groups, baseline.unit)
+        raise UserError(str(tried[0][0].error), "Nothing can be compared with it.", code="failed")
+    chosen, notes = _chosen(spec, checkpoint, examples, groups, baseline.unit)
     poolings = [s.spec for s in chosen if s.group == "pooling"]
     for place, setting in enumerate(chosen):
         yield (place + 1) / (len(chosen) + 1), f"{GROUPS[setting.group].lower()}: {setting.label}"
@@ -440,7 +368,7 @@ def audit(
         examples.n,
         _compared(tried),
         tuple(warnings_of(source)),
-        tuple(tried.notes),
+        tuple(notes),
     )
 
 
@@ -504,8 +432,12 @@ class _Encode:
                 done += len(ids)
 
 
+_Tried = tuple[Audited, Sample | None]
+"""One row of an audit, and what its score was computed from; None where it failed."""
+
+
 def _try(
-    tried: _Tried, encode: _Encode, setting: Setting | None, spec: SourceSpec
+    tried: list[_Tried], encode: _Encode, setting: Setting | None, spec: SourceSpec
 ) -> _Vectors | None:
     """Measure one setting; a failure is kept as the row's error."""
     start = time.perf_counter()
@@ -519,8 +451,7 @@ def _try(
         row = replace(row, score=sample.statistic, seconds=time.perf_counter() - start)
     except UserError as error:
         row = replace(row, error=error.message)
-    tried.rows.append(row)
-    tried.samples.append(sample)
+    tried.append((row, sample))
     return vectors
 
 
@@ -554,18 +485,12 @@ def _as_asked(setting: Setting, spec: SourceSpec) -> bool:
     return setting.by == "cosine" and setting.spec == spec
 
 
-def _compared(tried: _Tried) -> tuple[Audited, ...]:
+def _compared(tried: Sequence[_Tried]) -> tuple[Audited, ...]:
     """The rows with their differences, from the same resamples of the examples."""
-    known = [sample for sample in tried.samples if sample is not None]
-    resampled = [[one] for one in resample_all(known)]
+    resampled = [[one] for one in resample_all([s for _, s in tried if s is not None])]
     best = max(resampled, key=lambda one: one[0].statistic)
-    found = iter(
-        zip(differences(resampled, resampled[0]), differences(resampled, best), strict=True)
+    changes, losses = (iter(differences(resampled, one)) for one in (resampled[0], best))
+    return tuple(
+        row if sample is None else replace(row, change=next(changes), lost=next(losses))
+        for row, sample in tried
     )
-    rows = []
-    for row in tried.rows:
-        if row.error is None:
-            change, lost = next(found)
-            row = replace(row, change=change, lost=lost)
-        rows.append(row)
-    return tuple(rows)

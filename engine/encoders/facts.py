@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from theodolite.engine.encoders.prompts import Prompts
 from theodolite.engine.encoders.source import clean
 from theodolite.engine.encoders.spec import MODELS, PROMPTS, TASK_DATA, SourceSpec, parse
 from theodolite.engine.endpoints import Address
-from theodolite.engine.errors import UserError
+from theodolite.engine.errors import UserError, first_line
 from theodolite.engine.stamps import Stamp, stamp
 
 LATER = "It is downloaded when it is first used."
@@ -195,14 +195,12 @@ def _checkpoint_facts(spec: SourceSpec) -> dict[str, Any]:
     # A folder that we trained names a pooling that takes several modules.
     poolings = own_poolings(checkpoint) if own and not checkpoint.trained else diagnosis.pooling
     prompts = Prompts.of(checkpoint)
-    taken = checkpoint.transformers if own else (checkpoint,)
-    limits = [limit_of(part, spec, settings=chooses_nothing(spec)) for part in taken]
     facts = {
         "dim": checkpoint.vector_dim if own else checkpoint.width,
         "parameters": checkpoint.parameters or None,
         "embedding_parameters": checkpoint.embedding_parameters or None,
         "bytes": sum(f.stat().st_size for f in checkpoint.weights) or None,
-        "max_tokens": min((n for n in limits if n), default=None),
+        "max_tokens": min((n for _, n in _limits(checkpoint, spec) if n), default=None),
         "licence": _text(checkpoint.card.get("license")),
         "trained_on": _trained_on(checkpoint),
         "pooling": chosen or poolings,
@@ -287,16 +285,12 @@ _CHARACTERS = 12
 """Characters of a text that are tokenized first, for each token of the maximum."""
 
 
-def limit_of(part: Checkpoint, spec: SourceSpec, *, settings: bool) -> int | None:
-    """Maximum tokens of a text, the rest of which is cut; None for no maximum.
-
-    Args:
-        part: the transformer.
-        spec: its source, with its options.
-        settings: the settings of sentence-transformers hold, since no pooling is chosen.
-    """
+def _limits(checkpoint: Checkpoint, spec: SourceSpec) -> Iterator[tuple[Checkpoint, int | None]]:
+    """The transformers of a source, each with its maximum tokens of a text; None for no maximum."""
     given = int(spec.option("max_length") or 0)
-    return given or (part.max_length if settings else part.most_tokens)
+    for part in checkpoint.transformers if runs_modules(checkpoint, spec) else (checkpoint,):
+        own = part.max_length if chooses_nothing(spec) else part.most_tokens
+        yield part, given or own
 
 
 def too_long(
@@ -310,12 +304,12 @@ def too_long(
         texts: what is to be encoded.
         data: name of the data set that the texts are of, for the message.
     """
-    own = runs_modules(checkpoint, spec)
-    prompt = spec.option("prompt") if own else spec.option("prompt") or ""
+    prompt = spec.option("prompt")
+    if prompt is None and not runs_modules(checkpoint, spec):
+        prompt = ""
     before = "" if prompt == TASK_DATA else Prompts.of(checkpoint).text(prompt)
     given = [before + text for text in texts] if before and texts else texts
-    for part in checkpoint.transformers if own else (checkpoint,):
-        limit = limit_of(part, spec, settings=chooses_nothing(spec))
+    for part, limit in _limits(checkpoint, spec):
         n, exact = _longer(part, given, limit) if limit is not None else (0, True)
         if n:
             of = f"texts of {data}" if data else "texts"
@@ -335,29 +329,36 @@ def _longer(part: Checkpoint, texts: Sequence[str], limit: int) -> tuple[int, bo
     if not some:
         return 0, True
     try:
-        tokens = _tokens(part, stamp(part.root))
+        start = token_counts(part, (text[: _CHARACTERS * limit] for text in some))
     except UserError:  # using the model raises the reason
         return 0, True
-    start = tokens([text[: _CHARACTERS * limit] for text in some])
     rest = [t for t, n in zip(some, start, strict=True) if n <= limit < len(t) / _CHARACTERS]
-    n = sum(n > limit for n in [*start, *tokens(rest)])
+    n = sum(n > limit for n in [*start, *token_counts(part, rest)])
     return round(n * len(long) / len(some)), len(some) == len(long)
 
 
+def token_counts(part: Checkpoint, texts: Iterable[str]) -> list[int]:
+    """The number of tokens of each text, those around it included, before any is cut."""
+    return _counter(part, stamp(part.root))([*map(clean, texts)])
+
+
 @lru_cache(maxsize=4)
-def _tokens(part: Checkpoint, _: Stamp) -> Callable[[list[str]], list[int]]:
-    """What counts the tokens of texts, those around them included."""
+def _counter(part: Checkpoint, _: Stamp) -> Callable[[list[str]], list[int]]:
     file = part.root / "tokenizer.json"
     if file.is_file():
         from tokenizers import Tokenizer
 
         try:
             core = Tokenizer.from_file(str(file))
-        except Exception:  # tokenizers raises nothing narrower
-            return lambda texts: [0 for _ in texts]
+        except Exception as error:  # tokenizers raises nothing narrower
+            raise UserError(
+                f"The tokenizer of {part.label} cannot be loaded: {first_line(error)}",
+                "Get its tokenizer.json again.",
+                code="damaged",
+            ) from error
         core.no_truncation()
         core.no_padding()
-        return lambda texts: [len(one) for one in core.encode_batch_fast([*map(clean, texts)])]
+        return lambda texts: [len(one) for one in core.encode_batch_fast(texts)]
     from theodolite.engine.encoders.transformer import quiet, read_tokenizer
 
     with quiet():

@@ -247,9 +247,11 @@ def _model(
             name, checkpoint, side=side, prompt=prompt, max_length=max_length, **options
         )
     if spec.kind == "minilm" and spec.option("pooling") is None and layer is None:
-        from theodolite.engine.encoders.packaged import minilm
-
-        return minilm(name, checkpoint, max_length, prompt or "", **options)
+        # As its modules.json says: the mean over at most 256 tokens, scaled to unit length.
+        settings = transformer.TransformerSettings(
+            "avg", -1, max_length or 256, prompt or "", normalise=True
+        )
+        return transformer.TransformerSource(name, checkpoint, settings, dtype=dtype, device=device)
     return transformer.make(
         name,
         checkpoint,

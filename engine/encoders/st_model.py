@@ -12,7 +12,13 @@ from theodolite.engine.encoders.checkpoint import Checkpoint
 from theodolite.engine.encoders.float32 import exact_float32
 from theodolite.engine.encoders.probe import Probe, positions, probe
 from theodolite.engine.encoders.prompts import Side
-from theodolite.engine.encoders.transformer import check_vocabulary, cut_to, quiet, read_as
+from theodolite.engine.encoders.transformer import (
+    check_vocabulary,
+    cut_to,
+    quiet,
+    read_as,
+    refuse_longer,
+)
 from theodolite.engine.errors import UserError, first_line
 
 if TYPE_CHECKING:
@@ -133,11 +139,7 @@ def _bound(part: Transformer, wanted: int | None, label: str) -> None:
     """Cut texts where the model's positions end: the library does so for some models only."""
     most = positions(part.model)
     stated = part.max_seq_length
-    if wanted is not None and most is not None and wanted > most:
-        raise UserError(
-            f"max_length={wanted} is more than the {most} tokens that {label} takes.",
-            code="too-large",
-        )
+    refuse_longer(wanted, most, label)
     limits = [n for n in (wanted or stated, most) if n is not None]
     if limits and min(limits) != stated:
         part.max_seq_length = min(limits)

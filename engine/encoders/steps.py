@@ -331,8 +331,6 @@ def smaller(
         sizes: at most d each.
         methods: some of `METHODS`.
     """
-    from theodolite.engine.encoders.steps import binary, fit_int8, fit_pca
-
     turned, wide = None, vectors.astype(np.float64)
     if len(vectors) > 1 and "pca" in methods:
         turned = fit_pca(wide, vectors.shape[1])(wide)

@@ -369,13 +369,18 @@ def _model(checkpoint: Checkpoint, dtype: torch.dtype) -> Any:
 def token_limit(checkpoint: Checkpoint, tokenizer: Any, wanted: int | None = None) -> int:
     """Maximum tokens of a text: `wanted`, or as many as model and tokenizer take."""
     stated = [n for n in (checkpoint.positions, tokenizer.model_max_length) if n and n < 10**6]
-    limit = min(stated, default=NO_LIMIT)
-    if wanted is not None and stated and wanted > limit:
+    most = min(stated, default=None)
+    refuse_longer(wanted, most, checkpoint.label)
+    return wanted or most or NO_LIMIT
+
+
+def refuse_longer(wanted: int | None, most: int | None, label: str) -> None:
+    """Refuse to cut texts beyond what a model takes; None stands for no maximum."""
+    if wanted is not None and most is not None and wanted > most:
         raise UserError(
-            f"max_length={wanted} is more than the {limit} tokens that {checkpoint.label} takes.",
+            f"max_length={wanted} is more than the {most} tokens that {label} takes.",
             code="too-large",
         )
-    return wanted or limit
 
 
 def _check_settings(checkpoint: Checkpoint, settings: TransformerSettings) -> None:
