@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +11,9 @@ from theodolite.engine.datasets.dialect import dialect_of
 from theodolite.engine.datasets.files import is_unicode, listed, where
 from theodolite.engine.datasets.formats import lines_of, open_table, whole_rows
 from theodolite.engine.datasets.parquet import Opaque
-from theodolite.engine.errors import UserError, first_line
+from theodolite.engine.errors import UserError
 
 _BREAKS = re.compile("[\r\n\0]+")
-_BATCH = 4096
 
 
 def texts_of(file: Path, column: str | None = None) -> Iterator[str]:
@@ -30,42 +29,21 @@ def texts_of(file: Path, column: str | None = None) -> Iterator[str]:
     name = where(file)
     if not file.is_file():
         raise UserError(f"There is no file {file}.", "Check the path.", code="no-file")
-    dialect = dialect_of(file, name)
-    if dialect.ending == ".parquet":
-        yield from _of_parquet(file, column)
-    elif dialect.ending == ".txt":
+    if dialect_of(file, name).ending == ".txt":
         yield from lines_of(file)
-    else:
-        yield from _of_table(file, column, name)
+        return
 
+    def chosen(columns: Sequence[str]) -> list[str]:
+        return [_chosen(columns, column, name)]
 
-def _of_table(file: Path, column: str | None, name: str) -> Iterator[str]:
-    table = open_table(file, name, bounded=False)
-    column = _chosen(list(table.columns), column, name)
-    at = table.columns.index(column)
+    table = open_table(file, name, bounded=False, choose=chosen)
+    (called,) = chosen(table.columns)
+    at = table.columns.index(called)
     for place, cells in whole_rows(table, name):
-        yield _one_line(cells[at], place, column)
+        yield _one_line(cells[at], place, called)
 
 
-def _of_parquet(file: Path, column: str | None) -> Iterator[str]:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    name, number = where(file), 0
-    try:
-        with pq.ParquetFile(file, memory_map=True) as opened:
-            column = _chosen(opened.schema_arrow.names, column, name)
-            for batch in opened.iter_batches(_BATCH, columns=[column]):
-                for cell in batch.column(0).to_pylist():
-                    number += 1
-                    yield _one_line(cell, f"{name}, row {number}", column)
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise UserError(
-            f"{name} cannot be read: {first_line(error)}", "Save it again.", code="damaged"
-        ) from error
-
-
-def _chosen(columns: list[str], column: str | None, name: str) -> str:
+def _chosen(columns: Sequence[str], column: str | None, name: str) -> str:
     if column is None and len(columns) == 1:
         return columns[0]
     if column not in columns:

@@ -146,7 +146,7 @@ def _language(name: str) -> str:
 
 
 def _lines(raw: bytes, name: str) -> list[str]:
-    unpacking = limits.Unpacking(name, len(raw), limits.MAX_BYTES)
+    unpacking = limits.Unpacking(name, raw, limits.MAX_BYTES)
     return list(counted_lines(raw, name, unpacking, name.endswith(".gz")))
 
 
@@ -170,11 +170,8 @@ def entries(
 
     Files that operating systems add are skipped.
     """
-    size = source.stat().st_size if isinstance(source, Path) else len(source)
-    if size > limits.MAX_BYTES:
-        raise limits.too_large(filename)
+    unpacking = limits.Unpacking(filename, source, limits.MAX_BYTES)
     _check_entries(source, filename, most)
-    unpacking = limits.Unpacking(filename, size, limits.MAX_BYTES)
     try:
         with open_binary(source, packed=False) as raw, zipfile.ZipFile(raw) as archive:
             for entry in archive.infolist():

@@ -31,7 +31,7 @@ from theodolite.engine.datasets.files import (
     open_binary,
     where,
 )
-from theodolite.engine.datasets.parquet import Opaque, ParquetFile
+from theodolite.engine.datasets.parquet import Choose, Opaque, ParquetFile
 from theodolite.engine.errors import UserError
 
 TableRow = tuple[int, list[Any]]
@@ -65,7 +65,12 @@ class Table:
 
 
 def open_table(
-    source: Path | bytes, filename: str, header: bool | None = None, *, bounded: bool = True
+    source: Path | bytes,
+    filename: str,
+    header: bool | None = None,
+    *,
+    bounded: bool = True,
+    choose: Choose | None = None,
 ) -> Table:
     """Open a file as rows.
 
@@ -73,9 +78,10 @@ def open_table(
         source: the file, or its bytes.
         filename: its original name, whose ending determines the format.
         header: whether the first line of a CSV or TSV holds names; None to detect.
-        bounded: whether `limits` apply to a file of text.
+        bounded: whether all of `limits` apply, or only those on a row and the ratio of sizes.
+        choose: finds the columns that are needed; of Parquet, the others are not read.
     """
-    table = _opened(source, filename, header, bounded)
+    table = _opened(source, filename, header, bounded, choose)
     limits.check_columns(filename, table.columns)
     if not bounded:
         return table
@@ -122,18 +128,20 @@ def _more(table: Table, filename: str) -> Iterator[TableRow]:
 
 
 def _opened(
-    source: Path | bytes, filename: str, header: bool | None, bounded: bool = True
+    source: Path | bytes,
+    filename: str,
+    header: bool | None,
+    bounded: bool,
+    choose: Choose | None,
 ) -> Table:
     dialect = dialect_of(source, filename)
     ending = dialect.ending
     if ending == ".parquet":
-        _check(source, filename)
-        file = ParquetFile(source, filename)
+        file = ParquetFile(source, filename, choose, bounded=bounded)
         columns, repeated = _distinct(file.columns)
-        cells = (list(row) for batch in file.batches() for row in zip(*batch, strict=True))
-        return Table(columns, enumerate(cells, start=1), unit="row", repeated=repeated)
+        cells = chain.from_iterable(zip(*batch, strict=True) for batch in file.batches())
+        return Table(columns, enumerate(map(list, cells), start=1), unit="row", repeated=repeated)
     if ending == ".json":
-        _check(source, filename)
         columns, values = json_table(source, filename, dialect.encoding)
         check_names(filename, columns)
         return Table(columns, enumerate(values, start=1), unit="row")
@@ -159,20 +167,11 @@ def _opened(
     return replace(table, guessed=guessed)
 
 
-def _check(source: Path | bytes, filename: str, most: float = limits.MAX_BYTES) -> int:
-    """Return the size of a file, after checking it."""
-    size = source.stat().st_size if isinstance(source, Path) else len(source)
-    if size > most:
-        raise limits.too_large(filename)
-    return size
-
-
 def _lines(
     source: Path | bytes, filename: str, dialect: Dialect, bounded: bool = True
 ) -> Iterator[str]:
     """Yield the lines, for CSV with their ends."""
-    size = _check(source, filename, limits.MAX_BYTES if bounded else math.inf)
-    unpacking = limits.Unpacking(filename, size, limits.MAX_BYTES if bounded else math.inf)
+    unpacking = limits.Unpacking(filename, source, limits.MAX_BYTES if bounded else math.inf)
     newline = "" if dialect.ending == ".csv" else None
     packed = ending_of(filename)[1]
     return counted_lines(source, filename, unpacking, packed, dialect.encoding, newline)
@@ -181,7 +180,7 @@ def _lines(
 def lines_of(path: Path) -> Iterator[str]:
     """Yield the lines of a text file of any size."""
     name = where(path)
-    unpacking = limits.Unpacking(name, path.stat().st_size)
+    unpacking = limits.Unpacking(name, path)
     return counted_lines(path, name, unpacking, ending_of(name)[1])
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sized
+from pathlib import Path
 
 from theodolite.engine.errors import UserError
 
@@ -35,14 +36,21 @@ class Unpacking:
 
     Args:
         filename: the name for messages.
-        packed: bytes of the packed file.
-        most: maximum of unpacked bytes; by default only the ratio counts.
+        source: the packed file, or its bytes.
+        most: maximum of bytes, packed and unpacked; by default only the ratio counts.
         always: bytes that the file may unpack to whatever the ratio.
     """
 
     def __init__(
-        self, filename: str, packed: int, most: float = math.inf, always: int = _ALWAYS
+        self,
+        filename: str,
+        source: Path | bytes,
+        most: float = math.inf,
+        always: int = _ALWAYS,
     ) -> None:
+        packed = source.stat().st_size if isinstance(source, Path) else len(source)
+        if packed > most:
+            raise too_large(filename)
         self._filename, self._most = filename, most
         self._by_ratio = max(always, _MAX_RATIO * packed)
         self._size = 0

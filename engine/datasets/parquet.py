@@ -8,7 +8,8 @@ as fits in memory if every row held the longest text.
 from __future__ import annotations
 
 import io
-from collections.abc import Collection, Iterator
+import math
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -19,6 +20,9 @@ from theodolite.engine.errors import UserError, first_line
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+Choose = Callable[[list[str]], Collection[str]]
+"""Returns the names of the columns to read, of all names."""
 
 _ROWS = 4096
 """Maximum number of rows of a batch."""
@@ -48,14 +52,20 @@ class ParquetFile:
     Args:
         source: the file, or its bytes.
         filename: its original name.
-        chosen: the columns to read, None for all; of some, only the ratio of sizes is limited.
+        choose: finds the columns to read; None to read all.
+        bounded: whether all of `limits` apply, or only those on the ratio of sizes and on a cell.
 
     Attributes:
         columns: the names of its columns.
     """
 
     def __init__(
-        self, source: Path | bytes, filename: str, chosen: Collection[str] | None = None
+        self,
+        source: Path | bytes,
+        filename: str,
+        choose: Choose | None = None,
+        *,
+        bounded: bool = True,
     ) -> None:
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -63,18 +73,20 @@ class ParquetFile:
         self._filename = filename
         # KeyError: a name unknown to pyarrow, such as a time zone.
         self._faults = (pa.ArrowException, OSError, ValueError, KeyError, OverflowError)
-        size = source.stat().st_size if isinstance(source, Path) else len(source)
-        if chosen is None:
-            self._unpacking = limits.Unpacking(filename, size, limits.MAX_BYTES)
+        if choose is None:
+            most = limits.MAX_BYTES if bounded else math.inf
+            self._unpacking = limits.Unpacking(filename, source, most)
         else:
-            self._unpacking = limits.Unpacking(filename, size, always=limits.MAX_BYTES)
+            self._unpacking = limits.Unpacking(filename, source, always=limits.MAX_BYTES)
         self._opened = source if isinstance(source, Path) else io.BytesIO(source)
         try:
-            self._file = pq.ParquetFile(self._opened, arrow_extensions_enabled=False)
-            self._check(chosen)
-            self._fields = [
-                f for f in self._file.schema_arrow if chosen is None or f.name in chosen
-            ]
+            self._file = pq.ParquetFile(
+                self._opened, memory_map=not bounded, arrow_extensions_enabled=False
+            )
+            fields = self._file.schema_arrow
+            chosen = None if choose is None else choose(fields.names)
+            self._check(chosen, bounded)
+            self._fields = [f for f in fields if chosen is None or f.name in chosen]
         except UserError:
             raise
         except self._faults as error:
@@ -82,21 +94,22 @@ class ParquetFile:
         self.columns = [field.name for field in self._fields]
         self._plain = [field.name for field in self._fields if not _is_opaque(field.type)]
         if not self._plain:
+            called = f" called {', '.join(chosen)}" if chosen else ""
             raise UserError(
-                f"{filename} has no column of text or numbers.",
+                f"{filename} has no column of text or numbers{called}.",
                 "Save the sentences as a column of text.",
                 code="wrong-kind",
             )
 
-    def _check(self, chosen: Collection[str] | None) -> None:
+    def _check(self, chosen: Collection[str] | None, bounded: bool) -> None:
         """Check the limits from the file's metadata."""
         about, leaves = self._file.metadata, list(enumerate(self._file.schema))
-        if chosen is None:
-            if about.num_rows > limits.MAX_ROWS:
-                raise limits.too_many_rows(self._filename)
-            limits.check_columns(self._filename, leaves)
-        else:
-            leaves = [(at, leaf) for at, leaf in leaves if leaf.path.partition(".")[0] in chosen]
+        if chosen is not None:
+            within = tuple(f"{name}." for name in chosen)
+            leaves = [(at, leaf) for at, leaf in leaves if f"{leaf.path}.".startswith(within)]
+        if bounded and about.num_rows > limits.MAX_ROWS:
+            raise limits.too_many_rows(self._filename)
+        limits.check_columns(self._filename, leaves)
         for group in range(about.num_row_groups):
             for index, leaf in leaves:
                 chunk = about.row_group(group).column(index)
@@ -132,7 +145,9 @@ class ParquetFile:
             elif chunk.has_dictionary_page:
                 stored_once.append(leaf.path)
         if stored_once:
-            with pq.ParquetFile(self._opened, read_dictionary=stored_once) as numbered:
+            metadata = self._file.metadata  # or else it would be read anew for every group
+            options = {"metadata": metadata, "read_dictionary": stored_once}
+            with pq.ParquetFile(self._opened, **options) as numbered:
                 first = numbered.iter_batches(1, row_groups=[group], columns=stored_once)
                 for column in (c for batch in islice(first, 1) for c in batch.columns):
                     longest = max(longest, _lengths(column.dictionary)[1])

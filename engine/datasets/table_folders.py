@@ -211,7 +211,7 @@ def _xml_columns(path: Path) -> dict[str, list[Any]]:
     """Read left, right, label and place of every pair."""
     # XML is dangerous for its entities, and `doctype` refuses them.
     parser: XMLParser[dict[str, list[Any]]] = XMLParser(target=_XmlPairs(where(path)))  # noqa: S314
-    unpacking = limits.Unpacking(where(path), path.stat().st_size, limits.MAX_BYTES)
+    unpacking = limits.Unpacking(where(path), path, limits.MAX_BYTES)
     try:
         with open_binary(path) as raw:
             while piece := raw.read(_PIECE):

@@ -280,7 +280,8 @@ class ParquetVectors:
         from theodolite.engine.datasets.parquet import ParquetFile
 
         path = self.paths[0]
-        return ParquetFile(path, path.name, (self._text, self._vector))
+        chosen = (self._text, self._vector)
+        return ParquetFile(path, path.name, lambda _: chosen, bounded=False)
 
     def _width(self, kind: Any) -> int:
         """The width that the column declares, or else the length of the first list."""
@@ -357,7 +358,7 @@ def _check_unpacked(path: Path) -> None:
 
     if not zipfile.is_zipfile(path):
         return  # reading it will say what it is
-    unpacking = Unpacking(path.name, path.stat().st_size, always=MAX_BYTES)
+    unpacking = Unpacking(path.name, path, always=MAX_BYTES)
     with zipfile.ZipFile(path) as archive:
         unpacking.add(sum(entry.file_size for entry in archive.infolist()))
 

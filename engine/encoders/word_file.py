@@ -182,7 +182,7 @@ def read_vectors(path: Path) -> tuple[dict[str, int], np.ndarray]:
     how = layout(path)
     words: dict[str, int] = {}
     vectors: list[np.ndarray] = []
-    unpacking = Unpacking(path.name, path.stat().st_size)
+    unpacking = Unpacking(path.name, path)
     count = 0
     with _open(path) as file, np.errstate(over="ignore"):  # infinity is refused below
         try:

@@ -20,11 +20,11 @@ from theodolite.engine.training.examples import open_examples
 SENTENCES = Mapping("sentences", {"text": "text"})
 
 
-def one_text(length: int, rows: int) -> bytes:
+def one_text(length: int, rows: int, name: str = "text") -> bytes:
     """A Parquet file of one text over and over: the text is stored once."""
     codes = pa.array([0] * rows, pa.int32())
     column = pa.DictionaryArray.from_arrays(codes, pa.array(["x" * length]))
-    return parquet(pa.table({"text": column}), compression="zstd")
+    return parquet(pa.table({name: column}), compression="zstd")
 
 
 def test_names_of_columns_cost_what_they_are_long() -> None:
@@ -70,6 +70,7 @@ WIDE_JSON = ("{" + ",".join(f'"{i}": 1' for i in range(3000)) + "}\n").encode()
             ["100 times its size"],
         ),
         ("x.parquet", one_text(1, 1_500_000), ["100 times its size"]),
+        ("x.parquet", one_text(1, 1_500_000, "te.xt"), ["100 times its size"]),
         ("x.parquet", one_text(500_000, 20_000), ["100 times its size"]),
         (
             "x.parquet",
@@ -177,10 +178,39 @@ def test_a_long_cell_is_read_for_training(tmp_path: Path) -> None:
     assert [len(sentence) for (sentence,) in rows] == [200_000, 5]
 
 
-def test_a_file_of_any_size_is_cut_into_a_corpus(tmp_path: Path) -> None:
-    """Nine megabytes that are not packed are no bomb."""
-    (tmp_path / "x.csv").write_text("text,label\n" + f"{'some words ' * 900},1\n" * 900)
-    assert sum(1 for _ in texts_of(tmp_path / "x.csv", "text")) == 900
+@pytest.mark.parametrize("filename", ["x.csv", "x.parquet"])
+def test_training_files_and_corpora_may_have_any_size(
+    filename: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is not packed is no bomb, though longer and larger than an upload may be."""
+    sentences = [f"{'some words ' * 900}{i}" for i in range(900)]
+    table = pa.table({"text": sentences, "label": range(900)})
+    text = "text,label\n" + "".join(f"{s},{i}\n" for i, s in enumerate(sentences))
+    file = tmp_path / filename
+    file.write_bytes(
+        text.encode()
+        if filename == "x.csv"
+        else parquet(table, use_dictionary=False, compression="none")
+    )
+    monkeypatch.setattr(limits, "MAX_ROWS", 800)
+    with refused("too-large", filename, "800 rows"):
+        read(file, filename, SENTENCES)
+    monkeypatch.setattr(limits, "MAX_BYTES", 2**20)
+    with refused("too-large", filename, "1 MB"):
+        read(file, filename, SENTENCES)
+    assert list(texts_of(file, "text")) == sentences
+    rows = open_examples(str(file), "unsup", Catalog(), folder=tmp_path / "work")
+    assert [sentence for (sentence,) in rows] == sentences
+
+
+def test_of_parquet_a_corpus_reads_the_column_that_it_needs(tmp_path: Path) -> None:
+    """What another one would unpack to does not matter; one without texts is refused by name."""
+    (tmp_path / "x.parquet").write_bytes(
+        parquet(pa.table({"text": ["a"], "many": [[0] * 3_000_000]}))
+    )
+    assert list(texts_of(tmp_path / "x.parquet", "text")) == ["a"]
+    with refused("wrong-kind", "x.parquet", "many"):
+        list(texts_of(tmp_path / "x.parquet", "many"))
 
 
 def test_guessing_is_quick_over_many_columns() -> None:
