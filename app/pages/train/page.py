@@ -163,7 +163,6 @@ def build(workspace: Workspace) -> None:
     """Lay out the page."""
     own, form = not workspace.read_only, EncoderForm(workspace)
     with form.layout(TITLE, DESCRIPTION):
-        parts.section("Objective")
         form.controls.render("objective")
         parts.section("Model and data")
         form.controls.render("base", "train", allow_custom_value=own)

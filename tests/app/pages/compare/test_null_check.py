@@ -47,7 +47,7 @@ def test_equal_encoders_are_not_told_apart(
     rate = checked(clustered, 8)
     assert (rate.pairs, rate.test, rate.error) == (8, "bootstrap", None)
     assert rate.holds, rate
-    monkeypatch.setattr(bootstrap, "of_result", lambda _: None)
+    monkeypatch.setattr(bootstrap, "_luck_of", lambda _: None)
     assert not checked(clustered, 8).holds
 
 
