@@ -15,8 +15,9 @@ occurs twice the first vector counts. Nothing is unpickled.
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Iterable, Iterator, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -61,21 +62,21 @@ class VectorFile(KnownVectors):
         if not self.path.is_file():
             raise UserError(f"There is no file {file}.", SHAPES, code="no-file")
         refuse_pointer(self.path)
-        reader = READERS.get(self.path.suffix.lower())
-        if reader is None:
+        kind = self.path.suffix.lower()
+        if kind not in _READERS:
             raise UserError(
                 f"{self.path.name} does not end as files of vectors do.",
                 SHAPES,
                 code="wrong-kind",
             )
-        if reader is not ParquetVectors and (text or vector):
+        if kind != ".parquet" and (text or vector):
             raise UserError(
                 f"{self.path.name} has no columns to choose.",
                 "Only Parquet takes text and vector.",
                 code="conflict",
             )
         before = stamp(self.path)
-        self._file = reader(self.path, text, vector)
+        self._file = _READERS[kind](self.path, text, vector)
         self._stamp = stamp(*self._file.paths)
         check_unchanged(before, stamp(self.path), self.path.name)
         self.dim, self.bytes = self._file.dim, self.path.stat().st_size
@@ -132,26 +133,15 @@ class VectorFile(KnownVectors):
         check_unchanged(self._stamp, stamp(*self._file.paths), self.path.name)
 
 
-def lacking(spec: str, sentences: Sequence[str]) -> list[str]:
-    """Sentences that the files of vectors in a spec lack; none for an encoder without such files.
-
-    To check before a run: `lacking(spec, catalog.load(task.dataset).sentences)`.
-    """
-    return Coverage(spec).lacking(sentences)
+def files_of(spec: str) -> list[KnownVectors]:
+    """The files of vectors in a spec, opened for many look-ups; none for other encoders."""
+    return [open_vectors(source) for source in parse(spec).sources if source.kind == "vectors"]
 
 
-class Coverage:
-    """The sentences that the files of vectors in a spec cover, read once for many look-ups."""
-
-    def __init__(self, spec: str) -> None:
-        self.files = [
-            open_vectors(source) for source in parse(spec).sources if source.kind == "vectors"
-        ]
-
-    def lacking(self, sentences: Sequence[str]) -> list[str]:
-        """The sentences that any of the files lacks, in order, repetitions included."""
-        left_out = {s for file in self.files for s in file.lacking(sentences)}
-        return [s for s in sentences if s in left_out]
+def lacking(files: Sequence[KnownVectors], sentences: Sequence[str]) -> list[str]:
+    """The sentences that any of the files lacks, in order, repetitions included."""
+    left_out = {s for file in files for s in file.lacking(sentences)}
+    return [s for s in sentences if s in left_out]
 
 
 def save(path: Path, sentences: Sequence[str], vectors: np.ndarray) -> None:
@@ -183,168 +173,169 @@ def _spaced(sentence: str) -> str:
 SHAPES = "Give x.npy beside x.txt, x.npz with `sentences` and `vectors`, or x.parquet."
 
 
-class NpyVectors:
+@dataclass(frozen=True)
+class _Contents:
+    """What a file of vectors holds.
+
+    Attributes:
+        paths: the file, and those that belong to it.
+        dim: length of a vector.
+        sentences: reads the texts, one for each vector.
+        vectors: reads the vectors, float (n, dim).
+    """
+
+    paths: tuple[Path, ...]
+    dim: int
+    sentences: Callable[[], Iterable[str]]
+    vectors: Callable[[], np.ndarray]
+
+
+def _npy(path: Path, *_: str | None) -> _Contents:
     """`x.npy` beside `x.txt`; the array is mapped, not read."""
+    from theodolite.engine.datasets.files import find, lines
 
-    def __init__(self, path: Path, text: str | None, vector: str | None) -> None:
-        from theodolite.engine.datasets.files import find
-
-        beside = find(path.with_suffix(".txt"))
-        if beside is None:
-            raise UserError(
-                f"{path.name} has no {path.stem}.txt beside it.",
-                "Put its sentences there, one a line in the order of the rows.",
-                code="no-file",
-            )
-        refuse_pointer(beside)
-        self.paths = (path, beside)
-        self._array = _checked(_loaded(path, mmap_mode="r"), path.name)
-        self.dim = self._array.shape[1]
-
-    def sentences(self) -> list[str]:
-        """The texts, one for each vector."""
-        from theodolite.engine.datasets.files import lines
-
-        sentences = list(lines(self.paths[1]))
-        _same_length(len(sentences), len(self._array), self.paths[1].name, self.paths[0].name)
-        return sentences
-
-    def vectors(self) -> np.ndarray:
-        """The vectors, float (n, dim)."""
-        return self._array
-
-
-class NpzVectors:
-    """`x.npz` with `sentences` and `vectors`; refused if its arrays unpack to too much."""
-
-    def __init__(self, path: Path, text: str | None, vector: str | None) -> None:
-        from theodolite.engine.datasets.archives import BROKEN_ZIP
-
-        self.paths = (path,)
-        _check_unpacked(path)
-        archive = _loaded(path)
-        names = getattr(archive, "files", [])
-        if "sentences" not in names or "vectors" not in names:
-            raise UserError(
-                f"{path.name} holds {', '.join(names) or 'no named array'}.",
-                "It needs an array `sentences` and an array `vectors`.",
-                code="missing",
-            )
-        try:
-            self._sentences = archive["sentences"]
-            self._vectors = _checked(archive["vectors"], path.name)
-        except UserError:
-            raise
-        except (*BROKEN_ZIP, OSError, MemoryError) as error:
-            raise _unreadable(path, error) from error
-        if self._sentences.dtype.kind != "U" or self._sentences.ndim != 1:
-            raise UserError(
-                f"`sentences` of {path.name} is not an array of texts.",
-                "Save it as np.array(sentences, dtype=str).",
-                code="wrong-kind",
-            )
-        _same_length(len(self._sentences), len(self._vectors), "`sentences`", "`vectors`")
-        self.dim = self._vectors.shape[1]
-
-    def sentences(self) -> Iterable[str]:
-        """The texts, one for each vector."""
-        return map(str, self._sentences)
-
-    def vectors(self) -> np.ndarray:
-        """The vectors, float (n, dim)."""
-        return self._vectors
-
-
-class ParquetVectors:
-    """`x.parquet`; each column is read when it is needed."""
-
-    def __init__(self, path: Path, text: str | None, vector: str | None) -> None:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        self.paths = (path,)
-        try:
-            file = pq.ParquetFile(path)
-            schema = file.schema_arrow
-        except (pa.ArrowException, OSError, ValueError) as error:
-            raise _unreadable(path, error) from error
-        texts = [f.name for f in schema if pa.types.is_string(f.type) or _is_large_string(f.type)]
-        lists = [f.name for f in schema if _is_vector(f.type)]
-        self._text = _column(text, texts, "text", "text", path.name)
-        self._vector = _column(vector, lists, "vector", "lists of numbers", path.name)
-        self._open()
-        self.dim = self._width(schema.field(self._vector).type)
-
-    def _open(self) -> ParquetFile:
-        """Open both columns, and check the sizes that the file states for them."""
-        from theodolite.engine.datasets.parquet import ParquetFile
-
-        path = self.paths[0]
-        chosen = (self._text, self._vector)
-        return ParquetFile(path, path.name, lambda _: chosen, bounded=False)
-
-    def _width(self, kind: Any) -> int:
-        """The width that the column declares, or else the length of the first list."""
-        if hasattr(kind, "list_size"):
-            return int(kind.list_size)
-        import pyarrow.parquet as pq
-
-        for batch in pq.ParquetFile(self.paths[0]).iter_batches(1, columns=[self._vector]):
-            if batch.column(0)[0].is_valid:
-                return len(batch.column(0)[0])
-            break
+    beside = find(path.with_suffix(".txt"))
+    if beside is None:
         raise UserError(
-            f"Column {self._vector} of {self.paths[0].name} begins with no vector.",
-            "Every row needs one.",
-            code="damaged",
+            f"{path.name} has no {path.stem}.txt beside it.",
+            "Put its sentences there, one a line in the order of the rows.",
+            code="no-file",
         )
+    refuse_pointer(beside)
+    array = _checked(_loaded(path, mmap_mode="r"), path.name)
 
-    def sentences(self) -> Iterator[str]:
-        """The texts, one for each vector."""
-        file = self._open()
-        place = file.columns.index(self._text)
-        for batch in file.batches():
-            for sentence in batch[place]:
-                if sentence is None:
-                    raise self._empty(self._text)
-                yield sentence
+    def sentences() -> list[str]:
+        found = list(lines(beside))
+        _same_length(len(found), len(array), beside.name, path.name)
+        return found
 
-    def _empty(self, column: str) -> UserError:
-        return UserError(
-            f"Column {column} of {self.paths[0].name} has empty cells.",
-            "Remove these rows.",
+    return _Contents((path, beside), array.shape[1], sentences, lambda: array)
+
+
+def _npz(path: Path, *_: str | None) -> _Contents:
+    """`x.npz` with `sentences` and `vectors`; refused if its arrays unpack to too much."""
+    from theodolite.engine.datasets.archives import BROKEN_ZIP
+
+    _check_unpacked(path)
+    archive = _loaded(path)
+    names = getattr(archive, "files", [])
+    if "sentences" not in names or "vectors" not in names:
+        raise UserError(
+            f"{path.name} holds {', '.join(names) or 'no named array'}.",
+            "It needs an array `sentences` and an array `vectors`.",
             code="missing",
         )
-
-    def vectors(self) -> np.ndarray:
-        """The vectors, float (n, dim)."""
-        import pyarrow as pa
-        import pyarrow.compute as pc
-        import pyarrow.parquet as pq
-
-        try:
-            column = pq.read_table(self.paths[0], columns=[self._vector]).column(0)
-        except (pa.ArrowException, OSError, ValueError) as error:
-            raise _unreadable(self.paths[0], error) from error
-        if column.null_count:
-            raise self._empty(self._vector)
-        lengths = pc.list_value_length(column).to_numpy()
-        if (lengths != self.dim).any():
-            row = int(np.flatnonzero(lengths != self.dim)[0])
-            raise UserError(
-                f"Row {row + 1} of {self.paths[0].name} has {lengths[row]} numbers, the first row "
-                f"has {self.dim}.",
-                "All vectors need one length.",
-                code="mismatch",
-            )
-        flat = pc.list_flatten(column).to_numpy()
-        return np.asarray(flat, np.float32).reshape(len(column), self.dim)
+    try:
+        sentences, vectors = archive["sentences"], _checked(archive["vectors"], path.name)
+    except UserError:
+        raise
+    except (*BROKEN_ZIP, OSError, MemoryError) as error:
+        raise _unreadable(path, error) from error
+    if sentences.dtype.kind != "U" or sentences.ndim != 1:
+        raise UserError(
+            f"`sentences` of {path.name} is not an array of texts.",
+            "Save it as np.array(sentences, dtype=str).",
+            code="wrong-kind",
+        )
+    _same_length(len(sentences), len(vectors), "`sentences`", "`vectors`")
+    return _Contents((path,), vectors.shape[1], lambda: map(str, sentences), lambda: vectors)
 
 
-READERS: dict[str, type[NpyVectors] | type[NpzVectors] | type[ParquetVectors]] = {
-    ".npy": NpyVectors,
-    ".npz": NpzVectors,
-    ".parquet": ParquetVectors,
+def _parquet(path: Path, text: str | None, vector: str | None) -> _Contents:
+    """`x.parquet`; each column is read when it is needed."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        schema = pq.ParquetFile(path).schema_arrow
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise _unreadable(path, error) from error
+    is_text = (pa.types.is_string, pa.types.is_large_string)
+    texts = [field.name for field in schema if any(is_kind(field.type) for is_kind in is_text)]
+    lists = [field.name for field in schema if _is_vector(field.type)]
+    columns = (
+        _column(text, texts, "text", "text", path.name),
+        _column(vector, lists, "vector", "lists of numbers", path.name),
+    )
+    _opened(path, columns)
+    dim = _width(path, columns[1], schema.field(columns[1]).type)
+    return _Contents(
+        (path,),
+        dim,
+        partial(_texts_of_column, path, columns),
+        partial(_vectors_of_column, path, columns[1], dim),
+    )
+
+
+def _opened(path: Path, columns: tuple[str, str]) -> ParquetFile:
+    """Open two columns of Parquet, and check the sizes that the file states for them."""
+    from theodolite.engine.datasets.parquet import ParquetFile
+
+    return ParquetFile(path, path.name, lambda _: columns, bounded=False)
+
+
+def _width(path: Path, column: str, kind: Any) -> int:
+    """The width that a column of Parquet declares, or else the length of its first list."""
+    if hasattr(kind, "list_size"):
+        return int(kind.list_size)
+    import pyarrow.parquet as pq
+
+    for batch in pq.ParquetFile(path).iter_batches(1, columns=[column]):
+        if batch.column(0)[0].is_valid:
+            return len(batch.column(0)[0])
+        break
+    raise UserError(
+        f"Column {column} of {path.name} begins with no vector.",
+        "Every row needs one.",
+        code="damaged",
+    )
+
+
+def _texts_of_column(path: Path, columns: tuple[str, str]) -> Iterator[str]:
+    """The texts in the first of two columns of Parquet."""
+    file = _opened(path, columns)
+    place = file.columns.index(columns[0])
+    for batch in file.batches():
+        for sentence in batch[place]:
+            if sentence is None:
+                raise _empty(path, columns[0])
+            yield sentence
+
+
+def _vectors_of_column(path: Path, column: str, dim: int) -> np.ndarray:
+    """The lists in a column of Parquet, float32 (n, dim)."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    try:
+        read = pq.read_table(path, columns=[column]).column(0)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise _unreadable(path, error) from error
+    if read.null_count:
+        raise _empty(path, column)
+    lengths = pc.list_value_length(read).to_numpy()
+    if (lengths != dim).any():
+        row = int(np.flatnonzero(lengths != dim)[0])
+        raise UserError(
+            f"Row {row + 1} of {path.name} has {lengths[row]} numbers, the first row has {dim}.",
+            "All vectors need one length.",
+            code="mismatch",
+        )
+    flat = pc.list_flatten(read).to_numpy()
+    return np.asarray(flat, np.float32).reshape(len(read), dim)
+
+
+def _empty(path: Path, column: str) -> UserError:
+    return UserError(
+        f"Column {column} of {path.name} has empty cells.", "Remove these rows.", code="missing"
+    )
+
+
+_READERS: dict[str, Callable[[Path, str | None, str | None], _Contents]] = {
+    ".npy": _npy,
+    ".npz": _npz,
+    ".parquet": _parquet,
 }
 
 
@@ -387,12 +378,6 @@ def _same_length(sentences: int, vectors: int, left: str, right: str) -> None:
             "Sentence i belongs to vector i, so both need the same number.",
             code="mismatch",
         )
-
-
-def _is_large_string(kind: Any) -> bool:
-    import pyarrow as pa
-
-    return bool(pa.types.is_large_string(kind))
 
 
 def _is_vector(kind: Any) -> bool:

@@ -295,11 +295,11 @@ class Coverage(Answer):
 def coverage(workspace: Workspace, spec: CoverageSpec, do: Do) -> Iterator[Coverage | Working]:
     """Yield how many tasks were looked at, and finally what each lacks."""
     from theodolite.engine import tasks as registry
-    from theodolite.engine.encoders.vectors import Coverage as Report
+    from theodolite.engine.encoders.vectors import files_of, lacking
 
     workspace.refuse_visitors()
-    report, catalog = Report(spec.encoder), workspace.catalog
-    if not report.files:
+    files, catalog = files_of(spec.encoder), workspace.catalog
+    if not files:
         raise UserError(
             f"{spec.encoder} does not read vectors from a file.",
             "It can encode every sentence; nothing is missing.",
@@ -316,9 +316,9 @@ def coverage(workspace: Workspace, spec: CoverageSpec, do: Do) -> Iterator[Cover
         try:
             dataset = catalog.load(registry.get(name, catalog).dataset)
             sentences = list(dict.fromkeys(dataset.sentences))
-            lacking = report.lacking(sentences)
-            row |= {"sentences": len(sentences), "lacking": len(lacking)}
-            row["first"] = lacking[0][:80] if lacking else ""
+            left_out = lacking(files, sentences)
+            row |= {"sentences": len(sentences), "lacking": len(left_out)}
+            row["first"] = left_out[0][:80] if left_out else ""
         except UserError as error:
             row["error"] = str(error)
         rows.append(row)

@@ -12,7 +12,7 @@ from tests.errors import refused
 from tests.fakes.folder import files as write_files
 from theodolite.engine.datasets import limits
 from theodolite.engine.encoders import load
-from theodolite.engine.encoders.vectors import lacking, save
+from theodolite.engine.encoders.vectors import files_of, lacking, save
 
 SENTENCES = ["A cat.", "Ein Hund.", "two  spaces", "中文"]
 VECTORS = np.arange(12, dtype=np.float32).reshape(4, 3)
@@ -77,8 +77,9 @@ def test_says_how_many_it_lacks_and_names_the_first(tmp_path):
     spec = f"vectors:{tmp_path / 'x.parquet'}"
     with refused("missing", "3 of 4", "'A bird.'"):
         load(spec).encode(["A cat.", "A bird.", "No.", "A bird."])
-    assert lacking(f"{spec} + random:8 | normalise", ["A cat.", "A bird."]) == ["A bird."]
-    assert lacking("random:8", ["A bird."]) == []
+    files = files_of(f"{spec} + random:8 | normalise")
+    assert lacking(files, ["A cat.", "A bird."]) == ["A bird."]
+    assert files_of("random:8") == []
 
 
 def test_columns_can_be_chosen(tmp_path):
