@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property
-from typing import Protocol
+from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
@@ -33,27 +33,19 @@ A = 1e-3
 """The constant a of SIF."""
 
 
-class Pool(Protocol):
+@dataclass(frozen=True, eq=False)
+class Pool:
     """An averaging method.
 
     Attributes:
         key: everything that determines its output, for fingerprints.
+        of: pools the vectors, float32 (n, d) with n > 0, of a sentence's n words in order.
         factor: length of its vectors, as a multiple of that of a word's vector.
     """
 
-    @property
-    def key(self) -> str: ...  # noqa: D102
-    @property
-    def factor(self) -> int: ...  # noqa: D102
-
-    def __call__(self, x: np.ndarray, words: Sequence[Word]) -> np.ndarray:
-        """Pool the vectors x, float32 (n, d) with n > 0, of a sentence's n words in order."""
-        ...
-
-
-def largest(x: np.ndarray) -> np.ndarray:
-    """Largest value of each column of (n, d)."""
-    return np.asarray(x.max(axis=0))
+    key: str
+    of: Callable[[np.ndarray, Sequence[Word]], np.ndarray]
+    factor: int = 1
 
 
 def hierarchical(x: np.ndarray, window: int = WINDOW["hier"]) -> np.ndarray:
@@ -76,20 +68,7 @@ def power_means(x: np.ndarray) -> np.ndarray:
     return np.concatenate([x.mean(axis=0), cubes, x.max(axis=0), x.min(axis=0)])
 
 
-class Plain:
-    """A method that depends on the sentence alone."""
-
-    def __init__(self, key: str, pool: Callable[[np.ndarray], np.ndarray], factor: int = 1) -> None:
-        self.key = key
-        self.factor = factor
-        self._pool = pool
-
-    def __call__(self, x: np.ndarray, words: Sequence[Word]) -> np.ndarray:
-        """See `Pool`."""
-        return self._pool(x)
-
-
-class Sif:
+def _sif(base: WordSource, sentences: Sequence[str] | None, data_hash: str) -> Pool:
     """Smooth inverse frequency (Arora, Liang and Ma 2017, algorithm 1, lines 1 to 3).
 
     The mean of a / (a + p(w)) v(w) over the words w. p is counted on the sentences of a data set,
@@ -97,61 +76,41 @@ class Sif:
     removes the first singular vector of the sentences: the step `common:1,DATA`.
     """
 
-    factor = 1
-
-    def __init__(self, base: WordSource, sentences: Sequence[str] | None, data_hash: str) -> None:
-        self.key = f"sif {A} {data_hash}"
-        self._base = base
-        self._sentences = sentences
-
-    def __call__(self, x: np.ndarray, words: Sequence[Word]) -> np.ndarray:
-        """See `Pool`."""
-        return np.asarray((self.weights(words) @ x) / len(x))
-
-    def weights(self, words: Sequence[Word]) -> np.ndarray:
-        """Return a / (a + p), float64 (len(words),)."""
-        if self._sentences is None:
-            p = self._base.estimate(words)
-        else:
-            p = np.array([self._probabilities.get(word, 0.0) for word in words])
-        return np.asarray(A / (A + p))
-
-    @cached_property
-    def _probabilities(self) -> dict[Word, float]:
+    @cache
+    def probabilities() -> dict[Word, float]:
         counts: Counter[Word] = Counter()
-        for part in slices(self._sentences or []):
-            for words in self._base.words(part):
+        for part in slices(sentences or []):
+            for words in base.words(part):
                 counts.update(words)
         total = counts.total()
         return {word: count / total for word, count in counts.items()}
 
+    def pooled(x: np.ndarray, words: Sequence[Word]) -> np.ndarray:
+        if sentences is None:
+            p = base.estimate(words)
+        else:
+            p = np.array([probabilities().get(word, 0.0) for word in words])
+        return np.asarray((A / (A + p) @ x) / len(x))
 
-class Gem:
+    return Pool(f"sif {A} {data_hash}", pooled)
+
+
+def _gem(base: WordSource, sentences: Sequence[str], data_hash: str, window: int) -> Pool:
     """Geometric embedding (Yang, Zhu and Chen 2019); see `engine.encoders.gem`."""
 
-    factor = 1
-
-    def __init__(
-        self, base: WordSource, sentences: Sequence[str], data_hash: str, window: int
-    ) -> None:
-        self.key = f"gem {window} {gem.KEPT} {gem.REMOVED} {data_hash}"
-        self._base = base
-        self._sentences = sentences
-        self._window = window
-
-    def __call__(self, x: np.ndarray, words: Sequence[Word]) -> np.ndarray:
-        """See `Pool`."""
-        return gem.embed(x.astype(np.float64), *self._principal, self._window)
-
-    @cached_property
-    def _principal(self) -> tuple[np.ndarray, np.ndarray]:
-        """The principal directions of the data set and their singular values."""
-        return gem.principal(self._matrices(), self._base.dim)
-
-    def _matrices(self) -> Iterator[np.ndarray]:
-        for part in slices(self._sentences):
-            _, table, ids = self._base.bag(part)
+    def matrices() -> Iterator[np.ndarray]:
+        for part in slices(sentences):
+            _, table, ids = base.bag(part)
             yield from (table[rows].astype(np.float64) for rows in ids if rows)
+
+    @cache
+    def principal() -> tuple[np.ndarray, np.ndarray]:
+        return gem.principal(matrices(), base.dim)
+
+    def pooled(x: np.ndarray, _: Sequence[Word]) -> np.ndarray:
+        return gem.embed(x.astype(np.float64), *principal(), window)
+
+    return Pool(f"gem {window} {gem.KEPT} {gem.REMOVED} {data_hash}", pooled)
 
 
 class Pooled(Source):
@@ -173,16 +132,18 @@ class Pooled(Source):
         out = np.zeros((len(ids), self.dim), np.float32)
         for i, rows in enumerate(ids):
             if rows:
-                out[i] = self._pool(table[rows], [words[row] for row in rows])
+                out[i] = self._pool.of(table[rows], [words[row] for row in rows])
         return out
 
 
-def plain(pooling: str, window: int | None = None) -> Plain:
-    """Return the method `max`, `pmean` or `hier`."""
+def plain(pooling: str, window: int | None = None) -> Pool:
+    """Return `max`, `pmean` or `hier`, which depend on the sentence alone."""
     if pooling == "hier":
         n = window or WINDOW["hier"]
-        return Plain(f"hier {n}", lambda x: hierarchical(x, n))
-    return {"max": Plain("max", largest), "pmean": Plain("pmean", power_means, 4)}[pooling]
+        return Pool(f"hier {n}", lambda x, _: hierarchical(x, n))
+    if pooling == "pmean":
+        return Pool("pmean", lambda x, _: power_means(x), 4)
+    return Pool("max", lambda x, _: np.asarray(x.max(axis=0)))
 
 
 def make(
@@ -203,7 +164,7 @@ def make(
     if pooling not in ("sif", "gem"):
         return plain(pooling, window)
     if data is None:
-        return Sif(base, None, "estimate")
+        return _sif(base, None, "estimate")
     sentences, data_hash = data
     if len(sentences) < 2:
         raise UserError(
@@ -212,5 +173,5 @@ def make(
             code="too-few",
         )
     if pooling == "sif":
-        return Sif(base, sentences, data_hash)
-    return Gem(base, sentences, data_hash, window or WINDOW["gem"])
+        return _sif(base, sentences, data_hash)
+    return _gem(base, sentences, data_hash, window or WINDOW["gem"])

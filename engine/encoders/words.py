@@ -118,7 +118,7 @@ class Borep(Source):
         out = np.zeros((len(ids), self.dim), np.float32)
         for i, rows in enumerate(ids):
             if rows:
-                out[i] = self._pool(table[rows] @ self.matrix, [words[row] for row in rows])
+                out[i] = self._pool.of(table[rows] @ self.matrix, [words[row] for row in rows])
         return out
 
 

@@ -11,7 +11,7 @@ import gradio as gr
 from theodolite.app.web import parts
 from theodolite.app.web.controls import Answer, Control, Controls, Values, on, on_load, shape
 from theodolite.app.web.parts import HIDE_PROGRESS
-from theodolite.engine.encoders.spec import POOLINGS
+from theodolite.engine.encoders.spec import MODELS, POOLINGS, TASK_DATA
 
 if TYPE_CHECKING:
     from theodolite.app.workspace import Workspace
@@ -44,10 +44,8 @@ _FITTED_JS = (
     "(steps) => ({__type__: 'update', "
     f"visible: steps.some((step) => {json.dumps(FITTED)}.includes(step))}})"
 )
-THE_TASK = "@task"
-OWN_SENTENCES = ("the task's own sentences", THE_TASK)
+OWN_SENTENCES = ("the task's own sentences", TASK_DATA)
 LEFT_TO_MODEL = "the model's own"
-MODELS = ("hf", "dir", "minilm")
 OF_MODELS = ("pooling", "prompt", "query_prompt")
 """Options of the sources in `MODELS`."""
 WORDS = ("words", "wordllama", "random")
@@ -121,7 +119,7 @@ CONTROLS = (
         "fitted",
         "Fitted on",
         gr.Dropdown,
-        THE_TASK,
+        TASK_DATA,
         choices=[OWN_SENTENCES],
         options=HIDDEN,
     ),

@@ -31,7 +31,7 @@ from theodolite.app.web.controls import Answer, Control, Controls, Values, on, o
 from theodolite.app.web.events import PageEvent
 from theodolite.app.web.parts import HIDE_PROGRESS, ONE_AT_A_TIME
 from theodolite.engine.encoders.facts import describe
-from theodolite.engine.encoders.spec import TASK_DATA
+from theodolite.engine.encoders.spec import MODELS, TASK_DATA
 from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
@@ -60,7 +60,6 @@ MAX_UNSEARCHED, MAX_PROMPTS = 30, 6
 """Encoders of a list without a search, and most of a model's own prompts that are shown."""
 NARROW = """(words) => requestAnimationFrame(() => theodolite.narrow("#encoders", words))"""
 TO_CARD = """() => document.querySelector("#opened section")?.scrollIntoView()"""
-WITH_POOLING = ("hf", "dir", "minilm")
 KINDS = {
     "minilm": "transformer",
     "hf": "transformer",
@@ -203,7 +202,7 @@ def _card(workspace: Workspace, row: Mapping[str, Any]) -> Card:
     """One encoder, and what can be done with it."""
     name, actions = row["name"], []
     uses = USES if not workspace.read_only else {page: USES[page] for page in list(USES)[1:]}
-    if row.get("kind") in WITH_POOLING:
+    if row.get("kind") in MODELS:
         actions.append(Action("Audit settings", "audit", name, f"Audit settings of {name}"))
     if "vectors:" in name:
         actions.append(Action("Check coverage", "coverage", name, f"Check coverage of {name}"))
