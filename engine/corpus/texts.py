@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from theodolite.engine.datasets.dialect import dialect_of
-from theodolite.engine.datasets.files import is_unicode, listed, where
-from theodolite.engine.datasets.formats import lines_of, open_table, whole_rows
+from theodolite.engine.datasets.files import listed, where
+from theodolite.engine.datasets.formats import lines_of, open_table, text_of, whole_rows
 from theodolite.engine.datasets.parquet import Opaque
 from theodolite.engine.errors import UserError
 
@@ -61,10 +61,5 @@ def _one_line(cell: Any, place: str, column: str) -> str:
         raise UserError(
             f"{place} has no {column!r}.", "Every row needs a text there.", code="missing"
         )
-    cell = "" if cell is None else cell  # empty, as in a CSV
-    if not isinstance(cell, str) or not is_unicode(cell):
-        shown = "text with an unpaired surrogate" if isinstance(cell, str) else type(cell).__name__
-        raise UserError(
-            f"{place}: {column!r} is {shown}.", "Every row needs a text there.", code="damaged"
-        )
-    return _BREAKS.sub(" ", cell)
+    text = text_of(cell, place, column, numbers=False)
+    return text if text.isprintable() else _BREAKS.sub(" ", text)  # quick to tell

@@ -14,7 +14,7 @@ from __future__ import annotations
 import csv
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
@@ -27,6 +27,8 @@ from theodolite.engine.datasets.files import (
     BROKEN_GZIP,
     check_names,
     decode,
+    is_unicode,
+    listed,
     not_whole_gzip,
     open_binary,
     where,
@@ -107,17 +109,66 @@ def records(source: Path | bytes, filename: str) -> Iterator[tuple[str, dict[str
         yield place, dict(zip(table.columns, cells, strict=True))
 
 
-def whole_rows(table: Table, filename: str) -> Iterator[tuple[str, list[Any]]]:
-    """Yield each row's place, for messages, and its cells, one for each column."""
+def whole_rows(
+    table: Table, filename: str, short: Callable[[str], None] | None = None
+) -> Iterator[tuple[str, list[Any]]]:
+    """Yield each row's place, for messages, and its cells, one for each column.
+
+    Args:
+        table: single-use.
+        filename: the name for places.
+        short: leaves out rows with too few cells, and is told of each; None to refuse them too.
+    """
+    width = len(table.columns)
     for number, cells in table.rows:
+        if short is not None and len(cells) < width:
+            short(f"{table.unit} {number}")
+            continue
         place = f"{filename}, {table.unit} {number}"
-        if len(cells) != len(table.columns):
+        if len(cells) != width:
             raise UserError(
-                f"{place} has {len(cells)} cells, and the file {len(table.columns)} columns.",
-                "Correct or remove the row, then try again.",
+                f"{place} has {len(cells)} cells, and there are {width} columns "
+                f"({listed(table.columns)}).",
+                "Correct or remove the row. A sentence with a separator in it belongs in quotes.",
                 code="damaged",
             )
         yield place, cells
+
+
+def as_text(cell: Any) -> str | None:
+    """Return a cell as text, empty without a value; None for containers, bytes and surrogates."""
+    if cell is None or cell != cell:
+        return ""
+    if isinstance(cell, (list, dict, Opaque)):
+        return None
+    text = str(cell)
+    return text if is_unicode(text) else None
+
+
+def text_of(cell: Any, place: str, column: str, *, numbers: bool = True) -> str:
+    """Return a cell as text, empty without a value, and refuse any other.
+
+    Args:
+        cell: of a table.
+        place: of its row, for messages.
+        column: its name.
+        numbers: whether a number is text too.
+    """
+    plain = numbers or cell is None or isinstance(cell, str)
+    text = as_text(cell) if plain else None
+    if text is not None:
+        return text
+    if isinstance(cell, str):
+        raise UserError(
+            f"{place}: {column!r} contains an unpaired surrogate.",
+            "Save the file as UTF-8 again.",
+            code="damaged",
+        )
+    raise UserError(
+        f"{place}: {column!r} is of type {type(cell).__name__}.",
+        f"Every row needs text{' or a number' if numbers else ''} there.",
+        code="damaged",
+    )
 
 
 def _more(table: Table, filename: str) -> Iterator[TableRow]:

@@ -17,8 +17,8 @@ from typing import Any
 from theodolite.engine.datasets import archives
 from theodolite.engine.datasets.columns import PACKED, ROLES, guess, is_number, roles_of
 from theodolite.engine.datasets.dialect import TREC
-from theodolite.engine.datasets.files import is_unicode, listed
-from theodolite.engine.datasets.formats import Table, TableRow, open_table
+from theodolite.engine.datasets.files import listed
+from theodolite.engine.datasets.formats import Table, TableRow, as_text, open_table
 from theodolite.engine.datasets.languages import is_language
 from theodolite.engine.datasets.parquet import Opaque
 from theodolite.engine.datasets.shapes import build
@@ -294,7 +294,7 @@ def labelled_rows(source: Path | bytes, filename: str, mapping: Mapping) -> tupl
         if _as_label(cells[places["label"]]) is None:
             without += 1
         else:
-            row = {role: _as_text(cells[place]) for role, place in places.items()}
+            row = {role: as_text(cells[place]) for role, place in places.items()}
             kept.append(json.dumps(row))
     return ("".join(f"{row}\n" for row in kept), without) if without else ("", 0)
 
@@ -408,25 +408,15 @@ def _read(role: str, cell: Any) -> str | float | None:
     """Return a cell's value; None if it is invalid for its role."""
     if role == "score":
         return _as_score(cell)
-    return _as_label(cell) if role == "label" else _as_text(cell)
+    return _as_label(cell) if role == "label" else as_text(cell)
 
 
 def _as_score(cell: Any) -> float | None:
     return float(cell) if is_number(cell) else None
 
 
-def _as_text(cell: Any) -> str | None:
-    """Return a cell as text, empty without a value; None for containers, bytes and surrogates."""
-    if cell is None or cell != cell:
-        return ""
-    if isinstance(cell, (list, dict, Opaque)):
-        return None
-    text = str(cell)
-    return text if is_unicode(text) else None
-
-
 def _as_label(cell: Any) -> str | None:
-    text = _as_text(cell)
+    text = as_text(cell)
     text = text and text.strip()
     return None if text in _NO_LABEL else text
 

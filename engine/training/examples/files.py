@@ -21,10 +21,11 @@ import numpy as np
 
 from theodolite.engine.datasets.columns import guess, is_sentence
 from theodolite.engine.datasets.dialect import dialect_of
-from theodolite.engine.datasets.files import is_unicode, listed, number, where
-from theodolite.engine.datasets.formats import Table, lines_of, open_table
+from theodolite.engine.datasets.files import listed, number, where
+from theodolite.engine.datasets.formats import Table, lines_of, open_table, text_of, whole_rows
 from theodolite.engine.datasets.parquet import Opaque
 from theodolite.engine.datasets.shapes import usual_scale
+from theodolite.engine.datasets.tables import Faults
 from theodolite.engine.errors import UserError
 from theodolite.engine.training.examples.base import (
     GOOD_SHARE,
@@ -205,30 +206,18 @@ class _WholeRows:
         self._table = table
         self._chosen = [table.columns.index(column) for column in layout.columns]
         self.digest = Digest()
-        self._short = self._blank = self._first_short = 0
+        self._short, self._blank = Faults("Rows with too few cells"), 0
 
     def __iter__(self) -> Iterator[tuple[str, list[str]]]:
         """Yield the place of each row and its chosen cells."""
         columns = self._table.columns
-        for line, cells in self._table.rows:
-            place = f"{self.name}, {self._table.unit} {line}"
-            if len(cells) > len(columns):
-                raise UserError(
-                    f"{place} has {len(cells)} cells, and there are {len(columns)} columns "
-                    f"({listed(columns)}).",
-                    "A sentence with a separator in it belongs in quotes.",
-                    code="damaged",
-                )
-            if len(cells) < len(columns):
-                self._short += 1
-                self._first_short = self._first_short or line
-                continue
+        for place, cells in whole_rows(self._table, self.name, self._short.add):
             row = [_text(cells[i], place, columns[i]) for i in self._chosen]
-            if not all(row[: self.layout.sentences]):
+            if all(row[: self.layout.sentences]):
+                self.digest.add(row)
+                yield place, row
+            else:
                 self._blank += 1
-                continue
-            self.digest.add(row)
-            yield place, row
 
     def made(
         self,
@@ -238,12 +227,12 @@ class _WholeRows:
         *more: str,
     ) -> Examples:
         """Return the examples, with notes on the columns and on the rows that were left out."""
-        first = f"(the first on {self._table.unit} {self._first_short})"
+        first = f"(the first on {next(iter(self._short.places), '')})"
         notes = [
             *([self.layout.note] if self.layout.note else []),
             *blank(self._blank),
             *counted(
-                self._short,
+                self._short.count,
                 f"row with too few cells was left out {first}",
                 f"rows with too few cells were left out {first}",
             ),
@@ -252,22 +241,7 @@ class _WholeRows:
 
 
 def _text(cell: Any, place: str, column: str) -> str:
-    if cell is None or isinstance(cell, Opaque):
-        return ""
-    if isinstance(cell, list | dict):
-        raise UserError(
-            f"{place}: {column!r} is a JSON {type(cell).__name__}.",
-            "Expected a text or a number.",
-            code="damaged",
-        )
-    text = str(cell).strip()
-    if not is_unicode(text):
-        raise UserError(
-            f"{place}: {column!r} contains an unpaired surrogate.",
-            "Save the file as UTF-8 again.",
-            code="damaged",
-        )
-    return text
+    return "" if isinstance(cell, Opaque) else text_of(cell, place, column).strip()
 
 
 def _sentences(rows: _WholeRows, wanted: ExamplesSpec, folder: Path) -> Examples:

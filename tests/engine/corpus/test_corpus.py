@@ -73,7 +73,7 @@ def test_a_sentence_of_a_table_stays_on_one_line(tmp_path):
         ("c.csv", "id,text\n1,a\n", "body", "unknown", "'body'"),
         ("c.csv", "id,text\n1,a,b\n", "text", "damaged", "line 2 has 3 cells"),
         ("c.jsonl", '{"text": "a"}\n{"body": "b"}\n', "text", "missing", "line 2 has no 'text'"),
-        ("c.jsonl", '{"text": 3}\n', "text", "damaged", "'text' is int"),
+        ("c.jsonl", '{"text": 3}\n', "text", "damaged", "'text' is of type int"),
         ("c.jsonl", '{"text": "\\ud800"}\n', "text", "damaged", "'text'"),
         ("c.pdf", "x", None, "wrong-kind", "c.pdf"),
     ],
