@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,7 @@ from theodolite.engine.encoders import (
     query_side,
     similarity_of,
 )
+from theodolite.engine.encoders.facts import token_counts
 from theodolite.engine.encoders.loading import checkpoint_of
 from theodolite.engine.encoders.sentence_transformer import SentenceTransformerSource
 
@@ -106,6 +108,11 @@ def test_texts_that_will_be_cut_are_counted_before_a_run(folders):
     encoder = load(spec, device="cpu")
     encoder.encode(texts)
     assert "1 text was cut to 24 tokens." in encoder.warnings
+    # Of a damaged tokenizer a list says nothing, and who counts its tokens gets a sentence.
+    (folders.root / "st" / "tokenizer.json").write_text("{")
+    assert cuts_of(spec, texts) == []
+    with refused("damaged", "tokenizer of"):
+        token_counts(checkpoint_of(spec)[1], texts)
 
 
 def test_queries_and_documents_take_their_own_routes(folders):
@@ -134,12 +141,7 @@ def nested(folders, **options):
     return folders.save("nested", outer, **options)
 
 
-def routed(folders, **options):
-    """A router alone."""
-    return folders.router("router", **options)
-
-
-@pytest.mark.parametrize("write", [routed, nested])
+@pytest.mark.parametrize("write", [partial(Folders.router, name="router"), nested])
 @pytest.mark.parametrize(
     ("options", "query"),
     [
