@@ -96,6 +96,7 @@ def test_a_session_is_begun_a_model_judges_as_well_and_it_becomes_a_data_set(
 ):
     """What goes where is said before it goes; its marks show beside those of the person."""
     page = visitor(site).open("judge?encoder=random:256&encoder=random:64&draw=6")
+    expect(page.locator("#findings")).not_to_be_empty()  # opening it clears what was said
     typed = page.locator("#encoders input")
     typed.fill("minilmm")
     typed.press("Enter")

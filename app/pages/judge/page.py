@@ -111,6 +111,7 @@ def build(workspace: Workspace) -> None:
     with gr.Column(visible=False, elem_id="unjudged") as another:
         parts.section("Another encoder", "How much of what it returns is already judged.")
         controls.render("other")
+        uncounted = parts.notice()
         counted = web.answer(elem_id="unjudged-said")
     blind = gr.State(True)
     session = controls["session"]
@@ -190,7 +191,7 @@ def build(workspace: Workspace) -> None:
     on(panel.moved.change, show, given, shown, notice, **ALWAYS_LAST)
     marked = on(place.act, act, given, [*shown, blind], notice, **ONE_AT_A_TIME)
     for event in (controls["other"].change, opened.then, turned.then, marked.then):
-        on(event, count, controls, [counted], notice, **ALWAYS_LAST)
+        on(event, count, controls, [counted], uncounted, **ALWAYS_LAST)
     report = partial(web.report, answer.STATUS, workspace)
     report_button({"session": session, "blind": blind}, notice, report)
     controls.keep()
