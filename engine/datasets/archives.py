@@ -10,7 +10,7 @@ import re
 import zipfile
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 from theodolite.engine.datasets import beir, limits, parallel
@@ -164,11 +164,14 @@ def unpack(source: Path | bytes, filename: str) -> dict[str, bytes]:
 
 
 def entries(
-    source: Path | bytes, filename: str, most: int = _MAX_FILES
+    source: Path | bytes,
+    filename: str,
+    most: int = _MAX_FILES,
+    wanted: Callable[[str], bool] = lambda name: True,
 ) -> Iterator[tuple[str, bytes]]:
     """Yield (name, content) of an archive's files, by their full names with `/`.
 
-    Files that operating systems add are skipped.
+    Files that operating systems add are skipped, and those that are not wanted are empty.
     """
     unpacking = limits.Unpacking(filename, source, limits.MAX_BYTES)
     _check_entries(source, filename, most)
@@ -179,6 +182,9 @@ def entries(
                 if entry.is_dir() or _is_added(name):
                     continue
                 pieces = []
+                if not wanted(name):
+                    yield name, b""
+                    continue
                 with archive.open(entry) as inside:
                     while piece := inside.read(_PIECE):
                         unpacking.add(len(piece))

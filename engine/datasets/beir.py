@@ -44,7 +44,7 @@ _QRELS = re.compile(r"^qrels?[._-]?|[._-]?qrels?$")
 
 @dataclass(frozen=True)
 class Layout:
-    """The files of a retrieval set by their roles.
+    """The files of a retrieval set by their roles; documents alone have no queries.
 
     Attributes:
         judgements, candidates: split -> file.
@@ -112,6 +112,7 @@ def _source(
         problem=problem,
         splits=splits,
         languages=codes(*spoken),
+        no_task=not (splits or problem),
     )
     if request:
         return DatasetSource(info, partial(_read_across, name, folder, request[1]))
@@ -163,14 +164,19 @@ def layout(names: Iterable[str]) -> Layout:
         found["qrels"] = {"test": next(iter(others.values()))}
     elif "qrels" not in found and others and others.keys() <= set(_SPLITS):
         found["qrels"] = others
-    for what in ("corpus", "queries", "qrels"):
-        if what not in found:
-            name = "judgements (qrels)" if what == "qrels" else what
-            raise UserError(
-                f"There is no file of {name}.", f"Expected are {EXPECTED}.", code="no-file"
-            )
+    missing = [what for what in ("corpus", "queries", "qrels") if what not in found]
+    if missing == ["queries", "qrels"] and not found.keys() - {"corpus"}:
+        return Layout(found["corpus"][""], "", {})
+    if missing:
+        name = "judgements (qrels)" if missing[0] == "qrels" else missing[0]
+        raise UserError(f"There is no file of {name}.", f"Expected are {EXPECTED}.", code="no-file")
     corpus, queries = found["corpus"][""], found["queries"][""]
     return Layout(corpus, queries, found["qrels"], found.get("top_ranked", {}))
+
+
+def role_of(name: str) -> str:
+    """Return what a file of a retrieval set has: `corpus`, `queries`, `qrels`; empty if unknown."""
+    return _part(PurePosixPath(name))[0] or ""
 
 
 def _part(path: PurePosixPath) -> tuple[str | None, str]:
@@ -231,7 +237,7 @@ def read(name: str, files: Mapping[str, Path | bytes], title: str) -> Retrieval:
     return assemble(
         name,
         title,
-        _texts(rows(parts.queries)),
+        _texts(rows(parts.queries)) if parts.queries else (),
         _texts(rows(parts.corpus), documents=True),
         judged,
         candidates or None,

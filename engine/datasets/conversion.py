@@ -69,8 +69,6 @@ def convert(file: Path, folder: Path, sheet: str = "") -> Converted:
 
 def _encoding(file: Path) -> str | None:
     """The encoding of a text, if it is certain to be other than UTF-8 and without a mark."""
-    from charset_normalizer import from_bytes
-
     decoder = codecs.getincrementaldecoder("utf-8")()
     start, has_nul = b"", False
     with file.open("rb") as raw:
@@ -86,7 +84,14 @@ def _encoding(file: Path) -> str | None:
                 return None
     if encoding_of(start) != "utf-8":
         return None
-    best = from_bytes(start[:_SAMPLE], cp_isolation=list(_ENCODINGS)).best()
+    return told_encoding(start)
+
+
+def told_encoding(raw: bytes) -> str | None:
+    """The encoding of text that is not UTF-8, by its start; None if it is not certain."""
+    from charset_normalizer import from_bytes
+
+    best = from_bytes(raw[:_SAMPLE], cp_isolation=list(_ENCODINGS)).best()
     return best.encoding if best else None
 
 

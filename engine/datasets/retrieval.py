@@ -41,7 +41,8 @@ def assemble(
     judgements = {split: _grades(rows, texts, corpus, notes) for split, rows in judged.items()}
     judgements = {split: grades for split, grades in judgements.items() if grades}
     known = {query for grades in judgements.values() for query in grades}
-    if not any(corpus.keys() & keys for of in judgements.values() for keys in of.values()):
+    answered = (corpus.keys() & keys for of in judgements.values() for keys in of.values())
+    if judged and not any(answered):
         raise UserError(
             f"No query of {title} has a judged document. {' '.join(_with_counts(notes))}".rstrip(),
             "Judgements name queries and documents by the ids that the other two files give them.",

@@ -53,7 +53,8 @@ class DatasetInfo:
         splits: names of splits, if known without reading the rows.
         bytes: size of its files; None if unknown.
         problem: why it cannot be read, or None.
-        no_task: whether it measures nothing, since each of its sentences has a label of its own.
+        no_task: whether it measures nothing: each of its sentences has a label of its own, or its
+            documents have no queries.
     """
 
     name: str
@@ -76,6 +77,7 @@ class DatasetInfo:
         endings = [f"{self.name}/{ending}" for ending in ENDINGS] if kind == "labels" else ()
         if self.problem or self.no_task:
             own, endings = (), ()
+            object.__setattr__(self, "task", None)
         object.__setattr__(
             self, "type", self.type or (TYPES[kind][0] if kind and kind in TYPES else None)
         )

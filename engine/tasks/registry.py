@@ -365,7 +365,7 @@ def _mteb_here(catalog: Catalog) -> list[str]:
 
 def _tasks_of(info: DatasetInfo) -> list[Task]:
     own = _of_info(info)
-    if own:
+    if own and not info.no_task:
         return [own]
     if info.task is not None and info.task.endswith("/probe"):
         return [transfer.PROBING.on(info.name, info.task, info.description)]

@@ -81,7 +81,7 @@ def add_data(
         typer.Argument(
             metavar="FILE...",
             help="CSV, TSV, Excel, JSONL, Parquet, plain text or ZIP; a folder or several files of "
-            "one data set.",
+            "one data set; documents in Markdown, HTML or PDF.",
         ),
     ],
     name: Annotated[str | None, typer.Option(help="Name; default: the file's.")] = None,

@@ -53,7 +53,7 @@ ROLES = {
 CONTROLS = (
     Control(
         "file",
-        "A table (Excel too), lines, ZIP or several files",
+        "A table (Excel too), lines, documents, ZIP or several files",
         gr.File,
         options={"file_count": "multiple", "height": 150, "elem_id": "upload"},
     ),

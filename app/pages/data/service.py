@@ -6,17 +6,18 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from theodolite.app import corpora
 from theodolite.app.workspace import Workspace
-from theodolite.engine.datasets import archives, conversion, hub, tables
+from theodolite.engine.datasets import archives, conversion, documents, hub, limits, tables
 from theodolite.engine.datasets.columns import OPTIONAL, ROLES
 from theodolite.engine.datasets.files import listed
 from theodolite.engine.datasets.tables import Mapping, Preview
-from theodolite.engine.datasets.types import TYPES
+from theodolite.engine.datasets.types import TYPES, Retrieval
 from theodolite.engine.errors import UserError
 from theodolite.store.uploads import UploadRow
 
@@ -64,6 +65,9 @@ def keep(
         if labels and len(set(labels)) == len(labels):
             notes.append("Every row has a label of its own, so no task can be measured on it.")
             facts["no_task"] = True
+        if isinstance(dataset, Retrieval) and not dataset.judgements:
+            notes.append("No queries with judgements, so no task can be measured on it.")
+            facts["no_task"] = True
         if notes:
             facts["notes"] = notes
         facts |= {"sentences": len(dataset.sentences), "hash": dataset.hash}
@@ -91,7 +95,7 @@ class Brought:
 def bring(files: Sequence[Path], sheet: str = "") -> Iterator[Brought]:
     """Combine files, or folders of them, into one: a single one as it is, else an archive.
 
-    Sheets of Excel become CSV, and text becomes UTF-8.
+    Sheets of Excel become CSV, text becomes UTF-8, and documents the corpus of a retrieval set.
 
     Args:
         files: their paths.
@@ -106,9 +110,19 @@ def bring(files: Sequence[Path], sheet: str = "") -> Iterator[Brought]:
         place.relative_to(path.parent): place
         for path in files
         for place in (sorted(path.rglob("*")) if path.is_dir() else [path])
-        if place.is_file() and not place.name.startswith(".")
+        if place.is_file()
+        and not any(part.startswith(".") for part in place.relative_to(path.parent).parts[1:])
     }
+    stems = {path.name.partition(".")[0] for path in files}
+    if len(files) == 1 and files[0].is_dir():
+        stems = {files[0].resolve().name}
+    stem = stems.pop() if len(stems) == 1 else "data"
     with TemporaryDirectory() as folder:
+        target = Path(folder) / f"{stem}{archives.ENDING}"
+        packed = len(files) == 1 and files[0].is_file() and archives.is_archive(files[0].name)
+        if notes := _documents(files[0] if packed else None, inside, target):
+            yield Brought(target, notes)
+            return
         converted = {}
         for number, (name, place) in enumerate(inside.items()):
             (own := Path(folder) / str(number)).mkdir()
@@ -118,14 +132,31 @@ def bring(files: Sequence[Path], sheet: str = "") -> Iterator[Brought]:
             (only,) = converted.values()
             yield Brought(only.path, notes, only.sheets)
             return
-        stems = {path.name.partition(".")[0] for path in files}
-        if len(files) == 1:
-            stems = {files[0].resolve().name}
-        stem = stems.pop() if len(stems) == 1 else "data"
-        target = Path(folder) / f"{stem}{archives.ENDING}"
-        packed = {name.with_name(one.path.name).as_posix(): one for name, one in converted.items()}
-        archives.pack({name: one.path for name, one in packed.items()}, target)
+        every = {name.with_name(one.path.name).as_posix(): one for name, one in converted.items()}
+        archives.pack({name: one.path for name, one in every.items()}, target)
         yield Brought(target, notes)
+
+
+def _documents(archive: Path | None, inside: dict[Path, Path], target: Path) -> Sequence[str]:
+    """Pack the documents of an archive or of files; return notes, none if there are none."""
+    if archive:
+        entries = partial(archives.entries, archive, archive.name, documents.MAX_FILES)
+        names = [name for name, _ in entries(lambda name: False)]
+    else:
+        names = [name.as_posix() for name in inside]
+    wanted = documents.among(names)
+    if not wanted:
+        return ()
+    if archive:
+        contents = entries(wanted.__contains__)
+    elif sum(inside[Path(name)].stat().st_size for name in wanted) > limits.MAX_BYTES:
+        raise limits.too_large(target.stem)
+    else:
+        contents = ((name, inside[Path(name)].read_bytes()) for name in wanted)
+    named = ((wanted[name], raw) for name, raw in contents if name in wanted)
+    others = [name for name in names if name not in wanted]
+    left_out = f"Other files, left out: {len(others):,} ({listed(others, 3)})."
+    return [*documents.pack(named, target), *[left_out] * bool(others)]
 
 
 @contextmanager

@@ -157,7 +157,7 @@ def _links(name: str, data: Dataset, info: DatasetInfo) -> Iterator[Link]:
         yield Link("Evaluate on it", "evaluate", {"task": tasks})
     yield Link("Search in it", "search", {"in": name})
     yield Link("Map it", "map", {"in": name})
-    if tasks:
+    if tasks or data.kind == "retrieval":
         yield Link("Choose an encoder for it", "choose", {"data": name})
     if data.kind == "pairs":
         yield Link("Cosine distributions", "distributions", {"task": tasks[0]})
@@ -202,12 +202,13 @@ def counts(data: Dataset) -> dict[str, str]:
             }
         case Retrieval():
             judged = {name: sum(map(len, of.values())) for name, of in data.judgements.items()}
-            return {
+            known = {
                 "queries": _each({name: len(of) for name, of in data.judgements.items()}),
                 "documents": formats.count(len(data.documents)),
                 "judgements": _each(judged),
-                **({} if data.candidates is None else {"searched in": "each query's own"}),
+                "searched in": "" if data.candidates is None else "each query's own",
             }
+            return {name: text for name, text in known.items() if text}
         case Parallel():
             return {"pairs": _each({name: len(p.gold) for name, p in data.parts.items()})}
         case Summaries():
@@ -244,6 +245,9 @@ def table(data: Dataset) -> tuple[tuple[str, ...], Iterable[Sequence[Any]]]:
         case Triplets():
             triplets = zip(data.anchors, data.positives, data.negatives, strict=True)
             return ("Anchor", "Positive", "Negative"), triplets
+        case Retrieval() if not data.judgements:
+            start = {key: " ".join(text[:200].split()) for key, text in data.documents.items()}
+            return ("Document", "Its first 200 characters"), start.items()
         case Retrieval():
             return ("Split", "Query", "Judged documents, grade first"), _judged(data)
         case Parallel():

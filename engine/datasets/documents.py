@@ -1,0 +1,228 @@
+"""Documents as people have them, text, Markdown, web pages and PDF, as a corpus in BEIR's layout.
+
+The text is taken out once, when files are brought: what is kept and read again is `corpus.jsonl`.
+A document is named by its file, such as `guide/install.md`. Queries and judgements may come beside
+the documents. Of a web page only the text is taken; headings become those of Markdown.
+"""
+
+from __future__ import annotations
+
+import html
+import io
+import json
+import logging
+import re
+import zipfile
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from theodolite.engine.datasets import archives, beir
+from theodolite.engine.datasets.conversion import told_encoding
+from theodolite.engine.datasets.dialect import ENDINGS
+from theodolite.engine.datasets.files import encoding_of, listed, refuse_other
+from theodolite.engine.datasets.limits import MAX_ROW
+from theodolite.engine.errors import UserError
+
+MAX_FILES = 20_000
+"""Most files of an archive or a folder of documents."""
+MAX_OPERATORS = 10_000_000
+"""Most drawing operators of a PDF; a page of a book has some thousands."""
+CORPUS = "corpus.jsonl"
+_PROSE = (".md", ".markdown", ".html", ".htm", ".pdf")
+_BESIDE = ("readme", "license", "licence", "changelog", "contributing")
+"""Names of files that describe a data set."""
+_FEWEST_TEXTS = 3
+"""Text files from which they are documents; one has sentences, two may translate one another."""
+_HIDDEN = ("script", "style", "template", "noscript", "svg", "iframe", "object", "textarea")
+_TAG = re.compile(r"""<(/?)([a-z][a-z0-9-]*)(?:"[^"<]*"|'[^'<]*'|[^<>"'])*+>""", re.IGNORECASE)
+_BLOCK = re.compile(
+    r"address|article|aside|blockquote|body|dd|div|dl|dt|fieldset|figcaption|figure|footer|form|"
+    r"h[1-6]|header|hr|li|main|nav|ol|p|pre|section|table|title|tr|ul"
+)
+_CHARSET = re.compile(rb"""charset=["']?([\w-]+)""", re.IGNORECASE)
+_START = 2048
+"""Bytes of a web page in which its encoding is looked for."""
+
+
+class _LeftOut(Exception):
+    """Why a document is left out."""
+
+
+def among(names: Sequence[str]) -> dict[str, str]:
+    """Return the documents among the files of a data set; none where it consists of tables.
+
+    File -> its name in the data set, without a folder that all are in; of queries and judgements
+    beside documents too.
+
+    Where there are as many documents as tables, the documents count. Text files are documents if
+    there are several, and nothing in their names says otherwise, such as train.txt and test.txt.
+    """
+    ends = {name: PurePosixPath(name.lower()).suffix for name in names}
+    texts = [name for name in names if ends[name] == ".txt"]
+    prose = [name for name in names if ends[name] in _PROSE]
+    tables = [n for n in names if ends[n] in ENDINGS and n not in texts and not is_judged(n)]
+    telling = [name for name in prose if PurePosixPath(name).stem.casefold() not in _BESIDE]
+    is_prose = telling and len(prose) >= len(tables)
+    is_text = len(texts) >= _FEWEST_TEXTS and not tables and not archives.tables(texts)
+    if any(beir.role_of(name) == "corpus" for name in names) or not (is_prose or is_text):
+        return {}
+    chosen = sorted([*prose, *texts, *filter(is_judged, names)])
+    firsts = {PurePosixPath(name).parts[0] for name in chosen}
+    inside = len(firsts) == 1 and all("/" in name for name in chosen)
+    return {name: name.partition("/")[2] if inside else name for name in chosen}
+
+
+def is_judged(name: str) -> bool:
+    """Whether a file has the queries or the judgements of a retrieval set, by its name."""
+    return not name.endswith(".txt") and beir.role_of(name) in ("queries", "qrels")
+
+
+def pack(files: Iterable[tuple[str, bytes]], target: Path) -> list[str]:
+    """Pack documents as a corpus, with queries and judgements that are among the files.
+
+    Args:
+        files: name and content of each file.
+        target: the archive to write.
+
+    Returns:
+        What was read and what was left out, in sentences.
+    """
+    lines, beside = list[str](), dict[str, bytes]()
+    kinds, without = Counter[str](), dict[str, list[str]]()
+    for name, raw in files:
+        if is_judged(name):
+            beside["/".join(PurePosixPath(name).parts[-2:])] = raw
+            continue
+        try:
+            lines.append(_line(name, text_of(name, raw)))
+            kinds[PurePosixPath(name.lower()).suffix] += 1
+        except _LeftOut as reason:
+            without.setdefault(str(reason), []).append(name)
+    lost = [f"{why}: {len(some):,} ({listed(some, 3)})." for why, some in without.items()]
+    if not lines:
+        raise UserError(
+            f"There is no document to read. {' '.join(lost)}",
+            "Give documents with text: plain text or Markdown in UTF-8, HTML or PDF.",
+            code="missing",
+        )
+    with zipfile.ZipFile(target, "w") as archive:
+        for name, raw in {CORPUS: "".join(sorted(lines)).encode(), **beside}.items():
+            archive.writestr(zipfile.ZipInfo(name), raw)
+    each = ", ".join(f"{n:,} {ending}" for ending, n in kinds.most_common())
+    return [f"Documents, named by their files: {len(lines):,} ({each}).", *lost]
+
+
+def _line(name: str, text: str) -> str:
+    line = json.dumps({"_id": name, "text": text}, ensure_ascii=False) + "\n"
+    _check_length(len(line))
+    return line
+
+
+def text_of(name: str, raw: bytes) -> str:
+    """Return the text of a document without white space around it."""
+    ending = PurePosixPath(name.lower()).suffix
+    if ending == ".pdf":
+        text = _of_pdf(raw)
+    elif ending in (".html", ".htm"):
+        text = _of_html(_decoded(raw, name, _CHARSET.search(raw[:_START])))
+    else:
+        text = _decoded(raw, name, None)
+    text = re.sub(r"\r\n?|\f", "\n", text).strip()
+    if not text:
+        scanned = "PDF without text, probably scanned, so recognise its text (OCR) first"
+        raise _LeftOut(scanned if ending == ".pdf" else "Empty documents, left out")
+    return text
+
+
+def _check_length(characters: int) -> None:
+    if characters > MAX_ROW:
+        raise _LeftOut("Documents of more than a million characters, left out, so split them")
+
+
+def _decoded(raw: bytes, name: str, declared: re.Match[bytes] | None) -> str:
+    """Decode text of any encoding that is certain."""
+    try:
+        if declared is None:
+            refuse_other(raw[:_START], name)
+        encoding = encoding_of(raw[:4])
+        text = raw.decode("utf-8-sig" if encoding == "utf-8" else encoding)
+    except UnicodeDecodeError:
+        told = declared[1].decode("ascii") if declared else told_encoding(raw)
+        try:
+            text = raw.decode(told or "utf-8")
+        except (UnicodeDecodeError, LookupError):
+            raise _LeftOut("Text of an unknown encoding, left out, so save it as UTF-8") from None
+    except UserError:
+        raise _LeftOut("Not what their names say, left out") from None
+    if "\0" in text:
+        raise _LeftOut("Not what their names say, left out")
+    return text
+
+
+def _of_html(page: str) -> str:
+    """Return the text of a web page, in time proportional to its length whatever it holds.
+
+    `html.parser` takes minutes for a page of 150 KB that opens tags and never ends them.
+    """
+    parts, at = list[str](), 0
+    while (start := page.find("<", at)) >= 0:
+        parts.append(_spaced(page[at:start]))
+        if page.startswith(("<!", "<?"), start):
+            ends = "-->" if page.startswith("<!--", start) else ">"
+            end = page.find(ends, start)
+            at = len(page) if end < 0 else end + len(ends)
+        elif tag := _TAG.match(page, start):
+            name, at = tag[2].lower(), tag.end()
+            if name in _HIDDEN and not tag[1]:
+                closing = re.compile(rf"</{name}\b[^<>]*>?", re.IGNORECASE).search(page, at)
+                at = closing.end() if closing else len(page)
+            elif _BLOCK.fullmatch(name):
+                heading = re.fullmatch("h[1-6]", name) and not tag[1]
+                parts.append("\n" if name in ("li", "tr") else "\n\n")
+                parts.append("#" * int(name[1]) + " " if heading else "")
+            elif name in ("br", "td", "th"):
+                parts.append("\n" if name == "br" else " ")
+        else:
+            parts.append("<")
+            at = start + 1
+    text = "".join([*parts, _spaced(page[at:])])
+    lines = (" ".join(line.split()) for line in text.split("\n"))
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines))
+
+
+def _spaced(text: str) -> str:
+    return html.unescape(re.sub(r"\s+", " ", text))
+
+
+def _of_pdf(raw: bytes) -> str:
+    from pypdf import PdfReader
+    from pypdf.errors import DependencyError, FileNotDecryptedError
+
+    logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # what it mends is no news
+    pages, characters, left = list[str](), 0, MAX_OPERATORS
+
+    def count(*_: Any) -> None:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise _LeftOut("PDF of too many pages or drawings, left out, so split them")
+
+    try:
+        reader = PdfReader(io.BytesIO(raw))
+        if reader.is_encrypted and not reader.decrypt(""):
+            raise FileNotDecryptedError
+        for page in reader.pages:
+            count()
+            pages.append(page.extract_text(visitor_operand_before=count))
+            characters += len(pages[-1])
+            _check_length(characters)
+    except _LeftOut:
+        raise
+    except (FileNotDecryptedError, DependencyError):
+        raise _LeftOut("PDF with a password, left out, so save them without it") from None
+    except Exception:  # pypdf raises whatever its parsers do
+        raise _LeftOut("Damaged PDF, left out") from None
+    # JSON and UTF-8 have no place for halves of characters, which broken fonts yield.
+    return "\n\n".join(pages).encode("utf-8", "replace").decode("utf-8").replace("\0", "")

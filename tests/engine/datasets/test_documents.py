@@ -1,0 +1,159 @@
+"""Documents as people have them, against the readers of the same formats that others wrote."""
+
+import io
+import time
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from pypdf import PdfReader, PdfWriter
+from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
+
+from tests.errors import refused
+from theodolite.engine.datasets import documents
+from theodolite.engine.datasets.tables import preview, read
+from theodolite.engine.datasets.types import Retrieval
+
+PAGE = """<!DOCTYPE html><html><head><meta charset="utf-8"><title>Tea &amp; co</title>
+<script>if (1 < 2) document.write("<p>evil</p>")</script><style>p { color: red }</style></head>
+<body onload="run()"><h1 class="a">Brew</h1><p>Pour <b>hot</b>
+water.<br>Wait<noscript>Enable scripts</noscript></p><!-- <p>hidden</p> --><ul><li>one<li>two</ul>
+<svg><text>drawn</text></svg><p>1 &lt; 2 &#8364;</p></body></html>"""
+OLD = "Der Tee wird heiß aufgegossen, für fünf Minuten, und später gekühlt. Er kostet 5 €."
+QUERIES = '{"_id": "q1", "text": "How is tea made?"}\n'
+QRELS = "query-id\tcorpus-id\tscore\nq1\tguide/tea.md\t1\n"
+
+
+def pdf(*pages: str, locked: bool = False) -> bytes:
+    """A PDF with a line on each page."""
+    writer = PdfWriter()
+    font = {"/Type": "/Font", "/Subtype": "/Type1", "/BaseFont": "/Helvetica"}
+    named = DictionaryObject({NameObject(k): NameObject(v) for k, v in font.items()})
+    fonts = DictionaryObject({NameObject("/F1"): named})
+    for text in pages:
+        page, stream = writer.add_blank_page(612, 792), DecodedStreamObject()
+        stream.set_data(f"BT /F1 12 Tf 50 700 Td ({text}) Tj ET".encode() if text else b"")
+        page[NameObject("/Contents")] = writer._add_object(stream)
+        page[NameObject("/Resources")] = DictionaryObject({NameObject("/Font"): fonts})
+    if locked:
+        writer.encrypt("tea", algorithm="RC4-128")
+    out = io.BytesIO()
+    writer.write(out)
+    return out.getvalue()
+
+
+def packed(target: Path, files: dict[str, bytes | str]) -> tuple[Retrieval, list[str]]:
+    """The data set of files, and what is said of them."""
+    raw = ((name, of.encode() if isinstance(of, str) else of) for name, of in files.items())
+    notes = documents.pack(raw, target / "docs.zip")
+    mapping = preview(target / "docs.zip", "docs.zip").mapping
+    data = read(target / "docs.zip", "docs.zip", mapping, "docs")
+    assert isinstance(data, Retrieval)
+    return data, notes
+
+
+class Words(HTMLParser):
+    """The standard library's reading of a page, without what no browser shows."""
+
+    def __init__(self, page: str) -> None:
+        super().__init__()
+        self.words, self.hidden = [], 0
+        self.feed(page)
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        self.hidden += tag in documents._HIDDEN
+
+    def handle_endtag(self, tag: str) -> None:
+        self.hidden -= tag in documents._HIDDEN
+
+    def handle_data(self, data: str) -> None:
+        self.words += [] if self.hidden else data.split()
+
+
+def test_documents_of_every_kind_are_a_data_set(tmp_path: Path) -> None:
+    files = {
+        "guide/tea.md": "\ufeff# Tea\r\n\r\nIt is brewed.\n",
+        "page.html": PAGE,
+        "old.txt": OLD.encode("cp1252"),
+        "book.pdf": pdf("First page", "Second page"),
+        "queries.jsonl": QUERIES,
+        "qrels/test.tsv": QRELS,
+    }
+    data, notes = packed(tmp_path, files)
+    assert notes == ["Documents, named by their files: 4 (1 .md, 1 .html, 1 .txt, 1 .pdf)."]
+    assert data.documents["guide/tea.md"] == "# Tea\n\nIt is brewed."
+    assert data.documents["old.txt"] == OLD
+    pages = PdfReader(io.BytesIO(files["book.pdf"])).pages
+    assert data.documents["book.pdf"] == "\n\n".join(page.extract_text() for page in pages)
+    assert data.judgements == {"test": {"q1": {"guide/tea.md": 1}}}
+
+
+def test_of_a_web_page_only_the_text_is_taken(tmp_path: Path) -> None:
+    text = documents.text_of("page.html", PAGE.encode())
+    assert text.replace("# ", "").split() == Words(PAGE).words
+    assert text.splitlines()[:5] == ["Tea & co", "", "# Brew", "", "Pour hot water."]
+    latin = '<meta charset="iso-8859-2"><p>Łódź</p>'
+    assert documents.text_of("a.htm", latin.encode("iso-8859-2")) == "Łódź"
+
+
+@pytest.mark.parametrize("piece", ["<a ", "<a a='", "<!--", "<", "<script></scrip", "<svg><", "</"])
+def test_a_page_that_ends_nothing_takes_no_time(piece: str) -> None:
+    began = time.process_time()
+    documents._of_html(piece * 50_000)
+    assert time.process_time() - began < 3
+
+
+BAD = {
+    "scan.pdf": (pdf("", ""), "probably scanned"),
+    "secret.pdf": (pdf("Text", locked=True), "password"),
+    "cut.pdf": (pdf("Text")[:300], "Damaged"),
+    "zip.md": (b"PK\3\4\0\0", "not what"),
+    "nul.txt": (b"a\0b", "not what"),
+    "empty.md": (b" \n\n", "Empty"),
+    "cyrillic.txt": ("Привет, мир и вода".encode("koi8-r") * 9, "unknown encoding"),
+    "scripts.html": (b"<script>let a = 1</script>", "Empty"),
+    "long.txt": (b"word " * 300_000, "million"),
+    "pointer.md": (b"version https://git-lfs.github.com/spec/v1\noid sha256:0", "not what"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_what_cannot_be_read_is_named_and_left_out(tmp_path: Path, name: str) -> None:
+    raw, why = BAD[name]
+    data, (_, said) = packed(tmp_path, {"good.md": "Tea is brewed.", name: raw})
+    assert list(data.documents) == ["good.md"]
+    assert why.casefold() in said.casefold()
+    assert f"1 ({name})" in said
+    with refused("missing", name):
+        packed(tmp_path, {name: raw})
+
+
+@pytest.mark.long
+def test_a_pdf_of_2000_pages_is_read(tmp_path: Path) -> None:
+    text = documents.text_of("long.pdf", pdf(*(f"Page {i}" for i in range(2000))))
+    assert text.split("\n\n")[-1] == "Page 1999"
+
+
+def test_drawings_of_a_pdf_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(documents, "MAX_OPERATORS", 50)
+    assert documents.text_of("short.pdf", pdf("Text")) == "Text"
+    _, (_, said) = packed(tmp_path, {"a.md": "Tea", "long.pdf": pdf(*["Text"] * 20)})
+    assert "too many pages or drawings" in said
+
+
+@pytest.mark.parametrize(
+    ("names", "chosen"),
+    [
+        (["d/a.md", "d/b/c.html", "d/x.png", "d/renamed.json"], ["a.md", "b/c.html"]),
+        (["a.pdf"], ["a.pdf"]),
+        (["a.txt", "b.txt", "c.txt", "README.md"], ["README.md", "a.txt", "b.txt", "c.txt"]),
+        (["a.md", "queries.jsonl", "qrels.tsv"], ["a.md", "qrels.tsv", "queries.jsonl"]),
+        (["train.csv", "test.csv", "README.md"], []),  # tables by split
+        (["train.csv", "test.csv", "notes.md"], []),  # more tables than documents
+        (["a.en.txt", "a.de.txt"], []),  # lines that translate one another
+        (["train.txt", "dev.txt", "test.txt"], []),
+        (["corpus.jsonl", "queries.jsonl", "qrels.tsv", "a.md", "b.md"], []),  # BEIR's own
+    ],
+)
+def test_documents_are_told_from_tables(names: list[str], chosen: list[str]) -> None:
+    assert list(documents.among(names).values()) == chosen
