@@ -42,6 +42,7 @@ def cuts(
 ) -> Iterator[str]:
     """Warnings on texts of data sets that an encoder will cut; without what is to be downloaded."""
     from theodolite.engine import encoders
+    from theodolite.engine.rankers import parse
 
     sizes = {info.name: info.bytes for info in workspace.catalog.list()}
     for name in datasets:
@@ -51,7 +52,8 @@ def cuts(
         if name.startswith((hub.PREFIX, own_tasks.PREFIX)):
             continue
         try:
-            key = spec, encoders.stamp_of(spec, str), name, workspace.catalog.stamp(name)
+            files = encoders.stamp_of(parse(spec).sources, ())
+            key = spec, files, name, workspace.catalog.stamp(name)
             yield from _cuts.get(key, partial(_cut, workspace, spec, name))
         except UserError:  # the run says why
             continue

@@ -22,6 +22,7 @@ from theodolite.store import Store
 if TYPE_CHECKING:
     from theodolite.engine.encoders import MemoryCache
     from theodolite.engine.encoders.base import Encoder
+    from theodolite.engine.rankers import Ranker
     from theodolite.engine.results import Result
 
 IN_MEMORY = 4
@@ -107,7 +108,7 @@ class Workspace:
             partial(corpora.folders, self.store),
             hub_files=hub_files and not self.read_only,
         )
-        self._loaded: Recent[tuple[str, object], Encoder] = Recent(IN_MEMORY)
+        self._loaded: Recent[tuple[str, object], Encoder | Ranker] = Recent(IN_MEMORY)
 
     @cached_property
     def shipped(self) -> Workspace:
@@ -134,7 +135,16 @@ class Workspace:
         """
         from theodolite.engine import encoders
 
-        name = str(encoders.parse(spec))
+        encoders.parse(spec)  # refuses a ranker that has no vectors
+        encoder: Encoder = self.ranker(spec)  # type: ignore[assignment]
+        return encoder
+
+    def ranker(self, spec: str) -> Encoder | Ranker:
+        """As `load`, of a spec that may be a ranker's as well."""
+        from theodolite.engine import encoders, rankers
+
+        parsed = rankers.parse(spec)
+        name = str(parsed)
         if self.read_only and self.store.encoders.get(name) is None:
             raise UserError(
                 f"{name} is not among the encoders here.",
@@ -150,7 +160,8 @@ class Workspace:
         # Read each time: a permission can be revoked.
         urls = {one.url for one in endpoints.addresses(name)}
         send_texts = frozenset(urls.intersection(endpoints.allowed(self.store) if urls else ()))
-        stamp = (encoders.stamp_of(name, self.catalog.stamp), send_texts)
+        data = map(self.catalog.stamp, parsed.data_sets)
+        stamp = (encoders.stamp_of(parsed.sources, data), send_texts)
         self._loaded.forget(lambda key: key[0] == name and key[1] != stamp)
         return self._loaded.get((name, stamp), partial(self._load, name, send_texts))
 
@@ -161,12 +172,12 @@ class Workspace:
 
         return MemoryCache(typed.MEMORY_BYTES)
 
-    def _load(self, name: str, send_texts: Collection[str]) -> Encoder:
-        from theodolite.engine import encoders
+    def _load(self, name: str, send_texts: Collection[str]) -> Encoder | Ranker:
+        from theodolite.engine import rankers
 
         apart = typed.NothingKept if self.store.reading else typed.TypedApart
         cache = apart(corpora.WithCorpora(self.store.vectors.of(name), self.store), self._typed)
-        return encoders.load(
+        return rankers.load(
             name, cache=cache, datasets=self.catalog.every_sentence, send_texts=send_texts
         )
 
@@ -206,6 +217,6 @@ class _Shipped(Workspace):
         self.catalog, self._workspace = workspace.catalog, workspace
         self.store = Store.shipped(SHIPPED)
 
-    def load(self, spec: str) -> Encoder:
+    def ranker(self, spec: str) -> Encoder | Ranker:
         """As of the other workspace."""
-        return self._workspace.load(spec)
+        return self._workspace.ranker(spec)

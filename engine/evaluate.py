@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from theodolite.engine.encoders.base import Encoder
 from theodolite.engine.errors import UserError, first_line
 from theodolite.engine.progress import Progress
 from theodolite.engine.protocols import Protocol
+from theodolite.engine.rankers.base import Ranker
 from theodolite.engine.results import Result
 
 if TYPE_CHECKING:
@@ -38,9 +39,11 @@ _ON_DISK = "/var/tmp"  # noqa: S108 - for files without a name
 
 log = logging.getLogger(__name__)
 
+E = TypeVar("E")
+
 
 def evaluate(
-    encoder: Encoder,
+    encoder: Encoder | Ranker,
     tasks: str | Sequence[str] | None = None,
     *,
     protocol: str | None = None,
@@ -57,7 +60,8 @@ def evaluate(
             print(result.task, result.error or result.main.score)
 
     Args:
-        encoder: from `engine.load`, or anything with the attributes of `Encoder`.
+        encoder: from `engine.load`, or anything with the attributes of `Encoder`; or a ranker, from
+            `engine.rankers.load`, on retrieval and reranking.
         tasks: names or suites (`starter`, `sts`, `transfer`, `probing`, …), as a list or
             comma-separated; None as for `engine.tasks.expand`.
         protocol: for all tasks; None is each task's default.
@@ -82,7 +86,7 @@ def evaluate(
 
 
 def _one(
-    encoder: Encoder,
+    encoder: Encoder | Ranker,
     task: Task,
     chosen: Protocol | None,
     seed: int | None,
@@ -112,8 +116,11 @@ def _one(
         result = replace(result, data_hash=dataset.hash)
         bound = bind(encoder, task, protocol, dataset)
         result = replace(result, fingerprint=bound.fingerprint, dim=bound.dim)
-        measure = _by_mteb if protocols.is_package(protocol.name) else _by_us
-        measured = measure(kind, task, dataset, bound, protocol.name, result.seed, watched)
+        if isinstance(bound, Ranker):
+            measured = _by_ranking(kind, task, dataset, bound, protocol.name, watched)
+        else:
+            measure = _by_mteb if protocols.is_package(protocol.name) else _by_us
+            measured = measure(kind, task, dataset, bound, protocol.name, result.seed, watched)
         measured = clusters.attach(measured, kind, dataset, protocol.name, result.seed)
         watched.trained(1.0)
     except Exception as error:
@@ -155,6 +162,27 @@ def _by_us(
     measured = kind.measure(task, dataset, vectors, protocol, seed, watched.trained, **own)
     notes = [*_notes(sentences, vectors), *measured.details.get("notes", ())]
     return replace(measured, details={**measured.details, **own, "notes": notes})
+
+
+def _by_ranking(
+    kind: TaskType,
+    task: Task,
+    dataset: Dataset,
+    ranker: Ranker,
+    protocol: str,
+    watched: _ProgressWatch,
+) -> Measurement:
+    """Have a ranker order the documents, and score that with our own code."""
+    if kind.ranked is None or protocols.is_package(protocol):
+        why = f"{task.name} is a task of type {kind.name}, which needs vectors"
+        raise UserError(
+            f"{ranker.name} orders documents for a query, and "
+            + (f"{why}." if kind.ranked is None else f"{protocol} takes encoders."),
+            "Evaluate it on retrieval or reranking, under mteb-v2.",
+            code="wrong-kind",
+        )
+    watched.expect(len(dataset.sentences), training=True)
+    return kind.ranked(dataset, ranker, watched.encoded, watched.trained)
 
 
 def _by_mteb(
@@ -233,8 +261,8 @@ def _load(task: Task, catalog: Catalog) -> Dataset:
     return dataset
 
 
-def bind(encoder: Encoder, task: Task, protocol: Protocol, dataset: Dataset) -> Encoder:
-    """Return the encoder bound to a task, whose sentences and prompts replace `@task`."""
+def bind(encoder: E, task: Task, protocol: Protocol, dataset: Dataset) -> E:
+    """Return the encoder or ranker bound to a task, whose sentences and prompts replace `@task`."""
     from theodolite.engine.encoders import PromptTask, bind_task
     from theodolite.engine.tasks import prompt_task, type_of
 
@@ -244,7 +272,7 @@ def bind(encoder: Encoder, task: Task, protocol: Protocol, dataset: Dataset) -> 
     return bind_task(encoder, dataset.sentences, dataset.hash, known_as)
 
 
-def _prompts(encoder: Encoder, dataset: Dataset) -> dict[str, dict[str, str]]:
+def _prompts(encoder: Encoder | Ranker, dataset: Dataset) -> dict[str, dict[str, str]]:
     """The prompts that were put before the sentences, if any: scores depend on them."""
     from theodolite.engine.encoders import prompts_of
 

@@ -288,12 +288,13 @@ class Checkpoint:
         files = [f for f in files if f.is_file()] + list(self.weights)
         return [f"{f.name}:{file_sha256(f)}" for f in files]
 
-    def check(self, *, pooled: bool = False) -> None:
+    def check(self, *, pooled: bool = False, ranker: str = "") -> None:
         """Refuse a folder that holds no encoder, or one that needs code or pickle.
 
         Args:
             pooled: the spec gives a pooling, and so takes the hidden states of a transformer,
                 whatever the folder is.
+            ranker: `rerank`, `splade` or `colbert`: refuse a folder that holds no such model.
         """
         if not self.folder.is_dir():
             raise UserError(
@@ -311,7 +312,9 @@ class Checkpoint:
                 "Give the folder that save_pretrained or the hub wrote.",
                 code="wrong-kind",
             )
-        if not pooled:
+        if ranker:
+            refuse_other_rankers(self, ranker)
+        elif not pooled:
             refuse_other_models(self)
         self._refuse_code()
         if not self.modules:
@@ -334,7 +337,8 @@ class Checkpoint:
                     code="denied",
                 )
         for part in every(self.parts):
-            if not part.type.startswith("sentence_transformers."):
+            # Modules of PyLate's are read as sentence-transformers' own of the same kind.
+            if not part.type.startswith(("sentence_transformers.", "pylate.models.Dense")):
                 raise UserError(
                     f"{self.label} needs code of its own: {part.type}. It is never run.",
                     code="denied",
@@ -482,13 +486,30 @@ def refuse_adapter(folder: Path, label: str) -> None:
 def refuse_other_models(checkpoint: Checkpoint) -> None:
     """Refuse a model that gives no vector for a sentence."""
     signs = list(_signs(checkpoint))
-    for sign, what, why, instead in _OTHERS:
+    for ranker, (sign, what, why, instead) in _OTHERS.items():
         if any(map(sign.search, signs)):
             raise UserError(
                 f"{checkpoint.label} is {what}: {why}.",
-                f"Use {instead}, or name a pooling to take the hidden states of its transformer.",
+                f"Use {instead}, or name a pooling to take the hidden states of its transformer. "
+                f"As a ranker it is written {ranker}:MODEL.",
                 code="wrong-kind",
             )
+
+
+def refuse_other_rankers(checkpoint: Checkpoint, ranker: str) -> None:
+    """Refuse a model that is not of a kind: `rerank`, `splade` or `colbert`."""
+    signs = list(_signs(checkpoint))
+    # SPLADE was published as a masked language model, which is all that it consists of.
+    masked = ranker == "splade" and any(sign.endswith("ForMaskedLM") for sign in signs)
+    if masked or any(map(_OTHERS[ranker][0].search, signs)):
+        return
+    kinds = (what for sign, what, *_ in _OTHERS.values() if any(map(sign.search, signs)))
+    raise UserError(
+        f"{checkpoint.label} is {next(kinds, 'an encoder or another kind of model')}, where "
+        f"{ranker}: needs {_OTHERS[ranker][1]}.",
+        "An encoder is written without it, as hf:ID or dir:FOLDER.",
+        code="wrong-kind",
+    )
 
 
 def other_weights(folder: Path) -> str | None:
@@ -535,27 +556,27 @@ def _refuse_denied_sizes(
         )
 
 
-_OTHERS = (
-    (
+_OTHERS = {
+    "rerank": (
         re.compile(r"^CrossEncoder$|\.cross_encoder\."),
         "a cross-encoder",
         "it scores two texts together, and has no vector for one",
         "a bi-encoder",
     ),
-    (
+    "splade": (
         re.compile(r"^SparseEncoder$|\.sparse_encoder\."),
         "a sparse encoder",
         "it weighs the words of its vocabulary, and vectors here are dense",
         "a dense model",
     ),
-    (
+    "colbert": (
         re.compile(r"^MultiVectorEncoder$|\.multi_vector_encoder\.|pylate\.|ColBERT|ForRetrieval$"),
         "a late-interaction model",
         "it has a vector for each token, and none for a sentence",
         "a model with one vector a sentence",
     ),
-)
-"""Sign of a model that is no encoder, what it is, why it has no vectors, and what to use."""
+}
+"""Ranker -> sign of its model, what that is, why it has no vectors, and what encoder to use."""
 
 
 def _signs(checkpoint: Checkpoint) -> Iterator[str]:

@@ -23,6 +23,7 @@ from theodolite.engine.encoders.source import clean
 from theodolite.engine.encoders.spec import MODELS, PROMPTS, TASK_DATA, SourceSpec, parse
 from theodolite.engine.endpoints import Address
 from theodolite.engine.errors import UserError, first_line
+from theodolite.engine.rankers.spec import parse as parse_ranker
 from theodolite.engine.stamps import Stamp, stamp
 
 LATER = "It is downloaded when it is first used."
@@ -75,7 +76,7 @@ def warnings_of(spec: str) -> list[str]:
     """
     found: list[str] = []
     try:
-        for source in parse(spec).sources:
+        for source in (one for part in parse_ranker(spec).encoders for one in part.sources):
             checkpoint = _here(source) if source.kind in MODELS else None
             if source.kind == "api":
                 found += _cautions(source)
@@ -97,7 +98,7 @@ def cuts_of(spec: str, texts: Sequence[str], data: str = "") -> list[str]:
     """
     found: list[str] = []
     try:
-        for source in parse(spec).sources:
+        for source in parse_ranker(spec).sources:
             checkpoint = _here(source) if source.kind in MODELS else None
             if checkpoint is not None:
                 found += too_long(checkpoint, source, texts, data)
@@ -366,15 +367,9 @@ def _counter(part: Checkpoint, _: Stamp) -> Callable[[list[str]], list[int]]:
     return lambda texts: [len(slow(text, verbose=False)["input_ids"]) for text in texts]
 
 
-def stamp_of(spec: str, data: Callable[[str], object]) -> Stamp:
-    """Stamp of an encoder's files and of the data that it learns from.
-
-    Args:
-        spec: of the encoder.
-        data: the stamp of a data set by name.
-    """
-    read = parse(spec)
-    return (*(stamp(*_paths(source)) for source in read.sources), *map(data, read.data_sets))
+def stamp_of(sources: Iterable[SourceSpec], data: Iterable[object]) -> Stamp:
+    """Stamp of an encoder's or ranker's files, with the stamps of the data that it learns from."""
+    return (*(stamp(*_paths(source)) for source in sources), *data)
 
 
 def _paths(source: SourceSpec) -> Iterator[Path]:

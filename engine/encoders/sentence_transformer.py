@@ -64,7 +64,7 @@ class SentenceTransformerSource(Source):
         self._device = device
         self.uses_gpu = device != "cpu"
         self._batch = BATCH
-        self._hashes = _hashes(checkpoint.folder)
+        self._hashes = hashes(checkpoint.folder)
         self._weights: Weights[Loaded] = weights(
             "sentence-transformers", *self._hashes, max_length, self._dtype, device
         )
@@ -150,10 +150,10 @@ class SentenceTransformerSource(Source):
 
         device = self._device or default_device()
         model = read(self.checkpoint, self._max_length, self._dtype, device)
-        check_unchanged(self._hashes, _hashes(self.checkpoint.folder), self.name)
+        check_unchanged(self._hashes, hashes(self.checkpoint.folder), self.name)
         return model
 
 
-def _hashes(folder: Path) -> list[str]:
+def hashes(folder: Path) -> list[str]:
     """Name and SHA-256 of every file that the library may read."""
     return [f"{f.relative_to(folder).as_posix()}:{file_sha256(f)}" for f in files_read(folder)]

@@ -7,7 +7,7 @@ encoder is its own query side unless it has an attribute `queries`; `query_side`
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -16,6 +16,8 @@ from theodolite.engine.encoders.fingerprint import fingerprint
 from theodolite.engine.encoders.prompts import TWO_SIDED, PromptTask
 from theodolite.engine.errors import UserError
 from theodolite.engine.progress import Progress
+
+E = TypeVar("E")
 
 
 def query_side(encoder: Encoder) -> Encoder:
@@ -32,7 +34,7 @@ def similarity_of(encoder: Encoder) -> str:
     return str(getattr(encoder, "similarity", "cosine"))
 
 
-def prompts_of(encoder: Encoder) -> dict[str, str]:
+def prompts_of(encoder: Any) -> dict[str, str]:
     """The prompts that an encoder puts before sentences.
 
     Returns:
@@ -174,20 +176,17 @@ class RoutedByTask(PromptedByTask):
 
 
 def bind_task(
-    encoder: Encoder,
-    sentences: Sequence[str],
-    data_hash: str,
-    task: PromptTask | None = None,
-) -> Encoder:
+    encoder: E, sentences: Sequence[str], data_hash: str, task: PromptTask | None = None
+) -> E:
     """Bind `@task` in steps and prompts; an encoder without it is returned as it is.
 
     Args:
-        encoder: any.
+        encoder: any, or a ranker.
         sentences: of the task, which steps are fitted on.
         data_hash: of the sentences.
         task: for models that name prompts by tasks; None for a task that no model knows.
     """
     if not getattr(encoder, "needs_task", False):
         return encoder
-    bound: Encoder = encoder.bind(sentences, data_hash, task)  # type: ignore[attr-defined]
+    bound: E = encoder.bind(sentences, data_hash, task)  # type: ignore[attr-defined]
     return bound

@@ -53,6 +53,9 @@ DTYPES = ("float32", "float16", "bfloat16", "int8")
 MAX_DIM = 16_384
 MAX_WINDOW = 1_000
 
+RANKER = re.compile(r"^\s*(bm25\b|(splade|colbert|rerank):|fuse\()|>\s*rerank:")
+"""How to tell a ranker that is no encoder, see `engine.rankers.spec`."""
+
 MODELS = ("hf", "dir", "minilm")
 """Sources that are models with files of their own."""
 
@@ -196,6 +199,11 @@ class EncoderSpec:
     steps: tuple[StepSpec, ...] = ()
 
     @property
+    def encoders(self) -> tuple[EncoderSpec, ...]:
+        """Itself, as of a ranker."""
+        return (self,)
+
+    @property
     def needs_task(self) -> bool:
         """True when a step is fitted on the sentences of the task, or a prompt taken from it."""
         prompts = (source.option(name) for source in self.sources for name in PROMPTS)
@@ -237,6 +245,12 @@ def parse(spec: str) -> EncoderSpec:
         raise UserError(
             "The encoder is empty.", f"Write one of: {_listed(_shapes())}.", code="missing"
         )
+    if RANKER.search(spec):
+        raise UserError(
+            f"'{spec.strip()}' orders documents for a query, and has no vectors.",
+            "Evaluate it on retrieval or reranking, or search with it; here, name an encoder.",
+            code="wrong-kind",
+        )
     sources, *steps = spec.split("|")
     return EncoderSpec(
         tuple(_source(piece.strip(), spec) for piece in sources.split("+")),
@@ -268,7 +282,7 @@ def _source(piece: str, spec: str) -> SourceSpec:
         wants = f"{kind}:{known.value}" if known.value else kind
         raise UserError(f"'{piece}' is incomplete or has too much.", f"Write it as {wants}.")
     if known.value_is == "dim":
-        value = str(_number(value, f"{kind}:{value}", 1, MAX_DIM))
+        value = str(number(value, f"{kind}:{value}", 1, MAX_DIM))
     if known.value_is == "path":
         value = _absolute(value)
     if known.value_is == "address":
@@ -312,7 +326,7 @@ def _option_value(kind: str, name: str, value: str) -> str:
             code="unknown",
         )
     if name in _NUMBERS:
-        return str(_number(value, name, *_NUMBERS[name]))
+        return str(number(value, name, *_NUMBERS[name]))
     return _absolute(value) if name == "words" and value != "wordllama" else value
 
 
@@ -357,23 +371,24 @@ def _step(piece: str, spec: str) -> StepSpec:
             case ("center" | "whiten", [data]) | ("quantise", ["int8", data]):
                 return StepSpec(name, data=data)
             case "whiten", [data, k]:
-                return StepSpec(name, _number(k, piece, 1, MAX_DIM), data)
+                return StepSpec(name, number(k, piece, 1, MAX_DIM), data)
             case "dims", [k, "first"]:
-                return StepSpec(name, _number(k, piece, 1, MAX_DIM))
+                return StepSpec(name, number(k, piece, 1, MAX_DIM))
             case "dims", [k, "pca", data]:
-                return StepSpec(name, _number(k, piece, 1, MAX_DIM), data)
+                return StepSpec(name, number(k, piece, 1, MAX_DIM), data)
             case "dims", [k, "random", seed]:
-                number = _number(seed, f"the seed in {piece}", 0, 2**32 - 1)
-                return StepSpec(name, _number(k, piece, 1, MAX_DIM), seed=number)
+                of_draw = number(seed, f"the seed in {piece}", 0, 2**32 - 1)
+                return StepSpec(name, number(k, piece, 1, MAX_DIM), seed=of_draw)
             case "drop" | "common", [k, data]:
-                return StepSpec(name, _number(k, piece, 1, MAX_DIM), data)
+                return StepSpec(name, number(k, piece, 1, MAX_DIM), data)
     raise UserError(
         f"The step '{piece}' cannot be read.",
         f"Write it as {STEPS[name]}; DATA is a data set's name or {TASK_DATA}.",
     )
 
 
-def _number(text: str, what: str, low: int, high: int) -> int:
+def number(text: str, what: str, low: int, high: int) -> int:
+    """A whole number within bounds; `what` says where it stands."""
     if not re.fullmatch(r"-?[0-9]{1,10}", text) or not low <= int(text) <= high:
         raise UserError(f"'{text}' in {what} is not a whole number from {low} to {high}.")
     return int(text)

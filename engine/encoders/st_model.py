@@ -91,7 +91,13 @@ class Loaded:
         return (*(known.warnings(self._label) if known else ()), *cuts)
 
 
-def read(checkpoint: Checkpoint, max_length: int | None, dtype: str, device: str) -> Loaded:
+def read(
+    checkpoint: Checkpoint,
+    max_length: int | None,
+    dtype: str,
+    device: str,
+    kind: str = "SentenceTransformer",
+) -> Loaded:
     """Read a model by sentence-transformers and set its bounds.
 
     Args:
@@ -99,13 +105,14 @@ def read(checkpoint: Checkpoint, max_length: int | None, dtype: str, device: str
         max_length: maximum tokens of a text; None for the model's own.
         dtype: float32, float16, bfloat16 or int8.
         device: where it computes.
+        kind: the library's class of models.
     """
-    from sentence_transformers import SentenceTransformer
+    import sentence_transformers
     from sentence_transformers.sentence_transformer.modules import Transformer
 
     try:
         with quiet():
-            model = SentenceTransformer(
+            model = getattr(sentence_transformers, kind)(
                 str(checkpoint.folder),
                 device=device,
                 trust_remote_code=False,
@@ -120,7 +127,8 @@ def read(checkpoint: Checkpoint, max_length: int | None, dtype: str, device: str
             check_vocabulary(part.tokenizer, checkpoint)
             _pad(part.tokenizer)
             _bound(part, max_length, checkpoint.label)
-            _watch(part, loaded.cut)
+            if kind != "CrossEncoder":  # its texts are pairs
+                _watch(part, loaded.cut)
     if dtype == "int8":
         from theodolite.engine.encoders.int8 import use_int8
 

@@ -6,6 +6,8 @@ matrix of queries by documents is ever in memory.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+
 import numpy as np
 import torch
 
@@ -15,6 +17,34 @@ from theodolite.engine.progress import ProgressCallback, nobody
 _DOCUMENTS = 50_000
 _CELLS = 50_000_000
 """Similarities held at once, 200 MB."""
+
+
+def most_similar(
+    queries: np.ndarray,
+    documents: np.ndarray,
+    k: int,
+    among: Sequence[np.ndarray] | None = None,
+    tick: ProgressCallback = nobody,
+    similarity: str = "cosine",
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield for each query the positions of its k most similar documents, and their similarities.
+
+    Args:
+        queries: float32 (q, dim).
+        documents: float32 (n, dim).
+        k: number of documents, of all.
+        among: for each query the positions that are compared, every one; None for all documents.
+        tick: as of `first_of_each`.
+        similarity: see `compare`.
+    """
+    if among is None:
+        scores, positions = first_of_each(queries, documents, k, tick, similarity)
+        yield from zip(positions, scores, strict=True)
+        return
+    left, right = (comparable(part, similarity) for part in (queries, documents))
+    for done, mine in enumerate(among):
+        tick(done / len(queries))
+        yield mine, compare(left[done : done + 1], right[mine], similarity)[0].numpy()
 
 
 def first_of_each(

@@ -2,18 +2,21 @@
 
 Protocols `mteb-v1` and `mteb-v2`, which agree here: documents are compared by the similarity that
 the model names, else by the cosine. In reranking, are the relevant candidates of a query the most
-similar ones? Knows vectors and judgements; neither encoders nor files.
+similar ones? Knows vectors, rankers and judgements; neither encoders nor files.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from theodolite.engine.datasets.types import Retrieval
 from theodolite.engine.errors import UserError
-from theodolite.engine.progress import ProgressCallback
+from theodolite.engine.progress import Progress, ProgressCallback
 from theodolite.engine.protocols import mteb_tasks
 from theodolite.engine.results import Score
 from theodolite.engine.stats import ranking
@@ -23,6 +26,9 @@ from theodolite.engine.tasks.task import (
     TaskType,
     scored_split,
 )
+
+if TYPE_CHECKING:
+    from theodolite.engine.rankers import Ranker
 
 CUTOFFS = (1, 3, 5, 10, 20, 100, 1000)
 _KEPT = {"ndcg": 10, "map": 1000, "mrr": 10, "recall": 100}
@@ -37,19 +43,76 @@ def measure(
     tick: ProgressCallback,
     similarity: str = "cosine",
 ) -> Measurement:
-    """Rank the documents of every judged query.
+    """Rank the documents of every judged query by their vectors.
 
     With candidates, a query ranks only these. `main` is a metric such as `ndcg_at_10`, one whose
     values are kept; `similarity` is of the model, see `engine.search.ranked.compare`.
     """
-    split, judged = judged_queries(data)
-    keys = list(data.documents)
+    from theodolite.engine.search.ranked import most_similar
+
+    _, judged = judged_queries(data)
+    n, keys = len(judged), list(data.documents)
     names = [keys[i] for i in _needed(data, judged)]
+    among = _among(data, judged, names)
+    found = most_similar(vectors[:n], vectors[n:], max(CUTOFFS), among, tick, similarity)
+    return _measured(data, judged, _values(data, judged, names, found), main)
+
+
+def measure_ranker(
+    data: Retrieval, ranker: Ranker, main: str, progress: Progress, tick: ProgressCallback
+) -> Measurement:
+    """As `measure`, by a ranker. A weight is chosen on half of the queries for the other half."""
+    from theodolite.engine.rankers.fusion import WEIGHTS, FusedIndex, fuse
+
+    _, judged = judged_queries(data)
+    # All documents, not the candidates alone: how rare a word is depends on them.
+    names = list(data.documents)
+    index = ranker.index(list(data.documents.values()), progress)
+    queries, among = [data.queries[key] for key in judged], _among(data, judged, names)
+    details: dict[str, Any] = {"bytes_a_document": index.bytes / max(len(names), 1)}
+    if isinstance(index, FusedIndex) and index.is_tuned:
+        if len(queries) < 2:
+            raise UserError(
+                f"{ranker.name} chooses its weight on half of the judged queries, and "
+                f"{data.name} has one.",
+                "Write a weight, such as weight=0.5.",
+                code="too-few",
+            )
+        lists = index.by_part(queries, max(CUTOFFS), among, tick)
+        fused = (fuse(lists, max(CUTOFFS), weight) for weight in WEIGHTS)
+        every = np.stack([_values(data, judged, names, found) for found in fused])
+        name, _, k = main.partition("_at_")
+        mains = every[:, :, ranking.METRICS.index(name), CUTOFFS.index(int(k))]
+        halves = _halves(list(judged))
+        chosen = [int(mains[:, ~half].mean(axis=1).argmax()) for half in halves]
+        values = np.where(halves[0][:, None, None], every[chosen[0]], every[chosen[1]])
+        details["weights"] = [WEIGHTS[i] for i in chosen]
+    else:
+        found = index.search(queries, max(CUTOFFS), among, tick)
+        values = _values(data, judged, names, found)
+    measured = _measured(data, judged, values, main)
+    notes = [*index.notes, *measured.details["notes"]]
+    return replace(measured, details={**measured.details, **details, "notes": notes})
+
+
+def _values(
+    data: Retrieval,
+    judged: Mapping[str, dict[str, int]],
+    names: list[str],
+    found: Iterable[tuple[np.ndarray, np.ndarray]],
+) -> np.ndarray:
+    """Return every metric at every cutoff for each query, (queries, metrics, cutoffs).
+
+    Args:
+        data: the data set.
+        judged: the judgements of its queries.
+        names: ids of the documents that are ranked.
+        found: for each query the positions of documents among them, and their scores.
+    """
     alphabetical = np.empty(len(names), np.int64)
     alphabetical[np.array(names, object).argsort()] = np.arange(len(names))
-    found = _reranked if data.candidates is not None else _searched
     own = own_documents(data, judged)
-    values = np.array(
+    return np.array(
         [
             _of_query(
                 grades,
@@ -59,12 +122,15 @@ def measure(
                     if key not in own or names[i] != key
                 ],
             )
-            for (key, grades), (at, scores) in zip(
-                judged.items(), found(data, judged, vectors, tick, similarity), strict=True
-            )
+            for (key, grades), (at, scores) in zip(judged.items(), found, strict=True)
         ]
     )
-    n = len(values)
+
+
+def _measured(
+    data: Retrieval, judged: dict[str, dict[str, int]], values: np.ndarray, main: str
+) -> Measurement:
+    split, n = judged_queries(data)[0], len(values)
     scores = []
     for at, name in enumerate(ranking.METRICS):
         for column, k in enumerate(CUTOFFS):
@@ -78,6 +144,14 @@ def measure(
     }
     details = {"mean_of": main.partition("_at_")[0], "at": _KEPT, "notes": _notes(data, judged)}
     return Measurement(tuple(scores), examples, details)
+
+
+def _halves(keys: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+    """Return two bool (n,): half of the queries, by the hashes of their ids, and the others."""
+    order = sorted(range(len(keys)), key=lambda i: hashlib.sha256(keys[i].encode()).digest())
+    first = np.zeros(len(keys), bool)
+    first[order[: (len(keys) + 1) // 2]] = True
+    return first, ~first
 
 
 def rows(data: Retrieval, protocol: str = "", seed: int = 0) -> np.ndarray:
@@ -126,7 +200,7 @@ def own_documents(data: Retrieval, judged: Mapping[str, Mapping[str, int]]) -> s
     }
 
 
-def _needed(data: Retrieval, judged: dict[str, dict[str, int]]) -> list[int]:
+def _needed(data: Retrieval, judged: Iterable[str]) -> list[int]:
     """Return the positions of the documents to rank: all, or the candidates of any query."""
     if data.candidates is None:
         return list(range(len(data.documents)))
@@ -134,40 +208,12 @@ def _needed(data: Retrieval, judged: dict[str, dict[str, int]]) -> list[int]:
     return [i for i, name in enumerate(data.documents) if name in wanted]
 
 
-_Ranked = tuple[np.ndarray, np.ndarray]
-"""Positions among the documents to rank, and their similarities."""
-
-
-def _searched(
-    data: Retrieval,
-    judged: dict[str, dict[str, int]],
-    vectors: np.ndarray,
-    tick: ProgressCallback,
-    similarity: str,
-) -> Iterator[_Ranked]:
-    from theodolite.engine.search.ranked import first_of_each
-
-    n = len(judged)
-    scores, positions = first_of_each(vectors[:n], vectors[n:], max(CUTOFFS), tick, similarity)
-    yield from zip(positions, scores, strict=True)
-
-
-def _reranked(
-    data: Retrieval,
-    judged: dict[str, dict[str, int]],
-    vectors: np.ndarray,
-    tick: ProgressCallback,
-    similarity: str,
-) -> Iterator[_Ranked]:
-    from theodolite.engine.search.ranked import comparable, compare
-
-    n, keys = len(judged), list(data.documents)
-    left, right = (comparable(part, similarity) for part in (vectors[:n], vectors[n:]))
-    place = {keys[i]: row for row, i in enumerate(_needed(data, judged))}
-    for done, key in enumerate(judged):
-        tick(done / n)
-        mine = np.array([place[name] for name in _candidates(data, key)], np.int64)
-        yield mine, compare(left[done : done + 1], right[mine], similarity)[0].numpy()
+def _among(data: Retrieval, judged: Iterable[str], names: Sequence[str]) -> list[np.ndarray] | None:
+    """Return for each query the positions of its candidates among ids; None for all of them."""
+    if data.candidates is None:
+        return None
+    place = {name: i for i, name in enumerate(names)}
+    return [np.array([place[name] for name in _candidates(data, key)], np.int64) for key in judged]
 
 
 def _candidates(data: Retrieval, query: str) -> list[str]:
@@ -222,6 +268,9 @@ def _ranking(name: str, metric: str, about: str) -> TaskType:
         ),
         rows=rows,
         queries=queries,
+        ranked=lambda data, ranker, progress, tick: measure_ranker(
+            data, ranker, metric, progress, tick
+        ),
         examples=examples,
         draws=False,
     )

@@ -72,6 +72,8 @@ class TaskType:
             which a model compares its vectors.
         rows: called with (data, protocol, seed); returns the positions in `data.sentences` to
             encode. None for all.
+        ranked: called with (data, ranker, progress, tick), where rankers can be measured;
+            `progress` is of indexing the documents.
         queries: called with the data; returns how many of these, the first ones, are queries.
             None for none.
         kind: the kind of data set its tasks need.
@@ -89,6 +91,7 @@ class TaskType:
     measure: Callable[..., Measurement]
     rows: Callable[[Any, str, int], np.ndarray] | None = None
     queries: Callable[[Any], int] | None = None
+    ranked: Callable[..., Measurement] | None = None
     kind: Kind = "labels"
     protocol: str = ""
     metric: str = ""

@@ -1,0 +1,133 @@
+"""What a ranker is. Knows positions and scores; neither files nor judgements."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from theodolite.engine.errors import UserError
+from theodolite.engine.progress import Progress, ProgressCallback, nobody
+
+if TYPE_CHECKING:
+    from theodolite.engine.encoders.prompts import PromptTask
+
+Ranked: TypeAlias = tuple[np.ndarray, np.ndarray]
+"""Positions of documents, int64, and their scores: the best first, ties by position."""
+Among: TypeAlias = Sequence[np.ndarray] | None
+"""For each query the positions of the documents to order; None for all documents."""
+
+
+class Index(ABC):
+    """Documents that can be ranked.
+
+    Attributes:
+        bytes: size of the index in memory.
+        notes: sentences that a person should read beside a score.
+    """
+
+    bytes: int
+    notes: tuple[str, ...] = ()
+
+    @abstractmethod
+    def search(
+        self,
+        queries: Sequence[str],
+        depth: int,
+        among: Among = None,
+        tick: ProgressCallback = nobody,
+    ) -> list[Ranked]:
+        """Return for each query its first documents, at most `depth`.
+
+        A ranker by words leaves out documents that share none with the query, but not of `among`.
+        """
+
+
+class Ranker(ABC):
+    """Orders documents for queries.
+
+    Attributes:
+        name: the canonical spec; `load(name)` gives the same ranker.
+        fingerprint: as of an encoder, over everything that determines the order.
+        parts: the rankers or the encoder that it is made of.
+        dim: 0, since it has no vectors.
+    """
+
+    name: str
+    fingerprint: str
+    parts: Sequence[Any] = ()
+    dim = 0
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Those of its parts."""
+        return tuple(dict.fromkeys(text for part in self.parts for text in part.warnings))
+
+    @property
+    def needs_task(self) -> bool:
+        """Whether `@task` in it is not bound yet."""
+        return any(getattr(part, "needs_task", False) for part in self.parts)
+
+    def bind(self, sentences: Sequence[str], data_hash: str, task: PromptTask | None) -> Ranker:
+        """The ranker with its encoders bound to a task, see `engine.encoders.bind_task`."""
+        from theodolite.engine.encoders import bind_task
+
+        return self.with_parts([bind_task(part, sentences, data_hash, task) for part in self.parts])
+
+    def with_parts(self, parts: Sequence[Any]) -> Ranker:
+        """The same ranker of other parts."""
+        return self
+
+    @abstractmethod
+    def index(self, documents: Sequence[str], progress: Progress | None = None) -> Index:
+        """Return documents that can be ranked."""
+
+
+def rank(
+    ranker: Any,
+    queries: Sequence[str],
+    documents: Sequence[str],
+    depth: int = 1000,
+    among: Among = None,
+    progress: Progress | None = None,
+) -> list[Ranked]:
+    """Return for each query its first documents, by a ranker or an encoder."""
+    from theodolite.engine.rankers.loading import of
+
+    return of(ranker).index(documents, progress).search(queries, depth, among)
+
+
+def best(positions: np.ndarray, scores: np.ndarray, depth: int) -> Ranked:
+    """The best of some documents, in order.
+
+    Args:
+        positions: int64 (n,), distinct.
+        scores: (n,), finite.
+        depth: most documents.
+    """
+    if len(scores) > depth:
+        kept = scores >= np.partition(scores, -depth)[-depth]
+        positions, scores = positions[kept], scores[kept]
+    order = np.lexsort((positions, -scores))[:depth]
+    return positions[order], scores[order]
+
+
+def of_words(scores: np.ndarray, depth: int, among: np.ndarray | None) -> Ranked:
+    """The best by scores (n,) that are 0 for a document which shares no word with the query."""
+    chosen = np.flatnonzero(scores > 0) if among is None else among
+    return best(chosen, scores[chosen], depth)
+
+
+def checked(scores: np.ndarray, name: str) -> np.ndarray:
+    """Refuse scores that are NaN or infinite."""
+    faulty = np.count_nonzero(~np.isfinite(scores))
+    if faulty:
+        raise UserError(
+            f"{name} gave NaN or infinity for {faulty:,} of {scores.size:,} pairs of query and "
+            "document.",
+            "Nothing is ranked by such scores: its weights may be damaged.",
+            code="not-finite",
+        )
+    return scores

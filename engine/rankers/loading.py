@@ -1,0 +1,64 @@
+"""From a spec to a ranker. Each kind is imported only when it is used."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+from theodolite.engine.encoders.base import Encoder, VectorCache
+from theodolite.engine.rankers.base import Ranker
+from theodolite.engine.rankers.spec import DEPTH, RankerSpec, parse
+
+if TYPE_CHECKING:
+    from theodolite.engine.encoders.steps import DatasetSource
+
+
+def load(
+    spec: str,
+    *,
+    cache: VectorCache | None = None,
+    datasets: DatasetSource | None = None,
+    device: str | None = None,
+    send_texts: Collection[str] = (),
+) -> Encoder | Ranker:
+    """Make the encoder or the ranker that a spec describes; see `engine.encoders.load`."""
+    from theodolite.engine import encoders
+
+    parsed = parse(spec)
+    if not isinstance(parsed, RankerSpec):
+        return encoders.load(
+            spec, cache=cache, datasets=datasets, device=device, send_texts=send_texts
+        )
+    cache = cache if cache is not None else encoders.MemoryCache()
+    parts = [
+        of(load(str(p), cache=cache, datasets=datasets, device=device, send_texts=send_texts))
+        for p in parsed.parts
+    ]
+    return _made(parsed, parts, cache, device)
+
+
+def of(given: Encoder | Ranker) -> Ranker:
+    """A ranker as it is; an encoder as the ranker by its vectors."""
+    from theodolite.engine.rankers.vectors import ByVectors
+
+    return given if isinstance(given, Ranker) else ByVectors(given)
+
+
+def _made(spec: RankerSpec, parts: list[Ranker], cache: VectorCache, device: str | None) -> Ranker:
+    name = str(spec)
+    if spec.how == "bm25":
+        from theodolite.engine.rankers.words import Bm25
+
+        return Bm25(name, spec.option("stemmer"), spec.option("stopwords") or "english")
+    if spec.how == "fuse":
+        from theodolite.engine.rankers.fusion import Fused
+
+        return Fused(name, parts, spec.option("weight"))
+    from theodolite.engine.rankers import models
+
+    assert spec.model is not None  # noqa: S101 - all other kinds have one
+    if spec.how == "rerank":
+        scorer = models.Scorer(spec.model, device, cache)
+        return models.Reranked(name, parts[0], scorer, int(spec.option("depth") or DEPTH))
+    kind = models.Splade if spec.how == "splade" else models.Colbert
+    return kind(name, spec.model, device)

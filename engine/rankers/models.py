@@ -1,0 +1,277 @@
+"""Rankers that sentence-transformers runs: rerankers, SPLADE and ColBERT.
+
+Their models come from a folder or the hub as those of encoders do; no code of theirs is run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import compress
+from typing import Any, ClassVar
+
+import numpy as np
+
+from theodolite.engine.encoders.base import VectorCache, sentence_key
+from theodolite.engine.encoders.fingerprint import fingerprint
+from theodolite.engine.encoders.float32 import exact_float32
+from theodolite.engine.encoders.loading import checkpoint_at
+from theodolite.engine.encoders.sentence_transformer import hashes
+from theodolite.engine.encoders.source import clean, slices
+from theodolite.engine.encoders.spec import SourceSpec
+from theodolite.engine.encoders.st_model import read
+from theodolite.engine.encoders.transformer import default_device
+from theodolite.engine.encoders.weights import weights
+from theodolite.engine.errors import UserError
+from theodolite.engine.progress import Progress, ProgressCallback, nobody
+from theodolite.engine.rankers.base import Among, Index, Ranked, Ranker, best, checked, of_words
+
+_PAIRS = 1024
+"""Pairs scored between two reports, the most that a killed job loses."""
+_QUERIES = 32
+"""Queries compared with all documents at once."""
+
+
+class Model:
+    """A model of sentence-transformers, read when it is first used.
+
+    Args:
+        kind: how it ranks, a prefix of specs.
+        source: its folder or id.
+        device: where it computes; None for a GPU if there is one.
+    """
+
+    CLASSES: ClassVar = {
+        "rerank": "CrossEncoder",
+        "splade": "SparseEncoder",
+        "colbert": "MultiVectorEncoder",
+    }
+
+    def __init__(self, kind: str, source: SourceSpec, device: str | None) -> None:
+        self.checkpoint = checkpoint_at(source)
+        self.checkpoint.check(ranker=kind)
+        length = source.option("max_length")
+        self._read = (int(length) if length else None, "float32", device or default_device())
+        self._class = self.CLASSES[kind]
+        files = hashes(self.checkpoint.folder)
+        self.fingerprint = fingerprint(self._class, *files, length)
+        self._weights = weights(self._class, *files, *self._read)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """The number of texts cut so far."""
+        return () if self._weights.model is None else self._weights.model.warnings(None)
+
+    def run(self, method: str, *given: Any, **options: Any) -> Any:
+        """Call a method of the model."""
+        loaded = self._weights.get(lambda: read(self.checkpoint, *self._read, self._class))
+        with self._weights.lock, exact_float32():
+            return getattr(loaded.model, method)(*given, **options)
+
+
+class Scorer(Model):
+    """Scores pairs of query and document together, each pair once.
+
+    Args:
+        source: of the cross-encoder.
+        device: see `Model`.
+        cache: keeps the scores, as vectors of one dimension.
+    """
+
+    def __init__(self, source: SourceSpec, device: str | None, cache: VectorCache) -> None:
+        super().__init__("rerank", source, device)
+        self._cache = cache
+
+    def score(self, pairs: Sequence[tuple[str, str]], tick: ProgressCallback) -> np.ndarray:
+        """Return float32 (n,): what `CrossEncoder.predict` says of each pair."""
+        keys = [sentence_key(f"{len(query)} {query}{document}") for query, document in pairs]
+        unique = dict(zip(keys, pairs, strict=True))
+        scores: dict[bytes, float] = {}
+        for start in range(0, len(unique), _PAIRS):
+            block = list(unique)[start : start + _PAIRS]
+            there, known = self._cache.get(self.fingerprint, block, 1)
+            scores |= zip(compress(block, there), known[:, 0], strict=True)
+            lacking = list(compress(block, ~there))
+            if lacking:
+                new = self._predict([unique[key] for key in lacking])
+                self._cache.put(self.fingerprint, lacking, new[:, None])
+                scores |= zip(lacking, new, strict=True)
+            tick(len(scores) / len(unique))
+        return np.array([scores[key] for key in keys], np.float32)
+
+    def _predict(self, pairs: Sequence[tuple[str, str]]) -> np.ndarray:
+        texts = [(clean(query), clean(document)) for query, document in pairs]
+        scores = np.asarray(self.run("predict", texts, show_progress_bar=False), np.float32)
+        if scores.ndim != 1:
+            raise UserError(
+                f"{self.checkpoint.label} gives {scores.shape[1]} numbers a pair, not one score.",
+                "It is a classifier of pairs: use a reranker.",
+                code="wrong-kind",
+            )
+        return checked(scores, self.checkpoint.label)
+
+
+class Reranked(Ranker):
+    """The first documents of a ranker in the order of a cross-encoder, then the rest as it was.
+
+    Args:
+        name: canonical spec.
+        first: the ranker before.
+        scorer: the cross-encoder.
+        depth: documents of each query that are scored.
+    """
+
+    def __init__(self, name: str, first: Ranker, scorer: Scorer, depth: int) -> None:
+        self.name, self.parts, self.scorer, self.depth = name, (first,), scorer, depth
+        self.fingerprint = fingerprint("rerank", first.fingerprint, scorer.fingerprint, depth)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Those of both models."""
+        return (*super().warnings, *self.scorer.warnings)
+
+    def with_parts(self, parts: Sequence[Ranker]) -> Reranked:
+        """See `Ranker.with_parts`."""
+        return Reranked(self.name, parts[0], self.scorer, self.depth)
+
+    def index(self, documents: Sequence[str], progress: Progress | None = None) -> RerankedIndex:
+        """See `Ranker.index`."""
+        return RerankedIndex(self, self.parts[0].index(documents, progress), documents)
+
+
+class RerankedIndex(Index):
+    """The index of the first ranker, and the texts."""
+
+    def __init__(self, ranker: Reranked, first: Index, documents: Sequence[str]) -> None:
+        self._ranker, self._first, self._documents = ranker, first, documents
+        self.bytes, self.notes = first.bytes, first.notes
+
+    def search(
+        self,
+        queries: Sequence[str],
+        depth: int,
+        among: Among = None,
+        tick: ProgressCallback = nobody,
+    ) -> list[Ranked]:
+        """See `Index.search`."""
+        deep = self._ranker.depth
+        lists = self._first.search(queries, max(depth, deep), among)
+        pairs = [
+            (query, self._documents[i])
+            for query, (at, _) in zip(queries, lists, strict=True)
+            for i in at[:deep]
+        ]
+        scores, found, start = self._ranker.scorer.score(pairs, tick), [], 0
+        for at, _ in lists:
+            own = scores[start : start + min(deep, len(at))]
+            start += len(own)
+            head, ordered = best(at[: len(own)], own, deep)
+            lowest = ordered[-1] if len(ordered) else 0.0
+            rest = lowest - 1.0 - np.arange(len(at) - len(own), dtype=np.float64)
+            both = np.concatenate([head, at[len(own) :]]), np.concatenate([ordered, rest])
+            found.append((both[0][:depth], both[1][:depth]))
+        return found
+
+
+class _OneModel(Ranker):
+    """A ranker that is one model."""
+
+    kind: ClassVar[str]
+
+    def __init__(self, name: str, source: SourceSpec, device: str | None) -> None:
+        self.name, self.model = name, Model(self.kind, source, device)
+        self.fingerprint = self.model.fingerprint
+        self.parts = (self.model,)
+
+    def encoded(self, texts: Sequence[str], side: str, **options: Any) -> Any:
+        """What the model makes of texts on a side, `query` or `document`."""
+        texts = [clean(text) for text in texts]
+        return self.model.run(f"encode_{side}", texts, show_progress_bar=False, **options)
+
+
+class Splade(_OneModel):
+    """A sparse encoder (Formal, Piwowarski and Clinchant 2021): a weight a word of a vocabulary."""
+
+    kind = "splade"
+
+    def index(self, documents: Sequence[str], progress: Progress | None = None) -> SpladeIndex:
+        """See `Ranker.index`."""
+        return SpladeIndex(self, self.rows(documents, "document", progress))
+
+    def rows(self, texts: Sequence[str], side: str, progress: Progress | None = None) -> Any:
+        """Sparse float32 (n, vocabulary)."""
+        from scipy.sparse import csr_array, vstack
+
+        blocks, done = [], 0
+        for some in slices(texts or [""]):  # of none, the size of the vocabulary is needed
+            dense = self.encoded(some, side, convert_to_sparse_tensor=False)
+            blocks.append(csr_array(checked(dense.cpu().numpy(), self.name)))
+            done += len(some)
+            if progress:
+                progress(min(done, len(texts)), len(texts))
+        return vstack(blocks, format="csr")[: len(texts)]
+
+
+class SpladeIndex(Index):
+    """The weights of all documents, a sparse matrix."""
+
+    def __init__(self, ranker: Splade, rows: Any) -> None:
+        self._ranker, self._words = ranker, rows.T.tocsr()
+        self.bytes = sum(array.nbytes for array in (rows.data, rows.indices, rows.indptr))
+
+    def search(
+        self,
+        queries: Sequence[str],
+        depth: int,
+        among: Among = None,
+        tick: ProgressCallback = nobody,
+    ) -> list[Ranked]:
+        """See `Index.search`: by the dot product."""
+        found: list[Ranked] = []
+        rows = self._ranker.rows(queries, "query")
+        for i in range(len(queries)):
+            scores = (rows[[i]] @ self._words).toarray()[0]
+            found.append(of_words(scores, depth, None if among is None else among[i]))
+            tick((i + 1) / len(queries))
+        return found
+
+
+class Colbert(_OneModel):
+    """A late-interaction model (Khattab and Zaharia 2020): a vector a token, compared by MaxSim."""
+
+    kind = "colbert"
+
+    def index(self, documents: Sequence[str], progress: Progress | None = None) -> ColbertIndex:
+        """See `Ranker.index`."""
+        tokens: list[Any] = []
+        for some in slices(documents):
+            tokens += self.encoded(some, "document")
+            if progress:
+                progress(len(tokens), len(documents))
+        return ColbertIndex(self, tokens)
+
+
+class ColbertIndex(Index):
+    """The vectors of all tokens of each document."""
+
+    def __init__(self, ranker: Colbert, tokens: list[Any]) -> None:
+        self._ranker, self._tokens = ranker, tokens
+        self.bytes = sum(one.nbytes for one in tokens)
+
+    def search(
+        self,
+        queries: Sequence[str],
+        depth: int,
+        among: Among = None,
+        tick: ProgressCallback = nobody,
+    ) -> list[Ranked]:
+        """See `Index.search`: the sum over the query's tokens of the most similar token."""
+        found: list[Ranked] = []
+        step = _QUERIES if among is None else 1
+        for start in range(0, len(queries), step):
+            some = self._ranker.encoded(queries[start : start + step], "query")
+            at = np.arange(len(self._tokens)) if among is None else among[start]
+            scores = self._ranker.model.run("similarity", some, [self._tokens[i] for i in at])
+            every = checked(scores.cpu().numpy(), self._ranker.name)
+            found += [best(at, one, depth) for one in every]
+            tick(len(found) / len(queries))
+        return found

@@ -1,0 +1,134 @@
+"""BM25 by the library bm25s: Lucene's variant with k1 = 1.5 and b = 0.75.
+
+A word is a run of at least two letters, digits and underscores, in lower case. In a script without
+spaces between words a whole phrase is one: only equal phrases are found.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from theodolite.engine.encoders.fingerprint import fingerprint
+from theodolite.engine.encoders.source import clean
+from theodolite.engine.errors import UserError
+from theodolite.engine.progress import Progress, ProgressCallback, nobody
+from theodolite.engine.rankers.base import Among, Index, Ranked, Ranker, of_words
+
+_UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
+"""Letters of Thai, Lao, Burmese, Khmer, Japanese and Chinese."""
+_LOOKED_AT = 1000
+"""Documents whose script is looked at."""
+
+
+class Bm25(Ranker):
+    """BM25 (Robertson and Zaragoza 2009; Lù 2024, arXiv:2407.03618).
+
+    Args:
+        name: canonical spec.
+        stemmer: a language of PyStemmer; None for words as they are.
+        stopwords: a language of bm25s, or `none`.
+    """
+
+    def __init__(self, name: str, stemmer: str | None = None, stopwords: str = "english") -> None:
+        self.name = name
+        self._stemmer = None if stemmer is None else _stemmer(stemmer)
+        self._stopwords = None if stopwords == "none" else stopwords
+        self.fingerprint = fingerprint("bm25", "lucene", 1.5, 0.75, stemmer, stopwords)
+
+    def words(self, texts: Sequence[str]) -> list[list[str]]:
+        """The words of each text that count, stemmed."""
+        return list(self._tokenized(texts, return_ids=False))
+
+    def index(self, documents: Sequence[str], progress: Progress | None = None) -> Bm25Index:
+        """See `Ranker.index`."""
+        tokens = self._tokenized(documents)
+        if documents and not any(tokens.ids):
+            raise UserError(
+                f"{self.name} finds no word in any of {len(documents):,} documents.",
+                "A word has at least two letters or digits, and is no stop word.",
+                code="failed",
+            )
+        index = Bm25Index(self, tokens, _notes(documents, tokens.ids))
+        if progress:
+            progress(len(documents), len(documents))
+        return index
+
+    def _tokenized(self, texts: Sequence[str], *, return_ids: bool = True) -> Any:
+        import bm25s
+
+        return bm25s.tokenize(
+            [clean(text) for text in texts],
+            stopwords=self._stopwords,
+            stemmer=self._stemmer,
+            return_ids=return_ids,
+            show_progress=False,
+        )
+
+
+class Bm25Index(Index):
+    """The scores of all words in all documents, a sparse matrix."""
+
+    def __init__(self, ranker: Bm25, tokens: Any, notes: tuple[str, ...]) -> None:
+        import bm25s
+
+        self._ranker, self._size, self.notes = ranker, len(tokens.ids), notes
+        self._scores = bm25s.BM25()
+        self.bytes = 0
+        if tokens.ids:
+            self._scores.index(tokens, show_progress=False)
+            arrays = (self._scores.scores[name] for name in ("data", "indices", "indptr"))
+            self.bytes = sum(array.nbytes for array in arrays)
+
+    def search(
+        self,
+        queries: Sequence[str],
+        depth: int,
+        among: Among = None,
+        tick: ProgressCallback = nobody,
+    ) -> list[Ranked]:
+        """See `Index.search`."""
+        found = []
+        for i, words in enumerate(self._ranker.words(queries)):
+            known = self._scores.get_tokens_ids(words) if self._size else []
+            empty = np.zeros(self._size, np.float32)
+            scores = self._scores.get_scores_from_ids(known) if known else empty
+            found.append(of_words(scores, depth, None if among is None else among[i]))
+            tick((i + 1) / len(queries))
+        return found
+
+
+def _stemmer(language: str) -> Any:
+    try:
+        import Stemmer
+    except ImportError as error:
+        raise UserError(
+            "Stemming needs the package PyStemmer.",
+            "Install theodolite[stemmer], or leave out stemmer.",
+            code="missing",
+        ) from error
+    if language not in Stemmer.algorithms():
+        raise UserError(
+            f"There is no stemmer for {language}.",
+            f"Available: {', '.join(sorted(Stemmer.algorithms()))}.",
+            code="unknown",
+        )
+    return Stemmer.Stemmer(language)
+
+
+def _notes(documents: Sequence[str], ids: Sequence[Sequence[int]]) -> tuple[str, ...]:
+    notes = []
+    if wordless := sum(not words for words in ids):
+        notes.append(
+            f"{wordless:,} of {len(documents):,} documents have no word that BM25 could find."
+        )
+    some = "".join(documents[:: -(-len(documents) // _LOOKED_AT)] if documents else ())
+    if len(_UNSPACED.findall(some)) > len(some) / 3:
+        notes.append(
+            "The documents are in a script without spaces between words: BM25 takes a whole "
+            "phrase for a word, and finds only equal ones."
+        )
+    return tuple(notes)
