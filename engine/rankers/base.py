@@ -85,20 +85,6 @@ class Ranker(ABC):
         """Return documents that can be ranked."""
 
 
-def rank(
-    ranker: Any,
-    queries: Sequence[str],
-    documents: Sequence[str],
-    depth: int = 1000,
-    among: Among = None,
-    progress: Progress | None = None,
-) -> list[Ranked]:
-    """Return for each query its first documents, by a ranker or an encoder."""
-    from theodolite.engine.rankers.loading import of
-
-    return of(ranker).index(documents, progress).search(queries, depth, among)
-
-
 def best(positions: np.ndarray, scores: np.ndarray, depth: int) -> Ranked:
     """The best of some documents, in order.
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from theodolite.engine.encoders.base import Encoder, VectorCache
-from theodolite.engine.rankers.base import Ranker
+from theodolite.engine.progress import Progress
+from theodolite.engine.rankers.base import Among, Ranked, Ranker
 from theodolite.engine.rankers.spec import DEPTH, RankerSpec, parse
 
 if TYPE_CHECKING:
@@ -42,6 +43,18 @@ def of(given: Encoder | Ranker) -> Ranker:
     from theodolite.engine.rankers.vectors import ByVectors
 
     return given if isinstance(given, Ranker) else ByVectors(given)
+
+
+def rank(
+    ranker: Encoder | Ranker,
+    queries: Sequence[str],
+    documents: Sequence[str],
+    depth: int = 1000,
+    among: Among = None,
+    progress: Progress | None = None,
+) -> list[Ranked]:
+    """Return for each query its first documents, by a ranker or an encoder."""
+    return of(ranker).index(documents, progress).search(queries, depth, among)
 
 
 def _made(spec: RankerSpec, parts: list[Ranker], cache: VectorCache, device: str | None) -> Ranker:
