@@ -18,6 +18,9 @@ _RANKING = {
         ("recall", "Recall"),
         ("precision", "Precision"),
         ("hit_rate", "Hit rate"),
+        ("passage_recall", "Recall of passages"),
+        ("passage_precision", "Precision of passages"),
+        ("passage_iou", "IoU of passages"),
     )
     for k in (1, 3, 5, 10, 20, 100, 1000)
 }

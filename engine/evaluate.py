@@ -197,6 +197,12 @@ def _by_mteb(
     """Have mteb's code encode and score."""
     from theodolite.engine.mteb import run
 
+    if getattr(dataset, "places", None):
+        raise UserError(
+            f"{task.name} is cut into chunks, which mteb would take for documents.",
+            "Leave the protocol out: mteb-v2 scores it here.",
+            code="mismatch",
+        )
     if isinstance(dataset, MtebTask):
         total = dataset.texts
     else:

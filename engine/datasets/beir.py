@@ -1,7 +1,8 @@
 """Retrieval in BEIR's layout: `corpus.jsonl`, `queries.jsonl` and `qrels/SPLIT.tsv`.
 
 Each file may also be a table or Parquet, or packed as `.gz`; judgements may have TREC's four
-columns. `top_ranked/SPLIT.jsonl` (query-id, corpus-ids), as on the hub, makes it a reranking set.
+columns, and columns `start` and `end` of the passage that answers, in characters of its document.
+`top_ranked/SPLIT.jsonl` (query-id, corpus-ids), as on the hub, makes it a reranking set.
 
 Source: beir-cellar/beir, the data loader; embeddings-benchmark/mteb, `abstasks/retrieval.py`.
 """
@@ -37,6 +38,7 @@ _TEXT = ("text", "contents", "query", "document", "passage", "body")
 _QUERY = ("query-id", "query_id", "qid", "query")
 _DOCUMENT = ("corpus-id", "corpus_id", "doc-id", "doc_id", "docid", "docno", "pid", "document")
 _GRADE = ("score", "grade", "relevance", "rel", "label")
+_SPAN = ("start", "end")
 _SPLITS = ("train", "dev", "val", "validation", "test")
 _WHOLE = {"corpus": "corpus", "documents": "corpus", "queries": "queries"}
 _QRELS = re.compile(r"^qrels?[._-]?|[._-]?qrels?$")
@@ -280,6 +282,7 @@ def _judgements(rows: Iterator[tuple[str, dict[str, Any]]]) -> Iterator[Judged]:
             _value(place, row, _QUERY, 0),
             _value(place, row, _DOCUMENT, document),
             _value(place, row, _GRADE, -1),
+            tuple(str(row[name]) for name in _SPAN if row.get(name) not in (None, "")),
         )
 
 

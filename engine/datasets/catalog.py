@@ -23,6 +23,7 @@ from typing import Any, NamedTuple, Protocol
 from theodolite.engine.corpus.files import MANIFEST
 from theodolite.engine.datasets import (
     beir,
+    chunks,
     coco,
     hub,
     manifests,
@@ -233,6 +234,10 @@ class Catalog:
                 code="missing",
             )
         name = _SHORT.get(name, name)
+        whole, splitter = chunks.parted(name)
+        if splitter is not None:
+            stamp, _ = self._found(whole)
+            return (stamp, splitter), lambda: chunks.cut(self.load(whole), splitter, name)
         if name.startswith((hub.PREFIX, own_tasks.PREFIX)):
             if not self._hub_files:
                 raise UserError(

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from theodolite.engine.datasets.files import listed, shorten
-from theodolite.engine.datasets.types import Retrieval
+from theodolite.engine.datasets.types import Place, Retrieval
 from theodolite.engine.errors import UserError
 
 Text = tuple[str, str, str]
@@ -19,12 +19,16 @@ Text = tuple[str, str, str]
 
 
 class Judged(NamedTuple):
-    """A judgement: place in the file, query and document (ids or texts), the grade as written."""
+    """A judgement: place in the file, query and document (ids or texts), the grade as written.
+
+    `span` is where the passage that answers starts and ends, as written; empty if unknown.
+    """
 
     place: str
     query: str
     document: str
     grade: str
+    span: tuple[str, ...] = ()
 
 
 def assemble(
@@ -38,7 +42,10 @@ def assemble(
     """Build a data set; `judged` is by split, `candidates` query id -> documents to rerank."""
     notes: dict[str, list[str]] = {}
     texts, corpus = _by_id(queries, notes), _by_id(documents, notes)
-    judgements = {split: _grades(rows, texts, corpus, notes) for split, rows in judged.items()}
+    answers: dict[str, tuple[Place, ...]] = {}
+    judgements = {
+        split: _grades(rows, texts, corpus, notes, answers) for split, rows in judged.items()
+    }
     judgements = {split: grades for split, grades in judgements.items() if grades}
     known = {query for grades in judgements.values() for query in grades}
     answered = (corpus.keys() & keys for of in judgements.values() for keys in of.values())
@@ -52,7 +59,7 @@ def assemble(
     notes[_EMPTY] = [key for key, text in corpus.items() if not text.strip()]
     kept = {query: text for query, text in texts.items() if query in known}
     chosen = None if candidates is None else _candidates(kept, candidates, corpus, title)
-    return Retrieval(name, kept, corpus, judgements, chosen, _with_counts(notes))
+    return Retrieval(name, kept, corpus, judgements, chosen, _with_counts(notes), answers)
 
 
 def of_texts(name: str, title: str, judged: Mapping[str, Sequence[Judged]]) -> Retrieval:
@@ -141,6 +148,7 @@ def _grades(
     queries: Mapping[str, str],
     documents: Mapping[str, str],
     notes: dict[str, list[str]],
+    answers: dict[str, tuple[Place, ...]],
 ) -> dict[str, dict[str, int]]:
     grades: dict[str, dict[str, int]] = {}
     for row in rows:
@@ -157,7 +165,23 @@ def _grades(
                 "Keep one grade for each query and document.",
                 code="conflict",
             )
+        if row.span and grade > 0 and row.document in documents:
+            at = _place(row, documents[row.document])
+            answers[row.query] = (*answers.get(row.query, ()), at)
     return grades
+
+
+def _place(row: Judged, text: str) -> Place:
+    """Parse the passage that answers."""
+    start, stop = row.span if len(row.span) == 2 else ("", "")
+    if start.isdecimal() and stop.isdecimal() and int(start) < int(stop) <= len(text):
+        return Place(row.document, int(start), int(stop))
+    raise UserError(
+        f"{row.place}: {' to '.join(row.span)} is no passage of {shorten(row.document)}, which has "
+        f"{len(text):,} characters.",
+        "Start and end count characters from 0; the end is the one after the last.",
+        code="damaged",
+    )
 
 
 def grade_of(row: Judged) -> int:

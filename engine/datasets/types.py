@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -370,6 +370,14 @@ class Captions:
         return content_hash(lines)
 
 
+class Place(NamedTuple):
+    """Where a text is in a document: characters from `start` to before `stop`."""
+
+    document: str
+    start: int
+    stop: int
+
+
 @dataclass(frozen=True, eq=False)
 class Retrieval(Clustered):
     """Queries, documents, and graded relevance judgements.
@@ -381,6 +389,10 @@ class Retrieval(Clustered):
             as not found, as in trec_eval; the notes say so.
         candidates: query id -> the documents to rerank; None for retrieval from all documents.
         notes: caveats about the rows, such as what was left out.
+        answers: query id -> the passages that answer it; empty if only documents were judged.
+        places: of documents cut into chunks, which are then the `documents`: id of a chunk -> its
+            place. Judgements and answers stay those of whole documents.
+        whole: the same data before its documents were cut; None if they are whole.
     """
 
     name: str
@@ -389,12 +401,19 @@ class Retrieval(Clustered):
     judgements: dict[str, dict[str, dict[str, int]]]
     candidates: dict[str, tuple[str, ...]] | None = None
     notes: tuple[str, ...] = ()
+    answers: dict[str, tuple[Place, ...]] = field(default_factory=dict)
+    places: dict[str, Place] = field(default_factory=dict)
+    whole: Retrieval | None = None
     kind: Kind = field(default="retrieval", init=False)
 
     @property
     def sentences(self) -> list[str]:
         """Queries, then documents, duplicates kept."""
         return [*self.queries.values(), *self.documents.values()]
+
+    def place_of(self, name: str) -> Place:
+        """Return where a chunk is, or all of a document."""
+        return self.places.get(name) or Place(name, 0, len(self.documents[name]))
 
     @cached_property
     def hash(self) -> str:
@@ -410,6 +429,8 @@ class Retrieval(Clustered):
                 yield from (f"{split}\0{query}\0{key}\0{n}" for key, n in grades.items())
         for query, keys in (self.candidates or {}).items():
             yield "\0".join((query, *keys))
+        for query, places in self.answers.items():
+            yield "\0".join((query, *map(str, places)))
         yield from self._cluster_lines()
 
 

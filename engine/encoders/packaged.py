@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib.metadata
 import json
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -75,6 +75,19 @@ def verified_folder(package: str, files: Mapping[str, str]) -> Path:
                 code="damaged",
             )
     return folder
+
+
+@cache
+def wordpiece() -> Tokenizer:
+    """MiniLM's tokenizer, which most BERTs share, padding and truncation off."""
+    from tokenizers import Tokenizer
+
+    name = "tokenizer.json"
+    folder = verified_folder(MINILM, {name: MINILM_FILES[name]})
+    tokenizer = Tokenizer.from_file(str(folder / name))
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    return tokenizer
 
 
 class WordLlama(TableSource):

@@ -6,7 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+Span = tuple[str, int, int]
+"""Document, first character, and the one after the last."""
 METRICS = ("ndcg", "map", "recall", "precision", "mrr", "hit_rate")
+PASSAGES = ("passage_recall", "passage_precision", "passage_iou")
+"""Metrics of the text that was retrieved, see `of_passages`."""
 
 
 def order(scores: np.ndarray, names: np.ndarray) -> np.ndarray:
@@ -56,3 +60,37 @@ def at_cutoffs(
 def _up_to(values: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """Sums of the first values, for each count."""
     return np.concatenate([[0.0], np.cumsum(values)])[counts]
+
+
+def of_passages(retrieved: Sequence[Span], answers: Sequence[Span]) -> tuple[float, float, float]:
+    """Recall, precision and intersection over union of retrieved text, in characters.
+
+    With e what answers and r what was retrieved: |e & r| / |e|, |e & r| / |r|, and
+    |e & r| / (|r| + |e| - |e & r|). In |r|, what overlapping chunks share counts each time.
+
+    Source: Smith, Troynikov 2024, "Evaluating Chunking Strategies for Retrieval" (Chroma), and its
+    code, chunking_evaluation; there, too, characters are counted.
+
+    Args:
+        retrieved: of each text its document, start and stop.
+        answers: of each passage that answers the same.
+    """
+    shared = [
+        (document, max(start, first), min(stop, last))
+        for document, start, stop in retrieved
+        for other, first, last in answers
+        if document == other and max(start, first) < min(stop, last)
+    ]
+    both, wanted = _covered(shared), _covered(answers)
+    size = sum(stop - start for _, start, stop in retrieved)
+    return both / max(wanted, 1), both / max(size, 1), both / max(size + wanted - both, 1)
+
+
+def _covered(spans: Sequence[Span]) -> int:
+    """How many characters are in any of the spans."""
+    total, document, end = 0, "", 0
+    for name, start, stop in sorted(spans):
+        end = end if name == document else 0
+        total, document = total + max(0, stop - max(start, end)), name
+        end = max(end, stop)
+    return total

@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from theodolite.engine import protocols
+from theodolite.engine.datasets import chunks
 from theodolite.engine.datasets.types import ENDINGS, DatasetInfo, Kind
 from theodolite.engine.errors import UserError, did_you_mean
 from theodolite.engine.given import texts
@@ -205,6 +206,15 @@ def get(name: str, catalog: Catalog | None = None) -> Task:
         name: a built-in task, or a data set's name with an ending as above.
         catalog: the catalog of data sets other than `upload:` and `hub:`.
     """
+    whole, splitter = chunks.parted(name)
+    if splitter is not None:
+        task = get(whole, catalog)
+        return replace(
+            task,
+            name=chunks.join(task.name, splitter),
+            dataset=chunks.join(task.dataset, splitter),
+            description=f"{task.description.rstrip('.')}, cut into chunks ({splitter}).",
+        )
     found = _of_name(name)
     if found and (name in TASKS or found.kind == "mteb"):
         return found
@@ -326,8 +336,12 @@ def expand(
         types = protocols.get(protocol).types if protocol else ()
         usual = (*STARTER, *SEVEN)
         return [n for n in here if (TASKS[n].type_under(types) if protocol else n in usual)]
-    # Names of MTEB's suites contain commas: MTEB(eng, v2).
-    pieces = re.split(r",(?![^(]*\))", names) if isinstance(names, str) else texts(names, "tasks")
+    # Names of MTEB's suites contain commas, MTEB(eng, v2), and so do those of chunks.
+    pieces = (
+        re.split(r",(?![^(]*\))(?!\s*\d+\s*(?:,|$))", names)
+        if isinstance(names, str)
+        else texts(names, "tasks")
+    )
     wanted: list[str] = []
     for name in (piece.strip() for piece in pieces):
         if name in SUITES:

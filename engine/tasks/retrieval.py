@@ -69,7 +69,8 @@ def measure_ranker(
     names = list(data.documents)
     index = ranker.index(list(data.documents.values()), progress)
     queries, among = [data.queries[key] for key in judged], _among(data, judged, names)
-    details: dict[str, Any] = {"bytes_a_document": index.bytes / max(len(names), 1)}
+    many = len((data.whole or data).documents)
+    details: dict[str, Any] = {"bytes_a_document": index.bytes / max(many, 1)}
     if isinstance(index, FusedIndex) and index.is_tuned:
         if len(queries) < 2:
             raise UserError(
@@ -115,12 +116,11 @@ def _values(
     return np.array(
         [
             _of_query(
+                data,
+                key,
+                [names[i] for i in at[ranking.order(scores, alphabetical[at])]],
+                key if key in own else None,
                 grades,
-                [
-                    names[i]
-                    for i in at[ranking.order(scores, alphabetical[at])]
-                    if key not in own or names[i] != key
-                ],
             )
             for (key, grades), (at, scores) in zip(judged.items(), found, strict=True)
         ]
@@ -132,9 +132,9 @@ def _measured(
 ) -> Measurement:
     split, n = judged_queries(data)[0], len(values)
     scores = []
-    for at, name in enumerate(ranking.METRICS):
+    for at, name in enumerate(_metrics(data)):
         for column, k in enumerate(CUTOFFS):
-            mean = float(values[:, at, column].mean())
+            mean = float(np.nanmean(values[:, at, column]))
             mean = round(mean, 5) if name in _ROUNDED else mean
             metric = f"{name}_at_{k}"
             scores.append(Score(split, None, metric, 100.0 * mean, n, main=metric == main))
@@ -188,6 +188,7 @@ def own_documents(data: Retrieval, judged: Mapping[str, Mapping[str, int]]) -> s
     As in BEIR and in MTEB's tasks of this kind (ArguAna, Quora): a query is most similar to itself.
     In other data sets ids are equal by chance, and nothing is left out, as by MTEB's default.
     """
+    data = data.whole or data
     same = {key for key in judged if key in data.documents}
     if mteb_tasks.leaves_out_own_ids(data.name):
         return same
@@ -220,13 +221,38 @@ def _candidates(data: Retrieval, query: str) -> list[str]:
     return list(dict.fromkeys((data.candidates or {}).get(query, ())))
 
 
-def _of_query(grades: dict[str, int], placed: list[str]) -> np.ndarray:
-    """Return every metric at every cutoff for a ranking of documents, best first."""
-    first = enumerate(placed[: max(CUTOFFS)], start=1)
+def _metrics(data: Retrieval) -> tuple[str, ...]:
+    return (*ranking.METRICS, *(ranking.PASSAGES if data.answers else ()))
+
+
+def _of_query(
+    data: Retrieval, query: str, placed: list[str], skip: str | None, grades: dict[str, int]
+) -> np.ndarray:
+    """Return every metric at every cutoff for a ranking of documents or chunks, best first.
+
+    A document is as good as the best of its chunks. Those of passages are nan without an answer.
+
+    Args:
+        data: the data set.
+        query: its id.
+        placed: ids, best first.
+        skip: the document that does not count; None for none.
+        grades: document -> grade.
+    """
+    documents = placed
+    if data.places:
+        documents = list(dict.fromkeys(data.places[name].document for name in placed))
+    first = enumerate([name for name in documents if name != skip][: max(CUTOFFS)], start=1)
     ranks = [(rank, grades[name]) for rank, name in first if name in grades]
     at, found = np.array(ranks, np.int64).reshape(-1, 2).T
     values = ranking.at_cutoffs(at, found, np.array(list(grades.values())), CUTOFFS)
-    return np.array([values[name] for name in ranking.METRICS])
+    rows = [values[name] for name in ranking.METRICS]
+    if data.answers:
+        answers = data.answers.get(query, ())
+        texts = [data.place_of(name) for name in placed]
+        passages = [ranking.of_passages(texts[:k], answers) for k in CUTOFFS]
+        rows += list(np.where(bool(answers), np.array(passages).T, np.nan))
+    return np.array(rows)
 
 
 def _notes(data: Retrieval, judged: dict[str, dict[str, int]]) -> list[str]:
@@ -251,6 +277,7 @@ def _notes(data: Retrieval, judged: dict[str, dict[str, int]]) -> list[str]:
 
 def examples(data: Retrieval, protocol: str = "", seed: int = 0) -> ExampleTexts:
     """Return each judged query with its first document of the highest grade."""
+    data = data.whole or data
     _, judged = judged_queries(data)
     best = {key: max(grades, key=lambda name: grades[name]) for key, grades in judged.items()}
     return [((data.queries[key],), data.documents.get(name, "")) for key, name in best.items()]

@@ -23,7 +23,7 @@ from theodolite.app.blocks import (
     Table,
     Text,
 )
-from theodolite.engine.datasets import starter
+from theodolite.engine.datasets import chunks, starter
 from theodolite.engine.datasets.types import (
     Captions,
     Dataset,
@@ -125,7 +125,9 @@ def preview(workspace: Workspace, name: str) -> Card:
     """One data set: facts, first rows, what to do with it, and its removal."""
     data = workspace.catalog.load(name)
     known = {info.name: info for info in workspace.catalog.list()}
-    info = known.get(name) or DatasetInfo(name, data.kind, "hub", "Read from the hub.")
+    info = known.get(chunks.parted(name)[0]) or DatasetInfo(
+        name, data.kind, "hub", "Read from the hub."
+    )
     heads, rows = table(data)
     numbered = [(i, *row) for i, row in enumerate(islice(rows, MAX_ROWS), 1)]
     blocks: list[Block] = [
@@ -245,7 +247,7 @@ def table(data: Dataset) -> tuple[tuple[str, ...], Iterable[Sequence[Any]]]:
         case Triplets():
             triplets = zip(data.anchors, data.positives, data.negatives, strict=True)
             return ("Anchor", "Positive", "Negative"), triplets
-        case Retrieval() if not data.judgements:
+        case Retrieval() if data.places or not data.judgements:
             start = {key: " ".join(text[:200].split()) for key, text in data.documents.items()}
             return ("Document", "Its first 200 characters"), start.items()
         case Retrieval():
