@@ -58,6 +58,13 @@ class Published(Choice):
     workspace: Workspace
 
     @cached_property
+    def with_vectors(self) -> tuple[str, ...]:
+        """Published names of the encoders; rankers, which have no vectors, are left out."""
+        from theodolite.engine.encoders.spec import RANKER
+
+        return tuple(name for name in self.encoders.values() if not RANKER.search(name))
+
+    @cached_property
     def _names(self) -> list[tuple[str, str]]:
         """(name, published name) where they differ, the longest name first."""
         every = {**self.settings, **self.texts, **self.tasks, **self.encoders}

@@ -13,9 +13,10 @@ if TYPE_CHECKING:
     from theodolite.app.workspace import Workspace
     from theodolite.engine.encoders.base import Encoder
     from theodolite.engine.encoders.endpoint import Sending
+    from theodolite.engine.rankers import Ranker
 
 
-def sendings(encoder: Encoder, sentences: Sequence[str]) -> list[Sending]:
+def sendings(encoder: Encoder | Ranker, sentences: Sequence[str]) -> list[Sending]:
     """The sentences that encoding would send to endpoints: those in no cache."""
     from theodolite.engine.encoders.endpoint import EndpointSource, Sending
 
@@ -44,7 +45,7 @@ def announced(
             continue
         texts, _ = workspace.catalog.sentences(dataset)
         try:
-            found = sendings(workspace.load(name), texts)
+            found = sendings(workspace.ranker(name), texts)
         except UserError as error:
             yield name, f"{name}: {error.message} {error.hint}"
         else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from theodolite.app import formats
 from theodolite.app.finite import finite
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from theodolite.app.workspace import Workspace
     from theodolite.engine.encoders.base import Encoder
     from theodolite.engine.encoders.cached import CachedEncoder
+    from theodolite.engine.rankers import Ranker
 
 SMALL = 500
 """Up to this many sentences are encoded at once, in a second or two; more need a background run."""
@@ -126,7 +127,7 @@ def known(encoder: Encoder, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarra
     return there, encoder.encode([text for text in texts if text not in lacking])
 
 
-def sources(encoder: Encoder) -> Iterator[CachedEncoder]:
+def sources(encoder: Encoder | Ranker) -> Iterator[CachedEncoder]:
     """The models behind an encoder, whose vectors are cached, unlike those of steps and files."""
     from theodolite.engine.encoders.cached import CachedEncoder
 
@@ -159,17 +160,18 @@ def missing(workspace: Workspace, spec: str, collection: str) -> int:
     return max((len(uncached(source, sentences)) for source in found), default=0)
 
 
-def _parts(encoder: Encoder) -> Sequence[Encoder]:
-    """The encoders that an encoder of collections is made of, without that of queries."""
+def _parts(encoder: Encoder | Ranker) -> Sequence[Any]:
+    """What an encoder of collections is made of, without that of queries, or a ranker."""
     from theodolite.engine.encoders.concat import Concatenated
     from theodolite.engine.encoders.sides import TwoSided
     from theodolite.engine.encoders.steps import SteppedEncoder
+    from theodolite.engine.rankers import Ranker
 
     if isinstance(encoder, SteppedEncoder):
         return [encoder.encoder]
     if isinstance(encoder, TwoSided):
         return [encoder.documents]
-    return encoder.parts if isinstance(encoder, Concatenated) else []
+    return encoder.parts if isinstance(encoder, Concatenated | Ranker) else []
 
 
 def is_fitted(encoder: Encoder) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Collection
 from dataclasses import fields
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from theodolite.app import corpora, endpoints, typed
 from theodolite.app.recent import Recent
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from theodolite.engine.rankers import Ranker
     from theodolite.engine.results import Result
 
+E = TypeVar("E")
 IN_MEMORY = 4
 """Loaded encoders that are cached, each until the files that it was loaded from change."""
 STARTER_ENCODERS = ("random:256", "wordllama", "minilm")
@@ -187,11 +188,14 @@ class Workspace:
         Steps are fitted on all of its sentences, duplicates included, as in an evaluation; its
         sentences get the model's document prompt, and queries its query prompt.
         """
-        from theodolite.engine.encoders import PromptTask, bind_task
+        return self.bind(self.load(spec), dataset)
 
-        encoder = self.load(spec)
+    def bind(self, encoder: E, dataset: str) -> E:
+        """As `bound`, of a loaded encoder or ranker."""
         if not getattr(encoder, "needs_task", False):
             return encoder
+        from theodolite.engine.encoders import PromptTask, bind_task
+
         data = self.catalog.load(dataset)
         return bind_task(encoder, data.sentences, data.hash, PromptTask(dataset, "Retrieval"))
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from theodolite.engine.errors import UserError
+from theodolite.engine.rankers.base import Ranker
 
 if TYPE_CHECKING:
     from theodolite.engine.encoders import Encoder
@@ -37,6 +38,8 @@ _SINGLES = 60
 """Sentences encoded one by one."""
 _MOST, _FEWEST, _MOST_SENT = 4096, 8, 64
 """Bounds of sentences encoded together; the most sent to an endpoint, which may charge."""
+_INDEXED = 1000
+"""Texts among which a ranker ranks."""
 _WORDS = (
     "the of and to in is that it was for on are as with they at be this have from or one had by "
     "not what all were we when your can said there use an each which she do how their if will up "
@@ -70,6 +73,9 @@ def sentences(length: int, number: int, seed: int) -> list[str]:
 def measure(spec: str, send_texts: Sequence[str] = ()) -> dict[str, Any]:
     """Measure an encoder in this process, which should have done nothing else.
 
+    A ranker indexes instead of encoding, and its latency is of a query among 1,000 texts of 64
+    words; `vector_bytes` are those of its index a text.
+
     Args:
         spec: of the encoder. For an endpoint, times include the network and its server.
         send_texts: as for `load`.
@@ -82,7 +88,7 @@ def measure(spec: str, send_texts: Sequence[str] = ()) -> dict[str, Any]:
     """
     import psutil
 
-    from theodolite.engine.encoders import parse
+    from theodolite.engine.rankers import parse
 
     kinds = {source.kind for source in parse(spec).sources}
     if "vectors" in kinds:
@@ -103,12 +109,14 @@ def measure(spec: str, send_texts: Sequence[str] = ()) -> dict[str, Any]:
     for seed in range(3):
         start = time.perf_counter()
         encoder = _loaded(spec, send_texts)
-        encoder.encode(sentences(8, 1, seed))  # weights are read on first use
+        encode, once, _ = _work(encoder, sentences(8, 1, seed))
+        once(sentences(8, 1, seed))  # weights are read on first use
         loads.append(time.perf_counter() - start)
         held()
     most = _MOST_SENT if "api" in kinds else _MOST
-    speeds = {str(length): _speed(encoder, length, most, held) for length in LENGTHS}
-    latency = sorted(_latency(encoder))
+    speeds = {str(length): _speed(encode, length, most, held) for length in LENGTHS}
+    _, once, size = _work(encoder, sentences(64, _INDEXED, 64))
+    latency = sorted(_latency(once))
     load = (_used_by_others() - others) / (time.perf_counter() - began)
     return {
         "dim": encoder.dim,
@@ -118,7 +126,7 @@ def measure(spec: str, send_texts: Sequence[str] = ()) -> dict[str, Any]:
         "load": round(max(0.0, load), 2),
         "cores": psutil.cpu_count() or 1,
         "memory_bytes": max(0, peak - before),
-        "vector_bytes": 4 * encoder.dim,
+        "vector_bytes": size,
         "device": AN_ENDPOINT if "api" in kinds else _device(),
     }
 
@@ -145,23 +153,43 @@ def _used_by_others() -> float:
     return float(sum(every) - guests - idle - own.user - own.system)
 
 
-def _loaded(spec: str, send_texts: Sequence[str]) -> Encoder:
-    from theodolite.engine.encoders import bind_task, load
+def _work(
+    encoder: Encoder | Ranker, texts: list[str]
+) -> tuple[Callable[[list[str]], Any], Callable[[list[str]], Any], int]:
+    """What encodes or indexes many texts, what is done with a single one, and bytes a text.
 
+    Args:
+        encoder: to be measured.
+        texts: among which a ranker ranks.
+    """
+    if not isinstance(encoder, Ranker):
+        return encoder.encode, encoder.encode, 4 * encoder.dim
+    index = encoder.index(texts)
+    return encoder.index, lambda query: index.search(query, 10), index.bytes // len(texts)
+
+
+def _loaded(spec: str, send_texts: Sequence[str]) -> Encoder | Ranker:
+    from theodolite.engine.encoders import bind_task
+    from theodolite.engine.rankers import load
+
+    # Any weight costs the same, and `auto` would need judgements.
+    spec = spec.replace("weight=auto", "weight=0.5")
     encoder = load(spec, cache=NoCache(), send_texts=send_texts)
     if getattr(encoder, "needs_task", False):
-        texts = sentences(16, 4 * encoder.dim, 1111)
+        texts = sentences(16, 4 * (encoder.dim or 1024), 1111)
         return bind_task(encoder, texts, "footprint")
     return encoder
 
 
-def _speed(encoder: Encoder, length: int, most: int, held: Callable[[], None]) -> list[float]:
+def _speed(
+    encode: Callable[[list[str]], Any], length: int, most: int, held: Callable[[], None]
+) -> list[float]:
     """Sentences per second, in several repeats, after a warm-up that finds the batch size."""
     number, seed = _FEWEST, length
     while True:
         texts = sentences(length, number, seed)
         start = time.perf_counter()
-        encoder.encode(texts)
+        encode(texts)
         took = time.perf_counter() - start
         if took > _SECONDS / 2 or number >= most:
             break
@@ -170,18 +198,18 @@ def _speed(encoder: Encoder, length: int, most: int, held: Callable[[], None]) -
     for repeat in range(REPEATS):
         texts = sentences(length, number, 1_000 * length + repeat)
         start = time.perf_counter()
-        encoder.encode(texts)
+        encode(texts)
         found.append(number / max(time.perf_counter() - start, 1e-9))
         held()
     return found
 
 
-def _latency(encoder: Encoder) -> list[float]:
+def _latency(once: Callable[[list[str]], Any]) -> list[float]:
     """Milliseconds per single sentence of 16 words."""
     found = []
     for text in sentences(16, _SINGLES + 5, 16):
         start = time.perf_counter()
-        encoder.encode([text])
+        once([text])
         found.append(1000 * (time.perf_counter() - start))
     return found[5:]
 

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from theodolite.engine.encoders.spec import SourceSpec, parse
+from theodolite.engine.encoders.spec import SourceSpec
 from theodolite.engine.errors import UserError
+from theodolite.engine.rankers.spec import parse
 
 if TYPE_CHECKING:
     from theodolite.app.workspace import Workspace
@@ -40,7 +41,7 @@ class Allowed:
         if self._workspace.store.encoders.get(name) is None:
             for source in parsed.sources:
                 self._source(source)
-            for step in parsed.steps:
+            for step in (step for encoder in parsed.encoders for step in encoder.steps):
                 if step.data and not step.data.startswith("@"):
                     self.data(step.data)
         return name

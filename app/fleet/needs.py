@@ -19,8 +19,9 @@ import psutil
 
 from theodolite.app import formats
 from theodolite.engine.encoders.packaged import MINILM, WORDLLAMA
-from theodolite.engine.encoders.spec import SOURCES, parse
+from theodolite.engine.encoders.spec import SOURCES
 from theodolite.engine.errors import UserError
+from theodolite.engine.rankers.spec import parse
 
 if TYPE_CHECKING:
     from theodolite.app.workspace import Workspace

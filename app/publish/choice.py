@@ -19,8 +19,8 @@ from theodolite.app.publish.mask import Alias, Mask
 from theodolite.app.published import Choice
 from theodolite.app.workspace import StoredUploads, Workspace
 from theodolite.engine.datasets import Catalog
-from theodolite.engine.encoders.spec import parse
 from theodolite.engine.errors import UserError
+from theodolite.engine.rankers.spec import parse
 from theodolite.store.part import copy_results
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from theodolite.app.published import Query
     from theodolite.engine.datasets.types import Dataset, DatasetInfo
     from theodolite.engine.encoders import Encoder
+    from theodolite.engine.rankers import Ranker
 
 MAX_UNNAMED = 3
 """Maximum number of data sets that are all drawn without being named."""
@@ -213,12 +214,12 @@ class PartWorkspace(Workspace):
         self._source = source
         self._encoders = encoders
 
-    def load(self, spec: str) -> Encoder:
-        """As `Workspace.load`, by published name."""
+    def ranker(self, spec: str) -> Encoder | Ranker:
+        """As `Workspace.ranker`, by published name."""
         name = str(parse(spec))
         if name not in self._encoders:
             raise UserError(f"{name} is not published.", code="denied")
-        return self._source.load(self._encoders[name])
+        return self._source.ranker(self._encoders[name])
 
 
 def part(workspace: Workspace, choice: Choice, folder: Path, *, texts: bool) -> PartWorkspace:

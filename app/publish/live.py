@@ -18,8 +18,9 @@ from theodolite.app.publish.mask import SHIPPED, UPLOAD, private
 from theodolite.app.publish.site import Site
 from theodolite.app.published import Choice
 from theodolite.engine.encoders.base import Encoder, sentence_key
-from theodolite.engine.encoders.spec import TASK_DATA, parse
+from theodolite.engine.encoders.spec import TASK_DATA
 from theodolite.engine.errors import UserError
+from theodolite.engine.rankers.spec import parse
 
 if TYPE_CHECKING:
     from theodolite.app.publish.targets import Target
@@ -64,7 +65,7 @@ def hub_models(choice: Choice) -> list[str]:
 def usable(name: str, datasets: Collection[str]) -> bool:
     """Whether an encoder can run where the app runs; if not, only its results are shown."""
     spec = parse(name)
-    fitted_on = {step.data for step in spec.steps if step.data} - {TASK_DATA}
+    fitted_on = {step.data for one in spec.encoders for step in one.steps} - {"", TASK_DATA}
     kinds = {one.kind for one in spec.sources}
     return kinds <= {*SHIPPED, "hf"} and fitted_on <= set(datasets) and not private([name])
 
@@ -103,7 +104,7 @@ def _copy_vectors(
 ) -> None:
     """Copy the cached vectors of the published texts: the read-only app adds none."""
     try:
-        loaded = workspace.load(encoder)
+        loaded = workspace.ranker(encoder)
     except UserError:  # it was evaluated, but is gone now
         return
     for dataset in datasets:

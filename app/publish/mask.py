@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Literal
 
 from theodolite.app import formats
-from theodolite.engine.encoders.spec import SOURCES, EncoderSpec, SourceSpec, StepSpec, parse
+from theodolite.engine.encoders.spec import SOURCES, EncoderSpec, SourceSpec, StepSpec
 from theodolite.engine.errors import UserError
+from theodolite.engine.rankers.spec import RankerSpec, Spec, parse
 
 Mask = Literal["none", "paths", "names"]
 UPLOAD = "upload:"
@@ -33,10 +34,13 @@ class Alias:
         self._mask = mask
         self._given: dict[str, str] = {}
 
-    def encoder(self, spec: EncoderSpec) -> EncoderSpec:
+    def encoder(self, spec: Spec) -> Spec:
         """The spec with its masked parts replaced."""
         if self._mask == "none":
             return spec
+        if isinstance(spec, RankerSpec):
+            model = spec.model and self._source(spec.model)
+            return replace(spec, parts=tuple(map(self.encoder, spec.parts)), model=model)
         return EncoderSpec(
             tuple(map(self._source, spec.sources)), tuple(map(self._step, spec.steps))
         )

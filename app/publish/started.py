@@ -42,7 +42,7 @@ def lend(decorated: Encode, store: Path) -> None:
     workspace = Workspace(store, demo=True)
     for row in workspace.store.encoders.list():
         try:
-            workspace.load(row["name"])
+            workspace.ranker(row["name"])
         except UserError:  # its results were published, its weights were not
             continue
     workspace.close()

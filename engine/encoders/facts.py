@@ -20,7 +20,14 @@ from theodolite.engine.encoders.loading import checkpoint_at, checkpoint_of, loa
 from theodolite.engine.encoders.probe import TEXTS
 from theodolite.engine.encoders.prompts import Prompts
 from theodolite.engine.encoders.source import clean
-from theodolite.engine.encoders.spec import MODELS, PROMPTS, TASK_DATA, SourceSpec, parse
+from theodolite.engine.encoders.spec import (
+    MODELS,
+    PROMPTS,
+    TASK_DATA,
+    EncoderSpec,
+    SourceSpec,
+    parse,
+)
 from theodolite.engine.endpoints import Address
 from theodolite.engine.errors import UserError, first_line
 from theodolite.engine.rankers.spec import parse as parse_ranker
@@ -28,12 +35,14 @@ from theodolite.engine.stamps import Stamp, stamp
 
 LATER = "It is downloaded when it is first used."
 """The `problem` of a hub model that is not downloaded yet, which is no error."""
+RANKER_KIND = "ranker"
+"""The `kind` of a ranker that is no encoder."""
 _ADDED = ("dim", "parameters", "embedding_parameters", "bytes")
 """Facts that are summed over the parts of a concatenation."""
 
 
 def describe(spec: str, *, read: bool = False) -> dict[str, Any]:
-    """Facts about an encoder for a list, from files alone: nothing is downloaded or loaded.
+    """Facts about an encoder or ranker for a list, from files alone: nothing is loaded.
 
     Args:
         spec: of the encoder.
@@ -48,11 +57,12 @@ def describe(spec: str, *, read: bool = False) -> dict[str, Any]:
         `similarity` where it is not the cosine, `routed` where queries and documents take routes
         of their own, and `fingerprint` if it was read.
     """
-    parsed = parse(spec)
-    facts = [_facts(source, read=read) for source in parsed.sources]
+    parsed = parse_ranker(spec)
+    facts = [_facts(source, read=read) for part in parsed.encoders for source in part.sources]
+    facts += [_facts(source, read=read, ranker=how) for how, source in parsed.models]
     whole = (
         facts[0]
-        if len(facts) == 1
+        if len(facts) == 1 and isinstance(parsed, EncoderSpec)
         else {
             "kind": "concatenation",
             **{key: _sum([f[key] for f in facts]) for key in _ADDED},
@@ -63,6 +73,8 @@ def describe(spec: str, *, read: bool = False) -> dict[str, Any]:
             "problem": next((f["problem"] for f in facts if f["problem"]), None),
         }
     )
+    if not isinstance(parsed, EncoderSpec):
+        return {"spec": str(parsed), **whole, "kind": RANKER_KIND, "dim": 0}
     for step in parsed.steps:
         if step.k is not None and step.name not in ("drop", "common"):
             whole["dim"] = step.k
@@ -107,7 +119,8 @@ def cuts_of(spec: str, texts: Sequence[str], data: str = "") -> list[str]:
     return found
 
 
-def _facts(spec: SourceSpec, *, read: bool) -> dict[str, Any]:
+def _facts(spec: SourceSpec, *, read: bool, ranker: str = "") -> dict[str, Any]:
+    """Facts about a source, or about the model of a ranker."""
     facts: dict[str, Any] = {
         "kind": spec.kind,
         "dim": None,
@@ -122,8 +135,8 @@ def _facts(spec: SourceSpec, *, read: bool) -> dict[str, Any]:
     }
     try:
         if spec.kind in MODELS:
-            facts |= _checkpoint_facts(spec)
-            if read and facts["available"]:
+            facts |= _checkpoint_facts(spec, ranker)
+            if read and facts["available"] and not ranker:
                 facts |= _read(spec, facts["warnings"])
         elif spec.kind == "mteb":
             facts |= _mteb_facts(spec.value)
@@ -186,12 +199,12 @@ def _word_facts(spec: SourceSpec, *, read: bool) -> dict[str, Any]:
     return facts
 
 
-def _checkpoint_facts(spec: SourceSpec) -> dict[str, Any]:
+def _checkpoint_facts(spec: SourceSpec, ranker: str) -> dict[str, Any]:
     checkpoint = _here(spec)
     if checkpoint is None:
         return {"available": False, "problem": LATER}
     own, chosen = runs_modules(checkpoint, spec), spec.option("pooling")
-    checkpoint.check(pooled=not chooses_nothing(spec))
+    checkpoint.check(pooled=not chooses_nothing(spec), ranker=ranker)
     diagnosis = examine(checkpoint, chosen)
     # A folder that we trained names a pooling that takes several modules.
     poolings = own_poolings(checkpoint) if own and not checkpoint.trained else diagnosis.pooling
@@ -206,7 +219,7 @@ def _checkpoint_facts(spec: SourceSpec) -> dict[str, Any]:
         "trained_on": _trained_on(checkpoint),
         "pooling": chosen or poolings,
         "why": list(diagnosis.reasons) if poolings == diagnosis.pooling else [],
-        "warnings": [*diagnosis.warnings, *contradictions(checkpoint, spec)],
+        "warnings": [] if ranker else [*diagnosis.warnings, *contradictions(checkpoint, spec)],
         "prompts": prompts.own,
         **_prompt_texts(prompts.own, spec),
     }

@@ -204,6 +204,11 @@ class EncoderSpec:
         return (self,)
 
     @property
+    def models(self) -> tuple[tuple[str, SourceSpec], ...]:
+        """None: it has no other models, as of a ranker."""
+        return ()
+
+    @property
     def needs_task(self) -> bool:
         """True when a step is fitted on the sentences of the task, or a prompt taken from it."""
         prompts = (source.option(name) for source in self.sources for name in PROMPTS)

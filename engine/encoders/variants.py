@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal
 
-from theodolite.engine.encoders.spec import MODELS, SourceSpec, StepSpec, parse
+from theodolite.engine.encoders.spec import MODELS, EncoderSpec, SourceSpec, StepSpec, parse
 from theodolite.engine.errors import UserError
+from theodolite.engine.rankers.spec import parse as parse_ranker
 
 
 def ladder(dim: int, lowest: int = 16) -> list[int]:
@@ -69,9 +70,14 @@ Baseline = Literal["random", "bag-of-words", ""]
 
 
 def baseline(spec: str) -> Baseline:
-    """Which of the paper's baselines an encoder is: random, an average of word vectors, or none."""
-    sources = parse(spec).sources
-    if all(source.kind in ("random", "borep") for source in sources):
+    """Which of the paper's baselines an encoder is: random, an average of word vectors, or none.
+
+    BM25, a ranker, is a bag of words as well.
+    """
+    parsed = parse_ranker(spec)
+    sources = parsed.sources  # none of BM25
+    is_encoder = isinstance(parsed, EncoderSpec)
+    if is_encoder and all(source.kind in ("random", "borep") for source in sources):
         return "random"
     words = ("wordllama", "words", "random")
     # Hierarchical pooling looks at neighbouring words, so it is no bag.

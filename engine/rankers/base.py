@@ -80,6 +80,11 @@ class Ranker(ABC):
         """The same ranker of other parts."""
         return self
 
+    def spans(self, query: str, text: str) -> tuple[tuple[int, int], ...]:
+        """Where words of a query stand in a text, of a ranker by words or a part that is one."""
+        parts = (part for part in self.parts if isinstance(part, Ranker))
+        return next((found for part in parts if (found := part.spans(query, text))), ())
+
     @abstractmethod
     def index(self, documents: Sequence[str], progress: Progress | None = None) -> Index:
         """Return documents that can be ranked."""

@@ -79,16 +79,16 @@ class RankerSpec:
         return tuple(one for part in self.parts for one in part.encoders)
 
     @property
-    def models(self) -> tuple[SourceSpec, ...]:
-        """The models in it that are no encoders."""
-        own = (self.model,) if self.model else ()
-        of_parts = (part.models for part in self.parts if isinstance(part, RankerSpec))
-        return (*(model for models in of_parts for model in models), *own)
+    def models(self) -> tuple[tuple[str, SourceSpec], ...]:
+        """The models in it that are no encoders, each after the `how` that it serves."""
+        own = ((self.how, self.model),) if self.model else ()
+        return (*(model for part in self.parts for model in part.models), *own)
 
     @property
     def sources(self) -> tuple[SourceSpec, ...]:
         """The sources of the encoders in it, and its other models."""
-        return (*(one for encoder in self.encoders for one in encoder.sources), *self.models)
+        of_encoders = (one for encoder in self.encoders for one in encoder.sources)
+        return (*of_encoders, *(model for _, model in self.models))
 
     @property
     def needs_task(self) -> bool:

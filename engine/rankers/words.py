@@ -20,6 +20,7 @@ from theodolite.engine.rankers.base import Among, Index, Ranked, Ranker, of_word
 
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
 """Letters of Thai, Lao, Burmese, Khmer, Japanese and Chinese."""
+_WORD = r"(?u)\b\w\w+\b"
 _LOOKED_AT = 1000
 """Documents whose script is looked at."""
 
@@ -43,6 +44,13 @@ class Bm25(Ranker):
         """The words of each text that count, stemmed."""
         return list(self._tokenized(texts, return_ids=False))
 
+    def spans(self, query: str, text: str) -> tuple[tuple[int, int], ...]:
+        """See `Ranker.spans`."""
+        found = list(re.finditer(_WORD, text))
+        (wanted, *words) = self.words([query, *(match.group() for match in found)])
+        pairs = zip(found, words, strict=True)
+        return tuple(match.span() for match, word in pairs if {*word} & {*wanted})
+
     def index(self, documents: Sequence[str], progress: Progress | None = None) -> Bm25Index:
         """See `Ranker.index`."""
         tokens = self._tokenized(documents)
@@ -64,6 +72,7 @@ class Bm25(Ranker):
             [clean(text) for text in texts],
             stopwords=self._stopwords,
             stemmer=self._stemmer,
+            token_pattern=_WORD,
             return_ids=return_ids,
             show_progress=False,
         )

@@ -25,8 +25,9 @@ from theodolite.app.web.theme import SERIES
 from theodolite.app.workspace import Workspace
 from theodolite.engine import cost as footprint
 from theodolite.engine.cost import disturbed, spread
-from theodolite.engine.encoders import canonical, describe
+from theodolite.engine.encoders import describe
 from theodolite.engine.errors import UserError
+from theodolite.engine.rankers import canonical
 from theodolite.store.hashing import hash_of
 
 KIND, FORMAT = "cost", "1"

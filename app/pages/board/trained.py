@@ -13,9 +13,9 @@ from typing import Any
 
 from theodolite.app.jobs import processes
 from theodolite.app.workspace import Workspace
-from theodolite.engine.encoders import parse
 from theodolite.engine.errors import UserError
 from theodolite.engine.protocols.package import version
+from theodolite.engine.rankers import parse
 from theodolite.store.hashing import hash_of
 
 KIND, FORMAT = "trained-on", "2"

@@ -50,10 +50,10 @@ from theodolite.app.spec import Field, Spec, Tasks
 from theodolite.app.web.figures import Interval, forest, forest_headline
 from theodolite.app.workspace import Workspace
 from theodolite.engine import protocols
-from theodolite.engine.encoders import canonical, parse
 from theodolite.engine.errors import UserError
 from theodolite.engine.protocols import PROTOCOLS
 from theodolite.engine.protocols.published import Published
+from theodolite.engine.rankers import canonical, parse
 from theodolite.engine.stats.ranks import RankInterval
 from theodolite.engine.stats.spread import spreads, words
 from theodolite.engine.tasks import expand, in_order

@@ -17,8 +17,8 @@ from theodolite.app.results import Row, has_score, of_one_question
 from theodolite.app.spec import Field, Spec, Tasks
 from theodolite.app.workspace import Workspace
 from theodolite.engine import tasks as registry
-from theodolite.engine.encoders import canonical
 from theodolite.engine.errors import UserError
+from theodolite.engine.rankers import canonical
 from theodolite.engine.tasks import PROBING, SEVEN, STARTER, TASKS, TRANSFER, Task, in_order
 
 MAX_ENCODERS = 32

@@ -37,8 +37,8 @@ from theodolite.app.web.controls import Answer, Control, Controls, Values, on, o
 from theodolite.app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
 from theodolite.app.workspace import Workspace
 from theodolite.engine import protocols
-from theodolite.engine.encoders import parse
 from theodolite.engine.errors import UserError
+from theodolite.engine.rankers import parse
 from theodolite.engine.tasks import in_order
 
 TITLE, PATH = "Compare", "compare"
@@ -122,7 +122,7 @@ def build(workspace: Workspace) -> None:
         if values.baseline not in values.encoder:
             values.baseline = next(iter(values.encoder), None)
         yield {
-            controls["encoder"]: choices.filled(workspace, values.encoder),
+            controls["encoder"]: choices.filled(workspace, values.encoder, rankers=True),
             controls["baseline"]: gr.update(choices=values.encoder, value=values.baseline),
             unread: problem,
         }
@@ -251,7 +251,7 @@ def _loaded(workspace: Workspace, request: gr.Request) -> dict[str, Any]:
     under = protocols.in_order({row["protocol"] for row in rows})
     known, offered = in_order(sorted({row["task"] for row in rows})), references()
     return {
-        "encoder": choices.filled(workspace, chosen),
+        "encoder": choices.filled(workspace, chosen, rankers=True),
         "baseline": gr.update(choices=chosen, value=base),
         "protocol": gr.update(
             choices=[("Each task's own", ""), *((name, name) for name in under)],

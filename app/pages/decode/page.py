@@ -412,7 +412,7 @@ def _carry(published: Published) -> None:
 def _decoded(published: Published) -> tuple[str, ...]:
     """Published encoders that have a decoder."""
     names = []
-    for name in published.encoders.values():
+    for name in published.with_vectors:
         with suppress(UserError):  # an encoder whose files are gone
             if decoders.decoder_of(published.workspace, name):
                 names.append(name)

@@ -59,18 +59,21 @@ def from_address(
 
 def read(spec: str) -> str | None:
     """The canonical form of a spec; None for one that cannot be read."""
-    from theodolite.engine import encoders
+    from theodolite.engine import rankers
 
     try:
-        return str(encoders.parse(spec))
+        return str(rankers.parse(spec))
     except UserError:
         return None
 
 
-def filled(workspace: Workspace, chosen: Sequence[str]) -> Any:
-    """An update that offers all listed and chosen encoders, with the chosen ones selected."""
-    offered = list(dict.fromkeys([*names(workspace), *chosen]))
-    return gr.update(choices=offered, value=list(chosen))
+def filled(workspace: Workspace, chosen: Sequence[str], *, rankers: bool = False) -> Any:
+    """An update that offers all listed and chosen encoders, with the chosen ones selected.
+
+    Where documents are ranked, also the listed rankers and BM25.
+    """
+    listed = [*names(workspace, rankers=True), "bm25"] if rankers else names(workspace)
+    return gr.update(choices=list(dict.fromkeys([*listed, *chosen])), value=list(chosen))
 
 
 def one(workspace: Workspace, chosen: str | None) -> Any:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from theodolite.app import endpoints
 from theodolite.app.workspace import STARTER_ENCODERS
-from theodolite.engine.encoders.facts import LATER, describe
+from theodolite.engine.encoders.facts import LATER, RANKER_KIND, describe
 from theodolite.engine.errors import UserError
 from theodolite.store import StoreError
 
@@ -33,9 +33,9 @@ def listed(workspace: Workspace) -> list[dict[str, Any]]:
     return [_flat(row) for row in workspace.store.encoders.list()]
 
 
-def names(workspace: Workspace) -> list[str]:
-    """The listed encoders in the order they were added."""
-    return [row["name"] for row in listed(workspace)]
+def names(workspace: Workspace, *, rankers: bool = False) -> list[str]:
+    """The listed encoders in the order they were added; also the rankers, which have no vectors."""
+    return [row["name"] for row in listed(workspace) if rankers or row.get("kind") != RANKER_KIND]
 
 
 def list_shipped(workspace: Workspace) -> None:

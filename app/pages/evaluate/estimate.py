@@ -149,7 +149,7 @@ def _sentences(workspace: Workspace, job: EvaluateJob, task: str) -> list[str]:
 def _estimate(
     workspace: Workspace, job: EvaluateJob, name: str, sentences: Mapping[str, list[str]]
 ) -> Estimate:
-    encoder = workspace.load(name)
+    encoder = workspace.ranker(name)
     lacking = {
         task: sum(
             known(workspace, encoder, task, job.protocol, seed) is None

@@ -46,6 +46,8 @@ _READ_SECONDS = 0.05
 class EvaluateJob(Spec, Job):
     """Evaluate encoders on tasks; stored results are read, not computed again.
 
+    On retrieval and reranking also rankers, such as bm25 or 'fuse(bm25, minilm)'.
+
     With --json every number is one object; `main` is true on the one a table shows. With --seeds,
     deterministic tasks are evaluated once, and the others end with one line on their spread.
     """
@@ -84,7 +86,7 @@ class EvaluateJob(Spec, Job):
 
     def resolve(self, workspace: Workspace) -> EvaluateJob:
         """The job with canonical encoders, and with the tasks of suites."""
-        from theodolite.engine.encoders import canonical
+        from theodolite.engine.rankers import canonical
 
         names = canonical(self.encoders)
         if not names:
@@ -229,7 +231,7 @@ class EvaluateJob(Spec, Job):
         rows = []
         try:
             for encoder, task, seed in self.questions():
-                row = known(workspace, workspace.load(encoder), task, self.protocol, seed)
+                row = known(workspace, workspace.ranker(encoder), task, self.protocol, seed)
                 if row is None:
                     return None
                 rows.append(row)

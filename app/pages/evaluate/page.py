@@ -26,9 +26,9 @@ from theodolite.app.web.controls import Answer, Control, Controls, Values, on, o
 from theodolite.app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
 from theodolite.app.workspace import Workspace
 from theodolite.engine import protocols
-from theodolite.engine.encoders import parse
 from theodolite.engine.errors import UserError
 from theodolite.engine.protocols import OF_TASKS
+from theodolite.engine.rankers import parse
 from theodolite.engine.stats import spread
 from theodolite.engine.tasks import (
     MTEB_HERE,
@@ -214,7 +214,7 @@ def build(workspace: Workspace) -> None:
 
     def load(request: gr.Request) -> Answer:
         values = _opened(workspace, controls, request)
-        values.encoders = choices.filled(workspace, values.encoders)
+        values.encoders = choices.filled(workspace, values.encoders, rankers=True)
         values.tasks = _offer(tasks_here(workspace, values.tasks), values.tasks)
         return {controls[name]: value for name, value in vars(values).items()}
 

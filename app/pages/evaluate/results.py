@@ -9,6 +9,7 @@ from theodolite.engine import protocols, tasks
 from theodolite.engine.encoders.base import Encoder
 from theodolite.engine.errors import UserError
 from theodolite.engine.progress import Progress
+from theodolite.engine.rankers.base import Ranker
 from theodolite.engine.results import Result
 
 Row = dict[str, Any]
@@ -27,7 +28,7 @@ def evaluated(
     from theodolite.engine import evaluate
 
     try:
-        loaded = workspace.load(encoder)
+        loaded = workspace.ranker(encoder)
     except UserError as error:
         return workspace.keep_result(_unloaded(workspace, encoder, task, protocol, seed, error))
     row = known(workspace, loaded, task, protocol, seed)
@@ -40,7 +41,11 @@ def evaluated(
 
 
 def known(
-    workspace: Workspace, encoder: Encoder, task: str, protocol: str | None, seed: int | None
+    workspace: Workspace,
+    encoder: Encoder | Ranker,
+    task: str,
+    protocol: str | None,
+    seed: int | None,
 ) -> Row | None:
     """The stored result for these settings, weights and data, if any.
 

@@ -136,7 +136,7 @@ def _views(published: Published) -> Iterator[tuple[str, GeometrySpec]]:
     """The encoders whose geometry is known, on each data set."""
     for data in published.data.values():
         encoders = []
-        for encoder in published.encoders.values():
+        for encoder in published.with_vectors:
             with suppress(UserError):
                 if service.quick(published.workspace, encoder, data):
                     encoders.append(encoder)
@@ -146,7 +146,7 @@ def _views(published: Published) -> Iterator[tuple[str, GeometrySpec]]:
 
 def _graded(published: Published) -> Iterator[tuple[str, DistributionsSpec]]:
     """The encoders with results, on each task."""
-    small, encoders = published.workspace, [*published.encoders.values()]
+    small, encoders = published.workspace, published.with_vectors
     for task in answer.pair_tasks(small):
         known, _ = read(small, encoders, task)
         if known:

@@ -98,7 +98,7 @@ def _views(published: Published) -> Iterator[tuple[str, MapSpec]]:
     small = published.workspace
     rows = [row["info"] for row in reversed(small.store.derived.list(service.KIND))]
     made = [_spec_of(info) for info in rows if _is_computed(info)]
-    for data, encoder in product(published.data.values(), published.encoders.values()):
+    for data, encoder in product(published.data.values(), published.with_vectors):
         usual = MapSpec(encoder, data)
         specs = [one for one in made if (one.encoder, one.data) == (encoder, data)]
         with suppress(UserError):

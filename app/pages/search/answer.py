@@ -25,6 +25,7 @@ from theodolite.app.pages.search.service import Limits
 from theodolite.app.question import Answer, Do, Question
 from theodolite.app.spec import Encoders, Field, Spec, query
 from theodolite.engine.errors import UserError
+from theodolite.engine.rankers.spec import RankerSpec, parse
 
 if TYPE_CHECKING:
     import numpy as np
@@ -299,6 +300,8 @@ def _by_encoder(
     workspace: Workspace, spec: SearchSpec, name: str, limits: Limits, do: Do
 ) -> HitsColumn:
     """Search the whole collection, or what is encoded of it so far."""
+    if isinstance(parse(name), RankerSpec):
+        return _by_ranker(workspace, spec, name, limits, do)
     opened = service.so_far(workspace, name, spec.data)
     needed = service.needed(name, spec.data, opened, index=spec.index)
     status: Nothing | Progress | None = None
@@ -325,6 +328,27 @@ def _by_encoder(
         hint = "Lower the minimum cosine, or clear it." if least else "Remove a filter."
         status = Nothing(f"None{least.replace('-', '−')}.", hint)
     return HitsColumn(name, hits, status, time.perf_counter() - begun, note)
+
+
+def _by_ranker(
+    workspace: Workspace, spec: SearchSpec, name: str, limits: Limits, do: Do
+) -> HitsColumn:
+    """Search the whole collection, once the encoders in a ranker have encoded it."""
+    if spec.by == "examples":
+        raise UserError(
+            f"{name} takes queries, not examples.", "Search by meaning.", code="unsupported"
+        )
+    for encoder in map(str, parse(name).encoders):
+        opened = service.so_far(workspace, encoder, spec.data)
+        needed = service.needed(encoder, spec.data, opened)
+        if needed is not None and not needed.is_stored(workspace) and not do(needed):
+            return HitsColumn(name, status=_status(workspace, needed, opened))
+    begun = time.perf_counter()
+    hits = service.ranked(workspace, name, spec.data, spec.queries, limits)
+    none = Nothing("None.", "No sentence shares a word with the query.")
+    note = "" if spec.least is None else "It gives no cosine: the minimum is ignored."
+    seconds = time.perf_counter() - begun
+    return HitsColumn(name, hits, None if any(hits) else none, seconds, note)
 
 
 def _status(

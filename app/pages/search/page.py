@@ -225,7 +225,9 @@ def _fill(workspace: Workspace, values: Values, request: gr.Request) -> dict[str
         "unlike": "\n".join(address.every(request, "unlike")),
         "data": collection,
         "only": _only(workspace, place, values.only),
-        "encoders": choices.filled(workspace, choices.from_address(workspace, request)),
+        "encoders": choices.filled(
+            workspace, choices.from_address(workspace, request), rankers=True
+        ),
     }
 
 

@@ -52,7 +52,7 @@ Described = tuple[dict[str, Any], Folders]
 
 def views(published: Published) -> Iterator[tuple[str, SearchSpec]]:
     """One view per data set whose texts are published and not too many."""
-    encoders = tuple(published.encoders.values())
+    encoders = published.with_vectors
     for name in published.data.values():
         with suppress(UserError):  # its texts are not published
             sentences, _ = published.workspace.catalog.sentences(name)

@@ -26,6 +26,8 @@ from theodolite.app.typed import Typed
 from theodolite.engine.encoders.spec import parse
 from theodolite.engine.errors import UserError
 from theodolite.engine.progress import Progress
+from theodolite.engine.rankers.spec import RankerSpec
+from theodolite.engine.rankers.spec import parse as parse_ranker
 from theodolite.store.hashing import hash_of
 from theodolite.store.run_rows import LIVE
 
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from theodolite.app.workspace import Workspace
     from theodolite.engine.datasets.types import Dataset
     from theodolite.engine.encoders.base import Encoder
+    from theodolite.engine.rankers import Index
     from theodolite.engine.search.ann_index import Built, MappedIndex
     from theodolite.store.run_rows import RunRow
 
@@ -226,6 +229,7 @@ class Exact:
 
 _exact: Recent[Key, Exact] = Recent(IN_MEMORY, lambda one: one.bytes)
 _mapped: Recent[Key, MappedIndex] = Recent(6)
+_ranked: Recent[Key, Index] = Recent(IN_MEMORY, lambda one: one.bytes)
 
 
 def nearest(
@@ -266,6 +270,23 @@ def open_collection(
     if isinstance(opened.index, Exact):
         opened.index.complete(progress)
     return replace(opened, lacking=0)
+
+
+def ranked(
+    workspace: Workspace, spec: str, collection: str, queries: Sequence[str], limits: Limits
+) -> list[list[Hit]]:
+    """The first sentences for each query by a ranker that is no encoder; scores are no cosines."""
+    from theodolite.engine import rankers
+
+    sentences, data_hash = workspace.catalog.sentences(collection)
+    bound = workspace.bind(rankers.of(workspace.ranker(spec)), collection)
+    key = (workspace.store.folder, bound.fingerprint, data_hash)
+    index = _ranked.get(key, lambda: bound.index(sentences))
+    among = None if limits.among is None else [limits.among] * len(queries)
+    return [
+        [Hit(int(i), sentences[i], None, bound.spans(query, sentences[i])) for i in at]
+        for query, (at, _) in zip(queries, index.search(queries, limits.k, among), strict=True)
+    ]
 
 
 def _open(workspace: Workspace, spec: str, collection: str) -> Searchable:
@@ -450,6 +471,8 @@ def start(workspace: Workspace, job: CollectionJob) -> None:
 
 def count_search(workspace: Workspace, encoder: str, dataset: str) -> None:
     """Count a search of a large collection, and queue its index at `OFTEN`; ignores visitors."""
+    if isinstance(parse_ranker(encoder), RankerSpec):
+        return
     opened = so_far(workspace, encoder, dataset)
     if workspace.read_only or opened.built or not opened.is_large:
         return

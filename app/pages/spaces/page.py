@@ -117,9 +117,9 @@ def _views(published: Published) -> Iterator[tuple[str, SpacesSpec]]:
             if spec.is_stored(small):
                 specs.append(spec)
     made = {(frozenset(spec.encoders), spec.data) for spec in specs}
-    first = next(iter(published.encoders.values()), None)
+    first = next(iter(published.with_vectors), None)
     for data in published.data.values():
-        for pair in combinations(published.encoders.values(), 2):
+        for pair in combinations(published.with_vectors, 2):
             with suppress(UserError):
                 new = pair[0] == first and (frozenset(pair), data) not in made
                 if new and all(maps.drawn_at_once(small, name, data) for name in pair):

@@ -75,13 +75,14 @@ def _is_unlisted(workspace: Workspace, name: str, value: str, signed_in: bool) -
 
 def _is_unlisted_encoder(workspace: Workspace, spec: str, signed_in: bool) -> bool:
     from theodolite.app.workspace import STARTER_ENCODERS
-    from theodolite.engine import encoders
+    from theodolite.engine.rankers.spec import parse
 
     try:
-        name = str(encoders.parse(spec))
+        parsed = parse(spec)
     except UserError:
         return False  # nothing is loaded by it; the page shows the error
-    if name in STARTER_ENCODERS:
+    name = str(parsed)
+    if {str(one) for one in parsed.encoders} <= {*STARTER_ENCODERS} and not parsed.models:
         return False
     return not signed_in or workspace.store.encoders.get(name) is None
 
