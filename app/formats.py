@@ -9,6 +9,8 @@ from typing import Any
 
 import orjson
 
+from theodolite.app.names import labelled
+
 MISSING = "–"
 
 
@@ -165,7 +167,8 @@ def spreadsheet_text(text: str) -> str:
 
 
 def shorten(name: str, limit: int = 30) -> str:
-    """Shorten a long name in its middle: both ends of a spec tell encoders apart."""
+    """The name of an encoder or a task, a long one cut in its middle: both ends tell them apart."""
+    name = labelled(name)
     if len(name) <= limit:
         return name
     head = (limit - 1) // 2

@@ -32,6 +32,7 @@ class Choice:
         texts: data sets whose texts may be shown, likewise.
         data: those of them whose maps, spaces and geometry are shown, likewise.
         trainings: keys of the trainings whose curves are shown.
+        labels: published name of an encoder -> the name that people gave to it.
         settings: base models and data sets of these trainings, and the encoders' decoders,
             likewise.
     """
@@ -43,6 +44,7 @@ class Choice:
     data: Mapping[str, str] = field(default_factory=dict)
     trainings: Sequence[str] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,6 +12,7 @@ to their types when a spec is made, wherever they come from.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import types
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -29,6 +30,7 @@ from typing import (
 )
 
 from theodolite.engine.errors import UserError
+from theodolite.engine.rankers.spec import parse
 
 S = TypeVar("S", bound="Spec")
 Names = Literal["", "encoder", "dataset", "task"]
@@ -158,6 +160,9 @@ class Parameter:
                 raise UserError(
                     f"{label} is of type {type(value).__name__}.", "Give a text.", code="wrong-kind"
                 )
+            if field.names == "encoder":
+                with contextlib.suppress(UserError):  # its use says what is wrong
+                    value = str(parse(value))
             return value
         if self.type is bool:
             return bool(value)

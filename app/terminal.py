@@ -33,6 +33,7 @@ from rich.table import Table
 from rich.text import Text
 
 from theodolite.app import formats
+from theodolite.app.names import labelled
 from theodolite.app.spec import Parameter, Spec, parameters
 from theodolite.app.workspace import Workspace, default_data, default_store
 from theodolite.engine.errors import UserError
@@ -161,7 +162,7 @@ def _finite(value: Any) -> Any:
 
 def line(text: str) -> None:
     """Print a line to stdout, for people and pipes."""
-    _print(_harmless(text))
+    _print(_harmless(labelled(text)))
 
 
 def _print(text: str) -> None:
@@ -180,7 +181,7 @@ def _writing() -> Iterator[None]:
 
 def say(text: str) -> None:
     """Print a message to stderr, so that stdout stays clean for programs."""
-    to_stderr.print(Text(_harmless(text)))
+    to_stderr.print(Text(_harmless(labelled(text))))
 
 
 def _harmless(text: str) -> str:
@@ -196,7 +197,7 @@ def _cell(value: Any, decimals: int) -> str:
         return f"{value:.{decimals}f}"
     if isinstance(value, list | tuple):
         value = ", ".join(map(str, value))
-    return _harmless(str(value))
+    return _harmless(labelled(str(value)))
 
 
 @contextmanager
@@ -473,7 +474,7 @@ def _report_error(error: UserError | StoreError, as_json: bool) -> typer.Exit:
         where = {"text": placed.text, "place": placed.place} if placed else {}
         shown = {"error": error.message, "hint": error.hint, "code": error.code}
         emit_json(shown | where)
-    to_stderr.print(Text.assemble(("error: ", "bold red"), _harmless(error.message)))
+    to_stderr.print(Text.assemble(("error: ", "bold red"), _harmless(labelled(error.message))))
     if placed:
         before, at, behind = (_harmless(part) for part in placed.marked())
         say(f"  {before}{at}{behind}".rstrip())

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from theodolite.app import corpora, endpoints, typed
 from theodolite.app.recent import Recent
 from theodolite.engine.datasets import Catalog, Upload
+from theodolite.engine.encoders.spec import NAMES
 from theodolite.engine.errors import UserError
 from theodolite.store import Store
 
@@ -110,6 +111,7 @@ class Workspace:
             hub_files=hub_files and not self.read_only,
         )
         self._loaded: Recent[tuple[str, object], Encoder | Ranker] = Recent(IN_MEMORY)
+        NAMES.add(self.store.encoders)
 
     @cached_property
     def shipped(self) -> Workspace:
@@ -208,6 +210,7 @@ class Workspace:
 
     def close(self) -> None:
         """Close the store's connections."""
+        NAMES.discard(self.store.encoders)
         self.store.close()
 
 

@@ -8,11 +8,13 @@ import math
 import os
 import socket
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from itertools import count
 from pathlib import Path
 from typing import Any, TypedDict
 
 from theodolite.store.database import Database
+from theodolite.store.errors import StoreError, StoreGone
 from theodolite.store.hashing import to_json
 
 SILENCE = 15.0
@@ -109,6 +111,32 @@ class Encoders:
         """
         return self._database.change("DELETE FROM encoders WHERE name = ?", [name]) > 0
 
+    def labels(self) -> dict[str, str]:
+        """Spec -> the name that people gave to the encoder; none of a store that is gone."""
+        with contextlib.suppress(StoreGone):
+            rows = self._database.rows("SELECT encoder, name FROM labels")
+            return {row["encoder"]: row["name"] for row in rows}
+        return {}
+
+    def label(self, encoder: str, name: str, *, numbered: bool = False) -> None:
+        """Give a listed encoder a name, in place of its earlier one.
+
+        Args:
+            encoder: its canonical spec.
+            name: as people write it.
+            numbered: whether a name that another one has gets a number, instead of an error.
+        """
+        with self._database.write() as connection:
+            connection.execute("DELETE FROM labels WHERE encoder = ?", [encoder])
+            taken = {name for (name,) in connection.execute("SELECT name FROM labels")}
+            if name in taken and not numbered:
+                raise StoreError(
+                    f"There is an encoder named {name!r} already.",
+                    "Choose another name, or rename that one first.",
+                    code="conflict",
+                )
+            connection.execute("INSERT INTO labels VALUES (?, ?)", [_free(name, taken), encoder])
+
 
 class Decoders:
     """Name -> folder of the decoder and facts about it.
@@ -134,8 +162,7 @@ class Decoders:
         with self._database.write() as connection:
             connection.execute("DELETE FROM decoders WHERE folder = ?", [stored])
             names = {name for (name,) in connection.execute("SELECT name FROM decoders")}
-            tried = [folder.name, *(f"{folder.name}-{n}" for n in range(2, len(names) + 3))]
-            name = next(name for name in tried if name not in names)
+            name = _free(folder.name, names)
             row = [name, encoder, fingerprint, stored, to_json(info or {}), time.time()]
             connection.execute("INSERT INTO decoders VALUES (?, ?, ?, ?, ?, ?)", row)
         return {
@@ -189,6 +216,12 @@ class Workers:
             "SELECT * FROM workers WHERE seen > ? ORDER BY slot", [time.time() - SILENCE]
         )
         return [WorkerRow(**row) for row in rows]  # type: ignore[typeddict-item]
+
+
+def _free(name: str, taken: Collection[str]) -> str:
+    """The name, with a number behind it if it is taken."""
+    tried = (f"{name}-{n}" if n > 1 else name for n in count(1))
+    return next(one for one in tried if one not in taken)
 
 
 class Visits:

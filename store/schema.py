@@ -21,6 +21,12 @@ CREATE TABLE settings (name TEXT PRIMARY KEY, value JSON_TEXT NOT NULL) WITHOUT 
 -- The listed encoders, by canonical spec.
 CREATE TABLE encoders (name TEXT PRIMARY KEY, info JSON_TEXT NOT NULL, added REAL NOT NULL);
 
+-- The names that people give to listed encoders.
+CREATE TABLE labels (
+    name TEXT PRIMARY KEY,
+    encoder TEXT NOT NULL UNIQUE REFERENCES encoders (name) ON DELETE CASCADE
+);
+
 -- The listed decoders, trained here or elsewhere; each belongs to an encoder.
 CREATE TABLE decoders (
     name TEXT PRIMARY KEY,

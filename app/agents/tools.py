@@ -77,7 +77,13 @@ class Tools:
 
     @_typed(
         "Encoders",
-        {"name": str, "dim": int | None, "parameters": int | None, "licence": str | None},
+        {
+            "name": str,
+            "label": str | None,
+            "dim": int | None,
+            "parameters": int | None,
+            "licence": str | None,
+        },
     )
     def encoders(self) -> Found:
         """List the stored encoders. At most 500 rows."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from theodolite.app import formats
 from theodolite.app.components.modules import mount
+from theodolite.app.names import labelled
 
 if TYPE_CHECKING:
     import gradio as gr
@@ -111,4 +112,4 @@ def grid(columns: list[HeatmapColumn], rows: list[HeatmapRow]) -> str:
     With an object, the browser would copy every number at each poll of the store, which often took
     longer than the poll interval: 100 encoders on 50 tasks kept it busy for good.
     """
-    return formats.json_text({"columns": columns, "rows": rows})
+    return labelled(formats.json_text({"columns": columns, "rows": rows}))

@@ -148,6 +148,7 @@ def choose(
     readable = dict.fromkeys([*data, *_datasets(workspace, public)])
     shown = {name: str(alias.encoder(parse(name))) for name in kept}
     runs = _trainings(workspace, kept, trainings)
+    labels = workspace.store.encoders.labels()
     return Choice(
         shown,
         public,
@@ -161,6 +162,7 @@ def choose(
             for row in workspace.store.decoders.list()
             if row["encoder"] in kept
         },
+        {shown[name]: labels[name] for name in kept if name in labels and mask != "names"},
     )
 
 
@@ -234,6 +236,8 @@ def part(workspace: Workspace, choice: Choice, folder: Path, *, texts: bool) -> 
         info: Mapping[str, Any] = known.get(name, {})
         kept = {fact: info[fact] for fact in FACTS if info.get(fact) is not None}
         made.store.encoders.add(public, kept)
+        if public in choice.labels:
+            made.store.encoders.label(public, choice.labels[public])
     copy_results(workspace.store, made.store, choice.results, choice.encoders, choice.tasks)
     return made
 

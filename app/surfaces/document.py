@@ -47,6 +47,7 @@ from theodolite.app.blocks import (
     WordDiffs,
 )
 from theodolite.app.components import word_diff
+from theodolite.app.names import labelled
 from theodolite.app.publish.standalone import Piece, chart, document
 from theodolite.app.web import address, parts, progress
 from theodolite.app.web.routes import PLOTLY_JS
@@ -81,7 +82,7 @@ def pieces(blocks: Iterable[Block]) -> list[str | Piece]:
 
 def nested(blocks: Iterable[Block]) -> list[str | Piece | Group]:
     """The blocks, with those inside of others in a group."""
-    return [_PIECES[type(block)](block) for block in blocks]
+    return [_PIECES[type(block)](block) for block in labelled(list(blocks))]
 
 
 def flat(several: Iterable[str | Piece | Group]) -> list[str | Piece]:

@@ -9,6 +9,7 @@ from html import escape
 from typing import TYPE_CHECKING, Any
 
 from theodolite.app import formats
+from theodolite.app.names import labelled
 from theodolite.app.vectors import TooSlow as TooSlow
 from theodolite.app.vectors import encoding
 from theodolite.app.web import parts
@@ -173,7 +174,7 @@ def waiting(say: Say) -> Callable[[int], None]:
 def card(text: str, share: float | None, left: float | None) -> str:
     """The progress of one step as HTML; the text is plain."""
     more = formats.time_left(left)
-    below = f'<p class="t-muted">{escape(more)}</p>' if more else ""
+    below, text = f'<p class="t-muted">{escape(more)}</p>' if more else "", labelled(text)
     return (
         f'<div class="t-run" role="status"><p>{escape(text)}</p>'
         f"{parts.progress_bar(share, text)}{below}</div>"

@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
+from theodolite.app.names import labelled
 from theodolite.app.web import address
 from theodolite.app.web.frame import Entry
 from theodolite.app.web.routes import NO_STORE
@@ -36,7 +37,7 @@ def places(workspace: Workspace, rail: Sequence[Sequence[Entry]]) -> Iterator[Pl
     for kind, title, note, href in (
         *_pages(rail),
         *(
-            ("encoder", row["name"], "", address.link("encoders", encoder=row["name"]))
+            ("encoder", labelled(row["name"]), "", address.link("encoders", encoder=row["name"]))
             for row in workspace.store.encoders.list()
         ),
         *(
@@ -48,7 +49,7 @@ def places(workspace: Workspace, rail: Sequence[Sequence[Entry]]) -> Iterator[Pl
             for task in tasks.available(workspace.catalog)
         ),
         *(
-            ("run", run["title"], run["state"], address.link("jobs", run=run["id"]))
+            ("run", labelled(run["title"]), run["state"], address.link("jobs", run=run["id"]))
             for run in workspace.store.runs.list(limit=MAX_RUNS)
         ),
     ):

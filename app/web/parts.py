@@ -18,6 +18,7 @@ from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any
 
 from theodolite.app import formats
+from theodolite.app.names import labelled
 from theodolite.engine.errors import PlacedError, UserError
 from theodolite.store.errors import StoreError
 
@@ -190,12 +191,14 @@ def failure(error: str | None, hint: str) -> str:
     if not error:
         return ""
     below = f"<br>{escape(hint)}" if hint else ""
-    return f'<p class="t-run-error">{escape(error)}{below}</p>'
+    return f'<p class="t-run-error">{escape(labelled(error))}{below}</p>'
 
 
 def say(text: str, kind: str = "") -> str:
     """A short message after an action, read out by screen readers."""
-    return f'<div class="t-notice {escape(kind)}" role="status"><p>{escape(text)}</p></div>'
+    return (
+        f'<div class="t-notice {escape(kind)}" role="status"><p>{escape(labelled(text))}</p></div>'
+    )
 
 
 def warn(texts: Iterable[str]) -> str:
@@ -214,7 +217,13 @@ def notice(**kwargs: Any) -> gr.HTML:
 
 
 def encodable(value: Any) -> Any:
-    """Replace lone surrogates in a text: they would break the stream to the browser."""
+    """A text without lone surrogates, which would break the stream to the browser; choices by name.
+
+    What a control offers has its label; the value stays the spec.
+    """
+    if isinstance(value, dict) and value.get("choices"):
+        named = [(labelled(one), one) if isinstance(one, str) else one for one in value["choices"]]
+        return value | {"choices": named}
     return formats.encodable(value) if isinstance(value, str) else value
 
 

@@ -7,6 +7,7 @@ from html import escape
 from typing import Any
 
 from theodolite.app import formats
+from theodolite.app.names import labelled
 from theodolite.app.web import address, parts
 from theodolite.store.run_rows import LIVE, is_stopping
 
@@ -72,7 +73,7 @@ def strip(runs: Sequence[Mapping[str, Any]]) -> str:
         f'<li><a href="{escape(address.link("jobs", run=run["id"]))}">{escape(run["title"])}</a>'
         f"{gauge(run)}"
         f"<span>{escape(how_far(run))}</span></li>"
-        for run in reversed(runs)
+        for run in reversed(labelled(list(runs)))
     )
     return (
         f'<ul class="t-strip" role="status" aria-label="Work in progress">{lines}</ul>'
@@ -90,6 +91,7 @@ def tag(run: Mapping[str, Any]) -> str:
 
 def card(run: Mapping[str, Any], verbs: str = "") -> str:
     """One run: its title, state, progress, time left and error."""
+    run = labelled(run)
     live = run["state"] in LIVE
     what = "" if live or not run["message"] else f". {run['message']}"
     present = ""

@@ -258,7 +258,7 @@ def card(facts: Mapping[str, Any], *, source: str = "", terms: str = TERMS, proo
         and f"It began with the weights of the decoder {code(short(spec.start))}, which "
         "may have learned some of the sentences that are held out here.",
         "\n".join(f"- {plain(note)}" for note in facts["notes"]),
-        settings(spec, ("encoder", "train", "out")),
+        settings(spec, ("encoder", "train", "out", "name")),
         "The same again:",
         fenced(shlex.join(spec.relative_paths().command()), "sh"),
         table(("update", "held-out loss"), _curve(facts["curve"])),

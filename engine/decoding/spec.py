@@ -32,7 +32,7 @@ class DecoderSpec(BaseSpec):
     """
 
     version = VERSION
-    name = "decoder's training spec"
+    noun = "decoder's training spec"
     verb = "train-decoder"
     arguments = ("encoder",)
     sources = ("encoder", "train", "base", "start")
@@ -145,6 +145,10 @@ class DecoderSpec(BaseSpec):
     ] = 42
     precision: Annotated[PrecisionName, PRECISION] = "auto"
     device: Annotated[str | None, DEVICE] = None
+    name: Annotated[
+        str | None,
+        Setting("Name", "Of its folder in the store; empty or none: after the encoder."),
+    ] = None
 
     def __post_init__(self) -> None:
         """Check the fields."""

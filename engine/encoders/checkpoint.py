@@ -299,7 +299,7 @@ class Checkpoint:
         if not self.folder.is_dir():
             raise UserError(
                 f"There is no folder {self.label}.",
-                "Give the folder of a checkpoint.",
+                "Give the folder of a checkpoint, or put it back.",
                 code="no-file",
             )
         refuse_pointers(self.folder)

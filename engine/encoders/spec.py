@@ -7,8 +7,9 @@
     wordllama + wordllama?pooling=max + wordllama?pooling=hier&window=3
 
 Whitespace around `+` and `|` is free. A character of `% ? & = + | ,` that is part of a value is
-percent-encoded (`%2B` for a plus in a path). This module reads and writes the text only: it opens
-no file and loads no model.
+percent-encoded (`%2B` for a plus in a path). In place of a source may stand the name that a person
+gave to one, as in `my-model?pooling=avg | normalise`: `NAMES` know it. This module reads and writes
+the text only: it opens no file and loads no model.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Protocol
 from urllib.parse import unquote
+from weakref import WeakSet
 
 from theodolite.engine.endpoints import Address
 from theodolite.engine.errors import UserError
@@ -71,6 +74,20 @@ _NUMBERS = {
     **{name: (1, most) for name, most in _NUMBERS_OF_ENDPOINTS.items()},
 }
 """Option that is a whole number -> its least and largest value."""
+
+
+_NAME = re.compile(r"[^\W_][\w.-]{0,79}")
+
+
+class Names(Protocol):
+    """The names that people gave to encoders."""
+
+    def labels(self) -> Mapping[str, str]:
+        """Spec, a single source -> name."""
+
+
+NAMES: WeakSet[Names] = WeakSet()
+"""Where `parse` looks up what is no source: whoever keeps names adds itself."""
 
 
 @dataclass(frozen=True)
@@ -268,6 +285,31 @@ def canonical(specs: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(str(parse(spec)) for spec in specs))
 
 
+def check_name(name: str) -> None:
+    """Refuse what cannot be the name of an encoder."""
+    if not _NAME.fullmatch(name):
+        raise UserError(
+            f"{name[:100]!r} cannot name an encoder.",
+            "Use letters, digits and . _ - alone, at most 80 of them, a letter or digit first.",
+        )
+    if name in SOURCES or name in STEPS or RANKER.search(name):
+        raise UserError(
+            f"{name!r} has a meaning in specs.", "Choose another name.", code="conflict"
+        )
+
+
+def by_name(name: str) -> SourceSpec | None:
+    """The source that has a name; None if there is none."""
+    found = {spec for one in list(NAMES) for spec, label in one.labels().items() if label == name}
+    if len(found) > 1:
+        raise UserError(
+            f"Stores that are open have different encoders named '{name}'.",
+            f"Write one of {_listed(sorted(found))}.",
+            code="ambiguous",
+        )
+    return parse(found.pop()).sources[0] if found else None
+
+
 def _source(piece: str, spec: str) -> SourceSpec:
     head, mark, tail = piece.partition("?")
     kind, _, value = head.partition(":")
@@ -278,6 +320,8 @@ def _source(piece: str, spec: str) -> SourceSpec:
             "A plus sign in a name is written %2B.",
             code="missing",
         )
+    if kind not in SOURCES and (source := by_name(head.strip())):
+        return source.with_options(**dict(_options(source.kind, tail, piece)))
     if kind not in SOURCES:
         raise UserError(
             f"Unknown source '{piece}' in '{spec}'.", _source_hint(head, kind), code="unknown"

@@ -185,6 +185,7 @@ def _begins(piece: str) -> bool:
     kind, colon, _ = re.split(r"[?|+>]", piece)[0].partition(":")
     source = SOURCES.get(kind.strip())
     own = source is not None and bool(source.value) == bool(colon)
+    own = own or (not colon and encoders.by_name(kind.strip()) is not None)
     return own or bool(RANKER.match(piece) or _WEIGHT.match(piece))
 
 

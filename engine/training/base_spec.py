@@ -24,6 +24,7 @@ from typing import (
     get_type_hints,
 )
 
+from theodolite.engine.encoders.spec import check_name
 from theodolite.engine.errors import UserError
 from theodolite.engine.paths import named
 
@@ -207,22 +208,23 @@ def written(value: Any) -> str:
 
 
 class BaseSpec:
-    """The spec of a run, a frozen dataclass; every field but `out` determines the weights.
+    """The spec of a run, frozen; every field but `out` and `name` determines the weights.
 
     Attributes:
         version: of the fields.
-        name: of this kind of spec, for people.
+        noun: for this kind of spec.
         verb: of the command line.
         arguments: fields that the command takes without their names.
         sources: fields that may name files of this machine.
         out: the folder to which the trained model is written.
+        name: of the trained model, for people.
         seed: of everything random.
         device, precision: as asked for.
     """
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
     version: ClassVar[int]
-    name: ClassVar[str]
+    noun: ClassVar[str]
     verb: ClassVar[str]
     arguments: ClassVar[tuple[str, ...]]
     sources: ClassVar[tuple[str, ...]]
@@ -231,6 +233,10 @@ class BaseSpec:
 
         @property
         def out(self) -> str:
+            """See above."""
+
+        @property
+        def name(self) -> str | None:
             """See above."""
 
         @property
@@ -250,6 +256,8 @@ class BaseSpec:
         kind: Any = type(self)
         for name, setting in settings(kind).items():
             setting.check(getattr(self, name))
+        if self.name is not None:
+            check_name(self.name)
 
     def to_dict(self) -> dict[str, Any]:
         """Every field and the version, JSON-able."""
@@ -261,7 +269,7 @@ class BaseSpec:
         """The spec that `to_dict` wrote; fields with a default may be missing."""
         if given.get("version", cls.version) != cls.version:
             raise UserError(
-                f"This {cls.name} is of version {given['version']}, not {cls.version}.",
+                f"This {cls.noun} is of version {given['version']}, not {cls.version}.",
                 "Use the program that wrote it, or a newer one.",
                 code="unsupported",
             )
@@ -274,13 +282,13 @@ class BaseSpec:
         known = settings(kind)
         if unknown := sorted(wanted.keys() - known.keys()):
             raise UserError(
-                f"A {cls.name} has no field {unknown[0]!r}.",
+                f"A {cls.noun} has no field {unknown[0]!r}.",
                 f"The fields are {', '.join(sorted(known))}.",
                 code="unknown",
             )
         needed = {name for name, setting in known.items() if setting.required}
         if missing := sorted(needed - wanted.keys()):
-            raise UserError(f"A {cls.name} needs the field {missing[0]!r}.", code="missing")
+            raise UserError(f"A {cls.noun} needs the field {missing[0]!r}.", code="missing")
         return cls(**wanted)
 
     def command(self) -> list[str]:
@@ -300,8 +308,8 @@ class BaseSpec:
 
     @property
     def hash(self) -> str:
-        """32 hexadecimal digits over everything that determines the weights; not over `out`."""
-        facts = {name: value for name, value in self.to_dict().items() if name != "out"}
+        """32 hexadecimal digits over everything that determines the weights."""
+        facts = {k: value for k, value in self.to_dict().items() if k not in ("out", "name")}
         text = json.dumps(facts, sort_keys=True)
         return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 

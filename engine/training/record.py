@@ -130,7 +130,7 @@ def card(record: Record, dim: int, pooling: Pooling) -> str:
         pooling: of the encoder.
     """
     spec = record.spec
-    name = plain(Path(spec.out).name or "encoder")
+    name = plain(spec.name or Path(spec.out).name or "encoder")
     parts = [
         _front(spec),
         f"# {name}",
@@ -144,7 +144,7 @@ def card(record: Record, dim: int, pooling: Pooling) -> str:
         "## Training",
         f"{WHY.get(record.why, record.why)} {record.steps:,} updates in {record.seconds:,.0f} "
         f"seconds; the weights are those after update {record.best_step:,}.",
-        settings(spec, ("base", "train", "out")),
+        settings(spec, ("base", "train", "out", "name")),
         "The same again:",
         fenced(shlex.join(spec.relative_paths().command()), "sh"),
         "## Scores while training",

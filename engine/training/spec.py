@@ -58,7 +58,7 @@ class TrainSpec(BaseSpec):
     """
 
     version = VERSION
-    name = "training spec"
+    noun = "training spec"
     verb = "train"
     arguments = ("objective", "base")
     sources = ("base", "train")
@@ -287,6 +287,13 @@ class TrainSpec(BaseSpec):
         bool,
         Setting("Gradient checkpointing: recompute activations, save memory", "", _MACHINE),
     ] = False
+    name: Annotated[
+        str | None,
+        Setting(
+            "Name",
+            "It can be used anywhere by it; empty or none: after base, objective and date.",
+        ),
+    ] = None
 
     def __post_init__(self) -> None:
         """Check the fields."""

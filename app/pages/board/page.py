@@ -16,6 +16,7 @@ from theodolite.app.components.folder import folder
 from theodolite.app.pages.board import examples, standings
 from theodolite.app.pages.board.answer import BOARD
 from theodolite.app.pages.board.standings import FILTERS, LANGUAGES, TYPES, BoardSpec
+from theodolite.app.pages.encoders.choices import read
 from theodolite.app.pages.evaluate.job import waiting
 from theodolite.app.pages.layout import AWAITED, filled
 from theodolite.app.published import Published
@@ -101,7 +102,8 @@ def build(workspace: Workspace) -> None:
         }
 
     def press(event: PageEvent) -> Answer:
-        return {controls["task"]: event.text("column"), controls["better"]: event.text("row")}
+        row = event.text("row")
+        return {controls["task"]: event.text("column"), controls["better"]: read(row) or row}
 
     compared = [controls[name] for name in COMPARED]
     opened = on_open(load, show, controls, [seen, board, *others], notice)

@@ -54,7 +54,8 @@ def list_encoders(workspace: Workspace, as_json: JsonOption = False) -> None:
     theodolite encoders list --json
     """
     rows = service.listed(workspace)
-    emit(rows, ("name", "kind", "dim", "parameters", "pooling"), as_json)
+    problem = ["problem"] if any(row.get("problem") for row in rows) else []
+    emit(rows, ("name", "kind", "dim", "parameters", "pooling", *problem), as_json)
     if not rows and not as_json:
         say(
             "No encoders listed yet. The app lists minilm, wordllama and random:256 when it "
@@ -123,8 +124,25 @@ def remove_encoder(workspace: Workspace, spec: SpecArgument, as_json: JsonOption
 
     theodolite encoders remove "minilm | normalise"
     """
-    service.remove(workspace, spec)
-    done({"removed": spec}, f"{spec} is no longer listed.", as_json)
+    done({"removed": spec}, f"{service.remove(workspace, spec)} is no longer listed.", as_json)
+
+
+@encoder_verbs.command("rename")
+@verb
+def rename_encoder(
+    workspace: Workspace,
+    old: Annotated[str, typer.Argument(metavar="OLD", help="Its name, or a spec dir:FOLDER.")],
+    new: Annotated[str, typer.Argument(metavar="NEW", help="Its new name.")],
+    as_json: JsonOption = False,
+) -> None:
+    """Give an encoder in a folder a name, which is shown for it and can be used anywhere.
+
+    theodolite encoders rename minilm-unsup-2026-11-28 reviews
+
+    theodolite search "a dog runs" --encoder "reviews | normalise"
+    """
+    service.rename(workspace, old, new)
+    done({"encoder": old, "name": new}, f"It is named {new} now.", as_json)
 
 
 @verb

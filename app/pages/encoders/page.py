@@ -24,7 +24,7 @@ from theodolite.app.blocks import (
     Table,
     Text,
 )
-from theodolite.app.pages.encoders import builder, service
+from theodolite.app.pages.encoders import builder, choices, service
 from theodolite.app.pages.encoders.checks import AUDIT, COVERAGE, AuditSpec, CoverageSpec
 from theodolite.app.web import address, parts
 from theodolite.app.web.controls import Answer, Control, Controls, Values, on, on_load
@@ -87,26 +87,34 @@ def build(workspace: Workspace) -> None:
     form = _Form(workspace)
     notice = form.notice
     find = gr.Textbox(label="Find", elem_id="find", max_lines=1, visible=False)
-    card, checked = web.answer(elem_id="opened"), web.answer(elem_id="checked")
+    card, opened = web.answer(elem_id="opened"), gr.State("")
+    rename = gr.Textbox(
+        label="Name", elem_id="rename", max_lines=1, submit_btn="Rename", visible=False
+    )
+    checked = web.answer(elem_id="checked")
     listing = web.answer(elem_id="encoders", elem_classes=["t-answer"])
     parts.static(f'<div id="encoders-none" hidden>{parts.empty("No encoder matches", "")}</div>')
-    shown = [card, listing, checked]
+    shown = [card, opened, rename, listing, checked]
 
     def draw(name: str) -> dict[Any, Any]:
         rows = {row["name"]: row for row in service.listed(workspace)}
         one = [_card(workspace, rows[name])] if name in rows else []
         every = _table(workspace, rows) if rows else NO_ENCODER
-        return {card: web.value(one), listing: web.value([every]), checked: ""}
+        mine = name in rows and service.can_be_named(name) and not workspace.read_only
+        called = gr.update(visible=mine, value=(rows[name]["label"] or "") if mine else "")
+        drawn = {card: web.value(one), listing: web.value([every]), checked: ""}
+        return {**drawn, opened: name, rename: called}
 
     def load(request: gr.Request) -> Answer:
         many = len(service.names(workspace)) > MAX_UNSEARCHED
-        return {**draw(address.first(request, "encoder")), find: gr.update(visible=many)}
+        named = address.first(request, "encoder")
+        return {**draw(choices.read(named) or named), find: gr.update(visible=many)}
 
     def act(event: PageEvent) -> Iterator[Answer]:
         name = event.id
         if event.act == "remove":
-            service.remove(workspace, name)
-            yield {**draw(""), notice: parts.say(f"Removed {name}. Its results are kept.")}
+            told = f"Removed {service.remove(workspace, name)}. Its results are kept."
+            yield {**draw(""), notice: parts.say(told)}
         elif event.act == "open":
             yield draw(name)
         else:
@@ -114,7 +122,12 @@ def build(workspace: Workspace) -> None:
             for answer in question.answer(workspace, spec(name), lambda job: False):
                 yield {checked: web.value(answer.blocks())}
 
+    def call(spec: str, new: str) -> Answer:
+        service.rename(workspace, spec, new.strip())
+        return {**draw(spec), notice: parts.say(f"It is named {new.strip()} now.", "t-good")}
+
     on_load(load, [*shown, find], notice)
+    on(rename.submit, call, [opened, rename], shown, notice, **HIDE_PROGRESS)
     gr.on([find.change, listing.change], fn=None, inputs=find, js=NARROW)
     on(card.act, act, None, shown, notice, concurrency_limit=1, **HIDE_PROGRESS)
     on(listing.act, act, None, shown, notice, **HIDE_PROGRESS).then(None, js=TO_CARD)
@@ -231,6 +244,7 @@ def _about(info: Mapping[str, Any]) -> list[Block]:
     none = {"": "none", TASK_DATA: "of the task", None: ""}  # a prompt is not known if it is None
     prompts = {name: info.get(name) for name in ("prompt", "query_prompt")}
     known = {
+        "folder": info["name"].removeprefix("dir:") if info.get("label") else "",
         "kind": KINDS.get(info.get("kind") or "", info.get("kind")),
         "dimensions": formats.count(info["dim"]) if info.get("dim") else "",
         "parameters": formats.compact(info["parameters"]) if info.get("parameters") else "",

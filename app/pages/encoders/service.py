@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from theodolite.app import endpoints
+from theodolite.app.names import labelled
 from theodolite.app.workspace import STARTER_ENCODERS
 from theodolite.engine.encoders.facts import LATER, RANKER_KIND, describe
+from theodolite.engine.encoders.spec import check_name
 from theodolite.engine.errors import UserError
+from theodolite.engine.rankers.spec import parse
 from theodolite.store import StoreError
 
 if TYPE_CHECKING:
@@ -30,7 +34,9 @@ def shown_first(workspace: Workspace, default: Sequence[str] = STARTERS) -> list
 def listed(workspace: Workspace) -> list[dict[str, Any]]:
     """The facts of every listed encoder, in the order they were added."""
     list_shipped(workspace)
-    return [_flat(row) for row in workspace.store.encoders.list()]
+    labels = workspace.store.encoders.labels()
+    rows = map(_flat, workspace.store.encoders.list())
+    return [row | {"label": labels.get(row["name"])} | _gone(row["name"]) for row in rows]
 
 
 def names(workspace: Workspace, *, rankers: bool = False) -> list[str]:
@@ -93,15 +99,53 @@ def _listed(workspace: Workspace, facts: dict[str, Any]) -> EncoderRow:
     return workspace.store.encoders.add(name, facts)
 
 
-def remove(workspace: Workspace, spec: str) -> None:
-    """Remove an encoder, and the permission to send texts to its endpoint. Its results stay."""
+def remove(workspace: Workspace, spec: str) -> str:
+    """Remove an encoder, and the permission to send texts to its endpoint. Its results stay.
+
+    Returns:
+        How it was called.
+    """
+    name = _of_list(workspace, spec)
+    called = labelled(name)
+    workspace.store.encoders.remove(name)
+    endpoints.forbid_unlisted(workspace.store)
+    return called
+
+
+def rename(workspace: Workspace, old: str, new: str) -> None:
+    """Give an encoder of the list another name, by its name or spec."""
+    spec = _of_list(workspace, old)
+    if not can_be_named(spec):
+        raise UserError(
+            f"{spec} is named by its spec.",
+            "Names are for encoders in folders; write options and steps behind them.",
+            code="wrong-kind",
+        )
+    check_name(new)
+    workspace.store.encoders.label(spec, new)
+
+
+def can_be_named(spec: str) -> bool:
+    """Whether it is a folder, with or without options, and nothing else."""
+    return [str(one) for one in parse(spec).sources if one.kind == "dir"] == [spec]
+
+
+def _of_list(workspace: Workspace, spec: str) -> str:
+    """The canonical spec of an encoder of the list, which is about to be changed."""
     workspace.refuse_visitors()
     list_shipped(workspace)
-    if not workspace.store.encoders.remove(spec):
+    name = str(parse(spec))
+    if workspace.store.encoders.get(name) is None:
         raise UserError(
             f"{spec!r} is not in the list.", "`theodolite encoders list` shows it.", code="unknown"
         )
-    endpoints.forbid_unlisted(workspace.store)
+    return name
+
+
+def _gone(spec: str) -> dict[str, Any]:
+    """What there is to say of an encoder whose folder or file was removed."""
+    gone = [path for path in parse(spec).paths if not Path(path).exists()]
+    return {"problem": f"There is no {gone[0]} any more.", "warnings": []} if gone else {}
 
 
 def _flat(row: Any) -> dict[str, Any]:

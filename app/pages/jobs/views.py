@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from theodolite.app import formats
 from theodolite.app.components.actions import button
+from theodolite.app.names import labelled
 from theodolite.app.pages.jobs import service
 from theodolite.app.web import parts, progress
 from theodolite.store.run_rows import UnitRow, at_work
@@ -113,7 +114,7 @@ def item(
         failure = parts.failure(run["error"], run["hint"])
         body = f"{name}<p>{escape(about)}</p>{below}{gauge}{failure}"
     return (
-        f'<li class="{css}"><div>{progress.tag(run)}</div><div>{body}</div>'
+        f'<li class="{css}"><div>{progress.tag(run)}</div><div>{labelled(body)}</div>'
         f'<div class="t-muted t-small">{formats.ago(run["created"])}</div>'
         f'<div class="t-verbs">{verbs}</div>{inside}</li>'
     )

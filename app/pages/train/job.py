@@ -7,6 +7,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,6 +18,7 @@ from theodolite.app.fleet.files import is_address
 from theodolite.app.fleet.needs import Resources
 from theodolite.app.jobs.job import Job, LeftOut
 from theodolite.app.jobs.processes import under_torchrun
+from theodolite.app.names import labelled
 from theodolite.app.pages.encoders.service import refresh
 from theodolite.app.spec import Field, Spec
 from theodolite.engine.datasets import Catalog
@@ -39,7 +41,7 @@ from theodolite.engine.training.dev import data_set_of
 from theodolite.engine.training.events import EVENTS, Encoded
 from theodolite.engine.training.examples import is_file, open_examples
 from theodolite.engine.training.presets import STARTER
-from theodolite.engine.training.record import RECORD
+from theodolite.engine.training.record import RECORD, encoder_of
 from theodolite.store.run_rows import STOP
 
 if TYPE_CHECKING:
@@ -227,16 +229,25 @@ class TrainJob(TrainingJob[TrainSpec]):
     @property
     def title(self) -> str:
         """`unsup from minilm on sentences.txt`."""
-        base, train = map(formats.last_part, (self.spec.base, self.spec.train))
+        base, train = map(formats.last_part, (labelled(self.spec.base), self.spec.train))
         return f"{self.spec.objective} from {base} on {train}"
 
     @classmethod
     def of(cls, workspace: Workspace, spec: TrainSpec) -> Self:
         """Absolute paths of the text, of a base in a folder, and of a folder of its own."""
-        if spec.base.startswith("dir:"):
-            spec = replace(spec, base="dir:" + str(named(spec.base[4:]).absolute()))
+        if not spec.base.startswith("new:"):
+            spec = replace(spec, base=str(parse(spec.base)))
         spec = replace(spec, train=_absolute(spec.train))
-        return cls(replace(spec, out=whole_path(spec.out or _home(workspace, spec, spec.hash))))
+        spec = replace(spec, out=whole_path(spec.out or _home(workspace, spec, spec.hash)))
+        others = workspace.store.encoders.labels()
+        others.pop(encoder_of(Path(spec.out)), None)
+        if spec.name in others.values():
+            raise UserError(
+                f"There is an encoder named {spec.name!r} already.",
+                "Choose another name, or rename that one first.",
+                code="conflict",
+            )
+        return cls(spec)
 
     def validate(self, workspace: Workspace) -> None:
         """Read the first examples."""
@@ -264,8 +275,12 @@ class TrainJob(TrainingJob[TrainSpec]):
         return train(self.spec, workspace.catalog, stop=stop)
 
     def register(self, workspace: Workspace, finished: Mapping[str, Any]) -> None:
-        """Add the model to the encoders."""
-        refresh(workspace, finished["encoder"])
+        """Add the model to the encoders, under its name."""
+        encoder, given = finished["encoder"], workspace.store.encoders
+        refresh(workspace, encoder)
+        if self.spec.name or encoder not in given.labels():
+            name = self.spec.name or f"{_stem(self.spec)}-{date.today()}"
+            given.label(encoder, name, numbered=True)
 
 
 @dataclass(frozen=True)
@@ -296,7 +311,8 @@ class TrainDecoderJob(TrainingJob[DecoderSpec]):
         encoder, train = str(parse(spec.encoder)), map(_absolute, spec.train)
         start = spec.start and str(decoders.folder_of(workspace, spec.start))
         spec = replace(spec, encoder=encoder, train=tuple(train), start=start)
-        name = f"{slug(encoder.rsplit('/', 1)[-1], 'decoder')}-{spec.hash[:10]}"
+        stem = slug(formats.last_part(labelled(encoder)), "decoder")
+        name = spec.name or f"{stem}-{spec.hash[:10]}"
         return cls(
             replace(spec, out=whole_path(spec.out or str(workspace.store.decoders.folder / name)))
         )
@@ -361,7 +377,8 @@ class SweepJob(Job):
         out = base.out or _home(workspace, base, f"sweep-{together.hexdigest()}")
         digits, jobs = len(str(len(specs))), []
         for number, ((label, _), spec) in enumerate(zip(children, specs, strict=True), 1):
-            spec = replace(spec, out=f"{out}/{number:0{digits}}-{slug(label)}")
+            place = f"{number:0{digits}}-{slug(label)}"
+            spec = replace(spec, out=f"{out}/{place}", name=base.name and f"{base.name}-{place}")
             jobs.append({"label": label, "spec": TrainJob.of(workspace, spec).to_spec()})
         return cls(tuple(jobs))
 
@@ -564,8 +581,14 @@ def whole_path(out: str) -> str:
 
 def _home(workspace: Workspace, spec: TrainSpec, mark: str) -> str:
     """A folder of the store, among the encoders."""
-    name = f"{spec.objective}-{slug(spec.base.rsplit('/', 1)[-1])}-{mark[:14]}"
-    return str(workspace.store.folder / "encoders" / name)
+    return str(workspace.store.folder / "encoders" / f"{_stem(spec)}-{mark[:14]}")
+
+
+def _stem(spec: TrainSpec) -> str:
+    """What it comes from, for names: `minilm-unsup`."""
+    kind, _, value = labelled(spec.base).partition(":")
+    base = kind if kind == "new" else formats.last_part(value or kind)
+    return f"{slug(base)}-{spec.objective}"
 
 
 def _absolute(train: str) -> str:

@@ -149,7 +149,9 @@ def uses(row: TrainingRun) -> list[Link]:
     if not row.is_decoder:
         both = row.encoder if base.startswith("new:") else [base, row.encoder]
         pages = {"evaluate": row.encoder, "compare": both, "map": row.encoder}
-    return [Link(page.capitalize(), page, {"encoder": name}) for page, name in pages.items()]
+    links = [Link(page.capitalize(), page, {"encoder": name}) for page, name in pages.items()]
+    rename = Link("Rename", "encoders", {"encoder": row.encoder})
+    return links if row.is_decoder else [*links, rename]
 
 
 # Charts -------------------------------------------------------------------------------------

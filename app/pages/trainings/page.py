@@ -13,6 +13,7 @@ import theodolite.app.surfaces.web as web
 from theodolite.app import formats
 from theodolite.app.blocks import Block, Readings
 from theodolite.app.components.actions import actions, button
+from theodolite.app.names import labelled
 from theodolite.app.pages.jobs import service as jobs
 from theodolite.app.pages.jobs import views
 from theodolite.app.pages.trainings import service
@@ -222,8 +223,10 @@ def facts(row: TrainingRun, run: Mapping[str, Any]) -> str:
     of = f" of {formats.count(row.steps)}" if row.steps and row.state in LIVE else ""
     took = "" if row.seconds is None else formats.duration(row.seconds)
     left = formats.time_left(run.get("eta_seconds")) if row.state == "running" else ""
+    called = None if row.is_decoder or not row.encoder else labelled(row.encoder)
     score = f"best dev score {formats.score(row.score)} at step {formats.count(row.best_step)}"
     lines = (
+        None if called == row.encoder else called,
         run.get("message") if row.step is None else f"{formats.count(row.step)}{of} updates",
         left or took,
         None if row.score is None else score,

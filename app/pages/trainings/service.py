@@ -36,7 +36,7 @@ class TrainingRun:
         label: of the child; of a run by itself its title.
         state: queued, running, done, failed or cancelled.
         stopping: whether it was asked to stop and keep the best weights, and still runs.
-        settings: every field of its spec but `out`.
+        settings: every field of its spec that determines the weights.
         out: its folder.
         encoder: spec string that loads the trained encoder, None until it is finished; of a
             decoder the encoder whose vectors it decodes.
@@ -193,7 +193,7 @@ def _row(
         label=label,
         state=state,
         stopping=state == "running" and is_stopping(run),
-        settings={name: spec[name] for name in spec if name not in ("version", "out")},
+        settings={k: value for k, value in spec.items() if k not in ("version", "out", "name")},
         out=spec.get("out", ""),
         encoder=trained.get("encoder"),
         score=best["best_score"],

@@ -1,5 +1,5 @@
 // Two linked maps of the same sentences side by side, or the first alone, whose points move to where they are on the second.
-// `value` has the values of both as `sides`, and a note on each.
+// `value` has the values of both as `sides`, their encoders as `ends`, and a note on each.
 
 import { el } from "./dom.js";
 import { mount as mountMap } from "./map.js";
@@ -13,8 +13,7 @@ export function mount({ element, props, trigger, watch }) {
     const column = el("div", { class: "t-pair-side" }, el("h3", { class: "t-side" }, name, note), holder);
     const side = { props: { ...props, value: null }, watchers: [], name, note, holder, column };
     side.show = () => {
-      const { sides: values, notes, held } = props.value;
-      const ends = values.map((value) => value.encoder);
+      const { sides: values, ends, notes, held } = props.value;
       const moves = number === 0 && way === "move";
       name.textContent = ends[number];
       note.textContent = notes[number];
