@@ -187,7 +187,7 @@ class Training(Answer):
         """Its outcome, and its curves."""
         from theodolite.app.pages.trainings.answer import charts
         from theodolite.app.pages.trainings.service import Curves
-        from theodolite.engine.training.events import Finished, against_base
+        from theodolite.engine.training.events import Finished, headline
 
         curves, last = Curves(), self.events[-1]
         for event in self.events:
@@ -196,9 +196,11 @@ class Training(Answer):
         if not isinstance(last, Finished):
             return charts([("training", None, curves)])
         best = "" if last.best_score is None else f", best dev score {last.best_score:.2f}"
-        base = against_base(last.best_score, last.base_score)
-        outcome = f"Trained in {formats.duration(last.seconds)}{best}{base and f', {base}'}"
-        finding = Finding(outcome, f"It is loaded as {last.encoder}.")
+        outcome = f"Trained in {formats.duration(last.seconds)}{best}."
+        said = headline(last.best_score, last.base_score)
+        finding = Finding(
+            said or outcome, f"{outcome if said else ''} It is loaded as {last.encoder}."
+        )
         return [finding, *charts([("training", last.best_step, curves)])]
 
 

@@ -16,10 +16,12 @@ from theodolite.engine.datasets.catalog import Catalog
 from theodolite.engine.datasets.types import PairPart, ScoredPairs
 from theodolite.engine.errors import UserError
 from theodolite.engine.space.geometry import alignment, cosine, uniformity
-from theodolite.engine.stats.bootstrap import spearman
+from theodolite.engine.stats.bootstrap import Sample, resample_all, spearman
+from theodolite.engine.stats.intervals import interval
 
 POSITIVE = 0.8
 """Pairs above this share of the scale are positives: above 4 of STS-B's 5 (footnote 3)."""
+RESAMPLES = 1000
 
 
 def data_set_of(name: str, catalog: Catalog) -> str:
@@ -34,11 +36,15 @@ class DevScore(NamedTuple):
         spearman: of cosine and gold, x 100; 0 where all cosines are the same.
         alignment: mean squared distance of the positive pairs; lower is better.
         uniformity: over all sentences, both sides, duplicates kept; lower is better.
+        low, high: the 95 % interval of `spearman`, by the bootstrap over the pairs; None where it
+            has none.
     """
 
     spearman: float
     alignment: float
     uniformity: float
+    low: float | None = None
+    high: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,4 +117,12 @@ class DevSet:
             100.0 * spearman(cosines, self.gold) if np.ptp(cosines) > 0.0 else 0.0,
             alignment(left[self.positive], right[self.positive]),
             uniformity(np.concatenate([left, right])),
+            *self._interval(cosines),
         )
+
+    def _interval(self, cosines: np.ndarray) -> tuple[float, float] | tuple[None, None]:
+        if np.ptp(cosines) == 0.0:
+            return None, None
+        [found] = resample_all([Sample(cosines, self.gold)], RESAMPLES)
+        low, high = interval(found.draws[None], [found.units])
+        return (float(low[0]), float(high[0])) if np.isfinite([low, high]).all() else (None, None)

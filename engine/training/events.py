@@ -80,6 +80,7 @@ class Evaluated(Event):
         best: whether nothing was as good so far in the training; these weights are then kept.
         score: cosine Spearman x 100 of the dev part.
         alignment, uniformity: of the dev part (Wang and Isola 2020; lower is better), float64.
+        low, high: the 95 % interval of the score (bootstrap over the pairs of the dev part).
         loss: of a decoder, nats per token.
         samples: of a decoder: (sentence, what its vector is decoded to) of a few.
     """
@@ -90,6 +91,8 @@ class Evaluated(Event):
     score: float | None = None
     alignment: float | None = None
     uniformity: float | None = None
+    low: float | None = None
+    high: float | None = None
     loss: float | None = None
     samples: tuple[tuple[str, str], ...] = ()
 
@@ -142,6 +145,22 @@ def against_base(score: float | None, base: float | None) -> str:
     by = round(score, 2) - round(base, 2)
     how = f"{abs(by):.2f} {'better' if by > 0 else 'worse'} than" if by else "no better than"
     return f"{how} the base ({base:.2f})"
+
+
+def is_improved(score: float | None, base: float | None) -> bool:
+    """Whether a training is not known to have left its encoder no better than the base."""
+    return score is None or base is None or round(score, 2) > round(base, 2)
+
+
+def headline(score: float | None, base: float | None) -> str:
+    """What a training did to its base, as a sentence; empty if a score is missing.
+
+    >>> headline(67.08, 69.15)
+    '2.07 worse than the base (69.15): the base remains the better choice.'
+    """
+    words = against_base(score, base)
+    kept = "" if is_improved(score, base) else ": the base remains the better choice"
+    return words and f"{words[0].upper()}{words[1:]}{kept}."
 
 
 @dataclass(frozen=True)

@@ -102,7 +102,7 @@ _SMALL = _Shape(4, 256, 4, 5_300_000)
 
 
 def presets(catalog: Catalog, machine: Machine | None = None) -> list[Preset]:
-    """List the presets, those for this machine first.
+    """List the presets, those for this machine first; of them the supervised one, given triplets.
 
     Args:
         catalog: the first preferred data set in it is taken, or else the starter set.
@@ -113,8 +113,10 @@ def presets(catalog: Catalog, machine: Machine | None = None) -> list[Preset]:
     sentences = _first(_WIKIPEDIA, known)
     triplets = _first(_INFERENCE, known)
     dev = {"dev": default_dev(catalog)}
+    unsupervised, supervised, *others = _for_machine(machine, sentences, triplets)
+    first = [unsupervised, supervised] if triplets == STARTER else [supervised, unsupervised]
     return [
-        *(_with(preset, dev) for preset in _for_machine(machine, sentences, triplets)),
+        *(_with(preset, dev) for preset in [*first, *others]),
         *(_with(preset, dev) for preset in _of_paper(machine, sentences, triplets)),
     ]
 

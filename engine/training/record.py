@@ -13,7 +13,7 @@ from typing import Any
 from theodolite.engine.encoders.spec import EncoderSpec, SourceSpec
 from theodolite.engine.errors import UserError
 from theodolite.engine.training.base_spec import BaseSpec, short
-from theodolite.engine.training.events import Finished, against_base
+from theodolite.engine.training.events import Finished, against_base, headline
 from theodolite.engine.training.spec import Pooling, TrainSpec
 
 VERSION = 1
@@ -129,13 +129,14 @@ def card(record: Record, dim: int, pooling: Pooling) -> str:
         dim: length of a vector.
         pooling: of the encoder.
     """
-    spec = record.spec
+    spec, said = record.spec, headline(record.best_score, record.base_score)
     name = plain(spec.name or Path(spec.out).name or "encoder")
     parts = [
         _front(spec),
         f"# {name}",
         f"A sentence encoder of {dim} dimensions, trained with Theodolite from "
         f"{code(short(spec.base))} by {OBJECTIVES[spec.objective]} (Gao et al. 2021, SimCSE).",
+        said and f"**{said}**",
         _usage(replace(spec, pooling=pooling)),
         "## Training data",
         f"{code(short(spec.train))}, {record.examples:,} examples. Content hash "
@@ -211,9 +212,11 @@ def _scores(record: Record) -> str:
     if record.best_score is None:
         return "There was no dev set; the weights are the last ones."
     base = against_base(record.best_score, record.base_score)
+    kept = next((e for e in record.curve if e.get("best") and e["step"] == record.best_step), {})
+    within = f" (95 % interval {kept['low']:.1f} to {kept['high']:.1f})" if "low" in kept else ""
     return (
-        f"Best on {code(short(record.spec.dev or ''))}: **{record.best_score:.2f}** after update "
-        f"{record.best_step:,}" + (f", {base}." if base else ".")
+        f"Best on {code(short(record.spec.dev or ''))}: **{record.best_score:.2f}**{within} after "
+        f"update {record.best_step:,}" + (f", {base}." if base else ".")
     )
 
 

@@ -389,8 +389,10 @@ def describe(event: object) -> str:
             loss = f"loss {event.loss:.3f} on held-out sentences"
             return f"update {event.step:,}: {loss}{''.join(samples)}"
         case events.Evaluated():
+            within = "" if event.low is None else f" [{event.low:.1f}, {event.high:.1f}]"
             return (
-                f"update {event.step:,}: dev {event.score:.2f}{' (best)' if event.best else ''}, "
+                f"update {event.step:,}{'' if event.step else ', the base'}: dev {event.score:.2f}"
+                f"{within}{' (best)' if event.best else ''}, "
                 f"alignment {event.alignment:.4g}, uniformity {event.uniformity:.4g}"
             )
         case events.Noted():
@@ -398,14 +400,14 @@ def describe(event: object) -> str:
         case events.Finished():
             figures = {"dev": event.best_score, "loss on held-out sentences": event.best_loss}
             facts = [f"{name} {x:.4g}" for name, x in figures.items() if x is not None]
-            base = events.against_base(event.best_score, event.base_score)
-            scores = ", ".join(filter(None, [*facts, base]))
+            said = events.headline(event.best_score, event.base_score)
+            scores = f" ({', '.join(facts)})" if facts else ""
             use = f"Use it anywhere as {event.encoder}"
             if event.best_loss is not None:
                 encoder = shlex.quote(event.encoder)
                 use = f"Try it: theodolite decode 'A sentence.' --encoder {encoder}"
             return (
-                f"{WHY[event.why]} Update {event.best_step:,} of {event.step:,} was kept"
-                f"{scores and f' ({scores})'}, after {formats.duration(event.seconds)}. {use}"
+                f"{said}{said and ' '}{WHY[event.why]} Update {event.best_step:,} of "
+                f"{event.step:,} was kept{scores}, after {formats.duration(event.seconds)}. {use}"
             )
     return ""

@@ -59,7 +59,6 @@ class DecoderForm(Form):
         ),
     )
     deciding = ("architecture",)
-    usual = "ours"
     out = "my-decoder"
 
     def presets(self) -> Sequence[Any]:

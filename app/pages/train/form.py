@@ -58,7 +58,7 @@ class Form(ABC):
         job_type: class of its jobs.
         own: the controls that name the model and the data.
         deciding: controls whose value decides which others are shown, or what they offer.
-        usual: the preset that it starts with.
+        usual: the preset that it starts with, the first of all.
         out: name of the folder in the command.
         settings: the fields of the spec that can be set, in their order.
         controls: the preset, `own` and the settings; kept in the address.
@@ -68,7 +68,6 @@ class Form(ABC):
     job_type: ClassVar[type[TrainingJob[Any]]]
     own: ClassVar[Sequence[Control]]
     deciding: ClassVar[Sequence[str]]
-    usual: ClassVar[str]
     out: ClassVar[str]
 
     def __init__(self, workspace: Workspace) -> None:
@@ -92,6 +91,11 @@ class Form(ABC):
     @abstractmethod
     def plan(self, spec: Any) -> dict[str, str]:
         """What a training will do, in words; no data is read."""
+
+    @property
+    def usual(self) -> str:
+        """The preset that the form starts with: the first."""
+        return str(self.presets()[0].name)
 
     def spec(self, values: Values) -> Any:
         """The spec that the values describe; settings that do not apply keep their default."""

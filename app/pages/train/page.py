@@ -77,7 +77,6 @@ class EncoderForm(Form):
         ),
     )
     deciding = ("objective", "steps", "dev", "hard_negatives", "mlm_weight", "augmentation")
-    usual = "here-unsup"
     out = "my-encoder"
 
     def presets(self) -> Sequence[Any]:
@@ -126,11 +125,30 @@ class EncoderForm(Form):
         keeps = f"The best weights on {spec.dev}, evaluated every {spec.dev_every} steps."
         together = f", in {spec.processes} processes" if spec.processes > 1 else ""
         return {
+            "Starts from": self._start_of(spec),
             "Reads": f"{'The starter set' if spec.train == STARTER else spec.train}{most}.",
             "Trains for": f"{passes}, {spec.batch_size} examples per batch{together}.",
             "Keeps": keeps if spec.dev else "The last weights.",
             "Result": "An encoder, listed as soon as it is trained; its curves are on Trainings.",
         }
+
+    def _start_of(self, spec: TrainSpec) -> str:
+        """The base, and which of its settings the training changes."""
+        listed = self.workspace.store.encoders.list()
+        info = next((row["info"] for row in listed if row["name"] == spec.base), {})
+        own, most = info.get("pooling"), info.get("max_tokens") or 0
+        pooled = f", with its own pooling, {own}" if own else ""
+        if spec.pooling not in ("base", own):
+            pooled = f", with pooling {spec.pooling}" + (
+                f" instead of its own, {own}" if own else ""
+            )
+        layer = ", and a new dense layer that stays" if spec.head == "mlp" else ""
+        facts = [f"{spec.base}{pooled}{layer}"]
+        if spec.max_length < most:
+            facts.append(f"Training reads {spec.max_length} of its {most} tokens")
+        if info.get("prompts"):
+            facts.append("Its prompts are left out")
+        return ". ".join(facts) + "."
 
 
 _FIELDS = {parameter.name: parameter for parameter in parameters(SweepSpec)}

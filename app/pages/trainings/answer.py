@@ -7,14 +7,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from theodolite.app import formats
-from theodolite.app.blocks import Block, Chart, Fold, Link, Samples, Table, Text
+from theodolite.app.blocks import Block, Chart, Finding, Fold, Link, Samples, Table, Text
 from theodolite.app.components.chart import drawing, plain
 from theodolite.app.pages.trainings import service
 from theodolite.app.pages.trainings.ablations import comparison
 from theodolite.app.pages.trainings.service import Course, Curves, TrainingRun
 from theodolite.app.question import Answer, Do, Question
 from theodolite.app.spec import Field, Spec
-from theodolite.app.web.figures import Trace, axis, draw, scatter, style
+from theodolite.app.web.figures import Trace, axis, clear_colour, draw, scatter, style
+from theodolite.app.web.theme import SERIES
+from theodolite.engine.training.events import against_base, headline, is_improved
 
 if TYPE_CHECKING:
     from theodolite.app.workspace import Workspace
@@ -46,6 +48,8 @@ class Trainings(Answer):
         "score": float | None,
         "alignment": float | None,
         "uniformity": float | None,
+        "low": float | None,
+        "high": float | None,
         "best": bool | None,
         "loss": float | None,
         "learning_rate": float | None,
@@ -69,10 +73,12 @@ class Trainings(Answer):
         ]
 
     def blocks(self) -> list[Block]:
-        """The comparison with the paper, charts, samples, notes, and settings."""
+        """The outcome, the comparison with the paper, charts, samples, notes, and settings."""
         rows = [row for row, _ in self.courses]
         names = called(rows)
         notes, samples, courses = [], [], []
+        said = headline(rows[0].score, rows[0].base_score) if len(rows) == 1 else ""
+        outcome = [Finding(said, "On the dev set, which chose the weights.")] if said else []
         for name, (row, curves) in zip(names, self.courses, strict=True):
             notes += [(name, note["step"], note["message"]) for note in curves.notes]
             courses.append((name, None if row.score is row.loss else row.best_step, curves))
@@ -82,7 +88,7 @@ class Trainings(Answer):
                 about += f"{formats.count(last['step'])} updates."
                 samples.append(Samples(f"Samples of {name}", about, last["samples"]))
         table = Table("notes", ("training", "step", "note"), notes)
-        every = [*comparison(rows), *charts(courses[:MAX_CURVES]), *samples]
+        every = [*outcome, *comparison(rows), *charts(courses[:MAX_CURVES]), *samples]
         if len(rows) > MAX_CURVES:
             every.append(Text("", f"Drawn are the first {MAX_CURVES} of {len(rows)} trainings."))
         return [*every, table, *_settings(rows, names)]
@@ -129,10 +135,12 @@ def _settings(rows: Sequence[TrainingRun], names: Sequence[str]) -> list[Block]:
     lines = []
     for place, (name, row) in enumerate(zip(names, rows, strict=True)):
         own = [setting(values[place]) for values in differ.values()]
-        outcome = [row.state, row.score, row.loss, row.best_step, row.error]
+        base = against_base(row.score, row.base_score) or None
+        outcome = [row.state, row.score, base, row.loss, row.best_step, row.error]
         links: Sequence[Link | None] = uses(row) or [None] * 3
         lines.append([name, *own, *outcome, *links])
-    results = ("state", "best dev score", "loss on held-out sentences", "at step", "error")
+    held_out = "loss on held-out sentences"
+    results = ("state", "best dev score", "against its base", held_out, "at step", "error")
     columns = ("training", *differ, *results, "", "", "")
     seen = [at for at in range(len(columns)) if any(line[at] is not None for line in lines)]
     heads, shown = [columns[at] for at in seen], [[line[at] for at in seen] for line in lines]
@@ -168,6 +176,9 @@ class Line:
         values: one per step.
         kept: the step whose weights were kept, marked; None for no mark.
         across: of a path, its other values.
+        low, high: the interval of each value; empty for none.
+        base: the dev score of the base; None without one.
+        improved: whether the weights that were kept are better than the base.
     """
 
     name: str
@@ -176,6 +187,10 @@ class Line:
     values: Sequence[float]
     kept: int | None = None
     across: Sequence[float] = ()
+    low: Sequence[float] = ()
+    high: Sequence[float] = ()
+    base: float | None = None
+    improved: bool = True
 
     @property
     def course(self) -> str:
@@ -216,8 +231,11 @@ class Quantity:
         return f"{self.title}: {word} with {line.name}, {_number(best(line.values))}"
 
 
-SCORE = "Spearman × 100 of the dev part; the star is what was kept."
-PATH = "And uniformity. Starts at the hollow mark; lower left is better."
+SCORE = (
+    "Spearman × 100 of the dev part, within its 95 % interval; the dotted line is the base. "
+    "What was kept is a star, or a cross where it is no better than the base."
+)
+PATH = "And uniformity. Starts at the hollow mark, the base; lower left is better."
 HELD_OUT = "Nats per token; the star is what was kept."
 QUANTITIES = (
     Quantity("Dev score", SCORE, "looked", "score", max),
@@ -249,7 +267,14 @@ def charts(courses: Sequence[tuple[str, int | None, Curves]]) -> list[Block]:
                 steps, values = ([e[name] for e in events] for name in ("step", quantity.field))
                 across = [event[quantity.across] for event in events] if quantity.across else ()
                 star = kept if quantity.kind == "looked" else None
-                lines.append(Line(name, place, steps, values, star, across))
+                low, high, base, improved = [], [], None, True
+                if quantity.kind == "looked":
+                    scores = {event["step"]: event.get("score") for event in events}
+                    base, improved = scores.get(0), is_improved(scores.get(kept), scores.get(0))
+                if quantity.field == "score" and all(event.get("low") for event in events):
+                    low, high = ([event[name] for event in events] for name in ("low", "high"))
+                own = (low, high, base if quantity.field == "score" else None, improved)
+                lines.append(Line(name, place, steps, values, star, across, *own))
         if lines:
             heading = Text(quantity.heading(lines), quantity.about)
             blocks += [heading, Chart(_drawing(quantity, lines))]
@@ -277,7 +302,7 @@ def _drawing(quantity: Quantity, lines: Sequence[Line]) -> dict[str, Any]:
         TALL if quantity.field in ("score", "alignment") else SMALL,
     )
     margin = {"l": 64, "r": 16, "t": 12, "b": 44}
-    traces = [trace for line in lines for trace in _traces(line)]
+    traces = [*_bases(lines), *(trace for line in lines for trace in _traces(line))]
     return drawing(
         draw(traces, x, y, height=height, left=64, uirevision=name, margin=margin),
         f"{title} by step. {'; '.join(f'{one.name}: {one.course}' for one in lines)}",
@@ -302,8 +327,19 @@ def thinned(line: Line, most: int = MAX_POINTS) -> tuple[list[int], list[float]]
     )
 
 
+def _bases(lines: Sequence[Line]) -> list[Trace]:
+    """The scores of the bases, each a dotted line over all steps."""
+    end = max(line.steps[-1] for line in lines)
+    scores = dict.fromkeys(round(line.base, 2) for line in lines if line.base is not None)
+    look = {"color": SERIES[-1], "width": 2, "dash": "dot"}
+    return [
+        scatter(x=[0, end], y=[score] * 2, mode="lines", line=look, name=f"base, {score:.2f}")
+        for score in scores
+    ]
+
+
 def _traces(line: Line) -> list[Trace]:
-    """A line, and the star of the weights that were kept."""
+    """A line within its interval, and the mark of the weights that were kept."""
     look, n, kept = style(line.place), len(line.steps), line.kept
     extra = f"<extra>{plain(line.name)}</extra>"
     if line.across:
@@ -327,11 +363,22 @@ def _traces(line: Line) -> list[Trace]:
         shown = {"mode": mode, "marker": {"size": 5}, "hovertemplate": hover}
     shared = {"legendgroup": str(line.place), "name": plain(formats.shorten(line.name, _LABEL))}
     traces = [scatter(x=list(xs), y=list(ys), line=look | {"width": 2}, **shown, **shared)]
+    if line.low:
+        band = {"mode": "lines", "line": {"width": 0}, "hoverinfo": "skip", "showlegend": False}
+        band |= {"fill": "toself", "fillcolor": clear_colour(look["color"], 0.12)}
+        around = [*line.low, *reversed(line.high)]
+        traces.insert(
+            0, scatter(x=[*line.steps, *reversed(line.steps)], y=around, **band, **shared)
+        )
     if kept is not None and kept in line.steps:
         at = list(line.steps).index(kept)
         star = {
             "mode": "markers",
-            "marker": {"symbol": "star", "size": 13, "color": look["color"]},
+            "marker": {
+                "symbol": "star" if line.improved else "x",
+                "size": 13 if line.improved else 9,
+                "color": look["color"],
+            },
             "showlegend": False,
             "cliponaxis": False,
             "hovertemplate": f"kept: {words}{extra}",

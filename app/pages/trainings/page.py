@@ -227,10 +227,10 @@ def facts(row: TrainingRun, run: Mapping[str, Any]) -> str:
     score = f"best dev score {formats.score(row.score)} at step {formats.count(row.best_step)}"
     lines = (
         None if called == row.encoder else called,
+        against_base(row.score, row.base_score),
         run.get("message") if row.step is None else f"{formats.count(row.step)}{of} updates",
         left or took,
         None if row.score is None else score,
-        against_base(row.score, row.base_score),
         None if row.loss is None else f"loss {row.loss:.3f} on held-out sentences",
         ENDINGS.get(row.why or ""),
     )

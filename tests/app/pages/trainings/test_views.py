@@ -1,10 +1,13 @@
 """Pictures of training, and ablations beside the paper: directions, spreads, recognition."""
 
+import json
+
 import numpy as np
 import pytest
 
 from theodolite.app.pages.trainings.ablations import judged, recognised
-from theodolite.app.pages.trainings.answer import Line, thinned
+from theodolite.app.pages.trainings.answer import Line, charts, thinned
+from theodolite.app.pages.trainings.service import Curves
 from theodolite.engine.training.ablations import ABLATIONS
 from theodolite.engine.training.sweeps import seeded
 
@@ -16,6 +19,18 @@ def test_a_long_curve_is_averaged_over_neighbours():
     blocks = [values[i : i + 8].mean() for i in range(0, 7_003, 8)]
     np.testing.assert_allclose(means, blocks, rtol=1e-12)
     assert (len(steps), steps[0], steps[-1]) == (876, 8, 7_003)
+
+
+@pytest.mark.parametrize(("kept", "mark"), [(70.0, "star"), (66.0, "x"), (68.0, "x")])
+def test_the_base_is_a_line_and_only_what_is_better_has_a_star(kept, mark):
+    """Within its interval; the curve starts at the base."""
+    scores = {0: 68.0, 10: 65.0, 20: kept}
+    looks = [{"step": s, "score": v, "low": v - 2, "high": v + 2} for s, v in scores.items()]
+    _, chart = charts([("mine", 20, Curves(evals=looks))])
+    base, band, line, star = json.loads(chart.drawing["figure"])["data"]
+    assert (base["x"], base["y"], base["line"]["dash"]) == ([0, 20], [68.0, 68.0], "dot")
+    assert (min(band["y"]), max(band["y"])) == (min(65.0, kept) - 2, max(68.0, kept) + 2)
+    assert (line["x"][0], line["y"][0], star["marker"]["symbol"]) == (0, 68.0, mark)
 
 
 DROPOUT = ABLATIONS["dropout"]
