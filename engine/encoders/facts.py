@@ -119,6 +119,21 @@ def cuts_of(spec: str, texts: Sequence[str], data: str = "") -> list[str]:
     return found
 
 
+def cut_off(spec: str, texts: Sequence[str]) -> float:
+    """Return what share of the tokens of texts is beyond the length that a ranker's models take.
+
+    Of several models, the one that cuts off most counts; of more than 1,000 texts, a sample.
+    """
+    shares, some = [0.0], texts[:: -(-len(texts) // COUNTED) or 1]
+    for source in parse_ranker(spec).sources:
+        checkpoint = _here(source) if source.kind in MODELS else None
+        for part, limit in _limits(checkpoint, source) if checkpoint else ():
+            counts = [] if limit is None else token_counts(part, some)
+            beyond = sum(max(0, n - (limit or 0)) for n in counts)
+            shares.append(beyond / max(sum(counts), 1))
+    return max(shares)
+
+
 def _facts(spec: SourceSpec, *, read: bool, ranker: str = "") -> dict[str, Any]:
     """Facts about a source, or about the model of a ranker."""
     facts: dict[str, Any] = {

@@ -26,7 +26,7 @@ from theodolite.app.components.chart import drawing, plain
 from theodolite.app.examples import shipped
 from theodolite.app.metrics import METRICS
 from theodolite.app.pages.board import cost
-from theodolite.app.pages.choose import data
+from theodolite.app.pages.choose import data, setups
 from theodolite.app.pages.choose import sheet as sheets
 from theodolite.app.pages.choose.candidates import ChooseSpec
 from theodolite.app.pages.choose.sheet import ChooseJob, Sheet
@@ -53,6 +53,7 @@ GOLD = ("label", "score", "grade", "split")
 """Roles of columns that are named after the texts."""
 UNDECIDED = {
     "no_labels": "the data has no labels",
+    "no_queries": "no query has judgements",
     "few_examples": "too few examples are labelled",
     "no_encoder_within_limits": "no encoder is within the limits",
     "encoder_failed": "no encoder could be evaluated",
@@ -63,6 +64,10 @@ HEADS = {
     "score": "Score",
     "low": "95 % from",
     "high": "to",
+    "passage_iou": "IoU of passages at 5",
+    "ms_per_query": "ms per query",
+    "bytes_per_document": "Bytes per document",
+    "cut_off": "Share cut off",
     "ms_per_sentence": "ms per sentence",
     "per_second_64": "Sentences/s",
     "dim": "Dimensions",
@@ -96,6 +101,7 @@ class Decision(Answer):
         "dtype": str,
         "bytes_per_vector": float,
         "licence": str | None,
+        **dict.fromkeys(setups.MEASURES, float | None),
         "remark": str,
     }
 
@@ -143,7 +149,7 @@ class Decision(Answer):
             _points(sentences(self.sheet)),
             Points(warnings, "Before you rely on it"),
         ]
-        if self["best"] is None:
+        if self["best"] is None and not self.spec.rankers:
             query = {"in": self["data"], "encoder": [row["encoder"] for row in self["encoders"]]}
             blocks.append(Links([Link("Judge by hand", "judge", query)]))
         blocks += [*_front(self.sheet), *self._numbers(), *_differing(self.sheet)]
@@ -162,11 +168,13 @@ class Decision(Answer):
         how = f"Times were measured on {self['machine']}."
         if self["task"] is not None:
             how = f"Task {self['task']} under the protocol {self['protocol']}. {how}"
+        heads = HEADS | ({"encoder": "Set-up"} if self.spec.rankers else {})
         table = Table(
             "encoders",
-            [HEADS[key] for key in keys],
+            [heads[key] for key in keys],
             [[row.get(key) for key in keys] for row in rows],
-            decimals=dict.fromkeys([HEADS[key] for key in ("score", "low", "high")], 2),
+            decimals=dict.fromkeys([HEADS[key] for key in ("score", "low", "high", "cut_off")], 2)
+            | {HEADS["bytes_per_document"]: 0},
         )
         return [Text("The numbers", how), table]
 
@@ -178,6 +186,8 @@ def headline(sheet: Sheet) -> str:
         codes = {one["code"] for one in sheet["warnings"]}
         why = (text for code, text in UNDECIDED.items() if code in codes)
         return f"Undecided: {next(why, 'nothing was scored')}"
+    if sheet.get("rankers"):
+        return _headline_of_setups(sheet)
     if not _beats_random(sheet):
         return f"No encoder is better than random words on these {_examples(sheet)}"
     if len(_scored(sheet)) < 2:
@@ -186,6 +196,17 @@ def headline(sheet: Sheet) -> str:
     lead = f"{best['encoder']} {f'ties with {others}' if ties else 'is best'}"
     is_best = not ties and cheap["encoder"] == best["encoder"]
     return lead if is_best else f"{lead}: take {cheap['encoder']}"
+
+
+def _headline_of_setups(sheet: Sheet) -> str:
+    best, cheap = sheet["best"]["encoder"], sheet["cheapest"]["encoder"]
+    others = formats.listed([one["encoder"] for one in sheet["ties"]], 3)
+    lead = f"{best} ties with {others}" if others else f"{best} is best"
+    if best == sheet["baseline"]:
+        lead = f"{best} is best: nothing is better than BM25 on these {_examples(sheet)}"
+    elif not _beats_random(sheet):
+        lead = f"{best} is not shown to be better than {sheet['baseline']}"
+    return lead if cheap == best else f"{lead}: take {cheap}"
 
 
 def columns(used: Mapping[str, str]) -> str:
@@ -214,7 +235,9 @@ def sentences(sheet: Sheet) -> list[str]:
         said.append(f"Not significantly different {how}: {ties}.")
     elif len(every) > 1 and every[1]["encoder"] != sheet["baseline"]:
         said.append(f"Next comes {_with_score(every[1])}, significantly less {how}.")
-    if _beats_random(sheet):
+    if sheet.get("rankers"):
+        said += [*_cheapest_setup(sheet), *_further(sheet), *_against_words(sheet)]
+    elif _beats_random(sheet):
         said += [*_cheapest(sheet), *_further(sheet)]
         if over is not None and name != sheet["baseline"]:
             said.append(
@@ -257,6 +280,50 @@ def _cheapest(sheet: Sheet) -> Iterator[str]:
         yield f"Its spec is {cheap['spec']}"
 
 
+def _cheapest_setup(sheet: Sheet) -> Iterator[str]:
+    """The fastest and smallest set-up that is shown to be about as good, and what rerankers add."""
+    cheap, best, margin = sheet["cheapest"], sheet["best"]["encoder"], _margin(sheet)
+    by = {row["encoder"]: row for row in sheet["encoders"]}
+    cost = _cost_of(by[cheap["encoder"]])
+    if cheap["encoder"] == best:
+        yield f"{best} takes {cost}. Nothing cheaper is shown to lose less than {margin}."
+    else:
+        delta, low, high = (formats.signed(cheap["behind"][key]) for key in _DIFFERENCE)
+        yield (
+            f"{cheap['encoder']} is shown to lose less than {margin} against {best} (difference "
+            f"{delta}, 95 % interval {low} to {high}). It takes {cost}; {best} "
+            f"{_cost_of(by[best])}."
+        )
+    for more in sheet["rerankers"]:
+        delta, low, high = (formats.signed(more[key]) for key in _DIFFERENCE)
+        yield (
+            f"Reranking adds {delta} to {more['first']} (95 % interval {low} to {high}), at "
+            f"{_cost_of(by[more['encoder']])} in place of {_cost_of(by[more['first']])}."
+        )
+
+
+_DIFFERENCE = ("delta", "low", "high")
+
+
+def _cost_of(row: Mapping[str, Any]) -> str:
+    """`0.31 ms a query and 1,024 bytes a document`."""
+    if row["ms_per_query"] is None:
+        return "a time that was not measured"
+    size = formats.count(round(row["bytes_per_document"]))
+    return f"{row['ms_per_query']:.3g} ms a query and {size} bytes a document"
+
+
+def _against_words(sheet: Sheet) -> Iterator[str]:
+    """What the best scores more than BM25."""
+    over, best = sheet["against_baseline"], sheet["best"]["encoder"]
+    if over is not None and best != sheet["baseline"]:
+        yield (
+            f"BM25 scores {formats.score(over['score'])} ({sheet['baseline']}): {best} scores "
+            f"{formats.score(over['delta'])} more (95 % interval {_interval(over)}), which is "
+            f"{'' if over['beaten'] else 'not '}significant."
+        )
+
+
 def _further(sheet: Sheet) -> Iterator[str]:
     """How many more examples would end the ties."""
     for more in sheet["more_examples"]:
@@ -292,15 +359,17 @@ def _without_scores(sheet: Sheet) -> Iterator[str]:
 
 def _front(sheet: Sheet) -> list[Block]:
     """Score against time with intervals, and the Pareto front; nothing below two encoders."""
-    rows = [row for row in _scored(sheet) if row["ms_per_sentence"]]
+    key, unit = (
+        ("ms_per_query", "query") if sheet.get("rankers") else ("ms_per_sentence", "sentence")
+    )
+    rows = [row for row in _scored(sheet) if row[key]]
     if len(rows) < 2:
         return []
     by = {row["encoder"]: row for row in rows}
     best = [name for name in sheet["front"] if name in by]
     quick = next((name for name in best if name != sheet["baseline"]), best[0])
     (score, ms), (less, fewer) = (
-        (formats.score(by[name]["score"]), f"{by[name]['ms_per_sentence']:.3g} ms")
-        for name in (best[-1], quick)
+        (formats.score(by[name]["score"]), f"{by[name][key]:.3g} ms") for name in (best[-1], quick)
     )
     finding = f"{best[-1]} scores highest ({score} in {ms}) and is fastest"
     if quick != best[-1]:
@@ -308,17 +377,17 @@ def _front(sheet: Sheet) -> list[Block]:
             f"{best[-1]} scores highest ({score} in {ms}), {quick} is fastest ({less} in {fewer})"
         )
     line = scatter(
-        x=[by[name]["ms_per_sentence"] for name in best],
+        x=[by[name][key] for name in best],
         y=[by[name]["score"] for name in best],
         mode="lines",
         line={"color": SERIES[1], "width": 2, "dash": "dot"},
         hoverinfo="skip",
         showlegend=False,
     )
-    times = [math.log(row["ms_per_sentence"]) for row in rows]
+    times = [math.log(row[key]) for row in rows]
     middle = (min(times) + max(times)) / 2
     marks = scatter(
-        x=[row["ms_per_sentence"] for row in rows],
+        x=[row[key] for row in rows],
         y=[row["score"] for row in rows],
         mode="markers+text",
         text=[plain(formats.shorten(name, 24)) for name in by],
@@ -341,29 +410,29 @@ def _front(sheet: Sheet) -> list[Block]:
         customdata=[[plain(row["encoder"]), _interval(row)] for row in rows],
         hovertemplate=(
             "%{customdata[0]}: %{y:.2f} (%{customdata[1]})<br>%{x:.3g} ms per "
-            "sentence<extra></extra>"
+            f"{unit}<extra></extra>"
         ),
     )
     figure = draw(
         [line, marks],
-        axis("ms per sentence (log)", type="log", zeroline=False),
+        axis(f"ms per {unit} (log)", type="log", zeroline=False),
         axis(_metric(sheet), zeroline=False),
         height=360,
         left=64,
     )
     chart = drawing(
         figure,
-        f"Score against the time of one sentence. {finding}.",
+        f"Score against the time of one {unit}. {finding}.",
         name="theodolite-choice",
-        columns=["encoder", "ms per sentence", "score", "low", "high", "on the front"],
+        columns=["encoder", f"ms per {unit}", "score", "low", "high", "on the front"],
         rows=[
-            [name, *(row[key] for key in ("ms_per_sentence", "score", "low", "high")), name in best]
+            [name, *(row[of] for of in (key, "score", "low", "high")), name in best]
             for name, row in by.items()
         ],
     )
     lead = (
-        "Score against the time of one sentence, with 95 % intervals. Dotted: the Pareto front; no "
-        "encoder is both better and faster than one on it."
+        f"Score against the time of one {unit}, with 95 % intervals. Dotted: the Pareto front; no "
+        "other is both better and faster than one on it."
     )
     return [Text(finding, lead), Chart(chart)]
 
@@ -456,6 +525,8 @@ def prepare(workspace: Workspace, spec: ChooseSpec) -> ChooseSpec:
 
 def job_of(workspace: Workspace, spec: ChooseSpec) -> ChooseJob:
     """What has to be done."""
+    if spec.rankers:
+        return ChooseJob(**vars(spec))
     encoders = spec.encoders or names(workspace)
     if not encoders:
         raise UserError("No encoder chosen.", "Choose at least one.", code="missing")
@@ -472,7 +543,10 @@ def plan(workspace: Workspace, job: ChooseJob) -> list[str]:
     what = f"{data.in_words(rows, dataset.kind)}{of}, evaluated as {task}."
     if task is None:
         few = f"Fewer than {data.MIN_EXAMPLES} labels" if rows else "No labels"
+        few = "No queries with judgements" if job.rankers else few
         what = f"{few}: the sheet will say how encoders differ and what they cost, not who is best."
+    if job.setups:
+        return [what, f"{formats.plural(len(job.setups), 'set-up')}: {formats.listed(job.setups)}."]
     untimed = len(set(job.measured) - cost.measured(workspace).keys())
     return [
         *[columns(used)] * bool(used),
@@ -514,6 +588,7 @@ CHOOSE = Question(
     (
         "choose reviews.csv --columns text=review,label=stars",
         "choose questions.csv -e minilm -e wordllama --max-ms 5 --out sheet.html",
+        "choose handbook --rankers 'bm25,minilm,fuse(bm25,minilm)' --chunks whole,recursive,800",
     ),
     queues=True,
     report_name="decision",

@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 
 from theodolite.app import formats
 from theodolite.app.pages.board import cost
-from theodolite.app.pages.choose import data
+from theodolite.app.pages.choose import data, setups
+from theodolite.app.pages.choose.setups import WHOLE
 from theodolite.app.pages.evaluate.results import evaluated, known
 from theodolite.app.spec import Encoders, Field, Spec
 from theodolite.app.vectors import known as known_vectors
 from theodolite.app.workspace import Workspace
-from theodolite.engine import evaluate
-from theodolite.engine.encoders import canonical, describe, variants
+from theodolite.engine import evaluate, rankers
+from theodolite.engine.datasets.chunks import Splitter
+from theodolite.engine.encoders import describe, variants
 from theodolite.engine.errors import UserError
+from theodolite.engine.rankers import RankerSpec
 from theodolite.engine.stats.bootstrap import Sample, main_sample
 from theodolite.engine.stats.choice import Behind, behind, choose
 from theodolite.engine.stats.power import to_show
 from theodolite.engine.tasks import get
 
+CHUNKS = "whole, recursive,800,100"
+"""How documents are cut if nobody says: as they are, and in chunks of a paragraph or two."""
 BASELINE = "random:256"
 """Baseline of every sheet: random word vectors, without learned knowledge."""
 Dtype = Literal["int8", "binary"]
@@ -39,13 +45,16 @@ class ChooseSpec(Spec):
     smallest vectors, how many more examples would end the ties, and what speaks against trusting
     it. Without encoders, all that are listed are compared. As JSON, a row for each encoder comes
     first, and the sheet last.
+
+    For documents, name rankers: the sheet is on set-ups, a ranker and a way to cut the documents.
     """
 
     data: Annotated[
         str,
         Field(
             "Data",
-            "CSV, TSV, JSONL, Parquet, plain text or ZIP; or the name of a data set.",
+            "CSV, TSV, JSONL, Parquet, plain text, ZIP or a folder of documents; or the name of a "
+            "data set.",
             names="dataset",
         ),
     ]
@@ -76,6 +85,18 @@ class ChooseSpec(Spec):
             flags=("--licence",),
         ),
     ] = ()
+    rankers: Annotated[
+        str,
+        Field("Rankers", "Of documents, such as bm25, minilm, fuse(bm25, minilm)."),
+    ] = ""
+    chunks: Annotated[
+        str,
+        Field(
+            "Chunks",
+            "How rankers get documents: whole, or METHOD,SIZE,OVERLAP by recursive, sentences, "
+            f"headings or tokens. If empty: {CHUNKS}.",
+        ),
+    ] = ""
     margin: Annotated[
         float,
         Field(
@@ -89,8 +110,24 @@ class ChooseSpec(Spec):
     def check(self) -> None:
         """Bring names to their canonical form, so that equal questions are equal jobs."""
         licences = {one.strip() for one in ",".join(self.licences).casefold().split(",")} - {""}
-        object.__setattr__(self, "encoders", canonical(self.encoders))
+        object.__setattr__(self, "encoders", rankers.canonical(self.encoders))
         object.__setattr__(self, "licences", tuple(sorted(licences)))
+        ranked = [one for one in self.encoders if isinstance(rankers.parse(one), RankerSpec)]
+        if not (ranked or self.rankers or self.chunks):
+            return
+        named = rankers.canonical([*self.encoders, *rankers.split(self.rankers)])
+        words = any(setups.is_words(name) for name in named)
+        cuts = (one.strip() for one in re.split(r",(?!\s*\d)", self.chunks or CHUNKS))
+        every = [WHOLE if one == WHOLE else str(Splitter.parse(one)) for one in cuts if one]
+        object.__setattr__(self, "encoders", ())
+        object.__setattr__(self, "rankers", ", ".join(named if words else (setups.BM25, *named)))
+        object.__setattr__(self, "chunks", ", ".join(dict.fromkeys(every)))
+
+    @property
+    def setups(self) -> list[str]:
+        """The rankers, BM25 among them, on documents that are cut in each way."""
+        cuts = re.split(r",(?!\s*\d)\s*", self.chunks)
+        return setups.grid(rankers.split(self.rankers), cuts) if self.rankers else []
 
     @property
     def baseline(self) -> str:
@@ -100,8 +137,8 @@ class ChooseSpec(Spec):
 
     @property
     def measured(self) -> list[str]:
-        """The encoders to choose from, and the baseline."""
-        return list(dict.fromkeys([*self.encoders, self.baseline]))
+        """The encoders to choose from, and the baseline; or the set-ups."""
+        return self.setups or list(dict.fromkeys([*self.encoders, self.baseline]))
 
 
 @dataclass(frozen=True, eq=False)

@@ -57,7 +57,8 @@ def bring(workspace: Workspace, file: Path, columns: str = "") -> str:
     """
     workspace.refuse_visitors()
     before = {row["name"] for row in workspace.store.uploads.list()}
-    with uploads.together([file]) as whole:
+    with uploads.bring([file]) as brought:
+        whole = brought.path
         if not columns:
             _refuse_ambiguous(whole)
         mapping, stem = (
@@ -67,7 +68,7 @@ def bring(workspace: Workspace, file: Path, columns: str = "") -> str:
         for number in range(1, _MAX_NAMES + 1):
             name = stem if number == 1 else f"{stem[:76]} {number}"
             try:
-                uploads.keep(workspace, whole, whole.name, name, mapping)
+                uploads.keep(workspace, whole, whole.name, name, mapping, brought.notes)
                 break
             except StoreError as error:
                 if "already" not in error.message or number == _MAX_NAMES:

@@ -40,7 +40,7 @@ KINDS = ("labels", "labelled-pairs", "pairs", "retrieval", "parallel", "sentence
 _FIELDS = {parameter.name: parameter for parameter in parameters(ChooseSpec)}
 CONTROLS = web.controls(
     ChooseSpec,
-    without=["columns"],
+    without=["columns", "rankers"],
     data=web.control(_FIELDS["data"], elem_id="chosen-data"),
     encoders=replace(choices.CHIPS, name="encoders", key="encoder"),
     licences=replace(
@@ -55,6 +55,7 @@ def build(workspace: Workspace) -> None:
     """Lay out the page."""
     controls, own = Controls(*CONTROLS), not workspace.read_only
     controls.add("columns", gr.State(""))  # those of a file are fixed once it is a data set
+    controls.add("rankers", gr.State(""))  # they are among the encoders
     with parts.bar(TITLE, DESCRIPTION):
         controls.render("data")
         controls.render("encoders", allow_custom_value=own)
@@ -68,6 +69,11 @@ def build(workspace: Workspace) -> None:
                     "it again under another name.",
                 )
                 added = form.build(workspace, again=True)
+            parts.section(
+                "Documents",
+                "Of documents, add bm25 or fuse(bm25, minilm) to the encoders, or say how to cut.",
+            )
+            controls.render("chunks")
             parts.section("Limits")
             controls.render("max_ms", "max_bytes", "margin", "licences")
             command = parts.static("", elem_id="command", elem_classes=[LIVE])
@@ -103,7 +109,9 @@ def _loaded(workspace: Workspace, values: Values, request: gr.Request) -> dict[s
     known = sorted({row["licence"] for row in encoders.listed(workspace) if row.get("licence")})
     return vars(values) | {
         "data": _data(workspace, values.data or ""),
-        "encoders": choices.filled(workspace, choices.from_address(workspace, request)),
+        "encoders": choices.filled(
+            workspace, choices.from_address(workspace, request), rankers=True
+        ),
         "licences": gr.update(choices=known, value=values.licences),
     }
 

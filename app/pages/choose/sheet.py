@@ -22,13 +22,15 @@ from theodolite.app.jobs.job import Job
 from theodolite.app.jobs.reporter import Reporter
 from theodolite.app.pages.board import cost
 from theodolite.app.pages.board.examples import between
-from theodolite.app.pages.choose import candidates, data
+from theodolite.app.pages.choose import candidates, data, setups
 from theodolite.app.pages.choose.candidates import Candidate, ChooseSpec
 from theodolite.app.pages.curate import leaks
 from theodolite.app.pages.encoders.service import ensure_listed
 from theodolite.app.pages.evaluate.results import evaluated
 from theodolite.app.vectors import known
 from theodolite.app.workspace import Workspace
+from theodolite.engine import rankers
+from theodolite.engine.datasets.chunks import parted
 from theodolite.engine.datasets.types import (
     Dataset,
     LabelledPairs,
@@ -88,6 +90,10 @@ def stored(workspace: Workspace, spec: ChooseSpec) -> Sheet | None:
 
 def make(workspace: Workspace, spec: ChooseSpec, tick: ProgressCallback = nobody) -> Sheet:
     """Make the sheet from the measurements, and store it; `tick` gets the share done, may raise."""
+    if spec.rankers:
+        sheet = _of_setups(workspace, spec, tick)
+        workspace.store.derived.put(key(workspace, spec), KIND, sheet)
+        return sheet
     dataset = workspace.catalog.load(spec.data)
     task = data.task_of(workspace, spec.data)
     every = [candidates.stored(workspace, spec, task, name) for name in spec.measured]
@@ -125,6 +131,45 @@ def make(workspace: Workspace, spec: ChooseSpec, tick: ProgressCallback = nobody
     workspace.store.derived.put(key(workspace, spec), KIND, sheet)
     tick(1.0)
     return sheet
+
+
+def _of_setups(workspace: Workspace, spec: ChooseSpec, tick: ProgressCallback) -> Sheet:
+    """The sheet of rankers on documents that are cut in several ways."""
+    dataset, task = workspace.catalog.load(spec.data), data.task_of(workspace, spec.data)
+    every = [setups.stored(workspace, task, name) for name in spec.setups] if task else []
+    tick(0.2)
+    scored = any(one.sample for one in every)
+    made = OPEN | (setups.decided(every, spec.margin) if scored else {"rankers": True})
+    sheet = {
+        "data": spec.data,
+        "asked": (),
+        "kind": dataset.kind,
+        "sentences": len(dataset.sentences),
+        "examples": data.count_examples(dataset),
+        "unlabelled": 0,
+        "columns": {},
+        "limits": {name: getattr(spec, name) for name in (*LIMITS, "rankers", "chunks")},
+        "machine": cost.machine(),
+        "baseline": setups.BM25,
+        **made,
+        "task": task,
+        "highest": None,
+        "encoders": [setups.row_of(one, made["intervals"]) for one in every],
+        "agreement": [],
+        "fingerprints": {name: _fingerprint(workspace, name) for name in spec.setups},
+    }
+    points = {
+        one.name: (one.price[0], made["intervals"][one.name][0])
+        for one in every
+        if one.name in made["intervals"] and one.costs.get("ms_per_query")
+    }
+    warnings = [
+        *_about_decision(spec, dataset, [], sheet),
+        *_about_data(workspace, dataset, [], sheet),
+        *(setups.warnings(workspace, task, every, sheet) if task else ()),
+    ]
+    named = [{"code": code, "message": text} for code, text in warnings]
+    return {**sheet, "front": cost.front(points, more_is_better=False), "warnings": named}
 
 
 def _decided(
@@ -261,7 +306,7 @@ def _agreement(workspace: Workspace, spec: ChooseSpec) -> Iterator[dict[str, Any
 def _fingerprint(workspace: Workspace, encoder: str) -> str:
     """Of an encoder; empty if it cannot be loaded."""
     try:
-        return workspace.load(encoder).fingerprint
+        return workspace.ranker(parted(encoder)[0]).fingerprint
     except UserError:
         return ""
 
@@ -281,6 +326,12 @@ def _about_decision(
             f"{dataset.name} has {formats.plural(labelled, 'labelled example')}; below "
             f"{data.MIN_EXAMPLES} nothing is scored.",
         )
+    elif sheet["task"] is None and spec.rankers:
+        yield (
+            "no_queries",
+            f"{dataset.name} has no queries with judgements, so no set-up can be called best. Put "
+            "queries.jsonl and qrels.tsv beside the documents.",
+        )
     elif sheet["task"] is None:
         yield (
             "no_labels",
@@ -290,7 +341,7 @@ def _about_decision(
     for one in every:
         if one.error is not None:
             yield "encoder_failed", f"{one.encoder} was left out: {one.error}"
-    if over is not None and not over["beaten"]:
+    if over is not None and not over["beaten"] and not spec.rankers:
         yield (
             "baseline_not_beaten",
             f"{best['encoder']} is not significantly better than {sheet['baseline']}, which only "
@@ -405,11 +456,18 @@ class ChooseJob(ChooseSpec, Job):
     @property
     def title(self) -> str:
         """`Choose among minilm and wordllama for upload:reviews`."""
-        return f"Choose among {formats.listed(self.encoders, 3)} for {self.data}"
+        return f"Choose among {formats.listed(self.setups or self.encoders, 3)} for {self.data}"
 
     def validate(self, workspace: Workspace) -> None:
         """Refuse data that cannot be read, or whose labels are all the same."""
-        data.check(workspace.catalog.load(self.data))
+        dataset = workspace.catalog.load(self.data)
+        data.check(dataset)
+        if self.rankers and not isinstance(dataset, Retrieval):
+            raise UserError(
+                f"{dataset.name} holds {dataset.kind}, and rankers order documents.",
+                "Choose documents with queries, or encoders in place of rankers.",
+                code="wrong-kind",
+            )
 
     def is_stored(self, workspace: Workspace) -> bool:
         """Whether there is a sheet of these encoders and data in which no encoder failed."""
@@ -423,9 +481,10 @@ class ChooseJob(ChooseSpec, Job):
     def notices(self, workspace: Workspace) -> Iterator[str]:
         """The texts that endpoints would get, and settings that a model's files deny."""
         timed = cost.measured(workspace)
-        for name, counts in sending.announced(workspace, self.encoders, self.data):
+        named = self.encoders or tuple(rankers.split(self.rankers))
+        for name, counts in sending.announced(workspace, named, self.data):
             yield counts if name in timed else f"{counts} Made-up texts are sent too, to time it."
-        for name in self.encoders:
+        for name in named:
             for text in beforehand.of(workspace, name, [self.data]):
                 yield f"{name}: {text}"
 
@@ -439,6 +498,10 @@ class ChooseJob(ChooseSpec, Job):
             yield make(workspace, self, reporter.tick)
             return
         encoder = self.measured[position]
+        if self.rankers:
+            if own := data.task_of(workspace, self.data):
+                setups.measure(workspace, own, encoder, reporter)
+            return
         if encoder in self.encoders:
             ensure_listed(workspace, [encoder])
         task = data.task_of(workspace, self.data)
