@@ -33,11 +33,11 @@ from typing import Any
 
 from benchmarks.claims import at_least, at_most, claim
 from theodolite.engine.datasets.catalog import Catalog
+from theodolite.engine.train import EncoderTrainer, batches
 from theodolite.engine.training import TrainSpec
-from theodolite.engine.training.encoder import EncoderTrainer, batches
+from theodolite.engine.training.devices import Precision
 from theodolite.engine.training.examples import Examples, open_examples
 from theodolite.engine.training.model import open_model
-from theodolite.engine.training.precision import Precision
 
 DATA = {"unsup": "unlabelled/wiki_split", "sup": "nli"}
 SPEED, MEMORY, LOSS = {"cpu": 1.3, "cuda": 1.5}, 1.0, 1e-3

@@ -43,6 +43,7 @@ from theodolite.engine.encoders.base import Encoder
 from theodolite.engine.errors import UserError
 from theodolite.engine.paths import named
 from theodolite.engine.training.checkpoint import lock
+from theodolite.engine.training.devices import Precision
 from theodolite.engine.training.events import (
     Evaluated,
     Event,
@@ -52,7 +53,6 @@ from theodolite.engine.training.events import (
     Stepped,
 )
 from theodolite.engine.training.loop import State, Trainer, never
-from theodolite.engine.training.precision import Precision
 
 SAMPLES = 5
 """Held-out sentences shown at each evaluation with their reconstructions."""

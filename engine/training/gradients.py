@@ -21,10 +21,10 @@ import numpy as np
 import torch
 
 from theodolite.engine.training import generators
-from theodolite.engine.training.distributed import all_gather, is_stand_in, summed
+from theodolite.engine.training.devices import all_gather, is_stand_in, summed
+from theodolite.engine.training.mlm import Masked, mask, mlm_loss
 from theodolite.engine.training.model import TrainingModel
 from theodolite.engine.training.objectives import Column, Objective
-from theodolite.engine.training.objectives.mlm import Masked, mask_tokens, mlm_loss
 
 Scaled = Callable[[torch.Tensor], torch.Tensor]
 
@@ -47,7 +47,7 @@ def backward(
     """Add the gradients of a batch's loss to the parameters.
 
     With several processes the columns are this one's shard of the batch, and its gradients are to
-    be summed afterwards (`distributed.sum_gradients`).
+    be summed afterwards (`devices.sum_gradients`).
 
     Args:
         model: in training mode.
@@ -74,6 +74,24 @@ def backward(
         step = size * sum(column.side == 0 for column in columns)
         loss = loss + _masked(model, objective.mlm_weight, masked, step, scaled)
     return loss
+
+
+def mask_tokens(
+    columns: Sequence[Column], model: TrainingModel, rng: np.random.Generator, probability: float
+) -> Masked:
+    """Mask tokens in the sentences of all columns of the first encoder.
+
+    A second encoder has no part in MLM, since it is not exported.
+    """
+    tokenizer = model.tokenizer
+    return mask(
+        [row for column in columns if column.side == 0 for row in column.ids],
+        rng,
+        probability=probability,
+        mask_id=tokenizer.mask_token_id,
+        special=tokenizer.all_special_ids,
+        vocabulary=len(tokenizer),
+    )
 
 
 def _contrastive(

@@ -3,7 +3,7 @@
 Each batch updates the weights. At intervals the weights are evaluated, the best of them kept, and a
 checkpoint is written, from which a killed run resumes: on a CPU it ends with exactly the weights of
 an uninterrupted one. A loss that is NaN or infinity ends the run with the last good weights. The
-subclasses define the loss, the data and the score: `engine.training.encoder`,
+subclasses define the loss, the data and the score: `engine.train`,
 `engine.decoding.train`.
 """
 
@@ -23,11 +23,10 @@ from torch import nn
 from theodolite.engine import memory
 from theodolite.engine.errors import UserError
 from theodolite.engine.memory import most_used
-from theodolite.engine.training import checkpoint, distributed, generators
+from theodolite.engine.training import checkpoint, devices, generators
 from theodolite.engine.training.base_spec import BaseSpec
-from theodolite.engine.training.distributed import Ranks
+from theodolite.engine.training.devices import Precision, Ranks
 from theodolite.engine.training.events import Evaluated, Event, Noted, Stepped
-from theodolite.engine.training.precision import Precision
 
 CHECKPOINT_SECONDS = 120.0
 """The longest time between two checkpoints."""
@@ -268,7 +267,7 @@ class Trainer(ABC):
         """Write a checkpoint, on all ranks at once; the weights must be known to be good."""
         began = time.perf_counter()
         own = checkpoint.generators_of(self.rng, self.precision.device)
-        others = distributed.gather_bytes(own)[1:]
+        others = devices.gather_bytes(own)[1:]
         if self.ranks.rank > 0:
             return
         state = self.state
@@ -299,7 +298,7 @@ class Trainer(ABC):
             why = "patience"
         elif stop():
             why = "stopped"
-        return distributed.broadcast(why, _REASONS)
+        return devices.broadcast(why, _REASONS)
 
     def _report(self) -> Iterator[Event]:
         """Losses and speed since the last report; a failure is left in `meter.failure`."""
@@ -347,7 +346,7 @@ class Trainer(ABC):
             self._check_same(kept)
             self._load()
         # No process writes into the folder before all have read it.
-        if len(steps := set(distributed.gather_numbers(self.step))) > 1:
+        if len(steps := set(devices.gather_numbers(self.step))) > 1:
             listed = ", ".join(str(step) for step in sorted(steps))
             raise UserError(
                 f"The processes found different checkpoints in {self.folder}, of steps {listed}.",
@@ -400,7 +399,7 @@ class Trainer(ABC):
 
 def _agreed(choice: bool) -> bool:
     """The choice of rank 0, on all ranks: clocks differ, and only rank 0 has scores."""
-    return distributed.broadcast("yes" if choice else "no", ("yes", "no")) == "yes"
+    return devices.broadcast("yes" if choice else "no", ("yes", "no")) == "yes"
 
 
 def _processes(count: int) -> str:

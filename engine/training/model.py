@@ -17,8 +17,8 @@ from theodolite.engine.encoders.checkpoint import Checkpoint
 from theodolite.engine.encoders.pooling import ALL_LAYERS
 from theodolite.engine.encoders.source import clean
 from theodolite.engine.errors import UserError, first_line
+from theodolite.engine.training.devices import exact
 from theodolite.engine.training.packed import Layout, can_pack, packed_states, padded_states, pooled
-from theodolite.engine.training.precision import exact
 from theodolite.engine.training.spec import Pooling, TrainSpec
 
 Ids = Sequence[Sequence[int]]

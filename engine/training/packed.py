@@ -17,7 +17,7 @@ from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
 from theodolite.engine.memory import to_device
-from theodolite.engine.training.precision import exact
+from theodolite.engine.training.devices import exact
 
 FAMILIES = {"bert": False, "roberta": True, "xlm-roberta": True, "camembert": True}
 """Model types whose layers are BERT's; True where positions start after the padding id."""

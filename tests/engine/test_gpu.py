@@ -31,8 +31,7 @@ from theodolite.engine.decoding.train import train_decoder
 from theodolite.engine.encoders import load
 from theodolite.engine.encoders.loading import checkpoint_of
 from theodolite.engine.encoders.transformer import TransformerSource, make
-from theodolite.engine.train import train
-from theodolite.engine.training.encoder import batches
+from theodolite.engine.train import batches, train
 
 pytestmark = [
     pytest.mark.gpu,

@@ -9,8 +9,8 @@ from numpy.random import default_rng
 from safetensors.torch import save_file
 
 from tests.fakes.training import BASE, tiny_model
-from theodolite.engine.training import TrainSpec
-from theodolite.engine.training.distributed import (
+from theodolite.engine.training import TrainSpec, mlm
+from theodolite.engine.training.devices import (
     Ranks,
     begin,
     copy_from_first,
@@ -20,7 +20,7 @@ from theodolite.engine.training.distributed import (
 )
 from theodolite.engine.training.gradients import backward
 from theodolite.engine.training.model import TrainingModel
-from theodolite.engine.training.objectives import mlm, objective_of
+from theodolite.engine.training.objectives import objective_of
 
 EXAMPLES = [
     ("a man sits on the mat", "the man sits", "nobody sits"),

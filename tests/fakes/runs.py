@@ -8,12 +8,11 @@ import numpy as np
 
 from theodolite.engine.datasets.catalog import Catalog
 from theodolite.engine.datasets.types import Dataset, PairPart, ScoredPairs
+from theodolite.engine.train import EncoderTrainer
 from theodolite.engine.training.dev import DevSet
-from theodolite.engine.training.distributed import Ranks
-from theodolite.engine.training.encoder import EncoderTrainer
+from theodolite.engine.training.devices import Precision, Ranks
 from theodolite.engine.training.examples import examples_of
 from theodolite.engine.training.model import open_model
-from theodolite.engine.training.precision import Precision
 from theodolite.engine.training.spec import TrainSpec
 
 BASE = "new:layers=2,hidden=32,heads=2,vocab=120,positions=32"

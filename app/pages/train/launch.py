@@ -1,6 +1,6 @@
 """A training in several processes of this machine, launched by `torchrun`.
 
-Their collective operations are in `engine.training.distributed`. As a program, `python -m
+Their collective operations are in `engine.training.devices`. As a program, `python -m
 theodolite.app.pages.train.launch FILE N`, this is the launcher, and started by the launcher a rank;
 FILE is the request. The processes end with the one that follows them.
 """

@@ -15,7 +15,7 @@ from tests.fakes import ranks as fake
 from tests.fakes.runs import TinyCatalog, tiny_run, tiny_spec
 from theodolite.engine.train import train
 from theodolite.engine.training import checkpoint
-from theodolite.engine.training.distributed import Ranks
+from theodolite.engine.training.devices import Ranks
 
 ROOT = Path(__file__).parents[3]
 
@@ -83,7 +83,7 @@ def test_a_batch_is_sharded_without_loss() -> None:
 # Three runs: an unbroken one, and one that is broken off after ten updates and then goes on.
 RESUMED = """
 import json, sys, torch
-from theodolite.engine.training.distributed import Ranks, begin, end
+from theodolite.engine.training.devices import Ranks, begin, end
 from theodolite.engine.training.spec import TrainSpec
 from tests.fakes.runs import tiny_run
 
@@ -114,7 +114,7 @@ end()
 APART = """
 import json, sys, torch
 from theodolite.engine.errors import UserError
-from theodolite.engine.training.distributed import Ranks, begin, end
+from theodolite.engine.training.devices import Ranks, begin, end
 from theodolite.engine.training.spec import TrainSpec
 from tests.fakes.runs import tiny_run
 

@@ -9,10 +9,9 @@ from numpy.random import default_rng
 from tests.fakes.ranks import EXAMPLES
 from tests.fakes.training import BASE, tiny_model
 from theodolite.engine.training import TrainSpec
-from theodolite.engine.training.gradients import backward
-from theodolite.engine.training.objectives import Column, Objective, objective_of
-from theodolite.engine.training.objectives.contrastive import in_batch_loss
-from theodolite.engine.training.objectives.mlm import mask_tokens, mlm_loss
+from theodolite.engine.training.gradients import backward, mask_tokens
+from theodolite.engine.training.mlm import mlm_loss
+from theodolite.engine.training.objectives import Column, Objective, in_batch_loss, objective_of
 
 OBJECTIVES = {
     "unsup": {},

@@ -8,8 +8,8 @@ import pytest
 
 from tests.errors import refused
 from theodolite.engine.datasets.catalog import Catalog
+from theodolite.engine.train import steps_of
 from theodolite.engine.training.ablations import ABLATIONS, SCALES, children, scaled
-from theodolite.engine.training.encoder import steps_of
 from theodolite.engine.training.examples import open_examples
 from theodolite.engine.training.presets import SUPERVISED, UNSUPERVISED, Machine, Preset, presets
 from theodolite.engine.training.spec import TrainSpec

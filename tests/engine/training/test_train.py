@@ -21,9 +21,8 @@ from tests.errors import refused
 from tests.fakes.allocation import Allocation
 from tests.fakes.runs import TinyCatalog, tiny_run, tiny_spec
 from theodolite.engine.memory import ran_out
-from theodolite.engine.train import train
+from theodolite.engine.train import adamw, batches, learning_rate, steps_of, train
 from theodolite.engine.training import TrainSpec, checkpoint
-from theodolite.engine.training.encoder import adamw, batches, learning_rate, steps_of
 from theodolite.engine.training.events import against_base
 from theodolite.engine.training.loop import Meter, Trainer
 

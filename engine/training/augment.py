@@ -22,8 +22,8 @@ import numpy as np
 import torch
 
 from theodolite.engine.memory import to_device
-from theodolite.engine.training.objectives.objective import cut_like, flattened
-from theodolite.engine.training.precision import widest
+from theodolite.engine.training.devices import widest
+from theodolite.engine.training.mlm import cut_like, flattened
 from theodolite.engine.training.spec import TrainSpec
 
 if TYPE_CHECKING:

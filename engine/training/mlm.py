@@ -20,14 +20,7 @@ import torch
 from torch.nn import functional
 
 from theodolite.engine.memory import to_device
-from theodolite.engine.training.objectives.objective import (
-    Column,
-    Objective,
-    cut_like,
-    flattened,
-)
-from theodolite.engine.training.precision import exact
-from theodolite.engine.training.spec import TrainSpec
+from theodolite.engine.training.devices import exact
 
 if TYPE_CHECKING:
     from theodolite.engine.training.model import TrainingModel
@@ -61,6 +54,17 @@ class Masked:
     def without_labels(self) -> Masked:
         """The same sentences, without any token to predict."""
         return Masked(self.ids, [[IGNORED] * len(row) for row in self.labels])
+
+
+def flattened(rows: Sequence[Sequence[int]]) -> np.ndarray:
+    """Token ids of sentences one after another, int64 (tokens,); at least one sentence."""
+    return np.concatenate([np.asarray(row, dtype=np.int64) for row in rows])
+
+
+def cut_like(flat: np.ndarray, rows: Sequence[Sequence[int]]) -> list[list[int]]:
+    """Split flattened ids into lists as long as those of `rows`."""
+    ends = np.cumsum([len(row) for row in rows])[:-1]
+    return [part.tolist() for part in np.split(flat, ends)]
 
 
 def mask(
@@ -100,24 +104,6 @@ def mask(
     return Masked(cut_like(seen, ids), cut_like(labels, ids))
 
 
-def mask_tokens(
-    columns: Sequence[Column], model: TrainingModel, rng: np.random.Generator, probability: float
-) -> Masked:
-    """Mask tokens in the sentences of all columns of the first encoder.
-
-    A second encoder has no part in MLM, since it is not exported.
-    """
-    tokenizer = model.tokenizer
-    return mask(
-        [row for column in columns if column.side == 0 for row in column.ids],
-        rng,
-        probability=probability,
-        mask_id=tokenizer.mask_token_id,
-        special=tokenizer.all_special_ids,
-        vocabulary=len(tokenizer),
-    )
-
-
 def mlm_loss(model: TrainingModel, masked: Masked) -> torch.Tensor:
     """Summed cross entropy of the chosen tokens, a scalar in float32 or float64.
 
@@ -131,19 +117,3 @@ def mlm_loss(model: TrainingModel, masked: Masked) -> torch.Tensor:
     logits = exact(model.mlm_logits(states[to_device(positions, states.device)]))
     wanted = to_device(labels[positions], states.device)
     return functional.cross_entropy(logits, wanted, reduction="sum")
-
-
-class MaskedLanguageModelling(Objective):
-    """MLM alone: pretrains a base from scratch, or continues pretraining one."""
-
-    contrasts = False
-
-    def __init__(self, spec: TrainSpec) -> None:
-        super().__init__(spec)
-        self.mlm_weight = 1.0
-
-    def columns(
-        self, examples: Sequence[tuple[str, ...]], model: TrainingModel, rng: np.random.Generator
-    ) -> list[Column]:
-        """All sentences of an example, a column each."""
-        return [Column(model.ids(list(sentences))) for sentences in zip(*examples, strict=True)]
