@@ -10,6 +10,10 @@
 
 A handler is given the values by their names in the address, and returns its changes as
 {component: value}. A user error appears in the notice, and the rest of the page stays as it is.
+
+Many events share a notice: of a person, of the page as it opens, of a run that moves. What a person
+does empties what they saw there. What happens by itself empties only an error of an event that was
+to fill the same components. So nothing is lost, in whichever order the answers come.
 """
 
 from __future__ import annotations
@@ -19,7 +23,7 @@ import inspect
 import itertools
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from html import escape
 from types import SimpleNamespace
@@ -34,7 +38,8 @@ from theodolite.store.errors import StoreGone
 Values = SimpleNamespace
 """Values of a page's controls, by name."""
 Answer = Mapping[Any, Any] | None
-"""Component -> its new value or `gr.update(…)`; components not named stay as they are."""
+"""Component -> its new value or `gr.update(…)`; components not named stay as they are.
+None: nothing has happened, and the notice stays as well."""
 
 
 @dataclass(frozen=True)
@@ -132,6 +137,8 @@ def on(
     inputs: Mapping[str, Any] | Sequence[Any] | None,
     outputs: Iterable[Any],
     notice: Any,
+    *,
+    answers: Iterable[Any] | None = None,
     **options: Any,
 ) -> Any:
     """Register a handler of events.
@@ -142,16 +149,19 @@ def on(
             those of a list as separate arguments; may be a generator.
         inputs: components whose values the handler takes.
         outputs: every component that it may change.
-        notice: component which shows an error; emptied when the handler succeeds.
+        notice: component which shows an error.
+        answers: those outputs that another event fills later; None for all.
         **options: for Gradio, such as `parts.ALWAYS_LAST`.
 
     Returns:
         The Gradio dependency, for `.then`.
     """
     by_name = list(inputs) if isinstance(inputs, Mapping) else None
-    listed = list(inputs.values()) if isinstance(inputs, Mapping) else list(inputs or ())
-    wrapped = with_notice(handler, notice, by_name)
-    places = [*outputs, notice]
+    values = inputs.values() if isinstance(inputs, Mapping) else inputs or ()
+    listed, places = [notice, *values], [*outputs, notice]
+    is_next = getattr(getattr(events, "func", None), "event_name", "") == "then"
+    fills = frozenset(places[:-1] if answers is None else answers)
+    wrapped = with_notice(handler, notice, by_name, fills, is_next=is_next)
     if isinstance(events, list):
         return gr.on(events, wrapped, listed, places, **options)
     return events(wrapped, listed, places, **options)
@@ -204,8 +214,10 @@ def on_open(
         values = {name: _value(filled.get(box, gr.skip()), box) for name, box in asks.items()}
         yield from show(Values(**values), request)
 
-    places = dict.fromkeys([*asks.values(), *outputs])
-    return on(opening(), fill, None, places, notice, **parts.HIDE_PROGRESS | options)
+    answers = [*outputs]
+    places = dict.fromkeys([*asks.values(), *answers])
+    options = parts.HIDE_PROGRESS | options
+    return on(opening(), fill, None, places, notice, answers=answers, **options)
 
 
 def opening() -> Any:
@@ -275,10 +287,67 @@ def poll(
     timer.tick(refresh, inputs, [*outputs, timer], **parts.HIDE_PROGRESS)
 
 
+_MOST_NOTICES = 10_000
+_said: dict[tuple[str | None, Any], tuple[Set[Any], str]] = {}
+"""(session of a tab, notice) -> the components whose event said something there, and what."""
+
+
+@dataclass
+class _Call:
+    """One call of a handler, and what becomes of the notice.
+
+    Attributes:
+        notice: the notice.
+        session: the tab.
+        fills: the components that the handler fills.
+        seen: what the notice showed when a person caused the event; None if nobody did.
+    """
+
+    notice: Any
+    session: str | None
+    fills: Set[Any]
+    seen: Any
+    _mine = ""
+
+    def answered(self, answer: Answer, *, failed: bool = False) -> dict[Any, Any]:
+        """The changes of an answer, with that of the notice if there is one."""
+        place, fills = (self.session, self.notice), self.fills
+        changes = {at: parts.encodable(value) for at, value in (answer or {}).items()}
+        of, standing = _said.get(place, (frozenset(), ""))
+        is_over = bool(of & fills) or (self.seen and standing in ("", self.seen))
+        if answer is not None and is_over and not (self._mine and standing == self._mine):
+            changes = {self.notice: "", **changes}
+        if self.notice in changes:
+            self._mine = changes[self.notice]
+            _said.pop(place, None)
+            if self._mine:
+                _said[place] = fills if failed or self.seen is None else frozenset(), self._mine
+            while len(_said) > _MOST_NOTICES:
+                del _said[next(iter(_said))]
+        return changes or {self.notice: gr.skip()}
+
+
 def with_notice(
-    handler: Callable[..., Any], notice: Any, by_name: Sequence[str] | None = None
+    handler: Callable[..., Any],
+    notice: Any,
+    by_name: Sequence[str] | None = None,
+    fills: Set[Any] = frozenset(),
+    *,
+    is_next: bool = False,
 ) -> Callable[..., Any]:
-    """Wrap a handler so that its errors are shown in the notice."""
+    """Wrap a handler so that its errors are shown in the notice.
+
+    Args:
+        handler: as for `on`.
+        notice: component which shows an error.
+        by_name: names of the values that the handler takes as one namespace.
+        fills: the components that it fills.
+        is_next: whether it is called because another handler has ended.
+
+    Returns:
+        A handler that takes the request, the event, what the notice showed when the event was sent,
+        and the values.
+    """
 
     def given(args: Sequence[Any]) -> Sequence[Any]:
         if by_name is None:
@@ -286,27 +355,28 @@ def with_notice(
         named = SimpleNamespace(**dict(zip(by_name, args, strict=False)))
         return [named, *args[len(by_name) :]]  # a request or an event comes last
 
-    def answered(answer: Answer) -> dict[Any, Any]:
-        return {notice: ""} | {at: parts.encodable(value) for at, value in (answer or {}).items()}
-
-    if inspect.isgeneratorfunction(handler):
-
-        def follow(*args: Any) -> Iterator[dict[Any, Any]]:
-            try:
-                for answer in handler(*given(args)):
-                    yield answered(answer)
-            except Exception as error:
-                yield {notice: parts.caught(handler, error)}
-
-        return _as(handler, follow, by_name)
-
-    def call(*args: Any) -> dict[Any, Any]:
+    def follow(
+        request: gr.Request, event: gr.EventData, seen: Any, *args: Any
+    ) -> Iterator[dict[Any, Any]]:
+        by_itself = is_next or _happens_by_itself(event.target)
+        call = _Call(notice, request.session_hash, fills, None if by_itself else seen or "")
         try:
-            return answered(handler(*given(args)))
+            answers = handler(*given(args))
+            for answer in answers if inspect.isgenerator(answers) else [answers]:
+                yield call.answered(answer)
         except Exception as error:
-            return {notice: parts.caught(handler, error)}
+            yield call.answered({notice: parts.caught(handler, error)}, failed=True)
 
-    return _as(handler, call, by_name)
+    def once(*args: Any) -> dict[Any, Any]:
+        return next(follow(*args))
+
+    return _as(handler, follow if inspect.isgeneratorfunction(handler) else once, by_name)
+
+
+def _happens_by_itself(target: Any) -> bool:
+    """Whether no person causes the events of a component: a timer, a state, the page (None)."""
+    own = target is None or isinstance(target, gr.Timer | gr.State)
+    return own or target.visible == "hidden"
 
 
 def _as(
@@ -317,10 +387,12 @@ def _as(
     Gradio passes a `gr.Request` or an event by the annotations of the parameters; named controls
     count as one parameter each.
     """
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     own = list(inspect.signature(handler, eval_str=True).parameters.values())
     if by_name is not None:
-        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
         own = [*(inspect.Parameter(f"_{name}", kind) for name in by_name), *own[1:]]
+    first = {"of": gr.Request, "event": gr.EventData, "seen": inspect.Parameter.empty}
+    own = [*(inspect.Parameter(f"__{n}", kind, annotation=of) for n, of in first.items()), *own]
     wrapped.__name__ = getattr(handler, "__name__", "handler")
     wrapped.__signature__ = inspect.Signature(own)  # type: ignore[attr-defined]
     wrapped.__annotations__ = {

@@ -99,7 +99,7 @@ def build(workspace: Workspace) -> None:
         controls.render("encoder", "baseline")
         with parts.more():
             controls.render("protocol", "tasks", "published")
-    notice, unread = parts.notice(), parts.notice()
+    notice = parts.notice()
     shown = web.answer(charts=True, elem_id="comparison", elem_classes=["t-answer"])
     seen, newer = gr.State(None), gr.State(None)  # edition of the results shown, and a newer one
     asked = gr.State([])  # encoders of what is shown
@@ -124,7 +124,8 @@ def build(workspace: Workspace) -> None:
         yield {
             controls["encoder"]: choices.filled(workspace, values.encoder, rankers=True),
             controls["baseline"]: gr.update(choices=values.encoder, value=values.baseline),
-            unread: problem,
+            asked: values.encoder,
+            **({notice: problem} if problem else {}),
         }
         yield from show(values)
 
@@ -142,7 +143,7 @@ def build(workspace: Workspace) -> None:
     if not workspace.read_only:
         poll(POLL_SECONDS, opened, refresh, [seen], [newer])
     pair = [controls["encoder"], controls["baseline"]]
-    changed = [*pair, unread, *every]
+    changed = [*pair, *every]
     known = {**controls, "asked": asked}
     on([one.input for one in pair], choose, known, changed, notice, **ALWAYS_LAST)
     on(controls["encoder"].change, type_in, known, changed, notice, **ALWAYS_LAST)

@@ -12,7 +12,6 @@ from theodolite.app import suites as names
 from theodolite.app.blocks import Block
 from theodolite.app.jobs.submit import queue
 from theodolite.app.pages.data import form, service, sets, suites
-from theodolite.app.pages.jobs import run_panel
 from theodolite.app.pages.jobs.run_panel import RunPanel
 from theodolite.app.web import address, background_call, parts
 from theodolite.app.web.controls import Answer, Control, Controls, Values, on, on_open
@@ -88,7 +87,7 @@ def build(workspace: Workspace) -> None:
 
     def load(request: gr.Request) -> Answer:
         name = address.first(request, "set") or address.first(request, "suite")
-        run = run_panel.from_address(workspace, request)
+        run = address.first(request, "run")
         return {find: address.first(request, "find"), opened: name, panel.run: run}
 
     def show(values: Values, request: gr.Request) -> Iterator[Answer]:

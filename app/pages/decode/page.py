@@ -266,7 +266,6 @@ def build_arithmetic(workspace: Workspace) -> None:
         submits=[go.click, expression.submit, sentences.submit],
         filled=on(preset.input, take, [preset], [expression, sentences], notice, **ALWAYS_LAST),
     )
-    # Without a notice: it would clear one that an answer has filled in the meantime.
     boxes = [expression, sentences]
     gr.on([box.change for box in boxes], title_of, boxes, preset, **ALWAYS_LAST)
 

@@ -42,6 +42,7 @@ from theodolite.engine.tasks import (
     get,
     in_order,
 )
+from theodolite.store.errors import NoSuchRun
 
 TITLE = "Evaluate"
 PATH = "evaluate"
@@ -293,10 +294,12 @@ def _opened(workspace: Workspace, controls: Controls, request: gr.Request) -> Va
     values = controls.from_address(request)
     values.run = address.first(request, "run")
     values.tasks = [task for text in values.tasks for task in text.split(",")]
+    job = None
     if values.run and not values.tasks and not address.every(request, "encoder"):
-        job = job_of(workspace.store.runs.get(values.run))
-        if isinstance(job, EvaluateJob):
-            vars(values).update({name: getattr(job, name) for name in _FIELDS})
+        with suppress(NoSuchRun):  # as the panel of the run says
+            job = job_of(workspace.store.runs.get(values.run))
+    if isinstance(job, EvaluateJob):
+        vars(values).update({name: getattr(job, name) for name in _FIELDS})
     else:
         values.encoders = choices.from_address(workspace, request, choices.names(workspace))
     values.suite = values.suite or (OWN if values.tasks else "starter")

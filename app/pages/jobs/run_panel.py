@@ -49,8 +49,7 @@ class RunPanel:
         self.moved = gr.Textbox(visible="hidden", label="Moved")
         self._view = actions(elem_id="following")
         self._units = actions(elem_id="following-units")
-        notice = parts.notice()
-        self._said = parts.notice()  # a second notice: each refresh empties the first
+        notice = self._notice = parts.notice()
         self._timer = gr.Timer(POLL_SECONDS, active=False)
         followed = [self.run, self.moved]
         shown = [self._view, self._units, self._timer, self.moved]
@@ -66,7 +65,7 @@ class RunPanel:
             **HIDE_PROGRESS,
         )
         for part in (self._view, self._units):
-            done = on(part.act, self._act, [self.run], [self.run], self._said, **HIDE_PROGRESS)
+            done = on(part.act, self._act, [self.run], [self.run], notice, **HIDE_PROGRESS)
             on(done.then, *refresh, **HIDE_PROGRESS)
 
     def connect(
@@ -101,7 +100,7 @@ class RunPanel:
 
         def opening(request: gr.Request) -> Answer:
             named = load(controls.from_address(request), request)
-            run = from_address(self._workspace, request)
+            run = address.first(request, "run")
             return {controls[name]: value for name, value in {**named, "run": run}.items()}
 
         def refilling(name: str, values: Values) -> Answer:
@@ -176,10 +175,10 @@ class RunPanel:
     def _act(self, run_id: str, event: PageEvent) -> Answer:
         """Apply a button's action to the run, or evaluate a failed part again."""
         if event.act != "unit":
-            return {self._said: parts.say(service.act(self._workspace, event.act, event.id))}
+            return {self._notice: parts.say(service.act(self._workspace, event.act, event.id))}
         again, what = service.evaluate_again(self._workspace, run_id, event.number("id"))
         if self._workspace.store.runs.get(run_id)["state"] in LIVE:
-            return {self._said: parts.say(f"{what} will be available again after this run.")}
+            return {self._notice: parts.say(f"{what} will be available again after this run.")}
         return {self.run: again}
 
 
@@ -188,9 +187,3 @@ def moved(run: RunRow) -> str:
     return " ".join(
         str(run[name]) for name in ("id", "attempt", "done", "failed", "state", "total")
     )
-
-
-def from_address(workspace: Workspace, request: gr.Request) -> str:
-    """The id of the run in the address, empty if there is no such run."""
-    run_id = address.first(request, "run")
-    return run_id if run_id in {run["id"] for run in workspace.store.runs.list()} else ""

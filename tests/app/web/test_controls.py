@@ -26,6 +26,10 @@ DECLARED = (
     Control("collection", "Collection", default="starter-topics", key="in"),
 )
 
+BUTTON = gr.Button(render=False)
+BY_ITSELF = (SimpleNamespace(session_hash="a tab"), gr.EventData(None, None), "")
+"""What is passed to a handler when a page opens, beside its values."""
+
 
 def opened(query: str) -> gr.Request:
     """The request of a page with this query."""
@@ -70,11 +74,61 @@ def test_errors_stand_in_the_notice_alone(caplog: pytest.LogCaptureFixture) -> N
             raise KeyError("inner thing")
         raise UserError("There are no <b>0</b>.", "Choose another.")
 
-    html = with_notice(refuse, "notice", ["split", "k"])("all", 0)
+    html = with_notice(refuse, "notice", ["split", "k"])(*BY_ITSELF, "all", 0)
     assert html.keys() == {"notice"}
     assert "no &lt;b&gt;0&lt;/b&gt;" in html["notice"] and "Choose another." in html["notice"]
-    fault = with_notice(refuse, "notice", ["split", "k"])("all", -1)["notice"]
+    fault = with_notice(refuse, "notice", ["split", "k"])(*BY_ITSELF, "all", -1)["notice"]
     assert "inner thing" not in fault and "inner thing" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("target", "sees_it", "fills", "is_next", "empties"),
+    [
+        (BUTTON, True, "other", False, True),
+        (BUTTON, False, "other", False, False),
+        (BUTTON, True, "other", True, False),
+        (None, True, "other", False, False),
+        (gr.State(render=False), True, "other", False, False),
+        (gr.Textbox(visible="hidden", render=False), True, "other", False, False),
+        (None, False, "answer", False, True),
+        (BUTTON, False, "answer", True, True),
+    ],
+    ids=["seen", "unseen", "then", "load", "state", "hidden", "load again", "then again"],
+)
+def test_an_error_stays_until_it_was_seen_or_is_over(
+    target: Any, sees_it: bool, fills: str, is_next: bool, empties: bool
+) -> None:
+    """What happens by itself empties an error only with the answer that had failed."""
+
+    def handle(error: str) -> dict[Any, Any]:
+        if error:
+            raise UserError(error)
+        return {"shown": 1}
+
+    tab = SimpleNamespace(session_hash=object())
+    said = with_notice(handle, "notice", fills={"answer"})(tab, gr.EventData(None, None), "", "No.")
+    after = with_notice(handle, "notice", fills={fills}, is_next=is_next)
+    seen = said["notice"] if sees_it else ""
+    found = after(tab, gr.EventData(target, None), seen, "")
+    assert found == {"shown": 1} | ({"notice": ""} if empties else {})
+
+
+def test_what_an_answer_says_stays_to_its_end() -> None:
+    """The steps of one answer, and what follows from it, leave the word that it began with."""
+
+    def choose() -> Any:
+        yield {"notice": "Said."}
+        yield {"shown": 1}
+
+    def follow() -> Any:
+        yield None
+
+    tab = SimpleNamespace(session_hash="choosing")
+    first = [*with_notice(choose, "notice", fills={"shown"})(tab, gr.EventData(BUTTON, None), "")]
+    assert first == [{"notice": "Said."}, {"shown": 1}]
+    typed = (tab, gr.EventData(BUTTON, None), "Said.")
+    assert [*with_notice(follow, "notice", fills={"shown"})(*typed)] == [{"notice": gr.skip()}]
+    assert next(with_notice(choose, "notice")(*typed)) == {"notice": "Said."}
 
 
 def test_what_a_control_begins_with_is_not_drawn_again() -> None:
@@ -112,9 +166,9 @@ def test_half_a_character_does_not_end_the_stream(follow: bool) -> None:
     def echoes(text: str) -> Any:
         yield {"shown": text, "number": 7}
 
-    answer = with_notice(echoes if follow else echo, "notice")("an emoji cut: \ud83d")
+    answer = with_notice(echoes if follow else echo, "said")(*BY_ITSELF, "an emoji cut: \ud83d")
     found = next(answer) if follow else answer
-    assert found == {"shown": "an emoji cut: ?", "number": 7, "notice": ""}
+    assert found == {"shown": "an emoji cut: ?", "number": 7}
 
 
 def asked(query: str) -> Any:
