@@ -204,8 +204,8 @@ def frame_css() -> str:
 
 
 def script() -> str:
-    """Return our script for every page: that of the building blocks, then that of the frame."""
-    files = (STATIC / name for name in ("pieces.js", "theodolite.js"))
+    """Return our script for every page: the building blocks, Gradio's queue, the frame."""
+    files = (STATIC / name for name in ("pieces.js", "queue.js", "theodolite.js"))
     return "\n".join(file.read_text(encoding="utf-8") for file in files)
 
 

@@ -1,4 +1,4 @@
-// What every page shares beside pieces.js: the rail, the address, light and dark.
+// What every page shares beside pieces.js and queue.js: the rail, the address, light and dark.
 // User text is only ever set with textContent.
 (() => {
   const { theodolite } = window;
@@ -102,18 +102,6 @@
   const counts = (draw) => draw.length === 0 && /performance\.now\(\)[^;]*1e3/.test(draw);
   window.requestAnimationFrame = (draw) => (counts(draw) ? setTimeout(draw, 500) : nextFrame(draw));
 
-  // Where two controls change at the same moment, Gradio sends two calls of one handler side by side, and
-  // the answer to the older one may be drawn last. Each waits until the server has taken the one before.
-  const send = window.fetch.bind(window);
-  const taken = new Map();
-  window.fetch = (address, options) => {
-    if (!String(address).includes("/queue/join") || typeof options?.body !== "string") return send(address, options);
-    const handler = JSON.parse(options.body).fn_index;
-    const call = (taken.get(handler) ?? Promise.resolve()).then(() => send(address, options));
-    taken.set(handler, call.then(readAhead, () => {}));
-    return call;
-  };
-
   // What other pages need, components, charts and maps: once in a tab, when its first page has come to rest.
   const FETCHED = "theodolite:fetched";
   function fetchLater() {
@@ -137,9 +125,7 @@
   const COMPILED = "theodolite:compiled";
   const plotly = drawing?.props.props.plotly;
   addEventListener("pagehide", () => window.Plotly && plotly && localStorage.setItem(COMPILED, plotly));
-  function readAhead() {
-    if (plotly && localStorage.getItem(COMPILED) === plotly) theodolite.script(plotly);
-  }
+  theodolite.taken = () => plotly && localStorage.getItem(COMPILED) === plotly && theodolite.script(plotly);
 
   // Gradio gives every radio a name of its own, and a new one at every change. Under one name they are a
   // group to the browser: one stop of the Tab key, the arrow keys move the choice.
