@@ -60,6 +60,9 @@ FOR_NO_VISITOR = {
 DEFAULT_PORT = 7860
 PORTS_TRIED = 100
 MAX_FILE_SIZE = "200mb"
+QUEUE_SECONDS = 0.02
+"""How often the queue looks for events. Gradio does so each millisecond, for which it takes a
+twentieth of a core while nobody does anything."""
 SESSIONS, STRANGERS_SESSIONS = 10_000, 500
 """Tabs that are remembered, and fewer in a demonstration, whose visitors may be many: some 20 kB
 each and their changed choices."""
@@ -91,6 +94,8 @@ def build(workspace: Workspace) -> gr.Blocks:
     for event in demo.fns.values():
         event.api_visibility = "private"  # the pages' own; the command line is for programs
     demo.queue(default_concurrency_limit=8, max_size=64)
+    demo._queue.sleep_when_free = QUEUE_SECONDS
+    demo._queue.progress_update_sleep_when_free = 1.0  # no handler tells its progress that way
     if workspace.demo:  # keep unfetched answers for the last tabs only
         demo._queue.pending_messages_per_session = LRUCache(STRANGERS_SESSIONS)
     demo.laid_out = True
