@@ -12,13 +12,14 @@ import pytest
 from tests import slow
 
 SLOW = slow.names()
+gc.disable()  # until all is imported: a fifth of the time of imports goes into looking at them
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """A file without quick tests is not even imported by `make quick`."""
-    if "not slow" not in config.option.markexpr:
-        return None
-    return collection_path.relative_to(config.rootpath).as_posix() in SLOW or None
+    """Do not even import what is left out as a whole: browser tests, and what is not quick."""
+    path, left_out = collection_path.relative_to(config.rootpath), config.option.markexpr
+    of_browsers = "not ui" in left_out and path.parts[:2] == ("tests", "ui")
+    return of_browsers or ("not slow" in left_out and path.as_posix() in SLOW) or None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -37,6 +38,7 @@ def pytest_collection_finish() -> None:
     """Have no collection of garbage look at what was imported: a million objects that stay."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 @pytest.hookimpl(wrapper=True)

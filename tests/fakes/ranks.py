@@ -1,5 +1,10 @@
-"""What each process of the test of several does: `torchrun -m tests.fakes.ranks FOLDER`."""
+"""What each of two processes that train together does: `python -m tests.fakes.ranks FOLDER`.
 
+They are forks of one process, so that all is imported once.
+"""
+
+import os
+import socket
 import sys
 from pathlib import Path
 
@@ -8,6 +13,7 @@ import torch
 from numpy.random import default_rng
 from safetensors.torch import save_file
 
+from tests.fakes.runs import tiny_run, tiny_spec
 from tests.fakes.training import BASE, tiny_model
 from theodolite.engine.training import TrainSpec, mlm
 from theodolite.engine.training.devices import (
@@ -70,7 +76,7 @@ def masked_case(ranks: Ranks) -> tuple[TrainingModel, torch.Tensor]:
 
 
 def main(folder: Path) -> None:
-    """Write what rank 0 found of each case, and how it went on every rank."""
+    """Write what each rank found of each case, and the encoder that both train."""
     ranks = Ranks.of_environment()
     begin(ranks, torch.device("cpu"))
     found = {name: case(name, ranks) for name in CASES} | {"mlm": masked_case(ranks)}
@@ -82,8 +88,17 @@ def main(folder: Path) -> None:
     torch.nn.init.constant_(weights.weight, float(ranks.rank + 5))
     copy_from_first(weights)
     save_file({"weight": weights.weight.detach()}, folder / f"first {ranks.rank}.safetensors")
+    list(tiny_run(tiny_spec(folder, dropout=0.0), ranks).events())
     end()
 
 
 if __name__ == "__main__":
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free.getsockname()[1])}
+    os.environ["WORLD_SIZE"] = "2"
+    child = os.fork()
+    os.environ["RANK"] = "0" if child else "1"
     main(Path(sys.argv[1]))
+    if child:
+        sys.exit(os.waitpid(child, 0)[1])

@@ -4,6 +4,8 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -18,30 +20,32 @@ PROGRAM = """
 import json, sys
 from theodolite.engine.encoders import describe, load
 from theodolite.engine.errors import UserError
-for spec in json.loads(sys.stdin.read()):
+for line in sys.stdin:
+    spec = line.strip()
     try:
         before = describe(spec)["available"]
         encoder = load(spec, device="cpu")
-        rows = encoder.encode(%r)
-        print(json.dumps({"rows": rows.tolist(), "fingerprint": encoder.fingerprint,
-                          "pooling": describe(spec)["pooling"], "before": before}))
+        answer = {"rows": encoder.encode(%r).tolist(), "fingerprint": encoder.fingerprint,
+                  "pooling": describe(spec)["pooling"], "before": before}
     except UserError as error:
-        print(json.dumps({"message": error.message, "hint": error.hint}))
+        answer = {"message": error.message, "hint": error.hint}
+    print(json.dumps(answer), flush=True)
 """
 
 
-def run(environment: dict[str, str], *specs: str) -> list[dict]:
-    """Load and encode in a process whose hub is the given one."""
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM % SENTENCES],
-        input=json.dumps(specs),
-        env={**os.environ, **environment},
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=120,
-    )
-    return [json.loads(line) for line in done.stdout.splitlines()]
+@contextmanager
+def asking(environment: dict[str, str]) -> Iterator[Callable[[str], dict]]:
+    """Have specs loaded and encoded with by a process whose hub is the given one."""
+    pipe = subprocess.PIPE
+    command = [sys.executable, "-c", PROGRAM % SENTENCES]
+    env = {**os.environ, **environment}
+    with subprocess.Popen(command, env=env, text=True, stdin=pipe, stdout=pipe) as process:
+
+        def ask(spec: str) -> dict:
+            print(spec, file=process.stdin, flush=True)
+            return json.loads(process.stdout.readline())
+
+        yield ask
 
 
 @pytest.fixture(scope="module")
@@ -63,11 +67,14 @@ def test_models_revisions_and_no_network(root, tmp_path):
         f"{name}?revision=v9": "no revision 'v9'",
         "hf:a/b/c": "not an id",
     }
-    with FakeHub(root) as hub:
-        first, second, *refusals = run(hub.environment(cache), name, f"{name}?revision=v2", *told)
+    with FakeHub(root) as hub, asking(hub.environment(cache)) as ask:
+        first, second = ask(name), ask(f"{name}?revision=v2")
+        for spec, words in told.items():
+            assert words in ask(spec)["message"]
         requests = [r for r in hub.requests if r.startswith("GET") and "resolve" in r]
-    for refusal, words in zip(refusals, told.values(), strict=True):
-        assert words in refusal["message"]
+        hub.close()
+        # What was downloaded works, what was not gets a sentence.
+        again, missing = ask(name), ask("hf:princeton/other")
     local = load(f"dir:{root / 'models' / 'princeton' / 'unsup-simcse-tiny'}", device="cpu")
     np.testing.assert_allclose(first["rows"], local.encode(SENTENCES), atol=1e-6)
     assert first["fingerprint"] == local.fingerprint != second["fingerprint"]
@@ -75,8 +82,6 @@ def test_models_revisions_and_no_network(root, tmp_path):
     assert not any("msgpack" in r for r in requests)
     assert sum(r.endswith("model.safetensors") for r in requests) == 2
 
-    # The server is gone: what was downloaded works, what was not gets a sentence.
-    again, missing = run(hub.environment(cache), name, "hf:princeton/other")
     assert again["fingerprint"] == first["fingerprint"] and again["before"]
     assert "cannot be reached" in missing["message"] and "dir:FOLDER" in missing["hint"]
 

@@ -175,7 +175,9 @@ def test_hubness_is_the_skew_of_brute_force_counts() -> None:
 
 
 @pytest.mark.data
-@pytest.mark.parametrize("split", ["train", "dev", "test", "all"])
+@pytest.mark.parametrize(
+    "split", ["train", "dev", "test", pytest.param("all", marks=pytest.mark.long)]
+)
 def test_the_golden_figures_of_sts_b(data_root: Path, golden: Path, split: str) -> None:
     """Alignment, uniformity and singular values of the static encoder, to 1e-6 relative.
 

@@ -38,7 +38,8 @@ def launched(*command: object) -> list[str]:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What both wrote; five examples, so that the first has one more."""
     path = tmp_path_factory.mktemp("ranks")
-    launched("-m", "tests.fakes.ranks", path)
+    tiny_spec(path)  # its sentences, before both would write them
+    subprocess.run([sys.executable, "-m", "tests.fakes.ranks", path], cwd=ROOT, check=True)
     return path
 
 
@@ -52,6 +53,13 @@ def test_gradients_and_loss_are_those_of_one_process(folder: Path, name: str) ->
         gradients = load_file(folder / f"{name} {rank}.safetensors")
         assert float(gradients.pop("loss")) == pytest.approx(float(loss.detach()), abs=1e-10)
         torch.testing.assert_close(gradients, expected, rtol=1e-6, atol=1e-10)
+
+
+def test_both_train_as_one(folder: Path, tmp_path: Path) -> None:
+    """To a tenth of the learning rate, by which a wrong gradient moves weights at each update."""
+    list(tiny_run(tiny_spec(tmp_path, dropout=0.0)).events())
+    both, alone = (load_file(path / "encoder/model.safetensors") for path in (folder, tmp_path))
+    torch.testing.assert_close(both, alone, atol=1e-4, rtol=0)
 
 
 @pytest.mark.parametrize("rank", [0, 1])

@@ -1,5 +1,6 @@
 """A training in several processes, started by `--processes` or by `torchrun` on each machine."""
 
+import json
 import os
 import shutil
 import signal
@@ -25,6 +26,7 @@ from theodolite.app.workspace import Workspace
 from theodolite.engine.train import train
 from theodolite.engine.training import Event, Finished, TrainSpec
 from theodolite.engine.training.checkpoint import newest_step
+from theodolite.engine.training.events import Noted
 from theodolite.engine.training.loop import never
 
 STEPS = 16
@@ -74,7 +76,15 @@ def ranks() -> list[psutil.Process]:
     return found
 
 
-@pytest.mark.parametrize("processes", [2, pytest.param(4, marks=pytest.mark.long)])
+def test_events_are_read_among_what_libraries_print(tmp_path: Path) -> None:
+    event = Noted(3, "a note")
+    lines = f"noise\n{launch.MARK}{json.dumps(event.to_dict())}\nmore\n"
+    with subprocess.Popen(["printf", "%s", lines], stdout=subprocess.PIPE) as printing:
+        assert list(launch._followed(printing, tmp_path / "stop", never)) == [event]
+
+
+@pytest.mark.long  # `test_distributed` has the weights of two in one process, what follows an error
+@pytest.mark.parametrize("processes", [2, 4])
 def test_several_processes_train_as_one(workspace: Workspace, tmp_path: Path, processes) -> None:
     """And one of them tells."""
     wanted = spec(tmp_path, "together", processes=processes)
