@@ -32,6 +32,8 @@ PLACES = {
     "encoders": "pages.encoders.command:encoder_verbs",
     "choose": "",
     "evaluate": "pages.evaluate.command:evaluate",
+    "gate": "pages.evaluate.gate:gate_verbs",
+    "gate check": "pages.evaluate.gate:GATE",
     "judge": "pages.judge.command:judge_verbs",
     "compare": "",
     "fair": "",

@@ -106,6 +106,11 @@ class Answer:
         return [block for block in self.blocks() if isinstance(block, Problem)]
 
     @property
+    def exit_code(self) -> int:
+        """With which its command ends."""
+        return int(bool(self.problems()))
+
+    @property
     def lack(self) -> str | None:
         """The button that has the rest computed; empty where nothing is lacking, None for any."""
         return None

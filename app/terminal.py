@@ -84,8 +84,12 @@ SpreadsheetOption = Annotated[
 FORMATS = ("", ".csv", ".html", ".md", ".json")
 """Endings of the files that an answer is written to; without one it is CSV."""
 OutOption = Annotated[
-    Path | None,
-    typer.Option("--out", metavar="FILE", help=f"Write it to FILE{', FILE'.join(FORMATS[1:])}."),
+    list[Path] | None,
+    typer.Option(
+        "--out",
+        metavar="FILE",
+        help=f"Write it to FILE{', FILE'.join(FORMATS[1:])}. May be repeated.",
+    ),
 ]
 QueueOption = Annotated[
     bool, typer.Option("--queue", help="Queue it for the app's worker, in the background.")
@@ -290,9 +294,9 @@ def command(question: Question[Any, Any]) -> Callable[..., None]:
         queue: QueueOption = False,
         as_json: JsonOption = False,
     ) -> None:
-        if out is not None:
-            _check_format(out, question.answer_type.formats)
-            check_writable(out)
+        for file in out or ():
+            _check_format(file, question.answer_type.formats)
+            check_writable(file)
 
         waiting: list[str] = []
 
@@ -312,9 +316,9 @@ def command(question: Question[Any, Any]) -> Callable[..., None]:
             answer = last(question.answer(workspace, spec, do), move)
         if waiting and not answer.rows():
             return
-        if out is not None:
-            _write(question, spec, answer.complete(), out, spreadsheet)
-        print_answer(answer.complete(), out, as_json)
+        for file in out or ():
+            _write(question, spec, answer.complete(), file, spreadsheet)
+        print_answer(answer.complete(), out or (), as_json)
 
     if not question.queues:
         run = takes("queue", bool, ())(run)
@@ -335,11 +339,11 @@ def last(answers: Iterator[Answer], move: Callable[[float, float, str], None] | 
     return answer
 
 
-def print_answer(answer: Answer, out: Path | None, as_json: bool) -> None:
-    """Print the table, unless it was written to a file, and the notes."""
-    if out is not None:
-        say(f"{len(answer.rows())} rows written to {out}.")
-    if out is None or as_json:
+def print_answer(answer: Answer, out: Sequence[Path], as_json: bool) -> None:
+    """Print the table, unless it was written to files, and the notes."""
+    for file in out:
+        say(f"{len(answer.rows())} rows written to {file}.")
+    if not out or as_json:
         rows = answer.lines() if as_json else answer.table_rows()
         emit(rows, answer.table_columns(), as_json, answer.decimals)
     if as_json and (facts := answer.facts()):
@@ -351,8 +355,8 @@ def print_answer(answer: Answer, out: Path | None, as_json: bool) -> None:
             emit_json({"warning": text})
         else:
             say(f"Note: {text}")
-    if answer.problems():
-        raise typer.Exit(1)
+    if answer.exit_code:
+        raise typer.Exit(answer.exit_code)
 
 
 def _check_format(out: Path, more: Iterable[str]) -> None:

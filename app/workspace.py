@@ -168,6 +168,15 @@ class Workspace:
         self._loaded.forget(lambda key: key[0] == name and key[1] != stamp)
         return self._loaded.get((name, stamp), partial(self._load, name, send_texts))
 
+    def fresh(self, spec: str) -> Encoder:
+        """The encoder without the vectors in the store: an endpoint may answer otherwise today."""
+        from theodolite.engine import encoders
+
+        self.refuse_visitors()
+        data, allowed = self.catalog.every_sentence, endpoints.allowed(self.store)
+        cache = encoders.MemoryCache()
+        return encoders.load(spec, cache=cache, datasets=data, send_texts=allowed)
+
     @cached_property
     def _typed(self) -> MemoryCache:
         """Vectors of typed sentences, of all encoders."""

@@ -47,6 +47,7 @@ SHARED = {
     "board.cost",
     "board.examples",
     "board.trained",
+    "choose.data",
     "curate.leaks",
     "data.choices",
     "data.form",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from theodolite.engine.datasets.types import LabelledPairs
+from theodolite.engine.datasets.types import Dataset, LabelledPairs, ScoredPairs
 from theodolite.engine.errors import UserError
 from theodolite.engine.results import Score
 from theodolite.engine.stats.thresholds import sweep
@@ -34,6 +34,8 @@ _OTHER = (
     "different",
 )
 _NEITHER = ("neutral",)
+SAME = 0.8
+"""Share of the scale from which scored pairs mean the same."""
 SIMILARITIES = ("similarity", "cosine", "manhattan", "euclidean", "dot")
 METRICS = ("ap", "f1", "accuracy", "precision", "recall")
 
@@ -140,6 +142,29 @@ def scored(data: LabelledPairs) -> tuple[str, np.ndarray, np.ndarray]:
     unknown = [i for i, label in enumerate(folded) if label not in _NEITHER]
     labels = np.array([folded[i] in _SAME for i in unknown], np.int64)
     return split or "all", np.array(mine)[unknown], labels
+
+
+def labelled_texts(data: Dataset) -> tuple[list[str], list[str], np.ndarray]:
+    """Both sides of the pairs of a data set, and whether they mean the same: bool (n,).
+
+    Scored pairs do from four fifths of the scale on: 4 of 5, "the same message".
+    """
+    if isinstance(data, LabelledPairs):
+        _, pairs, labels = scored(data)
+        left, right = (
+            [data.sentences[i] for i in side[pairs].tolist()] for side in (data.left, data.right)
+        )
+        return left, right, labels.astype(bool)
+    if not isinstance(data, ScoredPairs):
+        raise UserError(
+            f"{data.name} holds no pairs ({data.kind}).",
+            "Choose labelled or scored pairs; `theodolite data list` names the kinds.",
+            code="wrong-kind",
+        )
+    parts, (low, high) = data.parts.values(), data.scale
+    gold = np.concatenate([part.gold for part in parts])
+    left, right = ([t for part in parts for t in getattr(part, side)] for side in ("left", "right"))
+    return left, right, gold >= low + SAME * (high - low)
 
 
 def _notes(data: LabelledPairs, split: str, used: int) -> list[str]:

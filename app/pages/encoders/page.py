@@ -26,6 +26,7 @@ from theodolite.app.blocks import (
 )
 from theodolite.app.pages.encoders import builder, choices, service
 from theodolite.app.pages.encoders.checks import AUDIT, COVERAGE, AuditSpec, CoverageSpec
+from theodolite.app.pages.encoders.thresholds import THRESHOLDS, ThresholdsSpec
 from theodolite.app.web import address, parts
 from theodolite.app.web.controls import Answer, Control, Controls, Values, on, on_load
 from theodolite.app.web.events import PageEvent
@@ -186,6 +187,7 @@ class _Form:
 CHECKS: dict[str, tuple[Any, Any]] = {
     "audit": (AUDIT, AuditSpec),
     "coverage": (COVERAGE, CoverageSpec),
+    "thresholds": (THRESHOLDS, ThresholdsSpec),
 }
 """Button of an encoder -> the question that it asks."""
 NO_ENCODER = Nothing("No encoders yet", "Add one above; three come with the starter set.")
@@ -219,6 +221,7 @@ def _card(workspace: Workspace, row: Mapping[str, Any]) -> Card:
         actions.append(Action("Audit settings", "audit", name, f"Audit settings of {name}"))
     if "vectors:" in name:
         actions.append(Action("Check coverage", "coverage", name, f"Check coverage of {name}"))
+    actions.append(Action("Thresholds", "thresholds", name, f"Thresholds of {name}"))
     actions.append(Action("Remove", "remove", name, f"Remove {name}"))
     links = [Link(label, page, {"encoder": name}) for page, label in uses.items()]
     buttons = [] if workspace.read_only else [Actions(actions)]

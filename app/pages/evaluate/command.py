@@ -70,7 +70,7 @@ def evaluate(
 
         with progress_bar("estimating") as move:
             answer = last(estimates(workspace, job, price), move)
-        print_answer(answer, None, as_json)
+        print_answer(answer, (), as_json)
         return
     table: list[dict[str, Any]] = []
     with progress_bar(job.title) as move:

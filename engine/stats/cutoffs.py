@@ -1,0 +1,104 @@
+"""Cut-offs of a cosine that come with a guarantee, from labelled pairs.
+
+An encoder has not seen the pairs, so all of them calibrate. What is guaranteed holds for pairs that
+are drawn like these. Knows cosines and labels; neither encoders nor texts.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+CONFIDENCE = 0.95
+"""Of a cut-off for precision: the probability that it keeps what it says."""
+_STEP = 1.25
+"""Factor between the numbers of pairs above the cut-offs that are tried."""
+
+
+def for_recall(cosines: np.ndarray, positive: np.ndarray, recall: float) -> float | None:
+    """The highest cut-off that a new positive pair reaches with at least this probability.
+
+    Split conformal prediction with the cosine as conformity score: of n positives the k-th lowest,
+    k = floor((n + 1) (1 - recall)); no other assumption than exchangeability (Vovk, Gammerman,
+    Shafer 2005; Angelopoulos, Bates 2023, "Conformal Prediction: A Gentle Introduction", 1.1).
+
+    Args:
+        cosines: float (n,).
+        positive: bool (n,).
+        recall: between 0 and 1.
+
+    Returns:
+        None if there are too few positives: it takes 1 / (1 - recall) - 1.
+    """
+    own = np.sort(cosines[positive])
+    k = math.floor((len(own) + 1) * (1.0 - recall) + 1e-9)
+    return float(own[k - 1]) if k else None
+
+
+def for_precision(cosines: np.ndarray, positive: np.ndarray, precision: float) -> float | None:
+    """The lowest cut-off above which at least this share of pairs is positive.
+
+    It is, with the probability `CONFIDENCE` over the draw of these pairs: Learn then Test
+    (Angelopoulos, Bates, Candès, Jordan, Lei 2021), with exact binomial p-values and Bonferroni's
+    correction over the cut-offs of `tried`.
+
+    Returns:
+        None if none is shown to have it: too few pairs, or too many are negative.
+    """
+    from scipy.stats import binom
+
+    at = tried(cosines)
+    calls = np.array([(cosines >= cut).sum() for cut in at])
+    hits = np.array([positive[cosines >= cut].sum() for cut in at])
+    shown = binom.sf(hits - 1, calls, precision) <= (1.0 - CONFIDENCE) / len(at)
+    return float(at[shown].min()) if shown.any() else None
+
+
+def tried(cosines: np.ndarray) -> np.ndarray:
+    """Cosines with geometrically more pairs above each: the cut-offs that are tried, falling."""
+    n = len(cosines)
+    steps = math.ceil(math.log(max(n, 2)) / math.log(_STEP))
+    counts = np.unique(np.minimum(np.ceil(_STEP ** np.arange(steps + 1)).astype(int), n))
+    return np.unique(np.sort(cosines)[::-1][counts - 1])[::-1]
+
+
+def needed(precision: float, n: int) -> int:
+    """Pairs above a cut-off, all of them positive, that would show this precision, of n pairs."""
+    allowed = (1.0 - CONFIDENCE) / len(tried(np.arange(n, dtype=float)))
+    return math.ceil(math.log(allowed) / math.log(precision))
+
+
+def translated(
+    cutoff: float, first: np.ndarray, second: np.ndarray, positive: np.ndarray
+) -> float | None:
+    """The cut-off of another encoder with the same precision, on the same pairs.
+
+    The precision of both is smoothed by isotonic regression of the label on the cosine, so that it
+    rises with the cut-off.
+
+    Args:
+        cutoff: of the first encoder.
+        first: cosines by the first encoder, float (n,).
+        second: by the other one.
+        positive: bool (n,).
+
+    Returns:
+        None if no pair reaches the cut-off, or the other encoder never has that precision.
+    """
+    cosines, precision = _precisions(first, positive)
+    reached = np.flatnonzero(cosines >= cutoff)
+    if not len(reached):
+        return None
+    others, theirs = _precisions(second, positive)
+    enough = np.flatnonzero(theirs >= precision[reached[-1]] - 1e-9)
+    return float(others[enough[-1]]) if len(enough) else None
+
+
+def _precisions(cosines: np.ndarray, positive: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Cosines, falling, and the smoothed share of positives among those up to each."""
+    from sklearn.isotonic import IsotonicRegression
+
+    order = np.argsort(-cosines, kind="stable")
+    fitted = IsotonicRegression().fit_transform(cosines, positive.astype(float))[order]
+    return cosines[order], np.cumsum(fitted) / np.arange(1, len(order) + 1)

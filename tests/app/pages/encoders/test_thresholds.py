@@ -1,0 +1,49 @@
+"""`theodolite encoders thresholds`, and the card on Encoders."""
+
+import json
+
+import numpy as np
+import pytest
+
+from tests.errors import refused
+from tests.fakes.command_line import said, theodolite
+from theodolite.app.pages.encoders.thresholds import CUTS, ThresholdsSpec, thresholds
+from theodolite.app.workspace import Workspace
+
+
+def answer(workspace: Workspace, *given: str | None):
+    *_, last = thresholds(workspace, ThresholdsSpec(*given), lambda job: False)
+    return last
+
+
+def test_the_cut_offs_of_the_shipped_pairs(starter: Workspace) -> None:
+    """Recall is counted by hand on the pairs from grade 4 on."""
+    found = answer(starter, "random:64")
+    assert found.n == 480 and found.same == 160
+    rows = {row["purpose"]: row for row in found.rows()}
+    assert rows["Retrieval"]["recall"] >= 0.95 and rows["Retrieval"]["like"] is None
+    (part,) = starter.catalog.load("starter-pairs").parts.values()
+    a, b = (starter.load("random:64").encode(side) for side in (part.left, part.right))
+    cosines = (a * b).sum(1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)
+    above = cosines >= rows["Retrieval"]["cosine"] - 1e-6
+    assert above[part.gold >= 4].mean() == pytest.approx(rows["Retrieval"]["recall"])
+    assert (part.gold >= 4)[above].mean() == pytest.approx(rows["Retrieval"]["precision"])
+    assert rows["Semantic cache"]["cosine"] is None
+    assert any("Semantic cache: no cut-off" in text for text in found.warnings())
+
+
+def test_cosines_are_translated_to_another_encoder(starter: Workspace) -> None:
+    found = answer(starter, "random:64", "starter-pairs", "random:32")
+    assert len(found.rows()) == 5 + len(CUTS)
+    assert "random:32" in found.finding
+
+
+def test_in_a_terminal(home: object) -> None:
+    assert "Cut-offs of random:64: retrieval " in said("encoders", "thresholds", "random:64")
+    lines = theodolite("encoders", "thresholds", "random:64", "--json")
+    assert json.loads(lines[0])["purpose"] == "Semantic cache"
+
+
+def test_what_has_no_pairs_is_refused(starter: Workspace) -> None:
+    with refused("wrong-kind", "starter-topics"):
+        answer(starter, "random:64", "starter-topics")
