@@ -74,7 +74,13 @@ def describe(spec: str, *, read: bool = False) -> dict[str, Any]:
         }
     )
     if not isinstance(parsed, EncoderSpec):
-        return {"spec": str(parsed), **whole, "kind": RANKER_KIND, "dim": 0}
+        return {
+            "spec": str(parsed),
+            **whole,
+            "kind": RANKER_KIND,
+            "dim": None,
+            "parameters": whole["parameters"] or None,
+        }
     for step in parsed.steps:
         if step.k is not None and step.name not in ("drop", "common"):
             whole["dim"] = step.k

@@ -94,7 +94,7 @@ def ensure_listed(workspace: Workspace, specs: Iterable[str]) -> None:
 
 def _listed(workspace: Workspace, facts: dict[str, Any]) -> EncoderRow:
     name = facts["spec"]
-    if facts["dim"] is None and facts["available"]:
+    if facts["dim"] is None and facts["available"] and facts["kind"] != RANKER_KIND:
         facts["dim"] = workspace.load(name).dim  # its server, or the loaded model, alone knows it
     return workspace.store.encoders.add(name, facts)
 
