@@ -30,7 +30,7 @@ from torch import nn
 from theodolite.engine import memory
 from theodolite.engine.datasets.catalog import Catalog
 from theodolite.engine.errors import UserError, first_line
-from theodolite.engine.training import devices, export, generators
+from theodolite.engine.training import devices, export
 from theodolite.engine.training.checkpoint import lock
 from theodolite.engine.training.dev import DevScore, DevSet
 from theodolite.engine.training.devices import Precision, Ranks
@@ -65,7 +65,7 @@ def train(
     precision = Precision.of(spec, ranks.local_rank, ranks.world_size)
     devices.begin(ranks, precision.device)
     try:
-        record = earlier(spec)
+        record = earlier(spec.out_folder, spec.hash)
         catalog = catalog or Catalog()
         examples = examples_of(spec, catalog, spec.working_folder)
         devices.barrier()  # the folder may be removed once all have unpacked what is in there
@@ -134,7 +134,7 @@ class EncoderTrainer(Trainer):
         devices.copy_from_first(model)
         self.objective.begin(model)
         # Order and weights are the same on all ranks; dropout masks and augmentations are not.
-        rng = generators.seed(spec.seed, ranks.rank)
+        rng = devices.seed(spec.seed, ranks.rank)
         state = State(spec.to_dict(), examples.hash, micro_batch=spec.micro_batch)
         steps = steps_of(spec, len(examples))
         super().__init__(spec, model, adamw(model, spec), rng, state, steps, precision, ranks)

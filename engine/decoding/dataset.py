@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import time
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,13 +17,11 @@ from theodolite.engine.datasets.catalog import Catalog
 from theodolite.engine.decoding.spec import DecoderSpec
 from theodolite.engine.decoding.text import corpus
 from theodolite.engine.decoding.vocabulary import PAD, Vocabulary
-from theodolite.engine.encoders.base import Encoder
 from theodolite.engine.errors import UserError
-from theodolite.engine.training.events import Encoded
 from theodolite.engine.training.examples import open_examples
 
 AT_ONCE = 4096
-"""Sentences encoded between two reports of progress."""
+"""Vectors whose spread is summed at once."""
 
 
 @dataclass(frozen=True)
@@ -124,32 +121,6 @@ def sentences_of(spec: DecoderSpec, catalog: Catalog, folder: Path) -> DecoderTe
     texts = [found[i] for i in order]
     digest = hashlib.blake2b("\n".join(texts).encode("utf-8", "surrogatepass"), digest_size=16)
     return DecoderTexts(texts, digest.hexdigest(), tuple(notes))
-
-
-def encoded(
-    sentences: list[str], encoder: Encoder, stop: Callable[[], bool]
-) -> Generator[Encoded, None, np.ndarray | None]:
-    """Encode sentences a batch at a time; the generator returns their vectors.
-
-    Args:
-        sentences: n of them.
-        encoder: of `dim` dimensions.
-        stop: called before each batch.
-
-    Returns:
-        float32 (n, dim), or None if stopped.
-    """
-    vectors = np.empty((len(sentences), encoder.dim), np.float32)
-    began = time.perf_counter()
-    for start in range(0, len(sentences), AT_ONCE):
-        if stop():
-            return None
-        part = slice(start, start + AT_ONCE)
-        vectors[part] = encoder.encode(sentences[part])
-        done = min(start + AT_ONCE, len(sentences))
-        spent = time.perf_counter() - began
-        yield Encoded(done, len(sentences), spent / done * (len(sentences) - done))
-    return vectors
 
 
 def with_vectors(

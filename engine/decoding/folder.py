@@ -22,11 +22,9 @@ from tokenizers import Tokenizer
 from torch import Tensor, nn
 
 from theodolite.engine.decoding.causal import CausalDecoder, base_vocabulary
-from theodolite.engine.decoding.dataset import DecoderDataset
 from theodolite.engine.decoding.facts import FORMAT, WORDS, facts_of, unreadable
 from theodolite.engine.decoding.generate import Steps
 from theodolite.engine.decoding.incremental import Incremental
-from theodolite.engine.decoding.known_words import coverage, words_of
 from theodolite.engine.decoding.lstm import ConditionedLSTM
 from theodolite.engine.decoding.prefix import PrefixTransformer
 from theodolite.engine.decoding.spec import DecoderSpec
@@ -38,9 +36,6 @@ from theodolite.engine.training.record import WHY, code, fenced, plain, settings
 
 MAX_WORDS_BYTES = 1 << 26
 """Most bytes of the unpacked list; a larger one is damaged."""
-COVERAGE = 0.9
-"""Least share of known words in held-out sentences for a list to be stored. Where fewer are known,
-with a small training text or a language without spaces, the list would forbid correct words."""
 LSTMS: dict[str, dict[str, Any]] = {
     "lstm": {"embedding": 256, "hidden": 512, "layers": 1, "experts": 1, "dropout": 0.2},
     "lstm-mos": {},
@@ -61,27 +56,17 @@ def vocabulary_of(spec: DecoderSpec, sentences: Iterable[str]) -> Vocabulary:
     return Vocabulary.learn(sentences, spec.vocabulary)
 
 
-def with_known_words(
-    vocabulary: Vocabulary, learned: Sequence[str], held_out: Sequence[str]
-) -> Vocabulary:
-    """Add the words of the training text to a vocabulary, if they cover the held-out text.
-
-    The vocabulary of a base is unchanged: a base may write words beyond this text. A decoder that
-    continues another's training keeps the words known before.
-    """
-    if vocabulary.shift:
-        return vocabulary
-    known = vocabulary.known_words.words if vocabulary.known_words else ()
-    words = words_of([*known, *learned])
-    kept = coverage(words, held_out) >= COVERAGE
-    return Vocabulary(vocabulary.tokenizer, words if kept else None)
-
-
 def untrained(
-    spec: DecoderSpec, dataset: DecoderDataset, vocabulary: Vocabulary
+    spec: DecoderSpec, dim: int, positions: int, vocabulary: int
 ) -> tuple[DecoderModel, dict[str, Any]]:
-    """Build an untrained decoder; return it and the sizes with which `build` makes another."""
-    dim, positions = dataset.vectors.shape[1], dataset.positions
+    """Build an untrained decoder; return it and the sizes with which `build` makes another.
+
+    Args:
+        spec: of its training.
+        dim: of the vectors.
+        positions: the most tokens of a sentence, BEGIN or END included.
+        vocabulary: tokens.
+    """
     if spec.base is not None:
         model = CausalDecoder.of(spec.base, dim, positions)
         return model, model.sizes
@@ -91,7 +76,7 @@ def untrained(
         "dropout": spec.dropout,
         "positions": positions,
     }
-    return build(spec.architecture, dim, len(vocabulary), sizes), sizes
+    return build(spec.architecture, dim, vocabulary, sizes), sizes
 
 
 def build(architecture: str, dim: int, vocabulary: int, sizes: dict[str, Any]) -> DecoderModel:

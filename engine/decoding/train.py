@@ -17,7 +17,8 @@ from __future__ import annotations
 
 import math
 import shutil
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Generator, Iterator
 from itertools import islice
 from typing import Any, ClassVar
 
@@ -30,7 +31,6 @@ from theodolite.engine.decoding import folder as folders
 from theodolite.engine.decoding.dataset import (
     DecoderDataset,
     DecoderTexts,
-    encoded,
     sentences_of,
     with_vectors,
 )
@@ -45,6 +45,7 @@ from theodolite.engine.paths import named
 from theodolite.engine.training.checkpoint import lock
 from theodolite.engine.training.devices import Precision
 from theodolite.engine.training.events import (
+    Encoded,
     Evaluated,
     Event,
     Finished,
@@ -56,6 +57,8 @@ from theodolite.engine.training.loop import State, Trainer, never
 
 SAMPLES = 5
 """Held-out sentences shown at each evaluation with their reconstructions."""
+AT_ONCE = 4096
+"""Sentences encoded between two reports of progress."""
 EVALUATIONS = 40
 """Number of evaluations in a whole training."""
 BUCKET = 50
@@ -102,13 +105,13 @@ def _trained(
 ) -> Iterator[Event]:
     yield from (Noted(0, note) for note in sentences.notes)
     before = _start(spec, encoder)
-    vectors = yield from encoded(sentences.texts, encoder, stop)
+    vectors = yield from _encoded(sentences.texts, encoder, stop)
     if vectors is None:
         yield Noted(0, "Stopped before the first update: there is no decoder.")
         return
     learned, held_out = sentences.texts[: -spec.held_out], sentences.texts[-spec.held_out :]
     start, vocabulary, facts = before or (None, folders.vocabulary_of(spec, learned), None)
-    vocabulary = folders.with_known_words(vocabulary, learned, held_out)
+    vocabulary = vocabulary.knowing(learned, held_out)
     dataset = with_vectors(spec, sentences.texts, vectors, vocabulary, facts)
     if left := len(sentences.texts) - len(dataset.sentences):
         yield Noted(0, f"{left:,} sentences of very many tokens were left out.")
@@ -121,6 +124,32 @@ def _trained(
         start=start,
     )
     yield from trainer.events(stop)
+
+
+def _encoded(
+    sentences: list[str], encoder: Encoder, stop: Callable[[], bool]
+) -> Generator[Encoded, None, np.ndarray | None]:
+    """Encode sentences a batch at a time; the generator returns their vectors.
+
+    Args:
+        sentences: n of them.
+        encoder: of `dim` dimensions.
+        stop: called before each batch.
+
+    Returns:
+        float32 (n, dim), or None if stopped.
+    """
+    vectors = np.empty((len(sentences), encoder.dim), np.float32)
+    began = time.perf_counter()
+    for start in range(0, len(sentences), AT_ONCE):
+        if stop():
+            return None
+        part = slice(start, start + AT_ONCE)
+        vectors[part] = encoder.encode(sentences[part])
+        done = min(start + AT_ONCE, len(sentences))
+        spent = time.perf_counter() - began
+        yield Encoded(done, len(sentences), spent / done * (len(sentences) - done))
+    return vectors
 
 
 def _start(spec: DecoderSpec, encoder: Encoder) -> tuple[Sized, Vocabulary, dict[str, Any]] | None:
@@ -210,7 +239,9 @@ class DecoderTrainer(Trainer):
         self.dataset, self.vocabulary = dataset, vocabulary
         precision = precision or Precision.of(spec)
         torch.manual_seed(spec.seed)
-        begun, self.sizes = start or folders.untrained(spec, dataset, vocabulary)
+        begun, self.sizes = start or folders.untrained(
+            spec, dataset.vectors.shape[1], dataset.positions, len(vocabulary)
+        )
         model = begun.to(precision.device).train()
         self.lengths: np.ndarray = np.array([len(t) for t in dataset.tokens[: dataset.learned]])
         self.epoch = len(_epoch(self.lengths, spec.batch_tokens, 0, 0))

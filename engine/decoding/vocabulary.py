@@ -11,11 +11,14 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 
-from theodolite.engine.decoding.known_words import KnownWords
+from theodolite.engine.decoding.known_words import KnownWords, coverage, words_of
 
 PAD, BEGIN, END = 0, 1, 2
 SHIFT = END + 1
 _SPECIAL = ["<pad>", "<s>", "</s>"]
+COVERAGE = 0.9
+"""Least share of known words in held-out sentences for a list to be stored. Where fewer are known,
+with a small training text or a language without spaces, the list would forbid correct words."""
 
 
 class Vocabulary:
@@ -62,6 +65,19 @@ class Vocabulary:
         )
         tokenizer.train_from_iterator(sentences, trainer)
         return cls(tokenizer)
+
+    def knowing(self, learned: Sequence[str], held_out: Sequence[str]) -> Vocabulary:
+        """With the words of the training text, if they cover the held-out text.
+
+        That of a base is unchanged: a base may write words beyond this text. A decoder that
+        continues another's training keeps the words known before.
+        """
+        if self.shift:
+            return self
+        known = self.known_words.words if self.known_words else ()
+        words = words_of([*known, *learned])
+        kept = coverage(words, held_out) >= COVERAGE
+        return Vocabulary(self.tokenizer, words if kept else None)
 
     def to_json(self) -> str:
         """The tokenizer as the `tokenizers` library writes it."""

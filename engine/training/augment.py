@@ -149,10 +149,8 @@ Augment = ChangedWords | ReplacedTokens
 """Changes the second copies of a batch: `begin(model)` once, then token ids to token ids."""
 
 
-def augment_of(spec: TrainSpec) -> Augment | None:
-    """The augmentation of a run's second copies; None where they stay as they are."""
-    if spec.augmentation == "none":
-        return None
+def augment_of(spec: TrainSpec) -> Augment:
+    """The augmentation of a run's second copies, which is not `none`."""
     if spec.augmentation == "mlm":
         return ReplacedTokens(spec.augmentation_rate)
     return ChangedWords(spec.augmentation, spec.augmentation_rate)

@@ -35,7 +35,7 @@ from safetensors.torch import save as to_bytes
 from torch import nn
 
 from theodolite.engine.errors import UserError, first_line
-from theodolite.engine.training import generators
+from theodolite.engine.training import devices
 
 Weights = dict[str, torch.Tensor]
 
@@ -134,8 +134,8 @@ def newest_step(folder: Path) -> int | None:
 
 
 def generators_of(rng: np.random.Generator, device: torch.device) -> bytes:
-    """The states of this process's generators, as they are written; see `generators.states`."""
-    return to_bytes(generators.states(rng, device))
+    """The states of this process's generators, as they are written; see `devices.states`."""
+    return to_bytes(devices.states(rng, device))
 
 
 def load(
@@ -159,7 +159,7 @@ def load(
     best = newest / "best.safetensors"
     kept = load_file(best) if best.exists() else None
     if _random(newest, rank).exists():
-        generators.restore(load_file(_random(newest, rank)), rng, _device(optimiser))
+        devices.restore(load_file(_random(newest, rank)), rng, _device(optimiser))
     return state, kept
 
 

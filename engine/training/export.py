@@ -47,7 +47,7 @@ def write(model: TrainingModel, record: Record) -> str:
         The spec string that loads the encoder.
     """
     folder = record.spec.out_folder
-    earlier(record.spec)
+    earlier(folder, record.spec.hash)
     part = folder.with_name(folder.name + ".part")
     try:
         shutil.rmtree(part, ignore_errors=True)  # of a run that was killed while it wrote
@@ -55,7 +55,7 @@ def write(model: TrainingModel, record: Record) -> str:
         _write_transformer(model, part)
         _write_modules(model, part)
         _write_json(part / RECORD, record.to_dict() | {"pooling": pooling_of(model)})
-        (part / "README.md").write_text(card(record, model.dim, model.spec.pooling), "utf-8")
+        (part / "README.md").write_text(card(record, model.dim, model.pooling), "utf-8")
         for file in part.rglob("*"):
             if file.is_file():
                 flush(file)
@@ -74,7 +74,7 @@ def write(model: TrainingModel, record: Record) -> str:
 
 def pooling_of(model: TrainingModel) -> str | None:
     """The encoder's pooling as `engine.encoders` names it; None when it needs a dense layer."""
-    pooling = str(model.spec.pooling)
+    pooling = str(model.pooling)
     if _keeps_head(model):
         return "pooler_output" if _has_place_for_head(model) else None
     return pooling
@@ -87,7 +87,7 @@ def _keeps_head(model: TrainingModel) -> bool:
 def _has_place_for_head(model: TrainingModel) -> bool:
     """Whether transformers can hold the head as the pooler."""
     kind = model.encoder().config.model_type
-    return model.spec.pooling == "cls_token" and kind in FAMILIES
+    return model.pooling == "cls_token" and kind in FAMILIES
 
 
 def _write_transformer(model: TrainingModel, folder: Path) -> None:
@@ -109,14 +109,14 @@ def _write_transformer(model: TrainingModel, folder: Path) -> None:
         tokenizer.save_pretrained(folder)
     # A later run from this encoder starts with the dropout of the base, not of this run.
     config = json.loads((folder / "config.json").read_text("utf-8")) | model.base.dropouts
-    if model.spec.pooling in ALL_LAYERS:
+    if model.pooling in ALL_LAYERS:
         config["output_hidden_states"] = True
     _write_json(folder / "config.json", config)
 
 
 def _write_modules(model: TrainingModel, folder: Path) -> None:
     """`modules.json` and the modules' folders."""
-    dim, pooling = model.dim, str(model.spec.pooling)
+    dim, pooling = model.dim, str(model.pooling)
     modules = [("", "Transformer")]
 
     def add(kind: str, config: dict[str, Any], weights: dict[str, torch.Tensor]) -> None:

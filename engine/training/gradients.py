@@ -20,7 +20,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import torch
 
-from theodolite.engine.training import generators
+from theodolite.engine.training import devices
 from theodolite.engine.training.devices import all_gather, is_stand_in, summed
 from theodolite.engine.training.mlm import Masked, mask, mlm_loss
 from theodolite.engine.training.model import TrainingModel
@@ -113,7 +113,7 @@ def _contrastive(
     states, parts = [], []
     with torch.no_grad():
         for start in starts:
-            states.append(generators.dropout_states(device))
+            states.append(devices.dropout_states(device))
             parts.append(_vectors(model, columns, start, start + size))
     # Older torch keeps the weights that autocast cast here, which have no graph (issue 112583).
     torch.clear_autocast_cache()
@@ -123,7 +123,7 @@ def _contrastive(
     _backward([scaled(loss)])
 
     for start, state in zip(starts, states, strict=True):
-        generators.restore_dropout(state, device)
+        devices.restore_dropout(state, device)
         vectors = _vectors(model, columns, start, start + size)
         _backward(vectors, [column.grad[start : start + size] for column in cached])  # type: ignore[index]
     return loss.detach()

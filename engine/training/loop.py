@@ -23,7 +23,7 @@ from torch import nn
 from theodolite.engine import memory
 from theodolite.engine.errors import UserError
 from theodolite.engine.memory import most_used
-from theodolite.engine.training import checkpoint, devices, generators
+from theodolite.engine.training import checkpoint, devices
 from theodolite.engine.training.base_spec import BaseSpec
 from theodolite.engine.training.devices import Precision, Ranks
 from theodolite.engine.training.events import Evaluated, Event, Noted, Stepped
@@ -386,7 +386,7 @@ class Trainer(ABC):
             self.best = checkpoint.weights_of(self.model)
         before, self.state.processes = self.state.processes, processes
         if rank >= before:
-            self.rng = generators.seed(self.spec.seed, rank, self.step)
+            self.rng = devices.seed(self.spec.seed, rank, self.step)
         if before != processes:
             self.resumed = [
                 self.note(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast, get_args
 
@@ -79,7 +79,8 @@ class TrainingModel(nn.Module):
     """Sentences in, vectors with gradients out.
 
     Attributes:
-        spec: of the run, with the pooling `base` resolved.
+        spec: of the run.
+        pooling: its own, or that of the base.
         encoders: the transformer, and the second one of `dual`.
         heads: a new head for each encoder; empty when the spec has none, or none is trained.
         tokenizer: a tokenizer of transformers.
@@ -89,9 +90,9 @@ class TrainingModel(nn.Module):
 
     def __init__(self, base: Base, spec: TrainSpec) -> None:
         super().__init__()
-        if spec.pooling == "base":
-            spec = replace(spec, pooling=cast("Pooling", base.pooling or "cls_token"))
         self.spec, self.base = spec, base
+        own = cast("Pooling", base.pooling or "cls_token")
+        self.pooling = own if spec.pooling == "base" else spec.pooling
         self.tokenizer = base.tokenizer
         self.pad = int(getattr(base.tokenizer, "pad_token_id", None) or 0)
         encoder = _without_pooler(base.whole)
@@ -143,7 +144,7 @@ class TrainingModel(nn.Module):
         """
         side = side if self.spec.dual else 0
         layout = Layout.of(ids, self.device)
-        pooling = (self.base.pooling if as_base else None) or self.spec.pooling
+        pooling = (self.base.pooling if as_base else None) or self.pooling
         vectors = self._pooled(layout, side, pooling)
         if len(self.heads) and not as_base and (head or self.spec.head == "mlp"):
             vectors = self.heads[side](vectors)

@@ -158,7 +158,7 @@ class Unsupervised(Objective):
 
     def __init__(self, spec: TrainSpec) -> None:
         super().__init__(spec)
-        self.augment = augment_of(spec)
+        self.augment = None if spec.augmentation == "none" else augment_of(spec)
         if spec.fixed_mask and (spec.dual or self.augment is not None):
             raise UserError(
                 "The same dropout mask twice needs the same sentence in the same encoder twice.",

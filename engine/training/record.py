@@ -90,13 +90,12 @@ def read(folder: Path) -> dict[str, Any] | None:
     return found if isinstance(found, dict) and found.get("version") == VERSION else None
 
 
-def earlier(spec: TrainSpec) -> dict[str, Any] | None:
-    """The record of the same run in the folder of a spec, or None; refuses any other content."""
-    folder = spec.out_folder
+def earlier(folder: Path, digest: str) -> dict[str, Any] | None:
+    """The record of the run with this hash in a folder, or None; refuses any other content."""
     if not folder.exists() or (folder.is_dir() and not any(folder.iterdir())):
         return None
     record = read(folder)
-    if record is None or record["hash"] != spec.hash:
+    if record is None or record["hash"] != digest:
         raise UserError(
             f"{folder} already exists, and is not the encoder with these settings.",
             "Choose another folder; nothing is overwritten.",

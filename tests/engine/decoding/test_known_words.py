@@ -154,7 +154,7 @@ def held(decoder_folder: Path, tmp_path: Path) -> Path:
     """The decoder with its words."""
     model, vocabulary, facts = folders.read(decoder_folder)
     assert vocabulary.known_words is None
-    words = folders.with_known_words(vocabulary, known_sentences(), known_sentences())
+    words = vocabulary.knowing(known_sentences(), known_sentences())
     folders.write(tmp_path / "held", model, words, facts)
     return tmp_path / "held"
 

@@ -305,10 +305,10 @@ def test_it_begins_with_the_weights_tokens_and_standardisation(
 def test_what_it_knew_it_knows_still(first: DecoderSpec) -> None:
     """The words that decoding is held to are those of both texts."""
     tokens = Vocabulary(folders.read(first.out_folder)[1].tokenizer, ["cat", "zebra"])  # type: ignore[attr-defined]
-    both = folders.with_known_words(tokens, ["the cat sleeps"], ["the zebra sleeps"])
+    both = tokens.knowing(["the cat sleeps"], ["the zebra sleeps"])
     assert both.known_words is not None
     assert list(both.known_words.words) == ["cat", "sleeps", "the", "zebra"]
-    assert folders.with_known_words(tokens, ["the cat"], ["other words here"]).known_words is None
+    assert tokens.knowing(["the cat"], ["other words here"]).known_words is None
 
 
 @pytest.mark.parametrize(

@@ -156,7 +156,7 @@ def test_the_card_says_from_what_how_and_how_well(folders, tmp_path):
             assert str(secret).encode() not in file.read_bytes(), file.name
     assert (found["spec"]["train"], found["spec"]["out"]) == ("sentences.txt", "out")
     assert found["hash"] == model.spec.hash != TrainSpec.from_dict(found["spec"]).hash
-    assert earlier(model.spec) == found
+    assert earlier(model.spec.out_folder, model.spec.hash) == found
     # Nothing in the folder can run.
     assert {file.suffix for file in files} <= {".json", ".safetensors", ".md", ".txt"}
     # With a dropout of 0 unsupervised SimCSE could not train it further: the base's comes back.
@@ -206,10 +206,10 @@ def test_nothing_is_overwritten(folders, tmp_path):
     mine = tmp_path / "mine"
     mine.mkdir()
     model.spec = replace(model.spec, out=str(mine))
-    assert earlier(model.spec) is None
+    assert earlier(model.spec.out_folder, model.spec.hash) is None
     (mine / "thesis.txt").write_text("words")
     with refused("conflict", mine):
-        earlier(model.spec)
+        earlier(model.spec.out_folder, model.spec.hash)
     model.spec = replace(model.spec, out=str(mine / "thesis.txt" / "out"))
     with refused("no-file", mine / "thesis.txt"):
         write(model, record_of(model))

@@ -164,7 +164,7 @@ def test_sentences_encoded_between_crashes_begin_their_count_anew(
     lost: int,
 ) -> None:
     """A third one is then the first; those that were encoded before are no step further."""
-    monkeypatch.setattr("theodolite.engine.decoding.dataset.AT_ONCE", 60)
+    monkeypatch.setattr("theodolite.engine.decoding.train.AT_ONCE", 60)
     run, reporter = crashed_twice(workspace, spec)
     events = TrainDecoderJob(spec).work(workspace, 0, reporter)
     next(event for event in events if isinstance(event, Encoded) and event.done > already)

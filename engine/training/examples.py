@@ -1,4 +1,17 @@
-"""Examples from a file: SimCSE's layout, inference pairs, graded pairs, sentences, running text.
+"""Training examples by number, read on demand from a file or a data set.
+
+    examples = open_examples("nli.csv.gz", "sup", Catalog(), folder=working_folder)
+    examples[17]                            # ("A man is asleep.", "Someone sleeps.", "He runs.")
+
+What an example is depends on the objective: one sentence (`unsup`, `mlm`); a sentence, its positive
+and perhaps a hard negative (`sup`); a sentence and the one to three that follow it
+(`next-sentence`). Faulty lines of a file are either left out and counted in `notes`, or refused:
+
+* left out: empty lines, which are counted in a text file; rows with an empty sentence; rows with
+  fewer cells than there are columns (SimCSE's loader trains on a blank in both cases, which teaches
+  nothing); inference pairs without a label; repeated sentences of a table (`unsup`, `mlm`);
+* refused, naming the line: rows with more cells than there are columns (a quote or a separator is
+  wrong, so the cells cannot be assigned), broken quotes and JSON, text that is not UTF-8.
 
 The columns of a table are found by their names (`sent0,sent1,hard_neg`; `premise,hypothesis,label`;
 `sentence1,sentence2,score`; `text`), or by position when there are no more than three, as SimCSE's
@@ -8,45 +21,114 @@ loader does. A text file has one sentence per line, and an empty line between do
 from __future__ import annotations
 
 import hashlib
-import mmap
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
-from tempfile import TemporaryFile
 from typing import Any, Literal
 
 import numpy as np
 
+from theodolite.engine.datasets import hub
+from theodolite.engine.datasets.catalog import Catalog
 from theodolite.engine.datasets.columns import guess, is_sentence
-from theodolite.engine.datasets.dialect import dialect_of
+from theodolite.engine.datasets.dialect import ENDINGS, dialect_of
 from theodolite.engine.datasets.files import listed, number, where
 from theodolite.engine.datasets.formats import Table, lines_of, open_table, text_of, whole_rows
 from theodolite.engine.datasets.parquet import Opaque
-from theodolite.engine.datasets.shapes import usual_scale
 from theodolite.engine.datasets.tables import Faults
 from theodolite.engine.errors import UserError
-from theodolite.engine.training.examples.base import (
-    GOOD_SHARE,
+from theodolite.engine.paths import named
+from theodolite.engine.training import data_sets
+from theodolite.engine.training.rows import (
     PAIR,
     SENTENCE,
     TRIPLET,
     Digest,
     Examples,
     ExamplesSpec,
+    Premises,
+    Rows,
     blank,
+    class_of,
     counted,
+    good_pairs,
+    no_contradictions,
     no_pairs,
     no_running_text,
 )
-from theodolite.engine.training.examples.nli import Premises, class_of
+from theodolite.engine.training.spec import ObjectiveName, TrainSpec
 
-_BATCH = 1024
-"""Rows written at once: each may be a megabyte long."""
+__all__ = ["Examples", "examples_of", "is_file", "open_examples"]
 
 
-def examples(path: Path, wanted: ExamplesSpec, folder: Path) -> Examples:
+def open_examples(
+    name: str,
+    objective: ObjectiveName,
+    catalog: Catalog,
+    *,
+    hard_negatives: bool = True,
+    next_sentences: int = 1,
+    limit: int | None = None,
+    folder: Path,
+) -> Examples:
+    """Open training data.
+
+    Args:
+        name: a file (`.parquet`, or `.txt`, `.csv`, `.tsv`, `.jsonl`, each also `.gz`) or a data
+            set of the catalog (`unlabelled/brown`, `nli`, `upload:mine`; `starter` for the shipped
+            ones).
+        objective: determines what an example is.
+        catalog: where data sets come from.
+        hard_negatives: keep the third column of `sup`, if there is one. Without it inference data
+            give every entailment, not only those whose premise has a contradiction.
+        next_sentences: number of following sentences in an example of `next-sentence`.
+        limit: number of examples to keep, from the first; None for all.
+        folder: where the sentences of a file are written, to be read by number.
+    """
+    wanted = ExamplesSpec(objective, hard_negatives, next_sentences, limit)
+    if not is_file(name):
+        examples = data_sets.examples(name, wanted, catalog)
+    else:
+        examples = _of_file(named(name), wanted, folder)
+    if len(examples) < 2:
+        raise _too_few(name, examples)
+    return examples
+
+
+def examples_of(spec: TrainSpec, catalog: Catalog, folder: Path) -> Examples:
+    """Open the training data of a run; arguments and errors are those of `open_examples`."""
+    return open_examples(
+        spec.train,
+        spec.objective,
+        catalog,
+        hard_negatives=spec.hard_negatives,
+        next_sentences=spec.next_sentences,
+        limit=spec.limit,
+        folder=folder,
+    )
+
+
+def is_file(name: str) -> bool:
+    """Return whether training data is named by a file, existing or not, rather than a data set."""
+    if name.startswith(("upload:", hub.PREFIX)):
+        return False
+    return named(name).is_file() or name.lower().removesuffix(".gz").endswith(ENDINGS)
+
+
+def _too_few(name: str, examples: Examples) -> UserError:
+    what = "one example" if len(examples) else "no example"
+    notes = f" ({' '.join(examples.notes)})" if examples.notes else ""
+    return UserError(
+        f"{name} has {what} to learn from{notes}.",
+        "An example is told apart from the others of its batch, so there must be two at least, and "
+        "some thousands to learn anything.",
+        code="too-few",
+    )
+
+
+def _of_file(path: Path, wanted: ExamplesSpec, folder: Path) -> Examples:
     """Open a file.
 
     Args:
@@ -298,30 +380,6 @@ def _graded(rows: _WholeRows, wanted: ExamplesSpec, folder: Path) -> Examples:
     return rows.made(PAIR, len(index), lambda position: stored[index[position]], note)
 
 
-def good_pairs(
-    scores: Sequence[float], scale: tuple[float, float] | None = None
-) -> tuple[str, np.ndarray]:
-    """Select the graded pairs that count as positives.
-
-    Args:
-        scores: of the pairs.
-        scale: lowest and highest possible; None takes the smallest usual scale that fits.
-
-    Returns:
-        A note for people, and bool (n,).
-    """
-    if not len(scores):
-        return "", np.zeros(0, bool)
-    low, high = scale or usual_scale(list(scores))
-    least = low + GOOD_SHARE * (high - low)
-    good = np.asarray(scores) >= least
-    note = (
-        f"{int(good.sum()):,} of {len(good):,} pairs count as positives: graded {least:g} or more "
-        f"on the scale from {low:g} to {high:g}."
-    )
-    return note, good
-
-
 def _inference(rows: _WholeRows, wanted: ExamplesSpec, folder: Path) -> Examples:
     premises, unlabelled = Premises(), 0
 
@@ -351,58 +409,9 @@ def _inference(rows: _WholeRows, wanted: ExamplesSpec, folder: Path) -> Examples
     return rows.made(TRIPLET, len(both), triplet, *more)
 
 
-def no_contradictions(name: str) -> UserError:
-    """Return the error for NLI pairs that give no triplet."""
-    return UserError(
-        f"No premise of {name} has both an entailment and a contradiction.",
-        "Train without hard negatives to learn from its entailments alone.",
-        code="too-few",
-    )
-
-
 _READERS = {
     "sentences": _sentences,
     "pairs": _pairs,
     "inference": _inference,
     "graded": _graded,
 }
-
-
-class Rows:
-    """Rows, written once to a temporary file that ends with the process, and read by number.
-
-    The file is mapped into memory: training data may be larger than memory.
-
-    Args:
-        rows: texts, as many in each row as there are columns.
-        columns: their number.
-        folder: of the file.
-    """
-
-    def __init__(self, rows: Iterable[Sequence[str]], columns: int, folder: Path) -> None:
-        import pyarrow as pa
-
-        schema = pa.schema([(str(column), pa.large_string()) for column in range(columns)])
-        rows = iter(rows)
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            with TemporaryFile(dir=folder) as file:
-                with pa.ipc.new_file(file, schema) as table:
-                    while batch := list(islice(rows, _BATCH)):
-                        arrays = [
-                            pa.array(column, pa.large_string())
-                            for column in zip(*batch, strict=True)
-                        ]
-                        table.write_batch(pa.record_batch(arrays, schema))
-                file.flush()
-                mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        except OSError as error:
-            raise UserError(
-                f"The training data could not be written into {folder} ({error.strerror}).",
-                "Free some space there.",
-                code="no-file",
-            ) from error
-        self._columns: list[Any] = pa.ipc.open_file(pa.py_buffer(mapped)).read_all().columns
-
-    def __getitem__(self, number: int) -> tuple[str, ...]:
-        return tuple(column[int(number)].as_py() for column in self._columns)

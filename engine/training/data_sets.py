@@ -20,21 +20,24 @@ from theodolite.engine.datasets.types import (
     Sentences,
     Triplets,
 )
-from theodolite.engine.training.examples.base import (
+from theodolite.engine.training.presets import STARTER
+from theodolite.engine.training.rows import (
     PAIR,
     SENTENCE,
     TRIPLET,
     Digest,
     Examples,
     ExamplesSpec,
+    Premises,
     blank,
+    class_of,
     counted,
+    good_pairs,
+    is_inference,
+    no_contradictions,
     no_pairs,
     no_running_text,
 )
-from theodolite.engine.training.examples.files import good_pairs, no_contradictions
-from theodolite.engine.training.examples.nli import Premises, class_of, is_inference
-from theodolite.engine.training.presets import STARTER
 
 _TRAIN = ("train", "tr")
 _Tuples = Sequence[tuple[str, ...]]
