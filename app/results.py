@@ -143,16 +143,17 @@ def of_one_question(
         rows: of any encoders, the oldest first.
         encoders: those whose results decide.
     """
-    scored = list(filter(has_score, rows))
-    answers = Counter((row["encoder"] in encoders, question(row)) for row in scored)
+    scored = [(row, question(row)) for row in filter(has_score, rows)]
+    answers = Counter((row["encoder"] in encoders, asked) for row, asked in scored)
 
-    def weight(row: Row) -> tuple[Any, ...]:
+    def weight(one: tuple[Row, Any]) -> tuple[Any, ...]:
+        row, asked = one
         decides = row["encoder"] in encoders
-        return decides, answers[decides, question(row)], has_own_seed(row), row["id"]
+        return decides, answers[decides, asked], has_own_seed(row), row["id"]
 
-    best = {(row["protocol"], row["task"]): question(row) for row in sorted(scored, key=weight)}
+    best = {(row["protocol"], row["task"]): asked for row, asked in sorted(scored, key=weight)}
     return {
         (row["protocol"], row["task"], row["encoder"]): row
-        for row in scored
-        if question(row) == best[row["protocol"], row["task"]]
+        for row, asked in scored
+        if asked == best[row["protocol"], row["task"]]
     }

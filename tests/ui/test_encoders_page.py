@@ -80,8 +80,8 @@ def test_an_endpoint_elsewhere_gets_nothing_unasked(page, workspace):
     assert service.would_send_to(workspace, "api:https://api.invalid/v1#m") == ["api.invalid"]
 
 
-def test_the_settings_of_a_model_are_audited(visit, workspace, tmp_path):
-    """Its own prompts are said first; then each setting, with its interval."""
+def test_the_settings_of_a_model_are_audited_and_it_is_renamed(visit, workspace, tmp_path):
+    """Its own prompts are said first; then each setting, with its interval. Its name is shown."""
     folder = save_sentence_transformer(
         tmp_path / "model", "mean", prompts={"query": "the cat ", "document": "a "}
     )
@@ -94,3 +94,14 @@ def test_the_settings_of_a_model_are_audited(visit, workspace, tmp_path):
     says(audit.get_by_role("row").nth(1), "as asked")
     expect(audit.get_by_role("link", name="prompt query")).to_be_visible()
     visit.fits("encoders-audit")
+    box = page.get_by_label("Name", exact=True)
+    box.fill("<b>mine</b>")
+    box.press("Enter")
+    expect(page.get_by_text("cannot name an encoder")).to_be_visible()
+    stays_text(page)
+    box.fill("mine")
+    page.get_by_role("button", name="Rename").click()
+    says(page.locator("#encoders"), "mine")
+    expect(page.locator("#encoders")).not_to_contain_text(name)
+    page = visit.open("search?encoder=mine")
+    says(page.locator("#encoders"), "mine")

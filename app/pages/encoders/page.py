@@ -89,22 +89,22 @@ def build(workspace: Workspace) -> None:
     notice = form.notice
     find = gr.Textbox(label="Find", elem_id="find", max_lines=1, visible=False)
     card, opened = web.answer(elem_id="opened"), gr.State("")
-    rename = gr.Textbox(
-        label="Name", elem_id="rename", max_lines=1, submit_btn="Rename", visible=False
-    )
+    with gr.Row(elem_classes=["t-first"], visible=False) as naming:
+        called = gr.Textbox(label="Name", elem_id="called", max_lines=1, scale=0, min_width=420)
+        rename = gr.Button("Rename", size="md")
     checked = web.answer(elem_id="checked")
     listing = web.answer(elem_id="encoders", elem_classes=["t-answer"])
     parts.static(f'<div id="encoders-none" hidden>{parts.empty("No encoder matches", "")}</div>')
-    shown = [card, opened, rename, listing, checked]
+    shown = [card, opened, naming, called, listing, checked]
 
     def draw(name: str) -> dict[Any, Any]:
         rows = {row["name"]: row for row in service.listed(workspace)}
         one = [_card(workspace, rows[name])] if name in rows else []
         every = _table(workspace, rows) if rows else NO_ENCODER
         mine = name in rows and service.can_be_named(name) and not workspace.read_only
-        called = gr.update(visible=mine, value=(rows[name]["label"] or "") if mine else "")
+        label = (rows[name]["label"] or "") if mine else ""
         drawn = {card: web.value(one), listing: web.value([every]), checked: ""}
-        return {**drawn, opened: name, rename: called}
+        return {**drawn, opened: name, naming: gr.update(visible=mine), called: label}
 
     def load(request: gr.Request) -> Answer:
         many = len(service.names(workspace)) > MAX_UNSEARCHED
@@ -128,7 +128,7 @@ def build(workspace: Workspace) -> None:
         return {**draw(spec), notice: parts.say(f"It is named {new.strip()} now.", "t-good")}
 
     on_load(load, [*shown, find], notice)
-    on(rename.submit, call, [opened, rename], shown, notice, **HIDE_PROGRESS)
+    on([rename.click, called.submit], call, [opened, called], shown, notice, **HIDE_PROGRESS)
     gr.on([find.change, listing.change], fn=None, inputs=find, js=NARROW)
     on(card.act, act, None, shown, notice, concurrency_limit=1, **HIDE_PROGRESS)
     on(listing.act, act, None, shown, notice, **HIDE_PROGRESS).then(None, js=TO_CARD)
