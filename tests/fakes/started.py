@@ -31,7 +31,9 @@ def started(
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    inherited = {name: os.environ[name] for name in ("PATH", "LANG") if name in os.environ}
+    inherited = {
+        name: os.environ[name] for name in ("PATH", "LANG", "OMP_NUM_THREADS") if name in os.environ
+    }
     home = where.parent / "home"
     home.mkdir(exist_ok=True)
     with (home / "said").open("w+") as file:

@@ -52,7 +52,11 @@ def test_an_agent_measures_compares_and_searches(workspace: Workspace, tmp_path:
         server = mcp.StdioServerParameters(
             command=sys.executable,
             args=["-m", "theodolite.app", "mcp", "--store", str(workspace.store.folder)],
-            env={name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ},
+            env={
+                name: os.environ[name]
+                for name in ("PATH", "PYTHONPATH", "OMP_NUM_THREADS")
+                if name in os.environ
+            },
             cwd=ROOT,
         )
         # Its default is the stderr of whichever test imported the package first.

@@ -2,7 +2,6 @@
 
 import json
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -106,14 +105,3 @@ def test_a_threshold_is_judged_on_the_split_it_was_not_chosen_on() -> None:
     rows = json.loads(chart.drawing["table"])["rows"]  # type: ignore[union-attr]
     assert rows[-1][2:4] == [pytest.approx(0.5), 0.75]
     assert len(sections.thresholds([made], 9.0, None)) == 1
-
-
-@pytest.mark.data
-def test_the_whole_sts_b_has_its_golden_counts(data_root: Path, tmp_path: Path) -> None:
-    """Pairs and sentences of the table in the golden README, through the app."""
-    workspace = Workspace(tmp_path / "store", data_root)
-    found = geometry.measure(workspace, "wordllama", "STSBenchmark", "dev").info
-    assert (found["n_over"], found["n_from"], found["n_data"]) == (208, 264, 3000)
-    numbers = {"alignment_over": 0.299133, "alignment_from": 0.335196, "uniformity": -3.832552}
-    assert {name: found[name] for name in numbers} == pytest.approx(numbers, abs=1e-6)
-    workspace.close()

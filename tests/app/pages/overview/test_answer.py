@@ -1,6 +1,8 @@
 """The overview's sentence, its means, and results whose per-example values are gone or damaged."""
 
 import itertools
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,7 @@ import pytest
 from tests.fakes.command_line import theodolite
 from tests.fakes.measured import put
 from tests.fakes.results import invent
+from tests.fakes.stores import starter_store
 from tests.fakes.workers import work_off
 from theodolite.app.blocks import Finding
 from theodolite.app.components.heatmap import Cell, HeatmapColumn, HeatmapRow
@@ -92,13 +95,24 @@ def harm(request: pytest.FixtureRequest) -> Any:
     return request.param
 
 
-@pytest.fixture
-def evaluated(workspace: Workspace) -> Workspace:
-    """Three encoders on two tasks."""
-    encoders.ensure_listed(workspace, (A, B, C))
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store of three encoders on two tasks."""
+    made = starter_store(tmp_path_factory.mktemp("kept"))
+    encoders.ensure_listed(made, (A, B, C))
     for encoder, task in itertools.product((A, B, C), (TASK, OTHER)):
-        results.evaluated(workspace, encoder, task)
-    return workspace
+        results.evaluated(made, encoder, task)
+    made.close()
+    return made.store.folder
+
+
+@pytest.fixture
+def evaluated(kept: Path, tmp_path: Path) -> Iterator[Workspace]:
+    """A copy of it to harm."""
+    shutil.copytree(kept, tmp_path / "store")
+    made = starter_store(tmp_path)
+    yield made
+    made.close()
 
 
 def file_of(workspace: Workspace, encoder: str, task: str = TASK) -> Path:
