@@ -21,7 +21,6 @@ from tests.app.web.guard.test_nonsense import SIGNS, handlers, sent
 from theodolite.app import ui
 from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.workspace import Workspace
-from theodolite.engine.encoders import parse
 from theodolite.engine.errors import UserError
 
 SECRET = "the-secret-of-the-house"  # noqa: S105 - what nobody may read
@@ -284,7 +283,6 @@ def test_specs(house: Path, targets: list[str], opened: set[str]) -> None:
             workspace.catalog.load(spec)
     workspace.close()
     assert not [path for path in opened if path.endswith(("secret.txt", "link.txt", "passwd"))]
-    assert str(parse("random:16")) == "random:16"
 
 
 def test_events(client: httpx.Client, running: Any, targets: list[str], opened: set[str]) -> None:
