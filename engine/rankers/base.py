@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -43,6 +43,48 @@ class Index(ABC):
 
         A ranker by words leaves out documents that share none with the query, but not of `among`.
         """
+
+
+class ScoredIndex(Index):
+    """An index which gives every document a score for a query.
+
+    Attributes:
+        name: of the ranker, for messages.
+        size: number of documents.
+        by_words: whether a score of 0 means that a document shares no word with the query.
+    """
+
+    name: str
+    size: int
+    by_words = False
+
+    @abstractmethod
+    def read(self, queries: Sequence[str]) -> Iterable[Any]:
+        """Return each query as `score` takes it."""
+
+    @abstractmethod
+    def score(self, query: Any, at: np.ndarray | None) -> np.ndarray:
+        """Return the scores of the documents at some positions; None for all."""
+
+    def search(
+        self,
+        queries: Sequence[str],
+        depth: int,
+        among: Among = None,
+        tick: ProgressCallback = nobody,
+    ) -> list[Ranked]:
+        """See `Index.search`."""
+        found = []
+        for i, query in enumerate(self.read(queries) if self.size else queries):
+            at = np.arange(self.size) if among is None else among[i]
+            chosen = None if among is None else at
+            scores = checked(self.score(query, chosen), self.name) if len(at) else np.empty(0)
+            if self.by_words and among is None:
+                at = np.flatnonzero(scores > 0)
+                scores = scores[at]
+            found.append(best(at, scores, depth))
+            tick((i + 1) / len(queries))
+        return found
 
 
 class Ranker(ABC):
@@ -103,12 +145,6 @@ def best(positions: np.ndarray, scores: np.ndarray, depth: int) -> Ranked:
         positions, scores = positions[kept], scores[kept]
     order = np.lexsort((positions, -scores))[:depth]
     return positions[order], scores[order]
-
-
-def of_words(scores: np.ndarray, depth: int, among: np.ndarray | None) -> Ranked:
-    """The best by scores (n,) that are 0 for a document which shares no word with the query."""
-    chosen = np.flatnonzero(scores > 0) if among is None else among
-    return best(chosen, scores[chosen], depth)
 
 
 def checked(scores: np.ndarray, name: str) -> np.ndarray:

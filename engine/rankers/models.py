@@ -5,7 +5,7 @@ Their models come from a folder or the hub as those of encoders do; no code of t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import compress
 from typing import Any, ClassVar
 
@@ -23,12 +23,18 @@ from theodolite.engine.encoders.transformer import default_device
 from theodolite.engine.encoders.weights import weights
 from theodolite.engine.errors import UserError
 from theodolite.engine.progress import Progress, ProgressCallback, nobody
-from theodolite.engine.rankers.base import Among, Index, Ranked, Ranker, best, checked, of_words
+from theodolite.engine.rankers.base import (
+    Among,
+    Index,
+    Ranked,
+    Ranker,
+    ScoredIndex,
+    best,
+    checked,
+)
 
 _PAIRS = 1024
 """Pairs scored between two reports, the most that a killed job loses."""
-_QUERIES = 32
-"""Queries compared with all documents at once."""
 
 
 class Model:
@@ -172,106 +178,80 @@ class RerankedIndex(Index):
         return found
 
 
-class _OneModel(Ranker):
-    """A ranker that is one model."""
+class Embedded(Ranker):
+    """A ranker by what a model makes of queries and documents apart, and its own similarity.
 
-    kind: ClassVar[str]
+    SPLADE (Formal, Piwowarski and Clinchant 2021) weighs the words of a vocabulary, compared by the
+    dot product. ColBERT (Khattab and Zaharia 2020) has a vector for each token, compared by MaxSim:
+    the sum over the query's tokens of the most similar token.
 
-    def __init__(self, name: str, source: SourceSpec, device: str | None) -> None:
-        self.name, self.model = name, Model(self.kind, source, device)
-        self.fingerprint = self.model.fingerprint
-        self.parts = (self.model,)
+    Args:
+        how: `splade` or `colbert`.
+        name: canonical spec.
+        source: its folder or id.
+        device: see `Model`.
+    """
 
-    def encoded(self, texts: Sequence[str], side: str, **options: Any) -> Any:
-        """What the model makes of texts on a side, `query` or `document`."""
-        texts = [clean(text) for text in texts]
-        return self.model.run(f"encode_{side}", texts, show_progress_bar=False, **options)
+    def __init__(self, how: str, name: str, source: SourceSpec, device: str | None) -> None:
+        self.name, self.how, self.model = name, how, Model(how, source, device)
+        self.fingerprint, self.parts = self.model.fingerprint, (self.model,)
 
+    def encode(
+        self, texts: Sequence[str], side: str, progress: Progress | None = None
+    ) -> Iterator[Any]:
+        """Yield for some texts at a time a tensor (tokens, dim) each, or their rows, sparse."""
+        from scipy.sparse import csr_array
 
-class Splade(_OneModel):
-    """A sparse encoder (Formal, Piwowarski and Clinchant 2021): a weight a word of a vocabulary."""
-
-    kind = "splade"
-
-    def index(self, documents: Sequence[str], progress: Progress | None = None) -> SpladeIndex:
-        """See `Ranker.index`."""
-        return SpladeIndex(self, self.rows(documents, "document", progress))
-
-    def rows(self, texts: Sequence[str], side: str, progress: Progress | None = None) -> Any:
-        """Sparse float32 (n, vocabulary)."""
-        from scipy.sparse import csr_array, vstack
-
-        blocks, done = [], 0
-        for some in slices(texts or [""]):  # of none, the size of the vocabulary is needed
-            dense = self.encoded(some, side, convert_to_sparse_tensor=False)
-            blocks.append(csr_array(checked(dense.cpu().numpy(), self.name)))
+        done, dense = 0, {"convert_to_sparse_tensor": False} if self.how == "splade" else {}
+        for some in slices(texts):
+            cleaned = [clean(text) for text in some]
+            made = self.model.run(f"encode_{side}", cleaned, show_progress_bar=False, **dense)
+            yield csr_array(made.cpu().numpy()) if dense else made
             done += len(some)
             if progress:
-                progress(min(done, len(texts)), len(texts))
-        return vstack(blocks, format="csr")[: len(texts)]
+                progress(done, len(texts))
+
+    def index(self, documents: Sequence[str], progress: Progress | None = None) -> ScoredIndex:
+        """See `Ranker.index`."""
+        kind = SpladeIndex if self.how == "splade" else ColbertIndex
+        return kind(self, list(self.encode(documents, "document", progress)), len(documents))
 
 
-class SpladeIndex(Index):
+class SpladeIndex(ScoredIndex):
     """The weights of all documents, a sparse matrix."""
 
-    def __init__(self, ranker: Splade, rows: Any) -> None:
-        self._ranker, self._words = ranker, rows.T.tocsr()
-        self.bytes = sum(array.nbytes for array in (rows.data, rows.indices, rows.indptr))
+    by_words = True
 
-    def search(
-        self,
-        queries: Sequence[str],
-        depth: int,
-        among: Among = None,
-        tick: ProgressCallback = nobody,
-    ) -> list[Ranked]:
-        """See `Index.search`: by the dot product."""
-        found: list[Ranked] = []
-        rows = self._ranker.rows(queries, "query")
-        for i in range(len(queries)):
-            scores = (rows[[i]] @ self._words).toarray()[0]
-            found.append(of_words(scores, depth, None if among is None else among[i]))
-            tick((i + 1) / len(queries))
-        return found
+    def __init__(self, ranker: Embedded, blocks: list[Any], size: int) -> None:
+        from scipy.sparse import vstack
+
+        self.name, self.size, self._ranker = ranker.name, size, ranker
+        self._rows = vstack(blocks, format="csr") if blocks else np.empty((0, 0))
+        self.bytes = sum(array.nbytes for one in blocks for array in (one.data, one.indices))
+
+    def read(self, queries: Sequence[str]) -> Iterator[np.ndarray]:
+        """See `ScoredIndex.read`."""
+        return (row for some in self._ranker.encode(queries, "query") for row in some.toarray())
+
+    def score(self, query: np.ndarray, at: np.ndarray | None) -> np.ndarray:
+        """See `ScoredIndex.score`."""
+        return np.asarray((self._rows if at is None else self._rows[at]) @ query)
 
 
-class Colbert(_OneModel):
-    """A late-interaction model (Khattab and Zaharia 2020): a vector a token, compared by MaxSim."""
-
-    kind = "colbert"
-
-    def index(self, documents: Sequence[str], progress: Progress | None = None) -> ColbertIndex:
-        """See `Ranker.index`."""
-        tokens: list[Any] = []
-        for some in slices(documents):
-            tokens += self.encoded(some, "document")
-            if progress:
-                progress(len(tokens), len(documents))
-        return ColbertIndex(self, tokens)
-
-
-class ColbertIndex(Index):
+class ColbertIndex(ScoredIndex):
     """The vectors of all tokens of each document."""
 
-    def __init__(self, ranker: Colbert, tokens: list[Any]) -> None:
-        self._ranker, self._tokens = ranker, tokens
-        self.bytes = sum(one.nbytes for one in tokens)
+    def __init__(self, ranker: Embedded, blocks: list[Any], size: int) -> None:
+        self.name, self.size, self._ranker = ranker.name, size, ranker
+        self._tokens = [one for some in blocks for one in some]
+        self.bytes = sum(one.nbytes for one in self._tokens)
 
-    def search(
-        self,
-        queries: Sequence[str],
-        depth: int,
-        among: Among = None,
-        tick: ProgressCallback = nobody,
-    ) -> list[Ranked]:
-        """See `Index.search`: the sum over the query's tokens of the most similar token."""
-        found: list[Ranked] = []
-        step = _QUERIES if among is None else 1
-        for start in range(0, len(queries), step):
-            some = self._ranker.encoded(queries[start : start + step], "query")
-            at = np.arange(len(self._tokens)) if among is None else among[start]
-            scores = self._ranker.model.run("similarity", some, [self._tokens[i] for i in at])
-            every = checked(scores.cpu().numpy(), self._ranker.name)
-            found += [best(at, one, depth) for one in every]
-            tick(len(found) / len(queries))
-        return found
+    def read(self, queries: Sequence[str]) -> Iterator[Any]:
+        """See `ScoredIndex.read`."""
+        return (tokens for some in self._ranker.encode(queries, "query") for tokens in some)
+
+    def score(self, query: Any, at: np.ndarray | None) -> np.ndarray:
+        """See `ScoredIndex.score`."""
+        chosen = self._tokens if at is None else [self._tokens[i] for i in at]
+        scores = self._ranker.model.run("similarity", [query], chosen)
+        return np.asarray(scores.cpu().numpy()[0])

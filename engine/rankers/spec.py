@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from itertools import accumulate, pairwise
 from typing import TypeAlias
 
 from theodolite.engine.encoders import spec as encoders
@@ -105,12 +106,6 @@ class RankerSpec:
         """See `EncoderSpec`."""
         return [name for encoder in self.encoders for name in encoder.data_sets]
 
-    @property
-    def is_tuned(self) -> bool:
-        """Whether a weight in it is chosen on judged queries."""
-        tuned = (part.is_tuned for part in self.parts if isinstance(part, RankerSpec))
-        return self.option("weight") == AUTO or any(tuned)
-
     def with_paths(self, places: Mapping[str, str]) -> RankerSpec:
         """A copy with some paths replaced."""
         model = self.model and self.model.with_paths(places)
@@ -138,7 +133,8 @@ def parse(spec: str) -> Spec:
     text = spec.strip()
     if found := _BM25.fullmatch(text):
         return RankerSpec("bm25", options=_of_bm25(found["options"] or "", text))
-    if text.startswith("fuse(") and _closes(text) == len(text) - 1:
+    depths = _depths(text)
+    if text.startswith("fuse(") and depths[-1] == 0 and 0 not in depths[4:-1]:
         return _fusion(text)
     if found := _RERANK.fullmatch(text):
         depth = (found["depth"] or str(DEPTH)).strip()
@@ -164,13 +160,9 @@ def split(text: str) -> list[str]:
 
     In `minilm | whiten:nli,256, bm25` a number is an argument of the step before it.
     """
-    pieces, depth = [""], 0
-    for character in text:
-        depth += {"(": 1, ")": -1}.get(character, 0)
-        if character == "," and depth <= 0:
-            pieces.append("")
-        else:
-            pieces[-1] += character
+    depth = _depths(text)
+    commas = [i for i, character in enumerate(text) if character == "," and depth[i] <= 0]
+    pieces = [text[a + 1 : b] for a, b in pairwise([-1, *commas, len(text)])]
     found: list[str] = []
     for piece in pieces:
         if found and re.search(r"[|>]", found[-1]) and not _begins(piece.strip()):
@@ -196,14 +188,9 @@ def _inside(part: Spec) -> str:
     return re.sub(r"[()>]", lambda found: f"%{ord(found.group()):02X}", str(part))
 
 
-def _closes(text: str) -> int:
-    """Position of the parenthesis that closes the first one; -1 without."""
-    depth = 0
-    for i, character in enumerate(text):
-        depth += {"(": 1, ")": -1}.get(character, 0)
-        if character == ")" and depth == 0:
-            return i
-    return -1
+def _depths(text: str) -> list[int]:
+    """After each character the number of parentheses that are open."""
+    return list(accumulate({"(": 1, ")": -1}.get(character, 0) for character in text))
 
 
 def _of_bm25(text: str, spec: str) -> tuple[tuple[str, str], ...]:
@@ -239,7 +226,7 @@ def _fusion(text: str) -> RankerSpec:
             "0.3, the second 0.7.",
             code="too-few" if len(parts) < 2 else "conflict",
         )
-    if any(isinstance(part, RankerSpec) and part.is_tuned for part in parts):
+    if any(f"weight={AUTO}" in str(part) for part in parts):
         raise UserError(
             f"In '{text}' a weight is chosen inside of another fusion.",
             "weight=auto has to be the outermost: write a number inside.",

@@ -15,8 +15,8 @@ import numpy as np
 from theodolite.engine.encoders.fingerprint import fingerprint
 from theodolite.engine.encoders.source import clean
 from theodolite.engine.errors import UserError
-from theodolite.engine.progress import Progress, ProgressCallback, nobody
-from theodolite.engine.rankers.base import Among, Index, Ranked, Ranker, of_words
+from theodolite.engine.progress import Progress
+from theodolite.engine.rankers.base import Ranker, ScoredIndex
 
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
 """Letters of Thai, Lao, Burmese, Khmer, Japanese and Chinese."""
@@ -78,36 +78,31 @@ class Bm25(Ranker):
         )
 
 
-class Bm25Index(Index):
+class Bm25Index(ScoredIndex):
     """The scores of all words in all documents, a sparse matrix."""
+
+    by_words = True
 
     def __init__(self, ranker: Bm25, tokens: Any, notes: tuple[str, ...]) -> None:
         import bm25s
 
-        self._ranker, self._size, self.notes = ranker, len(tokens.ids), notes
-        self._scores = bm25s.BM25()
+        self.name, self.size, self.notes = ranker.name, len(tokens.ids), notes
+        self._ranker, self._scores = ranker, bm25s.BM25()
         self.bytes = 0
         if tokens.ids:
             self._scores.index(tokens, show_progress=False)
             arrays = (self._scores.scores[name] for name in ("data", "indices", "indptr"))
             self.bytes = sum(array.nbytes for array in arrays)
 
-    def search(
-        self,
-        queries: Sequence[str],
-        depth: int,
-        among: Among = None,
-        tick: ProgressCallback = nobody,
-    ) -> list[Ranked]:
-        """See `Index.search`."""
-        found = []
-        for i, words in enumerate(self._ranker.words(queries)):
-            known = self._scores.get_tokens_ids(words) if self._size else []
-            empty = np.zeros(self._size, np.float32)
-            scores = self._scores.get_scores_from_ids(known) if known else empty
-            found.append(of_words(scores, depth, None if among is None else among[i]))
-            tick((i + 1) / len(queries))
-        return found
+    def read(self, queries: Sequence[str]) -> list[list[str]]:
+        """See `ScoredIndex.read`."""
+        return self._ranker.words(queries)
+
+    def score(self, query: list[str], at: np.ndarray | None) -> np.ndarray:
+        """See `ScoredIndex.score`."""
+        known = self._scores.get_tokens_ids(query)
+        scores = self._scores.get_scores_from_ids(known) if known else np.zeros(self.size)
+        return np.asarray(scores if at is None else scores[at])
 
 
 def _stemmer(language: str) -> Any:

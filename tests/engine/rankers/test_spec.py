@@ -69,6 +69,7 @@ def test_commas_within_parentheses_and_steps_separate_no_list() -> None:
         ("fuse(bm25, minilm, random:64, weight=0.5)", "conflict", "3 rankers"),
         ("fuse(bm25, minilm, weight=2)", "invalid", "from 0 to 1"),
         ("fuse(bm25, fuse(bm25, minilm, weight=auto))", "conflict", "outermost"),
+        ("fuse(bm25, minilm", "invalid", "cannot be read"),
         ("rerank:a/b", "invalid", "bm25 > rerank:MODEL"),
         ("bm25 > rerank:", "missing", "names no model"),
         ("bm25 > rerank:a/b,2000", "invalid", "from 1 to 1000"),
