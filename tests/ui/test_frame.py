@@ -10,8 +10,12 @@ from tests.ui.conftest import NARROW
 from tests.ui.steps import HOSTILE, address_of, says, stays_text
 
 
-def test_the_rail_is_there_before_the_page_and_nothing_moves(visitor, site):
-    """It waits for no script of Gradio's, and no shift of the layout comes after it."""
+def test_the_rail_is_there_before_the_page_nothing_moves_and_all_comes_to_rest(visitor, site):
+    """It waits for no script of Gradio's, and no shift of the layout comes after it.
+
+    Gradio's spinner, once taken off the page, would keep a twentieth of a core busy: a loop asks
+    for every frame, where polling asks for some.
+    """
     page = visitor(site).page
     page.route("**/assets/*.js", lambda route: None)  # no answer ever comes
     page.goto(f"{site}/jobs", wait_until="commit")
@@ -21,12 +25,22 @@ def test_the_rail_is_there_before_the_page_and_nothing_moves(visitor, site):
         "window.shifts = [];"
         "new PerformanceObserver((list) => shifts.push(...list.getEntries().flatMap("
         "(shift) => shift.sources.map(({ node }) => node?.closest?.('#t-rail, .t-head')))))"
-        ".observe({ type: 'layout-shift', buffered: true })"
+        ".observe({ type: 'layout-shift', buffered: true });"
+        "window.frames_asked = 0;"
+        "window.next_frame = window.requestAnimationFrame.bind(window);"
+        "window.requestAnimationFrame = (draw) => { frames_asked += 1; return next_frame(draw); };"
     )
     page.goto(f"{site}/jobs")
     page.wait_for_selector(".t-header")
     assert page.locator("#t-rail").bounding_box() == {"x": 0, "y": 0, "width": 176, "height": 900}
     assert page.evaluate("shifts.filter(Boolean).length") == 0
+    page.wait_for_function(
+        """async () => {
+          const before = frames_asked;
+          for (let frame = 0; frame < 40; frame += 1) await new Promise(next_frame);
+          return frames_asked - before < 20;
+        }"""
+    )
     page.close()  # its script would stay with it
 
 
@@ -120,29 +134,6 @@ def test_what_asks_another_host_would_fail_here(visit):
     while visit.listeners:  # some are told of twice
         page.remove_listener(*visit.listeners.pop())
     visit.wrong.clear()
-
-
-def test_a_page_at_rest_asks_for_no_frames(visitor, site):
-    """Gradio's spinner, once taken off the page, would keep a twentieth of a core busy.
-
-    A loop asks for every frame; polling asks for some.
-    """
-    page = visitor(site).page
-    page.add_init_script(
-        "window.frames_asked = 0;"
-        "window.next_frame = window.requestAnimationFrame.bind(window);"
-        "window.requestAnimationFrame = (draw) => { frames_asked += 1; return next_frame(draw); };"
-    )
-    page.goto(f"{site}/jobs")
-    page.wait_for_selector(".t-header")
-    page.wait_for_function(
-        """async () => {
-          const before = frames_asked;
-          for (let frame = 0; frame < 40; frame += 1) await new Promise(next_frame);
-          return frames_asked - before < 20;
-        }"""
-    )
-    page.close()  # its script would stay with it
 
 
 LAID_OUT = """() => {

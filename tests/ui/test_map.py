@@ -109,12 +109,11 @@ def test_a_lasso_selects_what_a_point_in_polygon_test_finds(visit, made):
     found = table(page)
     assert found["id"].tolist() == expected.tolist()
     assert found["sentence"].tolist() == [made.sentences[i] for i in expected]
+    a_rectangle_adds_and_subtracts(page, places)
 
 
-def test_a_rectangle_adds_and_subtracts(visit, made):
+def a_rectangle_adds_and_subtracts(page, places):
     """Shift adds, Alt takes away; undo and redo go back and forth."""
-    page = drawn(visit)
-    places = on_screen(page, made.points)
     x, y = np.round(places.mean(axis=0)).tolist()
     page.get_by_role("button", name="Rectangle").click()
     selected, counts = np.zeros(len(places), bool), []
@@ -375,10 +374,11 @@ def chosen(side):
     return re.search(r"([\d,]+) selected", said(side).inner_text())[1]
 
 
-def test_figures_and_flow_have_their_numbers(visit, pair):
+def test_figures_flow_and_list_have_their_numbers(visit, pair):
     """Rounded as the table has them; a diagram, and every flow in the table below it."""
     page = visit.open(SPACES)
-    sides(page)
+    left, right = sides(page)
+    the_list_opens_both_neighbour_lists_by_key(page, left, right, pair)
     rows = page.get_by_role("region", name="spaces").locator("tbody tr")
     for row, numbers in zip(rows.all(), pair.report["rows"], strict=True):
         says(row, f"{numbers['jaccard']:.4g}", f"{numbers['residual']:.4g}")
@@ -447,10 +447,8 @@ def test_zoom_is_shared_and_the_address_keeps_both_maps(visitor, site, pair):
     assert chosen(there[0]) == seen
 
 
-def test_the_list_opens_both_neighbour_lists_by_key(visit, pair):
+def the_list_opens_both_neighbour_lists_by_key(page, left, right, pair):
     """The one that changed most, its nearest with either encoder, and its place on both maps."""
-    page = visit.open(SPACES)
-    left, right = sides(page)
     top = pair.report["changed"][0]
     item = page.locator(".t-changes > li").first
     item.locator("summary").press("Enter")

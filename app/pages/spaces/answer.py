@@ -158,7 +158,7 @@ class Spaces(Answer, Pair):
         shown = {
             "sides": [value(side, k, linked=GROUP, whole=whole) for side in sides],
             "notes": [_projection(side) for side in sides],
-            "ends": self.report["encoders"],
+            "ends": [side.info["encoder"] for side in sides],
         }
         return Component("map/pair", shown, PROPS, held)
 
