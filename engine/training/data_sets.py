@@ -20,6 +20,8 @@ from theodolite.engine.datasets.types import (
     Sentences,
     Triplets,
 )
+from theodolite.engine.errors import UserError
+from theodolite.engine.training.losses import LOSSES
 from theodolite.engine.training.presets import STARTER
 from theodolite.engine.training.rows import (
     PAIR,
@@ -66,6 +68,48 @@ def examples(name: str, wanted: ExamplesSpec, catalog: Catalog) -> Examples:
     kept = [row for row in stripped if all(row)]
     notes += blank(len(tuples) - len(kept))
     return _made(columns, kept, notes, wanted)
+
+
+def with_labels(name: str, loss: str, catalog: Catalog, limit: int | None) -> Examples:
+    """Open a data set for a loss of scores or labels: each example ends with its own, as a number.
+
+    Scores are scaled to 0 to 1, labels are 0 and 1 of pairs, and the place among all of sentences.
+    """
+    need = LOSSES[loss]
+    if name == STARTER:
+        name = "starter-topics" if need.data == "labelled" else "starter-pairs"
+    data, notes = catalog.load(name), list[str]()
+    columns: tuple[str, ...] = (*PAIR, "label")
+    rows: list[tuple[str, ...]] = []
+    match need.data, data:
+        case "scored", ScoredPairs():
+            parts, notes = _train_parts(data)
+            low, high = data.scale
+            rows = [
+                (left, right, repr(float((gold - low) / (high - low))))
+                for part in parts
+                for left, right, gold in zip(part.left, part.right, part.gold, strict=True)
+            ]
+        case "labelled-pairs", LabelledPairs() if set(data.labels) <= {"0", "1"}:
+            *sides, notes = _labelled(data)
+            rows = list(zip(*sides, strict=True))
+        case "labelled", LabelledSentences():
+            columns, (split, notes) = (*SENTENCE, "label"), _train_part(data.splits)
+            splits = data.splits or [""] * len(data.sentences)
+            place = {label: str(at) for at, label in enumerate(sorted(set(data.labels)))}
+            every = zip(data.sentences, data.labels, splits, strict=True)
+            rows = [(text, place[label]) for text, label, s in every if split in (None, s)]
+        case _:
+            held = getattr(data, "labels", None)
+            of = f" with the labels {', '.join(sorted(set(held))[:5])}" if held else ""
+            raise UserError(
+                f"{name} holds {data.kind}{of}; {loss} learns from {need.needs}.",
+                "Choose other data or another loss.",
+                code="wrong-kind",
+            )
+    kept = [row for row in rows if all(cell.strip() for cell in row)]
+    wanted = ExamplesSpec("st", False, 1, limit)
+    return _made(columns, kept, notes + blank(len(rows) - len(kept)), wanted)
 
 
 def _made(

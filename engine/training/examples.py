@@ -41,6 +41,7 @@ from theodolite.engine.datasets.tables import Faults
 from theodolite.engine.errors import UserError
 from theodolite.engine.paths import named
 from theodolite.engine.training import data_sets
+from theodolite.engine.training.losses import LOSSES
 from theodolite.engine.training.rows import (
     PAIR,
     SENTENCE,
@@ -70,6 +71,7 @@ def open_examples(
     *,
     hard_negatives: bool = True,
     next_sentences: int = 1,
+    loss: str = "",
     limit: int | None = None,
     folder: Path,
 ) -> Examples:
@@ -84,9 +86,16 @@ def open_examples(
         hard_negatives: keep the third column of `sup`, if there is one. Without it inference data
             give every entailment, not only those whose premise has a contradiction.
         next_sentences: number of following sentences in an example of `next-sentence`.
+        loss: of `st`; says what an example is, a score or label being the last of its parts.
         limit: number of examples to keep, from the first; None for all.
         folder: where the sentences of a file are written, to be read by number.
     """
+    need = LOSSES[loss] if objective == "st" else None
+    if need is not None and need.has_labels:
+        return _with_labels(name, loss, catalog, limit)
+    if need is not None:
+        objective = "unsup" if need.data == "sentences" else "sup"
+        hard_negatives = need.data == "triplets" or (need.negatives and hard_negatives)
     wanted = ExamplesSpec(objective, hard_negatives, next_sentences, limit)
     if not is_file(name):
         examples = data_sets.examples(name, wanted, catalog)
@@ -94,6 +103,34 @@ def open_examples(
         examples = _of_file(named(name), wanted, folder)
     if len(examples) < 2:
         raise _too_few(name, examples)
+    if need is not None and need.data == "triplets" and len(examples.columns) < 3:
+        raise UserError(
+            f"{name} has the columns {', '.join(examples.columns)}; {loss} learns from "
+            f"{need.needs}.",
+            "Give triplets, or choose a loss of pairs.",
+            code="wrong-kind",
+        )
+    return examples
+
+
+def _with_labels(name: str, loss: str, catalog: Catalog, limit: int | None) -> Examples:
+    """Open a data set for a loss that learns from scores or labels."""
+    if is_file(name):
+        raise UserError(
+            f"{loss} learns from {LOSSES[loss].needs}, which a file has as a data set only.",
+            f"Add it first: theodolite data add {name}; then train on it by its name, upload:….",
+            code="wrong-kind",
+        )
+    examples = data_sets.with_labels(name, loss, catalog, limit)
+    if len(examples) < 2:
+        raise _too_few(name, examples)
+    if len({example[-1] for example in examples}) < 2:
+        raise UserError(
+            f"All examples of {name} have the same score or label: {loss} learns from how they "
+            "differ.",
+            "Give data with several.",
+            code="too-few",
+        )
     return examples
 
 
@@ -105,6 +142,7 @@ def examples_of(spec: TrainSpec, catalog: Catalog, folder: Path) -> Examples:
         catalog,
         hard_negatives=spec.hard_negatives,
         next_sentences=spec.next_sentences,
+        loss=spec.loss,
         limit=spec.limit,
         folder=folder,
     )

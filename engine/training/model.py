@@ -102,7 +102,7 @@ class TrainingModel(nn.Module):
         self.encoders = nn.ModuleList([base.whole, *second])
         deviation = float(getattr(encoder.config, "initializer_range", 0.02))
         # MLM alone gives a head no gradient: it would stay random.
-        headless = spec.head == "none" or spec.objective == "mlm"
+        headless = spec.head == "none" or spec.objective in ("mlm", "st")
         count = 0 if headless else len(self.encoders)
         self.heads = nn.ModuleList(Mlp(self.dim, deviation) for _ in range(count))
         if not self.packed and spec.gradient_checkpointing:

@@ -28,6 +28,7 @@ from torch.nn import functional
 from theodolite.engine.errors import UserError
 from theodolite.engine.training.augment import augment_of
 from theodolite.engine.training.devices import exact
+from theodolite.engine.training.losses import LOSSES, criterion, dims_of
 from theodolite.engine.training.spec import ObjectiveName, Similarity, TrainSpec
 
 if TYPE_CHECKING:
@@ -254,11 +255,72 @@ class MaskedLanguageModelling(Objective):
         return [Column(model.ids(list(sentences))) for sentences in zip(*examples, strict=True)]
 
 
+class OfSentenceTransformers(Objective):
+    """A loss of sentence-transformers (`engine.training.losses`).
+
+    Guides and teachers are any encoders: their vectors are computed for each batch, without a
+    graph, from the whole sentences. Losses see the vectors as pooled, not normalised.
+    """
+
+    def begin(self, model: TrainingModel) -> None:
+        """Open the guide or teacher, and refuse one whose vectors cannot be learned."""
+        from theodolite.engine.encoders.loading import load
+
+        spec = self.spec
+        self.need = LOSSES[spec.loss]
+        self.module = criterion(spec.loss, model.tokenizer, model.dim, dims_of(spec.matryoshka))
+        self.guide = load(spec.guide) if spec.guide else None
+        self._labels: torch.Tensor | None = None
+        self._guides: list[torch.Tensor] = []
+        if self.guide and self.need.guide == "vectors" and self.guide.dim != model.dim:
+            raise UserError(
+                f"The vectors of {spec.guide} have {self.guide.dim} dimensions, those that are "
+                f"trained {model.dim}: {spec.loss} makes them the same.",
+                "Take another teacher, or cut it: '| dims:' with the length of the model.",
+                code="mismatch",
+            )
+
+    def columns(
+        self, examples: Sequence[tuple[str, ...]], model: TrainingModel, rng: np.random.Generator
+    ) -> list[Column]:
+        """The columns of sentences; labels and what a guide says of the batch are kept aside."""
+        *texts, last = map(list, zip(*examples, strict=True))
+        if not self.need.has_labels:
+            texts.append(last)
+        elif self.need.data == "scored":
+            self._labels = torch.tensor([float(cell) for cell in last], device=model.device)
+        else:
+            self._labels = torch.tensor([int(cell) for cell in last], device=model.device)
+        if self.guide:
+            said = [torch.from_numpy(self.guide.encode(side)).to(model.device) for side in texts]
+            if self.need.guide == "guide":
+                self._guides = said
+            elif self.need.guide == "vectors":
+                self._labels = said[0]
+            else:
+                of_partner, of_negative = ((said[0] * side).sum(1) for side in said[1:])
+                both = torch.stack([of_partner, of_negative], 1)
+                is_margin = self.need.guide == "margin"
+                self._labels = of_partner - of_negative if is_margin else both
+        return [Column(model.ids(side)) for side in texts]
+
+    def loss(self, vectors: Sequence[torch.Tensor]) -> torch.Tensor:
+        """Its value for the columns' vectors, each (n, d), in float32."""
+        features = [{"vectors": column.float()} for column in vectors]
+        for column, said in zip(features, self._guides, strict=False):
+            column["guide"] = said
+        with torch.autocast(vectors[0].device.type, enabled=False):
+            found = self.module(features, self._labels)
+        # Some name the parts of their sum.
+        return sum(found.values()) if isinstance(found, dict) else found  # type: ignore[return-value]
+
+
 _OBJECTIVES: dict[ObjectiveName, type[Objective]] = {
     "unsup": Unsupervised,
     "sup": Supervised,
     "mlm": MaskedLanguageModelling,
     "next-sentence": NextSentence,
+    "st": OfSentenceTransformers,
 }
 
 

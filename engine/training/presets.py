@@ -170,7 +170,8 @@ def _for_machine(machine: Machine, sentences: str, triplets: str) -> list[Preset
         Preset(
             "here-unsup",
             "This machine: unsupervised",
-            f"{look} Sentences of any language will do.",
+            f"{look} Sentences of any language will do, but MiniLM is good already: "
+            "expect no gain from sentences alone.",
             UNSUPERVISED
             | shared
             | {"train": sentences, "learning_rate": 3e-5}
@@ -179,10 +180,11 @@ def _for_machine(machine: Machine, sentences: str, triplets: str) -> list[Preset
         Preset(
             "here-sup",
             "This machine: supervised",
-            f"{look} It needs pairs that mean the same, better with hard negatives.",
+            f"{look} It needs pairs that mean the same, better with hard negatives. "
+            "Without a head: a new layer would have to learn first what MiniLM knows.",
             SUPERVISED
             | shared
-            | {"train": triplets, "learning_rate": 5e-5}
+            | {"train": triplets, "learning_rate": 5e-5, "head": "none"}
             | _micro(machine, _MINILM, batch, 3),
         ),
         Preset(

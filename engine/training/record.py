@@ -111,6 +111,7 @@ OBJECTIVES = {
     "sup": "supervised SimCSE: annotated pairs, with hard negatives where the data has them",
     "mlm": "masked language modelling",
     "next-sentence": "contrastive learning of sentences and the ones that follow them",
+    "st": "a loss of sentence-transformers",
 }
 WHY = {
     "done": "All updates were made.",
@@ -134,7 +135,8 @@ def card(record: Record, dim: int, pooling: Pooling) -> str:
         _front(spec),
         f"# {name}",
         f"A sentence encoder of {dim} dimensions, trained with Theodolite from "
-        f"{code(short(spec.base))} by {OBJECTIVES[spec.objective]} (Gao et al. 2021, SimCSE).",
+        f"{code(short(spec.base))} by {OBJECTIVES[spec.objective]}"
+        + (f", {code(spec.loss)}." if spec.objective == "st" else " (Gao et al. 2021, SimCSE)."),
         said and f"**{said}**",
         _usage(replace(spec, pooling=pooling)),
         "## Training data",
@@ -177,7 +179,7 @@ def _usage(spec: TrainSpec) -> str:
 
 def _plainly(spec: TrainSpec) -> str:
     """How transformers gives the same vectors."""
-    kept = spec.head == "mlp" and spec.objective != "mlm"
+    kept = spec.head == "mlp" and spec.objective not in ("mlm", "st")
     states = {
         "cls_token": "the first token's last hidden state",
         "avg": "the mean of the last hidden states over the tokens, padding left out",

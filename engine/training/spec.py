@@ -11,11 +11,12 @@ from typing import Annotated, Any, Literal
 
 from theodolite.engine.encoders.spec import TWO_MEANINGS
 from theodolite.engine.errors import UserError
+from theodolite.engine.training import losses
 from theodolite.engine.training.base_spec import DEVICE, PRECISION, BaseSpec, PrecisionName, Setting
 
 VERSION = 1
 
-ObjectiveName = Literal["unsup", "sup", "mlm", "next-sentence"]
+ObjectiveName = Literal["unsup", "sup", "mlm", "next-sentence", "st"]
 Similarity = Literal["cosine", "dot"]
 Augmentation = Literal["none", "crop", "delete", "delete-one", "mlm"]
 Pooling = Literal["base", "cls_token", "avg", "avg_first_last", "avg_top2", "max"]
@@ -37,6 +38,16 @@ def _replaces(values: Mapping[str, Any]) -> bool:
     return _unsup(values) and values["augmentation"] in ("crop", "delete", "mlm")
 
 
+def _uses_negatives(values: Mapping[str, Any]) -> bool:
+    is_sup = values["objective"] == "sup"
+    return is_sup or (_st(values) and losses.LOSSES[values["loss"]].negatives)
+
+
+def _has_guide(values: Mapping[str, Any]) -> bool:
+    return _st(values) and bool(losses.LOSSES[values["loss"]].guide)
+
+
+_st = _for("st")
 _contrastive, _unsup = _for("unsup", "sup", "next-sentence"), _for("unsup")
 
 
@@ -46,7 +57,8 @@ class TrainSpec(BaseSpec):
 
     Attributes:
         objective: `unsup` (eq. 4), `sup` (eq. 5, eq. 8 with a weight), `mlm` (masked language
-            modelling alone), `next-sentence` (a sentence and one that follows it; table 2).
+            modelling alone), `next-sentence` (a sentence and one that follows it; table 2), `st`
+            (a loss of sentence-transformers, `loss`).
         base: what is trained: `dir:FOLDER`, `hf:NAME`, a packaged encoder such as `minilm`, or
             `new:layers=4,hidden=256,heads=4,vocab=8000`, a BERT with random weights and its own
             vocabulary, learned from the training sentences.
@@ -61,7 +73,7 @@ class TrainSpec(BaseSpec):
     noun = "training spec"
     verb = "train"
     arguments = ("objective", "base")
-    sources = ("base", "train")
+    sources = ("base", "train", "guide")
 
     objective: ObjectiveName
     base: str
@@ -94,8 +106,34 @@ class TrainSpec(BaseSpec):
         float, Setting("Temperature", "Divides the similarities.", gt=0, when=_contrastive)
     ] = 0.05
     hard_negatives: Annotated[
-        bool, Setting("Use hard negatives from the third column", when=_for("sup"))
+        bool, Setting("Use hard negatives from the third column", when=_uses_negatives)
     ] = True
+    loss: Annotated[
+        str,
+        Setting(
+            "Loss",
+            "Of sentence-transformers.",
+            choices={name: f"{name}: {one.needs}" for name, one in losses.LOSSES.items()},
+            when=_for("st"),
+        ),
+    ] = "MultipleNegativesRankingLoss"
+    guide: Annotated[
+        str | None,
+        Setting(
+            "Guide or teacher",
+            "An encoder: a guide tells which negatives are false ones, a teacher is imitated.",
+            when=_has_guide,
+        ),
+    ] = None
+    matryoshka: Annotated[
+        str | None,
+        Setting(
+            "Matryoshka dimensions",
+            "The loss is summed over the first dimensions, such as 384,128,64, so that vectors can "
+            "be cut; empty or none: the whole vector alone.",
+            when=_for("st"),
+        ),
+    ] = None
     next_sentences: Annotated[
         int,
         Setting(
@@ -300,6 +338,14 @@ class TrainSpec(BaseSpec):
         if self.pooling in _OF_ENCODERS:
             raise UserError(*_OF_ENCODERS[self.pooling])
         super().__post_init__()
+        if self.objective == "st":
+            losses.check(self.loss, self.guide, self.matryoshka, self.processes)
+        elif self.guide or self.matryoshka:
+            raise UserError(
+                f"The objective {self.objective} has no guide, teacher or Matryoshka dimensions.",
+                "Choose the objective st with a loss that has them.",
+                code="conflict",
+            )
 
 
 _OF_ENCODERS = {

@@ -41,13 +41,13 @@ class TinyCatalog(Catalog):
 def sentences(folder: Path, count: int = 60) -> Path:
     """A file of different sentences."""
     file = folder / "sentences.txt"
-    file.write_text("\n".join(_distinct(5, count)), "utf-8")
+    file.write_text("\n".join(distinct(5, count)), "utf-8")
     return file
 
 
 def triplets(folder: Path, count: int = 60) -> Path:
     """A file with the columns sent0, sent1, hard_neg."""
-    made = _distinct(6, 3 * count)
+    made = distinct(6, 3 * count)
     rows = [",".join(made[i : i + 3]) for i in range(0, len(made), 3)]
     file = folder / "triplets.csv"
     file.write_text("\n".join(["sent0,sent1,hard_neg", *rows]), "utf-8")
@@ -81,7 +81,7 @@ def tiny_run(spec: TrainSpec, ranks: Ranks | None = None) -> EncoderTrainer:
     return EncoderTrainer(spec, model, examples, dev, Precision.of(spec), ranks)
 
 
-def _distinct(seed: int, count: int) -> list[str]:
+def distinct(seed: int, count: int) -> list[str]:
     rng = random.Random(seed)
     drawn = [" ".join(rng.choices(WORDS, k=rng.randint(3, 9))) for _ in range(2 * count)]
     return list(dict.fromkeys(drawn))[:count]

@@ -44,7 +44,7 @@ from theodolite.store.errors import StoreError
 from theodolite.store.run_rows import LIVE
 
 ObjectiveArgument = Annotated[
-    str, typer.Argument(metavar="OBJECTIVE", help="unsup, sup, mlm or next-sentence.")
+    str, typer.Argument(metavar="OBJECTIVE", help="unsup, sup, mlm, next-sentence or st.")
 ]
 BaseArgument = Annotated[
     str,
@@ -114,13 +114,15 @@ def train(
     queue: QueueOption = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Train a sentence encoder: SimCSE in all its forms, or MLM to begin with.
+    """Train a sentence encoder: SimCSE, a loss of sentence-transformers, or MLM to begin with.
 
     theodolite train unsup minilm --train sentences.txt --out my-encoder
 
     theodolite train sup hf:bert-base-uncased --train nli.csv --out mine --epochs 3 --head mlp
 
     theodolite train mlm new:layers=4,hidden=256,heads=4,vocab=8000 --train text.txt --out small
+
+    theodolite train st minilm --loss CachedGISTEmbedLoss --guide minilm --train p.csv --out guided
 
     theodolite train unsup minilm --train sentences.txt --out my-encoder --estimate
 

@@ -40,6 +40,7 @@ from theodolite.engine.training.base_spec import BaseSpec
 from theodolite.engine.training.dev import data_set_of
 from theodolite.engine.training.events import EVENTS, Encoded
 from theodolite.engine.training.examples import is_file, open_examples
+from theodolite.engine.training.losses import LOSSES
 from theodolite.engine.training.presets import STARTER
 from theodolite.engine.training.record import RECORD, encoder_of
 from theodolite.store.run_rows import STOP
@@ -223,20 +224,23 @@ class TrainJob(TrainingJob[TrainSpec]):
     costly = (
         *("objective", "base", "batch_size", "micro_batch", "max_length", "hard_negatives", "dual"),
         *("augmentation", "mlm_weight", "head", "precision", "compile", "gradient_checkpointing"),
-        *("device", "processes"),
+        *("device", "processes", "loss", "guide", "matryoshka"),
     )
 
     @property
     def title(self) -> str:
         """`unsup from minilm on sentences.txt`."""
         base, train = map(formats.last_part, (labelled(self.spec.base), self.spec.train))
-        return f"{self.spec.objective} from {base} on {train}"
+        how = self.spec.loss if self.spec.objective == "st" else self.spec.objective
+        return f"{how} from {base} on {train}"
 
     @classmethod
     def of(cls, workspace: Workspace, spec: TrainSpec) -> Self:
         """Absolute paths of the text, of a base in a folder, and of a folder of its own."""
         if not spec.base.startswith("new:"):
             spec = replace(spec, base=str(parse(spec.base)))
+        if spec.guide:
+            spec = replace(spec, guide=str(parse(spec.guide)))
         spec = replace(spec, train=_absolute(spec.train))
         spec = replace(spec, out=whole_path(spec.out or _home(workspace, spec, spec.hash)))
         others = workspace.store.encoders.labels()
@@ -252,14 +256,19 @@ class TrainJob(TrainingJob[TrainSpec]):
     def validate(self, workspace: Workspace) -> None:
         """Read the first examples."""
         spec = self.spec
-        options = {"hard_negatives": spec.hard_negatives, "next_sentences": spec.next_sentences}
+        names = ("hard_negatives", "next_sentences", "loss")
+        options = {name: getattr(spec, name) for name in names}
         _read_examples(workspace, spec.train, spec.objective, **options)
 
     def resources(self, catalog: Catalog) -> Resources:
         """Base, data and dev set; a base with random weights is no encoder, a folder a file."""
         spec = self.spec
         encoders, files = _base(spec.base)
-        starter = "starter-pairs" if spec.objective == "sup" else TOPICS
+        encoders += [spec.guide] if spec.guide else []
+        paired = spec.objective == "sup" or (
+            spec.objective == "st" and LOSSES[spec.loss].data not in ("sentences", "labelled")
+        )
+        starter = "starter-pairs" if paired else TOPICS
         data = _data_sets([spec.train], starter)
         data += [data_set_of(spec.dev, catalog)] if spec.dev else []
         files += filter(is_file, [spec.train])

@@ -26,6 +26,7 @@ from theodolite.engine import encoders
 from theodolite.engine.datasets.dialect import ENDINGS
 from theodolite.engine.errors import UserError
 from theodolite.engine.training.from_scratch import shape_of
+from theodolite.engine.training.losses import LOSSES
 from theodolite.engine.training.presets import STARTER, default_dev, presets
 
 if TYPE_CHECKING:
@@ -36,20 +37,30 @@ __all__ = ["CLOSED", "PATH", "TITLE", "build"]
 TITLE = "Train"
 PATH = "train"
 DESCRIPTION = (
-    "Train a sentence encoder with the objectives of SimCSE. It runs in the background, with "
-    "its curves on Trainings; the trained encoder is added to the encoders."
+    "Train a sentence encoder with SimCSE or a loss of sentence-transformers. It runs in the "
+    "background, with its curves on Trainings; the trained encoder is added to the encoders."
 )
 OBJECTIVES = (
-    ("Unsupervised SimCSE: a sentence and itself under another dropout", "unsup"),
     ("Supervised SimCSE: pairs with the same meaning, with hard negatives", "sup"),
+    ("A loss of sentence-transformers: for pairs, triplets, scores, labels or a teacher", "st"),
+    ("Unsupervised SimCSE: a sentence and itself under another dropout", "unsup"),
     ("Next sentence: a sentence and the one that follows it", "next-sentence"),
     ("Masked language modelling: pretrain a model of your own", "mlm"),
 )
 NEW = "new:layers=4,hidden=256,heads=4,vocab=8000"
 """A small BERT with random weights."""
 TRAINABLE = ("minilm", "hf", "dir")
-FITTING = {"sup": ("pairs", "labelled-pairs", "triplets"), "next-sentence": ("sentences",)}
-"""Objective -> kinds of data sets that it trains on; other objectives take any."""
+_PAIRS = ("pairs", "labelled-pairs", "triplets")
+FITTING = {
+    "sup": _PAIRS,
+    "next-sentence": ("sentences",),
+    "pairs": _PAIRS,
+    "triplets": _PAIRS[1:],
+    "scored": _PAIRS[:1],
+    "labelled-pairs": _PAIRS[1:2],
+    "labelled": ("labels",),
+}
+"""Objective, or data of a loss -> kinds of data sets that it trains on; others take any."""
 MAX_LABELS = 6
 """Labels of runs in the preview of a sweep."""
 
@@ -76,7 +87,7 @@ class EncoderForm(Form):
             hint="A data set, or the path of a file, which can be larger than memory.",
         ),
     )
-    deciding = ("objective", "steps", "dev", "hard_negatives", "mlm_weight", "augmentation")
+    deciding = ("objective", "steps", "dev", "hard_negatives", "mlm_weight", "augmentation", "loss")
     out = "my-encoder"
 
     def presets(self) -> Sequence[Any]:
@@ -97,7 +108,8 @@ class EncoderForm(Form):
         base = values["base"] or [*bases, "minilm"][0]
         objective, train = values["objective"] or "unsup", values["train"] or STARTER
         known = {info.name: info.kind for info in self.workspace.catalog.list()}
-        fitting = [name for name in known if known[name] in FITTING.get(objective, known.values())]
+        wants = LOSSES[values["loss"]].data if objective == "st" else objective
+        fitting = [name for name in known if known[name] in FITTING.get(wants, known.values())]
         if train in known and train not in fitting:
             train = STARTER
         uploads = [name for name in fitting if name.startswith("upload:")]
@@ -124,7 +136,9 @@ class EncoderForm(Form):
         passes = formats.plural(spec.steps, "step") if spec.steps else f"{spec.epochs:g} × the data"
         keeps = f"The best weights on {spec.dev}, evaluated every {spec.dev_every} steps."
         together = f", in {spec.processes} processes" if spec.processes > 1 else ""
-        return {
+        loss = LOSSES[spec.loss]
+        learns = {"Learns": f"{loss.about}."} if spec.objective == "st" else {}
+        return learns | {
             "Starts from": self._start_of(spec),
             "Reads": f"{'The starter set' if spec.train == STARTER else spec.train}{most}.",
             "Trains for": f"{passes}, {spec.batch_size} examples per batch{together}.",
@@ -142,7 +156,8 @@ class EncoderForm(Form):
             pooled = f", with pooling {spec.pooling}" + (
                 f" instead of its own, {own}" if own else ""
             )
-        layer = ", and a new dense layer that stays" if spec.head == "mlp" else ""
+        keeps = spec.head == "mlp" and spec.objective not in ("mlm", "st")
+        layer = ", and a new dense layer that stays" if keeps else ""
         facts = [f"{spec.base}{pooled}{layer}"]
         if spec.max_length < most:
             facts.append(f"Training reads {spec.max_length} of its {most} tokens")

@@ -1,0 +1,150 @@
+"""Losses of sentence-transformers: equal to theirs, and what they cannot learn from."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer import losses as theirs
+
+from tests.errors import refused
+from tests.fakes.runs import TinyCatalog, distinct, tiny_spec
+from theodolite.engine.datasets.types import (
+    LabelledPairs,
+    LabelledSentences,
+    PairPart,
+    ScoredPairs,
+    Triplets,
+)
+from theodolite.engine.encoders import load
+from theodolite.engine.train import train
+from theodolite.engine.training.losses import LOSSES
+
+N = 8
+WORDS = distinct(7, 3 * N)
+A, B, C = WORDS[:N], WORDS[N : 2 * N], WORDS[2 * N :]
+GRADES = np.linspace(0.0, 5.0, N)
+DATA = {
+    "pairs": Triplets("pairs", A, B, C),
+    "triplets": Triplets("triplets", A, B, C),
+    "sentences": LabelledSentences("sentences", A, ["x"] * N),
+    "scored": ScoredPairs("scored", {"all": PairPart(A, B, GRADES)}, "subsets", (0.0, 5.0)),
+    "labelled-pairs": LabelledPairs(
+        "labelled-pairs", [*A, *B], np.arange(N), np.arange(N, 2 * N), ["0", "1"] * 4, [""] * N
+    ),
+    "labelled": LabelledSentences("labelled", [*A, *B], ["a"] * N + ["b"] * N),
+}
+
+
+class Data(TinyCatalog):
+    """The data sets above."""
+
+    def load(self, name):
+        return DATA.get(name) or super().load(name)
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory):
+    """A small encoder, from one update of masked language modelling: no normalisation after it."""
+    folder = tmp_path_factory.mktemp("base")
+    out = str(folder / "base")
+    list(train(tiny_spec(folder, "mlm", out=out, pooling="avg", steps=1, dev=None), Data()))
+    return out
+
+
+def run(folder, base, loss, **changes):
+    """Events of a training on the data that a loss needs, its whole batch at once."""
+    settings = {
+        "base": f"dir:{base}",
+        "train": LOSSES[loss].data if loss in LOSSES else "pairs",
+        "loss": loss,
+        "batch_size": 2 * N,
+        "steps": 1,
+        "dropout": 0.0,
+        "guide": f"dir:{base}?pooling=max" if loss in LOSSES and LOSSES[loss].guide else None,
+        "max_length": 32,
+        "dev": None,
+    }
+    return list(train(tiny_spec(folder, "st", **settings | changes), Data()))
+
+
+def directly(base, loss, matryoshka=()):
+    """The value of their loss on the same batch, by their model."""
+    model, options, need = SentenceTransformer(base, device="cpu").eval(), {}, LOSSES[loss]
+    guide = SentenceTransformer(base, device="cpu").eval()
+    guide[1].pooling_mode = "max"
+    texts, labels = [A, B, C] if need.negatives or need.data == "triplets" else [A, B], None
+    said = [guide.encode(side, convert_to_tensor=True) for side in texts]
+    match need.guide, need.data:
+        case "guide", _:
+            options["guide"] = guide
+        case "vectors", _:
+            texts, labels = [A], said[0].clone()
+        case "margin" | "scores", _:
+            partner, negative = ((said[0] * side).sum(1) for side in said[1:])
+            margin = need.guide == "margin"
+            labels = partner - negative if margin else torch.stack([partner, negative], 1)
+        case _, "scored":
+            labels = torch.tensor(GRADES / 5.0).float()
+        case _, "labelled-pairs":
+            labels = torch.tensor([0, 1] * 4)
+        case _, "labelled":
+            texts, labels = [[*A, *B]], torch.tensor([0] * N + [1] * N)
+    made = getattr(theirs, loss)(model, **options)
+    if matryoshka:
+        made = theirs.MatryoshkaLoss(model, made, list(matryoshka))
+    found = made([model.preprocess(side) for side in texts], labels)
+    return (sum(found.values()) if isinstance(found, dict) else found).item()
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_a_loss_equals_theirs(tmp_path, base, loss):
+    (value,) = [event.loss for event in run(tmp_path, base, loss) if event.kind == "stepped"]
+    assert value == pytest.approx(directly(base, loss), rel=1e-5, abs=1e-6)
+    assert value > 0
+
+
+@pytest.mark.parametrize("loss", ["CoSENTLoss", "MultipleNegativesRankingLoss", "GISTEmbedLoss"])
+def test_matryoshka_goes_around_any(tmp_path, base, loss):
+    events = run(tmp_path, base, loss, matryoshka="8, 4")
+    (value,) = [event.loss for event in events if event.kind == "stepped"]
+    assert value == pytest.approx(directly(base, loss, (8, 4)), rel=1e-5)
+
+
+@pytest.mark.parametrize("loss", ["CachedGISTEmbedLoss", "CoSENTLoss", "MSELoss"])
+def test_micro_batches_leave_the_weights_as_they_are(tmp_path, base, loss):
+    """Whatever the loss; the curve begins with the base, at step 0."""
+    ends = []
+    for size in (None, 3):
+        out = tmp_path / str(size)
+        settings = {"micro_batch": size, "steps": 3, "dev": "graded", "out": str(out)}
+        looks = [e for e in run(tmp_path, base, loss, **settings) if e.kind == "looked"]
+        assert looks[0].step == 0 and looks[0].score is not None
+        ends.append(load(f"dir:{out}").encode(A))
+    np.testing.assert_allclose(*ends, atol=1e-5)
+    assert np.abs(ends[0] - load(f"dir:{base}").encode(A)).max() > 1e-3
+
+
+@pytest.mark.parametrize(
+    ("changes", "code", "named"),
+    [
+        ({"loss": "CoSENTLoss", "train": "triplets"}, "wrong-kind", "pairs with a score"),
+        ({"loss": "ContrastiveLoss", "train": "scored"}, "wrong-kind", "label 1"),
+        ({"loss": "TripletLoss", "train": "scored"}, "wrong-kind", "triplets"),
+        ({"loss": "BatchAllTripletLoss", "train": "sentences"}, "too-few", "same score or label"),
+        ({"loss": "CoSENTLoss", "train": "pairs.csv"}, "wrong-kind", "data add"),
+        ({"loss": "GISTEmbedLoss", "guide": None}, "missing", "guide"),
+        ({"loss": "CoSENTLoss", "guide": "minilm"}, "conflict", "CoSENTLoss"),
+        ({"loss": "MSELoss", "guide": "random:7"}, "mismatch", "7 dimensions"),
+        ({"loss": "CoSENTLoss", "matryoshka": "9999"}, "too-large", "9999"),
+        ({"loss": "CoSENTLoss", "matryoshka": "8;4"}, "invalid", "8;4"),
+        ({"loss": "MSELoss", "matryoshka": "8"}, "conflict", "one length"),
+        ({"loss": "CoSENTLoss", "processes": 2}, "unsupported", "one process"),
+        ({"loss": "NoLoss", "guide": None, "train": "pairs"}, "invalid", "NoLoss"),
+    ],
+)
+def test_what_a_loss_cannot_use_is_said_before_it_starts(tmp_path, base, changes, code, named):
+    with refused(code, named):
+        run(tmp_path, base, **changes)
+    assert not (tmp_path / "encoder").exists()
