@@ -40,9 +40,8 @@ from theodolite.engine.datasets import Catalog
 from theodolite.engine.decode import open_decoder
 from theodolite.engine.decoding.dataset import DecoderDataset, sentences_of, with_vectors
 from theodolite.engine.decoding.diagnosis import NAMES
-from theodolite.engine.decoding.folder import vocabulary_of
 from theodolite.engine.decoding.spec import DecoderSpec
-from theodolite.engine.decoding.train import DecoderTrainer
+from theodolite.engine.decoding.train import DecoderTrainer, vocabulary_of
 from theodolite.engine.decoding.vocabulary import Vocabulary
 from theodolite.engine.diagnose import diagnose
 from theodolite.engine.encoders.base import Encoder

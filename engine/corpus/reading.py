@@ -176,7 +176,7 @@ def _parquet(file: Path, column: str) -> Any:
     import pyarrow.parquet as pq
 
     try:
-        return pq.read_table(file, columns=[column], memory_map=True).column(0)
+        return pq.read_table(file, columns=[column]).column(0)
     except (pa.ArrowException, OSError, ValueError) as error:
         raise UserError(
             f"{file} cannot be read: {first_line(error)}", _AGAIN, code="damaged"

@@ -27,6 +27,7 @@ from theodolite.engine.datasets.limits import MAX_BYTES, too_large
 from theodolite.engine.datasets.tables import Mapping, preview, read
 from theodolite.engine.datasets.types import Dataset, Kind
 from theodolite.engine.errors import UserError
+from theodolite.engine.reachable import offline_if_unreachable
 
 PREFIX = "hub:"
 
@@ -116,9 +117,9 @@ def _fetch(wanted: HubFile) -> Path:
         if kept is not None:
             return kept
     try:
-        sizes = _list(wanted)
-        _check(wanted, sizes)
-        return _download(wanted)
+        with offline_if_unreachable():
+            _check(wanted, _list(wanted))
+            return _download(wanted)
     except UserError:
         raise
     except Exception as error:  # offline, or errors of the HTTP library, which differ by version

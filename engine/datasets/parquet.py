@@ -28,6 +28,8 @@ _ROWS = 4096
 """Maximum number of rows of a batch."""
 _ROOM = 2**26
 """Bytes that the texts of a column may take in a batch."""
+_BUFFER = 2**20
+"""Bytes read at once of a column of a file of any size."""
 _VALUE = 8
 """Minimum bytes counted for a value, however well compressed."""
 
@@ -80,8 +82,9 @@ class ParquetFile:
             self._unpacking = limits.Unpacking(filename, source, always=limits.MAX_BYTES)
         self._opened = source if isinstance(source, Path) else io.BytesIO(source)
         try:
+            # Not mapped: where the file is cut off while it is read, that would end the process.
             self._file = pq.ParquetFile(
-                self._opened, memory_map=not bounded, arrow_extensions_enabled=False
+                self._opened, buffer_size=0 if bounded else _BUFFER, arrow_extensions_enabled=False
             )
             fields = self._file.schema_arrow
             chosen = None if choose is None else choose(fields.names)

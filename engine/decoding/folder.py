@@ -12,7 +12,7 @@ from __future__ import annotations
 import gzip
 import json
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
 from torch import Tensor, nn
 
-from theodolite.engine.decoding.causal import CausalDecoder, base_vocabulary
+from theodolite.engine.decoding.causal import CausalDecoder
 from theodolite.engine.decoding.facts import FORMAT, WORDS, facts_of, unreadable
 from theodolite.engine.decoding.generate import Steps
 from theodolite.engine.decoding.incremental import Incremental
@@ -47,13 +47,6 @@ DecoderModel = PrefixTransformer | ConditionedLSTM | CausalDecoder
 def steps_of(model: DecoderModel) -> Steps:
     """Return the model in the form that `generate` takes, with its current weights."""
     return Incremental(model) if isinstance(model, PrefixTransformer) else model
-
-
-def vocabulary_of(spec: DecoderSpec, sentences: Iterable[str]) -> Vocabulary:
-    """Return the vocabulary of a new decoder: learned from its sentences, or that of its base."""
-    if spec.base is not None:
-        return base_vocabulary(spec.base)
-    return Vocabulary.learn(sentences, spec.vocabulary)
 
 
 def untrained(

@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 import shutil
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from itertools import islice
 from typing import Any, ClassVar
 
@@ -28,6 +28,7 @@ import torch
 from theodolite.engine import memory
 from theodolite.engine.datasets.catalog import Catalog
 from theodolite.engine.decoding import folder as folders
+from theodolite.engine.decoding.causal import base_vocabulary
 from theodolite.engine.decoding.dataset import (
     DecoderDataset,
     DecoderTexts,
@@ -110,7 +111,7 @@ def _trained(
         yield Noted(0, "Stopped before the first update: there is no decoder.")
         return
     learned, held_out = sentences.texts[: -spec.held_out], sentences.texts[-spec.held_out :]
-    start, vocabulary, facts = before or (None, folders.vocabulary_of(spec, learned), None)
+    start, vocabulary, facts = before or (None, vocabulary_of(spec, learned), None)
     vocabulary = vocabulary.knowing(learned, held_out)
     dataset = with_vectors(spec, sentences.texts, vectors, vocabulary, facts)
     if left := len(sentences.texts) - len(dataset.sentences):
@@ -124,6 +125,13 @@ def _trained(
         start=start,
     )
     yield from trainer.events(stop)
+
+
+def vocabulary_of(spec: DecoderSpec, sentences: Iterable[str]) -> Vocabulary:
+    """Return the vocabulary of a new decoder: learned from its sentences, or that of its base."""
+    if spec.base is not None:
+        return base_vocabulary(spec.base)
+    return Vocabulary.learn(sentences, spec.vocabulary)
 
 
 def _encoded(

@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 
 from theodolite.engine.encoders.checkpoint import TEXTS, WEIGHTS, files_read
 from theodolite.engine.errors import UserError
+from theodolite.engine.reachable import offline_if_unreachable
 
 # Other frameworks' copies of the same weights, and what belongs to training.
 _SKIPPED = re.compile(
@@ -29,9 +30,10 @@ def download(model: str, revision: str | None = None) -> Path:
 
     at = f"{model} at {revision}" if revision else model
     try:
-        info = HfApi().model_info(model, revision=revision, timeout=15)
-        wanted = needed([s.rfilename for s in info.siblings or []])
-        return Path(snapshot_download(model, revision=revision, allow_patterns=wanted))
+        with offline_if_unreachable():
+            info = HfApi().model_info(model, revision=revision, timeout=15)
+            wanted = needed([s.rfilename for s in info.siblings or []])
+            return Path(snapshot_download(model, revision=revision, allow_patterns=wanted))
     except hub.HFValidationError as error:
         raise UserError(
             f"'{model}' is not an id of the hub.", "Ids look like owner/name."

@@ -16,6 +16,7 @@ from typing import Any
 from theodolite.engine.errors import UserError, did_you_mean, first_line
 from theodolite.engine.mteb.package import causes, explain_hub, lazy_import
 from theodolite.engine.protocols.package import version
+from theodolite.engine.reachable import offline_if_unreachable
 
 _OTHER_KINDS = {
     "cross-encoder": "a cross-encoder: it scores two texts at once and gives no vectors",
@@ -99,9 +100,10 @@ def dense(model: str) -> Any:
 def load(meta: Any, device: str | None) -> Any:
     """Load a model by MTEB's code, downloading it if needed."""
     try:
-        with warnings.catch_warnings(), _no_remote_code(meta):
+        get = lazy_import("get_model")
+        with warnings.catch_warnings(), _no_remote_code(meta), offline_if_unreachable():
             warnings.simplefilter("ignore")
-            return lazy_import("get_model")(meta.name, meta.revision, device)
+            return get(meta.name, meta.revision, device)
     except UserError:
         raise
     except Exception as error:  # every loader raises its own kinds

@@ -6,13 +6,13 @@ Their data come from the hub or the local cache of `datasets`, at MTEB's pinned 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from theodolite.engine.datasets.types import MtebTask, content_hash
 from theodolite.engine.errors import UserError, did_you_mean, first_line
 from theodolite.engine.mteb.package import causes, explain_hub, lazy_import, package
+from theodolite.engine.reachable import offline_if_unreachable
 
 PREFIX = "mteb:"
 Part = tuple[str, str]
@@ -159,30 +159,10 @@ def explain(error: Exception, task: Any) -> UserError | None:
     return None
 
 
-@contextmanager
-def _offline_if_unreachable() -> Iterator[None]:
-    """Have the hub's libraries do without it at once if it does not answer.
-
-    They would try for half a minute, also for data that are on this machine.
-    """
-    import datasets
-    from huggingface_hub import constants, get_session
-
-    before = constants.HF_HUB_OFFLINE, datasets.config.HF_HUB_OFFLINE
-    try:
-        get_session().head(constants.ENDPOINT, timeout=10.0)
-    except Exception:  # of the HTTP library, which differs by version
-        constants.HF_HUB_OFFLINE = datasets.config.HF_HUB_OFFLINE = True
-    try:
-        yield
-    finally:
-        constants.HF_HUB_OFFLINE, datasets.config.HF_HUB_OFFLINE = before
-
-
 def read(task: Any) -> None:
     """Load a task's data."""
     try:
-        with warnings.catch_warnings(), _offline_if_unreachable():
+        with warnings.catch_warnings(), offline_if_unreachable():
             warnings.simplefilter("ignore")
             task.load_data()
     except UserError:

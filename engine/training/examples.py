@@ -179,7 +179,8 @@ def _of_file(path: Path, wanted: ExamplesSpec, folder: Path) -> Examples:
         raise UserError(
             f"There is no file {path}.", "Give the training file's path.", code="no-file"
         )
-    if dialect_of(path, name).ending == ".txt":
+    ending = dialect_of(path, name).ending
+    if ending == ".txt":
         if wanted.objective == "sup":
             raise no_pairs(name, "one sentence a line")
         return (_lines if wanted.single else _following)(path, wanted, folder)
@@ -189,6 +190,8 @@ def _of_file(path: Path, wanted: ExamplesSpec, folder: Path) -> Examples:
     layout = _layout(name, table)
     if not wanted.single and layout.kind == "sentences":
         raise no_pairs(name, "one column of sentences")
+    if ending == ".parquet" and not table.repeated:  # the other columns need not be read
+        table = open_table(path, name, bounded=False, choose=lambda _: layout.columns)
     return _READERS["sentences" if wanted.single else layout.kind](
         _WholeRows(name, table, layout), wanted, folder
     )

@@ -8,10 +8,9 @@ import torch
 from theodolite.engine.datasets.catalog import Catalog
 from theodolite.engine.datasets.starter import read_topics
 from theodolite.engine.decoding.dataset import sentences_of, with_vectors
-from theodolite.engine.decoding.folder import vocabulary_of
 from theodolite.engine.decoding.spec import DecoderSpec
 from theodolite.engine.decoding.text import words
-from theodolite.engine.decoding.train import DecoderTrainer
+from theodolite.engine.decoding.train import DecoderTrainer, vocabulary_of
 from theodolite.engine.encoders import load
 
 LONGEST = 7

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 
 from tests.errors import refused
 from theodolite.engine.datasets.catalog import Catalog, Upload
+from theodolite.engine.datasets.parquet import ParquetFile
 from theodolite.engine.training.examples import Examples, open_examples
 
 
@@ -467,3 +469,25 @@ def test_sets_and_files_of_the_data_folder(data_root, tmp_path):
     assert len(examples("nli", "sup")) == 5996
     for file in ("cad_snli/train.tsv", "wiki_nli/base_wiki_train.jsonl"):
         assert len(examples(data_root / "nli" / file, "sup")) > 500
+
+
+def test_of_parquet_only_the_columns_that_are_needed_are_read(tmp_path: Path) -> None:
+    """What another column holds, here times that Python has no numbers for, does not matter."""
+    texts = ["one", "two", "three", "four"]
+    when = pa.array([0, 0, 2**60, 2**60], pa.timestamp("ms"))
+    table = pa.table({"when": when, "sent0": texts, "sent1": texts[::-1]})
+    pq.write_table(table, tmp_path / "pairs.parquet", row_group_size=2)
+    examples = opened(tmp_path / "pairs.parquet", "sup")
+    assert list(examples) == list(zip(texts, texts[::-1], strict=True))
+
+
+def test_parquet_cut_off_while_it_is_read(tmp_path: Path) -> None:
+    """It is an error, and not the end of the process, as where a mapped file is cut off."""
+    file = tmp_path / "long.parquet"
+    texts = [f"{n} of a few sentences" * 20 for n in range(9000)]
+    pq.write_table(pa.table({"text": texts}), file, row_group_size=3000, compression="none")
+    batches = ParquetFile(file, file.name, bounded=False).batches()
+    assert len(next(batches)[0]) == 3000
+    os.truncate(file, 1000)
+    with refused("damaged", "long.parquet"):
+        list(batches)
