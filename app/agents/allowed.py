@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from theodolite.engine.datasets.chunks import base
 from theodolite.engine.encoders.spec import SourceSpec
 from theodolite.engine.errors import UserError
 from theodolite.engine.rankers.spec import parse
@@ -48,7 +49,7 @@ class Allowed:
 
     def data(self, name: str) -> str:
         """An available data set: of the starter set, the data folder, or the uploads."""
-        if name not in self._workspace.catalog.names():
+        if base(name) not in self._workspace.catalog.names():
             raise UserError(
                 f"There is no data set {name!r} here.",
                 "The tool `data` lists those that are.",

@@ -174,6 +174,11 @@ def parted(name: str) -> tuple[str, Splitter | None]:
     return whole.strip(), Splitter.parse(step)
 
 
+def base(name: str) -> str:
+    """Return the name of a data set without how it is cut; refuses nothing."""
+    return re.sub(r"\s*\|\s*chunk:.*", "", name)
+
+
 def join(name: str, splitter: Splitter | None) -> str:
     """Return the name of a data set that is cut."""
     return name if splitter is None else f"{name}|{PREFIX}{splitter}"

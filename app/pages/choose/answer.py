@@ -40,6 +40,7 @@ from theodolite.app.web.figures import axis, draw, scatter
 from theodolite.app.web.parts import next_step
 from theodolite.app.web.theme import SERIES
 from theodolite.app.workspace import Workspace
+from theodolite.engine.datasets.chunks import base
 from theodolite.engine.errors import UserError
 from theodolite.store.hashing import to_json
 
@@ -76,6 +77,8 @@ HEADS = {
     "licence": "Licence",
     "remark": "Remark",
 }
+HUNDREDTHS = ("score", "low", "high", "cut_off", "passage_iou")
+"""Columns of two decimals."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -173,7 +176,7 @@ class Decision(Answer):
             "encoders",
             [heads[key] for key in keys],
             [[row.get(key) for key in keys] for row in rows],
-            decimals=dict.fromkeys([HEADS[key] for key in ("score", "low", "high", "cut_off")], 2)
+            decimals=dict.fromkeys([HEADS[key] for key in HUNDREDTHS], 2)
             | {HEADS["bytes_per_document"]: 0},
         )
         return [Text("The numbers", how), table]
@@ -511,7 +514,7 @@ def ratio(a: float | None, b: float | None) -> str:
 
 def prepare(workspace: Workspace, spec: ChooseSpec) -> ChooseSpec:
     """Add a file to the data sets."""
-    if spec.data not in workspace.catalog.names():
+    if base(spec.data) not in workspace.catalog.names():
         brought = data.bring(workspace, Path(spec.data), spec.columns)
         return replace(spec, data=brought, columns="")
     if spec.columns:

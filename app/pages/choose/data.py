@@ -26,6 +26,7 @@ from theodolite.engine.datasets.types import (
     ScoredPairs,
 )
 from theodolite.engine.errors import UserError
+from theodolite.engine.tasks import get
 from theodolite.engine.tasks.classification import REPEATED, frequent, has_own_splits
 from theodolite.store.errors import StoreError
 
@@ -187,6 +188,8 @@ def task_of(workspace: Workspace, name: str) -> str | None:
         kept, counts = frequent(data, "train" if has_own_splits(data) else None)
         many = sum(counts[label] for label in kept) >= 0.9 * counts.total()
         return f"{name}/{'classify' if many and len(kept) > 1 else 'search'}"
+    if "|" in name:  # by the canonical name, under which results are stored
+        return get(name, workspace.catalog).name
     tasks = {info.name: info.tasks for info in workspace.catalog.list()}
     return next(iter(tasks.get(name, ())), name)
 

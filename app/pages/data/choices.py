@@ -8,6 +8,7 @@ import gradio as gr
 
 from theodolite.app.web.controls import Control
 from theodolite.app.workspace import Workspace
+from theodolite.engine.datasets.chunks import base
 
 DEFAULT = "starter-topics"
 COLLECTION = Control(
@@ -28,12 +29,13 @@ def filled(
 
     Args:
         workspace: the workspace.
-        named: the collection in the address; hub files are listed only if named here.
+        named: the collection in the address; hub files and chunks are listed only if named here.
         *usual: fallbacks, the first available of which is taken.
         **options: options of the update.
     """
     names = workspace.catalog.names()
-    if named and named.startswith("hub:") and named not in names:
+    shown = named and (named.startswith("hub:") or base(named) in names)
+    if named and shown and named not in names:
         names.append(named)
     chosen = next(name for name in (named, *usual, DEFAULT, *names) if name in names)
     return str(chosen), gr.update(choices=names, value=chosen, **options)

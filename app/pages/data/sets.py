@@ -125,9 +125,7 @@ def preview(workspace: Workspace, name: str) -> Card:
     """One data set: facts, first rows, what to do with it, and its removal."""
     data = workspace.catalog.load(name)
     known = {info.name: info for info in workspace.catalog.list()}
-    info = known.get(chunks.parted(name)[0]) or DatasetInfo(
-        name, data.kind, "hub", "Read from the hub."
-    )
+    info = known.get(chunks.base(name)) or DatasetInfo(name, data.kind, "hub", "Read from the hub.")
     heads, rows = table(data)
     numbered = [(i, *row) for i, row in enumerate(islice(rows, MAX_ROWS), 1)]
     blocks: list[Block] = [
@@ -159,6 +157,8 @@ def _links(name: str, data: Dataset, info: DatasetInfo) -> Iterator[Link]:
         yield Link("Evaluate on it", "evaluate", {"task": tasks})
     yield Link("Search in it", "search", {"in": name})
     yield Link("Map it", "map", {"in": name})
+    if isinstance(data, Retrieval) and not data.places:
+        yield Link("Search its chunks", "search", {"in": f"{name}|chunk:recursive,800,100"})
     if tasks or data.kind == "retrieval":
         yield Link("Choose an encoder for it", "choose", {"data": name})
     if data.kind == "pairs":

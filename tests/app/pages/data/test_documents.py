@@ -7,7 +7,7 @@ import pytest
 
 from tests.errors import refused
 from tests.fakes.folder import files
-from theodolite.app.pages.data import service, sets
+from theodolite.app.pages.data import choices, service, sets
 from theodolite.app.workspace import Workspace
 from theodolite.engine.datasets import documents, tables
 
@@ -61,3 +61,11 @@ def test_too_many_documents_are_refused(
     monkeypatch.setattr("theodolite.engine.datasets.limits.MAX_BYTES", 3)
     with refused("too-large", "handbook"), service.bring([files(tmp_path / "handbook", DOCS)]):
         pass
+
+
+def test_chunks_named_in_an_address_stay_chosen(workspace: Workspace) -> None:
+    """Of data sets that there are; others give way to the usual one."""
+    name = "starter-pairs|chunk:recursive,400"
+    chosen, update = choices.filled(workspace, name)
+    assert chosen == name and name in update["choices"]
+    assert choices.filled(workspace, "nothing|chunk:recursive,400")[0] == choices.DEFAULT
