@@ -41,6 +41,7 @@ PLACES = {
     "search": "",
     "project": "pages.map.command:PROJECT",
     "spaces": "",
+    "upgrade": "",
     "geometry": "",
     "decode": "",
     "interpolate": "",

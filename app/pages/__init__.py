@@ -103,6 +103,7 @@ RAIL = (
             {
                 "One space": "map.page",
                 "Two spaces": "spaces.page",
+                "Upgrade": "spaces.upgrade",
                 "Geometry": "geometry.page:GEOMETRY",
                 "Distributions": "geometry.page:DISTRIBUTIONS",
             },

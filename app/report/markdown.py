@@ -87,6 +87,8 @@ class _Reader(HTMLParser):
             self._rows.append([])
         elif tag in ("td", "th"):
             self._words = []
+        elif tag == "pre":
+            self._end()
         elif tag in _BLOCKS and self._rows is None:
             self._end()
             self._before = _HEADS.get(tag, "- " if tag in ("li", "dt") else self._before)
@@ -108,6 +110,10 @@ class _Reader(HTMLParser):
             self._rows, self._words = None, []
         elif tag in ("td", "th") and self._rows:
             self._rows[-1].append(_text("".join(self._words)))
+            self._words = []
+        elif tag == "pre":  # indented, for no text can end that
+            lines = "".join(self._words).splitlines()
+            self._blocks.append("\n".join(f"    {line}" for line in lines))
             self._words = []
         elif tag in _BLOCKS and self._rows is None:
             self._end()

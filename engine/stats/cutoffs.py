@@ -12,6 +12,8 @@ import numpy as np
 
 CONFIDENCE = 0.95
 """Of a cut-off for precision: the probability that it keeps what it says."""
+MIN_ABOVE = 50
+"""Fewest pairs above a cut-off whose precision is translated: of fewer it is not known."""
 _STEP = 1.25
 """Factor between the numbers of pairs above the cut-offs that are tried."""
 
@@ -84,15 +86,15 @@ def translated(
         positive: bool (n,).
 
     Returns:
-        None if no pair reaches the cut-off, or the other encoder never has that precision.
+        None if fewer than `MIN_ABOVE` pairs are above either cut-off.
     """
     cosines, precision = _precisions(first, positive)
-    reached = np.flatnonzero(cosines >= cutoff)
-    if not len(reached):
+    above = int((cosines >= cutoff).sum())
+    if above < MIN_ABOVE:
         return None
     others, theirs = _precisions(second, positive)
-    enough = np.flatnonzero(theirs >= precision[reached[-1]] - 1e-9)
-    return float(others[enough[-1]]) if len(enough) else None
+    enough = np.flatnonzero(theirs >= precision[above - 1] - 1e-9)
+    return float(others[enough[-1]]) if len(enough) and enough[-1] + 1 >= MIN_ABOVE else None
 
 
 def _precisions(cosines: np.ndarray, positive: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

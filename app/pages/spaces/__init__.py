@@ -1,4 +1,4 @@
 """A collection under two encoders."""
 
-QUESTIONS = {"spaces": "answer:SPACES"}
-JOBS = {"spaces": "job:SpacesSpec"}
+QUESTIONS = {"spaces": "answer:SPACES", "upgrade": "upgrade:UPGRADE"}
+JOBS = {"spaces": "job:SpacesSpec", "upgrade": "upgrade:UpgradeSpec"}
