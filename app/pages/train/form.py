@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from theodolite.app.workspace import Workspace
 
 Values = Mapping[str, Any]
+LONG = 60
+"""Letters of a choice from which its list needs the width of two."""
 OWN = "own"
 """In place of a preset: the user's own settings."""
 NONE = "none"
@@ -186,6 +188,8 @@ class Form(ABC):
             box, options = gr.Checkbox, {"container": False, "elem_classes": "t-flag"}
         elif named:
             box, options = gr.Dropdown, {"filterable": False, "min_width": 190}
+            if max(map(len, named.values())) > LONG:
+                options["min_width"] = 420
             if default not in named:
                 default, choices = None, ()  # offered once the page is opened
         label, hint = setting.label, setting.help

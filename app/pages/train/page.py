@@ -137,7 +137,7 @@ class EncoderForm(Form):
         keeps = f"The best weights on {spec.dev}, evaluated every {spec.dev_every} steps."
         together = f", in {spec.processes} processes" if spec.processes > 1 else ""
         loss = LOSSES[spec.loss]
-        learns = {"Learns": f"{loss.about}."} if spec.objective == "st" else {}
+        learns = {"Learns": f"{loss.about}. From {loss.needs}."} if spec.objective == "st" else {}
         return learns | {
             "Starts from": self._start_of(spec),
             "Reads": f"{'The starter set' if spec.train == STARTER else spec.train}{most}.",
