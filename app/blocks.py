@@ -324,9 +324,10 @@ class Actions:
 
 @dataclass(frozen=True)
 class Code:
-    """Lines for a terminal."""
+    """Lines to copy, each by itself; `shell`: for a terminal."""
 
     lines: Sequence[str]
+    shell: bool = True
 
 
 @dataclass(frozen=True)

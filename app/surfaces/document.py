@@ -258,10 +258,11 @@ def _button(action: Action, css: str) -> str:
 
 def _code(block: Code) -> str:
     line = Markup(
-        '<div class="t-copied"><pre class="t-command" tabindex="0">{}</pre>'
+        '<div class="t-copied"><pre class="t-command{}" tabindex="0">{}</pre>'
         '<button type="button" class="t-link" data-press="copy">Copy</button></div>'
     )
-    return "".join(map(line.format, block.lines))
+    kind = "" if block.shell else " t-source"
+    return "".join(line.format(kind, text) for text in block.lines)
 
 
 def _fold(block: Fold) -> Group:

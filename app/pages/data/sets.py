@@ -135,7 +135,7 @@ def preview(workspace: Workspace, name: str) -> Card:
     ]
     if info.origin == "starter":
         title = "The rubric it was written and graded by"
-        blocks.append(Fold(title, [Code([starter.rubric()])]))
+        blocks.append(Fold(title, [Code([starter.rubric()], shell=False)]))
     if info.origin in REMOVAL and not workspace.read_only:
         remove = Action("Remove it", "remove", name, f"Remove {name} permanently")
         blocks.append(Fold(f"Remove {name}", [Actions([remove], REMOVAL[info.origin])]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -203,7 +204,7 @@ class Upgrade(Answer):
             f"Nobody judged these texts: what {spec.new} itself finds nearest counts as relevant. "
             "So this says what a bridge loses, and not whether the new encoder is better."
         )
-        command = ["theodolite", "upgrade", f'"{spec.old}"', f'"{spec.new}"', "--in", spec.data]
+        command = ["theodolite", "upgrade", spec.old, spec.new, "--in", spec.data]
         return [
             Finding(self.finding, detail),
             Table(
@@ -212,7 +213,8 @@ class Upgrade(Answer):
             Text("What it costs", price),
             Caveats([] if info["judged"] else [Caveat(unjudged)]),
             Text("Use the map", "For new queries in the old index, until all is encoded again."),
-            Code([" ".join([*command, "--out bridge.npz"]), "\n".join(USE)]),
+            Code([shlex.join([*command, "--out", "bridge.npz"])]),
+            Code(["\n".join(USE)], shell=False),
         ]
 
 
