@@ -76,6 +76,7 @@ SPECS = {
         "clustering": "k-means",
         "size": None,
     },
+    "upgrade": {"old": A, "new": B, "data": "starter-topics", "texts": None, "least": 1.0},
     "encode": {"encoder": A, "dataset": "starter-topics"},
     "encode-corpus": {
         "encoder": A,

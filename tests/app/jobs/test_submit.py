@@ -37,6 +37,7 @@ COMPUTING = {
     "curate": ("curate", "near", "starter-pairs", "-e", A),
     "choose": ("choose", "starter-pairs", "-e", A),
     "encode": ("encode", A, "--in", "starter-pairs"),
+    "upgrade": ("upgrade", A, B, "--in", "starter-topics"),
     "encode-corpus": ("encode-corpus", A, "corpus.txt", "--out", "out"),
     "encode to search": ("search", "a boat", "--in", "starter-topics", "-e", A),
     "train": ("train", "unsup", "minilm", "--train", "starter", "--out", "never"),
@@ -44,7 +45,7 @@ COMPUTING = {
     "train-decoder": ("train-decoder", A, "--limit", "300"),
 }
 """Kind of job (and why) -> a verb that asks for one."""
-HERE = [*list(COMPUTING)[:5], pytest.param("choose", marks=pytest.mark.long), *list(COMPUTING)[6:9]]
+HERE = [*list(COMPUTING)[:5], pytest.param("choose", marks=pytest.mark.long), *list(COMPUTING)[6:10]]
 
 
 @pytest.fixture
