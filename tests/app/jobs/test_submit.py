@@ -45,7 +45,8 @@ COMPUTING = {
     "train-decoder": ("train-decoder", A, "--limit", "300"),
 }
 """Kind of job (and why) -> a verb that asks for one."""
-HERE = [*list(COMPUTING)[:5], pytest.param("choose", marks=pytest.mark.long), *list(COMPUTING)[6:10]]
+_LONG = pytest.param("choose", marks=pytest.mark.long)
+HERE = [*list(COMPUTING)[:5], _LONG, *list(COMPUTING)[6:10]]
 
 
 @pytest.fixture
