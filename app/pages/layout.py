@@ -164,6 +164,8 @@ class _Asking(Generic[A]):
 def filled(workspace: Workspace, spec: type[Spec], values: Values, request: gr.Request) -> Named:
     """The values of the address for the controls, with the encoders and data sets there are."""
     named = dict(vars(values))
+    single = (p.name for p in parameters(spec) if p.field.names == "encoder" and not p.many)
+    others = [str(named[name]) for name in single if named.get(name)]
     for one in parameters(spec):
         chosen, names = named.get(one.name), one.field.names
         if one.name not in named:
@@ -177,7 +179,8 @@ def filled(workspace: Workspace, spec: type[Spec], values: Values, request: gr.R
         elif names == "encoder" and one.many:
             chosen = choices.filled(workspace, choices.from_address(workspace, request))
         elif names == "encoder":
-            chosen = choices.one(workspace, choices.first(workspace, chosen))
+            chosen = choices.first(workspace, chosen, others)
+            others, chosen = [*others, chosen], choices.one(workspace, chosen)
         elif names == "dataset" and not one.many:
             _, chosen = collections.filled(workspace, chosen)
         elif names == "dataset":

@@ -79,7 +79,7 @@ def test_only_what_applies_is_asked_and_a_slip_is_said(visitor, place, desk, tmp
     expect(page.get_by_label("Use hard negatives")).to_be_visible()
     says(page.locator(COMMAND), "train sup minilm")
     page.get_by_role("radio", name="Unsupervised SimCSE").check()
-    base = page.get_by_label("Base")
+    base = page.get_by_role("combobox", name="Base")
     base.fill("new:layers=4,hidden=10,heads=4")
     base.press("Enter")
     says(page.locator("#said"), "4 heads")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 import gradio as gr
@@ -82,9 +82,12 @@ def one(workspace: Workspace, chosen: str | None) -> Any:
     return gr.update(choices=list(offered), value=chosen)
 
 
-def first(workspace: Workspace, named: str | None) -> str:
-    """The encoder that the address names, else the first starter that is listed, else any."""
-    kept = names(workspace)
+def first(workspace: Workspace, named: str | None, others: Collection[str] = ()) -> str:
+    """The encoder that the address names, else the first starter that is listed, else any.
+
+    Not one of the others, which stand in the page's other boxes.
+    """
+    kept = [name for name in names(workspace) if name not in others]
     usual = next((name for name in (*STARTERS, *kept) if name in kept), STARTERS[0])
     return (read(named) or named) if named else usual
 

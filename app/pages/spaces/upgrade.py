@@ -86,7 +86,9 @@ class UpgradeSpec(Spec, Job):
         for name in ("old", "new"):
             object.__setattr__(self, name, str(parse(getattr(self, name))))
         if self.old == self.new:
-            raise UserError("Choose two different encoders.", "Old and new.", code="conflict")
+            raise UserError(
+                f"Both encoders are {self.old}.", "Choose two different ones.", code="conflict"
+            )
 
     @property
     def title(self) -> str:
