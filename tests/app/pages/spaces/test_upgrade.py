@@ -53,10 +53,10 @@ def test_the_map_is_used_as_the_page_says(
     starter: Workspace, made: upgrade.Upgrade, tmp_path: Path
 ) -> None:
     made.npz(tmp_path / "bridge.npz")
-    (code,) = [block for block in made.blocks() if isinstance(block, upgrade.Code)]
-    assert code.lines[0].startswith('theodolite upgrade "random:8" "wordllama" --in starter-topics')
+    shell, code = [block for block in made.blocks() if isinstance(block, upgrade.Code)]
+    assert shell.lines[0].startswith("theodolite upgrade random:8 wordllama --in starter-topics")
     names: dict = {}
-    lines = "\n".join(code.lines[1:]).replace("bridge.npz", str(tmp_path / "bridge.npz"))
+    lines = code.lines[0].replace("bridge.npz", str(tmp_path / "bridge.npz"))
     exec(lines, names)  # noqa: S102 - what a person would paste
     mapped = names["to_old_space"](starter.load("wordllama").encode(["A boat.", "Tea.", "Rain."]))
     assert mapped.shape == (3, 8)
