@@ -21,8 +21,8 @@ from theodolite.engine.rankers.base import Ranker, ScoredIndex
 _UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
 """Letters of Thai, Lao, Burmese, Khmer, Japanese and Chinese."""
 _WORD = r"(?u)\b\w\w+\b"
-_LOOKED_AT = 1000
-"""Documents whose script is looked at."""
+_SAMPLE = 1000
+"""Documents that tell which script all are in, at most."""
 
 
 class Bm25(Ranker):
@@ -129,7 +129,7 @@ def _notes(documents: Sequence[str], ids: Sequence[Sequence[int]]) -> tuple[str,
         notes.append(
             f"{wordless:,} of {len(documents):,} documents have no word that BM25 could find."
         )
-    some = "".join(documents[:: -(-len(documents) // _LOOKED_AT)] if documents else ())
+    some = "".join(documents[:: -(-len(documents) // _SAMPLE)] if documents else ())
     if len(_UNSPACED.findall(some)) > len(some) / 3:
         notes.append(
             "The documents are in a script without spaces between words: BM25 takes a whole "
