@@ -12,10 +12,10 @@ and `sts.py` and `sick.py` of the copy in princeton-nlp/SimCSE.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,7 +26,6 @@ from theodolite.engine.datasets.files import (
     find,
     lines,
     number,
-    shorten,
     where,
 )
 from theodolite.engine.datasets.languages import ENGLISH, codes
@@ -42,9 +41,6 @@ from theodolite.engine.datasets.types import (
 )
 from theodolite.engine.errors import UserError
 
-Labelled = tuple[str, str, str]
-"""Sentence, label, split; the split is empty where there are none."""
-
 STS_SUBSETS: dict[str, tuple[str, ...]] = {
     "STS12": ("MSRpar", "MSRvid", "SMTeuroparl", "surprise.OnWN", "surprise.SMTnews"),
     # SMT, the fourth subset of 2013, may not be redistributed; no published average includes it.
@@ -56,179 +52,64 @@ STS_SUBSETS: dict[str, tuple[str, ...]] = {
 """Subsets of each year, in the reference's order."""
 
 
+_SPLITS = ("train", "dev", "test")
+
+
 class _Set(NamedTuple):
     """A data set below `downstream/`.
 
     Attributes:
         place: its folder.
-        files: file by split, by subset of a year, or by label, in the order of the reference.
+        files: the files of each split, of each subset of a year or of each label, in the order of
+            the reference: line i of all of them is row i.
+        row: from these lines to the sentences, then the score or label; raises ValueError or
+            IndexError for lines that are laid out otherwise. None where a line is a sentence and
+            the files are those of its label.
         splits: the splits that lists show.
-        read: reads the folder.
+        headed: whether the first line has names.
+        joined: the spacing of the reference's sentences.
     """
 
     kind: Kind
     place: str
     description: str
-    files: dict[str, str]
-    splits: tuple[str, ...]
-    read: Callable[[Path, str], Dataset]
+    files: Mapping[str, Sequence[str]]
+    row: Callable[..., Sequence[str]] | None
     licence: str = ""
+    splits: tuple[str, ...] = _SPLITS
+    headed: bool = False
+    encoding: str = "utf-8"
+    joined: Callable[[str], str] = lambda text: " ".join(text.split())
 
 
-def joined(text: str) -> str:
-    """Return text with the reference's spacing: tokens joined by one space."""
-    return " ".join(text.split())
+def _columns(*places: int) -> Callable[[str], list[str]]:
+    """Some columns of a line; more than needed are allowed, as in the reference."""
 
-
-# --- scored pairs ----------------------------------------------------------------------------
-
-
-def _read_year(folder: Path, name: str) -> ScoredPairs:
-    """Read STS12 to STS16: `STS.input.X.txt` beside `STS.gs.X.txt` for each subset X."""
-    parts = {subset: _read_subset(folder, subset) for subset in STS_SUBSETS[name]}
-    return ScoredPairs(name, parts, "subsets")
-
-
-def _read_subset(folder: Path, subset: str) -> PairPart:
-    inputs = existing(folder / f"STS.input.{subset}.txt")
-    golds = existing(folder / f"STS.gs.{subset}.txt")
-    pairs, scores = list(lines(inputs)), list(lines(golds))
-    if len(pairs) != len(scores):
-        raise UserError(
-            f"{where(inputs)} has {len(pairs)} lines and {where(golds)} has {len(scores)}.",
-            "Line i of one scores line i of the other, so both need the same number of lines.",
-            code="mismatch",
-        )
-    rows: list[tuple[str, str, float]] = []
-    for line, (pair, score) in enumerate(zip(pairs, scores, strict=True), start=1):
-        if not score.strip():  # an unscored pair, which the reference drops
-            continue
-        cells = pair.split("\t")
-        if len(cells) != 2:
-            raise _ragged(inputs, line, len(cells), "2")
-        rows.append((cells[0], cells[1], number(score, f"{where(golds)}, line {line}")))
-    return _pair_part(rows, inputs)
-
-
-def _read_scored(folder: Path, name: str) -> ScoredPairs:
-    """Read STS-B or SICK relatedness: tab-separated without quoting."""
-    parts = {}
-    for split, file in _SETS[name].files.items():
-        path = existing(folder / file)
-        parts[split] = _pair_part(list(_scored_rows(path, name)), path)
-    return ScoredPairs(name, parts, "splits", (1.0, 5.0) if name in _HEADED else (0.0, 5.0))
-
-
-def _scored_rows(path: Path, name: str) -> Iterator[tuple[str, str, float]]:
-    left, right, score = _COLUMNS[name]
-    for line, text in enumerate(lines(path), start=1):
-        if (name in _HEADED and line == 1) or not text.strip():
-            continue
-        cells = text.strip().split("\t")  # more than needed are allowed, as in the reference
-        if len(cells) <= max(_COLUMNS[name]):
-            raise _ragged(path, line, len(cells), f"at least {max(_COLUMNS[name]) + 1}")
-        yield cells[left], cells[right], number(cells[score], f"{where(path)}, line {line}")
-
-
-def _pair_part(rows: list[tuple[str, str, float]], path: Path) -> PairPart:
-    if not rows:
-        raise UserError(
-            f"{where(path)} contains no scored pair.", "Is the file complete?", code="missing"
-        )
-    left, right, gold = zip(*rows, strict=True)
-    return PairPart(
-        tuple(map(joined, left)), tuple(map(joined, right)), np.array(gold, dtype=np.float64)
-    )
-
-
-def _ragged(path: Path, line: int, got: int, wanted: str) -> UserError:
-    return UserError(
-        f"{where(path)}, line {line}: {got} tab-separated columns, expected {wanted}.",
-        "Compare the line with its neighbours; a tab may be missing or too many.",
-        code="damaged",
-    )
-
-
-# --- labelled sentences and pairs ------------------------------------------------------------
-
-
-def _read_binary(folder: Path, name: str) -> LabelledSentences:
-    """Read MR, CR, SUBJ or MPQA, which have a file per class."""
-    files = ((label, existing(folder / file)) for label, file in _SETS[name].files.items())
-    return _labelled(
-        name,
-        ((p, [(joined(line), label, "") for line in lines(p, "latin-1")]) for label, p in files),
-    )
-
-
-def _read_split(folder: Path, name: str) -> LabelledSentences:
-    """Read SST2, SST5 or TREC, which have a file per split."""
-    files = ((split, existing(folder / file)) for split, file in _SETS[name].files.items())
-    return _labelled(name, ((path, list(_split_rows(path, name, split))) for split, path in files))
-
-
-def _split_rows(path: Path, name: str, split: str) -> Iterator[Labelled]:
-    for count, line in enumerate(lines(path, "latin-1" if name == "TREC" else "utf-8"), start=1):
-        try:
-            if name == "SST2":
-                sentence, label = line.strip().split("\t")
-            else:
-                label, sentence = line.strip().split(":" if name == "TREC" else " ", 1)
-            if name == "TREC":
-                _, sentence = sentence.split(" ", 1)  # the first word is the fine class
-        except ValueError:
-            raise _bad_line(path, count) from None
-        yield joined(sentence), label, split
-
-
-def _labelled(name: str, parts: Iterable[tuple[Path, list[Labelled]]]) -> LabelledSentences:
-    """Build a data set from the rows of each file."""
-    parts = list(parts)
-    _check_filled(parts, "sentence")
-    rows = [row for _, some in parts for row in some]
-    texts, labels, splits = (list(column) for column in zip(*rows, strict=True))
-    files = tuple(LineRange(where(path), len(some)) for path, some in parts)
-    return LabelledSentences(name, texts, labels, splits if any(splits) else [], files=files)
-
-
-def _read_pairs(folder: Path, name: str) -> LabelledPairs:
-    """Read MRPC or SICK entailment: a header line, then tab-separated columns."""
-    parts = []
-    for split, file in _SETS[name].files.items():
-        path = existing(folder / file)
-        parts.append((path, split, list(_pair_rows(path, _COLUMNS[name]))))
-    return _labelled_pairs(name, parts, first_line=2)
-
-
-def _pair_rows(path: Path, columns: tuple[int, int, int]) -> Iterator[tuple[str, str, str]]:
-    left, right, label = columns
-    for count, line in enumerate(lines(path), start=1):
+    def row(line: str) -> list[str]:
         cells = line.strip().split("\t")
-        if len(cells) <= max(columns):
-            raise _bad_line(path, count)
-        if count > 1:
-            yield joined(cells[left]), joined(cells[right]), cells[label]
+        return [cells[place] for place in places]
+
+    return row
 
 
-def _read_snli(folder: Path, name: str) -> LabelledPairs:
-    """Read SNLI: line i of `s1.SPLIT`, `s2.SPLIT` and `labels.SPLIT` are one pair."""
-    parts = []
-    for split, file in _SETS[name].files.items():
-        paths = [existing(folder / f"{part}.{split}") for part in ("s1", "s2")]
-        columns = [[_ascii_joined(line) for line in lines(path, "latin-1")] for path in paths]
-        paths.append(existing(folder / file))
-        columns.append([line.strip() for line in lines(paths[-1])])
-        if len({len(column) for column in columns}) > 1:
-            counts = ", ".join(
-                f"{where(p)} has {len(c)}" for p, c in zip(paths, columns, strict=True)
-            )
-            raise UserError(
-                f"The files of SNLI's {split} split differ in their number of lines: {counts}.",
-                "Line i of each belongs to pair i, so all three need the same number of lines.",
-                code="mismatch",
-            )
-        parts.append((paths[-1], split, list(zip(*columns, strict=True))))
-    return _labelled_pairs(name, parts)
+def _graded(pair: str, score: str) -> tuple[str, str, str]:
+    left, right = pair.split("\t")
+    return left, right, score
+
+
+def _sst2(line: str) -> tuple[str, str]:
+    sentence, label = line.strip().split("\t")
+    return sentence, label
+
+
+def _sst5(line: str) -> tuple[str, str]:
+    label, sentence = line.strip().split(" ", 1)
+    return sentence, label
+
+
+def _trec(line: str) -> tuple[str, str]:
+    label, sentence = line.strip().split(":", 1)
+    return sentence.split(" ", 1)[1], label  # the first word is the fine class
 
 
 def _ascii_joined(line: str) -> str:
@@ -236,81 +117,103 @@ def _ascii_joined(line: str) -> str:
     return b" ".join(line.encode().split()).decode()
 
 
-def _labelled_pairs(
-    name: str,
-    parts: Sequence[tuple[Path, str, Sequence[tuple[str, ...]]]],
-    first_line: int = 1,
-) -> LabelledPairs:
-    """Build a data set from (left, right, label) of each file."""
-    _check_filled([(path, rows) for path, _, rows in parts], "pair")
-    columns = zip(*(row for _, _, rows in parts for row in rows), strict=True)
-    left, right, labels = map(list, columns)
-    splits = [split for _, split, rows in parts for _ in rows]
-    files = tuple(LineRange(where(path), len(rows), first_line) for path, _, rows in parts)
-    return LabelledPairs.of(name, left, right, labels, splits, files)
+def _read(folder: Path, name: str) -> Dataset:
+    """Read a data set as its entry says."""
+    known = _SETS[name]
+    parts = {part: _rows(known, part, folder) for part in known.files}
+    if known.kind == "pairs":
+        pairs: dict[str, PairPart] = {}
+        for part, (_, rows) in parts.items():
+            left, right, gold = zip(*rows, strict=True)
+            pairs[part] = PairPart(left, right, np.array(gold, np.float64))
+        scale = (1.0, 5.0) if known.headed else (0.0, 5.0)
+        return ScoredPairs(name, pairs, "subsets" if name in STS_SUBSETS else "splits", scale)
+    every = [row for _, rows in parts.values() for row in rows]
+    first, *others = (list(column) for column in zip(*every, strict=True))
+    splits = [part for part, (_, rows) in parts.items() for _ in rows if known.splits]
+    files = tuple(
+        LineRange(where(path), len(rows), 1 + known.headed) for path, rows in parts.values()
+    )
+    if known.kind == "labelled-pairs":
+        return LabelledPairs.of(name, first, others[0], others[1], splits, files)
+    return LabelledSentences(name, first, others[0], splits, files=files)
 
 
-def _check_filled(parts: Iterable[tuple[Path, Sequence[object]]], what: str) -> None:
-    empty = [where(path) for path, rows in parts if not rows]
-    if empty:
+def _rows(known: _Set, part: str, folder: Path) -> tuple[Path, list[tuple[Any, ...]]]:
+    """The file of a part's scores or labels, and its rows: the sentences, then that."""
+    paths = [existing(folder / file) for file in known.files[part]]
+    columns = [list(lines(path, known.encoding)) for path in paths]
+    if len(set(map(len, columns))) > 1:
+        counts = (f"{where(p)} has {len(c)} lines" for p, c in zip(paths, columns, strict=True))
         raise UserError(
-            f"{' and '.join(empty)} contains no labelled {what}.", "Is it complete?", code="missing"
+            f"{' and '.join(counts)}.",
+            "Line i of each belongs to row i, so all need the same number of lines.",
+            code="mismatch",
         )
+    rows: list[tuple[Any, ...]] = []
+    scored = known.kind == "pairs"
+    for line, found in enumerate(zip(*columns, strict=True), start=1):
+        # The reference drops pairs without a score.
+        if line <= known.headed or (scored and not found[-1].strip()):
+            continue
+        try:
+            *texts, last = known.row(*found) if known.row else (*found, part)
+        except (ValueError, IndexError):
+            raise _wrong(paths[0], line, "Compare the line with its neighbours.") from None
+        value = number(last, f"{where(paths[-1])}, line {line}") if scored else last
+        rows.append((*map(known.joined, texts), value))
+    return paths[-1], _filled(rows, paths[-1])
 
 
-def _bad_line(path: Path, number: int) -> UserError:
+def _filled(rows: list[tuple[Any, ...]], path: Path) -> list[tuple[Any, ...]]:
+    if not rows:
+        raise UserError(f"{where(path)} contains no row.", "Is it complete?", code="missing")
+    return rows
+
+
+def _wrong(path: Path, line: int, hint: str) -> UserError:
     return UserError(
-        f"{where(path)}, line {number} is not laid out as SentEval's file is.",
-        "Compare the line with its neighbours.",
-        code="damaged",
+        f"{where(path)}, line {line} is not laid out as SentEval's file is.", hint, code="damaged"
     )
 
 
-# --- what there is ---------------------------------------------------------------------------
-
-_COLUMNS = {
-    "STSBenchmark": (5, 6, 4),
-    "SICKRelatedness": (1, 2, 3),
-    "MRPC": (3, 4, 0),
-    "SICKEntailment": (1, 2, 4),
+_SICK = {
+    split: (f"SICK_{stem}.txt",)
+    for split, stem in zip(_SPLITS, ("train", "trial", "test_annotated"), strict=True)
 }
-"""Columns of left sentence, right sentence, and score or label."""
-_HEADED = ("SICKRelatedness",)
-"""Scored pairs below a line of names."""
-_SPLITS = ("train", "dev", "test")
-_SICK = {"train": "SICK_train.txt", "dev": "SICK_trial.txt", "test": "SICK_test_annotated.txt"}
 _STS_LICENCE = "scores CC BY-SA 4.0; sentences under the terms of their sources"
 
 
 def _year(name: str, subsets: tuple[str, ...]) -> _Set:
     what = f"SemEval 20{name[3:]} sentence pairs graded 0 to 5, in {len(subsets)} subsets"
-    files = {subset: f"STS.input.{subset}.txt" for subset in subsets}
-    return _Set("pairs", f"STS/{name}-en-test", what, files, ("test",), _read_year, _STS_LICENCE)
-
-
-def _scored(place: str, what: str, files: dict[str, str], licence: str) -> _Set:
-    what = f"{what}, with train, dev and test splits"
-    return _Set("pairs", place, what, files, _SPLITS, _read_scored, licence)
+    files = {one: (f"STS.input.{one}.txt", f"STS.gs.{one}.txt") for one in subsets}
+    return _Set("pairs", f"STS/{name}-en-test", what, files, _graded, _STS_LICENCE, ("test",))
 
 
 def _by_class(place: str, what: str, files: dict[str, str]) -> _Set:
-    return _Set("labels", place, what, files, (), _read_binary)
+    by_label = {label: (file,) for label, file in files.items()}
+    return _Set("labels", place, what, by_label, None, splits=(), encoding="latin-1")
 
 
-def _by_split(place: str, what: str, files: dict[str, str]) -> _Set:
-    return _Set("labels", place, what, files, tuple(files), _read_split)
-
-
+_SST = {split: (f"sentiment-{split}",) for split in _SPLITS}
 _SETS: dict[str, _Set] = {
     **{name: _year(name, subsets) for name, subsets in STS_SUBSETS.items()},
-    "STSBenchmark": _scored(
+    "STSBenchmark": _Set(
+        "pairs",
         "STS/STSBenchmark",
-        "STS Benchmark: sentence pairs graded 0 to 5",
-        {split: f"sts-{split}.csv" for split in _SPLITS},
+        "STS Benchmark: sentence pairs graded 0 to 5, with train, dev and test splits",
+        {split: (f"sts-{split}.csv",) for split in _SPLITS},
+        _columns(5, 6, 4),
         _STS_LICENCE,
     ),
-    "SICKRelatedness": _scored(
-        "SICK", "SICK: pairs about images and videos graded 1 to 5", _SICK, "CC BY-NC-SA 3.0"
+    "SICKRelatedness": _Set(
+        "pairs",
+        "SICK",
+        "SICK: pairs about images and videos graded 1 to 5, with train, dev and test splits",
+        _SICK,
+        _columns(1, 2, 3),
+        "CC BY-NC-SA 3.0",
+        headed=True,
     ),
     "MR": _by_class(
         "MR",
@@ -332,46 +235,50 @@ _SETS: dict[str, _Set] = {
         "Short opinion phrases, positive or negative",
         {"positive": "mpqa.pos", "negative": "mpqa.neg"},
     ),
-    "SST2": _by_split(
+    "SST2": _Set(
+        "labels",
         "SST/binary",
         "Stanford Sentiment Treebank, 2 classes; train holds phrases",
-        {split: f"sentiment-{split}" for split in _SPLITS},
+        _SST,
+        _sst2,
     ),
-    "SST5": _by_split(
-        "SST/fine",
-        "Stanford Sentiment Treebank, 5 classes",
-        {split: f"sentiment-{split}" for split in _SPLITS},
-    ),
-    "TREC": _by_split(
+    "SST5": _Set("labels", "SST/fine", "Stanford Sentiment Treebank, 5 classes", _SST, _sst5),
+    "TREC": _Set(
+        "labels",
         "TREC",
         "Questions by the type of their answer, 6 classes",
-        {"train": "train_5500.label", "test": "TREC_10.label"},
+        {"train": ("train_5500.label",), "test": ("TREC_10.label",)},
+        _trec,
+        splits=("train", "test"),
+        encoding="latin-1",
     ),
     "MRPC": _Set(
         "labelled-pairs",
         "MRPC",
         "Microsoft paraphrase corpus: pairs that mean the same or not",
-        {split: f"msr_paraphrase_{split}.txt" for split in ("train", "test")},
-        ("train", "test"),
-        _read_pairs,
+        {split: (f"msr_paraphrase_{split}.txt",) for split in ("train", "test")},
+        _columns(3, 4, 0),
+        splits=("train", "test"),
+        headed=True,
     ),
     "SICKEntailment": _Set(
         "labelled-pairs",
         "SICK",
         "SICK: pairs by entailment, 3 classes",
         _SICK,
-        _SPLITS,
-        _read_pairs,
+        _columns(1, 2, 4),
         "CC BY-NC-SA 3.0",
+        headed=True,
     ),
     "SNLI": _Set(
         "labelled-pairs",
         "SNLI",
         "Stanford inference corpus: pairs by entailment, 3 classes",
-        {split: f"labels.{split}" for split in _SPLITS},
-        _SPLITS,
-        _read_snli,
+        {split: (f"s1.{split}", f"s2.{split}", f"labels.{split}") for split in _SPLITS},
+        lambda left, right, label: (left, right, label.strip()),
         "CC BY-SA 4.0",
+        encoding="latin-1",
+        joined=_ascii_joined,
     ),
 }
 PLACES = {name: known.place for name, known in _SETS.items()}
@@ -390,8 +297,8 @@ def sources(root: Path) -> list[DatasetSource]:
     found = []
     for name, known in _SETS.items():
         folder = base / known.place
-        if any(find(folder / file) for file in known.files.values()):
-            trained = (f"{name}-finetune",) if known.read is _read_scored else ()
+        if any(find(folder / file) for files in known.files.values() for file in files):
+            trained = known.kind == "pairs" and name not in STS_SUBSETS
             info = DatasetInfo(
                 name,
                 known.kind,
@@ -399,15 +306,13 @@ def sources(root: Path) -> list[DatasetSource]:
                 f"{known.description}.",
                 known.licence,
                 task=name,
-                tasks=(name, *trained),
+                tasks=(name, f"{name}-finetune") if trained else (name,),
                 languages=ENGLISH,
                 splits=known.splits,
             )
-            found.append(DatasetSource(info, partial(known.read, folder, name)))
+            found.append(DatasetSource(info, partial(_read, folder, name)))
     return [*found, *_probing(root)]
 
-
-# --- probing ---------------------------------------------------------------------------------
 
 TEN: dict[str, tuple[str, str]] = {
     "Length": ("sentence_length", "their length in six bins"),
@@ -475,22 +380,16 @@ def _read_probing(path: Path, name: str) -> LabelledSentences:
     A line without a sentence gives an empty sentence; the reference would use the label as the
     text and so leak the answer.
     """
-    return _labelled(name, [(path, list(_probing_rows(path)))])
-
-
-def _probing_rows(path: Path) -> Iterator[Labelled]:
-    layout = "Each line is `tr`, `va` or `te`, a tab, the label, a tab, the sentence."
+    rows: list[tuple[Any, ...]] = []
     for count, line in enumerate(lines(path), start=1):
-        place, cells = f"{where(path)}, line {count}", line.rstrip().split("\t")
-        if cells[0] not in PROBING_SPLITS:
-            raise UserError(
-                f"{place} begins with {shorten(cells[0])}, not with a split.",
-                layout,
-                code="damaged",
-            )
-        if len(line.split("\t")) < 3:
-            raise _bad_line(path, count)
-        if not cells[1].strip():
-            raise UserError(f"{place} has no label.", layout, code="missing")
-        text = joined(cells[-1]) if len(cells) > 2 else ""
-        yield text, cells[1], PROBING_SPLITS[cells[0]]
+        mark, *cells = line.rstrip().split("\t")
+        whole = mark in PROBING_SPLITS and line.count("\t") > 1 and cells[0].strip()
+        if not whole:
+            layout = "Each line is `tr`, `va` or `te`, a tab, the label, a tab, the sentence."
+            raise _wrong(path, count, layout)
+        text = " ".join(cells[-1].split()) if len(cells) > 1 else ""
+        rows.append((text, cells[0], PROBING_SPLITS[mark]))
+    texts, labels, splits = (list(column) for column in zip(*_filled(rows, path), strict=True))
+    return LabelledSentences(
+        name, texts, labels, splits, files=(LineRange(where(path), len(rows)),)
+    )

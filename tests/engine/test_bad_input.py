@@ -79,7 +79,7 @@ UNKNOWN_MARK = ["tr\tx\ta", "va\tx\tb", "dev\ty\tc"]
     ("files", "task", "says"),
     [
         ({TENSE: ["tr\tPAST\ta b", "va\tPAST\tc", "te\tPAST\td"]}, "Tense", (TENSE, "'PAST'")),
-        (binary(30, 0), "MR", ("MR/rt-polarity.neg contains no labelled sentence",)),
+        (binary(30, 0), "MR", ("MR/rt-polarity.neg contains no row",)),
         # Fewer examples than folds: which label, how many, where it begins.
         (
             binary(30, 4),
@@ -109,11 +109,11 @@ UNKNOWN_MARK = ["tr\tx\ta", "va\tx\tb", "dev\ty\tc"]
         ({TENSE: marked("tr", "tr", "va", "va")}, "Tense", (TENSE, "train, dev.")),
         ({TENSE: marked("va", "va", "te", "te")}, "Tense", (TENSE, "dev, test.")),
         ({TENSE: marked("tr", "tr", "tr", "tr")}, "Tense", (TENSE, "splits train.")),
-        ({TENSE: UNKNOWN_MARK}, "Tense", (f"{TENSE}, line 3 begins with 'dev'",)),
+        ({TENSE: UNKNOWN_MARK}, "Tense", (f"{TENSE}, line 3",)),
         (
             {VOICE: UNKNOWN_MARK},
             "probing_multilingual/ru/voice/probe",
-            ("ru/voice.txt, line 3 begins with 'dev'",),
+            ("ru/voice.txt, line 3",),
         ),
         ({TENSE: ["tr\tx\ta", "va x b"]}, "Tense", (f"{TENSE}, line 2",)),
         (
