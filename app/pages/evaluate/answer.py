@@ -79,15 +79,15 @@ def table(rows: Sequence[Mapping[str, Any]], spreads: Spreads) -> Table:
         over = spreads.get((row["encoder"], row["task"], row["protocol"]))
         failed = row["error"] is not None
         line = {
-            "task": row["task"],
-            "encoder": row["encoder"],
-            "score": row["score"],
-            "spread": f"mean {over.mean:.2f} {words(over)}" if over and not failed else None,
-            "metric": None if failed else metric(row),
-            "examples": row["n"],
-            "protocol": row["protocol"],
-            "seconds": row.get("seconds"),
-            "error": f"{row['error']} {row['hint'] or ''}".strip() if failed else None,
+            "Task": row["task"],
+            "Encoder": row["encoder"],
+            "Score": row["score"],
+            "Spread": f"mean {over.mean:.2f} {words(over)}" if over and not failed else None,
+            "Metric": None if failed else metric(row),
+            "Examples": row["n"],
+            "Protocol": row["protocol"],
+            "Seconds": row.get("seconds"),
+            "Error": f"{row['error']} {row['hint'] or ''}".strip() if failed else None,
         }
         lines.append(line)
     used = [name for name in (lines or [{}])[0] if any(line[name] is not None for line in lines)]
@@ -96,7 +96,7 @@ def table(rows: Sequence[Mapping[str, Any]], spreads: Spreads) -> Table:
         used,
         [[line[name] for name in used] for line in lines],
         MAX_SHOWN,
-        decimals={"score": 2, "seconds": 1},
+        decimals={"Score": 2, "Seconds": 1},
     )
 
 
