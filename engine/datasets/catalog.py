@@ -25,6 +25,7 @@ from theodolite.engine.datasets import (
     beir,
     chunks,
     coco,
+    held_out,
     hub,
     manifests,
     parallel,
@@ -238,6 +239,10 @@ class Catalog:
         if splitter is not None:
             stamp, _ = self._found(whole)
             return (stamp, splitter), lambda: chunks.cut(self.load(whole), splitter, name)
+        whole, seed = held_out.parted(name)
+        if seed is not None:
+            stamp, _ = self._found(whole)
+            return (stamp, "split", seed), lambda: held_out.split(self.load(whole), seed, name)
         if name.startswith((hub.PREFIX, own_tasks.PREFIX)):
             if not self._hub_files:
                 raise UserError(

@@ -175,8 +175,8 @@ def parted(name: str) -> tuple[str, Splitter | None]:
 
 
 def base(name: str) -> str:
-    """Return the name of a data set without how it is cut; refuses nothing."""
-    return re.sub(r"\s*\|\s*chunk:.*", "", name)
+    """Return the name of a data set without how it is cut or split; refuses nothing."""
+    return re.sub(r"\s*\|\s*(chunk|split):.*", "", name)
 
 
 def join(name: str, splitter: Splitter | None) -> str:

@@ -16,6 +16,7 @@ from theodolite.engine.datasets.types import (
     LabelledPairs,
     LabelledSentences,
     PairPart,
+    Retrieval,
     ScoredPairs,
     Sentences,
     Triplets,
@@ -45,6 +46,9 @@ _TRAIN = ("train", "tr")
 _Tuples = Sequence[tuple[str, ...]]
 _POSITIVE = "1"
 """The label of two sentences that mean the same, where the labels are not those of NLI."""
+_DRAWS, _DRAWN = 10, 2000
+"""Pairs alike that are drawn for each sentence with a label, and as many that are not (SetFit,
+Tunstall et al. 2022); fewer if there are more sentences, with so many pairs alike in all."""
 
 
 def examples(name: str, wanted: ExamplesSpec, catalog: Catalog) -> Examples:
@@ -93,12 +97,15 @@ def with_labels(name: str, loss: str, catalog: Catalog, limit: int | None) -> Ex
         case "labelled-pairs", LabelledPairs() if set(data.labels) <= {"0", "1"}:
             *sides, notes = _labelled(data)
             rows = list(zip(*sides, strict=True))
-        case "labelled", LabelledSentences():
-            columns, (split, notes) = (*SENTENCE, "label"), _train_part(data.splits)
-            splits = data.splits or [""] * len(data.sentences)
+        case "labelled" | "labelled-pairs" | "scored", LabelledSentences():
             place = {label: str(at) for at, label in enumerate(sorted(set(data.labels)))}
-            every = zip(data.sentences, data.labels, splits, strict=True)
-            rows = [(text, place[label]) for text, label, s in every if split in (None, s)]
+            sentences, notes = _labelled_sentences(data)
+            if need.data == "labelled":
+                columns = (*SENTENCE, "label")
+                rows = [(text, place[label]) for text, label in sentences]
+            else:
+                rows = _pairs_of_labels(sentences)
+                notes.append(f"{len(rows):,} pairs are made of the labels: alike, and not.")
         case _:
             held = getattr(data, "labels", None)
             of = f" with the labels {', '.join(sorted(set(held))[:5])}" if held else ""
@@ -110,6 +117,29 @@ def with_labels(name: str, loss: str, catalog: Catalog, limit: int | None) -> Ex
     kept = [row for row in rows if all(cell.strip() for cell in row)]
     wanted = ExamplesSpec("st", False, 1, limit)
     return _made(columns, kept, notes + blank(len(rows) - len(kept)), wanted)
+
+
+def _labelled_sentences(data: LabelledSentences) -> tuple[list[tuple[str, str]], list[str]]:
+    """Return the sentences to learn from with their labels, and notes."""
+    split, notes = _train_part(data.splits)
+    splits = data.splits or [""] * len(data.sentences)
+    rows = zip(data.sentences, data.labels, splits, strict=True)
+    return [(text, label) for text, label, name in rows if split in (None, name)], notes
+
+
+def _pairs_of_labels(sentences: Sequence[tuple[str, str]]) -> list[tuple[str, ...]]:
+    """For each sentence as many others of its label, marked 1, as of other labels, marked 0."""
+    rng, draws = np.random.default_rng(0), max(1, min(_DRAWS, _DRAWN // max(1, len(sentences))))
+    labels = np.array([label for _, label in sentences])
+    of_label = {label: np.flatnonzero(labels == label) for label in np.unique(labels)}
+    others = {label: np.flatnonzero(labels != label) for label in of_label}
+    pairs: list[tuple[str, ...]] = []
+    for at, (text, label) in enumerate(sentences):
+        alike = of_label[label][of_label[label] != at]
+        for mark, among in ("1", alike), ("0", others[label]):
+            drawn = rng.integers(len(among), size=draws) if len(alike) and len(among) else ()
+            pairs += [(text, sentences[among[place]][0], mark) for place in drawn]
+    return pairs
 
 
 def _made(
@@ -138,9 +168,8 @@ def _texts(data: Dataset) -> tuple[list[str], list[str]]:
             split, notes = _train_part(data.parts)
             return list(data.parts[split].captions) if split else data.sentences, notes
         case LabelledSentences():
-            split, notes = _train_part(data.splits)
-            rows = zip(data.sentences, data.splits or [""] * len(data.sentences), strict=True)
-            return [s for s, p in rows if split is None or p == split], notes
+            rows, notes = _labelled_sentences(data)
+            return [text for text, _ in rows], notes
         case LabelledPairs():
             left, right, _, notes = _labelled(data)
             return [*left, *right], notes
@@ -172,6 +201,18 @@ def _positives(data: Dataset, wanted: ExamplesSpec) -> tuple[tuple[str, ...], _T
             return PAIR, *_graded(data)
         case LabelledPairs():
             return _by_label(data, wanted)
+        case Retrieval():
+            split, notes = _train_part(data.judgements)
+            every = data.judgements.items()
+            judged = [of for name, of in every if split in (None, name)]
+            pairs = [
+                (data.queries[query], data.documents[document])
+                for of in judged
+                for query, grades in of.items()
+                for document, grade in grades.items()
+                if grade > 0 and document in data.documents
+            ]
+            return PAIR, pairs, [*notes, "Each query is paired with its relevant documents."]
         case _:
             raise no_pairs(data.name, "single sentences")
 

@@ -26,7 +26,7 @@ from theodolite.app.components.chart import drawing, plain
 from theodolite.app.examples import shipped
 from theodolite.app.metrics import METRICS
 from theodolite.app.pages.board import cost
-from theodolite.app.pages.choose import data, setups
+from theodolite.app.pages.choose import data, improve, setups
 from theodolite.app.pages.choose import sheet as sheets
 from theodolite.app.pages.choose.candidates import ChooseSpec
 from theodolite.app.pages.choose.sheet import ChooseJob, Sheet
@@ -42,6 +42,7 @@ from theodolite.app.web.theme import SERIES
 from theodolite.app.workspace import Workspace
 from theodolite.engine.datasets.chunks import base
 from theodolite.engine.errors import UserError
+from theodolite.engine.training.record import encoder_of
 from theodolite.store.hashing import to_json
 
 EXAMPLE = "starter-topics"
@@ -120,7 +121,12 @@ class Decision(Answer):
     @property
     def title(self) -> str:
         """What a report of it is called."""
-        return f"Decision on {self.spec.data}"
+        return f"Decision on {base(self.spec.data)}"
+
+    @property
+    def lack(self) -> str:
+        """What the page's button says."""
+        return "Train" if self.spec.train else "Choose"
 
     def rows(self) -> list[dict[str, Any]]:
         """A row per encoder."""
@@ -145,7 +151,9 @@ class Decision(Answer):
         """The decision with its warnings, the chart, the numbers."""
         if not self.sheet:
             return [_points(self.plan), Nothing("No decision yet", self.hint)]
-        lead = f"Decision sheet for {self['data']}. {columns(self['columns'])}".strip()
+        part = f", on {_examples(self.sheet)} held out" * bool(self.sheet.get("improvement"))
+        used = columns(self["columns"])
+        lead = f"Decision sheet for {base(self['data'])}{part}. {used}".strip()
         warnings = [(one["code"].replace("_", " "), one["message"]) for one in self["warnings"]]
         blocks: list[Block] = [
             Finding(headline(self.sheet), lead, self.is_shipped),
@@ -153,8 +161,11 @@ class Decision(Answer):
             Points(warnings, "Before you rely on it"),
         ]
         if self["best"] is None and not self.spec.rankers:
-            query = {"in": self["data"], "encoder": [row["encoder"] for row in self["encoders"]]}
-            blocks.append(Links([Link("Judge by hand", "judge", query)]))
+            asked = {"in": self["data"], "encoder": [row["encoder"] for row in self["encoders"]]}
+            blocks.append(Links([Link("Judge by hand", "judge", asked)]))
+        if able := improve.offered(self.sheet):
+            asked = query(replace(self.spec, train=able))
+            blocks.append(Links([Link(f"Train {able} on these", "choose", asked)]))
         blocks += [*_front(self.sheet), *self._numbers(), *_differing(self.sheet)]
         return [
             *blocks,
@@ -184,6 +195,8 @@ class Decision(Answer):
 
 def headline(sheet: Sheet) -> str:
     """The decision in a line."""
+    if change := sheet.get("improvement"):
+        return improve.headline(change)
     best, ties, cheap = sheet["best"], sheet["ties"], sheet["cheapest"]
     if best is None:
         codes = {one["code"] for one in sheet["warnings"]}
@@ -228,6 +241,8 @@ def sentences(sheet: Sheet) -> list[str]:
         f"{name} scores {formats.score(best['score'])} on {_examples(sheet)} "
         f"({_metric(sheet)}; 95 % interval {_interval(best)})."
     ]
+    if change := sheet.get("improvement"):
+        said.insert(0, improve.sentence(change, sheet["kind"]))
     if sheet["highest"] is not None:
         said.append(
             f"{formats.score(sheet['highest'])} is the highest possible score here: most labels "
@@ -530,6 +545,11 @@ def job_of(workspace: Workspace, spec: ChooseSpec) -> ChooseJob:
     """What has to be done."""
     if spec.rankers:
         return ChooseJob(**vars(spec))
+    if spec.train:
+        name = improve.held_out(spec.data)
+        trained = improve.training(workspace, name, spec.train).spec.out
+        named = (*(spec.encoders or ()), spec.train, encoder_of(Path(trained)))
+        return ChooseJob(**vars(spec) | {"data": name, "encoders": tuple(dict.fromkeys(named))})
     encoders = spec.encoders or names(workspace)
     if not encoders:
         raise UserError("No encoder chosen.", "Choose at least one.", code="missing")
@@ -550,10 +570,12 @@ def plan(workspace: Workspace, job: ChooseJob) -> list[str]:
         what = f"{few}: the sheet will say how encoders differ and what they cost, not who is best."
     if job.setups:
         return [what, f"{formats.plural(len(job.setups), 'set-up')}: {formats.listed(job.setups)}."]
+    learned = [improve.plan(dataset, job.train)] if job.train else []
     untimed = len(set(job.measured) - cost.measured(workspace).keys())
     return [
         *[columns(used)] * bool(used),
         what,
+        *learned,
         *[f"{formats.plural(unlabelled, 'row')} without a label are left out."] * bool(unlabelled),
         f"{formats.plural(len(job.measured), 'encoder')}, among them random words "
         f"({job.baseline}) as the baseline.",
@@ -575,12 +597,13 @@ def answer(workspace: Workspace, spec: ChooseSpec, do: Do) -> Iterator[Decision]
     elif example := shipped.read(workspace, sheets.KIND, spec.data):
         yield Decision(job, example, is_shipped=True)
     else:
+        decided = Decision(job, {}, plan(workspace, job))
         hint = next_step(
             workspace.read_only,
             "choose other data or encoders",
-            "Press Choose to make one; it appears here when the run is done.",
+            f"Press {decided.lack} to make one; it appears here when the run is done.",
         )
-        yield Decision(job, {}, plan(workspace, job), hint)
+        yield replace(decided, hint=hint)
 
 
 CHOOSE = Question(

@@ -97,6 +97,15 @@ class ChooseSpec(Spec):
             f"headings or tokens. If empty: {CHUNKS}.",
         ),
     ] = ""
+    train: Annotated[
+        str,
+        Field(
+            "Encoder to train",
+            "Trained on one part of the data; the sheet is then on the other part.",
+            names="encoder",
+            key="learns",  # in addresses `train` names files
+        ),
+    ] = ""
     margin: Annotated[
         float,
         Field(
@@ -115,6 +124,12 @@ class ChooseSpec(Spec):
         ranked = [one for one in self.encoders if isinstance(rankers.parse(one), RankerSpec)]
         if not (ranked or self.rankers or self.chunks):
             return
+        if self.train:
+            raise UserError(
+                "Encoders are trained, not rankers.",
+                "Leave out the rankers and chunks, or what to train.",
+                code="conflict",
+            )
         named = rankers.canonical([*self.encoders, *rankers.split(self.rankers)])
         words = any(setups.is_words(name) for name in named)
         cuts = (one.strip() for one in re.split(r",(?!\s*\d)", self.chunks or CHUNKS))

@@ -74,6 +74,10 @@ def build(workspace: Workspace) -> None:
                 "Of documents, add bm25 or fuse(bm25, minilm) to the encoders, or say how to cut.",
             )
             controls.render("chunks")
+            parts.section(
+                "Train", "An encoder learns from one part of the data; the sheet is on the other."
+            )
+            controls.render("train")
             parts.section("Limits")
             controls.render("max_ms", "max_bytes", "margin", "licences")
             command = parts.static("", elem_id="command", elem_classes=[LIVE])
@@ -112,6 +116,7 @@ def _loaded(workspace: Workspace, values: Values, request: gr.Request) -> dict[s
         "encoders": choices.filled(
             workspace, choices.from_address(workspace, request), rankers=True
         ),
+        "train": choices.one(workspace, values.train or None),
         "licences": gr.update(choices=known, value=values.licences),
     }
 

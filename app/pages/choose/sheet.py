@@ -20,9 +20,10 @@ from theodolite.app import beforehand, endpoints, formats, sending
 from theodolite.app.finite import finite
 from theodolite.app.jobs.job import Job
 from theodolite.app.jobs.reporter import Reporter
+from theodolite.app.names import labelled
 from theodolite.app.pages.board import cost
 from theodolite.app.pages.board.examples import between
-from theodolite.app.pages.choose import candidates, data, setups
+from theodolite.app.pages.choose import candidates, data, improve, setups
 from theodolite.app.pages.choose.candidates import Candidate, ChooseSpec
 from theodolite.app.pages.curate import leaks
 from theodolite.app.pages.encoders.service import ensure_listed
@@ -30,7 +31,7 @@ from theodolite.app.pages.evaluate.results import evaluated
 from theodolite.app.vectors import known
 from theodolite.app.workspace import Workspace
 from theodolite.engine import rankers
-from theodolite.engine.datasets.chunks import parted
+from theodolite.engine.datasets.chunks import base, parted
 from theodolite.engine.datasets.types import (
     Dataset,
     LabelledPairs,
@@ -72,6 +73,7 @@ OPEN: dict[str, Any] = {
     "against_baseline": None,
     "front": [],
     "differ": None,
+    "improvement": None,
 }
 """The fields of an undecided sheet."""
 
@@ -223,6 +225,7 @@ def _decided(
         "against_baseline": _against(best, baseline, refit),
         "front": cost.front(points, more_is_better=False),
         "differ": _differ(workspace, task, best, other),
+        "improvement": improve.compared(workspace, spec, scored, refit),
     }
 
 
@@ -456,6 +459,8 @@ class ChooseJob(ChooseSpec, Job):
     @property
     def title(self) -> str:
         """`Choose among minilm and wordllama for upload:reviews`."""
+        if self.train:
+            return f"Train {labelled(self.train)} on {base(self.data)}"
         return f"Choose among {formats.listed(self.setups or self.encoders, 3)} for {self.data}"
 
     def validate(self, workspace: Workspace) -> None:
@@ -468,6 +473,8 @@ class ChooseJob(ChooseSpec, Job):
                 "Choose documents with queries, or encoders in place of rankers.",
                 code="wrong-kind",
             )
+        if self.train:
+            improve.check(workspace, self.data, self.train)
 
     def is_stored(self, workspace: Workspace) -> bool:
         """Whether there is a sheet of these encoders and data in which no encoder failed."""
@@ -489,11 +496,18 @@ class ChooseJob(ChooseSpec, Job):
                 yield f"{name}: {text}"
 
     def units(self) -> list[str]:
-        """One unit per encoder, and one for the sheet."""
-        return [*(f"Evaluating {name} on {self.data}" for name in self.measured), "Decision sheet"]
+        """One unit for the training, if there is one, one per encoder, and one for the sheet."""
+        first = [f"Training {self.train} on {self.data}"] * bool(self.train)
+        evaluations = (f"Evaluating {name} on {self.data}" for name in self.measured)
+        return [*first, *evaluations, "Decision sheet"]
 
-    def work(self, workspace: Workspace, position: int, reporter: Reporter) -> Iterator[Sheet]:
-        """Measure one encoder, or make and yield the sheet."""
+    def work(self, workspace: Workspace, position: int, reporter: Reporter) -> Iterator[object]:
+        """Train, measure one encoder, or make and yield the sheet."""
+        if self.train and position == 0:
+            training = improve.training(workspace, self.data, self.train)
+            yield from training.work(workspace, position, reporter)
+            return
+        position -= bool(self.train)
         if position == len(self.measured):
             yield make(workspace, self, reporter.tick)
             return

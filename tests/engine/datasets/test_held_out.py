@@ -1,0 +1,109 @@
+"""A part of the data is held out by content, whatever the kind."""
+
+import random
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.errors import refused
+from theodolite.engine import tasks
+from theodolite.engine.datasets import Catalog
+from theodolite.engine.datasets.held_out import join, parted, split
+from theodolite.engine.datasets.types import (
+    LabelledPairs,
+    LabelledSentences,
+    PairPart,
+    Retrieval,
+    ScoredPairs,
+    Sentences,
+)
+
+TEXTS = [f"text {i}" for i in range(90)]
+LABELLED = LabelledSentences(
+    "mine", [*TEXTS, "TEXT 7 !"], [*("abc"[i % 3] for i in range(90)), "b"]
+)
+LEFT = [f"left {i // 3}" for i in range(90)]
+GOLD = np.arange(90.0)
+
+
+def rows(data: Any) -> dict[str, list[Any]]:
+    """Split -> the texts of its examples."""
+    match data:
+        case LabelledSentences():
+            every = zip(data.splits, data.sentences, strict=True)
+        case LabelledPairs():
+            texts = zip(data.left.tolist(), data.right.tolist(), strict=True)
+            every = zip(data.splits, texts, strict=True)
+        case ScoredPairs():
+            return {name: list(part.left) for name, part in data.parts.items()}
+        case Retrieval():
+            return {name: [*judged] for name, judged in data.judgements.items()}
+    found: dict[str, list[Any]] = {}
+    for name, text in every:
+        found.setdefault(name, []).append(text)
+    return found
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        LABELLED,
+        LabelledPairs.of("mine", LEFT, TEXTS, ["0", "1"] * 45, [""] * 90),
+        ScoredPairs(
+            name="mine", parts={"all": PairPart((*LEFT,), (*TEXTS,), GOLD)}, parts_are="subsets"
+        ),
+        Retrieval(
+            name="mine",
+            queries={text: text for text in TEXTS},
+            documents={"d": "document"},
+            judgements={"test": {text: {"d": 1} for text in TEXTS}},
+        ),
+    ],
+    ids=lambda data: data.kind,
+)
+def test_a_third_is_held_out_of_any_kind_by_content(data: Any) -> None:
+    """The same by the same seed; another by another; what shares a text stays together."""
+    found, again, other = (rows(split(data, seed, "x")) for seed in (0, 0, 1))
+    assert found == again != other and found.keys() == {"train", "test"}
+    count = len(found["train"]) + len(found["test"])
+    assert count == (91 if data is LABELLED else 90)
+    assert 0.25 <= len(found["test"]) / count <= 0.34
+    assert not set(found["train"]) & set(found["test"])
+    assert split(data, 0, "x").hash != split(data, 1, "x").hash
+
+
+def test_repeated_texts_and_labels_are_shared_out() -> None:
+    """Texts that differ in case and end marks are in one part, and each label in both."""
+    made = split(LABELLED, 0, "x")
+    assert isinstance(made, LabelledSentences)
+    assert made.splits[7] == made.splits[90]
+    of = {(label, name) for label, name in zip(made.labels, made.splits, strict=True)}
+    assert of == {(label, name) for label in "abc" for name in ("train", "test")}
+    shuffled = random.Random(0).sample(range(91), 91)
+    labels, texts = ([column[i] for i in shuffled] for column in (made.labels, made.sentences))
+    moved = split(LabelledSentences("mine", texts, labels), 0, "x")
+    assert isinstance(moved, LabelledSentences)
+    assert [moved.splits[shuffled.index(i)] for i in range(90)] == made.splits[:90]
+
+
+def test_own_splits_stay_but_for_what_is_in_both() -> None:
+    own = ["train"] * 80 + ["test"] * 10 + ["test"]
+    made = split(replace(LABELLED, splits=own), 0, "x")
+    assert isinstance(made, LabelledSentences)
+    assert made.splits == [*own[:7], "", *own[8:]]  # "text 7" is in test too
+
+
+def test_a_name_says_that_a_part_is_held_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of data sets and of tasks; of data without examples it is refused."""
+    monkeypatch.delenv("THEODOLITE_DATA", raising=False)
+    catalog, name = Catalog(), join("starter-topics", 3)
+    assert parted(f"{name}/classify") == ("starter-topics/classify", 3)
+    task = tasks.get(f"{name}/classify", catalog)
+    assert (task.name, task.dataset, task.type) == (f"{name}/classify", name, "classification")
+    assert catalog.load(name).hash != catalog.load(join("starter-topics", 4)).hash
+    pairs = tasks.get(join("starter-pairs", 3), catalog)
+    assert (pairs.dataset, pairs.type) == (join("starter-pairs", 3), "sts")
+    with refused("wrong-kind", "plain"):
+        split(Sentences("plain", TEXTS), 0, "x")
