@@ -574,8 +574,8 @@ def plan(workspace: Workspace, job: ChooseJob) -> list[str]:
     untimed = len(set(job.measured) - cost.measured(workspace).keys())
     return [
         *[columns(used)] * bool(used),
-        what,
         *learned,
+        what,
         *[f"{formats.plural(unlabelled, 'row')} without a label are left out."] * bool(unlabelled),
         f"{formats.plural(len(job.measured), 'encoder')}, among them random words "
         f"({job.baseline}) as the baseline.",

@@ -15,6 +15,7 @@ from theodolite.app import formats
 from theodolite.app.pages.data import service as uploads
 from theodolite.app.workspace import Workspace
 from theodolite.engine.datasets import tables
+from theodolite.engine.datasets.chunks import base
 from theodolite.engine.datasets.columns import candidates
 from theodolite.engine.datasets.formats import open_table
 from theodolite.engine.datasets.types import (
@@ -167,6 +168,7 @@ def in_words(n: int, kind: str) -> str:
 
 def columns_of(workspace: Workspace, name: str) -> tuple[dict[str, str], int]:
     """Role -> column of a file of your own, and its rows left out for lack of a label."""
+    name = base(name)
     row = workspace.store.uploads.get(name.removeprefix("upload:"))
     if row is None or not name.startswith("upload:"):
         return {}, 0

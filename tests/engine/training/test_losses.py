@@ -14,11 +14,13 @@ from theodolite.engine.datasets.types import (
     LabelledPairs,
     LabelledSentences,
     PairPart,
+    Retrieval,
     ScoredPairs,
     Triplets,
 )
 from theodolite.engine.encoders import load
 from theodolite.engine.train import train
+from theodolite.engine.training.examples import open_examples
 from theodolite.engine.training.losses import LOSSES
 
 N = 8
@@ -32,6 +34,15 @@ DATA = {
     "scored": ScoredPairs("scored", {"all": PairPart(A, B, GRADES)}, "subsets", (0.0, 5.0)),
     "labelled-pairs": LabelledPairs(
         "labelled-pairs", [*A, *B], np.arange(N), np.arange(N, 2 * N), ["0", "1"] * 4, [""] * N
+    ),
+    "judged": Retrieval(
+        name="judged",
+        queries=dict(zip("abc", A, strict=False)),
+        documents={"1": "one", "2": "two"},
+        judgements={
+            "train": {"a": {"1": 1, "2": 2, "gone": 1}, "b": {"1": 0, "2": 1}},
+            "test": {"c": {"1": 1}},
+        },
     ),
     "labelled": LabelledSentences("labelled", [*A, *B], ["a"] * N + ["b"] * N),
 }
@@ -148,3 +159,21 @@ def test_what_a_loss_cannot_use_is_said_before_it_starts(tmp_path, base, changes
     with refused(code, named):
         run(tmp_path, base, **changes)
     assert not (tmp_path / "encoder").exists()
+
+
+def test_labels_become_pairs(tmp_path):
+    """Of each sentence as many that have its label as have not, the same ones again."""
+    made = [
+        list(open_examples("labelled", "st", Data(), loss="ContrastiveLoss", folder=tmp_path))
+        for _ in range(2)
+    ]
+    label = dict(zip([*A, *B], "a" * N + "b" * N, strict=True))
+    assert made[0] == made[1] and len(made[0]) == 2 * N * 2 * 10
+    assert all(a != b and (label[a] == label[b]) == (mark == "1") for a, b, mark in made[0])
+    assert sum(mark == "1" for *_, mark in made[0]) == len(made[0]) / 2
+
+
+def test_judgements_become_pairs(tmp_path):
+    """Queries with their relevant documents, of the training split alone."""
+    made = open_examples("judged", "sup", Data(), folder=tmp_path)
+    assert list(made) == [(A[0], "one"), (A[0], "two"), (A[1], "two")]
