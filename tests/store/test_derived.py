@@ -22,9 +22,7 @@ ARRAYS = {
 def put(store: Store, key: str = KEY, **more: np.ndarray) -> DerivedRow:
     """Keep a map."""
     store.derived.put(key, "map", {"seed": 0}, ARRAYS | more)
-    row = store.derived.get(key)
-    assert row is not None
-    return row
+    return store.derived.get(key)  # type: ignore[return-value]
 
 
 def test_what_was_kept_is_found(store: Store) -> None:
@@ -41,10 +39,10 @@ def test_equal_columns_share_a_file(store: Store) -> None:
     """Files are named by what they hold."""
     put(store)
     put(store, OTHER, points=ARRAYS["points"] + 1)
-    assert len(list(store.derived.folder.iterdir())) == 4
+    files = [len(list(store.derived.folder.iterdir()))]
     store.derived.remove(OTHER)
     clean(store, grace=0)
-    assert len(list(store.derived.folder.iterdir())) == 3
+    assert [*files, len(list(store.derived.folder.iterdir()))] == [4, 3]
     assert check(store) == []
 
 
@@ -60,18 +58,15 @@ def test_a_crash_before_the_row_leaves_none(store: Store, monkeypatch: pytest.Mo
 def test_a_lost_file_is_made_again(store: Store) -> None:
     """A result that is not whole counts as none."""
     put(store)["files"]["label"].unlink()
-    assert store.derived.get(KEY) is None
-    assert store.derived.list("map") == []
+    assert store.derived.get(KEY) is None and store.derived.list("map") == []
     assert put(store)["files"]["label"].exists()
 
 
 def test_damage_is_found_and_cleaned(store: Store) -> None:
     """`check` names the file; `clean` forgets the map, so that it is made again."""
-    row = put(store)
-    with row["files"]["points"].open("ab") as file:
-        file.write(b"x")
-    (finding,) = check(store)
-    assert finding.subject == f"derived/{row['files']['points'].name}"
+    path = put(store)["files"]["points"]
+    path.write_bytes(path.read_bytes() + b"x")
+    assert [finding.subject for finding in check(store)] == [f"derived/{path.name}"]
     clean(store)
     assert store.derived.get(KEY) is None
 
@@ -113,8 +108,8 @@ def test_arrays_files_and_facts_come_back(store: Store, tmp_path: Path) -> None:
     assert array(row, "a").tolist() == [0, 1, 2]
     assert row["files"]["lists"].read_bytes() == file.read_bytes()
     assert (row["kind"], row["info"]) == ("index", {"recall": 0.995})
-    assert [r["key"] for r in store.derived.list("index")] == [OTHER, KEY]
-    assert store.derived.list("geometry") == []
+    listed = [[r["key"] for r in store.derived.list(kind)] for kind in ("index", "geometry")]
+    assert listed == [[OTHER, KEY], []]
 
 
 def test_files_of_the_lost_and_the_removed_are_cleaned(store: Store) -> None:
@@ -129,5 +124,4 @@ def test_files_of_the_lost_and_the_removed_are_cleaned(store: Store) -> None:
     (file,) = store.derived.folder.glob("*")
     os.utime(file, (1e9, 1e9))
     clean(store)
-    assert not file.exists()
-    assert check(store) == []
+    assert not file.exists() and check(store) == []

@@ -8,16 +8,18 @@ import resource
 import shutil
 import signal
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from tests.store.test_results import result
 from theodolite.store import Store, StoreError, database
 from theodolite.store.check import check, clean
-from theodolite.store.errors import StoreDamaged, StoreDenied, StoreFull
+from theodolite.store.errors import StoreClosed, StoreDamaged, StoreDenied, StoreFull
+from theodolite.store.part import ship
 
 NOBODY = 65534
 
@@ -58,10 +60,8 @@ def test_a_store_on_a_read_only_disk_can_be_looked_at(read_only: Path) -> None:
     """All that reads works, from a copy that goes with it; all that writes says why not."""
     before = set(Path(tempfile.gettempdir()).glob("theodolite-*"))
     store = Store.open(read_only)
-    assert store.encoders.names() == ["minilm"]
-    assert len(store.results.examples(1)) == 2
-    assert check(store) == []
-    assert store.reading
+    assert store.reading and store.encoders.names() == ["minilm"]
+    assert len(store.results.examples(1)) == 2 and check(store) == []
     with pytest.raises(StoreDenied):
         store.settings.set("a", 1)
     with pytest.raises(StoreDenied):
@@ -97,15 +97,13 @@ def full_disk(kept: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def test_a_store_on_a_full_disk_can_be_looked_at_and_cleaned(full_disk: Path) -> None:
     """Cleaning removes files, which takes no room; what would is left for later."""
     orphan = full_disk / "examples" / "0000.npz"
-    orphan.touch()
-    os.truncate(orphan, 64)
+    orphan.write_bytes(bytes(64))
     os.utime(orphan, (1e9, 1e9))
     store = Store.open(full_disk)
     assert len(store.results.table()) == 10
     with pytest.raises(StoreFull):
         store.settings.set("a", 1)
-    assert clean(store) == 64
-    assert check(store) == []
+    assert (clean(store), check(store)) == (64, [])
 
 
 def harm(kept: Path, at: int, data: bytes) -> None:
@@ -160,8 +158,59 @@ def test_a_value_that_is_no_json_is_found(kept: Path) -> None:
     """By the check, and by whoever reads it; then nothing is cleaned, as it could be in use."""
     store = Store.open(kept)
     store.database.change("UPDATE encoders SET info = substr(info, 2)")
-    (finding,) = check(store)
-    assert finding.subject == "theodolite.db"
+    assert [finding.subject for finding in check(store)] == ["theodolite.db"]
     for read in (store.encoders.list, lambda: clean(store)):
         with pytest.raises(StoreDamaged, match="no JSON"):
             read()
+
+
+# --- opened for reading: whatever would write is refused ---
+
+
+KEY = "0" * 32
+WRITES: dict[str, Callable[[Store], object]] = {
+    "encoder": lambda store: store.encoders.add("random:8"),
+    "removal": lambda store: store.encoders.remove("random:16"),
+    "setting": lambda store: store.settings.set("a", 1),
+    "run": lambda store: store.runs.create("evaluate", {}, "A run"),
+    "derived": lambda store: store.derived.put(KEY, "kind", {}, {"a": np.zeros(2)}),
+    "vectors": lambda store: store.vectors.put("ab", [b"k" * 16], np.zeros((1, 4), np.float32)),
+}
+
+
+@pytest.fixture(params=["reading", "shipped"])
+def store(tmp_path: Path, request: pytest.FixtureRequest) -> Store:
+    """One with an encoder, opened for reading, or from where nothing can be written."""
+    made = Store.open(tmp_path / "store")
+    made.encoders.add("random:16")
+    if request.param == "reading":
+        made.close()
+        return Store.open(tmp_path / "store", reading=True)
+    ship(made, tmp_path / "shipped")
+    assert {path.name for path in (tmp_path / "shipped").iterdir()} == {"theodolite.db"}
+    (tmp_path / "shipped").chmod(0o500)
+    return Store.shipped(tmp_path / "shipped")
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    """What the files below a folder hold; SQLite makes empty ones to read."""
+    every = (path for path in folder.rglob("*") if path.is_file() and path.suffix != ".db-shm")
+    held = {str(path.relative_to(folder)): path.read_bytes() for path in every}
+    return {name: what for name, what in held.items() if what}
+
+
+@pytest.mark.parametrize("what", WRITES)
+def test_nothing_is_written(store: Store, what: str) -> None:
+    """Neither to the database nor beside it; it is said why, in words for visitors."""
+    before = files(store.folder)
+    with pytest.raises(StoreClosed):
+        WRITES[what](store)
+    assert files(store.folder) == before
+
+
+def test_it_is_read_as_ever(store: Store) -> None:
+    """SQLite itself refuses whoever forgets to ask; vectors are looked up without a note."""
+    with pytest.raises(StoreError):
+        store.database.rows("DELETE FROM encoders RETURNING name")
+    assert store.reading and store.encoders.names() == ["random:16"]
+    assert not store.vectors.of("random:16").get("ab", [b"k" * 16], 4)[0].any()

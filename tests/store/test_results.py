@@ -65,8 +65,7 @@ def test_a_success_never_changes(store: Store) -> None:
     """Put again under its key, other numbers and an error change nothing."""
     number = store.results.put(result())
     other = [vars(Score("test", "all", "spearman", 1.0, 1, main=True))]
-    assert store.results.put(result(scores=other)) == number
-    assert store.results.put(failed()) == number
+    assert [store.results.put(one) for one in (result(scores=other), failed())] == [number] * 2
     assert [row["score"] for row in store.results.table()] == [81.5]
     assert len(store.results.scores(number)) == 3
 
@@ -108,8 +107,7 @@ def test_a_result_can_be_removed(store: Store) -> None:
     assert store.results.remove([first, 99]) == 1
     assert len(store.results.examples(second)) == 2
     assert store.results.remove([second]) == 1
-    assert store.results.table() == []
-    assert list(store.results.folder.iterdir()) == []
+    assert store.results.table() == [*store.results.folder.iterdir()] == []
     assert store.database.rows("SELECT * FROM scores") == []
     assert store.results.put(result()) > second
     assert check(store) == []
@@ -139,10 +137,9 @@ def test_the_table_keeps_what_was_measured_when_nothing_can_be_read(store: Store
     number = store.results.put(result())
     store.results.put(failed(fingerprint="", data_hash=""))
     assert [row["id"] for row in store.results.table()] == [number]
-    bad = store.results.put(failed(fingerprint="f2"))
-    assert [row["id"] for row in store.results.table()] == [bad]
-    new = store.results.put(result(fingerprint="f3"))
-    assert [row["id"] for row in store.results.table()] == [new]
+    for new in (failed(fingerprint="f2"), result(fingerprint="f3")):
+        number = store.results.put(new)
+        assert [row["id"] for row in store.results.table()] == [number]
     assert len(store.results.table(all_versions=True)) == 2
 
 

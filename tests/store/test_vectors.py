@@ -24,24 +24,30 @@ def rows(n: int, dim: int = 8, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).normal(size=(n, dim)).astype(np.float32)
 
 
+def assert_there(store: Store, names: list[bytes], vectors: np.ndarray) -> None:
+    """All are found, and are these."""
+    found, got = store.vectors.get(F, names, 8)
+    assert found.all()
+    np.testing.assert_array_equal(got, vectors)
+
+
 def test_vectors_come_back_bit_for_bit(store: Store) -> None:
     """In the order of the keys asked for, with the unknown ones told; a known key keeps its own."""
-    assert store.vectors.get(F, keys("a", "b"), 8)[1].shape == (0, 8)
-    assert store.vectors.get(F, [], 8)[1].shape == (0, 8)
+    for names in (keys("a", "b"), []):
+        assert store.vectors.get(F, names, 8)[1].shape == (0, 8)
     assert store.vectors.usage() == {}
     x = rows(3)
     x[0, 0], x[1, 1] = -0.0, 1e-42
     store.vectors.put(F, keys("a", "b", "c"), x)
     found, got = store.vectors.get(F, keys("c", "?", "a", "b"), 8)
     assert found.tolist() == [True, False, True, True]
-    assert got.dtype == np.float32
-    assert got.tobytes() == x[[2, 0, 1]].tobytes()
+    assert (got.dtype, got.tobytes()) == (np.float32, x[[2, 0, 1]].tobytes())
     size = store.vectors.usage()
     store.vectors.put(F, keys("a"), rows(1, seed=1))
     assert store.vectors.usage() == size
     assert store.vectors.get(F, keys("a"), 8)[1].tobytes() == x[[0]].tobytes()
-    assert not store.vectors.get("f2", keys("a"), 8)[0].any()
-    assert not store.vectors.get(F, keys("a"), 4)[0].any()
+    for fingerprint, dim in (("f2", 8), (F, 4)):
+        assert not store.vectors.get(fingerprint, keys("a"), dim)[0].any()
 
 
 @pytest.mark.parametrize("bad", ["", "../up", "a/b", "x" * 129, "a.b"])
@@ -67,9 +73,7 @@ def test_another_process_sees_what_was_appended(store: Store) -> None:
     for start in range(0, 30, 10):
         names = keys(*range(start, start + 10))
         store.vectors.put(F, names, rows(10, seed=start))
-        found, got = other.vectors.get(F, names, 8)
-        assert found.all()
-        np.testing.assert_array_equal(got, rows(10, seed=start))
+        assert_there(other, names, rows(10, seed=start))
 
 
 WRITER = """
@@ -91,9 +95,7 @@ def test_processes_write_at_once(store: Store) -> None:
         for seed in range(3)
     ]
     assert [writer.wait() for writer in writers] == [0, 0, 0]
-    found, got = store.vectors.get(F, keys(*range(600)), 8)
-    assert found.all()
-    np.testing.assert_array_equal(got[:, 0], np.arange(600))
+    assert_there(store, keys(*range(600)), np.arange(600.0)[:, None].repeat(8, 1))
     assert (store.folder / "vectors" / F / "8.f32").stat().st_size == 600 * 8 * 4
 
 
@@ -126,9 +128,7 @@ def test_a_torn_row_is_dropped_and_written_again(
     np.testing.assert_array_equal(got, rows(10)[:9])
     again.vectors.put(F, names, rows(10))
     for reader in (again, Store.open(store.folder)):
-        found, got = reader.vectors.get(F, names, 8)
-        assert found.all()
-        np.testing.assert_array_equal(got, rows(10))
+        assert_there(reader, names, rows(10))
 
 
 def test_a_full_disk_is_said_plainly_and_harms_nothing(store: Store) -> None:

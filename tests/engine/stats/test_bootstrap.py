@@ -25,14 +25,13 @@ from theodolite.engine.stats.bootstrap import (
 def test_correlations_are_those_of_scipy(steps: int | None) -> None:
     """With few or many ties, to 1e-12."""
     rng = np.random.default_rng(3)
-    x, y = rng.normal(size=500), rng.normal(size=500)
-    x = x if steps is None else np.round(x * steps)
-    y = y + 0.3 * x
-    assert spearman(x, y) == pytest.approx(stats.spearmanr(x, y).statistic, abs=1e-12)
-    assert pearson(x, y) == pytest.approx(stats.pearsonr(x, y).statistic, abs=1e-12)
+    x = rng.normal(size=500) if steps is None else np.round(rng.normal(size=500) * steps)
+    y = rng.normal(size=500) + 0.3 * x
+    expected = stats.spearmanr(x, y).statistic, stats.pearsonr(x, y).statistic
+    assert (spearman(x, y), pearson(x, y)) == pytest.approx(expected, abs=1e-12)
     np.testing.assert_array_equal(ranks(x), stats.rankdata(x))
-    assert np.isnan(spearman(np.ones(5), np.arange(5)))
-    assert np.isnan(pearson(np.array([1.0]), np.array([2.0])))
+    none = spearman(np.ones(5), np.arange(5)), pearson(np.array([1.0]), np.array([2.0]))
+    assert np.isnan(none).all()
 
 
 def test_averages() -> None:
@@ -40,8 +39,8 @@ def test_averages() -> None:
     two = average({"A": 50.0, "B": 70.0, "other": 1.0}, ["A", "B", "C"])
     assert (two.score, two.label, average({}, ["A"]).score) == (60.0, "2 of 3 tasks", None)
     scores = {"A": 0.006, "B": 0.008}
-    assert average(scores, ["A", "B"], rounded=True).score == 0.01
-    assert average(scores, ["A", "B"]).score == pytest.approx(0.007)
+    means = [average(scores, ["A", "B"], rounded=rounded).score for rounded in (True, False)]
+    assert means == [0.01, pytest.approx(0.007)]
 
 
 KEPT: dict[str, Callable[[np.ndarray, np.ndarray], tuple[dict[str, Any], dict[str, Any]]]] = {
@@ -87,8 +86,8 @@ def test_the_main_sample_is_the_part_of_the_main_score() -> None:
     }
     assert main_sample(examples, {"main_parts": [1]}).values.tolist() == [0.2, 0.3]
     assert main_sample(examples, {"main_parts": [0, 1]}).gold.tolist() == [1, 2, 3, 4]
-    assert main_sample({"correct": np.array([True, False])}, {}).statistic == 50.0
-    assert main_sample({"token_f1": np.array([0.5, 1.0])}, {}).statistic == 75.0
+    for name, kept, score in (("correct", [True, False], 50.0), ("token_f1", [0.5, 1.0], 75.0)):
+        assert main_sample({name: np.array(kept)}, {}).statistic == score
     draws = bootstrap(Sample(np.array([1.0, 2, 0]), clusters=np.array([[0, 0], [1, 0], [0, 1]])))
     assert np.isnan(draws).any(), "a resample may draw none of the examples"
     with pytest.raises(ValueError, match="same examples"):

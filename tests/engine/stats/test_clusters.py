@@ -17,8 +17,8 @@ def test_examples_that_share_a_text_are_one_cluster() -> None:
     rows = [("a", "b"), ("c", "a"), ("d", "e"), ("e", "f"), ("", "g"), ("", "h")]
     assert sharing(rows).tolist() == [0, 0, 1, 1, 2, 3]
     assert codes_of(["x", "", "x", ""]).tolist() == [0, 1, 0, 2]
-    assert effective(np.array([0, 0, 1, 1])) == 2.0
-    assert effective(np.array([0, 0, 0, 1])) == pytest.approx(16 / 10)
+    counts = [effective(np.array(codes)) for codes in ([0, 0, 1, 1], [0, 0, 0, 1])]
+    assert counts == pytest.approx([2.0, 16 / 10])
     # Each pair shares a text with the next: the texts are drawn, not the one chain.
     found = sharing([(f"text {i}", f"text {i + 1}") for i in range(100)])
     assert found.shape == (100, 2) and (found[1:, 0] == found[:-1, 1]).all()
@@ -89,15 +89,21 @@ def test_mcnemar_by_cluster_by_hand() -> None:
     assert mcnemar(one, other, mixed) > mcnemar(one, other)
 
 
-def test_all_pairs_by_cluster_are_the_pairs_one_by_one() -> None:
-    """Also of examples that are in two clusters, of which one may be the same for all."""
+def test_all_pairs_at_once_are_the_pairs_one_by_one() -> None:
+    """Also of equals, and of examples in two clusters, of which one may be the same for all."""
     rng = np.random.default_rng(4)
-    right = rng.random((4, 60)) < np.array([[0.5], [0.6], [0.7], [0.9]])
-    for clusters in (rng.integers(0, 20, 60), rng.integers(0, 40, (60, 2))):
-        codes = np.unique(clusters, return_inverse=True)[1].reshape(clusters.shape)
+    right = rng.random((5, 60)) < np.array([[0.5], [0.6], [0.7], [0.9], [0.9]])
+    right[4] = right[3]
+    for clusters in (None, rng.integers(0, 20, 60), rng.integers(0, 40, (60, 2))):
+        codes = clusters
+        if clusters is not None:
+            codes = np.unique(clusters, return_inverse=True)[1].reshape(clusters.shape)
         p = pairwise_mcnemar(right, codes)
-        for a, b in combinations(range(4), 2):
-            assert p[a, b] == pytest.approx(float(mcnemar(right[a], right[b], codes)))
+        alone = [mcnemar(right, right[other], codes) for other in range(5)]
+        for a, b in combinations(range(5), 2):
+            assert p[a, b] == p[b, a] == pytest.approx(float(mcnemar(right[a], right[b], codes)))
+            assert alone[b][a] == pytest.approx(p[a, b])
+        assert p[3, 4] == 1.0
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from sklearn.metrics import accuracy_score, f1_score, precision_score, recall_score
 
-from theodolite.engine.stats import cutoffs
+from theodolite.engine.stats import cutoffs, thresholds
 
 
 @pytest.fixture(scope="module")
@@ -65,17 +66,15 @@ def test_too_few_pairs_guarantee_nothing() -> None:
 
 
 def test_as_many_pairs_as_are_needed_are_enough() -> None:
-    n = cutoffs.needed(0.95, 120)
-    assert n < 120
-    cosines = np.linspace(0, 1, 120)
-    assert cutoffs.for_precision(cosines, np.ones(120, bool), 0.95) == 0.0
+    n, cosines = cutoffs.needed(0.95, 120), np.linspace(0, 1, 120)
+    assert n < 120 and cutoffs.for_precision(cosines, np.ones(120, bool), 0.95) == 0.0
     assert cutoffs.for_precision(cosines[: n // 2], np.ones(n // 2, bool), 0.95) is None
 
 
 def test_equal_cosines_are_on_one_side() -> None:
     cosines = np.repeat([0.2, 0.8], 300)
-    assert cutoffs.for_precision(cosines, cosines > 0.5, 0.9) == 0.8
-    assert cutoffs.for_recall(cosines, cosines > 0.5, 0.9) == 0.8
+    for cutoff in (cutoffs.for_precision, cutoffs.for_recall):
+        assert cutoff(cosines, cosines > 0.5, 0.9) == 0.8
 
 
 def test_a_cosine_on_another_scale_is_translated() -> None:
@@ -87,3 +86,40 @@ def test_a_cosine_on_another_scale_is_translated() -> None:
         assert there == pytest.approx(cutoff / 2 + 0.3, abs=0.02)
     assert cutoffs.translated(1.1, first, first, positive) is None
     assert cutoffs.translated(0.999, first, np.zeros(4000), positive) is None
+
+
+# --- the best threshold of a pair task ---
+
+
+RNG = np.random.default_rng(5)
+
+
+@pytest.mark.parametrize("n", [1, 2, 30, 200])
+def test_every_threshold_and_the_best_of_them(n: int) -> None:
+    """By scikit-learn, also where cosines are tied: they are rounded to one decimal here."""
+    cosines = np.round(RNG.normal(size=n), 1)
+    positive = cosines + RNG.normal(size=n) > 0
+    found = thresholds.sweep(cosines, positive)
+    assert len(found.thresholds) == len(np.unique(cosines)) + 1
+    columns = (found.thresholds, found.accuracy, found.precision, found.recall, found.f1)
+    for cut, *got in zip(*columns, strict=True):
+        called = cosines >= cut
+        expected = [
+            accuracy_score(positive, called),
+            *(of(positive, called, zero_division=0) for of in (precision_score, recall_score)),
+            f1_score(positive, called, zero_division=0),
+        ]
+        again = thresholds.judge(cosines, positive, cut)
+        assert got == pytest.approx(expected)
+        assert [again.accuracy, again.precision, again.recall, again.f1] == pytest.approx(got)
+    for measure in ("accuracy", "f1"):
+        best = found.best(measure)
+        assert getattr(best, measure) == getattr(found, measure).max()
+        assert best == thresholds.judge(cosines, positive, best.threshold)
+
+
+def test_no_positive_at_all() -> None:
+    """Then the best is to call nothing positive."""
+    found = thresholds.sweep(np.array([0.1, 0.9]), np.array([False, False]))
+    assert found.best().threshold > 0.9
+    assert (found.best().accuracy, found.best("f1").f1) == (1.0, 0.0)

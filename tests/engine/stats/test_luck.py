@@ -1,11 +1,14 @@
 """What varies a score besides the choice of examples: draws, seeds, neighbours."""
 
+import math
+
 import numpy as np
 import pytest
 from scipy import stats
 
 from theodolite.engine.stats.bootstrap import Sample, bootstrap, main_sample, resample_all
 from theodolite.engine.stats.significance import difference, pairwise
+from theodolite.engine.stats.spread import spreads, words
 
 FLAT = {"share_right": np.full(400, 0.5)}
 SHARE = {"mean_of": "share_right"}
@@ -69,8 +72,7 @@ def test_p_values_are_those_of_the_paired_t_test_over_draws() -> None:
 def test_three_draws_say_nothing_of_luck() -> None:
     """Student's t has no variance on two degrees of freedom."""
     found = [main_sample(FLAT | {"draws": np.arange(r, dtype=float)}, SHARE).luck for r in (3, 4)]
-    assert found[0] is None
-    assert found[1] == pytest.approx((np.arange(4) - 1.5) / 100 / np.sqrt(12))
+    assert found == [None, pytest.approx((np.arange(4) - 1.5) / 100 / np.sqrt(12))]
 
 
 def test_equal_encoders_do_not_differ_by_luck() -> None:
@@ -86,3 +88,52 @@ def test_equal_encoders_do_not_differ_by_luck() -> None:
         wrong += difference(*[[one] for one in resample_all(pair, 400, trial)]).p < 0.05
     assert stats.binomtest(wrong, trials, 0.05, alternative="greater").pvalue > 0.01
     assert wrong > 0
+
+
+# --- seeds ---
+
+
+def row(seed: int, score: float | None, **other: object) -> dict[str, object]:
+    """A result as the store lists it."""
+    kept = {
+        "encoder": "e",
+        "task": "MR",
+        "protocol": "senteval",
+        "fingerprint": "f",
+        "data_hash": "d",
+        "error": None,
+    }
+    return kept | {"seed": seed, "score": score} | other
+
+
+def test_the_deviation_is_that_of_a_sample() -> None:
+    """80, 81, 84: mean 81.67, squares 2.78 + 0.44 + 5.44 = 8.67, over n - 1: 4.33, root 2.08."""
+    (found,) = spreads([row(1, 80.0), row(2, 81.0), row(3, 84.0)]).values()
+    assert (found.seeds, found.lowest, found.highest) == (3, 80.0, 84.0)
+    assert (found.mean, found.deviation) == pytest.approx((245 / 3, math.sqrt(13 / 3)))
+    assert words(found) == "± 2.08 over 3 seeds"
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        [],
+        [row(2, None, error="Memory ran out.")],
+        [row(2, math.nan)],
+        *(
+            [row(2, 90.0, **{question: "other"})]
+            for question in ("encoder", "task", "protocol", "fingerprint", "data_hash")
+        ),
+    ],
+)
+def test_one_seed_has_no_spread(other: list[dict[str, object]]) -> None:
+    """A failed one, one that gave no number and one of another question are no second."""
+    assert spreads([row(1, 80.0), *other]) == {}
+
+
+def test_of_two_versions_the_one_measured_last_counts() -> None:
+    """New weights under an old name have their own spread."""
+    old = [row(1, 10.0), row(2, 20.0)]
+    new = [row(1, 80.0, fingerprint="g"), row(2, 82.0, fingerprint="g")]
+    assert spreads([*old, *new])["e", "MR", "senteval"].mean == 81.0
+    assert spreads([*new, *old])["e", "MR", "senteval"].mean == 15.0

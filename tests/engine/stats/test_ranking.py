@@ -1,8 +1,11 @@
 """Rankings against pytrec_eval and by hand."""
 
-import numpy as np
+import random
 
-from theodolite.engine.stats.ranking import at_cutoffs, order
+import numpy as np
+import pytest
+
+from theodolite.engine.stats.ranking import Span, at_cutoffs, of_passages, order
 
 CUTOFFS = (1, 3, 5, 10, 100)
 
@@ -53,3 +56,36 @@ def test_by_hand() -> None:
     names = np.array(["a", "c", "b", "d"])
     placed = names[order(np.array([1.0, 1.0, 1.0, 2.0]), np.array([0, 2, 1, 3]))]
     assert placed.tolist() == ["d", "c", "b", "a"]
+
+
+# --- passages ---
+
+
+def characters(spans: list[Span]) -> list[tuple[str, int]]:
+    return [(document, i) for document, start, stop in spans for i in range(start, stop)]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_passages_are_compared_as_sets_of_characters(seed: int) -> None:
+    rng = random.Random(seed)
+
+    def draw(n: int) -> list[Span]:
+        starts = [(rng.choice("ab"), rng.randrange(30)) for _ in range(n)]
+        return [(document, start, start + rng.randrange(1, 12)) for document, start in starts]
+
+    chunks, answers = draw(rng.randrange(5)), draw(rng.randrange(1, 4))
+    wanted, both = set(characters(answers)), set(characters(answers)) & set(characters(chunks))
+    retrieved = len(characters(chunks))  # what overlapping chunks share counts each time
+    assert of_passages(chunks, answers) == pytest.approx(
+        (
+            len(both) / len(wanted),
+            len(both) / max(retrieved, 1),
+            len(both) / (retrieved + len(wanted) - len(both)),
+        )
+    )
+
+
+def test_an_example_of_chroma_s() -> None:
+    """One chunk holds half of the answer, of two chunks that overlap by ten characters."""
+    chunks = [("a", 0, 40), ("a", 30, 70)]
+    assert of_passages(chunks, [("a", 50, 90)]) == (20 / 40, 20 / 80, 20 / 100)

@@ -1,5 +1,6 @@
 """Paired tests, Holm's correction and tie groups against scipy, by hand and on simulated data."""
 
+from collections.abc import Callable
 from itertools import combinations
 from typing import Any
 
@@ -18,7 +19,6 @@ from theodolite.engine.stats.significance import (
     mcnemar,
     mean_draws,
     pairwise,
-    pairwise_mcnemar,
     tie_groups,
 )
 
@@ -65,41 +65,62 @@ def test_mcnemar_by_hand() -> None:
         mcnemar(np.ones(3, bool), np.ones(4, bool))
 
 
+def accuracy(answers: np.ndarray, axis: int = -1) -> np.ndarray:
+    """The share of right ones."""
+    return answers.mean(axis)
+
+
+def correlation(cosines: np.ndarray, gold: np.ndarray) -> float:
+    """Spearman's."""
+    return float(stats.spearmanr(cosines, gold).statistic)
+
+
+def by_scipy(score: Callable[..., Any], resamples: int, *values: np.ndarray) -> np.ndarray:
+    """The ends of its paired percentile bootstrap of a difference, in points."""
+    fast = score is accuracy
+    found = stats.bootstrap(
+        values,
+        lambda x, y, *gold, **axis: 100 * (score(x, *gold, **axis) - score(y, *gold, **axis)),
+        paired=True,
+        vectorized=fast,
+        method="percentile",
+        n_resamples=resamples,
+        rng=1,
+    )
+    return np.array(found.confidence_interval)
+
+
 def test_the_interval_is_that_of_scipy() -> None:
-    """scipy.stats.bootstrap, paired, percentile, on accuracies: within the noise of resampling."""
+    """scipy.stats.bootstrap, of accuracies and of two Spearman correlations with one gold."""
     rng = np.random.default_rng(11)
     right = (rng.random(150) < 0.8).astype(float)
     other = np.where(rng.random(150) < 0.8, right, 1 - right)
     found = paired(Sample(right), Sample(other), resamples=20_000)
-    expected = stats.bootstrap(
-        (right, other),
-        lambda x, y, axis: 100 * (x.mean(axis) - y.mean(axis)),
-        paired=True,
-        method="percentile",
-        n_resamples=20_000,
-        rng=1,
-    ).confidence_interval
-    assert found.low == pytest.approx(expected.low, abs=0.4)
-    assert found.high == pytest.approx(expected.high, abs=0.4)
+    expected = by_scipy(accuracy, 20_000, right, other)
+    assert (found.low, found.high) == pytest.approx(expected, abs=0.4)
+    a, b = pairs(80, 1.0, seed=1), pairs(80, 2.0, seed=2)
+    found = paired(a, b, resamples=10_000)
+    expected = by_scipy(correlation, 3000, a.values, b.values, a.gold)
+    assert (found.low, found.high) == pytest.approx(expected, abs=0.08 * np.ptp(expected))
 
 
 def test_a_point_an_equal_and_the_other_side() -> None:
     """A right on all four, B on none: every resample says 100, so the interval is that point."""
+
+    def said(found: Difference) -> tuple[float | str, ...]:
+        return found.delta, found.low, found.high, found.p, found.verdict
+
     found = paired(Sample(np.ones(4)), Sample(np.zeros(4)), resamples=99)
-    assert (found.delta, found.low, found.high) == (100.0, 100.0, 100.0)
-    assert found.p == 2 / 2**4  # all four signs alike, as of the exact test
-    assert found.verdict == "a"
+    assert said(found) == (100.0, 100.0, 100.0, 2 / 2**4, "a")  # p as of the exact test
     a, b = pairs(500, 0.5, seed=1), pairs(500, 2.0, seed=2)
-    found = paired(a, a)
-    assert (found.delta, found.low, found.high, found.p) == (0.0, 0.0, 0.0, 1.0)
-    assert found.verdict == "tie"
+    assert said(paired(a, a)) == (0.0, 0.0, 0.0, 1.0, "tie")
     ab, ba = paired(a, b), paired(b, a)
     assert (ab.verdict, ba.verdict) == ("a", "b")
     assert (ab.low, ab.high) == pytest.approx((-ba.high, -ba.low))
     # The last bits of the same values all point the same way; of one example nothing is known.
     values = np.random.default_rng(0).random(100)
-    assert paired(Sample(values), Sample(values - 1e-12)).p == 1.0
-    assert paired(Sample(np.ones(1)), Sample(np.zeros(1))).p == 1.0
+    for one, other in ((values, values - 1e-12), (np.ones(1), np.zeros(1))):
+        assert paired(Sample(one), Sample(other)).p == 1.0
 
 
 @pytest.mark.parametrize("kind", ["correlation", "accuracy"])
@@ -124,11 +145,9 @@ def test_all_pairs_at_once_are_the_pairs_one_by_one() -> None:
         resample(Sample(gold + noise * rng.normal(size=30), gold), 500)
         for noise in (0.1, 0.3, 1, 1)
     ]
-    drawn.append(drawn[1])
-    drawn.append(resample(Sample(np.r_[np.zeros(26), rng.random(4)], gold), 500))
-    assert np.isnan(drawn[-1].draws).any()
-    drawn.append(resample(Sample(np.zeros(30), gold), 500))
-    assert np.isnan(drawn[-1].statistic)
+    rare, flat = np.r_[np.zeros(26), rng.random(4)], np.zeros(30)
+    drawn += [drawn[1], *(resample(Sample(values, gold), 500) for values in (rare, flat))]
+    assert np.isnan(drawn[-2].draws).any() and np.isnan(drawn[-1].statistic)
     p = all_pairs(drawn)
     for a, b in combinations(range(len(drawn)), 2):
         assert p[a, b] == p[b, a] == pytest.approx(difference([drawn[a]], [drawn[b]]).p, rel=1e-6)
@@ -156,21 +175,10 @@ def test_encoders_resampled_together_are_those_resampled_alone(correlation: Any)
         resample_all([samples[0], Sample(np.zeros(3))])
 
 
-def test_mcnemar_of_all_pairs_at_once() -> None:
-    """The same p-values as one by one, of equals too."""
-    right = np.random.default_rng(4).random((5, 60)) < np.array([[0.5], [0.6], [0.7], [0.9], [0.9]])
-    right[4] = right[3]
-    p = pairwise_mcnemar(right)
-    for a, b in combinations(range(5), 2):
-        assert p[a, b] == p[b, a] == mcnemar(right[a], right[b])
-    assert mcnemar(right[:4], right[4]).tolist() == p[:4, 4].tolist()
-    assert p[3, 4] == 1.0
-
-
 def test_holm_by_hand() -> None:
     """0.01 * 3; 0.02 * 2; 0.03 * 1 but not below the one before; order kept."""
-    assert holm([0.03, 0.01, 0.02]) == pytest.approx([0.04, 0.03, 0.04])
-    assert holm([0.6, 0.9]) == pytest.approx([1.0, 1.0])
+    for given, corrected in (([0.03, 0.01, 0.02], [0.04, 0.03, 0.04]), ([0.6, 0.9], [1.0, 1.0])):
+        assert holm(given) == pytest.approx(corrected)
 
 
 @pytest.mark.parametrize("k", [11, 30])
@@ -197,13 +205,9 @@ def test_p_of_a_mean_is_that_of_the_paired_t_test(effect: float) -> None:
 def test_p_of_a_correlation_is_that_of_the_permutation_test() -> None:
     """scipy's, which swaps the ranks of the two encoders' cosines on each pair."""
     a, b = pairs(150, 1.0, seed=1), pairs(150, 1.4, seed=2)
-
-    def apart(x: np.ndarray, y: np.ndarray) -> float:
-        return float(stats.spearmanr(x, a.gold).statistic - stats.spearmanr(y, a.gold).statistic)
-
     expected = stats.permutation_test(
         (stats.rankdata(a.values), stats.rankdata(b.values)),
-        apart,
+        lambda x, y: correlation(x, a.gold) - correlation(y, a.gold),
         vectorized=False,
         permutation_type="samples",
         n_resamples=600,
@@ -264,25 +268,3 @@ def test_tie_groups_by_hand() -> None:
     p[0, 1] = p[1, 0] = 0.02
     assert tie_groups([2.0, 1.0], p[:2, :2]) == [[0], [1]]
     assert tie_groups([3.0, 2.0, 1.0], p) == [[0, 1, 2]]
-
-
-def test_the_interval_of_a_correlation_is_that_of_scipy() -> None:
-    """The same for the difference of two Spearman correlations with one gold."""
-    a, b = pairs(80, 1.0, seed=1), pairs(80, 2.0, seed=2)
-
-    def difference(x: np.ndarray, y: np.ndarray, gold: np.ndarray) -> float:
-        return 100 * (stats.spearmanr(x, gold).statistic - stats.spearmanr(y, gold).statistic)
-
-    expected = stats.bootstrap(
-        (a.values, b.values, a.gold),
-        difference,
-        paired=True,
-        vectorized=False,
-        method="percentile",
-        n_resamples=3000,
-        rng=1,
-    ).confidence_interval
-    found = paired(a, b, resamples=10_000)
-    width = expected.high - expected.low
-    assert found.low == pytest.approx(expected.low, abs=0.08 * width)
-    assert found.high == pytest.approx(expected.high, abs=0.08 * width)
