@@ -16,8 +16,7 @@ from theodolite.engine.datasets import Catalog
 from theodolite.engine.encoders.base import Encoder
 from theodolite.engine.progress import nobody
 from theodolite.engine.results import Result
-from theodolite.engine.tasks import sts, transfer
-from theodolite.engine.tasks.task import Measurement
+from theodolite.engine.tasks import Measurement, sts, transfer
 
 pytestmark = pytest.mark.data
 

@@ -19,8 +19,7 @@ from theodolite.app.pages.judge.session import JudgeSpec
 from theodolite.app.pages.train.job import TrainJob
 from theodolite.app.workspace import Workspace
 from theodolite.engine.datasets.starter import FOLDER
-from theodolite.engine.training.events import Evaluated, Finished, Noted, Started, Stepped
-from theodolite.engine.training.spec import TrainSpec
+from theodolite.engine.training import Evaluated, Finished, Noted, Started, Stepped, TrainSpec
 
 HOSTILE = "<img src=x onerror=\"document.title='hit'\">"
 PAIR = ("random:8", "random:4")

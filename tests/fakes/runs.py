@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from theodolite.engine.datasets.catalog import Catalog
-from theodolite.engine.datasets.types import Dataset, PairPart, ScoredPairs
+from theodolite.engine.datasets import Catalog, Dataset, PairPart, ScoredPairs
 from theodolite.engine.train import EncoderTrainer
 from theodolite.engine.training.dev import DevSet
 from theodolite.engine.training.devices import Precision, Ranks

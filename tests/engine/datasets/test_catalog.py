@@ -1,12 +1,27 @@
 """The catalog: names, folders, uploads and what is said of a name that is not there."""
 
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from tests.errors import refused
 from tests.fakes.folder import files
-from theodolite.engine.datasets import Catalog, Upload
+from theodolite.engine.datasets import (
+    Catalog,
+    Dataset,
+    LabelledPairs,
+    LabelledSentences,
+    PairPart,
+    ScoredPairs,
+    Sentences,
+    Triplets,
+    Upload,
+    types,
+)
+from theodolite.engine.datasets.starter import read_pairs, read_topics
 
 
 class Uploads:
@@ -121,3 +136,61 @@ def test_a_folder_is_looked_into_again_but_not_within_a_snapshot(tmp_path: Path)
         assert set(catalog.names()) == set(before)
     after = {info.name: info.bytes for info in catalog.with_sizes(catalog.list())}
     assert after == before | {"unlabelled/more": 7}
+
+
+# --- what every kind of data set has ---
+
+
+SENTENCES = ["a cat", "a dog"]
+PLACES = np.arange(2, dtype=np.int32)
+MADE: dict[str, Callable[[list[str]], Dataset]] = {
+    "scores": lambda some: ScoredPairs(
+        "x", {"all": PairPart(tuple(some), tuple(SENTENCES), np.array([1.0, 2.0]))}, "splits"
+    ),
+    "labels": lambda some: LabelledSentences("x", some, ["y", "z"]),
+    "pairs": lambda some: LabelledPairs(
+        "x", some, PLACES, PLACES[::-1], ["y", "z"], ["train", "test"]
+    ),
+    "triplets": lambda some: Triplets("x", some, SENTENCES, SENTENCES),
+    "sentences": lambda some: Sentences("x", some),
+}
+
+
+@pytest.mark.parametrize("kind", MADE)
+def test_content_is_hashed_once(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However often it is asked for: an evaluation asks five times, of up to a million rows."""
+    hashes = iter(["first"])
+    data, other = (MADE[kind](sentences) for sentences in (SENTENCES, ["a cat", "a cow"]))
+    assert data.hash != other.hash
+    monkeypatch.setattr(types, "content_hash", lambda lines: next(hashes))
+    again = MADE[kind](SENTENCES)
+    assert again.hash == again.hash == "first"
+
+
+# --- the starter set ---
+
+
+def test_pairs_are_graded_and_without_doubles() -> None:
+    """On the scale 0 to 5 in steps that the rubric knows, every grade used."""
+    part = read_pairs().parts["all"]
+    sides = [frozenset(pair) for pair in zip(part.left, part.right, strict=True)]
+    assert set(range(6)) <= set(part.gold.tolist()) <= {i / 2 for i in range(11)}
+    assert min(Counter(int(gold) for gold in part.gold).values()) >= 20
+    assert len(set(sides)) == len(sides) >= 400, "no pair twice, whichever way round"
+    assert all(len(pair) == 2 for pair in sides)
+    assert all(sentence == " ".join(sentence.split()) for pair in sides for sentence in pair)
+
+
+def test_topics_are_balanced_and_without_doubles() -> None:
+    topics = read_topics()
+    n, counts = len(topics.sentences), Counter(topics.labels)
+    assert len({s.casefold() for s in topics.sentences}) == n >= 2000
+    assert len(counts) >= 15 and min(counts.values()) >= 0.5 * n / len(counts)
+
+
+def test_sentences_are_not_from_templates() -> None:
+    """No 4-word opening in more than 1 % of the sentences, pairs and topics each."""
+    for sentences in (read_topics().sentences, read_pairs().sentences):
+        openings = Counter(" ".join(s.casefold().split()[:4]) for s in sentences)
+        opening, count = openings.most_common(1)[0]
+        assert count <= 0.01 * len(sentences), (opening, count)

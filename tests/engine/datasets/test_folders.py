@@ -1,6 +1,7 @@
 """Collections, labelled sets, triplets and SentEval's other tasks, on real files and hand-made."""
 
 import gzip
+import json
 import tracemalloc
 from collections import Counter
 from pathlib import Path
@@ -272,3 +273,216 @@ def test_biosses_keeps_its_spaces(tmp_path: Path) -> None:
     folder.files(tmp_path / "mteb" / "sts" / "biosses", files)
     part = Catalog(tmp_path).load("biosses").parts["test"]
     assert (part.left, part.right, part.gold.tolist()) == ((" one ",), ("two",), [3.5])
+
+
+# --- folders of any files ---
+
+
+PLACE = "mteb/classification/reviews"
+TABLE = {"kind": "labels", "files": {"train": "a.csv"}, "columns": {"text": "said", "label": "is"}}
+
+
+def catalog(root: Path, manifest: object, **files: str) -> Catalog:
+    named = {f"{PLACE}/{name.replace('_', '.')}": text for name, text in files.items()}
+    return Catalog(folder.files(root, {f"{PLACE}/dataset.json": json.dumps(manifest), **named}))
+
+
+def test_a_table_by_its_columns(tmp_path: Path) -> None:
+    told = {"licence": "CC0", "languages": ["de"], "description": "Reviews."}
+    found = catalog(tmp_path, TABLE | told, a_csv="is,said\ngood,Gut.\nbad,Schlecht.\n")
+    data = found.load("reviews")
+    assert (data.sentences, data.labels, data.splits) == (
+        ["Gut.", "Schlecht."],
+        ["good", "bad"],
+        ["train", "train"],
+    )
+    (info,) = [info for info in found.list() if info.name == "reviews"]
+    assert (info.licence, info.languages, info.description) == ("CC0", ("deu",), "Reviews.")
+    assert info.tasks[0] == "reviews/classify"
+
+
+def test_a_set_for_each_language_that_the_names_tell(tmp_path: Path) -> None:
+    manifest = {
+        "kind": "sentences",
+        "name": "notes/{language}",
+        "files": "{language}_{split}.txt",
+        "lines": ["{text}"],
+    }
+    files = {
+        f"{PLACE}/dataset.json": json.dumps(manifest),
+        f"{PLACE}/de_test.txt": "Zwei.\n",
+        f"{PLACE}/de_train.txt": "Eins.\n\n",
+        f"{PLACE}/fr_train.txt": "Un.\n",
+    }
+    found = Catalog(folder.files(tmp_path, files))
+    assert found.load("notes/de").sentences == ["Eins.", "Zwei."]
+    assert found.load("notes/fr").sentences == ["Un."]
+
+
+def test_files_side_by_side_and_names_of_labels(tmp_path: Path) -> None:
+    manifest = {
+        "kind": "labels",
+        "files": {"test": {"text": ["t.txt", 1, 2], "label": "l.txt"}},
+        "labels": "n.txt",
+    }
+    files = {"t_txt": "no\nOne.\nno\nTwo.\n", "l_txt": "0\n1\n", "n_txt": "0\tcalm\n"}
+    data = catalog(tmp_path, manifest, **files).load("reviews")
+    assert (data.sentences, data.labels) == (["One.", "Two."], ["calm", "1"])
+
+
+def test_it_takes_the_place_of_what_ships(tmp_path: Path) -> None:
+    lines = {"kind": "sentences", "files": {"": "train.txt"}, "lines": ["{text}"], "name": "mine"}
+    place = "mteb/classification/emotion"
+    files = {f"{place}/dataset.json": json.dumps(lines), f"{place}/train.txt": "text;label\na;b\n"}
+    found = Catalog(folder.files(tmp_path, files))
+    assert found.load("mine").sentences == ["text;label", "a;b"]
+    assert "emotion" not in found.names()
+
+
+@pytest.mark.parametrize(
+    ("manifest", "code", "named"),
+    [
+        ("x", "damaged", "dataset.json"),
+        ({"kind": "labels"}, "damaged", "files"),
+        (TABLE | {"kinds": 1}, "unknown", "'kinds'"),
+        (TABLE | {"kind": "letters"}, "damaged", "letters"),
+        (TABLE | {"columns": {"text": "said"}}, "damaged", "'label'"),
+        (TABLE | {"files": {"train": "../../other.csv"}}, "damaged", "outside"),
+        (TABLE | {"files": "{year}.csv"}, "damaged", "{year}"),
+    ],
+)
+def test_a_manifest_that_cannot_be_used_says_why(
+    tmp_path: Path, manifest: object, code: Code, named: str
+) -> None:
+    found = catalog(tmp_path, manifest, a_csv="is,said\ngood,Gut.\n")
+    (info,) = found.unread()
+    assert info.name == PLACE
+    if code != "unknown":
+        with refused(code, named):
+            found.load(PLACE)
+    assert named in str(info.problem)
+    assert "starter-topics" in found.names()
+
+
+@pytest.mark.parametrize(
+    ("manifest", "files", "code", "named"),
+    [
+        (TABLE, {}, "no-file", "a.csv"),
+        (TABLE, {"a_csv": "text,is\na,b\n"}, "unknown", "'said'"),
+        (
+            {"kind": "labels", "files": {"": {"text": "a.txt", "label": "b.txt"}}},
+            {"a_txt": "1\n2\n", "b_txt": "1\n"},
+            "mismatch",
+            "a.txt has 2 rows",
+        ),
+        (
+            {"kind": "labels", "files": {"": "a.txt"}, "lines": ["{label}\t{text}"]},
+            {"a_txt": "1\ta\nb\n"},
+            "damaged",
+            "line 2",
+        ),
+    ],
+)
+def test_files_that_are_not_as_described_are_named(
+    tmp_path: Path, manifest: object, files: dict[str, str], code: Code, named: str
+) -> None:
+    with refused(code, named):
+        catalog(tmp_path, manifest, **files).load("reviews")
+
+
+# --- bitext, pairs and summaries ---
+
+
+def write(root: Path, files: dict[str, str]) -> Catalog:
+    """A data folder of these files below `mteb/`."""
+    return Catalog(folder.files(root / "mteb", files).parent)
+
+
+def test_a_file_a_language_and_split(tmp_path: Path) -> None:
+    """Every language is paired with English."""
+    names = [f"{split}.{code}" for split in ("dev", "test") for code in ("de", "en", "fr")]
+    catalog = write(tmp_path, {f"bitext/mine/{name}": "a\nb\n" for name in names})
+    infos = [i for i in catalog.list() if i.origin == "folder"]
+    assert {i.name: (i.languages, i.splits) for i in infos} == {
+        "mine/de-en": (("deu", "eng"), ("dev", "test")),
+        "mine/fr-en": (("fra", "eng"), ("dev", "test")),
+    }
+    assert catalog.load("mine/fr-en").parts["dev"].gold.tolist() == [[0, 0], [1, 1]]
+
+
+def test_a_language_whose_file_is_not_there_is_a_problem_of_its_own(tmp_path: Path) -> None:
+    """The other pairs are read."""
+    catalog = write(
+        tmp_path,
+        {"bitext/t/t.de-en.de": "a\n", "bitext/t/t.de-en.en": "b\n", "bitext/t/t.fr-en.fr": "c\n"},
+    )
+    (info,) = catalog.unread()
+    assert (info.name, info.problem) == ("t/fr-en", "The file t/t.fr-en.en is missing.")
+    assert catalog.load("t/de-en").sentences == ["a", "b"]
+
+
+def test_ids_say_which_sentences_translate_one_another(tmp_path: Path) -> None:
+    """BUCC: two collections and a file of pairs."""
+    files = {
+        "zh-en.dev.zh": "z1\t一\nz2\t二\n",
+        "zh-en.dev.en": "e1\tone\n",
+        "zh-en.dev.gold": "z1\te1\n",
+    }
+    catalog = write(tmp_path, {f"bitext/bucc_zh_en/{name}": text for name, text in files.items()})
+    part = catalog.load("bucc/zh-en").parts["dev"]
+    assert (part.left, part.right, part.gold.tolist()) == (("一", "二"), ("one",), [[0, 0]])
+    write(tmp_path, {"bitext/bucc_zh_en/zh-en.dev.gold": "z1\te9\n"})
+    with refused("unknown", "dev.gold, line 1", "'e9'"):
+        catalog.load("bucc/zh-en")
+
+
+@pytest.mark.parametrize("text", ["a\n", ""])
+def test_files_of_different_length_are_refused(tmp_path: Path, text: str) -> None:
+    """Line i of one would not translate line i of the other."""
+    catalog = write(tmp_path, {"bitext/m/test.de": "a\nb\n", "bitext/m/test.en": text})
+    with refused("mismatch", "test.de has 2 lines", "test.en"):
+        catalog.load("m/de-en")
+
+
+def test_tables_of_pairs_are_told_by_split_and_language(tmp_path: Path) -> None:
+    """Without a line of names the label is the column that is no sentence."""
+    rows = "This is a sentence.\tThis is another one.\tneutral\n" * 2
+    files = dict.fromkeys(("dev-de", "test-de", "test-en"), rows) | {"test-fr": ""}
+    catalog = write(tmp_path, {f"pair_classification/mine/{n}.tsv": t for n, t in files.items()})
+    data = catalog.load("mine/de")
+    assert (data.splits, data.labels) == (["dev"] * 2 + ["test"] * 2, ["neutral"] * 4)
+    (info,) = catalog.unread()
+    assert info.name == "mine/fr" and "mine/test-fr.tsv is empty" in (info.problem or "")
+
+
+RTE = '<?xml version="1.0"?>{}<c><pair entailment="YES"><t>A &amp; b.</t><h>B.</h></pair></c>'
+
+
+def test_entailment_in_xml(tmp_path: Path) -> None:
+    """Read without entities of its own: a few lines of them would fill the memory."""
+    data = write(tmp_path, {"pair_classification/rte/rte_dev.xml": RTE.format("")}).load("rte")
+    assert (data.sentences, data.labels) == (["A & b.", "B."], ["YES"])
+    bomb = '<!DOCTYPE c [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]>'
+    for text, code, named in (
+        (RTE.format(bomb), "denied", "DOCTYPE"),
+        (RTE.format("")[:60], "damaged", "rte_dev.xml, line 1"),
+    ):
+        with refused(code, "rte_dev.xml", named):
+            write(tmp_path, {"pair_classification/rte/rte_dev.xml": text}).load("rte")
+
+
+@pytest.mark.data
+def test_the_sets_of_the_data_folder_are_read_whole(data_root: Path) -> None:
+    """Counts are those of their sources."""
+    catalog = Catalog(data_root)
+    names = catalog.names()
+    assert sum(name.startswith("tatoeba/") for name in names) == 48
+    bucc = catalog.load("bucc2018/zh-en").parts["dev"]
+    assert (len(bucc.left), len(bucc.right), len(bucc.gold)) == (8624, 13589, 257)
+    assert len(catalog.load("tatoeba/kat-eng").parts["test"].gold) == 746
+    assert {"multi30k/de-en", "multi30k/fr-en", "multi30k/cs-en"} <= set(names)
+    news = catalog.load("summeval")
+    assert (len(news.documents), len(news.machine[0]), len(news.human[0])) == (100, 16, 11)
+    xnli, rte = catalog.load("xnli/sw"), catalog.load("rte3")
+    assert (len(xnli.labels), len(rte.labels)) == (2490, 1600)
+    assert not catalog.unread()

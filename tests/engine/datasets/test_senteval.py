@@ -1,15 +1,26 @@
 """SentEval's STS files: the reference's text, counts and order, and clear words about bad files."""
 
 import gzip
+import json
+import os
+import pickle
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from tests.errors import refused
+from tests.fakes import folder
 from tests.fakes.folder import files
-from theodolite.engine.datasets import Catalog
+from tests.fakes.pickles import Calls
+from theodolite.engine import tasks
+from theodolite.engine.datasets import Catalog, coco
 from theodolite.engine.datasets.senteval import STS_SUBSETS
+from theodolite.engine.datasets.tables import preview, read
 from theodolite.engine.errors import Code
 
 
@@ -151,3 +162,188 @@ def test_bad_files_are_named_with_their_line(
         Catalog(tmp_path).load("STS14")
     assert caught.value.hint
     assert str(tmp_path) not in str(caught.value)
+
+
+# --- COCO ---
+
+
+SIZES = {"train": 2, "valid": 3, "test": 4}
+
+
+def features(n: int) -> np.ndarray:
+    return np.random.default_rng(n).normal(size=(n, 6)).astype(np.float32)
+
+
+def captions(n: int) -> list[list[str]]:
+    return [[f"photograph {i} seen {k} times ." for k in range(5)] for i in range(n)]
+
+
+def write(root: Path) -> Path:
+    folder = root / "downstream" / "COCO"
+    for stem, n in SIZES.items():
+        files(folder, {f"{stem}.json": json.dumps(captions(n))})
+        np.save(folder / f"{stem}.npy", features(n))
+    return folder
+
+
+def test_features_and_captions_of_each_split(tmp_path: Path) -> None:
+    write(tmp_path)
+    data = Catalog(tmp_path).load("COCO")
+    assert list(data.parts) == ["train", "dev", "test"]
+    for part, n in zip(data.parts.values(), SIZES.values(), strict=True):
+        np.testing.assert_array_equal(part.images, features(n))
+        assert list(part.captions) == [text for five in captions(n) for text in five]
+
+
+def test_parquet_holds_the_same(tmp_path: Path) -> None:
+    folder = write(tmp_path)
+    expected = coco.read(folder).hash
+    (folder / "train.npy").unlink()
+    pq.write_table(pa.table({"features": features(2).tolist()}), folder / "train.parquet")
+    assert coco.read(folder).hash == expected
+
+
+def array(value: Any) -> Any:
+    return lambda folder: np.save(folder / "test.npy", value)
+
+
+def text(value: str) -> Any:
+    return lambda folder: (folder / "test.json").write_text(value)
+
+
+@pytest.mark.parametrize(
+    ("change", "code", "named"),
+    [
+        (lambda folder: (folder / "test.npy").unlink(), "no-file", "COCO/test.npy"),
+        (lambda folder: (folder / "test.json").unlink(), "no-file", "COCO/test.json"),
+        (array(features(9)), "mismatch", "COCO/test.json has 20 captions of 4 images"),
+        (array(np.full((4, 6), np.nan, np.float32)), "damaged", "COCO/test.npy"),
+        (array(features(4).astype(np.float64)), "wrong-kind", "float64"),
+        (array(np.zeros((0, 6), np.float32)), "wrong-kind", "COCO/test.npy"),
+        (
+            lambda folder: (folder / "test.npy").write_bytes(b"\x93NUMPY"),
+            "damaged",
+            "COCO/test.npy",
+        ),
+        (text("{"), "damaged", "COCO/test.json"),
+        (text("7"), "damaged", "COCO/test.json"),
+        (text(json.dumps([["too few"]] * 4)), "mismatch", "4 captions"),
+        (text(json.dumps([[1] * 5] * 4)), "mismatch", "COCO/test.json"),
+        (
+            lambda folder: pq.write_table(
+                pa.table({"features": [[1.0], [1.0, 2.0]]}), folder / "test.parquet"
+            ),
+            "damaged",
+            "COCO/test.parquet",
+        ),
+    ],
+)
+def test_what_is_missing_or_wrong_is_named(
+    tmp_path: Path, change: Any, code: Code, named: str
+) -> None:
+    folder = write(tmp_path)
+    change(folder)
+    with refused(code, named):
+        Catalog(tmp_path).load("COCO")
+
+
+def test_a_pickle_is_not_read(tmp_path: Path) -> None:
+    """It is named with what to do; what it would run leaves no trace."""
+    trace = tmp_path / "trace"
+    attack = pickle.dumps(Calls(os.system, f"touch {trace}"))
+    files(tmp_path / "downstream" / "COCO", {f"{stem}.pkl": attack for stem in SIZES})
+    with refused("wrong-kind", "COCO/train.pkl", "train.npy"):
+        Catalog(tmp_path).load("COCO")
+    assert not trace.exists()
+
+
+# --- probing ---
+
+
+RAW = b"tr\tNN\tthe dog barks\ntr\tNNS\tdogs bark\nva\tNN\tone cat\nte\tNNS\tcats\n"
+
+
+def test_official_files_come_before_stand_ins(tmp_path: Path) -> None:
+    """Both are there under one name; the list says which is read."""
+    line = "tr\tNN\tone  two\nva\tNNS\tthree\nte\tNN\tfour\n"
+    for file, text, official in (
+        ("senteval/probing_derived/subj_number.txt", line, False),
+        ("probing/subj_number.txt", line.replace("NNS", "XX"), True),
+    ):
+        catalog = Catalog(folder.files(tmp_path, {file: text}))
+        (info,) = [i for i in catalog.list() if i.name == "SubjNumber"]
+        assert ("not the official data" in info.description) != official
+    data = catalog.load("SubjNumber")
+    assert (data.labels, data.splits) == (["NN", "XX", "NN"], ["train", "dev", "test"])
+    assert data.sentences[0] == "one two"
+
+
+def test_any_file_of_the_format_is_a_task(tmp_path: Path) -> None:
+    """Under `probing/` or, by language, under `probing_multilingual/`, packed or not."""
+    packed = gzip.compress("tr\t1\tя\nva\t1\t\n".encode())
+    files = {"probing/my_probe.txt": "tr\ta\tx\n", "probing_multilingual/ru/voice.txt.gz": packed}
+    catalog = Catalog(folder.files(tmp_path, files))
+    found = [t.name for t in tasks.available(catalog) if t.type == "probing"]
+    assert found == ["probing/my_probe/probe", "probing_multilingual/ru/voice/probe"]
+    assert tasks.get(found[1], catalog).dataset == "probing_multilingual/ru/voice"
+    data = catalog.load("probing_multilingual/ru/voice")
+    assert data.sentences == ["я", ""], "a line without a sentence does not give the label away"
+
+
+@pytest.mark.parametrize("filename", ["x.txt", "x.txt.gz", "x.tsv", "x.tsv.gz"])
+def test_the_layout_is_recognised_in_a_table(filename: str, tmp_path: Path) -> None:
+    """Split, label and sentence, as the data folder reads the same file."""
+    raw = gzip.compress(RAW) if filename.endswith(".gz") else RAW
+    look = preview(raw, filename)
+    assert (look.kind, look.columns) == ("labels", ("split", "label", "text"))
+    folder.files(tmp_path, {"probing/mine.txt": RAW})
+    assert read(raw, filename, look.mapping).hash == Catalog(tmp_path).load("probing/mine").hash
+    if filename == "x.txt":
+        longer = RAW + b"te\tNN\n"
+        assert "line 5 (2)" in preview(longer, filename).problems[0]
+        with refused("damaged", "line 5 (2)"):
+            read(longer, filename, look.mapping)
+
+
+@pytest.mark.parametrize("line", ["tr is a mark\n", "tr\tone tab\n", "train\ta\tb\n"])
+def test_other_text_stays_lines(line: str) -> None:
+    """Two tabs and a mark of a split are needed."""
+    assert preview(line.encode() * 2, "x.txt").columns == ("text",)
+
+
+def test_pairs_point_at_distinct_sentences(tmp_path: Path) -> None:
+    """A premise that comes back is one sentence; latin-1 as in the reference."""
+    texts = {
+        "s1": "A  man.\nA man.\n",
+        "s2": "Café {}.\nA man.\n",
+        "labels": "neutral\nentailment\n",
+    }
+    splits = ("train", "dev", "test")
+    files = {f"{k}.{split}": text.format(split) for k, text in texts.items() for split in splits}
+    folder.files(tmp_path / "downstream" / "SNLI", files)
+    data = Catalog(tmp_path).load("SNLI")
+    assert data.sentences == ["A man.", "CafÃ© train.", "CafÃ© dev.", "CafÃ© test."]
+    assert (data.left.tolist(), data.right.tolist()) == ([0] * 6, [1, 0, 2, 0, 3, 0])
+    folder.files(tmp_path, {"downstream/SNLI/labels.dev": "neutral\n"})
+    with refused("mismatch", "s1.dev has 2", "labels.dev has 1"):
+        Catalog(tmp_path).load("SNLI")
+
+
+def test_sets_that_cannot_be_read_are_listed_apart_and_the_others_with_their_task(
+    tmp_path: Path,
+) -> None:
+    """Those for which there is no reader by their place in the data folder."""
+    empty = ("mteb/retrieval/npl", "mteb/classification/mine", "mteb/sts/biosses", "nli/wiki_nli")
+    for place in empty:
+        (tmp_path / place).mkdir(parents=True)
+    files = ("downstream/TREC/train_5500.label", "mteb/classification/banking77/train.csv")
+    catalog = Catalog(folder.files(tmp_path, dict.fromkeys(files, "x")))
+    unread = {info.name: info for info in catalog.unread()}
+    assert set(unread) == set(empty)
+    assert "corpus.jsonl" in (unread["mteb/retrieval/npl"].problem or "")
+    assert unread["mteb/classification/mine"].tasks == ()
+    with refused("wrong-kind", "mteb/retrieval/npl"):
+        catalog.load("mteb/retrieval/npl")
+    listed = {info.name: info.task for info in catalog.list()}
+    tasks_of = {"TREC": "TREC", "banking77": "banking77/classify"}
+    assert listed == listed | tasks_of

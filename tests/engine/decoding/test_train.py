@@ -66,19 +66,17 @@ def test_it_learns_and_says_so(whole: tuple[DecoderSpec, list[Event]]) -> None:
     spec, events = whole
     kinds = [e.kind for e in events]
     assert kinds.index("noted") < kinds.index("encoded") < kinds.index("started")
-    assert of(events, "encoded")[-1].done == 300
     (started,), looks, last = of(events, "started"), of(events, "looked"), events[-1]
     assert (started.step, started.examples, started.device) == (0, 270, "cpu")
     assert looks[-1].loss < 0.7 * looks[0].loss
-    assert len(looks[0].samples) == SAMPLES
+    assert (of(events, "encoded")[-1].done, len(looks[0].samples)) == (300, SAMPLES)
     assert all(e.sentences_per_second > 0 and e.seconds_left >= 0 for e in of(events, "stepped"))
     assert last.why == "done" and last.step == looks[-1].step == started.steps
     assert last.best_loss == min(e.loss for e in looks)
     json.dumps([e.to_dict() for e in events])
     decoder = open_decoder(Path(last.out))
     assert decoder.facts["curve"] == [[e.step, e.loss] for e in looks]
-    assert decoder.facts["sentences"] == 270
-    assert not spec.working_folder.exists()
+    assert decoder.facts["sentences"] == 270 and not spec.working_folder.exists()
     # The loss of the card, computed again from the folder: the same points and tokens.
     held_out = sentences_of(spec, Catalog(None), spec.working_folder).texts[-30:]
     points = torch.from_numpy(decoder._checked(load("random:32").encode(held_out)))
@@ -129,10 +127,10 @@ def test_nothing_is_trained_again_and_nothing_overwritten(
 ) -> None:
     """Neither another decoder, nor any folder, nor the checkpoint of another training."""
     spec, events = whole
-    before = (spec.out_folder / "model.safetensors").stat().st_mtime_ns
+    weights = spec.out_folder / "model.safetensors"
+    before = weights.stat().st_mtime_ns
     note, last = train_decoder(spec)
-    assert (note.kind, last) == ("noted", events[-1])
-    assert (spec.out_folder / "model.safetensors").stat().st_mtime_ns == before
+    assert (note.kind, last, weights.stat().st_mtime_ns) == ("noted", events[-1], before)
     (tmp_path / "letters").mkdir()
     for changes in ({"seed": 1}, {"out": str(tmp_path / "letters")}):
         other = replace(spec, **changes)  # type: ignore[arg-type]
@@ -174,9 +172,8 @@ def test_weights_of_nan_are_neither_kept_nor_saved(
     monkeypatch.setattr(loop, "CHECKPOINT_SECONDS", 0.0)
     events = list(train_decoder(spec))
     last = events[-1]
-    assert (last.why, last.step, last.best_step) == ("diverged", 9, 8)
-    assert saved == [True] * 8
-    assert all(np.isfinite(e.loss) for e in of(events, "looked"))
+    assert (last.why, last.step, last.best_step, saved) == ("diverged", 9, 8, [True] * 8)
+    assert np.isfinite([e.loss for e in of(events, "looked")]).all()
     (note,) = [e.message for e in of(events, "noted") if "nan" in e.message]
     assert "step 8" in note and "held-out" in note
     assert finite(load_file(spec.out_folder / "model.safetensors"))
@@ -306,7 +303,6 @@ def test_what_it_knew_it_knows_still(first: DecoderSpec) -> None:
     """The words that decoding is held to are those of both texts."""
     tokens = Vocabulary(folders.read(first.out_folder)[1].tokenizer, ["cat", "zebra"])  # type: ignore[attr-defined]
     both = tokens.knowing(["the cat sleeps"], ["the zebra sleeps"])
-    assert both.known_words is not None
     assert list(both.known_words.words) == ["cat", "sleeps", "the", "zebra"]
     assert tokens.knowing(["the cat"], ["other words here"]).known_words is None
 

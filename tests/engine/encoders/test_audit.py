@@ -9,8 +9,8 @@ from scipy.stats import rankdata, spearmanr
 from sklearn.metrics.pairwise import cosine_similarity
 
 from tests.engine.encoders.models import WORDS, save, save_sentence_transformer
+from tests.engine.samples import resample
 from tests.errors import refused
-from tests.fakes.resampled import resample
 from theodolite.engine.datasets.types import PairPart, Retrieval, ScoredPairs, Sentences
 from theodolite.engine.encoders import int8, load, query_side, transformer
 from theodolite.engine.encoders.audit import Audit, audit, some_of
@@ -108,10 +108,12 @@ def test_both_sides_and_the_sides_swapped_on_queries(folder):
 def test_what_the_task_decides_is_audited_as_on_that_task(folder):
     """On pairs it is the default, on queries one prompt a side."""
     spec = f"dir:{folder}?prompt=@task"
-    rows, _ = audited(spec, SEARCH, groups=("prompt",))
-    assert rows["as asked"].score == rows["query for queries, document for documents"].score
-    rows, _ = audited(spec, groups=("prompt",))
-    assert rows["as asked"].score == rows["no prompt"].score
+    for data, label in (
+        (SEARCH, "query for queries, document for documents"),
+        (PAIRS, "no prompt"),
+    ):
+        rows, _ = audited(spec, data, groups=("prompt",))
+        assert rows["as asked"].score == rows[label].score
 
 
 @pytest.mark.parametrize("data", [PAIRS, SEARCH])
@@ -172,7 +174,7 @@ def test_intervals_are_those_of_the_paired_bootstrap(folder):
     expected, ours = difference(*drawn), rows["max"].change
     assert (ours.low, ours.high) == pytest.approx((expected.low, expected.high), abs=0.5)
     assert ours.verdict == expected.verdict
-    assert rows["as asked"].change.delta == 0.0 and made.best.lost.delta == 0.0
+    assert rows["as asked"].change.delta == made.best.lost.delta == 0.0
     assert all(row.lost.delta <= 0.0 for row in made.rows)
 
 
@@ -184,8 +186,7 @@ def test_a_setting_that_fails_leaves_the_others(folder, monkeypatch):
 
     monkeypatch.setattr(transformer.Transformer, "pooled", overflows)
     rows, _ = audited(f"dir:{folder}", groups=("pooling", "precision"))
-    assert "NaN" in rows["max"].error and rows["max"].score is None
-    assert rows["bfloat16"].error is None
+    assert "NaN" in rows["max"].error and rows["max"].score is rows["bfloat16"].error is None
     with refused("failed", "NaN"):
         audited(f"dir:{folder}?pooling=max")
 

@@ -68,8 +68,8 @@ def test_hierarchical_takes_windows_of_five():
     """Of fewer words it is the mean."""
     x = RNG.standard_normal((9, 4))
     direct = np.max([x[i : i + 5].mean(0) for i in range(5)], axis=0)
-    np.testing.assert_allclose(hierarchical(x), direct, atol=1e-12)
-    np.testing.assert_allclose(hierarchical(x[:3]), x[:3].mean(0), atol=1e-12)
+    for words, expected in ((x, direct), (x[:3], x[:3].mean(0))):
+        np.testing.assert_allclose(hierarchical(words), expected, atol=1e-12)
 
 
 def test_sif_whole_is_the_paper_written_out():

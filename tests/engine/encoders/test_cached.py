@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from tests.errors import refused
+from theodolite.engine import evaluate, load
 from theodolite.engine.encoders import cached
 from theodolite.engine.encoders.base import Encoder, sentence_key
 from theodolite.engine.encoders.cached import CachedEncoder, MemoryCache
+from theodolite.engine.encoders.functions import FunctionEncoder, dotdict
 from theodolite.engine.encoders.source import Source, slices
 
 
@@ -32,12 +34,11 @@ class Lengths(Source):
 
 def test_every_sentence_is_encoded_once():
     """Duplicates and a second pass cost nothing, order is kept."""
-    source = Lengths()
-    encoder = CachedEncoder(source, MemoryCache())
+    encoder = CachedEncoder(source := Lengths(), MemoryCache())
     texts = ["bb", "a", "bb", "", "cccc", "a"]
     expected = [[2, 98], [1, 97], [2, 98], [0, 0], [4, 99], [1, 97]]
-    assert encoder.encode(texts).tolist() == expected
-    assert encoder.encode(texts[::-1]).tolist() == expected[::-1]
+    for order in (1, -1):
+        assert encoder.encode(texts[::order]).tolist() == expected[::order]
     # Once: torch and the weights take seconds to read.
     assert (source.asked, source.reads) == (["bb", "a", "", "cccc"], 1)
     assert encoder.encode([]).shape == (0, 2)
@@ -57,8 +58,7 @@ def test_blocks_make_no_difference(monkeypatch):
 
 def test_what_was_done_before_a_stop_is_kept():
     """A progress callback may raise; the chunks before it stay in the cache."""
-    source = Lengths()
-    encoder = CachedEncoder(source, MemoryCache())
+    encoder = CachedEncoder(source := Lengths(), MemoryCache())
 
     def stop(done: int, total: int) -> None:
         raise KeyboardInterrupt
@@ -92,7 +92,54 @@ def test_memory_is_bounded_and_the_oldest_rows_go_first():
 def test_slices_are_bounded_by_number_and_by_characters():
     """Long texts make short slices; nothing is lost."""
     texts = ["x" * 8, "y" * 8, "z", "", "w" * 30, "v"]
-    parts = list(slices(texts, 3, 10))
-    assert [s for part in parts for s in part] == texts
-    assert [len(part) for part in parts] == [2, 3, 1]
+    assert list(slices(texts, 3, 10)) == [texts[:2], texts[2:5], texts[5:]]
     assert list(slices([], 3)) == []
+
+
+# --- a pair of functions as an encoder ---
+
+
+BASE = load("wordllama")
+
+
+def batcher(params, batch):
+    """Wordllama's vectors, through lists of tokens."""
+    return BASE.encode([" ".join(tokens) for tokens in batch])
+
+
+def test_another_function_is_another_encoder():
+    """Even under one name."""
+    doubled = (lambda params, batch: batcher(params, batch) * 2), "mine"
+    kinds = ((batcher, "mine"), (batcher, "mine"), doubled, (batcher, "yours"))
+    one, same, *others = (FunctionEncoder(None, *of).fingerprint for of in kinds)
+    assert one == same and len({one, *others}) == 3
+
+
+def test_distinct_sentences_are_sent_once_and_sorted_by_length():
+    """In batches of `batch_size`; rows come back in the order asked, with prepared params."""
+    sent, prepared, done = [], [], []
+
+    def lengths(params, batch):
+        sent.append(batch)
+        return [[len(tokens)] for tokens in batch]
+
+    prepare, params = (lambda params, samples: prepared.extend(samples)), dotdict(batch_size=2)
+    encoder = FunctionEncoder(prepare, lengths, params=params)
+    vectors = encoder.encode(["a b c", "a", "a b", "a"], lambda *args: done.append(args))
+    np.testing.assert_array_equal(vectors, [[3], [1], [2], [1]])
+    assert sent == [[["a"], ["a", "b"]], [["a", "b", "c"]]]
+    assert (len(prepared), done[-1], vectors.dtype) == (4, (4, 4), np.float32)
+    assert encoder.encode([]).shape == (0, 1)
+
+
+def test_its_vectors_become_an_encoder_of_the_app(tmp_path):
+    """Written for some tasks, it gives their scores and says what it lacks for others."""
+    FunctionEncoder(None, batcher, "mine").save(tmp_path / "mine.parquet", "StarterSTS")
+    kept = load(f"vectors:{tmp_path / 'mine.parquet'}")
+    covered, lacking = evaluate(kept, ["StarterSTS", "StarterTopics"])
+    (theirs,) = evaluate(BASE, "StarterSTS")
+    (ours,) = evaluate(FunctionEncoder(None, batcher, "mine"), "StarterSTS")
+    for result in (covered, ours):
+        assert result.main.score == pytest.approx(theirs.main.score, abs=1e-9)
+    assert (ours.encoder, ours.dim) == ("mine", 256)
+    assert "mine.parquet lacks" in lacking.error

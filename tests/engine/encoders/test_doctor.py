@@ -56,10 +56,9 @@ def test_files_and_names_tell_the_pooling(
     """It is the one used when the spec names none, and one that is wrong is warned of."""
     spec = f"dir:{save(tmp_path / name, kind, head)}"
     diagnosis, encoder = diagnose(spec), load(spec, device="cpu")
-    assert diagnosis.pooling == pooling and because in diagnosis.reasons[0]
-    assert diagnosis.warnings == encoder.warnings == ()
+    assert diagnosis.pooling == describe(spec)["pooling"] == pooling
+    assert because in diagnosis.reasons[0] and diagnosis.warnings == encoder.warnings == ()
     assert encoder.fingerprint == load(f"{spec}?pooling={pooling}", device="cpu").fingerprint
-    assert describe(spec)["pooling"] == pooling
     if wrong:
         warnings = load(f"{spec}?pooling={wrong}", device="cpu").warnings
         assert any(warning in one for one in warnings)
@@ -67,12 +66,10 @@ def test_files_and_names_tell_the_pooling(
 
 def test_other_evidence_of_the_pooling(tmp_path):
     """A Pooling module, a name in the configuration of a copy."""
-    for mode, pooling in (("mean", "avg"), ("lasttoken", "last")):
-        folder = save_sentence_transformer(tmp_path / mode, mode)
-        assert diagnose(f"dir:{folder}").pooling == pooling
-    assert diagnose("minilm?pooling=pooler_output").pooling == "avg"
+    mean, last = (save_sentence_transformer(tmp_path / one, one) for one in ("mean", "lasttoken"))
     copy = edit_config(save(tmp_path / "copy"), _name_or_path="x/unsup-simcse-bert-base")
-    assert diagnose(f"dir:{copy}").pooling == "cls_token"
+    specs = ("minilm?pooling=pooler_output", *(f"dir:{folder}" for folder in (mean, last, copy)))
+    assert [diagnose(spec).pooling for spec in specs] == ["avg", "avg", "last", "cls_token"]
 
 
 def test_what_has_no_pooling_to_diagnose_is_refused(tmp_path):

@@ -128,8 +128,7 @@ def test_without_an_index_the_order_counts(server):
 def test_what_came_before_a_failure_is_kept(server):
     """It is said, and not sent again."""
     encoder = CachedEncoder(source(server), MemoryCache())
-    usual = saying(lambda _: None)
-    server.next = [usual, usual, *[status(500)] * TRIES]
+    server.next = [*[saying(lambda _: None)] * 2, *[status(500)] * TRIES]
     with refused("unreachable", 2 * BATCH, len(TEXTS)):
         encoder.encode(TEXTS)
     sent = len(server.texts)
@@ -184,7 +183,7 @@ def test_nothing_is_asked_of_others_unasked():
 def test_what_would_be_sent_is_counted(server):
     """Texts, characters with the prompt, tokens roughly, requests."""
     counted = Sending.of(source(server, prompt="d:", batch=2), ["four", "五五", "a"])
-    assert (counted.texts, counted.characters, counted.requests) == (3, 13, 2)
-    assert counted.tokens == 2 + 3 + 1
+    sizes = counted.texts, counted.characters, counted.requests, counted.tokens
+    assert sizes == (3, 13, 2, 2 + 3 + 1)
     assert "3 texts (13 characters, about 6 tokens) to 127.0.0.1" in str(counted)
     assert server.requests == []

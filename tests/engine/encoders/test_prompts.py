@@ -13,11 +13,11 @@ from theodolite.engine.encoders import (
     PromptTask,
     bind_task,
     load,
+    parse,
     prompts_of,
     query_side,
 )
 from theodolite.engine.encoders.prompts import Prompts
-from theodolite.engine.encoders.spec import parse
 
 PROMPTS = {"query": "the cat ", "document": "a ", "STS": "dog ", "CatSearch-query": "mat "}
 RETRIEVAL = PromptTask("DogSearch", "Retrieval")
@@ -98,8 +98,7 @@ def test_the_weights_are_in_memory_once_for_both_sides(folder, pooling):
     sides = [encoder.documents.source, encoder.queries.source]
     for side in sides:
         side.encode(["a"])
-    assert sides[0]._weights is sides[1]._weights
-    assert sides[0]._weights.model is not None
+    assert sides[0]._weights is sides[1]._weights and sides[0]._weights.model is not None
 
 
 def test_steps_are_fitted_on_documents_and_applied_to_both_sides(folder):

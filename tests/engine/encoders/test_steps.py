@@ -44,9 +44,8 @@ def test_whitening_gives_the_unit_covariance_of_the_paper():
     np.testing.assert_allclose(np.abs(fit_whiten(X, 4)(X)), np.abs(theirs), atol=1e-8)
     flat = X[:, [0, 1, 1, 3, 4, 5]]
     white = fit_whiten(flat)(flat)
-    assert np.isfinite(white).all()
     # A direction without variance gives zero, not noise over nothing.
-    np.testing.assert_allclose(white[:, -1], 0, atol=1e-6)
+    assert np.isfinite(white).all() and np.abs(white[:, -1]).max() < 1e-6
     rows = np.vstack([X, np.zeros(6)])
     np.testing.assert_allclose(normalise(rows), normalize(rows))
 
@@ -55,10 +54,8 @@ def test_drop_takes_the_first_components_away():
     """What remains has no share in them, and the rest is untouched."""
     dropped = fit_drop(X, 2)(X)
     components = PCA(6).fit(X).components_
-    np.testing.assert_allclose(dropped @ components[:2].T, 0, atol=1e-9)
-    np.testing.assert_allclose(
-        dropped @ components[2:].T, (X - X.mean(0)) @ components[2:].T, atol=1e-9
-    )
+    kept = (X - X.mean(0)) @ components.T * [0, 0, 1, 1, 1, 1]
+    np.testing.assert_allclose(dropped @ components.T, kept, atol=1e-9)
 
 
 def test_int8_by_hand() -> None:

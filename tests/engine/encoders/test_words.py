@@ -244,8 +244,7 @@ def test_a_random_word_is_seeded_by_its_hash():
 def test_strange_texts_work(spec):
     """Empty, control characters, emoji, a lone surrogate, 100,000 characters."""
     rows = load(spec).encode(STRANGE)
-    assert rows.shape[0] == len(STRANGE) and rows.dtype == np.float32
-    assert np.isfinite(rows).all()
+    assert (len(rows), rows.dtype) == (len(STRANGE), np.float32) and np.isfinite(rows).all()
 
 
 def test_minilm_equals_sentence_transformers():

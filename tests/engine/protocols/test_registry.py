@@ -4,6 +4,15 @@ import pytest
 
 from tests.errors import refused
 from theodolite.engine import protocols
+from theodolite.engine.protocols.published import (
+    FURTHER,
+    TABLE_B3,
+    TABLE_E1,
+    TABLE_INFERSENT,
+    TABLE_MAIN,
+    Published,
+)
+from theodolite.engine.tasks import SEVEN, TRANSFER
 from theodolite.engine.tasks.transfer import SETTINGS
 
 HASHES = {
@@ -71,3 +80,81 @@ def test_the_cards_state_what_is_run(name: str) -> None:
         == ("sts" in protocols.get(name).types)
         == ("STS: z-normalised" in card)
     )
+
+
+# --- printed rows ---
+
+
+PRINTED_OTHERWISE = {("BERT-base (avg.)", 84.94), ("SBERT-base", 74.89)}
+"""Their scores have the means 84.954 and 74.86: printed so in the papers that copy the rows too."""
+
+
+@pytest.mark.parametrize(
+    "row", [*TABLE_MAIN, *TABLE_B3, *TABLE_E1], ids=lambda row: f"{row.model}, {row.training}"
+)
+def test_a_printed_average_is_the_mean_of_its_row(row: Published) -> None:
+    """Which a slip in copying would show; the two exceptions are known."""
+    assert tuple(row.scores) == (TRANSFER if row.table.startswith("SimCSE table E") else SEVEN)
+    assert row.average is not None
+    if (row.model, row.average) not in PRINTED_OTHERWISE:
+        assert row.average == pytest.approx(sum(row.scores.values()) / 7, abs=0.00501)
+
+
+def test_rows_of_the_transfer_tables() -> None:
+    """As many as are printed, of both kinds, and numbers looked up in the papers.
+
+    They are of logistic regression with ten folds: neither the fast setting nor a hidden layer.
+    """
+    rows = {(row.model, row.training): row for row in TABLE_E1}
+    assert len(rows) == len(TABLE_E1) == 21
+    assert rows["SimCSE-BERT-base", "unsupervised"].scores["TREC"] == 89.80
+    assert rows["SimCSE-BERT-base", "supervised"].scores["MR"] == 82.69
+    assert rows["Skip-thought", "unsupervised"].origin == "Zhang et al. 2020"
+    by_name = {row.model: row for row in TABLE_INFERSENT}
+    assert "MRPC" not in by_name["SkipThought"].scores
+    assert by_name["InferSent1 (GloVe)"].scores["SICKEntailment"] == 86.1
+    assert all(row.average is None for row in TABLE_INFERSENT)
+    protocols = {row.protocols for row in (*TABLE_E1, *TABLE_INFERSENT)}
+    assert protocols == {("senteval", "senteval-exact")}
+
+
+def test_the_numbers_everyone_quotes() -> None:
+    """76.25 unsupervised and 81.57 supervised with BERT-base; 76.46 weighted."""
+    ours = {
+        (row.training, row.aggregation): row.average
+        for row in (*TABLE_MAIN, *TABLE_B3)
+        if row.model == "SimCSE-BERT-base"
+    }
+    assert ours == {
+        ("unsupervised", "all"): 76.25,
+        ("supervised", "all"): 81.57,
+        ("unsupervised", "wmean"): 76.46,
+        ("supervised", "wmean"): 80.41,
+    }
+    assert (len(TABLE_MAIN), len(TABLE_B3)) == (23, 12)
+
+
+@pytest.mark.parametrize(
+    ("table", "model", "task", "protocol", "printed"),
+    [
+        ("Pitfalls section 3", "Glove-300d", "STSBenchmark", "pitfalls", 44),
+        ("Pitfalls section 3", "Glove-300d", "STSBenchmark", "senteval", None),
+        ("SentEval table 3", "GloVe", "MR", "senteval", 77.4),
+        ("SentEval table 3", "InferSent", "SST5", "senteval", 46.3),
+        ("SentEval table 3", "SkipThought", "SST5", "senteval", None),
+        ("SentEval table 3, MLP", "GloVe", "MR", "senteval", None),
+        ("SentEval table 3, MLP", "GloVe", "MR", "senteval-mlp", 77.7),
+        ("SentEval table 4, learned", "InferSent", "STSBenchmark", "senteval", 75.6),
+        ("SentEval table 4, learned", "InferSent", "STSBenchmark", "simcse-2021", None),
+        ("Vec2Sent table 5", "SBERT", "SNLI", "senteval", 83.92),
+        ("Vec2Sent table 5", "SBERT", "MRPC", "senteval", None),  # it prints F1
+    ],
+)
+def test_further_papers_beside_the_protocols_they_are_of(
+    table: str, model: str, task: str, protocol: str, printed: float | None
+) -> None:
+    """Single cells as printed; an MLP's numbers are not those of logistic regression."""
+    assert sum(map(len, FURTHER.values())) == 19
+    (row,) = (row for row in FURTHER[table] if row.model == model)
+    assert row.printed(task, protocol) == printed
+    assert row.aggregation is None

@@ -6,16 +6,21 @@ from typing import Any
 
 import numpy as np
 import pytest
+from datasets import Dataset
+from mteb.abstasks.retrieval import AbsTaskRetrieval
 from mteb.models.hybrid_wrappers import fuse_relative_score_fusion, fuse_rrf
+from mteb.models.model_implementations.bm25 import BM25Search, bm25_s
 from sklearn.metrics.pairwise import cosine_similarity
 
 from tests.engine.encoders.folders import Folders, _cross, _late, _sparse
 from tests.engine.encoders.models import SENTENCES
 from tests.errors import refused
-from theodolite.engine import evaluate, load, rankers
-from theodolite.engine.datasets.types import Retrieval
+from tests.fakes import mteb_oracle
+from theodolite.engine import encoders, evaluate, load, rankers
+from theodolite.engine.datasets import Catalog, Retrieval
 from theodolite.engine.encoders import MemoryCache
-from theodolite.engine.rankers import Ranked
+from theodolite.engine.errors import Code
+from theodolite.engine.rankers import Ranked, canonical, parse, split
 from theodolite.engine.rankers.fusion import fuse
 from theodolite.engine.tasks import retrieval
 
@@ -218,3 +223,121 @@ def test_tasks_that_need_vectors_say_so() -> None:
     assert result.error is not None
     assert "sts" in result.error
     assert result.dim == 0
+
+
+# --- the shared sets ---
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["cranfield", "npl", "xquad/en", "trecqa"])
+def test_bm25_scores_as_mtebs_baseline(name: str) -> None:
+    """With the stemmer and the stop words that mteb takes for English."""
+    data = Catalog.of(None).load(name)
+    assert isinstance(data, Retrieval)
+    kind = "Reranking" if data.candidates else "Retrieval"
+    main = "map_at_1000" if data.candidates else "ndcg_at_10"
+    split: dict[str, Any] = {
+        "queries": Dataset.from_list([{"id": k, "text": v} for k, v in data.queries.items()]),
+        "corpus": Dataset.from_list(
+            [{"id": k, "text": v, "title": ""} for k, v in data.documents.items()]
+        ),
+        "relevant_docs": {key: dict(of) for key, of in data.judgements["test"].items()},
+        "top_ranked": data.candidates and {key: list(of) for key, of in data.candidates.items()},
+    }
+    model: Any = BM25Search()
+    model.mteb_model_meta = bm25_s
+    theirs = mteb_oracle.scores(AbsTaskRetrieval, kind, main, {"default": {"test": split}}, model)
+    (ours,) = evaluate(rankers.load("bm25?stemmer=english&stopwords=english"), name)
+    assert ours.error is None
+    assert ours.main.metric == main
+    # Deeper, mteb ranks documents that share no word with the query as well.
+    for score in ours.scores:
+        if not score.metric.endswith("_1000") or data.candidates:
+            assert score.score / 100 == pytest.approx(theirs[score.metric], abs=1e-6), score.metric
+
+
+# --- specs ---
+
+
+CANONICAL = {
+    "minilm": "minilm",
+    " bm25 ": "bm25",
+    "bm25?stopwords=english&stemmer=english": "bm25?stemmer=english&stopwords=english",
+    "fuse( bm25 ,minilm|whiten:nli,256 , weight= .30)": (
+        "fuse(bm25, minilm | whiten:nli,256, weight=0.3)"
+    ),
+    "fuse(bm25,fuse(minilm,wordllama))>rerank:a/b,50": (
+        "fuse(bm25, fuse(minilm, wordllama)) > rerank:a/b,50"
+    ),
+    "fuse(bm25 > rerank:a/b,100, minilm)": "fuse(bm25 > rerank:a/b, minilm)",
+    "minilm | dims:64,random,5 > rerank:dir:/m/a%2Cb": (
+        "minilm | dims:64,random,5 > rerank:dir:/m/a%2Cb"
+    ),
+    "splade:hf:owner/name?max_length=32": "splade:owner/name?max_length=32",
+    "fuse(colbert:dir:/m/x, dir:/m/%29%3E)": "fuse(colbert:dir:/m/x, dir:/m/%29%3E)",
+}
+
+
+@pytest.mark.parametrize("written", CANONICAL)
+def test_a_spec_has_one_canonical_form(written: str) -> None:
+    """Which is read as the same spec."""
+    read = parse(written)
+    assert str(read) == CANONICAL[written]
+    assert parse(str(read)) == read
+
+
+def test_what_a_ranker_consists_of() -> None:
+    """Its encoders and models, the files and data that it needs, and other places for them."""
+    read = parse("fuse(bm25, dir:/m/e | center:nli, dir:/m/e | center:@task) > rerank:dir:/m/r")
+    assert [str(one) for one in read.sources] == ["dir:/m/e", "dir:/m/e", "dir:/m/r"]
+    assert read.paths == ["/m/e", "/m/e", "/m/r"]
+    assert read.data_sets == ["nli"]
+    assert read.needs_task
+    moved = read.with_paths({"/m/e": "/n/e", "/m/r": "/n/r"})
+    assert moved.paths == ["/n/e", "/n/e", "/n/r"]
+    assert len(canonical(["bm25", " bm25", "minilm"])) == 2
+
+
+def test_commas_within_parentheses_and_steps_separate_no_list() -> None:
+    """Nor do those of a reranker's depth."""
+    given = "bm25, fuse(bm25,minilm),minilm | whiten:nli,256 , bm25 > rerank:a/b,50,random:64,"
+    assert split(given) == [
+        "bm25",
+        "fuse(bm25,minilm)",
+        "minilm | whiten:nli,256",
+        "bm25 > rerank:a/b,50",
+        "random:64",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("spec", "code", "named"),
+    [
+        ("bm25 | normalise", "invalid", "bm25 | normalise"),
+        ("bm25?k1=2", "unknown", "k1"),
+        ("bm25?stopwords=klingon", "unknown", "klingon"),
+        ("fuse(bm25)", "too-few", "1 ranker"),
+        ("fuse(bm25, minlm)", "unknown", "minilm"),
+        ("fuse(bm25, minilm, random:64, weight=0.5)", "conflict", "3 rankers"),
+        ("fuse(bm25, minilm, weight=2)", "invalid", "from 0 to 1"),
+        ("fuse(bm25, fuse(bm25, minilm, weight=auto))", "conflict", "outermost"),
+        ("fuse(bm25, minilm", "invalid", "cannot be read"),
+        ("rerank:a/b", "invalid", "bm25 > rerank:MODEL"),
+        ("bm25 > rerank:", "missing", "names no model"),
+        ("bm25 > rerank:a/b,2000", "invalid", "from 1 to 1000"),
+        ("splade:a/b?pooling=avg", "unknown", "max_length"),
+        ("colbert:minilm | normalise", "missing", "names no model"),
+        ("", "missing", "empty"),
+    ],
+)
+def test_a_spec_that_cannot_be_read(spec: str, code: Code, named: str) -> None:
+    """Says what was given, and what to write."""
+    with refused(code, named):
+        parse(spec)
+
+
+@pytest.mark.parametrize("spec", ["bm25", "fuse(bm25, minilm)", "minilm > rerank:a/b"])
+def test_where_vectors_are_needed_a_ranker_is_refused(spec: str) -> None:
+    """With a sentence that says where it can be used."""
+    with refused("wrong-kind", spec, "no vectors"):
+        encoders.parse(spec)

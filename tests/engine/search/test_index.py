@@ -1,6 +1,7 @@
 """Nearest neighbours, exact and approximate: those of scikit-learn and sentence-transformers."""
 
 import itertools
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from theodolite.engine.datasets.types import Retrieval
 from theodolite.engine.progress import nobody
+from theodolite.engine.search import ann_index
 from theodolite.engine.search.index import Index, approximate_index, neighbours_of_each, unit_rows
 from theodolite.engine.search.ranked import first_of_each
 from theodolite.engine.tasks import retrieval
@@ -138,3 +140,72 @@ def test_a_long_document_wins_by_the_dot_product_alone(kind):
         measured = kind.measure(None, data, vectors, "mteb-v2", 0, nobody, similarity=given)
         (main,) = (score.score for score in measured.scores if score.main)
         assert (main == 100) == (judged == first[given])
+
+
+# --- an index with lists ---
+
+
+RANDOM = np.random.default_rng(6)
+CENTRES = RANDOM.normal(size=(50, 16))
+CLUSTERED = (CENTRES[RANDOM.integers(0, 50, 4000)] + 0.7 * RANDOM.normal(size=(4000, 16))).astype(
+    "f4"
+)
+
+
+def rows_at(positions: np.ndarray) -> np.ndarray:
+    """The vectors above at length 1."""
+    return unit_rows(CLUSTERED[positions])
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ann_index.Built]:
+    """An index of the vectors above, and what it says of itself."""
+    lists = tmp_path_factory.mktemp("index") / "lists.faiss"
+    return lists, ann_index.build(CLUSTERED, lists)
+
+
+def test_its_recall_is_what_it_says(built: tuple[Path, ann_index.Built]) -> None:
+    """Over every vector it finds about the share of exact neighbours that it measured on 400."""
+    lists, stated = built
+    assert stated.recall >= 0.99 and stated.probed < stated.lists == 253
+    mapped = ann_index.MappedIndex(lists, rows_at, stated.probed)
+    exact = neighbours_of_each(CLUSTERED, 10)[1]
+    found = neighbours_of_each(CLUSTERED, 10, mapped)[1]
+    assert ann_index.recall(found, exact) == pytest.approx(stated.recall, abs=0.01)
+    mapped.index.nprobe = stated.probed * 3 // 4  # no more lists than are needed: each costs time
+    fewer = neighbours_of_each(CLUSTERED, 10, mapped)[1]
+    assert ann_index.recall(fewer, exact) < ann_index.WANTED_RECALL
+
+
+def test_cosines_are_those_of_the_vectors(built: tuple[Path, ann_index.Built]) -> None:
+    """Not those of the codes: what is found has the flat index's cosine, in its order."""
+    scores, ids = ann_index.MappedIndex(built[0], rows_at, 253).search(CLUSTERED[:20], 12)
+    expected, places = Index(CLUSTERED).search(CLUSTERED[:20], 12)
+    assert ann_index.recall(ids, places) > 0.98
+    np.testing.assert_array_equal(ids[:, 0], np.arange(20))
+    same = ids == places
+    np.testing.assert_allclose(scores[same], expected[same], atol=1e-6)
+    assert (np.diff(scores, axis=1) <= 0).all()
+
+
+def test_among_some_positions_it_is_exact(built: tuple[Path, ann_index.Built]) -> None:
+    """Positions and cosines of the flat index, however few lists are looked into otherwise."""
+    mapped = ann_index.MappedIndex(built[0], rows_at, 1)
+    queries, among = RANDOM.normal(size=(9, 16)), np.arange(5, 4000, 7)
+    scores, ids = mapped.search(queries, 12, among)
+    expected, places = Index(CLUSTERED).search(queries, 12, among)
+    np.testing.assert_array_equal(ids, places)
+    np.testing.assert_allclose(scores, expected, atol=1e-6)
+
+
+def test_progress_and_refusals(tmp_path: Path) -> None:
+    """Steps are counted to the end; too few vectors and NaN are refused."""
+    assert ann_index.recall(np.array([[1, 9], [3, 4]]), np.array([[1, 2], [4, 3]])) == 0.75
+    rows = ann_index.mapped_rows(CLUSTERED, tmp_path / "rows.npy")
+    assert isinstance(rows, np.memmap) and (rows == unit_rows(CLUSTERED)).all()
+    lists, progress = tmp_path / "lists", []
+    ann_index.build(CLUSTERED[:300], lists, progress=lambda *at: progress.append(at))
+    assert progress == [(done + 1, len(progress)) for done in range(len(progress))]
+    for faulty, named in ((CLUSTERED[:99], "100 vectors"), (np.full((300, 16), np.nan), "NaN")):
+        with pytest.raises(ValueError, match=named):
+            ann_index.build(faulty, lists)

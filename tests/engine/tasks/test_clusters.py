@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from tests.fakes.encoders import HashEncoder
-from theodolite.engine.datasets import Catalog, tables
+from theodolite.engine.datasets import Catalog, Dataset, DatasetInfo, tables
 from theodolite.engine.datasets.tables import Mapping
-from theodolite.engine.datasets.types import Dataset, DatasetInfo
 from theodolite.engine.evaluate import evaluate
 from theodolite.engine.results import Result
 from theodolite.engine.stats.bootstrap import main_sample

@@ -47,7 +47,6 @@ def measured(kind: str, data: Any, model: Given, protocol: str = "mteb-v2") -> M
     (main,) = [score for score in found.scores if score.main]
     sample = main_sample(found.examples, found.details)
     assert sample.statistic == pytest.approx(main.score, abs=1e-3)
-    assert way.examples is not None
     examples = way.examples(data, protocol, 42)
     assert len(examples) == len(sample.values)
     assert {text for texts, _ in examples for text in texts} <= {*data.sentences}

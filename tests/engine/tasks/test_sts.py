@@ -14,8 +14,7 @@ from theodolite.engine.datasets.types import PairPart, ScoredPairs
 from theodolite.engine.progress import nobody
 from theodolite.engine.results import Score
 from theodolite.engine.stats.bootstrap import main_sample
-from theodolite.engine.tasks import sts
-from theodolite.engine.tasks.task import Measurement
+from theodolite.engine.tasks import Measurement, sts
 
 RNG = np.random.default_rng(1)
 YEAR = {"one": 30, "two": 70, "three": 50}

@@ -4,15 +4,18 @@ import json
 import shlex
 import warnings
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import save_file
 from sentence_transformers import SentenceTransformer
-from transformers import AutoModelForMaskedLM, AutoTokenizer
+from transformers import AutoModelForMaskedLM, AutoTokenizer, BertConfig, BertModel, BertTokenizer
 
 from tests.engine.encoders.models import SENTENCES, plainly
 from tests.errors import refused
+from tests.fakes.pickles import Calls
 from theodolite.engine.encoders import describe, load
 from theodolite.engine.training import Evaluated, TrainSpec
 from theodolite.engine.training.base_spec import relative_path
@@ -107,11 +110,11 @@ def test_mlm_keeps_its_head_for_the_next_run(folders, tmp_path):
     """Transformers finds it; a run from the folder predicts with it."""
     model = trained(folders["mlm"], tmp_path / "out", "mlm", pooling="avg")
     spec = write(model, record_of(model))
-    ids = AutoTokenizer.from_pretrained(tmp_path / "out")(SENTENCES[2], return_tensors="pt")
-    again = AutoModelForMaskedLM.from_pretrained(tmp_path / "out").eval()
-    logits = again(input_ids=ids["input_ids"]).logits[0]
+    words = AutoTokenizer.from_pretrained(tmp_path / "out")
+    ids = words(SENTENCES[2], return_tensors="pt")["input_ids"]
+    logits = AutoModelForMaskedLM.from_pretrained(tmp_path / "out").eval()(input_ids=ids).logits[0]
     for each in (model, open_model(TrainSpec("mlm", spec, "x", "y", max_length=24), [])):
-        states, _ = each.eval().token_states(ids["input_ids"].tolist())
+        states, _ = each.eval().token_states(ids.tolist())
         torch.testing.assert_close(each.mlm_logits(states), logits, atol=1e-5, rtol=1e-5)
     assert len(model.heads) == 0
     rows = load(spec, device="cpu").encode(TEXTS)
@@ -133,8 +136,7 @@ def test_the_card_says_from_what_how_and_how_well(folders, tmp_path):
     model.spec = replace(model.spec, train=str(tmp_path / "sentences.txt"))
     facts = {"steps": 10, "best_step": 5, "best_score": 61.5, "notes": ("2 lines were | empty.",)}
     write(model, record_of(model, curve=CURVE, **facts))
-    text = (out / "README.md").read_text()
-    for words in (
+    wanted = (
         "0123abcd",
         "| `temperature` | `0.1` |",
         "**61.50** after update 5",
@@ -143,8 +145,9 @@ def test_the_card_says_from_what_how_and_how_well(folders, tmp_path):
         "2 lines were \\| empty.",
         shlex.join(model.spec.relative_paths().command()),
         "--max-length 6 --temperature 0.1 --no-hard-negatives",
-    ):
-        assert words in text
+    )
+    text = (out / "README.md").read_text()
+    assert [words for words in wanted if words not in text] == []
     found = read(out)
     assert TrainSpec.from_dict(found["spec"]) == model.spec.relative_paths()
     assert found["curve"] == list(CURVE)
@@ -197,10 +200,9 @@ def test_names_cannot_break_the_card(folders, tmp_path):
 
 def test_nothing_is_overwritten(folders, tmp_path):
     """But the outcome of the same settings; a full disk leaves no half folder."""
-    model = trained(folders["bert"], tmp_path / "out")
-    other = trained(folders["bert"], tmp_path / "out", seed=1)
-    write(model, record_of(model))
-    write(model, record_of(model))
+    model, other = (trained(folders["bert"], tmp_path / "out", seed=seed) for seed in (42, 1))
+    for _ in range(2):
+        write(model, record_of(model))
     with refused("conflict", tmp_path / "out"):
         write(other, record_of(other))
     mine = tmp_path / "mine"
@@ -224,3 +226,100 @@ def test_a_long_curve_is_thinned_in_the_card():
     rows = [line for line in card(record, 8, "avg").splitlines() if line.count("|") == 6]
     assert 20 < len(rows) < 30
     assert any("| 51.00 |" in row for row in rows) and rows[-1].startswith("| 999 |")
+
+
+# --- SimCSE's released checkpoints ---
+
+
+WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"a cat dog sat ran the mat ##s .".split()]
+SENTENCES = ["A cat sat .", "The dogs ran", "the mat", ""]
+SMALL = {
+    "hidden_size": 16,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 32,
+}
+
+
+def a_bert(folder):
+    """Model with a pooler; its folder gets the tokenizer files of the released models."""
+    folder.mkdir()
+    (folder / "vocab.txt").write_text("\n".join(WORDS) + "\n")
+    (folder / "tokenizer_config.json").write_text(
+        json.dumps({"do_lower_case": True, "tokenizer_class": "BertTokenizer"})
+    )
+    torch.manual_seed(0)
+    return BertModel(BertConfig(vocab_size=len(WORDS), max_position_embeddings=20, **SMALL)).eval()
+
+
+def saved(folder, model, tensors, kind, architecture="BertModel"):
+    """`config.json` and the weights, as safetensors or as a `.bin` of tensors."""
+    config = model.config.to_dict() | {"architectures": [architecture]}
+    (folder / "config.json").write_text(json.dumps(config))
+    tensors = {name: tensor.clone() for name, tensor in tensors.items()}
+    if kind == "bin":
+        torch.save(tensors, folder / "pytorch_model.bin")
+    else:
+        save_file(tensors, folder / "model.safetensors", {"format": "pt"})
+    return folder
+
+
+def by_hand(model, folder, head):
+    """First token's state of each sentence, and the head over it."""
+    words = BertTokenizer.from_pretrained(folder)
+    ids = [words(sentence, return_tensors="pt") for sentence in SENTENCES]
+    states = torch.cat([model(**each).last_hidden_state[:, 0] for each in ids])
+    return (torch.tanh(head(states)) if head else states).detach().numpy()
+
+
+@pytest.mark.parametrize("kind", ["bin", "safetensors"])
+@pytest.mark.parametrize(
+    ("name", "converted", "kept"),
+    [
+        ("unsup-simcse-bert-base-uncased", True, False),
+        ("sup-simcse-bert-base-uncased", True, True),
+        ("my-unsup-simcse-bert-base-uncased", False, False),
+        ("my-sup-simcse-bert-base-uncased", False, True),
+        ("result", False, False),
+    ],
+)
+def test_they_have_their_own_pooling(tmp_path, name, kept, converted, kind):
+    """Converted, the head is the pooler, which unsupervised models leave out.
+
+    Unconverted (`BertForCL`) there is no pooler, but a head called mlp, which conversion makes it.
+    Training goes on from the transformer alone.
+    """
+    model = a_bert(tmp_path / name)
+    head = model.pooler.dense
+    if converted:
+        # Their files hold the position numbers too, as older versions of transformers wrote them.
+        tensors = model.state_dict() | {"embeddings.position_ids": torch.arange(20)[None]}
+    else:
+        own = {f"bert.{k}": v for k, v in model.state_dict().items() if "pooler" not in k}
+        tensors = own | {f"mlp.dense.{k}": v for k, v in head.state_dict().items()}
+    architecture = "BertModel" if converted else "BertForCL"
+    spec = f"dir:{saved(tmp_path / name, model, tensors, kind, architecture)}"
+    encoder, pooled = (load(f"{spec}{how}", device="cpu") for how in ("", "?pooling=pooler_output"))
+    opened = open_model(TrainSpec("unsup", spec, "x", "y", max_length=20), [])
+    heads = [(encoder, head if kept else None), (opened, None)]
+    for each, over in heads if converted else (*heads, (pooled, head)):
+        expected = by_hand(model, tmp_path / name, over)
+        np.testing.assert_allclose(each.encode(SENTENCES), expected, atol=1e-5)
+    assert describe(spec)["pooling"] == ("pooler_output" if kept else "cls_token")
+    assert encoder.warnings == ()
+    assert converted or bool(pooled.warnings) == (not kept)
+
+
+def test_a_bin_that_would_run_code_is_not_read(tmp_path):
+    """Tensors alone are taken from a pickle."""
+    model = a_bert(tmp_path / "sup-simcse-x")
+    folder = saved(tmp_path / "sup-simcse-x", model, {}, "bin")
+    torch.save(
+        model.state_dict() | {"mlp": Calls(Path.touch, tmp_path / "ran")},
+        folder / "pytorch_model.bin",
+    )
+    spec = TrainSpec("unsup", f"dir:{folder}", "x", "y", max_length=20)
+    for attempt in (lambda: load(spec.base, device="cpu"), lambda: open_model(spec, [])):
+        with refused("denied", "tensors"):
+            attempt()
+    assert not (tmp_path / "ran").exists()

@@ -150,8 +150,8 @@ def test_under_autocast_micro_batches_reach_every_weight() -> None:
     """A cast made without a graph must not be used again with one."""
     whole, cut, objective, columns = twins(spec("unsup"), torch.float32)
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        backward(whole, objective, columns, None, default_rng(0))
-        backward(cut, objective, columns, 4, default_rng(0))
+        for model, size in ((whole, None), (cut, 4)):
+            backward(model, objective, columns, size, default_rng(0))
     mine, theirs = gradients(cut), gradients(whole)
     assert mine.keys() == theirs.keys()
     for name, gradient in mine.items():

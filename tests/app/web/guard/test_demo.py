@@ -15,7 +15,7 @@ from tests.app.web.guard.conftest import Clock
 from tests.app.web.guard.test_nonsense import config, handlers, sent
 from tests.errors import refused
 from tests.fakes.launched import launched
-from tests.store.test_reading import files
+from tests.store.test_harm import files
 from theodolite.app import ui
 from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.pages.geometry import service as geometry
