@@ -23,6 +23,7 @@ from typing import Any, NamedTuple, Protocol
 from theodolite.engine.corpus.files import MANIFEST
 from theodolite.engine.datasets import (
     beir,
+    by_rule,
     chunks,
     coco,
     held_out,
@@ -243,6 +244,10 @@ class Catalog:
         if seed is not None:
             stamp, _ = self._found(whole)
             return (stamp, "split", seed), lambda: held_out.split(self.load(whole), seed, name)
+        whole, is_made = by_rule.parted(name)
+        if is_made:
+            stamp, _ = self._found(whole)
+            return (stamp, by_rule.STEP), lambda: by_rule.make(self.load(whole), name)
         if name.startswith((hub.PREFIX, own_tasks.PREFIX)):
             if not self._hub_files:
                 raise UserError(

@@ -85,8 +85,7 @@ class Splitter:
             sections = _sections(text)
             return [span for one in sections for span in self._packed(text, [one], _SEPARATORS)]
         if self.method == "sentences":
-            ends = (match.end() for match in _SENTENCE.finditer(text))
-            return list(self._packed(text, _between(0, ends, len(text)), _SEPARATORS))
+            return list(self._packed(text, sentences_of(text), _SEPARATORS))
         return list(self._recursive(text, (0, len(text)), _SEPARATORS))
 
     def _recursive(self, text: str, part: Span, separators: Sequence[str]) -> Iterator[Span]:
@@ -136,6 +135,11 @@ class Splitter:
             yield ends[start][0], ends[start : start + self.size][-1][1]
 
 
+def sentences_of(text: str) -> list[Span]:
+    """Return where the sentences of a text start and stop, which together are all of it."""
+    return _between(0, (match.end() for match in _SENTENCE.finditer(text)), len(text))
+
+
 def _between(start: int, places: Iterable[int], stop: int) -> list[Span]:
     return [(a, b) for a, b in pairwise([start, *places, stop]) if a < b]
 
@@ -175,8 +179,8 @@ def parted(name: str) -> tuple[str, Splitter | None]:
 
 
 def base(name: str) -> str:
-    """Return the name of a data set without how it is cut or split; refuses nothing."""
-    return re.sub(r"\s*\|\s*(chunk|split):.*", "", name)
+    """Return the name of a data set without what is made of it; refuses nothing."""
+    return re.sub(r"\s*\|\s*(chunk|split|queries):.*", "", name)
 
 
 def join(name: str, splitter: Splitter | None) -> str:

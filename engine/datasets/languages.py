@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 _ISO = (
     "aa aar af afr ak aka am amh an arg ar ara as asm av ava ay aym az aze ba bak be bel bg bul "
     "bi bis bm bam bn ben bo bod br bre bs bos ca cat ce che co cos cs ces cv chv cy cym da dan "
@@ -18,6 +20,13 @@ _ISO = (
 ).split()
 _THREE = dict(zip(_ISO[::2], _ISO[1::2], strict=True))
 ENGLISH = ("eng",)
+_UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
+"""Letters of Thai, Lao, Burmese, Khmer, Japanese and Chinese."""
+
+
+def is_unspaced(text: str) -> bool:
+    """Whether much of a text is in a script without spaces between words."""
+    return 3 * len(_UNSPACED.findall(text)) > len(text)
 
 
 def is_language(text: str) -> bool:

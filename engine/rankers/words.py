@@ -12,14 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from theodolite.engine.datasets.languages import is_unspaced
 from theodolite.engine.encoders.fingerprint import fingerprint
 from theodolite.engine.encoders.source import clean
 from theodolite.engine.errors import UserError
 from theodolite.engine.progress import Progress
 from theodolite.engine.rankers.base import Ranker, ScoredIndex
 
-_UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
-"""Letters of Thai, Lao, Burmese, Khmer, Japanese and Chinese."""
 _WORD = r"(?u)\b\w\w+\b"
 _SAMPLE = 1000
 """Documents that tell which script all are in, at most."""
@@ -130,7 +129,7 @@ def _notes(documents: Sequence[str], ids: Sequence[Sequence[int]]) -> tuple[str,
             f"{wordless:,} of {len(documents):,} documents have no word that BM25 could find."
         )
     some = "".join(documents[:: -(-len(documents) // _SAMPLE)] if documents else ())
-    if len(_UNSPACED.findall(some)) > len(some) / 3:
+    if is_unspaced(some):
         notes.append(
             "The documents are in a script without spaces between words: BM25 takes a whole "
             "phrase for a word, and finds only equal ones."

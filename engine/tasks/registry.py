@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from theodolite.engine import protocols
-from theodolite.engine.datasets import chunks, held_out
+from theodolite.engine.datasets import by_rule, chunks, held_out
 from theodolite.engine.datasets.types import ENDINGS, DatasetInfo, Kind
 from theodolite.engine.errors import UserError, did_you_mean
 from theodolite.engine.given import texts
@@ -219,6 +219,8 @@ def get(name: str, catalog: Catalog | None = None) -> Task:
     if seed is not None:
         task = get(whole, catalog)
         return replace(task, name=name, dataset=held_out.join(task.dataset, seed))
+    if by_rule.parted(name)[1]:
+        return retrieval.TYPE.on(name)
     found = _of_name(name)
     if found and (name in TASKS or found.kind == "mteb"):
         return found

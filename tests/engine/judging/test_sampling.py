@@ -1,11 +1,13 @@
 """The choice of what is judged next, and what follows from the marks."""
 
 import json
+from dataclasses import replace
 from itertools import permutations, product
 from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import t
 from sklearn.metrics import cohen_kappa_score, recall_score
 
 from benchmarks import judging
@@ -13,7 +15,7 @@ from tests.errors import refused
 from tests.fakes.openai import FakeOpenAI, chat, grade, question, status, talking
 from theodolite.engine.datasets import Catalog
 from theodolite.engine.errors import Code
-from theodolite.engine.judging import pool, sampling, second
+from theodolite.engine.judging import pool, sampling, second, surrogate
 from theodolite.engine.judging.sampling import Draw, SecondMarks, Units
 from theodolite.engine.stats.betting import log_capital
 
@@ -41,15 +43,17 @@ def _every_session(units: Units, truth: np.ndarray, marks: SecondMarks | None = 
 
 
 @pytest.mark.parametrize(
-    ("low", "grades", "heard"),
+    ("low", "grades", "heard", "expected"),
     [
-        (0.0, None, True),
-        (-1.0, None, True),
-        *product([0.0], ([4, 1, 3, 4, 1], [1, 4, 1, 0, 4]), (True, False)),  # right, contrary
+        (0.0, None, True, None),
+        (-1.0, None, True, None),
+        *product([0.0], ([4, 1, 3, 4, 1], [1, 4, 1, 0, 4]), (True, False), [None]),
+        (0.0, None, True, [0.95, 0.5, 0.05]),  # right; before it, and here, also contrary ones
+        (0.0, None, True, [0.05, 0.5, 0.95]),
     ],
 )
-def test_unbiased_whatever_is_chosen_and_the_second_judge_says(
-    low: float, grades: list[int] | None, heard: bool
+def test_unbiased_whatever_is_chosen_predicted_and_said_by_the_second_judge(
+    low: float, grades: list[int] | None, heard: bool, expected: list[float] | None
 ) -> None:
     """Over all 120 orders the mean of each observation is the difference, and within its bounds.
 
@@ -57,7 +61,8 @@ def test_unbiased_whatever_is_chosen_and_the_second_judge_says(
     difference has 1 on average after each mark: with that, Ville's inequality makes the interval
     valid, however the units are chosen.
     """
-    units, truth = Units(WEIGHTS, CELLS, low), np.array([1.0, 0.0, 1.0, 1.0, low])
+    units = Units(WEIGHTS, CELLS, low, expected and np.array(expected))  # type: ignore[arg-type]
+    truth = np.array([1.0, 0.0, 1.0, 1.0, low])
     marks = SecondMarks(np.array(grades), np.array([2, 5, 1, 4, 3])) if grades else None
     true, total = WEIGHTS.T @ truth, 0.0
     values, capital = np.zeros((5, 2)), np.zeros((5, 2))
@@ -80,6 +85,62 @@ def test_all_judged_is_all_known() -> None:
     _, draws = next(_every_session(units, truth))
     for pair, found in enumerate(sampling.estimates(units, draws, truth)):
         assert (found.low, found.high) == pytest.approx((WEIGHTS[:, pair] @ truth,) * 2, abs=1e-9)
+    for pair, one in enumerate(sampling.single_look(units, draws, truth)):
+        assert one == pytest.approx((WEIGHTS[:, pair] @ truth,) * 3, abs=1e-9)
+
+
+def test_a_single_look_is_students_interval_where_units_are_alike() -> None:
+    """Of 60 of 9,000 documents of one weight and cell; and covers at 95 %, whatever is predicted.
+
+    Predictions are 0.9 where the truth is on 80 %, and 0.1 elsewhere; and the other way round.
+    """
+    n, many, covered = 9_000, 60, 0
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        truth, sure = (rng.random(n) < 0.4).astype(float), rng.random(n) < 0.8
+        says = np.where(sure, truth, 1 - truth) if seed % 2 else np.where(sure, 1 - truth, truth)
+        units = Units(np.full((n, 1), 1 / n), says.astype(int), expected=np.array([0.1, 0.9]))
+        units = replace(units, cells=0 * units.cells, expected=None) if seed < 3 else units
+        draws: list[Draw] = []
+        for position in range(many):
+            drawn = [one.unit for one in draws]
+            one = sampling.draw(
+                units, drawn, truth[drawn], (True,), np.random.default_rng([seed, position])
+            )
+            assert one is not None
+            draws.append(one)
+        marks = truth[[one.unit for one in draws]]
+        ((middle, low, high),) = sampling.single_look(units, draws, marks)
+        covered += low <= truth.mean() <= high
+        if seed < 3:
+            ends = t.interval(0.95, many - 1, marks.mean(), marks.std(ddof=1) / many**0.5)
+            assert middle == pytest.approx(marks.mean(), abs=0.03)
+            assert high - low == pytest.approx(ends[1] - ends[0], rel=0.1)
+    assert covered >= 89  # the 1 % quantile of 100 at 95 %
+
+
+def test_known_items_tell_which_documents_are_marked() -> None:
+    """A ranker that finds the right document first is believed, one that shuffles is not."""
+    rng = np.random.default_rng(0)
+    lists: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {"good": [], "poor": []}
+    for query in range(80):
+        others = rng.permutation([d for d in range(30) if d != query % 30])
+        good = np.array([query % 30, *others[:9]])
+        for name, at in (("good", good), ("poor", rng.permutation(30)[:10])):
+            lists[name].append((at, np.linspace(1, 0.5, 10)))
+    rankings = {name: [at.tolist() for at, _ in some] for name, some in lists.items()}
+    keys, units = pool.documents(rankings, 5, "dcg")
+    right = np.array([document == query % 30 for query, document in keys], float)
+    known = [i for i, (query, _) in enumerate(keys) if query < 40]
+    asked = [i for i, (query, _) in enumerate(keys) if query >= 40]
+    learnt = ([keys[i] for i in known], right[known])
+    found = surrogate.predict(lists, *learnt, lists, [keys[i] for i in asked])
+    assert found[right[asked] == 1].min() > 0.8 and found[right[asked] == 0].max() < 0.2
+    none = surrogate.predict(lists, learnt[0], 0 * learnt[1], lists, keys)
+    assert none.tolist() == [0.0] * len(keys)
+    cells = surrogate.binned(units, np.where(right, 0.95, 0.05))
+    assert cells.expected is not None
+    assert cells.expected[cells.cells[right == 1][0]] == pytest.approx(0.95)
 
 
 def test_probabilities_are_bounded_below() -> None:

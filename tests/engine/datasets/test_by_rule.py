@@ -1,0 +1,88 @@
+"""Queries made from documents by rule."""
+
+import pytest
+
+from tests.errors import refused
+from theodolite.engine import evaluate, load
+from theodolite.engine.datasets import Catalog, by_rule
+from theodolite.engine.datasets.types import Retrieval, Sentences
+from theodolite.engine.tasks import get
+
+WORDS = "tea milk sugar kettle harbour violin glacier saddle orchard lantern window garden".split()
+NAME = "handbook|queries:rule"
+
+
+def handbook(*texts: str) -> Retrieval:
+    return Retrieval("handbook", {}, {f"{i}.md": text for i, text in enumerate(texts)}, {})
+
+
+def page(i: int) -> str:
+    """A page with a word of its own, and a sentence that can be taken out."""
+    own, other = WORDS[i % 12], WORDS[(i + 5) % 12]
+    return (
+        f"# {own.title()}{i}\n\nThis page is about {own} and page{i}. Everyone who likes {own} "
+        f"should read of {other} as well, said reader{i}. Short."
+    )
+
+
+def test_known_items_are_words_of_their_document_and_clozes_are_taken_out() -> None:
+    given = handbook(*map(page, range(30)))
+    made = by_rule.make(given, NAME)
+    assert list(made.documents) == list(given.documents) and made.name == NAME
+    assert {key.partition(":")[0] for key in made.queries} == {"known", "cloze"}
+    assert len(made.queries) == 60 and made.hash == by_rule.make(given, NAME).hash
+    ((split, judged),) = made.judgements.items()
+    assert split == "test"
+    for key, query in made.queries.items():
+        kind, _, document = key.partition(":")
+        assert judged[key] == {document: 1}
+        text, left = given.documents[document], made.documents[document]
+        if kind == "cloze":
+            assert query in " ".join(text.split()) and query not in " ".join(left.split())
+            assert not query.startswith("#")
+        else:
+            every = " ".join(made.documents.values()).casefold()
+            assert any(word in left.casefold() for word in query.split())
+            assert all(word in every for word in query.split())
+            assert by_rule.LENGTHS[0] <= len(query.split()) <= by_rule.LENGTHS[1]
+
+
+def test_they_are_a_task_of_any_documents_cut_in_any_way() -> None:
+    catalog = Catalog()
+    (result,) = evaluate(load("wordllama"), ["starter-pairs|queries:rule"], data=catalog)
+    assert result.error and "queries are made of documents" in result.error
+    name = f"{NAME}|chunk:sentences,40"
+    assert get(name).dataset == name and get(NAME).metric == "ndcg_at_10"
+
+
+@pytest.mark.parametrize(
+    ("data", "code", "said"),
+    [
+        (handbook(page(0)), "too-few", "one document"),
+        (handbook(page(0), page(0).upper()), "too-few", "the same one"),
+        (handbook("?!", "...", "-- --"), "too-few", "few words"),
+        (handbook("", " "), "too-few", "one document"),
+        (Sentences("handbook", ["a", "b"]), "wrong-kind", "sentences"),
+    ],
+)
+def test_what_no_queries_can_be_made_of(data, code, said) -> None:  # type: ignore[no-untyped-def]
+    with refused(code, "handbook", said):
+        by_rule.make(data, NAME)
+
+
+def test_copies_collisions_and_scripts_without_spaces_are_told() -> None:
+    pages = [*map(page, range(10)), page(3)]
+    made = by_rule.make(handbook(*pages), NAME)
+    assert made.judgements["test"]["known:10.md"] == {"3.md": 1, "10.md": 1}
+    assert any("2 of 11 documents repeat another" in note for note in made.notes)
+    alike = [f"The kettle and the lantern stand near the harbour, number {i}." for i in range(20)]
+    alike += ["A garden has an orchard, a window and a violin for every visitor who asks."] * 2
+    assert any("much alike" in note for note in by_rule.make(handbook(*alike), NAME).notes)
+    chinese = [
+        f"约翰桥是一座横跨河流的人行桥{i}。它连接着两个校区和一个花园{i}。" for i in range(5)
+    ]
+    found = by_rule.make(handbook(*chinese), NAME)
+    assert {key.partition(":")[0] for key in found.queries} == {"cloze"}
+    assert any("without spaces" in note for note in found.notes)
+    empty = by_rule.make(handbook(*map(page, range(5)), "", "?"), NAME)
+    assert not any(key.endswith(("5.md", "6.md")) for key in empty.queries)
