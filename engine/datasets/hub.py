@@ -27,7 +27,7 @@ from theodolite.engine.datasets.limits import MAX_BYTES, too_large
 from theodolite.engine.datasets.tables import Mapping, preview, read
 from theodolite.engine.datasets.types import Dataset, Kind
 from theodolite.engine.errors import UserError
-from theodolite.engine.reachable import offline_if_unreachable
+from theodolite.engine.hub import fetched, in_cache
 
 PREFIX = "hub:"
 
@@ -112,55 +112,23 @@ def load(name: str) -> Dataset:
 
 def _fetch(wanted: HubFile) -> Path:
     """Return the file's path in the hub's cache, downloading it if needed."""
-    if _COMMIT.fullmatch(wanted.revision):  # a commit never changes, so the hub need not be asked
-        kept = _kept(wanted)
-        if kept is not None:
-            return kept
-    try:
-        with offline_if_unreachable():
-            _check(wanted, _list(wanted))
-            return _download(wanted)
-    except UserError:
-        raise
-    except Exception as error:  # offline, or errors of the HTTP library, which differ by version
-        kept = _kept(wanted)
-        if kept is not None:
-            return kept
-        raise UserError(
-            f"The hub cannot be reached, and {wanted.file or 'the list of files'} of "
-            f"{wanted.repository} is not on this machine ({type(error).__name__}).",
-            "Check the network and HF_HUB_OFFLINE, or upload the file instead.",
-            code="unreachable",
-        ) from error
+    place, revision, file = wanted.repository, wanted.revision, wanted.file
 
+    def kept() -> Path | None:
+        return in_cache(place, file, revision, "dataset") if file else None
 
-def _list(wanted: HubFile) -> dict[str, int | None]:
-    """Return the repository's files with their sizes, None if the hub states none."""
-    from huggingface_hub import HfApi, errors
+    def fetch() -> Path:
+        from huggingface_hub import HfApi, hf_hub_download
 
-    try:
-        info = HfApi().dataset_info(
-            wanted.repository, revision=wanted.revision, timeout=15, files_metadata=True
-        )
-    except errors.GatedRepoError as error:
-        raise UserError(
-            f"{wanted.repository} asks you to accept its terms first.",
-            "Accept them on its page on the hub and log in with `hf auth login`.",
-            code="denied",
-        ) from error
-    except errors.RevisionNotFoundError as error:
-        raise UserError(
-            f"{wanted.repository} has no revision {wanted.revision}.",
-            "Give a commit, a tag or a branch; main is the default.",
-            code="unknown",
-        ) from error
-    except (errors.RepositoryNotFoundError, errors.HFValidationError) as error:
-        raise UserError(
-            f"The hub has no data set {wanted.repository}, or it is private.",
-            "Check the spelling; for a private one log in with `hf auth login`.",
-            code="unknown",
-        ) from error
-    return {file.rfilename: file.size for file in info.siblings or []}
+        about = HfApi().dataset_info(place, revision=revision, timeout=15, files_metadata=True)
+        _check(wanted, {one.rfilename: one.size for one in about.siblings or []})
+        return Path(hf_hub_download(place, file, repo_type="dataset", revision=revision))
+
+    # A commit never changes, so the hub need not be asked.
+    if _COMMIT.fullmatch(revision) and (found := kept()):
+        return found
+    what = f"{file or 'list of files'} of the data set {place}"
+    return fetched(fetch, kept, what, f"datasets/{place}", revision)
 
 
 def _check(wanted: HubFile, sizes: dict[str, int | None]) -> None:
@@ -176,27 +144,3 @@ def _check(wanted: HubFile, sizes: dict[str, int | None]) -> None:
         )
     if (sizes[wanted.file] or 0) > MAX_BYTES:
         raise too_large(f"{wanted.file} of {wanted.repository}")
-
-
-def _download(wanted: HubFile, *, local_files_only: bool = False) -> Path:
-    from huggingface_hub import hf_hub_download
-
-    return Path(
-        hf_hub_download(
-            wanted.repository,
-            wanted.file,
-            repo_type="dataset",
-            revision=wanted.revision,
-            local_files_only=local_files_only,
-        )
-    )
-
-
-def _kept(wanted: HubFile) -> Path | None:
-    """Return the file's path in the cache without network access; None if not cached."""
-    from huggingface_hub import errors
-
-    try:
-        return _download(wanted, local_files_only=True) if wanted.file else None
-    except (errors.LocalEntryNotFoundError, errors.HFValidationError):
-        return None

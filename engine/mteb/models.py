@@ -14,9 +14,9 @@ from functools import cache
 from typing import Any
 
 from theodolite.engine.errors import UserError, did_you_mean, first_line
-from theodolite.engine.mteb.package import causes, explain_hub, lazy_import
+from theodolite.engine.hub import causes, explained, offline_if_unreachable
+from theodolite.engine.mteb.package import lazy_import
 from theodolite.engine.protocols.package import version
-from theodolite.engine.reachable import offline_if_unreachable
 
 _OTHER_KINDS = {
     "cross-encoder": "a cross-encoder: it scores two texts at once and gives no vectors",
@@ -143,7 +143,7 @@ def _explained(error: Exception, meta: Any) -> UserError:
         return refused
     if any("trust_remote_code" in str(one) for one in chain):
         return _remote(meta)
-    if found := explain_hub(error, meta.name, f"https://huggingface.co/{meta.name}"):
+    if found := explained(error, f"model {meta.name!r}", meta.name, str(meta.revision)):
         return found
     if isinstance(error, ImportError):
         return UserError(

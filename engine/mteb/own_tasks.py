@@ -11,8 +11,8 @@ from typing import Any
 
 from theodolite.engine.datasets.types import MtebTask, content_hash
 from theodolite.engine.errors import UserError, did_you_mean, first_line
-from theodolite.engine.mteb.package import causes, explain_hub, lazy_import, package
-from theodolite.engine.reachable import offline_if_unreachable
+from theodolite.engine.hub import causes, explained, offline_if_unreachable
+from theodolite.engine.mteb.package import lazy_import, package
 
 PREFIX = "mteb:"
 Part = tuple[str, str]
@@ -136,20 +136,12 @@ def notes(task: Any) -> list[str]:
 def explain(error: Exception, task: Any) -> UserError | None:
     """Explain why a task's data could not be loaded; None for unrelated errors."""
     about = task.metadata
-    place = f"{about.dataset['path']} at {about.dataset['revision'][:12]}"
-    page = f"https://huggingface.co/datasets/{about.dataset['path']}"
-    what = f"The data set of {about.name} ({place})"
-    if found := explain_hub(error, what, page, is_open=about.is_public):
+    source = about.dataset["path"]
+    place = f"{source} at {about.dataset['revision'][:12]}"
+    page, revision = f"datasets/{source}", about.dataset["revision"]
+    if found := explained(error, f"data set {place}", page, revision, is_open=about.is_public):
         return found
-    chain = causes(error)
-    kinds = {type(one).__name__ for one in chain}
-    words = " ".join(str(one) for one in chain).lower()
-    if kinds & {"DatasetNotFoundError", "RepositoryNotFoundError", "RevisionNotFoundError"}:
-        return UserError(
-            f"The hub has no data set {place}, or it is private.",
-            "It may have been withdrawn; log in with `hf auth login` if you have access to it.",
-            code="unknown",
-        )
+    words = " ".join(map(str, causes(error)))
     if "scripts are no longer supported" in words or "trust_remote_code" in words:
         return UserError(
             f"The data of {about.name} ({place}) are read by a program of their own.",

@@ -10,9 +10,9 @@ from huggingface_hub import constants
 
 from tests.errors import refused
 from tests.fakes.openai import FakeOpenAI, cut, dripping, half, hang_up, held, page, saying, status
-from theodolite.engine import reachable
+from theodolite.engine import hub
 from theodolite.engine.endpoints import KEY, LONGEST_WAIT, TRIES, Address, Endpoint, Unacceptable
-from theodolite.engine.reachable import offline_if_unreachable
+from theodolite.engine.hub import offline_if_unreachable
 
 BODY = {"input": ["a boat"]}
 
@@ -205,7 +205,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
 
     monkeypatch.setattr("huggingface_hub.get_session", Session)
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-    monkeypatch.setattr(reachable, "_silent", -reachable.REMEMBERED)
+    monkeypatch.setattr(hub, "_silent", -hub.REMEMBERED)
     yield found
     assert not constants.HF_HUB_OFFLINE, "it is left as it was found"
 
@@ -218,7 +218,7 @@ def test_a_silent_hub_is_asked_once(asked: list[str], monkeypatch: pytest.Monkey
             assert constants.HF_HUB_OFFLINE
     assert asked == ["down"]
     monkeypatch.setattr(constants, "ENDPOINT", "up")
-    monkeypatch.setattr(reachable, "_silent", -reachable.REMEMBERED)
+    monkeypatch.setattr(hub, "_silent", -hub.REMEMBERED)
     with offline_if_unreachable():
         assert not constants.HF_HUB_OFFLINE
 
