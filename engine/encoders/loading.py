@@ -197,7 +197,7 @@ def _word_source(name: str, kind: str, value: str) -> WordSource:
 
         return WordLlama(name)
     if kind == "random":
-        from theodolite.engine.encoders.random_words import RandomWords
+        from theodolite.engine.encoders.words import RandomWords
 
         return RandomWords(name, int(value))
     from theodolite.engine.encoders.words import WordVectors

@@ -15,10 +15,9 @@ from theodolite.engine.encoders.base import VectorCache, sentence_key
 from theodolite.engine.encoders.fingerprint import fingerprint
 from theodolite.engine.encoders.float32 import exact_float32
 from theodolite.engine.encoders.loading import checkpoint_at
-from theodolite.engine.encoders.sentence_transformer import hashes
+from theodolite.engine.encoders.sentence_transformer import hashes, read
 from theodolite.engine.encoders.source import clean, slices
 from theodolite.engine.encoders.spec import SourceSpec
-from theodolite.engine.encoders.st_model import read
 from theodolite.engine.encoders.transformer import default_device
 from theodolite.engine.encoders.weights import weights
 from theodolite.engine.errors import UserError

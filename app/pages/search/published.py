@@ -156,8 +156,7 @@ def describe(encoder: Encoder) -> Described | None:
     """
     from theodolite.engine.encoders.cached import CachedEncoder
     from theodolite.engine.encoders.packaged import WordLlama
-    from theodolite.engine.encoders.random_words import RandomWords
-    from theodolite.engine.encoders.words import WordVectors
+    from theodolite.engine.encoders.words import RandomWords, WordVectors
 
     match encoder:
         case CachedEncoder(source=RandomWords()):

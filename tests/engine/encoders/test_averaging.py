@@ -11,7 +11,7 @@ from tests.errors import refused
 from tests.fakes.folder import files
 from theodolite.engine.encoders import gem, load
 from theodolite.engine.encoders.averaging import hierarchical
-from theodolite.engine.encoders.random_words import word_vector
+from theodolite.engine.encoders.words import word_vector
 
 RNG = np.random.default_rng(3)
 WORDS = ["the", "cat", "sat", "on", "mat", "dog", "ran", "to", "park", "big"]

@@ -17,9 +17,8 @@ from tests.errors import refused
 from tests.fakes.folder import files
 from theodolite.engine.encoders import load
 from theodolite.engine.encoders.packaged import MINILM, MINILM_FILES, WordLlama, verified_folder
-from theodolite.engine.encoders.random_words import split_words
 from theodolite.engine.encoders.source import mean_rows
-from theodolite.engine.encoders.word_file import read_vectors
+from theodolite.engine.encoders.words import read_vectors, split_words
 
 GLOVE = b"the 1 2\nship 3 4\nred 0 -1\n"
 TABLE = {"the": [1, 2], "ship": [3, 4], "red": [0, -1]}

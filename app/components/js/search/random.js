@@ -1,5 +1,5 @@
 // The vectors of `random:DIM`, drawn here: standard normal numbers as numpy's default generator draws them, seeded by
-// BLAKE2b of the word. See `word_vector` in `engine/encoders/random_words.py`.
+// BLAKE2b of the word. See `word_vector` in `engine/encoders/words.py`.
 
 const LOW = (1n << 64n) - 1n;
 const WIDE = (1n << 128n) - 1n;

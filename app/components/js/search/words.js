@@ -1,4 +1,4 @@
-// Words as Python sees them: `str.split`, `str.lower` and the regular expressions of `engine/encoders/random_words.py`.
+// Words as Python sees them: `str.split`, `str.lower` and the regular expressions of `engine/encoders/words.py`.
 
 const SPACES = "\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000";
 const PIECES = new RegExp(`[^${SPACES}]+`, "gu");
