@@ -19,9 +19,8 @@ import torch
 from theodolite.engine.decoding import folder as folders
 from theodolite.engine.decoding.folder import DecoderModel
 from theodolite.engine.decoding.generate import Candidate, beam, greedy, reference_beam, sample
-from theodolite.engine.decoding.known_words import KnownWords
 from theodolite.engine.decoding.text import words
-from theodolite.engine.decoding.vocabulary import Vocabulary
+from theodolite.engine.decoding.vocabulary import KnownWords, Vocabulary
 from theodolite.engine.encoders.base import Encoder
 from theodolite.engine.errors import UserError
 from theodolite.engine.given import text

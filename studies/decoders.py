@@ -54,9 +54,9 @@ from theodolite.engine.decoding.dataset import sentences_of
 from theodolite.engine.decoding.diagnosis import NAMES, Diagnosis, Figure
 from theodolite.engine.decoding.facts import SHIPPED
 from theodolite.engine.decoding.folder import card
-from theodolite.engine.decoding.known_words import words_of
 from theodolite.engine.decoding.spec import DecoderSpec
 from theodolite.engine.decoding.train import train_decoder
+from theodolite.engine.decoding.vocabulary import words_of
 from theodolite.engine.diagnose import diagnose
 from theodolite.engine.encoders.base import Encoder
 from theodolite.engine.training.events import (

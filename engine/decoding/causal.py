@@ -15,7 +15,7 @@ from tokenizers import Tokenizer
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from theodolite.engine.decoding.loss import targets
+from theodolite.engine.decoding.models import targets
 from theodolite.engine.decoding.vocabulary import BEGIN, END, PAD, SHIFT, Vocabulary
 from theodolite.engine.encoders.checkpoint import Checkpoint
 from theodolite.engine.encoders.loading import checkpoint_of

@@ -24,9 +24,7 @@ from torch import Tensor, nn
 from theodolite.engine.decoding.causal import CausalDecoder
 from theodolite.engine.decoding.facts import FORMAT, WORDS, facts_of, unreadable
 from theodolite.engine.decoding.generate import Steps
-from theodolite.engine.decoding.incremental import Incremental
-from theodolite.engine.decoding.lstm import ConditionedLSTM
-from theodolite.engine.decoding.prefix import PrefixTransformer
+from theodolite.engine.decoding.models import ConditionedLSTM, Incremental, PrefixTransformer
 from theodolite.engine.decoding.spec import DecoderSpec
 from theodolite.engine.decoding.vocabulary import SHIFT, Vocabulary
 from theodolite.engine.errors import UserError

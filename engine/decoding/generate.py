@@ -17,9 +17,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from theodolite.engine.decoding.known_words import KnownWords
 from theodolite.engine.decoding.scripted import scripted
-from theodolite.engine.decoding.vocabulary import BEGIN, END, PAD
+from theodolite.engine.decoding.vocabulary import BEGIN, END, PAD, KnownWords
 
 REFERENCE_FINISHED = 5
 """The reference's search stops when this many hypotheses have ended."""

@@ -20,7 +20,7 @@ from theodolite.engine.datasets.starter import read_topics
 from theodolite.engine.decode import Decoder, interpolate, open_decoder
 from theodolite.engine.decoding import folder as folders
 from theodolite.engine.decoding.facts import shipped
-from theodolite.engine.decoding.known_words import words_of
+from theodolite.engine.decoding.vocabulary import words_of
 from theodolite.engine.encoders import Encoder, load
 from theodolite.engine.errors import Code
 

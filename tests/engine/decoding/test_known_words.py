@@ -15,9 +15,15 @@ from theodolite.engine.decode import open_decoder
 from theodolite.engine.decoding import folder as folders
 from theodolite.engine.decoding import text
 from theodolite.engine.decoding.generate import beam, greedy, sample
-from theodolite.engine.decoding.known_words import KnownWords, coverage, words_of
 from theodolite.engine.decoding.train import train_decoder
-from theodolite.engine.decoding.vocabulary import BEGIN, END, Vocabulary
+from theodolite.engine.decoding.vocabulary import (
+    BEGIN,
+    END,
+    KnownWords,
+    Vocabulary,
+    coverage,
+    words_of,
+)
 
 ODD = [
     "She didn't see the dog's 19th bone.",

@@ -8,10 +8,13 @@ from torch import nn
 from torch.nn import functional as F
 
 from theodolite.engine.decoding.folder import build
-from theodolite.engine.decoding.incremental import ROOM, Incremental
-from theodolite.engine.decoding.loss import cross_entropy
-from theodolite.engine.decoding.lstm import ConditionedLSTM
-from theodolite.engine.decoding.prefix import PrefixTransformer
+from theodolite.engine.decoding.models import (
+    ROOM,
+    ConditionedLSTM,
+    Incremental,
+    PrefixTransformer,
+    cross_entropy,
+)
 from theodolite.engine.decoding.vocabulary import BEGIN, END, PAD
 from theodolite.engine.encoders import onednn
 
@@ -106,7 +109,7 @@ def test_the_papers_architecture_is_of_the_papers_size() -> None:
 
 def test_the_loss_of_rows_is_pytorchs_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """Value and gradients in float64, over rows that do not come out even; nearly so in bf16."""
-    monkeypatch.setattr("theodolite.engine.decoding.loss.ROWS", 3)
+    monkeypatch.setattr("theodolite.engine.decoding.models.ROWS", 3)
     states, table = torch.randn(8, 5), torch.randn(PIECES, 5)
     wanted = torch.randint(0, PIECES, (8,))
     exact = [each.double().requires_grad_() for each in (states, table)]
