@@ -1,7 +1,8 @@
-"""The tokens of a decoder: learned from its training text, cased, digits kept; or those of a base.
+"""The tokens of a decoder, and those that lead to words of its training text.
 
-PAD, BEGIN and END come first. Those of a base follow, each three higher than the base numbers it,
-so that generation treats all decoders alike.
+They are learned from its training text, cased, digits kept; or those of a base. PAD, BEGIN and END
+come first. Those of a base follow, each three higher than the base numbers it, so that generation
+treats all decoders alike.
 """
 
 from __future__ import annotations
@@ -30,7 +31,12 @@ _REMEMBERED = 1 << 14
 
 
 def words_of(sentences: Iterable[str]) -> list[str]:
-    """The distinct words of some text, sorted."""
+    """The distinct words of some text, sorted.
+
+    A word is a run of letters, with apostrophes between them; a possessive 's is no part of it,
+    digits before letters count as one ("19th" is known where "20th" is), and the case of ASCII
+    letters does not matter. Numbers and marks are unrestricted.
+    """
     found: set[str] = set()
     for sentence in sentences:
         found.update(_WORD.findall(sentence.translate(_CAPITALS)))
@@ -47,7 +53,8 @@ def coverage(words: Iterable[str], sentences: Iterable[str]) -> float:
 class KnownWords:
     """The tokens that may follow, given the beginning of the word that is being written.
 
-    A beginning is text in the alphabet of byte-level tokens; it is empty between words.
+    A beginning is text in the alphabet of byte-level tokens; it is empty between words. The sorted
+    list of words serves as the trie: words with a common beginning are adjacent.
 
     Args:
         tokenizer: of a byte-level vocabulary.

@@ -1,8 +1,8 @@
 """Word vectors, random or from a file, and the mean of a sentence's words.
 
-Files are GloVe's text (`word v1 … vd` a line), word2vec's text and fastText's `.vec` (the same after
-a line `words dimensions`), and word2vec's binary; each also gzipped. Random ones are the baseline of
-plain word overlap: an encoder that does not beat it has measured shared words.
+Files are GloVe's text (`word v1 … vd` a line), word2vec's text and fastText's `.vec` (the same
+after a line `words dimensions`), and word2vec's binary; each also gzipped. Random ones are the
+baseline of plain word overlap: an encoder that does not beat it has measured shared words.
 """
 
 from __future__ import annotations
