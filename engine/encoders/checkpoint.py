@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import math
 import re
-import struct
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -312,10 +311,8 @@ class Checkpoint:
                 "Give the folder that save_pretrained or the hub wrote.",
                 code="wrong-kind",
             )
-        if ranker:
-            refuse_other_rankers(self, ranker)
-        elif not pooled:
-            refuse_other_models(self)
+        if ranker or not pooled:
+            self._refuse_other_kinds(ranker)
         self._refuse_code()
         if not self.modules:
             self.check_weights()
@@ -326,6 +323,41 @@ class Checkpoint:
             elif part.kind in _SIZED:
                 layers, widths = (_numbers(part.config, k) for k in (("num_layers",), _WIDTHS))
                 _refuse_denied_sizes(self.label, part.kind, its.shapes, layers, widths)
+
+    @property
+    def kinds(self) -> list[str]:
+        """The rankers whose model the folder holds, by what its files name; none for an encoder."""
+        named, labels = self.config.get("architectures"), self.config.get("id2label")
+        names = list(map(str, named)) if isinstance(named, list) else []
+        one_output = isinstance(labels, dict) and len(labels) == 1
+        if one_output or "sentence_transformers" in self.config:
+            names += ["CrossEncoder" for name in names if name.endswith(_CLASSIFIER)]
+        if (self.folder / "artifact.metadata").is_file():
+            names.append("MultiVectorEncoder")
+        names += [str(self.sentence_transformers.get("model_type"))]
+        names += [str(module["type"]) for module in self.modules]
+        return [kind for kind, (sign, *_) in _KINDS.items() if any(map(sign.search, names))]
+
+    def _refuse_other_kinds(self, ranker: str) -> None:
+        """Refuse a model that is not of a ranker's kind, or, for none, gives no vector."""
+        kind = next(iter(self.kinds), "")
+        if not ranker and kind:
+            _, what, why, instead = _KINDS[kind]
+            raise UserError(
+                f"{self.label} is {what}: {why}.",
+                f"Use {instead}, or name a pooling to take the hidden states of its transformer. "
+                f"As a ranker it is written {kind}:MODEL.",
+                code="wrong-kind",
+            )
+        # SPLADE was published as a masked language model, which is all that it consists of.
+        masked = ranker == "splade" and "ForMaskedLM" in str(self.config.get("architectures"))
+        if ranker and ranker not in self.kinds and not masked:
+            what = _KINDS[kind][1] if kind else "an encoder or another kind of model"
+            raise UserError(
+                f"{self.label} is {what}, where {ranker}: needs {_KINDS[ranker][1]}.",
+                "An encoder is written without it, as hf:ID or dir:FOLDER.",
+                code="wrong-kind",
+            )
 
     def _refuse_code(self) -> None:
         for name in ("config.json", "tokenizer_config.json"):
@@ -386,14 +418,12 @@ def _is_length(stated: object) -> TypeGuard[int]:
 
 def _header(file: Path) -> dict[str, tuple[int, ...]]:
     """Tensor names and shapes of a safetensors file, of which only the header is read."""
+    from safetensors import SafetensorError, safe_open
+
     try:
-        with file.open("rb") as stream:
-            (size,) = struct.unpack("<Q", stream.read(8))
-            if size > 100_000_000:
-                raise ValueError("its header is too long")
-            header = json.loads(stream.read(size))
-        return {name: tuple(t["shape"]) for name, t in header.items() if name != "__metadata__"}
-    except (OSError, ValueError, struct.error, AttributeError, KeyError, TypeError) as error:
+        with safe_open(file, "np") as stream:
+            return {name: tuple(stream.get_slice(name).get_shape()) for name in stream.keys()}
+    except (OSError, SafetensorError) as error:
         raise UserError(
             f"{file.name} is damaged: {error}.", "Download it again.", code="damaged"
         ) from error
@@ -483,35 +513,6 @@ def refuse_adapter(folder: Path, label: str) -> None:
             )
 
 
-def refuse_other_models(checkpoint: Checkpoint) -> None:
-    """Refuse a model that gives no vector for a sentence."""
-    signs = list(_signs(checkpoint))
-    for ranker, (sign, what, why, instead) in _OTHERS.items():
-        if any(map(sign.search, signs)):
-            raise UserError(
-                f"{checkpoint.label} is {what}: {why}.",
-                f"Use {instead}, or name a pooling to take the hidden states of its transformer. "
-                f"As a ranker it is written {ranker}:MODEL.",
-                code="wrong-kind",
-            )
-
-
-def refuse_other_rankers(checkpoint: Checkpoint, ranker: str) -> None:
-    """Refuse a model that is not of a kind: `rerank`, `splade` or `colbert`."""
-    signs = list(_signs(checkpoint))
-    # SPLADE was published as a masked language model, which is all that it consists of.
-    masked = ranker == "splade" and any(sign.endswith("ForMaskedLM") for sign in signs)
-    if masked or any(map(_OTHERS[ranker][0].search, signs)):
-        return
-    kinds = (what for sign, what, *_ in _OTHERS.values() if any(map(sign.search, signs)))
-    raise UserError(
-        f"{checkpoint.label} is {next(kinds, 'an encoder or another kind of model')}, where "
-        f"{ranker}: needs {_OTHERS[ranker][1]}.",
-        "An encoder is written without it, as hf:ID or dir:FOLDER.",
-        code="wrong-kind",
-    )
-
-
 def other_weights(folder: Path) -> str | None:
     """The format of weights that cannot be used here, with a file as an example; None for none."""
     for file in sorted(folder.rglob("*")):
@@ -556,7 +557,8 @@ def _refuse_denied_sizes(
         )
 
 
-_OTHERS = {
+_CLASSIFIER = "ForSequenceClassification"
+_KINDS = {
     "rerank": (
         re.compile(r"^CrossEncoder$|\.cross_encoder\."),
         "a cross-encoder",
@@ -577,28 +579,6 @@ _OTHERS = {
     ),
 }
 """Ranker -> sign of its model, what that is, why it has no vectors, and what encoder to use."""
-
-
-def _signs(checkpoint: Checkpoint) -> Iterator[str]:
-    """Names that tell what kind of model a folder holds."""
-    names = checkpoint.config.get("architectures")
-    names = [str(name) for name in names] if isinstance(names, list) else []
-    yield str(checkpoint.sentence_transformers.get("model_type"))
-    yield from (str(module["type"]) for module in checkpoint.modules)
-    yield from names
-    if _scores_pairs(checkpoint, names):
-        yield "CrossEncoder"
-    if (checkpoint.folder / "artifact.metadata").is_file():
-        yield "MultiVectorEncoder"
-
-
-def _scores_pairs(checkpoint: Checkpoint, architectures: list[str]) -> bool:
-    """Whether a plain folder is a classifier with one output, or was saved as a cross-encoder."""
-    labels = checkpoint.config.get("id2label")
-    one = isinstance(labels, dict) and len(labels) == 1
-    return any(name.endswith("ForSequenceClassification") for name in architectures) and (
-        one or "sentence_transformers" in checkpoint.config
-    )
 
 
 _CONFIGS = ("config.json", "router_config.json", "lstm_config.json", "cnn_config.json")
