@@ -1,7 +1,8 @@
 """What is published: chosen encoders and tasks, as a store of its own that holds nothing else.
 
 Pages made from that store cannot show anything else. Names are masked in the store, before anything
-is drawn: a chart that shortens a name would leave half a path visible.
+is drawn: a chart that shortens a name would leave half a path visible. What is masked are paths of
+this machine, or all names that its user gave.
 """
 
 from __future__ import annotations
@@ -10,26 +11,30 @@ import builtins
 import contextlib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import parse_qsl, urlsplit
 
 from theodolite.app import formats
-from theodolite.app.publish.mask import Alias, Mask
-from theodolite.app.published import Choice
+from theodolite.app.published import Choice, Query
 from theodolite.app.workspace import StoredUploads, Workspace
 from theodolite.engine.datasets import Catalog
+from theodolite.engine.encoders.spec import SOURCES, EncoderSpec, SourceSpec
 from theodolite.engine.errors import UserError
-from theodolite.engine.rankers.spec import parse
+from theodolite.engine.rankers.spec import RankerSpec, Spec, parse
 from theodolite.store.part import copy_results
 
 if TYPE_CHECKING:
     from theodolite.app.pages.trainings.service import TrainingRun
-    from theodolite.app.published import Query
     from theodolite.engine.datasets.types import Dataset, DatasetInfo
     from theodolite.engine.encoders import Encoder
     from theodolite.engine.rankers import Ranker
 
+Mask = Literal["none", "paths", "names"]
+UPLOAD = "upload:"
+SHIPPED = ("minilm", "wordllama", "random", "borep")
+"""Sources whose name reveals nothing about the user."""
 MAX_UNNAMED = 3
 """Maximum number of data sets that are all drawn without being named."""
 FACTS = (
@@ -44,6 +49,79 @@ FACTS = (
     "pooling",
 )
 """Facts of an encoder that are published; its other facts are about this machine."""
+
+
+def private(encoders: Collection[str]) -> list[str]:
+    """Paths and addresses of servers in the names of encoders."""
+    found = []
+    for source in (source for name in encoders for source in parse(name).sources):
+        found += [source.value] if SOURCES[source.kind].value_is == "address" else source.paths
+    return list(dict.fromkeys(found))
+
+
+class Alias:
+    """Replacements for names: equal names get equal ones, different names different ones."""
+
+    def __init__(self, mask: Mask) -> None:
+        self._mask = mask
+        self._given: dict[str, str] = {}
+
+    def encoder(self, spec: Spec) -> Spec:
+        """The spec with its masked parts replaced."""
+        if self._mask == "none":
+            return spec
+        if isinstance(spec, RankerSpec):
+            model = spec.model and self._source(spec.model)
+            return replace(spec, parts=tuple(map(self.encoder, spec.parts)), model=model)
+        steps = (replace(step, data=self.data(step.data)) for step in spec.steps)
+        return EncoderSpec(tuple(map(self._source, spec.sources)), tuple(steps))
+
+    def data(self, name: str) -> str:
+        """A name of a data set or task; those of uploads are given by the user."""
+        if self._mask != "names" or not name.startswith(UPLOAD):
+            return name
+        upload, slash, rest = name.removeprefix(UPLOAD).partition("/")
+        return f"{UPLOAD}{self._number(UPLOAD + upload, 'data')}{slash}{rest}"
+
+    def own(self, name: str, word: str) -> str:
+        """A name that the user gave to something."""
+        return self._number(name, word) if self._mask == "names" else name
+
+    def setting(self, name: str) -> str:
+        """An encoder, a file or a data set in the settings of a training."""
+        if Path(name).is_absolute():
+            return name if self._mask == "none" else self._path(name)
+        with contextlib.suppress(UserError):
+            return str(self.encoder(parse(name)))
+        return self.data(name)
+
+    def _source(self, source: SourceSpec) -> SourceSpec:
+        words = source.option("words")
+        if words and Path(words).is_absolute():
+            source = source.with_options(words=self._path(words))
+        if data := source.option("data"):
+            source = source.with_options(data=self.data(data))
+        kind = SOURCES[source.kind].value_is
+        if kind == "path":
+            return replace(source, value=self._path(source.value))
+        if kind == "address":
+            name = self._number(source.value, "endpoint")
+            return replace(source, value=f"https://{name}.invalid#{name}")
+        if self._mask == "names" and source.value and source.kind not in SHIPPED:
+            return replace(source, value=self._number(source.value, "encoder"))
+        return source
+
+    def _path(self, path: str) -> str:
+        """Its last part, numbered where that is taken."""
+        if self._mask == "names":
+            return f"/{self._number(path, 'encoder')}"
+        last, taken = f"/{formats.last_part(path)}", self._given.values()
+        names = (last if number == 1 else f"{last}-{number}" for number in count(1))
+        return self._given.setdefault(path, next(name for name in names if name not in taken))
+
+    def _number(self, value: str, word: str) -> str:
+        many = sum(given.startswith(f"{word}-") for given in self._given.values())
+        return self._given.setdefault(value, f"{word}-{many + 1}")
 
 
 class TextCatalog(Catalog):
@@ -119,35 +197,37 @@ def choose(
 
     workspace.refuse_visitors()
     names = [str(parse(spec)) for spec in encoders] or shown_first(workspace)
-    rows = workspace.store.results.table(encoders=names)
-    rows = [row for row in rows if row["error"] is None]
+    rows = [row for row in workspace.store.results.table(encoders=names) if row["error"] is None]
     if tasks is not None:
         wanted = expand(tasks, workspace.catalog, None, {row["task"] for row in rows})
         rows = [row for row in rows if row["task"] in wanted]
-    evaluated = {row["encoder"] for row in rows}
     for name in data:
         workspace.catalog.load(name)
-    if data or not evaluated_only:
-        evaluated |= set(names)
-    if not evaluated:
+    evaluated = names if data or not evaluated_only else {row["encoder"] for row in rows}
+    kept = [name for name in names if name in evaluated]
+    if not kept:
         raise UserError(
             "There is nothing to publish: no encoder was evaluated on these tasks.",
             "Evaluate one first: theodolite evaluate.",
             code="no-result",
         )
-    missing = [name for name in names if name not in evaluated]
-    if encoders and missing:
+    if encoders and (missing := [name for name in names if name not in evaluated]):
         raise UserError(
             f"{formats.listed(missing)} was not evaluated on these tasks.",
             "Leave it out, or evaluate it: theodolite evaluate.",
             code="no-result",
         )
-    kept = [name for name in names if name in evaluated]
     alias = Alias(mask)
     public = {row["task"]: alias.data(row["task"]) for row in rows}
     readable = dict.fromkeys([*data, *_datasets(workspace, public)])
     shown = {name: str(alias.encoder(parse(name))) for name in kept}
     runs = _trainings(workspace, kept, trainings)
+    settings = [
+        str(name)
+        for row in runs
+        for name in (row.encoder, *map(row.settings.get, ("base", "train", "dev")))
+        if name
+    ]
     labels = workspace.store.encoders.labels()
     return Choice(
         shown,
@@ -156,7 +236,7 @@ def choose(
         {name: alias.data(name) for name in readable},
         {name: alias.data(name) for name in data or _drawn(workspace, kept, readable)},
         tuple(row.key for row in runs),
-        {name: alias.setting(name) for row in runs for name in _settings(row)}
+        {name: alias.setting(name) for name in settings}
         | {
             row["name"]: alias.own(row["name"], "decoder")
             for row in workspace.store.decoders.list()
@@ -184,37 +264,41 @@ def _trainings(
     ]
 
 
-def _settings(row: TrainingRun) -> list[str]:
-    """Names in the settings of a training: encoders, files, data sets."""
-    named = [row.encoder, *(row.settings.get(name) for name in ("base", "train", "dev"))]
-    return [str(name) for name in named if name]
-
-
 def _drawn(
     workspace: Workspace, encoders: Collection[str], data: Collection[str]
 ) -> tuple[str, ...]:
     """The data sets to draw: all when they are few, else those drawn before."""
     if len(data) <= MAX_UNNAMED:
         return tuple(data)
-    rows = (row for kind in ("map", "geometry") for row in workspace.store.derived.list(kind))
-    infos = [row["info"] for row in rows]
-    made = {info["dataset"] for info in infos if info["encoder"] in encoders}
+    made = {
+        row["info"]["dataset"]
+        for kind in ("map", "geometry")
+        for row in workspace.store.derived.list(kind)
+        if row["info"]["encoder"] in encoders
+    }
     return tuple(name for name in data if name in made)
 
 
-class PartWorkspace(Workspace):
-    """A read-only workspace of what is published.
+class Part(Workspace):
+    """A workspace of what is published, which pages are frozen from.
 
     Its encoders have their published names, and encode as their originals in the source do.
     """
 
-    def __init__(
-        self, folder: Path, source: Workspace, catalog: TextCatalog, encoders: Mapping[str, str]
-    ) -> None:
-        super().__init__(folder, catalog.root, read_only=True)
-        self.catalog: TextCatalog = catalog
+    def __init__(self, source: Workspace, choice: Choice, folder: Path, *, texts: bool) -> None:
+        super().__init__(folder, source.catalog.root, read_only=True)
+        names = {public: real for real, public in choice.texts.items()}
+        self.catalog: TextCatalog = TextCatalog(source, names, texts=texts)
         self._source = source
-        self._encoders = encoders
+        self._encoders = {public: real for real, public in choice.encoders.items()}
+        known = source.store.encoders.infos()
+        for public, name in self._encoders.items():
+            info: Mapping[str, Any] = known.get(name, {})
+            kept = {fact: info[fact] for fact in FACTS if info.get(fact) is not None}
+            self.store.encoders.add(public, kept)
+            if public in choice.labels:
+                self.store.encoders.label(public, choice.labels[public])
+        copy_results(source.store, self.store, choice.results, choice.encoders, choice.tasks)
 
     def ranker(self, spec: str) -> Encoder | Ranker:
         """As `Workspace.ranker`, by published name."""
@@ -222,24 +306,6 @@ class PartWorkspace(Workspace):
         if name not in self._encoders:
             raise UserError(f"{name} is not published.", code="denied")
         return self._source.ranker(self._encoders[name])
-
-
-def part(workspace: Workspace, choice: Choice, folder: Path, *, texts: bool) -> PartWorkspace:
-    """Make the store that pages are frozen from."""
-    names = {public: real for real, public in choice.texts.items()}
-    catalog = TextCatalog(workspace, names, texts=texts)
-    made = PartWorkspace(
-        folder, workspace, catalog, {public: real for real, public in choice.encoders.items()}
-    )
-    known = workspace.store.encoders.infos()
-    for name, public in choice.encoders.items():
-        info: Mapping[str, Any] = known.get(name, {})
-        kept = {fact: info[fact] for fact in FACTS if info.get(fact) is not None}
-        made.store.encoders.add(public, kept)
-        if public in choice.labels:
-            made.store.encoders.label(public, choice.labels[public])
-    copy_results(workspace.store, made.store, choice.results, choice.encoders, choice.tasks)
-    return made
 
 
 def _datasets(workspace: Workspace, tasks: Collection[str]) -> list[str]:

@@ -3,28 +3,19 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from theodolite.app import formats
 from theodolite.app.publish import choice as choices
 from theodolite.app.publish import folder as folders
-from theodolite.app.publish import manifest, source, targets
-from theodolite.app.publish import upload as hub
-from theodolite.app.publish.mask import Mask
-from theodolite.app.publish.targets import Target
-from theodolite.app.published import Choice
+from theodolite.app.publish import targets
 from theodolite.app.terminal import JsonOption, TasksOption, done, emit, progress_bar, say, verb
 from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
-
-if TYPE_CHECKING:
-    from theodolite.app.publish.site import Site
-    from theodolite.app.published import Query
 
 
 @verb
@@ -70,7 +61,7 @@ def publish(
         bool, typer.Option("--texts/--no-texts", help="Whether texts of data sets may be shown.")
     ] = True,
     mask: Annotated[
-        Mask,
+        choices.Mask,
         typer.Option(help="Take paths of this machine out of names, or all names of your own."),
     ] = "none",
     upload: Annotated[
@@ -116,7 +107,7 @@ def publish(
     workspace.refuse_visitors()
     folders.check(folder)
     if upload is not None:
-        hub.check_name(upload)
+        folders.check_name(upload)
     place = targets.TARGETS[target]
     if place.live and (pages or view):
         raise UserError(
@@ -133,49 +124,17 @@ def publish(
             "Leave one of the two out.",
             code="conflict",
         )
-    if views:
-        from theodolite.app.publish.site import of_views
+    # Lays out pages, as the app does: Gradio is imported here, and by no other verb but `serve`.
+    from theodolite.app.publish import live, manifest, site
 
-        chosen = of_views(workspace, views, mask)
+    if views:
+        chosen = site.of_views(workspace, views, mask)
     else:
         chosen = choices.choose(
             workspace, encoder or [], tasks, mask, collection or [], training or []
         )
-    made = _made(workspace, chosen, place, pages, views, texts=texts, title=title)
-    emit(manifest.rows(workspace, chosen, made), manifest.COLUMNS, as_json)
-    if not yes:
-        _ask(folder)
-    folders.write(folder, made.files)
-    size = sum(map(len, made.files.values()))
-    done(
-        {"folder": str(folder), "files": len(made.files), "bytes": size},
-        f"{formats.plural(len(made.files), 'file')} written to {folder}, {formats.size(size)}.",
-        as_json,
-    )
-    if upload is not None:
-        say(f"Uploading it as {upload} …")
-        where = hub.upload(made.files, folder, place, upload, private=private)
-        done({"uploaded": where}, f"It is at {where}", as_json)
-    elif place.live:
-        say(f"To have it on the hub, add --upload OWNER/NAME. {place.hosting}")
-
-
-def _made(
-    workspace: Workspace,
-    chosen: Choice,
-    target: Target,
-    pages: str,
-    views: Sequence[tuple[str, Query]],
-    *,
-    texts: bool,
-    title: str,
-) -> Site:
-    """Make everything that would be written."""
-    # Lays out pages, as the app does: Gradio is imported here, and by no other verb but `serve`.
-    from theodolite.app.publish import live, readme, site
-
-    if target.live:
-        made = live.make(workspace, chosen, target, texts=texts)
+    if place.live:
+        made = live.make(workspace, chosen, place, texts=texts)
     else:
         names = [name.strip() for name in pages.split(",") if name.strip()]
         with progress_bar("Publishing") as move:
@@ -185,11 +144,27 @@ def _made(
                 names,
                 at=views,
                 texts=texts,
-                progress=lambda title, finished, of: move(finished, of, title),
+                progress=lambda page, finished, of: move(finished, of, page),
             )
-    about = readme.text(workspace, chosen, made, target, title)
-    beside = {"README.md": about.encode(), **source.licence()}
-    return replace(made, files={**made.files, **beside})
+    about = manifest.readme(workspace, chosen, made, place, title)
+    files = {**made.files, "README.md": about.encode(), **targets.licence()}
+    made = replace(made, files=files)
+    emit(manifest.rows(workspace, chosen, made), manifest.COLUMNS, as_json)
+    if not yes:
+        _ask(folder)
+    folders.write(folder, files)
+    size = sum(map(len, files.values()))
+    done(
+        {"folder": str(folder), "files": len(files), "bytes": size},
+        f"{formats.plural(len(files), 'file')} written to {folder}, {formats.size(size)}.",
+        as_json,
+    )
+    if upload is not None:
+        say(f"Uploading it as {upload} …")
+        where = folders.upload(files, folder, place, upload, private=private)
+        done({"uploaded": where}, f"It is at {where}", as_json)
+    elif place.live:
+        say(f"To have it on the hub, add --upload OWNER/NAME. {place.hosting}")
 
 
 def _ask(folder: Path) -> None:

@@ -1,8 +1,9 @@
-"""The list of what leaves this machine with a published folder, shown before it is written."""
+"""What leaves this machine with a published folder: listed before it is written, and its README."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from html import escape
 from pathlib import Path
@@ -10,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from theodolite.app import formats
-from theodolite.app.publish import targets
-from theodolite.app.publish.mask import private
+from theodolite.app.publish import live, targets
+from theodolite.app.publish.choice import private
 from theodolite.app.published import Choice
 
 if TYPE_CHECKING:
@@ -43,14 +44,23 @@ ANSWERS = {
 UNSTATED = "not stated"
 NAMING = (".html", ".json", ".db", ".md")
 """Suffixes of files that may name encoders, and so paths."""
+STARTS = {
+    "static": "    python -m http.server --directory .",
+    "zerogpu": f"    pip install -r requirements.txt gradio spaces torch\n"
+    f"    python {targets.SCRIPT}",
+    "docker": f"    docker build -t theodolite-demo .\n"
+    f"    docker run -p {targets.PORT}:{targets.PORT} theodolite-demo",
+}
+FOR_LOOKING = (
+    "Visitors look, search, compare and decode. Nothing that they type is kept, and no other "
+    "server is asked for anything."
+)
 
 
 def rows(workspace: Workspace, choice: Choice, site: Site) -> list[dict[str, Any]]:
     """Rows for pages, encoders, tasks, results, texts, paths of this machine, and files."""
-    return [
-        {"kind": kind, "name": name, "about": about, "licence": licence or None, "bytes": size}
-        for kind, name, about, licence, size in _rows(workspace, choice, site)
-    ]
+    rows = (dict(zip(COLUMNS, row, strict=True)) for row in _rows(workspace, choice, site))
+    return [row | {"licence": row["licence"] or None} for row in rows]
 
 
 Row = tuple[str, str, str, str, int | None]
@@ -59,10 +69,7 @@ Row = tuple[str, str, str, str, int | None]
 def _rows(workspace: Workspace, choice: Choice, site: Site) -> Iterator[Row]:
     for title in site.pages:
         yield "page", title, "", "", None
-    known = workspace.store.encoders.infos()
-    for name, public in choice.encoders.items():
-        about = f"here {name}" if public != name else ""
-        yield "encoder", public, about, known.get(name, {}).get("licence") or UNSTATED, None
+    yield from _encoders(workspace, choice)
     named = [name for name, public in choice.tasks.items() if _named(site.files, public)]
     for name in named:
         public = choice.tasks[name]
@@ -72,15 +79,26 @@ def _rows(workspace: Workspace, choice: Choice, site: Site) -> Iterator[Row]:
         yield "results", many, "at most: scores, intervals, protocols", "", None
     for kind, name in site.answers:
         yield kind, name, ANSWERS[kind], "", None
-    licences = {info.name: info.licence for info in workspace.catalog.list()}
-    for name, number in site.texts.items():
-        about = f"its {formats.plural(number, 'sentence')}"
-        if targets.SCRIPT not in site.files:  # pages show examples
-            about = f"some of {about}, or all"
-        yield "texts", name, about, licences.get(name) or UNSTATED, None
+    yield from _texts(workspace, site)
     for path, where in _paths(workspace, choice, site.files):
         yield "path", path, where, "", None
     yield from _files(site.files)
+
+
+def _encoders(workspace: Workspace, choice: Choice) -> Iterator[Row]:
+    known = workspace.store.encoders.infos()
+    for name, public in choice.encoders.items():
+        about = f"here {name}" if public != name else ""
+        yield "encoder", public, about, known.get(name, {}).get("licence") or UNSTATED, None
+
+
+def _texts(workspace: Workspace, site: Site) -> Iterator[Row]:
+    licences = {info.name: info.licence for info in workspace.catalog.list()}
+    whole = targets.SCRIPT in site.files  # else pages show examples
+    for name, number in site.texts.items():
+        about = f"its {formats.plural(number, 'sentence')}"
+        about = about if whole else f"some of {about}, or all"
+        yield "texts", name, about, licences.get(name) or UNSTATED, None
 
 
 def _paths(
@@ -125,3 +143,45 @@ def _counted(names: Iterable[str]) -> str:
 
 def _size(held: Iterable[bytes]) -> int:
     return sum(map(len, held))
+
+
+def readme(
+    workspace: Workspace, choice: Choice, site: Site, target: targets.Target, title: str
+) -> str:
+    """README.md of a folder, with the front matter that the hub reads."""
+    many = formats.plural(len(choice.encoders), "sentence encoder")
+    about = f"{many} compared on {formats.plural(len(choice.tasks), 'task')}"
+    encoders = [
+        f"- {code(name)}: licence {licence}"
+        + ("; its results only" if target.live and not live.usable(name, site.texts) else "")
+        for _, name, _, licence, _ in _encoders(workspace, choice)
+    ]
+    licences = [
+        f"- Texts of {code(name)}, {formats.plural(site.texts[name], 'sentence')}: {licence}."
+        for _, name, _, licence, _ in _texts(workspace, site)
+    ]
+    others = (
+        "- What `requirements.txt` names comes from its makers, under their licences."
+        if target.live
+        else "- IBM Plex, the typeface: OFL-1.1. plotly.js: MIT."
+    )
+    rest = [
+        f"# {title}",
+        f"{about}, by [Theodolite](#licences).",
+        FOR_LOOKING if target.live else "A folder of files: any web server shows it.",
+        "## Start it",
+        STARTS[target.name],
+        "## Encoders",
+        "\n".join(encoders),
+        "## Licences",
+        "\n".join([f"- Theodolite, its pages and scripts: {OURS}.", *licences, others]),
+    ]
+    models = live.hub_models(choice) if target.live else []
+    return targets.front_matter(target, title, about, models) + "\n" + "\n\n".join(rest) + "\n"
+
+
+def code(name: str) -> str:
+    """A name as a Markdown code span, whatever characters it has."""
+    name = " ".join(name.split())
+    fence = "`" * (1 + max(map(len, re.findall("`+", name)), default=0))
+    return f"{fence} {name} {fence}" if "`" in name else f"`{name}`"

@@ -24,7 +24,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from theodolite.app.jobs import processes
-from theodolite.app.publish.mask import Mask
+from theodolite.app.publish.choice import Mask
 from theodolite.app.web.routes import NO_STORE
 from theodolite.engine.errors import UserError
 

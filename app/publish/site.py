@@ -6,15 +6,15 @@ import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+import gradio
+
 from theodolite.app import formats, ui
 from theodolite.app.components import modules
-from theodolite.app.publish.choice import choose, part
-from theodolite.app.publish.mask import Mask
+from theodolite.app.publish.choice import Mask, Part, choose
 from theodolite.app.published import Choice, Published, Query, hashed
 from theodolite.app.surfaces.static import StaticPage, label_of, of_address
 from theodolite.app.web import frame, theme
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 HERE = Path(__file__).parent
 SURFACES = theme.APP / "surfaces"
+FONTS = Path(gradio.__file__).parent / "templates" / "frontend" / "static" / "fonts"
 FAMILIES = {"IBMPlexSans": "IBM Plex Sans", "IBMPlexMono": "IBM Plex Mono"}
 WEIGHTS = {"Regular": 400, "Bold": 700}
 
@@ -75,21 +76,21 @@ def freeze(
             f"Known: {', '.join(known)}.",
             code="unknown",
         )
-    first = [] if at else ["overview"]
-    chosen = [page for name, page in known.items() if name in (*first, *(named or known))]
+    wanted = [*([] if at else ["overview"]), *(named or known)]
+    chosen = [page for name, page in known.items() if name in wanted]
     dated = formats.DATED.set(True)
     try:
         with tempfile.TemporaryDirectory() as folder:
-            small = part(workspace, choice, Path(folder), texts=texts)
+            small = Part(workspace, choice, Path(folder), texts=texts)
             published = Published(source=workspace, workspace=small, **vars(choice))
-            wanted = {page: [query for name, query in at if known[name] is page] for page in chosen}
             frozen: dict[ModuleType, StaticPage] = {}
             for line in (line for group in ui.RAIL for line in group):
                 entry = _only(line, chosen)
                 for page in entry.pages.values():
                     progress(page.TITLE, chosen.index(page), len(chosen))
+                    own = [query for name, query in at if known[name] is page]
                     try:
-                        frozen[page] = _published(entry, page, published, wanted[page])
+                        frozen[page] = _published(entry, page, published, own)
                     except UserError:
                         if named:  # else it is left out: nobody has asked for it
                             raise
@@ -121,16 +122,12 @@ def _published(
         static.carry(published)
     views = [of_address(static, published, query) for query in at] or [*static.views(published)]
     if not views:
-        raise _nothing(page)
+        raise UserError(
+            f"{page.TITLE} has nothing to publish of this.",
+            "Leave it out, or name data sets with --collection.",
+            code="no-result",
+        )
     return StaticPage(page, frame.tab_links(entry, page), published, views)
-
-
-def _nothing(page: Any) -> UserError:
-    return UserError(
-        f"{page.TITLE} has nothing to publish of this.",
-        "Leave it out, or name data sets with --collection.",
-        code="no-result",
-    )
 
 
 def _files(frozen: Mapping[ModuleType, StaticPage]) -> dict[str, bytes]:
@@ -163,7 +160,8 @@ def _shared() -> tuple[dict[str, bytes], dict[str, str]]:
     faces = ""
     for name, family in FAMILIES.items():
         for style, weight in WEIGHTS.items():
-            address, data = kept("font", _font(name, style), ".woff2")
+            font = FONTS / name / f"{name}-{style}.woff2"
+            address, data = kept("font", font.read_bytes(), ".woff2")
             files[address] = data
             faces += (
                 f'@font-face{{font-family:"{family}";font-weight:{weight};font-display:swap;'
@@ -183,15 +181,6 @@ def _shared() -> tuple[dict[str, bytes], dict[str, str]]:
 def kept(name: str, data: bytes, ending: str) -> tuple[str, bytes]:
     """(address, content) of a file; the address includes the content's hash."""
     return hashed(name, data) + ending, data
-
-
-def _font(name: str, style: str) -> bytes:
-    """A font that Gradio ships, found without importing it."""
-    spec = find_spec("gradio")
-    if spec is None or spec.origin is None:
-        raise FileNotFoundError("the package gradio is not installed")
-    fonts = Path(spec.origin).parent / "templates" / "frontend" / "static" / "fonts"
-    return (fonts / name / f"{name}-{style}.woff2").read_bytes()
 
 
 DATA_NAMES = ("in", "data", "task")

@@ -14,7 +14,7 @@ from theodolite.app.pages.compare.answer import COMPARE, CompareSpec
 from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.pages.evaluate.job import EvaluateJob, evaluate
 from theodolite.app.pages.search.answer import SEARCH, SearchSpec
-from theodolite.app.publish.mask import Alias, private
+from theodolite.app.publish.choice import Alias, private
 from theodolite.app.web.guard.links import _is_unlisted
 from theodolite.app.workspace import Workspace
 from theodolite.engine import rankers

@@ -25,7 +25,7 @@ from tests.fakes.stores import starter_store
 from tests.ui.steps import says
 from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.pages.evaluate.results import evaluated
-from theodolite.app.publish import choice, folder, live, readme, site, targets
+from theodolite.app.publish import choice, folder, live, manifest, site, targets
 from theodolite.app.workspace import Workspace
 
 pytestmark = pytest.mark.long
@@ -57,7 +57,7 @@ def published(kept: Workspace, name: targets.Name, where: Path) -> Path:
     """The folder, written."""
     target, chosen = targets.TARGETS[name], choice.choose(kept, NAMES)
     made = live.make(kept, chosen, target, texts=True)
-    about = readme.text(kept, chosen, made, target, "Two encoders")
+    about = manifest.readme(kept, chosen, made, target, "Two encoders")
     folder.write(where, {**made.files, "README.md": about.encode()})
     return where
 

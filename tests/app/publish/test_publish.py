@@ -16,7 +16,7 @@ from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.pages.evaluate.results import evaluated
 from theodolite.app.pages.map.job import MapSpec
 from theodolite.app.pages.search import service as search
-from theodolite.app.publish import choice, folder, mask, site
+from theodolite.app.publish import choice, folder, site
 from theodolite.app.surfaces.static import POLICY
 from theodolite.app.workspace import Workspace
 from theodolite.engine.datasets.tables import Mapping
@@ -100,7 +100,7 @@ def test_a_masked_name_is_nowhere(kept: Path, mask: str) -> None:
 
 def test_names_that_are_masked_stay_apart() -> None:
     """Two models of one last name, a server, a hub's repository and an upload."""
-    alias = mask.Alias("names")
+    alias = choice.Alias("names")
     names = [
         "dir:/a/x",
         "dir:/b/x",
@@ -116,7 +116,7 @@ def test_names_that_are_masked_stay_apart() -> None:
     assert masked[4] == "random:64"
     assert not [one for one in masked if "mine" in one or "host" in one or "ours" in one]
     assert alias.data("upload:ours/classify") == "upload:data-1/classify"
-    assert mask.Alias("paths").data("upload:ours") == "upload:ours"
+    assert choice.Alias("paths").data("upload:ours") == "upload:ours"
 
 
 def test_it_is_published_again_and_what_is_old_goes(kept: Path) -> None:

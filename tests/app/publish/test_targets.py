@@ -27,8 +27,7 @@ from tests.fakes.started import started, steps_of
 from tests.fakes.stores import starter_store
 from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.pages.evaluate.results import evaluated
-from theodolite.app.publish import choice, folder, live, manifest, readme, source, targets
-from theodolite.app.publish import started as starting
+from theodolite.app.publish import choice, folder, live, manifest, targets
 from theodolite.app.publish.site import Site
 from theodolite.app.published import Choice
 from theodolite.app.workspace import Workspace
@@ -107,9 +106,9 @@ def test_the_source_is_what_an_installation_has() -> None:
     """Modules, and the data beside them that pyproject.toml names: nothing that lies there."""
     tool = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
     tool["package-data"].pop("theodolite")  # the mark that it is typed, which nothing runs
-    data = {f"theodolite.{name}": held for name, held in source.DATA.items() if held}
+    data = {f"theodolite.{name}": held for name, held in targets.PACKAGE_DATA.items() if held}
     assert {name: tuple(held) for name, held in tool["package-data"].items()} == data
-    files = source.files()
+    files = targets.source()
     ours = ("app/serve.py", "app/web/static/mark.svg", "engine/datasets/starter/pairs.tsv")
     assert {"theodolite/__init__.py", *(f"theodolite/{name}" for name in ours)} < set(files)
     stray = {name for name in files if "__pycache__" in name or name.endswith((".pyc", ".db"))}
@@ -149,11 +148,11 @@ def test_a_masked_name_is_in_no_file(workspace: Workspace) -> None:
     for mask, listed in (("none", [path]), ("names", [])):
         chosen = choice.choose(workspace, [f"dir:{path}", "random:64"], mask=mask)
         site = live.make(workspace, chosen, target, texts=True)
-        about = readme.text(workspace, chosen, site, target, "Two encoders")
+        about = manifest.readme(workspace, chosen, site, target, "Two encoders")
         rows = manifest.rows(workspace, chosen, site)
         assert [row["name"] for row in rows if row["kind"] == "path"] == listed
     assert "its results only" in about
-    ours = tuple(f"{targets.SOURCE}/{name}" for name in source.files())
+    ours = tuple(f"{targets.SOURCE}/{name}" for name in targets.source())
     held = [data for name, data in site.files.items() if name not in ours]
     for piece in (b"zebulon", b"clandestine", b"heirloom", str(workspace.store.folder).encode()):
         assert not [data for data in (*held, about.encode()) if piece in data]
@@ -167,7 +166,7 @@ def test_uploads_go_along_under_the_name_that_was_chosen(workspace: Workspace) -
         "clandestine", "labels", rows, mapping=mapping, filename="zebulon.csv"
     )
     chosen = Choice({}, {}, (), {"upload:clandestine": "upload:data-1"})
-    small = choice.part(workspace, chosen, workspace.store.folder.parent / "small", texts=True)
+    small = choice.Part(workspace, chosen, workspace.store.folder.parent / "small", texts=True)
     live._copy_upload(workspace, small, chosen, "upload:clandestine")
     (row,) = small.store.uploads.list()
     assert (row["name"], row["filename"]) == ("data-1", "data-1.csv")
@@ -213,7 +212,7 @@ def test_a_name_in_the_readme_is_only_a_name(name: str) -> None:
     """As Markdown it is code, whatever stands in it."""
     from markdown_it import MarkdownIt
 
-    (tokens,) = (token for token in MarkdownIt().parse(readme.code(name)) if token.children)
+    (tokens,) = (token for token in MarkdownIt().parse(manifest.code(name)) if token.children)
     assert [child.type for child in tokens.children or []] == ["code_inline"]
 
 
@@ -276,7 +275,7 @@ def test_a_refusal_is_told_in_plain_words(tmp_path: Path, monkeypatch: pytest.Mo
             raise gr.Error("Quota exceeded <a href='x'>Join</a>")
         return zerogpu.encode(number, sentences)
 
-    starting.lend(decorated, tmp_path / "store")
+    live.lend(decorated, tmp_path / "store")
     assert [one.name for one in zerogpu._sources] == [name]
     looking = Workspace(tmp_path / "store", demo=True)
     assert looking.load(name).encode(["a cat"]).shape == (1, 32)

@@ -9,7 +9,7 @@ from huggingface_hub import constants
 from tests.fakes.command_line import objects, theodolite
 from tests.fakes.results import invent_all
 from tests.fakes.spaces import READER, TOKEN, USER, FakeSpaces
-from theodolite.app.publish import folder, upload
+from theodolite.app.publish import folder
 from theodolite.app.publish.targets import TARGETS
 from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
@@ -37,7 +37,7 @@ def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeSpaces]
 def put(files: dict[str, bytes] = FILES, target: str = "static", name: str = NAME) -> str:
     """Upload, and say what a person is told if it fails."""
     try:
-        return upload.upload(files, HERE, TARGETS[target], name, private=False)
+        return folder.upload(files, HERE, TARGETS[target], name, private=False)
     except UserError as error:
         expected = f"{error.message} {error.hint}"
         assert TOKEN not in expected and READER not in expected

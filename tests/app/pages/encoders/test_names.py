@@ -152,7 +152,7 @@ def test_names_are_published_unless_names_are_masked(
         workspace.store.encoders.add(spec)
     workspace.store.encoders.label("dir:/home/me/secret", "mine")
     chosen = choice.choose(workspace, ["mine", "random:64"], mask=mask)
-    made = choice.part(workspace, chosen, tmp_path / "part", texts=False)
+    made = choice.Part(workspace, chosen, tmp_path / "part", texts=False)
     assert list(made.store.encoders.labels().values()) == names
     assert "/home" not in str(made.store.encoders.list())
     made.close()
