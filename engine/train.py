@@ -42,6 +42,7 @@ from theodolite.engine.training.model import TrainingModel, open_model
 from theodolite.engine.training.objectives import Column, objective_of
 from theodolite.engine.training.record import Record, earlier, finished
 from theodolite.engine.training.spec import TrainSpec
+from theodolite.engine.training.static import distil
 
 CURVE = 2000
 """Reports kept for the model card; beyond that, every second one is dropped."""
@@ -74,6 +75,9 @@ def train(
                 yield from _repeated(spec, record, examples)
             return
         dev = None if spec.dev is None else DevSet.open(spec.dev, catalog)
+        if spec.objective == "static":
+            yield from distil(spec, examples, dev, stop)
+            return
         model = open_model(spec, examples)
         with lock(spec.working_folder) if ranks.rank == 0 else nullcontext():
             trainer = EncoderTrainer(spec, model, examples, dev, precision, ranks)

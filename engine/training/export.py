@@ -18,6 +18,7 @@ from __future__ import annotations
 import copy
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -31,17 +32,37 @@ from theodolite.engine.training.checkpoint import flush, why_unwritten
 from theodolite.engine.training.model import TrainingModel, trains_mlm
 from theodolite.engine.training.packed import FAMILIES
 from theodolite.engine.training.record import RECORD, Record, card, earlier, encoder_of
+from theodolite.engine.training.spec import Pooling
 
 _ST_POOLING = {"cls_token": "cls_token", "max": "max_tokens"}
 
 
 def write(model: TrainingModel, record: Record) -> str:
-    """Write the encoder, completely or not at all.
+    """Write the encoder with the weights to be kept; see `whole`."""
+
+    def files(folder: Path) -> None:
+        _write_transformer(model, folder)
+        _write_modules(model, folder)
+
+    return whole(record, files, model.dim, model.pooling, pooling_of(model))
+
+
+def whole(
+    record: Record,
+    files: Callable[[Path], None],
+    dim: int,
+    pooling: Pooling = "base",
+    named: str | None = None,
+) -> str:
+    """Write an encoder, completely or not at all.
 
     Args:
-        model: with the weights to be kept.
         record: goes into the card and `theodolite.json`. The folder of its spec is created with
             its parents; one that holds the encoder of the same run is replaced.
+        files: writes what libraries read into a folder.
+        dim: length of a vector.
+        pooling: as a training names it; `base` where there is no transformer.
+        named: as an encoder's spec names it; None for the modules of the folder.
 
     Returns:
         The spec string that loads the encoder.
@@ -52,10 +73,9 @@ def write(model: TrainingModel, record: Record) -> str:
     try:
         shutil.rmtree(part, ignore_errors=True)  # of a run that was killed while it wrote
         part.mkdir(parents=True)
-        _write_transformer(model, part)
-        _write_modules(model, part)
-        _write_json(part / RECORD, record.to_dict() | {"pooling": pooling_of(model)})
-        (part / "README.md").write_text(card(record, model.dim, model.pooling), "utf-8")
+        files(part)
+        _write_json(part / RECORD, record.to_dict() | {"pooling": named})
+        (part / "README.md").write_text(card(record, dim, pooling), "utf-8")
         for file in part.rglob("*"):
             if file.is_file():
                 flush(file)

@@ -282,6 +282,8 @@ def _opened(spec: TrainSpec) -> Base:
         config = AutoConfig.from_pretrained(str(checkpoint.root), trust_remote_code=False)
         dropouts = _set_dropout(config, spec.dropout)
         whole = _read(checkpoint, config, needs_mlm(spec))
+    if spec.layers:
+        _keep_layers(whole.base_model, spec.layers, checkpoint.label)
     limit = token_limit(checkpoint, tokenizer)
     pooling = source.option("pooling") or own_pooling(checkpoint)
     trained = pooling if pooling in get_args(Pooling) else None
@@ -319,6 +321,23 @@ def _read(checkpoint: Checkpoint, config: Any, mlm: bool) -> Any:
     if whole.config.is_encoder_decoder:
         whole = whole.get_encoder()
     return whole
+
+
+def _keep_layers(encoder: Any, count: int, label: str) -> None:
+    """Drop layers of a transformer; evenly spaced ones stay, the first and the last among them."""
+    total = int(encoder.config.num_hidden_layers)
+    lists = ((n, m) for n, m in encoder.named_modules() if isinstance(m, nn.ModuleList))
+    name, layers = next(((n, m) for n, m in lists if len(m) == total), ("", None))
+    if layers is None or count > total:
+        raise UserError(
+            f"{label} has {total} layers, of which {count} cannot be kept.",
+            f"Give at most {total}, and a model whose layers are a list.",
+            code="too-large",
+        )
+    kept = np.linspace(0, total - 1, count).round().astype(int)
+    parent, _, own = name.rpartition(".")
+    setattr(encoder.get_submodule(parent), own, nn.ModuleList(layers[i] for i in kept))
+    encoder.config.num_hidden_layers = count
 
 
 def _set_dropout(config: Any, p: float | None) -> dict[str, Any]:

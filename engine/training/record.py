@@ -107,11 +107,15 @@ def earlier(folder: Path, digest: str) -> dict[str, Any] | None:
 MAX_ROWS = 25
 """Scores of the dev set that the card lists; `theodolite.json` has all."""
 OBJECTIVES = {
-    "unsup": "unsupervised SimCSE: a sentence and itself under another dropout mask are positives",
-    "sup": "supervised SimCSE: annotated pairs, with hard negatives where the data has them",
+    "unsup": "unsupervised SimCSE: a sentence and itself under another dropout mask are positives "
+    "(Gao et al. 2021)",
+    "sup": "supervised SimCSE: annotated pairs, with hard negatives where the data has them "
+    "(Gao et al. 2021)",
     "mlm": "masked language modelling",
-    "next-sentence": "contrastive learning of sentences and the ones that follow them",
+    "next-sentence": "contrastive learning of sentences and the ones that follow them (Gao et al. "
+    "2021, SimCSE)",
     "st": "a loss of sentence-transformers",
+    "static": "distillation into one vector for each token",
 }
 WHY = {
     "done": "All updates were made.",
@@ -136,7 +140,7 @@ def card(record: Record, dim: int, pooling: Pooling) -> str:
         f"# {name}",
         f"A sentence encoder of {dim} dimensions, trained with Theodolite from "
         f"{code(short(spec.base))} by {OBJECTIVES[spec.objective]}"
-        + (f", {code(spec.loss)}." if spec.objective == "st" else " (Gao et al. 2021, SimCSE)."),
+        + (f", {code(spec.loss)}." if spec.objective == "st" else "."),
         said and f"**{said}**",
         _usage(replace(spec, pooling=pooling)),
         "## Training data",
@@ -179,6 +183,8 @@ def _usage(spec: TrainSpec) -> str:
 
 def _plainly(spec: TrainSpec) -> str:
     """How transformers gives the same vectors."""
+    if spec.objective == "static":
+        return "The vector is the mean of the vectors of the text's tokens."
     kept = spec.head == "mlp" and spec.objective not in ("mlm", "st")
     states = {
         "cls_token": "the first token's last hidden state",

@@ -91,7 +91,7 @@ class ExamplesSpec:
     @property
     def single(self) -> bool:
         """Whether an example is one sentence."""
-        return self.objective in ("unsup", "mlm")
+        return self.objective in ("unsup", "mlm", "static")
 
     @property
     def following(self) -> tuple[str, ...]:

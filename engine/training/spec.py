@@ -16,7 +16,7 @@ from theodolite.engine.training.base_spec import DEVICE, PRECISION, BaseSpec, Pr
 
 VERSION = 1
 
-ObjectiveName = Literal["unsup", "sup", "mlm", "next-sentence", "st"]
+ObjectiveName = Literal["unsup", "sup", "mlm", "next-sentence", "st", "static"]
 Similarity = Literal["cosine", "dot"]
 Augmentation = Literal["none", "crop", "delete", "delete-one", "mlm"]
 Pooling = Literal["base", "cls_token", "avg", "avg_first_last", "avg_top2", "max"]
@@ -31,7 +31,7 @@ def _for(*objectives: ObjectiveName) -> Callable[[Mapping[str, Any]], bool]:
 
 
 def _evaluated(values: Mapping[str, Any]) -> bool:
-    return bool(values["dev"] != "none")
+    return _updated(values) and values["dev"] != "none"
 
 
 def _replaces(values: Mapping[str, Any]) -> bool:
@@ -47,7 +47,8 @@ def _has_guide(values: Mapping[str, Any]) -> bool:
     return _st(values) and bool(losses.LOSSES[values["loss"]].guide)
 
 
-_st = _for("st")
+_st, _static = _for("st"), _for("static")
+_updated = _for("unsup", "sup", "mlm", "next-sentence", "st")
 _contrastive, _unsup = _for("unsup", "sup", "next-sentence"), _for("unsup")
 
 
@@ -58,7 +59,8 @@ class TrainSpec(BaseSpec):
     Attributes:
         objective: `unsup` (eq. 4), `sup` (eq. 5, eq. 8 with a weight), `mlm` (masked language
             modelling alone), `next-sentence` (a sentence and one that follows it; table 2), `st`
-            (a loss of sentence-transformers, `loss`).
+            (a loss of sentence-transformers, `loss`), `static` (a vector for each token, see
+            `training.static`).
         base: what is trained: `dir:FOLDER`, `hf:NAME`, a packaged encoder such as `minilm`, or
             `new:layers=4,hidden=256,heads=4,vocab=8000`, a BERT with random weights and its own
             vocabulary, learned from the training sentences.
@@ -80,10 +82,10 @@ class TrainSpec(BaseSpec):
     train: str
     out: str
     batch_size: Annotated[
-        int, Setting("Batch size", "Examples that are each other's negatives.", ge=1)
+        int, Setting("Batch size", "Examples that are each other's negatives.", ge=1, when=_updated)
     ] = 64
     learning_rate: Annotated[
-        float, Setting("Peak learning rate", "Decays linearly to 0.", gt=0, lt=1)
+        float, Setting("Peak learning rate", "Decays linearly to 0.", gt=0, lt=1, when=_updated)
     ] = 3e-5
     epochs: Annotated[
         float,
@@ -91,17 +93,37 @@ class TrainSpec(BaseSpec):
             "Epochs",
             "Passes over the data; fractions allowed.",
             gt=0,
-            when=lambda values: not str(values["steps"] or "").strip(),
+            when=lambda values: _updated(values) and not str(values["steps"] or "").strip(),
         ),
     ] = 1.0
     steps: Annotated[
         int | None,
-        Setting("Steps", "Updates in all; empty or none: by the epochs.", ge=1),
+        Setting("Steps", "Updates in all; empty or none: by the epochs.", ge=1, when=_updated),
     ] = None
     max_length: Annotated[
         int,
-        Setting("Max sequence length", "Tokens kept of a sentence, special ones included.", ge=3),
+        Setting(
+            "Max sequence length",
+            "Tokens kept of a sentence, special ones included.",
+            ge=3,
+            when=_updated,
+        ),
     ] = 32
+    layers: Annotated[
+        int | None,
+        Setting(
+            "Layers of the base",
+            "How many are kept, evenly spaced, for a smaller model; empty or none: all.",
+            ge=1,
+            when=_updated,
+        ),
+    ] = None
+    dims: Annotated[
+        int,
+        Setting(
+            "Dimensions", "Of a static encoder; at most those of the base.", ge=1, when=_static
+        ),
+    ] = 256
     temperature: Annotated[
         float, Setting("Temperature", "Divides the similarities.", gt=0, when=_contrastive)
     ] = 0.05
@@ -146,7 +168,11 @@ class TrainSpec(BaseSpec):
     seed: Annotated[
         int,
         Setting(
-            "Random seed", "Of order, dropout, augmentation and new weights.", ge=0, le=2**32 - 1
+            "Random seed",
+            "Of order, dropout, augmentation and new weights.",
+            ge=0,
+            le=2**32 - 1,
+            when=_updated,
         ),
     ] = 42
     dev: Annotated[
@@ -184,6 +210,7 @@ class TrainSpec(BaseSpec):
                 "avg_top2": "last two layers",
                 "max": "max",
             },
+            when=_updated,
         ),
     ] = "base"
     head: Annotated[
@@ -245,7 +272,14 @@ class TrainSpec(BaseSpec):
     ] = False
     dropout: Annotated[
         float | None,
-        Setting("Dropout", "Empty or none: the model's own, usually 0.1.", _NOISE, ge=0, lt=1),
+        Setting(
+            "Dropout",
+            "Empty or none: the model's own, usually 0.1.",
+            _NOISE,
+            ge=0,
+            lt=1,
+            when=_updated,
+        ),
     ] = None
     augmentation: Annotated[
         Augmentation,
@@ -278,7 +312,8 @@ class TrainSpec(BaseSpec):
         bool, Setting("The same dropout mask for both copies", "", _NOISE, when=_unsup)
     ] = False
     warmup: Annotated[
-        float, Setting("Warm-up", "Share of the steps, 0 to 1.", _OPTIMISER, ge=0, le=1)
+        float,
+        Setting("Warm-up", "Share of the steps, 0 to 1.", _OPTIMISER, ge=0, le=1, when=_updated),
     ] = 0.0
     weight_decay: Annotated[
         float,
@@ -340,6 +375,12 @@ class TrainSpec(BaseSpec):
         super().__post_init__()
         if self.objective == "st":
             losses.check(self.loss, self.guide, self.matryoshka, self.processes)
+        elif self.objective == "static" and (self.processes > 1 or self.layers):
+            raise UserError(
+                "A static encoder is made in one process, and has no layers.",
+                "Leave out the processes and the layers.",
+                code="conflict",
+            )
         elif self.guide or self.matryoshka:
             raise UserError(
                 f"The objective {self.objective} has no guide, teacher or Matryoshka dimensions.",

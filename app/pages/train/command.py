@@ -44,7 +44,7 @@ from theodolite.store.errors import StoreError
 from theodolite.store.run_rows import LIVE
 
 ObjectiveArgument = Annotated[
-    str, typer.Argument(metavar="OBJECTIVE", help="unsup, sup, mlm, next-sentence or st.")
+    str, typer.Argument(metavar="OBJECTIVE", help="unsup, sup, mlm, next-sentence, st or static.")
 ]
 BaseArgument = Annotated[
     str,
@@ -123,6 +123,8 @@ def train(
     theodolite train mlm new:layers=4,hidden=256,heads=4,vocab=8000 --train text.txt --out small
 
     theodolite train st minilm --loss CachedGISTEmbedLoss --guide minilm --train p.csv --out guided
+
+    theodolite train static minilm --train sentences.txt --out fast
 
     theodolite train unsup minilm --train sentences.txt --out my-encoder --estimate
 

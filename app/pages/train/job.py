@@ -224,7 +224,7 @@ class TrainJob(TrainingJob[TrainSpec]):
     costly = (
         *("objective", "base", "batch_size", "micro_batch", "max_length", "hard_negatives", "dual"),
         *("augmentation", "mlm_weight", "head", "precision", "compile", "gradient_checkpointing"),
-        *("device", "processes", "loss", "guide", "matryoshka"),
+        *("device", "processes", "loss", "guide", "matryoshka", "layers"),
     )
 
     @property

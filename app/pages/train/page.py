@@ -46,6 +46,7 @@ OBJECTIVES = (
     ("Unsupervised SimCSE: a sentence and itself under another dropout", "unsup"),
     ("Next sentence: a sentence and the one that follows it", "next-sentence"),
     ("Masked language modelling: pretrain a model of your own", "mlm"),
+    ("Static: distil an encoder into a vector for each token, hundreds of times as fast", "static"),
 )
 NEW = "new:layers=4,hidden=256,heads=4,vocab=8000"
 """A small BERT with random weights."""
