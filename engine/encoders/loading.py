@@ -48,7 +48,7 @@ def load(
     encoder = parts[0] if len(parts) == 1 else Concatenated(sources, parts)
     if not parsed.steps:
         return encoder
-    return SteppedEncoder(str(parsed), encoder, parsed.steps, datasets)
+    return SteppedEncoder(str(parsed), encoder, parsed.steps, datasets, cache=cache)
 
 
 def checkpoint_of(source: str) -> tuple[SourceSpec, Checkpoint]:

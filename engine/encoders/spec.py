@@ -118,6 +118,7 @@ STEPS = {
     "normalise": "normalise",
     "center": "center:DATA",
     "whiten": "whiten:DATA[,k]",
+    "flow": "flow:DATA",
     "dims": "dims:k,first, dims:k,pca,DATA or dims:k,random,SEED",
     "drop": "drop:k,DATA",
     "common": "common:k,DATA",
@@ -195,6 +196,7 @@ class StepSpec:
             "normalise": [],
             "center": [data],
             "whiten": [data] if self.k is None else [data, str(self.k)],
+            "flow": [data],
             "dims": [str(self.k), *self._projection(data)],
             "drop": [str(self.k), data],
             "common": [str(self.k), data],
@@ -417,7 +419,7 @@ def _step(piece: str, spec: str) -> StepSpec:
         match name, arguments:
             case ("normalise", []) | ("quantise", ["binary"]):
                 return StepSpec(name)
-            case ("center" | "whiten", [data]) | ("quantise", ["int8", data]):
+            case ("center" | "whiten" | "flow", [data]) | ("quantise", ["int8", data]):
                 return StepSpec(name, data=data)
             case "whiten", [data, k]:
                 return StepSpec(name, number(k, piece, 1, MAX_DIM), data)

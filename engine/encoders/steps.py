@@ -14,7 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from theodolite.engine.encoders.base import Encoder
+from theodolite.engine.encoders.base import Encoder, VectorCache
+from theodolite.engine.encoders.cached import MemoryCache
 from theodolite.engine.encoders.fingerprint import fingerprint
 from theodolite.engine.encoders.prompts import PromptTask
 from theodolite.engine.encoders.sides import bind_task, query_side
@@ -139,6 +140,7 @@ class SteppedEncoder:
         steps: at least one.
         data: where fitted steps find their sentences.
         task: sentences and hash that `@task` stands for, once they are known.
+        cache: keeps what takes long to fit; None for memory.
     """
 
     def __init__(
@@ -148,6 +150,7 @@ class SteppedEncoder:
         steps: Sequence[StepSpec],
         data: DatasetSource,
         task: tuple[Sequence[str], str] | None = None,
+        cache: VectorCache | None = None,
     ) -> None:
         self.name = name
         self.encoder = encoder
@@ -155,6 +158,7 @@ class SteppedEncoder:
         self.dim = encoder.dim
         self._data = data
         self._task = task
+        self._cache = cache or MemoryCache()
         self._lock = threading.Lock()
         self._fitted: list[Transform] | None = None
         hashes = []
@@ -179,7 +183,8 @@ class SteppedEncoder:
     ) -> SteppedEncoder:
         """A copy with `@task` bound to these sentences and this task."""
         inner = bind_task(self.encoder, sentences, data_hash, task)
-        return SteppedEncoder(self.name, inner, self.steps, self._data, (sentences, data_hash))
+        task_data = (sentences, data_hash)
+        return SteppedEncoder(self.name, inner, self.steps, self._data, task_data, self._cache)
 
     @property
     def queries(self) -> SteppedQueries | None:
@@ -221,7 +226,12 @@ class SteppedEncoder:
                     )
             for transform in transforms:
                 x = transform(x)
-            transforms.append(_fit_step(step, x))
+            if step.name == "flow":
+                from theodolite.engine.encoders import flow
+
+                transforms.append(flow.fitted(x, self.fingerprint, self._cache).moved)
+            else:
+                transforms.append(_fit_step(step, x))
         return transforms
 
     def _sentences(self, data: str) -> Sequence[str]:

@@ -7,8 +7,7 @@ that hands out vectors that were computed before. So batches of any size in micr
 checkpoints from which a run goes on with equal weights, evaluations and several processes are those
 of every training, and the `Cached` losses are the plain ones with a micro-batch. Left out is what
 needs more than vectors: layers (`AdaptiveLayerLoss`, `Matryoshka2dLoss`), a decoder
-(`DenoisingAutoEncoderLoss`), two models (`ContrastiveTensionLoss`), or a classifier that is thrown
-away (`SoftmaxLoss`).
+(`DenoisingAutoEncoderLoss`), or a classifier that is thrown away (`SoftmaxLoss`).
 """
 
 from __future__ import annotations
@@ -46,6 +45,8 @@ class Loss:
             ones (`guide`), or a teacher, whose `vectors`, difference of two similarities
             (`margin`) or similarities (`scores`) are learned; empty where it has none.
         plain: the loss of equal value, of one that is computed in micro-batches.
+        twins: whether two copies of the model are trained, one for each column; the one of the
+            second column is kept.
     """
 
     data: Data
@@ -53,6 +54,7 @@ class Loss:
     negatives: bool = False
     guide: Literal["", "guide", "vectors", "margin", "scores"] = ""
     plain: str = ""
+    twins: bool = False
 
     @property
     def has_labels(self) -> bool:
@@ -68,6 +70,7 @@ class Loss:
 
 
 _RANKING, _GIST = "MultipleNegativesRankingLoss", "GISTEmbedLoss"
+_IN_BATCH = "InBatchNegatives"
 _SYMMETRIC = "MultipleNegativesSymmetricRankingLoss"
 _BY_LABEL = "Sentences of a label move together; a batch should hold several of each label"
 LOSSES = {
@@ -89,6 +92,12 @@ LOSSES = {
     "BatchHardTripletLoss": Loss("labelled", f"{_BY_LABEL}. The hardest triplets"),
     "BatchHardSoftMarginTripletLoss": Loss("labelled", f"{_BY_LABEL}. The hardest, no margin"),
     "BatchSemiHardTripletLoss": Loss("labelled", f"{_BY_LABEL}. Those between"),
+    "ContrastiveTensionLoss": Loss(
+        "sentences", "Two copies agree on a sentence, and on no other", twins=True
+    ),
+    f"ContrastiveTensionLoss{_IN_BATCH}": Loss(
+        "sentences", "The same, with all other sentences of the batch", twins=True
+    ),
     "MSELoss": Loss("sentences", "Its vectors become the teacher's", guide="vectors"),
     "EmbedDistillLoss": Loss("sentences", "Its directions become the teacher's", guide="vectors"),
     "MarginMSELoss": Loss("triplets", "Margins become the teacher's", guide="margin"),
@@ -130,7 +139,7 @@ def check(loss: str, guide: str | None, matryoshka: str | None, processes: int) 
             "Leave out one of the two.",
             code="conflict",
         )
-    if processes > 1 and (given.has_labels or given.guide):
+    if processes > 1 and (given.has_labels or given.guide or given.twins):
         raise UserError(
             f"{loss} trains in one process: its labels and guides belong to whole batches.",
             "Use one process, or a loss of pairs without a guide.",
@@ -171,6 +180,8 @@ def criterion(loss: str, tokenizer: Any, dim: int, dims: Sequence[int] = ()) -> 
     if loss == "MegaBatchMarginLoss":
         options["use_mini_batched_version"] = False
     made = getattr(losses, LOSSES[loss].plain or loss)(model, **options)
+    if loss.endswith(_IN_BATCH):
+        made.model2 = Given("second")  # both copies get one column there
     if not dims:
         return made
     if max(dims) > dim:

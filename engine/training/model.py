@@ -98,7 +98,7 @@ class TrainingModel(nn.Module):
         encoder = _without_pooler(base.whole)
         self.packed = can_pack(encoder)
         self.dim = int(encoder.config.hidden_size)
-        second = [copy.deepcopy(encoder)] if spec.dual else []
+        second = [copy.deepcopy(encoder)] if spec.is_dual else []
         self.encoders = nn.ModuleList([base.whole, *second])
         deviation = float(getattr(encoder.config, "initializer_range", 0.02))
         # MLM alone gives a head no gradient: it would stay random.
@@ -142,7 +142,7 @@ class TrainingModel(nn.Module):
         Returns:
             (n, d), in the dtype of the weights or, under autocast, of autocast.
         """
-        side = side if self.spec.dual else 0
+        side = side if self.spec.is_dual else 0
         layout = Layout.of(ids, self.device)
         pooling = (self.base.pooling if as_base else None) or self.pooling
         vectors = self._pooled(layout, side, pooling)

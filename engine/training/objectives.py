@@ -255,6 +255,10 @@ class MaskedLanguageModelling(Objective):
         return [Column(model.ids(list(sentences))) for sentences in zip(*examples, strict=True)]
 
 
+_ALIKE = 8
+"""Pairs of contrastive tension of which one has the same sentence twice."""
+
+
 class OfSentenceTransformers(Objective):
     """A loss of sentence-transformers (`engine.training.losses`).
 
@@ -302,13 +306,29 @@ class OfSentenceTransformers(Objective):
                 both = torch.stack([of_partner, of_negative], 1)
                 is_margin = self.need.guide == "margin"
                 self._labels = of_partner - of_negative if is_margin else both
+        if self.need.twins:
+            return self._twins(texts[0], model)
         return [Column(model.ids(side)) for side in texts]
+
+    def _twins(self, texts: list[str], model: TrainingModel) -> list[Column]:
+        """Each sentence for the other copy; for the one that is kept itself, or another one.
+
+        As in sentence-transformers' data loader, of eight pairs one is of a sentence with itself.
+        """
+        others = texts
+        if self.spec.loss == "ContrastiveTensionLoss":
+            alike = [place % _ALIKE == 0 for place in range(len(texts))]
+            shifted = [*texts[1:], texts[0]]
+            others = [a if same else b for same, a, b in zip(alike, texts, shifted, strict=True)]
+            self._labels = torch.tensor(alike, dtype=torch.float32, device=model.device)
+        return [Column(model.ids(texts), side=1), Column(model.ids(others))]
 
     def loss(self, vectors: Sequence[torch.Tensor]) -> torch.Tensor:
         """Its value for the columns' vectors, each (n, d), in float32."""
         features = [{"vectors": column.float()} for column in vectors]
         for column, said in zip(features, self._guides, strict=False):
             column["guide"] = said
+        features[0]["second"] = features[-1]["vectors"]
         with torch.autocast(vectors[0].device.type, enabled=False):
             found = self.module(features, self._labels)
         # Some name the parts of their sum.

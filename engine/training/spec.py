@@ -34,6 +34,10 @@ def _evaluated(values: Mapping[str, Any]) -> bool:
     return _updated(values) and values["dev"] != "none"
 
 
+def _by_epochs(values: Mapping[str, Any]) -> bool:
+    return _updated(values) and not str(values["steps"] or "").strip()
+
+
 def _replaces(values: Mapping[str, Any]) -> bool:
     return _unsup(values) and values["augmentation"] in ("crop", "delete", "mlm")
 
@@ -93,7 +97,7 @@ class TrainSpec(BaseSpec):
             "Epochs",
             "Passes over the data; fractions allowed.",
             gt=0,
-            when=lambda values: _updated(values) and not str(values["steps"] or "").strip(),
+            when=_by_epochs,
         ),
     ] = 1.0
     steps: Annotated[
@@ -367,6 +371,11 @@ class TrainSpec(BaseSpec):
             "It can be used anywhere by it; empty or none: after base, objective and date.",
         ),
     ] = None
+
+    @property
+    def is_dual(self) -> bool:
+        """Whether a second encoder is trained, whether by `dual` or for the sake of the loss."""
+        return self.dual or (self.objective == "st" and losses.LOSSES[self.loss].twins)
 
     def __post_init__(self) -> None:
         """Check the fields."""

@@ -19,7 +19,7 @@ from theodolite.engine.datasets.types import (
     Triplets,
 )
 from theodolite.engine.encoders import load
-from theodolite.engine.train import train
+from theodolite.engine.train import batches, train
 from theodolite.engine.training.examples import open_examples
 from theodolite.engine.training.losses import LOSSES
 
@@ -92,6 +92,10 @@ def directly(base, loss, matryoshka=()):
             options["guide"] = guide
         case "vectors", _:
             texts, labels = [A], said[0].clone()
+        case _, "sentences":
+            first = [A[i] for i in next(batches(N, 2 * N, 1, 42))]
+            texts = [first, [first[0], *first[2:], first[0]]]
+            labels = torch.tensor([1.0] + [0.0] * 7)
         case "margin" | "scores", _:
             partner, negative = ((said[0] * side).sum(1) for side in said[1:])
             margin = need.guide == "margin"
@@ -123,7 +127,7 @@ def test_matryoshka_goes_around_any(tmp_path, base, loss):
     assert value == pytest.approx(directly(base, loss, (8, 4)), rel=1e-5)
 
 
-@pytest.mark.parametrize("loss", ["CachedGISTEmbedLoss", "CoSENTLoss", "MSELoss"])
+@pytest.mark.parametrize("loss", ["CachedGISTEmbedLoss", "CoSENTLoss", "ContrastiveTensionLoss"])
 def test_micro_batches_leave_the_weights_as_they_are(tmp_path, base, loss):
     """Whatever the loss; the curve begins with the base, at step 0."""
     ends = []
@@ -152,6 +156,7 @@ def test_micro_batches_leave_the_weights_as_they_are(tmp_path, base, loss):
         ({"loss": "CoSENTLoss", "matryoshka": "8;4"}, "invalid", "8;4"),
         ({"loss": "MSELoss", "matryoshka": "8"}, "conflict", "one length"),
         ({"loss": "CoSENTLoss", "processes": 2}, "unsupported", "one process"),
+        ({"loss": "ContrastiveTensionLoss", "processes": 2}, "unsupported", "one process"),
         ({"loss": "NoLoss", "guide": None, "train": "pairs"}, "invalid", "NoLoss"),
     ],
 )
