@@ -26,7 +26,7 @@ from theodolite.app.components.chart import drawing, plain
 from theodolite.app.examples import shipped
 from theodolite.app.metrics import METRICS
 from theodolite.app.pages.board import cost
-from theodolite.app.pages.choose import data, improve, setups
+from theodolite.app.pages.choose import data, improve, setups, unasked
 from theodolite.app.pages.choose import sheet as sheets
 from theodolite.app.pages.choose.candidates import ChooseSpec
 from theodolite.app.pages.choose.sheet import ChooseJob, Sheet
@@ -55,7 +55,6 @@ GOLD = ("label", "score", "grade", "split")
 """Roles of columns that are named after the texts."""
 UNDECIDED = {
     "no_labels": "the data has no labels",
-    "no_queries": "no query has judgements",
     "few_examples": "too few examples are labelled",
     "no_encoder_within_limits": "no encoder is within the limits",
     "encoder_failed": "no encoder could be evaluated",
@@ -163,6 +162,8 @@ class Decision(Answer):
         if self["best"] is None and not self.spec.rankers:
             asked = {"in": self["data"], "encoder": [row["encoder"] for row in self["encoders"]]}
             blocks.append(Links([Link("Judge by hand", "judge", asked)]))
+        if self["best"] and self.sheet.get("by_rule"):
+            blocks.append(Links([Link("Judge these set-ups", "judge", unasked.asked(self.sheet))]))
         if able := improve.offered(self.sheet):
             asked = query(replace(self.spec, train=able))
             blocks.append(Links([Link(f"Train {able} on these", "choose", asked)]))
@@ -202,6 +203,8 @@ def headline(sheet: Sheet) -> str:
         codes = {one["code"] for one in sheet["warnings"]}
         why = (text for code, text in UNDECIDED.items() if code in codes)
         return f"Undecided: {next(why, 'nothing was scored')}"
+    if sheet.get("by_rule"):
+        return unasked.headline(sheet)
     if sheet.get("rankers"):
         return _headline_of_setups(sheet)
     if not _beats_random(sheet):
@@ -238,8 +241,9 @@ def sentences(sheet: Sheet) -> list[str]:
         return list(_without_scores(sheet))
     name, how = best["encoder"], "by the paired bootstrap (5 %, all pairs tested at once)"
     said = [
+        *unasked.sentences(sheet),
         f"{name} scores {formats.score(best['score'])} on {_examples(sheet)} "
-        f"({_metric(sheet)}; 95 % interval {_interval(best)})."
+        f"({_metric(sheet)}; 95 % interval {_interval(best)}).",
     ]
     if change := sheet.get("improvement"):
         said.insert(0, improve.sentence(change, sheet["kind"]))
@@ -491,7 +495,7 @@ def _metric(sheet: Sheet) -> str:
 
 
 def _examples(sheet: Sheet) -> str:
-    return data.in_words(sheet["n"], sheet["kind"])
+    return data.in_words(sheet["n"], sheet["kind"]) + " by rule" * bool(sheet.get("by_rule"))
 
 
 def _with_score(one: Mapping[str, Any]) -> str:
@@ -566,9 +570,13 @@ def plan(workspace: Workspace, job: ChooseJob) -> list[str]:
     what = f"{data.in_words(rows, dataset.kind)}{of}, evaluated as {task}."
     if task is None:
         few = f"Fewer than {data.MIN_EXAMPLES} labels" if rows else "No labels"
-        few = "No queries with judgements" if job.rankers else few
         what = f"{few}: the sheet will say how encoders differ and what they cost, not who is best."
     if job.setups:
+        if task is None:
+            what = (
+                "No queries with judgements: queries are made from the documents by rule, and the "
+                "sheet is a guess until people have marked documents on the page Judge."
+            )
         return [what, f"{formats.plural(len(job.setups), 'set-up')}: {formats.listed(job.setups)}."]
     learned = [improve.plan(dataset, job.train)] if job.train else []
     untimed = len(set(job.measured) - cost.measured(workspace).keys())
@@ -591,6 +599,10 @@ def answer(workspace: Workspace, spec: ChooseSpec, do: Do) -> Iterator[Decision]
     is_done = job.is_stored(workspace) or do(job)
     sheet = sheets.stored(workspace, job)
     if sheet is not None:
+        if sheet.get("by_rule"):  # marks may have come since
+            sheet = {**sheet, "judged": unasked.judged(workspace, sheet)}
+            more = [{"code": code, "message": text} for code, text in unasked.warnings(sheet)]
+            sheet |= {"warnings": [*more, *sheet["warnings"]]}
         yield Decision(job, sheet)
     elif is_done:
         raise UserError("The sheet could not be made.", "The log has the details.", code="failed")

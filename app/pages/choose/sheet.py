@@ -23,7 +23,7 @@ from theodolite.app.jobs.reporter import Reporter
 from theodolite.app.names import labelled
 from theodolite.app.pages.board import cost
 from theodolite.app.pages.board.examples import between
-from theodolite.app.pages.choose import candidates, data, improve, setups
+from theodolite.app.pages.choose import candidates, data, improve, setups, unasked
 from theodolite.app.pages.choose.candidates import Candidate, ChooseSpec
 from theodolite.app.pages.curate import leaks
 from theodolite.app.pages.encoders.service import ensure_listed
@@ -137,8 +137,10 @@ def make(workspace: Workspace, spec: ChooseSpec, tick: ProgressCallback = nobody
 
 def _of_setups(workspace: Workspace, spec: ChooseSpec, tick: ProgressCallback) -> Sheet:
     """The sheet of rankers on documents that are cut in several ways."""
-    dataset, task = workspace.catalog.load(spec.data), data.task_of(workspace, spec.data)
-    every = [setups.stored(workspace, task, name) for name in spec.setups] if task else []
+    task = unasked.task_of(workspace, spec.data)
+    is_made = unasked.is_made(task)
+    dataset = workspace.catalog.load(task if is_made else spec.data)
+    every = [setups.stored(workspace, task, name) for name in spec.setups]
     tick(0.2)
     scored = any(one.sample for one in every)
     made = OPEN | (setups.decided(every, spec.margin) if scored else {"rankers": True})
@@ -155,6 +157,8 @@ def _of_setups(workspace: Workspace, spec: ChooseSpec, tick: ProgressCallback) -
         "baseline": setups.BM25,
         **made,
         "task": task,
+        "by_rule": is_made,
+        "kinds": unasked.firsts(workspace, task, every) if is_made and scored else [],
         "highest": None,
         "encoders": [setups.row_of(one, made["intervals"]) for one in every],
         "agreement": [],
@@ -168,7 +172,8 @@ def _of_setups(workspace: Workspace, spec: ChooseSpec, tick: ProgressCallback) -
     warnings = [
         *_about_decision(spec, dataset, [], sheet),
         *_about_data(workspace, dataset, [], sheet),
-        *(setups.warnings(workspace, task, every, sheet) if task else ()),
+        *setups.warnings(workspace, task, every, sheet),
+        *(("note", text) for text in getattr(dataset, "notes", ()) if is_made),
     ]
     named = [{"code": code, "message": text} for code, text in warnings]
     return {**sheet, "front": cost.front(points, more_is_better=False), "warnings": named}
@@ -329,12 +334,6 @@ def _about_decision(
             f"{dataset.name} has {formats.plural(labelled, 'labelled example')}; below "
             f"{data.MIN_EXAMPLES} nothing is scored.",
         )
-    elif sheet["task"] is None and spec.rankers:
-        yield (
-            "no_queries",
-            f"{dataset.name} has no queries with judgements, so no set-up can be called best. Put "
-            "queries.jsonl and qrels.tsv beside the documents.",
-        )
     elif sheet["task"] is None:
         yield (
             "no_labels",
@@ -473,6 +472,8 @@ class ChooseJob(ChooseSpec, Job):
                 "Choose documents with queries, or encoders in place of rankers.",
                 code="wrong-kind",
             )
+        if self.rankers and unasked.is_made(task := unasked.task_of(workspace, self.data)):
+            workspace.catalog.load(task)  # refuses documents of which no query can be made
         if self.train:
             improve.check(workspace, self.data, self.train)
 
@@ -513,8 +514,8 @@ class ChooseJob(ChooseSpec, Job):
             return
         encoder = self.measured[position]
         if self.rankers:
-            if own := data.task_of(workspace, self.data):
-                setups.measure(workspace, own, encoder, reporter)
+            own = unasked.task_of(workspace, self.data)
+            setups.measure(workspace, own, encoder, reporter)
             return
         if encoder in self.encoders:
             ensure_listed(workspace, [encoder])

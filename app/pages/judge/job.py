@@ -26,6 +26,7 @@ from theodolite.app.pages.judge.session import (
     returned,
 )
 from theodolite.app.workspace import Workspace
+from theodolite.engine.datasets import chunks
 from theodolite.engine.endpoints import Unacceptable
 from theodolite.engine.errors import UserError
 from theodolite.engine.judging import second as judges
@@ -61,7 +62,8 @@ class JudgeJob(JudgeSpec, Job):
 
     def notices(self, workspace: Workspace) -> Iterator[str]:
         """The texts that endpoints would get."""
-        for _, sent in sending.announced(workspace, self.encoders, self.collection):
+        rankers = [chunks.parted(name)[0] for name in self.encoders]
+        for _, sent in sending.announced(workspace, rankers, self.collection):
             yield sent
         if self.second:
             yield sent_by(self)

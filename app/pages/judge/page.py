@@ -17,7 +17,7 @@ from theodolite.app.jobs.submit import queue
 from theodolite.app.pages.data import choices as collections
 from theodolite.app.pages.encoders import choices
 from theodolite.app.pages.jobs.run_panel import RunPanel
-from theodolite.app.pages.judge import answer, export
+from theodolite.app.pages.judge import answer, export, set_ups
 from theodolite.app.pages.judge import session as judging
 from theodolite.app.pages.judge.job import JudgeJob, ask_second, run_of, sent_by
 from theodolite.app.pages.judge.session import MAX_ENCODERS, MAX_NAME, JudgeSpec, Question
@@ -27,7 +27,6 @@ from theodolite.app.web.controls import Answer, Control, Controls, Values, on, o
 from theodolite.app.web.events import PageEvent
 from theodolite.app.web.parts import ALWAYS_LAST, ONE_AT_A_TIME
 from theodolite.app.workspace import Workspace
-from theodolite.engine.encoders import parse
 from theodolite.engine.errors import UserError
 
 TITLE = "Judge"
@@ -217,7 +216,7 @@ def _spec(values: Values) -> JudgeSpec:
 def _sending(workspace: Workspace, values: Values) -> tuple[str, str]:
     """The texts that the second judge would get, and the host that needs permission."""
     for encoder in values.encoders or ():
-        parse(encoder)  # a typed one that cannot be read is refused at once
+        set_ups.canonical(encoder)  # a typed one that cannot be read is refused at once
     if not values.second:
         return "", ""
     try:

@@ -14,13 +14,14 @@ from typing import Annotated, Any
 import numpy as np
 
 from theodolite.app import endpoints, formats
+from theodolite.app.pages.judge import set_ups
 from theodolite.app.pages.search.service import Limits, nearest
 from theodolite.app.spec import Encoders, Field, Spec
 from theodolite.app.workspace import Workspace
+from theodolite.engine.datasets import by_rule
 from theodolite.engine.datasets.types import Retrieval
-from theodolite.engine.encoders import canonical
 from theodolite.engine.errors import UserError
-from theodolite.engine.judging import pool, sampling
+from theodolite.engine.judging import pool, sampling, surrogate
 from theodolite.engine.judging import second as judges
 from theodolite.engine.judging.pool import Measure
 from theodolite.engine.judging.sampling import Draw, Estimate, SecondMarks, Units
@@ -47,7 +48,10 @@ ALPHA = 0.05
 
 @dataclass(frozen=True)
 class JudgeSpec(Spec):
-    """Settings of a session, in which two to four encoders are asked the same queries."""
+    """Settings of a session, in which two to four encoders are asked the same queries.
+
+    Rankers may be compared as well, and set-ups of Choose: `bm25`, `minilm|chunk:recursive,800`.
+    """
 
     collection: Annotated[
         str, Field("Collection", "The collection to search.", names="dataset", key="in")
@@ -76,7 +80,7 @@ class JudgeSpec(Spec):
 
     def check(self) -> None:
         """Bring names to their canonical form."""
-        encoders = canonical(self.encoders)
+        encoders = tuple(dict.fromkeys(map(set_ups.canonical, self.encoders)))
         queries = tuple(dict.fromkeys(text.strip() for text in self.queries if text.strip()))
         second = judges.canonical(self.second)
         if not 2 <= len(encoders) <= MAX_ENCODERS:
@@ -148,6 +152,21 @@ class Session:
         """Value of each draw up to the first unmarked one: settled, or the mean of the judges."""
         marked = takewhile(bool, map(self.marks.get, range(len(self.draws))))
         return np.array([at.get(SETTLED, sum(at.values()) / len(at)) for at in marked if at], float)
+
+    @property
+    def is_by_rule(self) -> bool:
+        """Whether marks are predicted from queries by rule."""
+        return self.units.expected is not None
+
+    @property
+    def is_own(self) -> bool:
+        """Whether a person wrote the queries."""
+        return bool(self.spec.queries)
+
+    def at_one_look(self) -> list[tuple[float, float, float]]:
+        """Difference, low and high of each pair, if nobody looked before."""
+        judged = self.draws[: len(self.values)]
+        return sampling.single_look(self.units, judged, self.values, ALPHA)
 
     @property
     def left(self) -> int:
@@ -243,13 +262,17 @@ def begin(workspace: Workspace, spec: JudgeSpec, session: str = "") -> str:
         ]
         for encoder in spec.encoders
     }
-    kept = {"queries": queries, "documents": list(place), "rankings": rankings}
-    if not _begun("", "", spec, kept).keys:
+    kept: dict[str, Any] = {"queries": queries, "documents": list(place), "rankings": rankings}
+    if not (keys := _begun("", "", spec, kept).keys):
         raise UserError(
             "These encoders return the same documents for every query: there is nothing to judge.",
             "Choose others, more queries or a larger top k.",
             code="too-few",
         )
+    if by_rule.parted(spec.collection)[1] and spec.mode == "relevance" and not spec.second:
+        pairs = [(queries[query], kept["documents"][document]) for query, document in keys]
+        names = (workspace, spec.collection, spec.encoders, spec.k)
+        kept["predicted"] = set_ups.predicted(*names, pairs).round(4).tolist()
     title = spec.name.strip() or f"{spec.collection}: {', '.join(spec.encoders)}"
     values = {one.name: getattr(spec, one.name) for one in fields(JudgeSpec)}
     return workspace.store.judgements.begin(title[:200], values, kept, session)
@@ -292,6 +315,13 @@ def returned(
     progress: Progress | None = None,
 ) -> list[list[str]]:
     """The top k documents of each query, without the query itself."""
+    if by_rule.parted(spec.collection)[1] or not set_ups.is_encoder(encoder):
+        texts = set_ups.texts_of(workspace, spec.collection)
+        lists = set_ups.ranked(workspace, encoder, spec.collection, queries, progress)
+        return [
+            [text for text in dict.fromkeys(texts[i] for i in at) if text != query][: spec.k]
+            for query, (at, _) in zip(queries, lists, strict=True)
+        ]
     sentences, _ = workspace.catalog.sentences(spec.collection)
     documents = set(_material(workspace, spec.collection)[0])
     among = np.array([i for i, text in enumerate(sentences) if text in documents])
@@ -320,6 +350,8 @@ def _begun(session: str, title: str, spec: JudgeSpec, kept: Mapping[str, Any]) -
         keys, units = pool.preferences(rankings, spec.k)
     else:
         keys, units = pool.documents(rankings, spec.k, spec.measure)
+    if predicted := kept.get("predicted"):
+        units = surrogate.binned(units, np.array(predicted))
     to = spec.second and str(judges.address(spec.second))
     asked = [judges.messages(queries[q], documents[d]) for q, d in keys] if to else []
     second_keys = [hash_of(to, to_json(one)) for one in asked]

@@ -153,10 +153,8 @@ def test_rankers_need_documents(workspace: Workspace, tmp_path: Path) -> None:
     with refused("wrong-kind", "starter-topics", "documents"):
         chosen(workspace, "starter-topics", rankers="bm25")
     bare = files(tmp_path / "bare", {"a.md": "Tea is brewed.", "b.md": "Milk is poured."})
-    sheet = chosen(workspace, bare, rankers="bm25", chunks="whole").sheet
-    assert sheet["best"] is None
-    assert {one["code"] for one in sheet["warnings"]} >= {"no_queries"}
-    assert "no query has judgements" in headline(sheet)
+    with refused("too-few", "few words"):  # to make queries of
+        chosen(workspace, bare, rankers="bm25", chunks="whole")
 
 
 def test_from_a_terminal(folder: Path, tmp_path: Path) -> None:
