@@ -57,6 +57,7 @@ SHARED = {
     "evaluate.results",
     "jobs.run_panel",
     "jobs.views",
+    "judge.session",
 }
 """Modules of a page's folder that are made for the other pages; beside them only services are."""
 
