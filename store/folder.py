@@ -7,11 +7,10 @@ from pathlib import Path
 from theodolite.store.database import Database
 from theodolite.store.derived import Derived
 from theodolite.store.errors import DATABASE, StoreError, as_store_errors
-from theodolite.store.events import Events, Logs
 from theodolite.store.judgements import Judgements
 from theodolite.store.nouns import Decoders, Encoders, Settings, Visits, Workers
 from theodolite.store.results import Published, Results
-from theodolite.store.runs import Runs
+from theodolite.store.runs import Events, Logs, Runs
 from theodolite.store.terminals import Terminals
 from theodolite.store.uploads import Uploads
 from theodolite.store.vectors import VectorStore

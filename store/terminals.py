@@ -15,10 +15,9 @@ from filelock import FileLock, Timeout
 
 from theodolite.store.database import Database
 from theodolite.store.errors import RunAtWork
-from theodolite.store.events import RUN, Logs
 from theodolite.store.hashing import hash_of, to_json
 from theodolite.store.run_rows import RunRow
-from theodolite.store.runs import Runs
+from theodolite.store.runs import RUN, Logs, Runs
 
 NAME = "terminal"
 """Stands in place of a worker's slot in the row of such a run."""

@@ -25,8 +25,7 @@ from theodolite.engine.encoders.sides import bind_task, query_side
 from theodolite.engine.encoders.spec import DTYPES, POOLINGS, SourceSpec
 from theodolite.engine.encoders.steps import normalise
 from theodolite.engine.errors import UserError
-from theodolite.engine.stats.bootstrap import Sample, resample_all
-from theodolite.engine.stats.clusters import sharing
+from theodolite.engine.stats.bootstrap import Sample, resample_all, sharing
 from theodolite.engine.stats.ranking import at_cutoffs, order
 from theodolite.engine.stats.significance import Difference, differences
 

@@ -17,7 +17,7 @@ from statistics import NormalDist
 import numpy as np
 
 from theodolite.engine.stats.bootstrap import Sample, resample_all
-from theodolite.engine.stats.intervals import LEVEL, ROUNDING, interval
+from theodolite.engine.stats.significance import LEVEL, ROUNDING, interval
 
 RESAMPLES = 2000
 REFIT = 0.5

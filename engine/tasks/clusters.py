@@ -14,8 +14,7 @@ from types import MappingProxyType
 import numpy as np
 
 from theodolite.engine.datasets.types import Dataset
-from theodolite.engine.stats.bootstrap import main_sample
-from theodolite.engine.stats.clusters import codes_of, sharing
+from theodolite.engine.stats.bootstrap import codes_of, main_sample, sharing
 from theodolite.engine.tasks.task import ExampleTexts, Measurement, TaskType
 
 

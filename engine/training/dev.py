@@ -17,7 +17,7 @@ from theodolite.engine.datasets.types import PairPart, ScoredPairs
 from theodolite.engine.errors import UserError
 from theodolite.engine.space.geometry import alignment, cosine, uniformity
 from theodolite.engine.stats.bootstrap import Sample, resample_all, spearman
-from theodolite.engine.stats.intervals import interval
+from theodolite.engine.stats.significance import interval
 
 POSITIVE = 0.8
 """Pairs above this share of the scale are positives: above 4 of STS-B's 5 (footnote 3)."""

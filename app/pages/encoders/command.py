@@ -306,7 +306,7 @@ def _write(out: Path, sentences: list[str], vectors: np.ndarray) -> None:
 
 def _sentences(file: Path | None, column: str | None) -> list[str]:
     """Sentences of a file (`.gz` too) or standard input, one per line or row."""
-    from theodolite.engine.corpus.texts import texts_of
+    from theodolite.engine.corpus.cut import texts_of
     from theodolite.engine.datasets.dialect import ENDINGS as TABLES
     from theodolite.engine.datasets.files import decode, lines
 

@@ -351,7 +351,7 @@ def remove(workspace: Workspace, rows: Sequence[dict[str, Any]]) -> int:
 
 @lru_cache(maxsize=4096)
 def _interval(workspace: Workspace, result_id: int) -> list[float] | None:
-    from theodolite.engine.stats.intervals import interval
+    from theodolite.engine.stats.significance import interval
 
     details = workspace.store.results.by_id(result_id)["details"]
     examples = workspace.store.results.examples(result_id)

@@ -11,10 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.errors import refused
-from theodolite.engine.corpus.cut import Cut, cut
+from theodolite.engine.corpus.cut import Cut, cut, texts_of
 from theodolite.engine.corpus.encode import encode_shard, finish
 from theodolite.engine.corpus.reading import EncodedCorpus
-from theodolite.engine.corpus.texts import texts_of
 from theodolite.engine.encoders import load
 from theodolite.engine.encoders.vectors import files_of, lacking
 

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from tests.errors import refused
-from theodolite.engine.corpus.texts import texts_of
+from theodolite.engine.corpus.cut import texts_of
 from theodolite.engine.datasets.catalog import Catalog
 from theodolite.engine.datasets.formats import open_table
 from theodolite.engine.datasets.tables import preview, read

@@ -9,7 +9,7 @@ import pytest
 
 from tests.errors import refused
 from tests.fakes.tables import parquet
-from theodolite.engine.corpus.texts import texts_of
+from theodolite.engine.corpus.cut import texts_of
 from theodolite.engine.datasets import Catalog, formats, limits
 from theodolite.engine.datasets.columns import guess
 from theodolite.engine.datasets.tables import Mapping, preview, read, read_columns

@@ -6,10 +6,16 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from theodolite.engine.stats.bootstrap import Sample, bootstrap, main_sample, resample_all
-from theodolite.engine.stats.clusters import codes_of, effective, sharing
-from theodolite.engine.stats.intervals import interval
-from theodolite.engine.stats.significance import difference, mcnemar, pairwise_mcnemar
+from theodolite.engine.stats.bootstrap import (
+    Sample,
+    bootstrap,
+    codes_of,
+    effective,
+    main_sample,
+    resample_all,
+    sharing,
+)
+from theodolite.engine.stats.significance import difference, interval, mcnemar, pairwise_mcnemar
 
 
 def test_examples_that_share_a_text_are_one_cluster() -> None:
