@@ -194,91 +194,6 @@ class Setting:
     by: Literal["cosine", "dot product"] = "cosine"
 
 
-def prompts(spec: SourceSpec, checkpoint: Checkpoint, two_sided: bool) -> Iterator[Setting]:
-    """No prompt, each of the model's own, and the sides swapped.
-
-    Args:
-        spec: the audited source.
-        checkpoint: its files.
-        two_sided: whether the examples have queries.
-    """
-    known = Prompts.of(checkpoint)
-    given = spec.option("prompt"), spec.option("query_prompt")
-    own = list(known.own)[:MOST_PROMPTS]
-    if any(given) or known.own:
-        yield Setting("prompt", "no prompt", _with(spec, ""))
-    for name in own:
-        yield Setting("prompt", f"prompt {name}", _with(spec, name))
-    query, document = (_named(own, words) for words in (_QUERY, _DOCUMENT))
-    if given[1] is not None and "@task" not in given:
-        yield Setting("prompt", "its two prompts swapped", _with(spec, given[1], given[0] or ""))
-    if two_sided and (query or document):
-        sides = document or "", query or ""
-        label = f"{query or 'none'} for queries, {document or 'none'} for documents"
-        yield Setting("prompt", label, _with(spec, *sides))
-        yield Setting("prompt", "these two swapped", _with(spec, *sides[::-1]))
-
-
-def _with(spec: SourceSpec, prompt: str, query: str | None = None) -> SourceSpec:
-    return spec.with_options(prompt=prompt, query_prompt=query)
-
-
-def _named(names: list[str], words: tuple[str, ...]) -> str | None:
-    """The first name that holds one of the words, as `search_query` does."""
-    return next((name for word in words for name in names if word in name), None)
-
-
-def poolings(spec: SourceSpec, checkpoint: Checkpoint) -> Iterator[Setting]:
-    """Every pooling that the weights allow, without the modules after the model's own pooling."""
-    for pooling in POOLINGS:
-        if pooling != "pooler_output" or checkpoint.has_pooler:
-            changed = spec.with_options(pooling=pooling, layer=None)
-            yield Setting("pooling", pooling, changed)
-
-
-def cuts(spec: SourceSpec, checkpoint: Checkpoint, longest: int) -> Iterator[Setting]:
-    """Other lengths to cut texts at, where they change any text.
-
-    Args:
-        spec: the audited source.
-        checkpoint: its files.
-        longest: tokens of the longest text.
-    """
-    positions = checkpoint.positions or longest
-    limit = int(spec.option("max_length") or checkpoint.max_length or longest)
-    tried = {min(limit, longest)}
-    for length in CUTS:
-        kept = min(length, longest)
-        if kept not in tried and length <= positions:
-            tried.add(kept)
-            changed = spec.with_options(max_length=str(length))
-            yield Setting("cut", f"cut at {length} tokens", changed)
-
-
-def raw(spec: SourceSpec, checkpoint: Checkpoint, unit: bool) -> Iterator[Setting]:
-    """Vectors that are not normalised, compared by dot product.
-
-    Args:
-        spec: the audited source.
-        checkpoint: its files.
-        unit: whether the model itself normalises: then the pooled vectors before that are taken.
-    """
-    if unit:
-        pooling = examine(checkpoint).pooling
-        spec = spec.with_options(pooling=spec.option("pooling") or pooling)
-    yield Setting("length", "not normalised, by dot product", spec, "dot product")
-
-
-def precisions(spec: SourceSpec) -> Iterator[Setting]:
-    """The other precisions that this machine has."""
-    from theodolite.engine.encoders.int8 import available
-
-    for dtype in DTYPES:
-        if dtype != (spec.option("dtype") or "float32") and (dtype != "int8" or available()):
-            changed = spec.with_options(dtype=None if dtype == "float32" else dtype)
-            yield Setting("precision", dtype, changed)
-
-
 @dataclass(frozen=True)
 class Audited:
     """One setting and its score on the examples.
@@ -353,7 +268,10 @@ def audit(
     baseline = _try(tried, encode, None, spec)
     if baseline is None:
         raise UserError(str(tried[0][0].error), "Nothing can be compared with it.", code="failed")
-    chosen, notes = _chosen(spec, checkpoint, examples, groups, baseline.unit)
+    # Up to the noise of half precision.
+    unit = np.allclose(np.linalg.norm(baseline[1], axis=1), 1.0, atol=1e-2)
+    every, notes = _settings(spec, checkpoint, examples, unit)
+    chosen = [s for s in every if s.group in groups and (s.spec != spec or s.by != "cosine")]
     poolings = [s.spec for s in chosen if s.group == "pooling"]
     for place, setting in enumerate(chosen):
         yield (place + 1) / (len(chosen) + 1), f"{GROUPS[setting.group].lower()}: {setting.label}"
@@ -371,17 +289,8 @@ def audit(
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _Vectors:
-    """The vectors of queries and of documents."""
-
-    queries: np.ndarray
-    documents: np.ndarray
-
-    @property
-    def unit(self) -> bool:
-        """Whether all have unit length, up to the noise of half precision."""
-        return bool(np.allclose(np.linalg.norm(self.documents, axis=1), 1.0, atol=1e-2))
+_Vectors = tuple[np.ndarray, np.ndarray]
+"""Those of queries and of documents."""
 
 
 class _Encode:
@@ -396,10 +305,8 @@ class _Encode:
     def __call__(self, spec: SourceSpec) -> _Vectors:
         encoder = self._bound(spec)
         self._asked = self._asked or encoder
-        return _Vectors(
-            query_side(encoder).encode(self.examples.queries),
-            encoder.encode(self.examples.documents),
-        )
+        queries = query_side(encoder).encode(self.examples.queries)
+        return queries, encoder.encode(self.examples.documents)
 
     def _bound(self, spec: SourceSpec) -> Encoder:
         return bind_task(self._load(str(spec)), (), "", self.examples.task)
@@ -443,10 +350,8 @@ def _try(
     row, sample, vectors = Audited(setting, str(spec)), None, None
     try:
         vectors = encode(spec)
-        sides = vectors.queries, vectors.documents
-        if setting is None or setting.by == "cosine":
-            sides = normalise(sides[0]), normalise(sides[1])
-        sample = encode.examples.sample(*sides)
+        by_cosine = setting is None or setting.by == "cosine"
+        sample = encode.examples.sample(*(map(normalise, vectors) if by_cosine else vectors))
         row = replace(row, score=sample.statistic, seconds=time.perf_counter() - start)
     except UserError as error:
         row = replace(row, error=error.message)
@@ -454,34 +359,82 @@ def _try(
     return vectors
 
 
-def _chosen(
-    spec: SourceSpec,
-    checkpoint: Checkpoint,
-    examples: Examples,
-    groups: Sequence[Group],
-    unit: bool,
+def _settings(
+    spec: SourceSpec, checkpoint: Checkpoint, examples: Examples, unit: bool
 ) -> tuple[list[Setting], list[str]]:
-    """The settings to try beside the audited spec, and notes on those that are not worth it."""
+    """The settings to try beside the audited spec, and notes on those that are not worth it.
+
+    Args:
+        spec: the audited source.
+        checkpoint: its files.
+        examples: that are encoded.
+        unit: whether the model itself normalises: then the pooled vectors before that are taken.
+    """
+    from theodolite.engine.encoders.int8 import available
+
     notes: list[str] = []
-    found = list(prompts(spec, checkpoint, bool(examples.queries)))
+    found = [
+        Setting("prompt", label, spec.with_options(prompt=document, query_prompt=query))
+        for label, document, query in _prompts(spec, checkpoint, bool(examples.queries))
+    ]
     if not found:
         notes.append("Its files name no prompts.")
     if not checkpoint.config:
         notes.append("It is no transformer: it has no poolings, and cuts no texts.")
     else:
-        found += poolings(spec, checkpoint)
+        found += [  # without the modules after the model's own pooling
+            Setting("pooling", pooling, spec.with_options(pooling=pooling, layer=None))
+            for pooling in POOLINGS
+            if pooling != "pooler_output" or checkpoint.has_pooler
+        ]
         texts = [*examples.queries, *examples.documents]
         longest = max(token_counts(checkpoint, texts), default=0)
-        other_cuts = list(cuts(spec, checkpoint, longest))
-        if not other_cuts:
+        lengths = _cuts(spec, checkpoint, longest)
+        if not lengths:
             notes.append(f"The longest text has {longest} tokens: no other cut changes anything.")
-        found += [*other_cuts, *raw(spec, checkpoint, unit)]
-    found += precisions(spec)
-    return [s for s in found if s.group in groups and not _as_asked(s, spec)], notes
+        for length in lengths:
+            changed = spec.with_options(max_length=str(length))
+            found.append(Setting("cut", f"cut at {length} tokens", changed))
+        own = spec.option("pooling") or (examine(checkpoint).pooling if unit else None)
+        label = "not normalised, by dot product"
+        found.append(Setting("length", label, spec.with_options(pooling=own), "dot product"))
+    found += [
+        Setting("precision", dtype, spec.with_options(dtype=None if dtype == "float32" else dtype))
+        for dtype in DTYPES
+        if dtype != (spec.option("dtype") or "float32") and (dtype != "int8" or available())
+    ]
+    return found, notes
 
 
-def _as_asked(setting: Setting, spec: SourceSpec) -> bool:
-    return setting.by == "cosine" and setting.spec == spec
+def _prompts(
+    spec: SourceSpec, checkpoint: Checkpoint, two_sided: bool
+) -> Iterator[tuple[str, str, str | None]]:
+    """No prompt, each of the model's own, and the sides swapped: label, prompt and query prompt."""
+    known = Prompts.of(checkpoint)
+    given = spec.option("prompt"), spec.option("query_prompt")
+    own = list(known.own)[:MOST_PROMPTS]
+    if any(given) or known.own:
+        yield "no prompt", "", None
+    yield from ((f"prompt {name}", name, None) for name in own)
+    if given[1] is not None and "@task" not in given:
+        yield "its two prompts swapped", given[1], given[0] or ""
+    document, query = (
+        next((name for word in words for name in own if word in name), "")
+        for words in (_DOCUMENT, _QUERY)
+    )
+    if two_sided and (query or document):
+        label = f"{query or 'none'} for queries, {document or 'none'} for documents"
+        yield label, document, query
+        yield "these two swapped", query, document
+
+
+def _cuts(spec: SourceSpec, checkpoint: Checkpoint, longest: int) -> list[int]:
+    """Other lengths to cut texts at, where they change any; the longest has so many tokens."""
+    positions = checkpoint.positions or longest
+    limit = int(spec.option("max_length") or checkpoint.max_length or longest)
+    # Of those that cut nothing, the least.
+    lengths = {min(length, longest): length for length in CUTS[::-1] if length <= positions}
+    return [lengths[kept] for kept in sorted(lengths.keys() - {min(limit, longest)})]
 
 
 def _compared(tried: Sequence[_Tried]) -> tuple[Audited, ...]:
