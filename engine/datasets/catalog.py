@@ -19,6 +19,7 @@ from itertools import chain
 from pathlib import Path
 from threading import Lock, local
 from typing import Any, NamedTuple, Protocol
+from weakref import WeakKeyDictionary
 
 from theodolite.engine.corpus.files import MANIFEST
 from theodolite.engine.datasets import (
@@ -113,7 +114,8 @@ class Catalog:
         self._corpora = corpora
         self._hub_files = hub_files
         self._kept: OrderedDict[object, Dataset] = OrderedDict()
-        self._distinct: OrderedDict[str, tuple[Dataset, builtins.list[str], str]] = OrderedDict()
+        self._distinct: WeakKeyDictionary[Dataset, tuple[builtins.list[str], str]]
+        self._distinct = WeakKeyDictionary()
         self._folders = Folders()
         self._listed: _Listed | None = None
         self._snapshot = local()
@@ -197,16 +199,11 @@ class Catalog:
         Used for search and display.
         """
         dataset = self.load(name)
-        with self._lock:
-            known = self._distinct.get(name)
-        if known is None or known[0] is not dataset:
+        known = self._distinct.get(dataset)
+        if known is None:
             distinct = list(dict.fromkeys(dataset.sentences))
-            known = dataset, distinct, Sentences(name, distinct).hash
-            with self._lock:
-                self._distinct[name] = known
-                while len(self._distinct) > _MAX_KEPT:
-                    self._distinct.popitem(last=False)
-        return known[1], known[2]
+            known = self._distinct[dataset] = distinct, Sentences(name, distinct).hash
+        return known
 
     def every_sentence(self, name: str) -> tuple[builtins.list[str], str]:
         """Return all sentences of a data set, with repetitions, and the hash of that list.

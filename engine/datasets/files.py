@@ -189,50 +189,28 @@ def holds_nul(name: str, number: int) -> UserError:
 def _not_utf8(raw: IO[bytes], name: str) -> UserError:
     """Return the error that names the first bad byte and the file's likely encoding."""
     raw.seek(0)
-    number, begins, before, held = 1, 0, 0, b""
-    while chunk := raw.readline(_PIECE):  # a long line is read in pieces
-        piece, held = held + chunk, b""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    number, begins, read = 1, 0, 0
+    while piece := raw.readline(_PIECE):  # a long line is read in pieces
         try:
-            piece.decode("utf-8")
+            # Also fails at a character cut off at the file's end, with the same advice.
+            decoder.decode(piece, final=len(piece) < _PIECE)
         except UnicodeDecodeError as error:
-            # Also reached by a character cut off at the file's end, with the same advice.
-            if error.reason != "unexpected end of data" or len(chunk) < _PIECE:
-                return not_utf8(name, piece, number, begins, error, before)
-            held = piece[error.start :]  # continued in the next piece
-        before += len(piece) - len(held)
-        if chunk.endswith(b"\n"):
-            number, begins, before = number + 1, begins + before, 0
+            # What was decoded may begin with the end of the piece before.
+            at = read + len(piece) - len(error.object) + error.start
+            looks = _looks_like(error.object)
+            return UserError(
+                f"{name} is not UTF-8: line {number}, byte {at - begins + 1} of the line "
+                f"(byte offset {at} of the file) is 0x{error.object[error.start]:02X}. "
+                f"It looks like {looks or 'an encoding of another script than the Latin one'}.",
+                "Save it as UTF-8: in Excel as CSV UTF-8, in a terminal with "
+                f"iconv -f {looks or 'ENCODING'} -t UTF-8 OLD > NEW",
+                code="damaged",
+            )
+        read += len(piece)
+        if piece.endswith(b"\n"):
+            number, begins = number + 1, read
     return UserError(f"{name} is not UTF-8.", "Save it as UTF-8.", code="damaged")
-
-
-def not_utf8(
-    name: str,
-    piece: bytes,
-    number: int,
-    offset: int,
-    error: UnicodeDecodeError,
-    before: int = 0,
-) -> UserError:
-    """Return the error for a line that is not UTF-8, with a guess at its encoding.
-
-    Args:
-        name: the file's name.
-        piece: the piece of the line that could not be decoded.
-        number: the line's number.
-        offset: byte offset of the line's start.
-        error: the error from decoding the piece.
-        before: number of bytes of the line before the piece.
-    """
-    looks = _looks_like(piece)
-    at = before + error.start
-    return UserError(
-        f"{name} is not UTF-8: line {number}, byte {at + 1} of the line "
-        f"(byte offset {offset + at} of the file) is 0x{piece[error.start]:02X}. "
-        f"It looks like {looks or 'an encoding of another script than the Latin one'}.",
-        "Save it as UTF-8: in Excel as CSV UTF-8, in a terminal with "
-        f"iconv -f {looks or 'ENCODING'} -t UTF-8 OLD > NEW",
-        code="damaged",
-    )
 
 
 def _looks_like(line: bytes) -> str:

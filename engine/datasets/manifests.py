@@ -26,7 +26,7 @@ from theodolite.engine.datasets.files import DatasetSource, existing, find, line
 from theodolite.engine.datasets.languages import codes
 from theodolite.engine.datasets.shapes import build
 from theodolite.engine.datasets.tables import Mapping as Columns
-from theodolite.engine.datasets.tables import read_columns
+from theodolite.engine.datasets.tables import join_splits, read_columns
 from theodolite.engine.datasets.types import Dataset, DatasetInfo, Kind, ScoredPairs, TaskType
 from theodolite.engine.errors import UserError, first_line
 
@@ -266,13 +266,9 @@ def read(
         files: its files by split.
         others: the manifest and other files on which the content depends.
     """
-    columns: dict[str, list[Any]] = {}
-    for split, parts in files.items():
-        for part in parts:
-            found = _columns(manifest, part)
-            found |= {"split": [split] * len(next(iter(found.values())))} if split else {}
-            for role, values in found.items():
-                columns.setdefault(role, []).extend(values)
+    columns = join_splits(
+        (split, _columns(manifest, part)) for split, parts in files.items() for part in parts
+    )
     if manifest.labels:
         names = dict(line.split("\t", 1) for line in lines(existing(others[0])))
         columns["label"] = [names.get(label, label) for label in columns["label"]]

@@ -378,7 +378,7 @@ def join_splits(parts: Iterable[tuple[str, dict[str, list[Any]]]]) -> dict[str, 
     columns: dict[str, list[Any]] = {}
     for split, found in parts:
         if split:
-            found["split"] = [split] * len(found["place"])
+            found["split"] = [split] * len(next(iter(found.values())))
         for role, values in found.items():
             columns.setdefault(role, []).extend(values)
     return columns
