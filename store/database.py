@@ -204,6 +204,21 @@ class Database:
         self._local = threading.local()
 
 
+class Table:
+    """Rows of one kind."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+
+class Filed(Table):
+    """Rows that name files in a folder."""
+
+    def __init__(self, database: Database, folder: Path) -> None:
+        super().__init__(database)
+        self.folder = folder
+
+
 def where(**columns: Iterable[Any] | None) -> tuple[str, list[str]]:
     """The condition that each column is among its values, or anything for None; its parameters."""
     given = {column: list(values) for column, values in columns.items() if values is not None}

@@ -18,7 +18,7 @@ from typing import Any, TypedDict
 
 import numpy as np
 
-from theodolite.store.database import Database
+from theodolite.store.database import Filed
 from theodolite.store.errors import as_store_errors
 from theodolite.store.files import TEMPORARY, chunks_of, write_once
 from theodolite.store.hashing import to_json
@@ -36,12 +36,8 @@ class DerivedRow(TypedDict):
     created: float
 
 
-class Derived:
+class Derived(Filed):
     """Key -> files and facts."""
-
-    def __init__(self, database: Database, folder: Path) -> None:
-        self._database = database
-        self.folder = folder
 
     def put(
         self,

@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
-from theodolite.store.database import Database, where
+from theodolite.store.database import Table, where
 from theodolite.store.errors import StoreError
 from theodolite.store.hashing import to_json
 
@@ -35,14 +35,11 @@ def new_id() -> str:
     return secrets.token_hex(6)
 
 
-class Judgements:
+class Judgements(Table):
     """Sessions by id. Draws and marks are appended, and never changed.
 
     Answers of models belong to no session: each question is asked once for all sessions.
     """
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def begin(
         self, title: str, spec: Mapping[str, Any], pool: Mapping[str, Any], session: str = ""

@@ -13,7 +13,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any, TypedDict
 
-from theodolite.store.database import Database
+from theodolite.store.database import Filed, Table
 from theodolite.store.errors import StoreError, StoreGone
 from theodolite.store.hashing import to_json
 
@@ -50,11 +50,8 @@ class WorkerRow(TypedDict):
     seen: float
 
 
-class Settings:
+class Settings(Table):
     """JSON values by name."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def get(self, name: str, default: Any = None) -> Any:
         """The value stored under a name, or `default`."""
@@ -69,11 +66,8 @@ class Settings:
         self._database.change("REPLACE INTO settings VALUES (?, ?)", [name, to_json(value)])
 
 
-class Encoders:
+class Encoders(Table):
     """Canonical spec -> facts about it, in the order they were added."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def add(self, name: str, info: Mapping[str, Any] | None = None) -> EncoderRow:
         """Add an encoder; adding it again replaces its facts and keeps its place."""
@@ -138,16 +132,12 @@ class Encoders:
             connection.execute("INSERT INTO labels VALUES (?, ?)", [_free(name, taken), encoder])
 
 
-class Decoders:
+class Decoders(Filed):
     """Name -> folder of the decoder and facts about it.
 
     Attributes:
         folder: of the decoders that were trained here; others may be anywhere.
     """
-
-    def __init__(self, database: Database, folder: Path) -> None:
-        self._database = database
-        self.folder = folder
 
     def add(
         self, folder: Path, encoder: str, fingerprint: str, info: Mapping[str, Any] | None = None
@@ -190,11 +180,8 @@ class Decoders:
         return str(path.relative_to(own) if path.is_relative_to(own) else path)
 
 
-class Workers:
+class Workers(Table):
     """Slot -> the process that fills it, of those that work on the queue."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def seen(self, slot: str) -> None:
         """Record a heartbeat of this process in its slot."""

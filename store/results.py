@@ -15,12 +15,11 @@ import time
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from theodolite.store.database import Database, where
+from theodolite.store.database import Filed, Table, where
 from theodolite.store.errors import StoreError, as_store_errors
 from theodolite.store.files import is_whole, write_once
 from theodolite.store.hashing import to_json
@@ -49,16 +48,12 @@ _MAX_BYTES = 2**30
 REPAIR = "`theodolite store check --repair` queues it again."
 
 
-class Results:
+class Results(Filed):
     """Results by key. A success never changes; an error is replaced by the next result.
 
     So is a success whose per-example values can no longer be read: its scores stand until it is
     measured again.
     """
-
-    def __init__(self, database: Database, folder: Path) -> None:
-        self._database = database
-        self.folder = folder
 
     def put(
         self, result: Mapping[str, Any], examples: Mapping[str, np.ndarray] | None = None
@@ -267,11 +262,8 @@ class Results:
             return write_once(self.folder, [buffer.getvalue()], ".npz")[0]
 
 
-class Published:
+class Published(Table):
     """Published results by key, without per-example values; storing one again replaces it."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def put(self, results: Iterable[Mapping[str, Any]]) -> int:
         """Store results; return how many.

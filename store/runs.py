@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from theodolite.store.database import Database, where
+from theodolite.store.database import Table, where
 from theodolite.store.errors import NoSuchRun, StoreError
 from theodolite.store.hashing import hash_of, to_json
 from theodolite.store.run_rows import RunRow, State, UnitRow
@@ -38,11 +38,8 @@ _WEIGH = """
 (the first that waits), and the progress of other machines for all that wait."""
 
 
-class Runs:
+class Runs(Table):
     """Runs and their units."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def create(
         self,
@@ -400,11 +397,8 @@ _ROW = 64
 _LIMIT = 2 << 20  # bytes read from the end of a log; nobody reads more in a page
 
 
-class Events:
+class Events(Table):
     """Events of the units of runs, in the order they happened."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     def add(self, run_id: str, kind: str, data: Mapping[str, Any], position: int = 0) -> None:
         """Append an event: a metric, a sample, a note."""

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypedDict
 
-from theodolite.store.database import Database
+from theodolite.store.database import Filed
 from theodolite.store.errors import StoreError, as_store_errors
 from theodolite.store.files import chunks_of, write_once
 from theodolite.store.hashing import to_json
@@ -29,12 +29,8 @@ class UploadRow(TypedDict):
     added: float
 
 
-class Uploads:
+class Uploads(Filed):
     """Name -> file and how to read it."""
-
-    def __init__(self, database: Database, folder: Path) -> None:
-        self._database = database
-        self.folder = folder
 
     def add(
         self,
