@@ -31,7 +31,6 @@ from theodolite.engine.tasks import (
     pair_classification,
     relatedness,
     retrieval,
-    search,
     sts,
     summarization,
     transfer,
@@ -67,7 +66,14 @@ _MTEB = TaskType(
 names are handled here, without mteb, so that results can be listed without it."""
 
 _TYPES = (
-    *(sts.TYPE, sts.PITFALLS, sts.MTEB, relatedness.TYPE, classification.TYPE, search.TYPE),
+    *(
+        sts.TYPE,
+        sts.PITFALLS,
+        sts.MTEB,
+        relatedness.TYPE,
+        classification.TYPE,
+        classification.SEARCH,
+    ),
     *(transfer.TYPE, captions.TYPE, transfer.PROBING, few_shot.TYPE, clustering.TYPE),
     *(pair_classification.TYPE, retrieval.TYPE, retrieval.RERANKING, bitext.TYPE),
     *(summarization.TYPE, _MTEB),
@@ -122,7 +128,7 @@ TASKS = {
     for task in (
         sts.TYPE.on("starter-pairs", "StarterSTS", "Graded sentence pairs of the starter set."),
         _on_topics(classification.TYPE, "StarterTopics", "Tell the starter set's topics apart."),
-        _on_topics(search.TYPE, "StarterSearch", "Find sentences of the same topic."),
+        _on_topics(classification.SEARCH, "StarterSearch", "Find sentences of the same topic."),
         *(sts.TYPE.on(name, about=about) for name, about in _SIMILARITY.items()),
         *(
             replace(sts.TYPE.on(name, about=about), also=("relatedness",))
@@ -255,7 +261,7 @@ def _of_info(info: DatasetInfo) -> Task | None:
 
 _OF_ENDING = {
     "classify": classification.TYPE,
-    "search": search.TYPE,
+    "search": classification.SEARCH,
     "few-shot": few_shot.TYPE,
     "cluster": clustering.TYPE,
     "probe": transfer.PROBING,

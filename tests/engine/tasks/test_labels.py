@@ -16,7 +16,7 @@ from tests.errors import refused
 from theodolite.engine.datasets.types import LabelledSentences
 from theodolite.engine.progress import nobody
 from theodolite.engine.stats.bootstrap import main_sample
-from theodolite.engine.tasks import classification, search
+from theodolite.engine.tasks import classification
 
 TASK = classification.TYPE.on("clouds", "clouds/classify")
 
@@ -113,17 +113,17 @@ def test_rare_labels_are_left_out_and_counted() -> None:
 
 
 def test_too_few_labels_and_sentences() -> None:
-    for measure in (lambda *of: classification.measure(*of, seed=1), search.measure):
+    for measure in (lambda *of: classification.measure(*of, seed=1), classification.measure_search):
         with refused("too-few", "clouds", "1 labels"):
             measure(*topics(20, 1, 1.0))
     with refused("too-few", "clouds", "10 sentences"):  # ten others are needed
-        search.measure(*topics(5, 2, 1.0))
+        classification.measure_search(*topics(5, 2, 1.0))
 
 
 def test_precision_is_that_of_scikit_learn_neighbours() -> None:
     """The ten nearest by cosine, itself left out."""
     data, vectors = topics(25, 4, 1.5)
-    measured = search.measure(data, vectors)
+    measured = classification.measure_search(data, vectors)
     ids = NearestNeighbors(n_neighbors=10, metric="cosine").fit(vectors).kneighbors()[1]
     labels = np.array(data.labels)
     expected = (labels[ids] == labels[:, None]).mean(axis=1)
@@ -136,7 +136,7 @@ def test_precision_by_hand() -> None:
     """Two labels of six on opposite sides: five right answers of ten, whatever the query."""
     vectors = np.repeat(np.array([[1.0, 0.0], [-1.0, 0.0]], np.float32), 6, axis=0)
     data = LabelledSentences("sides", [str(i) for i in range(12)], ["l"] * 6 + ["r"] * 6)
-    measured = search.measure(data, vectors)
+    measured = classification.measure_search(data, vectors)
     assert measured.examples["precision"].tolist() == [0.5] * 12
     assert measured.details["chance"] == pytest.approx(100 * 5 / 11)
     assert measured.details["queries_with_fewer_than_10_of_their_label"] == 12
@@ -155,7 +155,7 @@ def test_the_interval_of_precision_counts_neighbours() -> None:
         part = LabelledSentences(
             "part", [data.sentences[i] for i in rows], [data.labels[i] for i in rows]
         )
-        sample = main_sample(search.measure(part, vectors[rows]).examples, {})
+        sample = main_sample(classification.measure_search(part, vectors[rows]).examples, {})
         found.append((sample.statistic, sample.plain.std(), sample.values.std()))
     scores, by_neighbours, by_queries = np.array(found).T
     apart = np.abs(scores - scores.mean()) / 100 * np.sqrt(150)
