@@ -205,7 +205,7 @@ class VectorFolder(KnownVectors):
         at = self._positions(sentences)
         return [s for s, position in zip(sentences, at, strict=True) if position < 0]
 
-    def _look_up(self, sentences: Sequence[str]) -> np.ndarray:
+    def _encode(self, sentences: Sequence[str]) -> np.ndarray:
         found = self._corpus.vectors(self._positions(sentences))
         check_unchanged(self._stamp, stamp(self.path / MANIFEST), self.path.name)
         return found

@@ -16,7 +16,7 @@ import numpy as np
 
 from theodolite.engine.encoders import gem
 from theodolite.engine.encoders.fingerprint import fingerprint
-from theodolite.engine.encoders.source import Source, Word, WordSource, in_chunks, slices
+from theodolite.engine.encoders.source import Source, Word, WordSource, slices
 from theodolite.engine.errors import UserError
 
 MEANING = {
@@ -122,10 +122,6 @@ class Pooled(Source):
         self.fingerprint = fingerprint("pooled words", base.fingerprint, pool.key)
         self._base = base
         self._pool = pool
-
-    def chunks(self, sentences: Sequence[str]) -> Iterator[np.ndarray]:
-        """See `Source.chunks`."""
-        return in_chunks(sentences, self._encode)
 
     def _encode(self, sentences: Sequence[str]) -> np.ndarray:
         words, table, ids = self._base.bag(sentences)

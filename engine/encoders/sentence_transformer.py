@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,7 @@ from theodolite.engine.encoders.fingerprint import file_sha256, fingerprint
 from theodolite.engine.encoders.float32 import exact_float32
 from theodolite.engine.encoders.probe import Probe, positions, probe, refusal
 from theodolite.engine.encoders.prompts import Prompts, Side
-from theodolite.engine.encoders.source import Source, clean, in_chunks
+from theodolite.engine.encoders.source import Source, clean
 from theodolite.engine.encoders.transformer import (
     check_vocabulary,
     cut_to,
@@ -285,10 +285,6 @@ class SentenceTransformerSource(Source):
     def _probed(self) -> Probe:
         with self._weights.lock:
             return self._loaded.probe(self._side)
-
-    def chunks(self, sentences: Sequence[str]) -> Iterator[np.ndarray]:
-        """See `Source.chunks`."""
-        return in_chunks(sentences, self._encode)
 
     def _encode(self, sentences: Sequence[str]) -> np.ndarray:
         model, vectors = self._loaded, None

@@ -53,9 +53,13 @@ class Source(ABC):
     def read(self) -> None:  # noqa: B027, most have nothing to read
         """Read the weights now rather than at the first sentence."""
 
-    @abstractmethod
     def chunks(self, sentences: Sequence[str]) -> Iterator[np.ndarray]:
         """Yield float32 rows for consecutive sentences, some at a time, until all are done."""
+        return map(self._encode, slices(sentences))
+
+    def _encode(self, sentences: Sequence[str]) -> np.ndarray:
+        """Float32 (n, dim) of some sentences; not needed by a source with `chunks` of its own."""
+        raise NotImplementedError
 
     def watched(
         self, sentences: Sequence[str], tick: Callable[[int], None]
@@ -106,9 +110,8 @@ class WordSource(Source):
         distinct = list(numbers)
         return distinct, self.vectors(distinct), rows
 
-    def chunks(self, sentences: Sequence[str]) -> Iterator[np.ndarray]:
-        """See `Source.chunks`."""
-        return in_chunks(sentences, lambda chunk: mean_rows(*self.bag(chunk)[1:]))
+    def _encode(self, sentences: Sequence[str]) -> np.ndarray:
+        return mean_rows(*self.bag(sentences)[1:])
 
 
 class TableSource(WordSource):
@@ -127,9 +130,9 @@ class TableSource(WordSource):
         """See `WordSource.vectors`."""
         return np.asarray(self.table[np.asarray(words, np.intp)])
 
-    def chunks(self, sentences: Sequence[str]) -> Iterator[np.ndarray]:
-        """See `Source.chunks`; distinct words need not be found for a mean of rows."""
-        return in_chunks(sentences, lambda chunk: mean_rows(self.table, self.words(chunk)))
+    def _encode(self, sentences: Sequence[str]) -> np.ndarray:
+        # Distinct words need not be found for a mean of rows.
+        return mean_rows(self.table, self.words(sentences))
 
 
 def check_finite(rows: np.ndarray, name: str, indices: Sequence[int] | np.ndarray) -> None:
@@ -156,13 +159,6 @@ def slices(
         characters += len(sentence)
     if start < len(sentences):
         yield sentences[start:]
-
-
-def in_chunks(
-    sentences: Sequence[str], encode: Callable[[Sequence[str]], np.ndarray]
-) -> Iterator[np.ndarray]:
-    """Apply `encode` to consecutive slices."""
-    return (encode(part) for part in slices(sentences))
 
 
 def clean(sentence: str) -> str:
@@ -205,10 +201,6 @@ class KnownVectors(Source):
     def lacking(self, sentences: Sequence[str]) -> list[str]:
         """The sentences without a vector, in order, repetitions included."""
 
-    @abstractmethod
-    def _look_up(self, sentences: Sequence[str]) -> np.ndarray:
-        """Vectors of sentences that have one, float32 (n, dim)."""
-
     def encode(self, sentences: Sequence[str], progress: Progress | None = None) -> np.ndarray:
         """See `Encoder.encode`."""
         sentences = texts(sentences)
@@ -221,7 +213,3 @@ class KnownVectors(Source):
                 code="missing",
             )
         return super().encode(sentences, progress)
-
-    def chunks(self, sentences: Sequence[str]) -> Iterator[np.ndarray]:
-        """See `Source.chunks`."""
-        return in_chunks(sentences, self._look_up)

@@ -114,7 +114,7 @@ class VectorFile(KnownVectors):
         """See `KnownVectors.lacking`."""
         return [s for s in sentences if _spaced(s) not in self._rows]
 
-    def _look_up(self, sentences: Sequence[str]) -> np.ndarray:
+    def _encode(self, sentences: Sequence[str]) -> np.ndarray:
         rows = [self._rows[_spaced(s)] for s in sentences]
         found = np.asarray(self._vectors[rows], np.float32)
         self._check_unchanged()  # a mapped array shows what another process writes

@@ -27,7 +27,6 @@ from theodolite.engine.encoders.source import (
     TableSource,
     Word,
     WordSource,
-    in_chunks,
     mean_rows,
 )
 from theodolite.engine.encoders.spec import MAX_DIM
@@ -410,10 +409,6 @@ class Borep(Source):
         bound = width**-0.5
         rng = np.random.default_rng(self._seed)
         return rng.uniform(-bound, bound, (width, self._width)).astype(np.float32)
-
-    def chunks(self, sentences: Sequence[str]) -> Iterator[np.ndarray]:
-        """See `Source.chunks`."""
-        return in_chunks(sentences, self._encode)
 
     def _encode(self, sentences: Sequence[str]) -> np.ndarray:
         words, table, ids = self._base.bag(sentences)

@@ -6,7 +6,7 @@ search is a separate source. Without a task a model is prompted as for STS.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
@@ -17,7 +17,7 @@ from theodolite.engine.encoders.fingerprint import fingerprint
 from theodolite.engine.encoders.float32 import exact_float32
 from theodolite.engine.encoders.prompts import TWO_SIDED, PromptTask, Side
 from theodolite.engine.encoders.sides import PromptedByTask, TwoSided
-from theodolite.engine.encoders.source import Source, clean, in_chunks
+from theodolite.engine.encoders.source import Source, clean
 from theodolite.engine.encoders.transformer import quiet
 from theodolite.engine.encoders.weights import weights
 from theodolite.engine.errors import UserError
@@ -64,10 +64,6 @@ class ModelSource(Source):
         if by in (None, "cosine"):
             return ()
         return (f"MTEB compares vectors of {self._meta.name} by {by!s}; here it is the cosine.",)
-
-    def chunks(self, sentences: Sequence[str]) -> Iterator[np.ndarray]:
-        """See `Source.chunks`."""
-        return in_chunks(sentences, self._encode)
 
     def _encode(self, sentences: Sequence[str]) -> np.ndarray:
         vectors = self._given(sentences)
