@@ -169,14 +169,11 @@ def _source(
 ) -> Source:
     if checkpoint is not None:
         return _model(spec, checkpoint, device, side)
-    match spec.kind:
-        case "borep":
-            return _borep(spec)
-        case "vectors":
-            from theodolite.engine.encoders.vectors import open_vectors
+    if spec.kind == "vectors":
+        from theodolite.engine.encoders.vectors import open_vectors
 
-            return open_vectors(spec)
-    return _words(spec, datasets)
+        return open_vectors(spec)
+    return _borep(spec) if spec.kind == "borep" else _words(spec, datasets)
 
 
 def _words(spec: SourceSpec, datasets: DatasetSource) -> Source:
@@ -188,7 +185,7 @@ def _words(spec: SourceSpec, datasets: DatasetSource) -> Source:
 
     data = spec.option("data")
     learnt_on = None if data is None else datasets(data)
-    return Pooled(str(spec), base, make(str(pooling), base, learnt_on, _window(spec)))
+    return Pooled(str(spec), base, make(str(pooling), base, learnt_on, spec.number("window")))
 
 
 def _word_source(name: str, kind: str, value: str) -> WordSource:
@@ -196,13 +193,9 @@ def _word_source(name: str, kind: str, value: str) -> WordSource:
         from theodolite.engine.encoders.packaged import WordLlama
 
         return WordLlama(name)
-    if kind == "random":
-        from theodolite.engine.encoders.words import RandomWords
+    from theodolite.engine.encoders.words import RandomWords, WordVectors
 
-        return RandomWords(name, int(value))
-    from theodolite.engine.encoders.words import WordVectors
-
-    return WordVectors(name, value)
+    return RandomWords(name, int(value)) if kind == "random" else WordVectors(name, value)
 
 
 def _borep(spec: SourceSpec) -> Source:
@@ -212,13 +205,8 @@ def _borep(spec: SourceSpec) -> Source:
     words = spec.option("words") or "wordllama"
     base = _word_source(words, "wordllama" if words == "wordllama" else "words", words)
     pooling = spec.option("pooling") or "max"
-    pool = None if pooling == "avg" else plain(pooling, _window(spec))
-    return Borep(str(spec), int(spec.value), base, pool, int(spec.option("seed") or 0))
-
-
-def _window(spec: SourceSpec) -> int | None:
-    window = spec.option("window")
-    return None if window is None else int(window)
+    pool = None if pooling == "avg" else plain(pooling, spec.number("window"))
+    return Borep(str(spec), int(spec.value), base, pool, spec.number("seed") or 0)
 
 
 def _model(
@@ -227,7 +215,7 @@ def _model(
     from theodolite.engine.encoders import transformer
     from theodolite.engine.encoders.sentence_transformer import SentenceTransformerSource
 
-    name = str(spec)
+    name, prompt, max_length = str(spec), spec.option("prompt"), spec.number("max_length")
     dtype = spec.option("dtype")
     if dtype == "int8":
         if device not in (None, "cpu"):
@@ -237,16 +225,17 @@ def _model(
                 code="conflict",
             )
         device = "cpu"
-    options = {"dtype": dtype, "device": device}
-    length = spec.option("max_length")
-    max_length = int(length) if length else None
-    layer = spec.option("layer")
-    prompt = spec.option("prompt")
     if runs_modules(checkpoint, spec):
         return SentenceTransformerSource(
-            name, checkpoint, side=side, prompt=prompt, max_length=max_length, **options
+            name,
+            checkpoint,
+            side=side,
+            prompt=prompt,
+            max_length=max_length,
+            dtype=dtype,
+            device=device,
         )
-    if spec.kind == "minilm" and spec.option("pooling") is None and layer is None:
+    if spec.kind == "minilm" and chooses_nothing(spec):
         # As its modules.json says: the mean over at most 256 tokens, scaled to unit length.
         settings = transformer.TransformerSettings(
             "avg", -1, max_length or 256, prompt or "", normalise=True
@@ -256,10 +245,11 @@ def _model(
         name,
         checkpoint,
         pooling=spec.option("pooling"),
-        layer=int(layer) if layer else None,
+        layer=spec.number("layer"),
         max_length=max_length,
         prompt=Prompts.of(checkpoint).own.get(prompt or "", prompt or ""),
-        **options,
+        dtype=dtype,
+        device=device,
     )
 
 

@@ -338,8 +338,6 @@ class SentenceTransformerSource(Source):
         return self._weights.get(self._load)
 
     def _load(self) -> Loaded:
-        from theodolite.engine.encoders.sentence_transformer import read
-
         device = self._device or default_device()
         model = read(self.checkpoint, self._max_length, self._dtype, device)
         check_unchanged(self._hashes, hashes(self.checkpoint.folder), self.name)

@@ -144,6 +144,11 @@ class SourceSpec:
         """Value of an option, None when it was not given."""
         return dict(self.options).get(name)
 
+    def number(self, name: str) -> int | None:
+        """Value of an option that is a whole number, None when it was not given."""
+        value = self.option(name)
+        return None if value is None else int(value)
+
     def with_options(self, **changed: str | None) -> SourceSpec:
         """A copy with other values of some options; None removes one."""
         given = {**dict(self.options), **changed}
