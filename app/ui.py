@@ -32,7 +32,7 @@ from theodolite.app.components import modules
 from theodolite.app.pages.map import routes as map_routes
 from theodolite.app.publish import routes as publish_routes
 from theodolite.app.web import docs, frame, palette, scratch, template, theme
-from theodolite.app.web.blocks import Pages, keep_signatures
+from theodolite.app.web.blocks import Pages, keep_signatures, without_a_server
 from theodolite.app.web.guard import links
 from theodolite.app.web.guard.accounts import Accounts
 from theodolite.app.web.guard.connections import Connection
@@ -74,6 +74,7 @@ HERE = ("127.0.0.1", "localhost", "[::1]")
 """This machine's names as they stand in a request."""
 
 
+@without_a_server()
 def build(workspace: Workspace) -> gr.Blocks:
     """Lay out every page over one workspace."""
     (first, page), *others = [
@@ -86,8 +87,8 @@ def build(workspace: Workspace) -> gr.Blocks:
     with demo:
         frame.lay_out(first, page, workspace)
         for entry, page in others:
-            # As `demo.route` does. That must be called outside `with`, and at every end of a `with`
-            # Gradio rebuilds its whole server, which costs 0.1 s of the launch each time.
+            # As `demo.route` does, which must be called outside `with`: a second `with` for each
+            # page would have Gradio look through all pages again.
             demo.pages.append((page.PATH, page.TITLE, False))
             demo.current_page = page.PATH
             frame.lay_out(entry, page, workspace)

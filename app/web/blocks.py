@@ -1,8 +1,9 @@
 """Gradio's Blocks, laid out without Gradio's repeated work, and strict about what is sent to them.
 
 To lay out twenty pages, Gradio reads the signature of every component's constructor several times a
-component, and serialises the configuration of all pages at each of five steps of a launch. Together
-that took as long as the rest of the launch beyond the import of Gradio.
+component, serialises the configuration of all pages at each of five steps of a launch, and makes
+its server at four of them. Together that took longer than the rest of the launch beyond the import
+of Gradio.
 """
 
 from __future__ import annotations
@@ -11,10 +12,12 @@ import inspect
 import logging
 import math
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 from gradio.blocks import Block
+from gradio.routes import App
 
 from theodolite.engine.errors import first_line
 
@@ -89,6 +92,25 @@ def _fits(box: Any, value: Any) -> bool:
     if isinstance(box, gr.Dropdown):
         return isinstance(value, list) and all(isinstance(one, str | int | float) for one in value)
     return True
+
+
+@contextmanager
+def without_a_server() -> Iterator[None]:
+    """Lay out Blocks without the server that Gradio makes at each step; the launch makes its own.
+
+    With all its routes, each takes a tenth of a second.
+    """
+    made = vars(App)["create_app"]
+    App.create_app = staticmethod(_note_config)
+    try:
+        yield
+    finally:
+        App.create_app = made
+
+
+def _note_config(blocks: gr.Blocks, **_: object) -> None:
+    """What of `App.create_app` the next steps need."""
+    blocks.config = blocks.get_config_file()
 
 
 def keep_signatures() -> None:
