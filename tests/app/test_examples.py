@@ -38,8 +38,7 @@ def test_the_map_of_the_starter_set_is_there_before_anything_was_done(starter):
     """A UMAP with names, trust and neighbours; not for another encoder, method or seed."""
     found = MapSpec("minilm", "starter-topics").stored(starter)
     assert (found.info["method"], found.info["trust"]["k"]) == ("umap", 15)
-    assert len(found.regions) > 5
-    assert found.points.shape == (len(found.sentences), 2)
+    assert len(found.regions) > 5 and found.points.shape == (len(found.sentences), 2)
     assert starter.store.derived.list(maps.KIND) == []
     for other in ({"method": "tsne"}, {"seed": 1}, {"neighbours": 16}):
         assert MapSpec("minilm", "starter-topics", **other).stored(starter) is None

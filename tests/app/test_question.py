@@ -126,5 +126,4 @@ def test_the_command_of_a_spec_asks_the_same() -> None:
 def test_a_control_has_the_bounds_and_the_name_in_the_address_of_its_field() -> None:
     controls = {one.name: one for one in web.controls(SearchSpec)}
     assert list(controls) == [one.name for one in parameters(SearchSpec)]
-    assert controls["k"].options["maximum"] == 1000
-    assert controls["data"].key == "in"
+    assert controls["k"].options["maximum"] == 1000 and controls["data"].key == "in"

@@ -107,7 +107,6 @@ def test_what_is_sent_published_and_allowed(workspace: Workspace, tmp_path: Path
 def test_the_cost_of_a_ranker() -> None:
     """Texts indexed, a query among them, and the bytes of a text."""
     found = measure("fuse(bm25, random:8, weight=auto)")
-    assert found["dim"] == 0
-    assert found["vector_bytes"] > 4 * 8
+    assert found["dim"] == 0 and found["vector_bytes"] > 4 * 8
     assert len(found["latency_ms"]) > 10
     assert min(found["per_second"]["64"]) > 0

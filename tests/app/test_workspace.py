@@ -21,8 +21,7 @@ def test_a_spec_that_cannot_be_read_costs_nothing(workspace: Workspace) -> None:
         EvaluateJob.of(workspace, [A, "minilmm"], ["StarterSTS"])
     with pytest.raises(UserError):
         queue_evaluation(workspace, [A, "minilmm"])
-    assert workspace.store.results.table() == []
-    assert workspace.store.runs.list() == []
+    assert workspace.store.results.table() == [] and workspace.store.runs.list() == []
 
 
 def test_a_new_store_is_welcomed_once(workspace: Workspace) -> None:

@@ -4,8 +4,6 @@ A visit fails the test on any error of the page or its console and on any reques
 Pictures go to `artifacts/ui/`, which git ignores; CI, where nobody looks at them, takes none.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

@@ -1,7 +1,5 @@
 """What the tests of the map share: opening it, where its points are, what Save gives."""
 
-from __future__ import annotations
-
 import io
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Sites of others on this machine: a page of theirs, and an HTTPS proxy before the app."""
 
-from __future__ import annotations
-
 import contextlib
 import socket
 import ssl

@@ -1,7 +1,5 @@
 """What a user of any page does and sees, in the words of the tests."""
 
-from __future__ import annotations
-
 import csv
 import re
 from pathlib import Path

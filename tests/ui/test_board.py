@@ -1,7 +1,5 @@
 """The pages of the board: an order of encoders, what is behind a score, published results."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

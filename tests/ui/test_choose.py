@@ -1,7 +1,5 @@
 """The page Choose: a file of one's own in, a decision sheet out."""
 
-from __future__ import annotations
-
 import random
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The page Compare: verdicts, ties, fairness, published rows that are never tested."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

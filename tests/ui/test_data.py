@@ -1,7 +1,5 @@
 """The page Data: what is there, and how files of one's own get in, and on to the board."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

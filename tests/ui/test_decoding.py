@@ -1,7 +1,5 @@
 """The pages that decode: Decode, Interpolate and Arithmetic, by mouse and by keyboard."""
 
-from __future__ import annotations
-
 import pytest
 from playwright.sync_api import expect
 

@@ -1,7 +1,5 @@
 """The encoders page: write a spec, have it checked, keep it."""
 
-from __future__ import annotations
-
 import pytest
 from playwright.sync_api import expect
 

@@ -1,7 +1,5 @@
 """The page Evaluate: a plan, a run that is followed, results, errors that can be tried again."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from playwright.sync_api import expect

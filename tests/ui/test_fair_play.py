@@ -1,7 +1,5 @@
 """The tab Fairness of Compare: advice with nothing evaluated and with results, evidence, runs."""
 
-from __future__ import annotations
-
 import pytest
 from playwright.sync_api import expect
 

@@ -1,7 +1,5 @@
 """What pages of others can do to the app in a real browser: link to it, and nothing else."""
 
-from __future__ import annotations
-
 import shutil
 import uuid
 from collections.abc import Iterator

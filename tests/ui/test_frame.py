@@ -1,7 +1,5 @@
 """The frame around every page: the rail, its tabs, light and dark."""
 
-from __future__ import annotations
-
 import re
 
 from playwright.sync_api import expect

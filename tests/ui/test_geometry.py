@@ -1,7 +1,5 @@
 """The pages Geometry and Distributions: charts with their sentences and numbers, runs followed."""
 
-from __future__ import annotations
-
 import numpy as np
 from playwright.sync_api import expect
 

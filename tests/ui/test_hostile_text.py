@@ -4,8 +4,6 @@ The probe is an element that no page of ours has and a script that leaves a trac
 there, something was not escaped.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import quote, urlencode

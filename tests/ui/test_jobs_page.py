@@ -1,7 +1,5 @@
 """The jobs page: runs as they are, and what a person can do about them."""
 
-from __future__ import annotations
-
 import pytest
 from playwright.sync_api import expect
 

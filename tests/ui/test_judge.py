@@ -1,7 +1,5 @@
 """Judge: a session by keyboard, its marks taken back, the page loaded again in the middle."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

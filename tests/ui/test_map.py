@@ -1,7 +1,5 @@
 """The pages Map and Two spaces in a real browser: drawn, hovered, selected, filtered, linked."""
 
-from __future__ import annotations
-
 import io
 import math
 import re

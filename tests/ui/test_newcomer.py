@@ -6,8 +6,6 @@ The app is the command that the README names, in a process of its own with its w
 walk kills all of them with SIGKILL, several times, while they work.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal

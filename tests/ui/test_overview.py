@@ -1,7 +1,5 @@
 """The overview: the store's numbers, where they come from, and the view in the address."""
 
-from __future__ import annotations
-
 from playwright.sync_api import expect
 
 from tests.fakes.results import invent

@@ -4,8 +4,6 @@ A page is opened once and seen at three sizes. What people came for has the clas
 is chosen on a page that has choices is chosen again in another tab by the copied address.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import re

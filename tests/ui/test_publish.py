@@ -1,7 +1,5 @@
 """The frozen workbench, from a plain `python -m http.server` below some path of it; reports."""
 
-from __future__ import annotations
-
 import re
 import zipfile
 from collections.abc import Callable, Iterable, Iterator

@@ -4,8 +4,6 @@ There is no container here: a step that copies copies, a step that runs runs, as
 environment of its own stands for the image's Python.
 """
 
-from __future__ import annotations
-
 import os
 import shlex
 import shutil

@@ -1,7 +1,5 @@
 """The pages Search and Curate: columns of neighbours, tables, large sets in the background."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

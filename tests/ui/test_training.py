@@ -3,8 +3,6 @@
 Forms that say the command, the cost and what is wrong; curves that follow; runs for real.
 """
 
-from __future__ import annotations
-
 import shutil
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """A read-only app: visitors look, and nothing is offered that would change or run anything."""
 
-from __future__ import annotations
-
 from playwright.sync_api import expect
 
 from tests.ui.conftest import served_to_visitors

@@ -1,7 +1,5 @@
 """The app in a window of a real browser, and installed by one."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

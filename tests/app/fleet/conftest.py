@@ -1,7 +1,5 @@
 """A real Postgres of this machine's own, from Debian's packages, for the tests of the fleet."""
 
-from __future__ import annotations
-
 import os
 import secrets
 import shutil

@@ -4,8 +4,6 @@ They need root and `ip`; where those are not allowed, workers are processes with
 only.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 

@@ -67,8 +67,7 @@ def test_a_machine_reads_data_before_it_begins(starter: Workspace) -> None:
     machine = Machine(starter.catalog)
     name = "the data set starter-pairs"
     right = f"{name} ({starter.catalog.load('starter-pairs').hash[:12]})"
-    assert name in machine.has()
-    assert machine.lacking([right]) == []
+    assert name in machine.has() and machine.lacking([right]) == []
     assert right in machine.has()
     for need in (f"{name} ({'0' * 12})", "the data set MR (0)", FILES):
         assert machine.lacking([need]) == [need]

@@ -49,8 +49,7 @@ def written(folder: Path) -> dict[str, str]:
 def test_without_a_terminal_nothing_is_written(kept: Path) -> None:
     """The list is printed all the same: it can be read, and accepted the next time."""
     *lines, output = theodolite("publish", str(kept), "--json", code=2)
-    assert "Nothing was written" in output
-    assert "--yes" in output
+    assert "Nothing was written" in output and "--yes" in output
     assert not kept.exists()
     kinds = {row.get("kind") for row in objects(lines[:-1])}
     assert kinds == {"page", "encoder", "task", "results", "files", "total"}
@@ -112,8 +111,7 @@ def test_names_that_are_masked_stay_apart() -> None:
     ]
     masked = [str(alias.encoder(parse(name))) for name in names]
     assert masked[0] == masked[2].removesuffix(" | normalise")
-    assert len(set(masked)) == len(names)
-    assert masked[4] == "random:64"
+    assert len(set(masked)) == len(names) and masked[4] == "random:64"
     assert not [one for one in masked if "mine" in one or "host" in one or "ours" in one]
     assert alias.data("upload:ours/classify") == "upload:data-1/classify"
     assert choice.Alias("paths").data("upload:ours") == "upload:ours"

@@ -69,8 +69,7 @@ def test_what_was_published_before_is_replaced_and_nothing_else(hub: FakeSpaces)
     put()
     hub.spaces[NAME]["notes.txt"] = b"mine"
     put({"index.html": b"<p>new"})
-    assert hub.spaces[NAME]["index.html"] == b"<p>new"
-    assert "empty" not in hub.spaces[NAME]
+    assert hub.spaces[NAME]["index.html"] == b"<p>new" and "empty" not in hub.spaces[NAME]
     assert hub.spaces[NAME]["notes.txt"] == b"mine"
 
 
@@ -127,8 +126,7 @@ def test_a_front_matter_that_the_hub_does_not_take_is_said(hub: FakeSpaces) -> N
     """Before anything is uploaded."""
     output = put({"README.md": b"---\nshort_description: " + b"x" * 61 + b"\n---\n"})
     assert output.startswith("The hub does not take it")
-    assert "at most 60 characters" in output
-    assert f"{NAME} was made and is empty" in output
+    assert "at most 60 characters" in output and f"{NAME} was made and is empty" in output
 
 
 @pytest.mark.parametrize(
@@ -147,8 +145,7 @@ def test_a_connection_that_breaks_leaves_nothing_half(
     monkeypatch.setattr("huggingface_hub.utils._http.time.sleep", lambda seconds: None)
     hub.breaks = breaks
     output = put()
-    assert output.startswith("The connection to the hub broke")
-    assert left in output
+    assert output.startswith("The connection to the hub broke") and left in output
     assert "index.html" not in hub.spaces.get(NAME, {})
     hub.breaks = None
     assert put() == f"{hub.url}/spaces/{NAME}"

@@ -49,8 +49,7 @@ def test_nothing_is_left_when_the_process(tmp_path: Path, killed: bool) -> None:
         return Path(done.stdout.strip())
 
     first = run()
-    assert first.parent == tmp_path
-    assert first.exists() is killed
+    assert first.parent == tmp_path and first.exists() is killed
     busy, unknown, new = (tmp_path / f"theodolite-{name}" for name in ("busy", "unknown", "new"))
     for folder in (busy, unknown, new):
         folder.mkdir()

@@ -38,8 +38,7 @@ def test_the_logins_of_a_file_match_their_passwords_and_no_others(tmp_path: Path
     file = tmp_path / "logins"
     file.write_text(f"# who may come\n\n{made}\n{accounts.line('bob', 'another one')}\n")
     found = Accounts.read(file)
-    assert found.match("ada", "lovelace:1815")
-    assert found.match("bob", "another one")
+    assert found.match("ada", "lovelace:1815") and found.match("bob", "another one")
     for name, password in (
         ("ada", "another one"),
         ("eve", "lovelace:1815"),

@@ -73,8 +73,7 @@ def test_a_forged_act_changes_nothing(visitor: httpx.Client, owner: Workspace, a
         answers += sent(
             visitor, [(event, [""] * len(data), about) for event, data, about in forged]
         )
-    assert owner.store.runs.list() == [run]
-    assert owner.store.encoders.names() == [LISTED]
+    assert owner.store.runs.list() == [run] and owner.store.encoders.names() == [LISTED]
     if act in ("cancel", "retry"):
         assert sum("change nothing" in text for text in answers) >= 12  # two of each of six panels
 
