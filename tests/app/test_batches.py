@@ -67,17 +67,24 @@ def line(monkeypatch: pytest.MonkeyPatch) -> Iterator[Line]:
         yield Line(Batches(), pool)
 
 
-def test_what_waits_is_answered_together(line: Line) -> None:
-    """While one batch is computed four come; the next batch is all of them, in order."""
+@pytest.mark.parametrize(
+    ("most", "requests", "batches"),
+    [
+        (16, [[1], [10, 11], [20, 21], [30]], [[1], [10, 11, 20, 21, 30]]),
+        (4, [[1], [*range(10)], [100]], [[1], [0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 100]]),
+    ],
+    ids=["all of them", "a long one is cut"],
+)
+def test_what_waits_is_answered_together(
+    line: Line, most: int, requests: list[list[int]], batches: list[list[int]]
+) -> None:
+    """While one batch is computed others come: the next are all of them, in order, none larger."""
     model = Model()
-    first = line.ask([1], model)
-    others = [line.ask([n, n + 1], model) for n in (10, 20, 30, 40)]
+    waiting = [line.ask(items, model, most=most) for items in requests]
     model.go.set()
-    assert first.result(PATIENCE) == [2]
-    assert [one.result(PATIENCE) for one in others] == [
-        [2 * n, 2 * n + 2] for n in (10, 20, 30, 40)
-    ]
-    assert model.batches == [[1], [10, 11, 20, 21, 30, 31, 40, 41]]
+    answers = [[2 * n for n in items] for items in requests]
+    assert [one.result(PATIENCE) for one in waiting] == answers
+    assert model.batches == batches
 
 
 def test_a_bad_one_fails_alone(line: Line) -> None:
@@ -118,18 +125,6 @@ def test_how_many_come_before_is_told(line: Line) -> None:
     model.go.set()
     assert last.result(PATIENCE) == [6]
     assert seen[0] == 2
-
-
-def test_a_long_request_is_cut(line: Line) -> None:
-    """No batch is larger than allowed, and the answers keep their order."""
-    model = Model()
-    first = line.ask([1], model, most=4)
-    long = line.ask([*range(10)], model, most=4)
-    short = line.ask([100], model, most=4)
-    model.go.set()
-    assert long.result(PATIENCE) == [2 * n for n in range(10)]
-    assert (first.result(PATIENCE), short.result(PATIENCE)) == ([2], [200])
-    assert model.batches == [[1], [0, 1, 2, 3], [4, 5, 6, 7], [8, 9, 100]]
 
 
 def test_another_model_waits_only_for_its_turn(line: Line) -> None:

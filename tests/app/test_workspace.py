@@ -1,14 +1,21 @@
-"""The workspace: what is evaluated once, what is kept, and what is said when it goes wrong."""
+"""The workspace: what is evaluated once and kept, what goes wrong, and how it follows the disk."""
 
+from collections.abc import Callable
+from pathlib import Path
 from unittest.mock import Mock
 
+import numpy as np
 import pytest
 
+from tests.engine.encoders.models import save
+from tests.errors import refused
 from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.pages.encoders.service import names
 from theodolite.app.pages.evaluate.job import EvaluateJob, queue_evaluation, welcome
 from theodolite.app.pages.evaluate.results import evaluated
 from theodolite.app.workspace import STARTER_ENCODERS, Workspace
+from theodolite.engine.datasets import Catalog
+from theodolite.engine.encoders import load
 from theodolite.engine.errors import UserError
 from theodolite.store.errors import StoreFull
 
@@ -52,3 +59,94 @@ def test_a_full_disk_does_not_hide_what_is_listed(
     workspace.store.encoders.add(A, {"dim": 32})
     monkeypatch.setattr(workspace.store.database, "change", Mock(side_effect=StoreFull("Full.")))
     assert encoders.names(workspace) == [A]
+
+
+def words(path: Path, seed: int) -> Path:
+    """A file of word vectors, always of one size."""
+    known = "a the of in and on is to sea boat planet game court film".split()
+    rows = np.random.default_rng(seed).uniform(0.1, 0.9, (len(known), 4))
+    lines = [f"{w} {' '.join(f'{x:.6f}' for x in row)}" for w, row in zip(known, rows, strict=True)]
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def vectors(path: Path, seed: int) -> Path:
+    """A file of vectors for the sentences of StarterSTS."""
+    from theodolite.engine.encoders.vectors import save as save_vectors
+
+    sentences = list(dict.fromkeys(Catalog().load("starter-pairs").sentences))
+    save_vectors(path, sentences, np.random.default_rng(seed).standard_normal((len(sentences), 8)))
+    return path
+
+
+def checkpoint(path: Path, seed: int) -> Path:
+    """A random transformer."""
+    return save(path, initializer_range=0.02 * (seed + 1))
+
+
+KINDS = pytest.mark.parametrize(
+    ("kind", "name", "write"),
+    [("words", "w.txt", words), ("vectors", "v.parquet", vectors), ("dir", "bert", checkpoint)],
+)
+
+
+@KINDS
+def test_a_changed_file_is_another_encoder_at_once(
+    workspace: Workspace,
+    tmp_path: Path,
+    kind: str,
+    name: str,
+    write: Callable[[Path, int], Path],
+) -> None:
+    """It is evaluated anew though the encoder was in memory; unchanged, it stays there."""
+    spec = f"{kind}:{write(tmp_path / name, 0)}"
+    first = evaluated(workspace, spec, "StarterSTS")
+    assert first["error"] is None
+    assert workspace.load(spec) is workspace.load(spec)
+    write(tmp_path / name, 1)
+    second = evaluated(workspace, spec, "StarterSTS")
+    assert (second["id"], second["fingerprint"]) != (first["id"], first["fingerprint"])
+    assert second["score"] != first["score"]
+
+
+def with_text(folder: Path, text: str) -> tuple[Workspace, Path]:
+    """A workspace with the data set `unlabelled/mine`, and its file."""
+    file = folder / "data" / "unlabelled" / "mine.txt"
+    file.parent.mkdir(parents=True)
+    file.write_text(text)
+    return Workspace(folder / "store", folder / "data"), file
+
+
+def test_changed_data_fit_a_step_anew(tmp_path: Path) -> None:
+    """The data set is read again too, though it was in memory."""
+    workspace, file = with_text(tmp_path, "One boat.\nTwo boats.\nA sea.\n")
+    spec = "random:8 | center:unlabelled/mine"
+    before = workspace.load(spec).encode(["a boat"])
+    file.write_text("One game.\nTwo games.\nA court.\n")
+    assert not np.allclose(workspace.load(spec).encode(["a boat"]), before)
+
+
+@KINDS
+def test_weights_that_change_before_they_are_read_are_refused(
+    tmp_path: Path, kind: str, name: str, write: Callable[[Path, int], Path]
+) -> None:
+    """They would be cached under the fingerprint of those before."""
+    encoder = load(f"{kind}:{write(tmp_path / name, 0)}", device="cpu")
+    assert encoder.fingerprint
+    write(tmp_path / name, 1)
+    with refused("stale"):
+        encoder.encode(Catalog().load("starter-pairs").sentences[:1])
+
+
+def test_a_fitted_step_counts_every_sentence_the_same_everywhere(tmp_path: Path) -> None:
+    """By the name of the data, as `@task` of an evaluation, and as `@task` of a map."""
+    workspace, _ = with_text(tmp_path, "One boat.\nA sea.\nOne boat.\nTwo games.\nOne boat.\n")
+    named = workspace.load("random:8 | center:unlabelled/mine")
+    every = load("random:8").encode(workspace.catalog.load("unlabelled/mine").sentences)
+    centred = load("random:8").encode(["a boat"]) - every.mean(0)
+    np.testing.assert_allclose(named.encode(["a boat"]), centred, atol=1e-6)
+    task = workspace.bound("random:8 | center:@task", "unlabelled/mine")
+    np.testing.assert_allclose(task.encode(["a boat"]), centred, atol=1e-6)
+    row = evaluated(workspace, "random:8 | whiten:@task", "StarterSTS")
+    mapped = workspace.bound("random:8 | whiten:@task", "starter-pairs")
+    assert row["fingerprint"] == mapped.fingerprint

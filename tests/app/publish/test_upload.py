@@ -23,12 +23,15 @@ NAME = f"{USER}/encoders"
 def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeSpaces]:
     """The one that huggingface_hub finds, by a token of the environment."""
     with FakeSpaces() as made:
-        address = constants.HUGGINGFACE_CO_URL_TEMPLATE.replace(constants.ENDPOINT, made.url)
-        monkeypatch.setattr(constants, "HUGGINGFACE_CO_URL_TEMPLATE", address)
-        monkeypatch.setattr(constants, "ENDPOINT", made.url)
-        monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
-        monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
-        monkeypatch.setattr(constants, "HF_TOKEN_PATH", str(tmp_path / "token"))
+        url = constants.HUGGINGFACE_CO_URL_TEMPLATE.replace(constants.ENDPOINT, made.url)
+        for name, value in {
+            "HUGGINGFACE_CO_URL_TEMPLATE": url,
+            "ENDPOINT": made.url,
+            "HF_HUB_OFFLINE": False,
+            "HF_HUB_DISABLE_XET": True,
+            "HF_TOKEN_PATH": str(tmp_path / "token"),
+        }.items():
+            monkeypatch.setattr(constants, name, value)
         monkeypatch.setenv("HF_TOKEN", TOKEN)
         monkeypatch.setenv("NO_PROXY", "127.0.0.1")
         yield made

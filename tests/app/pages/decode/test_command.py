@@ -55,15 +55,6 @@ def test_without_a_decoder_it_offers_to_train_one(arguments: tuple[str, ...]) ->
     assert "theodolite train-decoder random:32 --train FILE --out FOLDER" in error
 
 
-def test_a_way_is_walked() -> None:
-    """From one sentence to the other, with real sentences nearby."""
-    first, second = known_sentences()[:2]
-    options = ("--steps", "3", "--spherical", "--in", "starter-topics", "--near", "2", "--json")
-    steps = objects(theodolite("interpolate", first, second, "-e", ENCODER, *options))
-    assert [(step["share"], len(step["near"])) for step in steps] == [(0, 2), (0.5, 2), (1, 2)]
-    assert (steps[0]["sentence"], steps[-1]["sentence"]) == (first, second)
-
-
 def test_what_cannot_be_read_is_marked() -> None:
     """A caret under the place, also behind letters of two columns; its number in words and JSON."""
     named = ("--let", "a=A cat.", "--let", "猫=A dog.", "-e", ENCODER)

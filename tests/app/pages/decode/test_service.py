@@ -14,6 +14,7 @@ from scipy.spatial.distance import cosine as cosine_distance
 
 from tests.errors import refused
 from tests.fakes.decoders import known_sentences
+from tests.waiting import PATIENCE
 from theodolite.app import decoders
 from theodolite.app.batches import Waiting
 from theodolite.app.pages.decode import analogies, service
@@ -49,29 +50,22 @@ def workspace(decoding: Workspace) -> Workspace:
     return decoding
 
 
-def start_nothing(job: Any) -> bool:
-    """Of a question; what would have to be computed in the background is left."""
-    return False
-
-
 def decode(workspace: Workspace, text: str, *encoders: str, **how: Any) -> list[DecodeResult]:
     """What each encoder's decoder makes of the sentence's vector."""
     spec = DecodeSpec(sentences=(text,), encoders=encoders or (ENCODER,), **how)
-    *_, last = DECODE.answer(workspace, spec, start_nothing)
-    return last.every
+    return DECODE.last(workspace, spec, lambda job: False).every
 
 
 def walk(workspace: Workspace, first: str, second: str, **how: Any) -> list[Step]:
     """From one sentence to the other."""
     spec = InterpolateSpec(**{"first": first, "second": second, "encoder": ENCODER} | how)
-    return list(INTERPOLATE.last(workspace, spec, start_nothing).steps)
+    return list(INTERPOLATE.last(workspace, spec, lambda job: False).steps)
 
 
 def calculate(workspace: Workspace, expression: str, *named: str, **how: Any) -> DecodeResult:
     """What the point of an expression is decoded to."""
     spec = AnalogySpec(**{"expression": expression, "named": named, "encoders": (ENCODER,)} | how)
-    *_, last = ANALOGY.answer(workspace, spec, start_nothing)
-    return last.every[0]
+    return ANALOGY.last(workspace, spec, lambda job: False).every[0]
 
 
 @pytest.fixture(scope="module")
@@ -340,9 +334,6 @@ def test_a_decoder_that_cannot_be_read_is_told_of(workspace, pca, tmp_path):
 
 
 # Many who ask ----------------------------------------------------------------------------
-
-
-PATIENCE = 60
 
 
 class Counting(Decoder):

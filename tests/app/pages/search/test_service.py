@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 from tests.errors import refused
-from tests.fakes.command_line import objects, theodolite
+from tests.fakes.command_line import theodolite
 from tests.fakes.uploads import collection
 from tests.fakes.workers import do_units
 from theodolite.app.blocks import Filters, Link
 from theodolite.app.pages.search import page
 from theodolite.app.pages.search import service as retrieval
-from theodolite.app.pages.search.answer import SEARCH, SearchAnswer, SearchSpec, answer
+from theodolite.app.pages.search.answer import SearchAnswer, SearchSpec, answer
 from theodolite.app.pages.search.service import IndexJob, Limits
 from theodolite.app.recent import Recent
 from theodolite.app.surfaces import document, web
@@ -206,20 +206,6 @@ def test_a_command_makes_an_index_when_asked_to(large: Workspace) -> None:
     for options, made in (([], False), (["--index"], True), ([], True)):
         theodolite("search", "a boat", "--in", TOPICS, "-e", name, "--store", folder, *options)
         assert bool(retrieval.so_far(large, name, TOPICS).built) is made
-
-
-def test_a_command_filters_and_searches_by_example_as_the_page_does(workspace: Workspace) -> None:
-    """One spec for both: the same sentences, and the same words for what cannot be."""
-    only = f"label: {workspace.catalog.load(TOPICS).labels[0]}"
-    spec = asked(by="examples", only=[only], unlike=["sun"])
-    workspace.load(A).encode(topics(workspace))
-    (expected,) = SEARCH.last(workspace, spec, lambda job: False).hits[A]
-    options = ("--unlike", "sun", "--only", only, "-e", A, "-k", "5", "--json")
-    found = objects(theodolite("search", "rain", *options, "--store", str(workspace.store.folder)))
-    assert [row["sentence"] for row in found] == [hit.sentence for hit in expected]
-    assert len(found) == 5
-    with refused("unknown", "sound"):
-        SearchSpec(["rain"], by="sound")
 
 
 @pytest.mark.parametrize("spec", ["random:42", "random:43 | normalise", "random:44 + random:45"])

@@ -77,18 +77,17 @@ def test_a_file_that_is_not_there_is_said(tmp_path: Path) -> None:
         Accounts.read(tmp_path / "logins")
 
 
-@pytest.mark.parametrize("name", ["", " ada", "a:b", "#ada", "a\nb"])
-def test_names_that_the_file_could_not_hold_are_refused(name: str) -> None:
-    """Before a password is hashed."""
-    with refused("invalid", repr(name)):
-        accounts.line(name, "long enough")
-
-
-@pytest.mark.parametrize("password", ["", "short", "x" * 1001])
-def test_a_password_has_a_length(password: str) -> None:
-    """Neither one that is guessed at once nor one that takes long to hash."""
-    with refused("invalid", len(password)):
-        accounts.line("ada", password)
+@pytest.mark.parametrize(
+    ("name", "password", "named"),
+    [
+        *((name, "long enough", repr(name)) for name in ("", " ada", "a:b", "#ada", "a\nb")),
+        *(("ada", text, len(text)) for text in ("", "short", "x" * 1001)),
+    ],
+)
+def test_what_makes_no_line_of_the_file_is_refused(name: str, password: str, named: object) -> None:
+    """A name that it could not hold; a password guessed at once, or one that takes long to hash."""
+    with refused("invalid", named):
+        accounts.line(name, password)
 
 
 def test_guesses_made_at_once_are_not_all_looked_at() -> None:

@@ -1,10 +1,14 @@
-"""What became of the words, as HTML and in words."""
+"""Pieces of a page: what became of the words, cards of weights, the value of a heatmap."""
 
+import json
 import re
 
+import numpy as np
 import pytest
 
 from theodolite.app.components import word_diff
+from theodolite.app.components.card import card
+from theodolite.app.components.heatmap import Cell, HeatmapColumn, HeatmapRow, grid
 from theodolite.app.pages.decode.answer import word_diff_of
 from theodolite.app.pages.decode.service import DecodeResult
 from theodolite.app.surfaces import document
@@ -61,3 +65,38 @@ def test_a_card_escapes_what_comes_from_outside():
     html = document.word_diffs([word_diff_of(decoded), (probe, "<b>ours</b>")])
     assert probe not in html and "−0.250" in html
     assert "<b>ours</b>" in html
+
+
+def test_headings_and_tables_are_those_of_a_page() -> None:
+    """The page has the only heading of the first rank; a table scrolls by key."""
+    shown = card("# A decoder\n\n## Text\n\n###### Deep\n\n| a | b |\n| --- | --- |\n| `w` | 1 |\n")
+    for element in (
+        "<h2>A decoder</h2>",
+        "<h3>Text</h3>",
+        "<h6>Deep</h6>",
+        '<table class="t-table" tabindex="0">',
+        "<td><code>w</code></td>",
+    ):
+        assert element in shown
+    assert "<h1" not in shown
+
+
+def test_markup_stays_text_and_nothing_is_fetched() -> None:
+    """No element of its own, no picture from elsewhere, no link that runs something."""
+    shown = card(
+        "<script>alert(1)</script> <img src=x onerror=alert(1)>\n\n"
+        "![a picture](https://example.org/seen.png)\n\n[press](javascript:alert(1))\n"
+    )
+    assert "&lt;script&gt;" in shown
+    for wrong in ("<script", "<img", 'href="javascript'):
+        assert wrong not in shown
+
+
+@pytest.mark.parametrize(("score", "read"), [(float("nan"), None), (np.float64(1.5), 1.5)])
+def test_it_is_one_text_of_json(score: float, read: float | None) -> None:
+    """Of an object, the browser would copy every number; one NaN would take all with it."""
+    cells = {"a": Cell(score, 3, (("protocol", "simcse"),)), "b": Cell(state="waiting")}
+    made = json.loads(grid([HeatmapColumn("a", "A")], [HeatmapRow("minilm", cells)]))
+    first, second = made["rows"][0]["cells"].values()
+    assert (first["score"], first["facts"]) == (read, [["protocol", "simcse"]])
+    assert second["state"] == "waiting"
