@@ -79,7 +79,7 @@ class Checkpoint:
     @cached_property
     def modules(self) -> list[dict[str, Any]]:
         """The entries of sentence-transformers' `modules.json`; empty for a plain transformer."""
-        entries = _json(self.folder / "modules.json", list)
+        entries = json_file(self.folder / "modules.json", list)
         for entry in entries:
             if not isinstance(entry, dict) or not isinstance(entry.get("type"), str):
                 raise UserError(
@@ -134,23 +134,23 @@ class Checkpoint:
     @cached_property
     def config(self) -> dict[str, Any]:
         """`config.json`; empty when the folder has none."""
-        return _json(self.root / "config.json", dict)
+        return json_file(self.root / "config.json", dict)
 
     @cached_property
     def trained(self) -> dict[str, Any]:
         """The record of `engine.train` in a folder that it wrote; empty for any other."""
-        return _json(self.folder / "theodolite.json", dict)
+        return json_file(self.folder / "theodolite.json", dict)
 
     @cached_property
     def sentence_transformers(self) -> dict[str, Any]:
         """Settings of sentence-transformers, prompts included; empty for other folders."""
-        return _json(self.folder / "config_sentence_transformers.json", dict)
+        return json_file(self.folder / "config_sentence_transformers.json", dict)
 
     @cached_property
     def settings(self) -> dict[str, Any]:
         """Settings of sentence-transformers for the transformer; empty for a plain one."""
         files = (self.root / f"sentence_{name}_config.json" for name in _SETTINGS)
-        return next((found for file in files if (found := _json(file, dict))), {})
+        return next((found for file in files if (found := json_file(file, dict))), {})
 
     @property
     def max_length(self) -> int | None:
@@ -170,7 +170,7 @@ class Checkpoint:
 
     @property
     def _of_tokenizer(self) -> int | None:
-        limit = _json(self.root / "tokenizer_config.json", dict).get("model_max_length")
+        limit = json_file(self.root / "tokenizer_config.json", dict).get("model_max_length")
         return limit if _is_length(limit) else None
 
     @property
@@ -361,7 +361,7 @@ class Checkpoint:
 
     def _refuse_code(self) -> None:
         for name in ("config.json", "tokenizer_config.json"):
-            if "auto_map" in _json(self.root / name, dict):
+            if "auto_map" in json_file(self.root / name, dict):
                 raise UserError(
                     f"{self.label} needs Python code of its own ({name} has auto_map), and "
                     "code from a model is never run.",
@@ -393,7 +393,7 @@ class Checkpoint:
         _refuse_denied_sizes(self.label, "config.json", self.shapes, layers, widths)
 
 
-def _json(file: Path, shape: type[T]) -> T:
+def json_file(file: Path, shape: type[T]) -> T:
     """The content of a JSON file; empty when the file is missing."""
     if not file.is_file():
         return shape()
@@ -503,7 +503,7 @@ def refuse_adapter(folder: Path, label: str) -> None:
     """Refuse an adapter of PEFT, which is a change of another model's weights."""
     for file in (folder / "adapter_config.json", *folder.glob("*/adapter_config.json")):
         if file.is_file():
-            base = _json(file, dict).get("base_model_name_or_path")
+            base = json_file(file, dict).get("base_model_name_or_path")
             of = f" of {base}" if isinstance(base, str) else ""
             raise UserError(
                 f"{label} is a PEFT adapter{of} ({file.name}), not a whole model.",
@@ -671,7 +671,7 @@ def dim_after(
 
 
 def _module(folder: Path, kind: str) -> Module:
-    configs = (_json(folder / name, dict) for name in _CONFIGS)
+    configs = (json_file(folder / name, dict) for name in _CONFIGS)
     config = next(filter(None, configs), {})
     return Module(kind.rsplit(".", 1)[-1], kind, folder, config)
 

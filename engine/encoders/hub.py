@@ -38,7 +38,8 @@ def download(model: str, revision: str | None = None) -> Path:
 
 def cached(model: str, revision: str | None = None) -> Path | None:
     """Folder of a model that was downloaded before, without asking the network; None if not."""
-    found = (in_cache(model, name, revision) for name in ("modules.json", "config.json"))
+    names = ("modules.json", "config.json", "adapter_config.json")
+    found = (in_cache(model, name, revision) for name in names)
     file = next(filter(None, found), None)
     # An interrupted download leaves a folder without weights, or with broken links.
     whole = file and any(f.suffix in WEIGHTS for f in files_read(file.parent))
@@ -54,4 +55,5 @@ def needed(files: list[str]) -> list[str]:
         found = [path for path in paths if path.match(pattern) and path.parent not in covered]
         covered |= {path.parent for path in found}
         kept += found
+    kept += [path for path in paths if path.name == "adapter_model.safetensors"]
     return [str(path) for path in kept]

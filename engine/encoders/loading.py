@@ -254,7 +254,13 @@ def _model(
 
 
 def checkpoint_at(spec: SourceSpec) -> Checkpoint:
-    """The folder of a source that is a model, downloaded if need be."""
+    """The folder of a source that is a model, downloaded if need be; an adapter with its base."""
+    from theodolite.engine.encoders.adapter import whole
+
+    return whole(_folder_of(spec), lambda base: _folder_of(parse(base).sources[0]))
+
+
+def _folder_of(spec: SourceSpec) -> Checkpoint:
     if spec.kind == "minilm":
         from theodolite.engine.encoders.packaged import MINILM, MINILM_FILES, verified_folder
 

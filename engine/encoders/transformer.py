@@ -68,7 +68,7 @@ class Transformer:
         self._lock = threading.Lock()
         with quiet():
             self.tokenizer = read_tokenizer(checkpoint)
-            self.model = _model(checkpoint, read_as(dtype)).to(self.device)
+            self.model = read_model(checkpoint, read_as(dtype)).to(self.device)
         if self.device.type == "cpu":
             from theodolite.engine.encoders.onednn import use_onednn
 
@@ -332,7 +332,8 @@ def check_vocabulary(tokenizer: Any, checkpoint: Checkpoint) -> None:
         )
 
 
-def _model(checkpoint: Checkpoint, dtype: torch.dtype) -> Any:
+def read_model(checkpoint: Checkpoint, dtype: torch.dtype) -> Any:
+    """Read the transformer of a checkpoint, in evaluation mode on the CPU."""
     from transformers import AutoModel
 
     try:

@@ -218,8 +218,9 @@ def _newest(folder: Path) -> Path | None:
 
 
 def _tensors(model: nn.Module) -> dict[str, torch.Tensor]:
-    """Parameters and buffers by name, each once even if it has several names."""
-    return dict(model.named_parameters()) | dict(model.named_buffers())
+    """Trained parameters and buffers by name, each once even if it has several names."""
+    trained = {name: p for name, p in model.named_parameters() if p.requires_grad}
+    return trained | dict(model.named_buffers())
 
 
 def _write_tensors(file: Path, tensors: dict[str, torch.Tensor]) -> None:

@@ -70,6 +70,7 @@ def whole(
     folder = record.spec.out_folder
     earlier(folder, record.spec.hash)
     part = folder.with_name(folder.name + ".part")
+    model.merge()
     try:
         shutil.rmtree(part, ignore_errors=True)  # of a run that was killed while it wrote
         part.mkdir(parents=True)

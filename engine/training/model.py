@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from theodolite.engine.encoders.adapter import add
 from theodolite.engine.encoders.batching import TokenBudget
 from theodolite.engine.encoders.checkpoint import Checkpoint
 from theodolite.engine.encoders.pooling import ALL_LAYERS
@@ -100,6 +101,9 @@ class TrainingModel(nn.Module):
         self.dim = int(encoder.config.hidden_size)
         second = [copy.deepcopy(encoder)] if spec.is_dual else []
         self.encoders = nn.ModuleList([base.whole, *second])
+        rank, alpha = spec.lora, spec.lora_alpha
+        # In a list that torch does not look into: its weights are those of the encoders.
+        self._lora = [add(e.base_model, rank, alpha) for e in self.encoders] if rank else []
         deviation = float(getattr(encoder.config, "initializer_range", 0.02))
         # MLM alone gives a head no gradient: it would stay random.
         headless = spec.head == "none" or spec.objective in ("mlm", "st")
@@ -118,6 +122,12 @@ class TrainingModel(nn.Module):
     def encoder(self, side: int = 0) -> Any:
         """The transformer without the heads on top of it."""
         return self.encoders[side].base_model
+
+    def merge(self) -> None:
+        """Add the matrices of LoRA, if it has any, to the weights: there is no more training."""
+        for lora in self._lora:
+            lora.merge_and_unload()
+        self._lora = []
 
     @property
     def device(self) -> torch.device:

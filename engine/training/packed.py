@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import nn
 from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
@@ -21,6 +22,7 @@ from theodolite.engine.training.devices import exact
 
 FAMILIES = {"bert": False, "roberta": True, "xlm-roberta": True, "camembert": True}
 """Model types whose layers are BERT's; True where positions start after the padding id."""
+_LINEAR = ("weight", "bias")
 
 
 @dataclass(frozen=True)
@@ -182,9 +184,13 @@ def _attended(
 ) -> torch.Tensor:
     """Attention of the wanted tokens over all tokens of their sentences."""
     (n, width), heads = layout.shape, attention.num_attention_heads
-    weight = torch.cat([attention.key.weight, attention.value.weight])
-    bias = torch.cat([attention.key.bias, attention.value.bias])
-    joint = layout.pad(functional.linear(x, weight, bias))  # (n, w, 2 d)
+    both = (attention.key, attention.value)
+    if all(type(layer) is nn.Linear for layer in both):  # one product for the two
+        weight, bias = (torch.cat([getattr(layer, name) for layer in both]) for name in _LINEAR)
+        row = functional.linear(x, weight, bias)
+    else:
+        row = torch.cat([layer(x) for layer in both], -1)
+    joint = layout.pad(row)  # (n, w, 2 d)
     key, value = joint.view(n, width, 2, heads, -1).permute(2, 0, 3, 1, 4)
     query = attention.query(wanted)
     query = query.view(n, 1, -1) if first else layout.pad(query)  # (n, 1 or w, d)

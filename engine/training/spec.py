@@ -23,7 +23,7 @@ Pooling = Literal["base", "cls_token", "avg", "avg_first_last", "avg_top2", "max
 Head = Literal["none", "mlp", "mlp-train-only"]
 
 _LOSS, _NOISE = "Loss and vectors", "Dropout and augmentation"
-_OPTIMISER, _MACHINE = "Optimiser and batches", "Machine"
+_LORA, _OPTIMISER, _MACHINE = "LoRA", "Optimiser and batches", "Machine"
 
 
 def _for(*objectives: ObjectiveName) -> Callable[[Mapping[str, Any]], bool]:
@@ -315,6 +315,26 @@ class TrainSpec(BaseSpec):
     fixed_mask: Annotated[
         bool, Setting("The same dropout mask for both copies", "", _NOISE, when=_unsup)
     ] = False
+    lora: Annotated[
+        int | None,
+        Setting(
+            "Rank of LoRA",
+            "Trains small matrices beside the weights, which stay; usual is 8 to 64, with a higher "
+            "learning rate such as 2e-4. Empty or none: all weights are trained.",
+            _LORA,
+            ge=1,
+        ),
+    ] = None
+    lora_alpha: Annotated[
+        float,
+        Setting(
+            "Alpha of LoRA",
+            "The matrices are scaled by alpha / rank.",
+            _LORA,
+            gt=0,
+            when=lambda values: str(values["lora"] or "").strip().casefold() not in ("", "none"),
+        ),
+    ] = 16.0
     warmup: Annotated[
         float,
         Setting("Warm-up", "Share of the steps, 0 to 1.", _OPTIMISER, ge=0, le=1, when=_updated),
@@ -382,6 +402,12 @@ class TrainSpec(BaseSpec):
         if self.pooling in _OF_ENCODERS:
             raise UserError(*_OF_ENCODERS[self.pooling])
         super().__post_init__()
+        if self.lora and self.base.startswith("new:"):
+            raise UserError(
+                "LoRA changes a trained model a little, and the weights of new: are random.",
+                "Leave out lora, or give a trained base.",
+                code="conflict",
+            )
         if self.objective == "st":
             losses.check(self.loss, self.guide, self.matryoshka, self.processes)
         elif self.objective == "static" and (self.processes > 1 or self.layers):

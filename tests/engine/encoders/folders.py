@@ -239,7 +239,7 @@ REFUSED: dict[str, tuple[Callable[[Folders, str], Path], Code, tuple[object, ...
         lambda f, n: _put(
             f.mean(n), {"adapter_config.json": ADAPTER}, "model.safetensors", "config.json"
         ),
-        "wrong-kind",
+        "missing",
         ("PEFT", "owner/base"),
     ),
     "onnx": (
