@@ -44,6 +44,7 @@ def write(model: TrainingModel, record: Record) -> str:
         _write_transformer(model, folder)
         _write_modules(model, folder)
 
+    model.merge()
     return whole(record, files, model.dim, model.pooling, pooling_of(model))
 
 
@@ -70,7 +71,6 @@ def whole(
     folder = record.spec.out_folder
     earlier(folder, record.spec.hash)
     part = folder.with_name(folder.name + ".part")
-    model.merge()
     try:
         shutil.rmtree(part, ignore_errors=True)  # of a run that was killed while it wrote
         part.mkdir(parents=True)
