@@ -48,14 +48,12 @@ def one(encoder: HashEncoder, task: str, data: Path | None = None) -> Result:
 def test_a_result_says_all_it_depends_on(year: Path) -> None:
     """Fingerprint, data, protocol, seed; and that the protocol was the task's own."""
     encoder = HashEncoder()
-    result = one(encoder, "STS13", year)
+    result, data = one(encoder, "STS13", year), Catalog(year).load("STS13")
     assert encoder.calls == [72], "in one call, so that the encoder can sort and batch all of it"
-    assert result.fingerprint == encoder.fingerprint
-    assert result.data_hash == Catalog(year).load("STS13").hash
+    assert (result.fingerprint, result.data_hash) == (encoder.fingerprint, data.hash)
     assert (result.protocol, result.seed, result.dim) == ("simcse-2021", 1111, 16)
     assert result.details["protocol_choice"] == "default of the task"
-    assert result.seconds > 0
-    assert sum(score.main for score in result.scores) == 1
+    assert result.seconds > 0 and sum(score.main for score in result.scores) == 1
     assert len(result.examples["cosine"]) == 36
     json.dumps([result.rows(), dict(result.details)], allow_nan=False)
     (given,) = evaluate(HashEncoder(), "STS13", protocol="simcse-2021", seed=7, data=year)

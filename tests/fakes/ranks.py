@@ -97,6 +97,7 @@ if __name__ == "__main__":
         free.bind(("127.0.0.1", 0))
         os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free.getsockname()[1])}
     os.environ["WORLD_SIZE"] = "2"
+    tiny_model(TrainSpec("mlm", BASE, "t", "out"))  # imports what a model needs
     child = os.fork()
     os.environ["RANK"] = "0" if child else "1"
     main(Path(sys.argv[1]))

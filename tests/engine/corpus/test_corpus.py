@@ -125,8 +125,7 @@ def test_what_a_killed_process_was_writing_is_removed(tmp_path):
         file.write_text("half")
     (folder / "manifest.json").unlink()
     encoded(folder, text(tmp_path))
-    assert not any(file.exists() for file in left)
-    assert (folder / "manifest.json").is_file()
+    assert not any(file.exists() for file in left) and (folder / "manifest.json").is_file()
 
 
 def test_a_shard_that_says_the_same_is_not_encoded_again(tmp_path):
@@ -178,8 +177,7 @@ def test_damaged_sentences_are_not_encoded(tmp_path):
         encode_shard(out, made, made.shards[0], encoder)
     cut([text(tmp_path)], None, out, encoder)
     encode_shard(out, made, made.shards[0], encoder)
-    assert finish(out, made)
-    assert list(EncodedCorpus(out).sentences()) == SENTENCES
+    assert finish(out, made) and list(EncodedCorpus(out).sentences()) == SENTENCES
 
 
 def test_other_sentences_than_its_own_are_refused(tmp_path):

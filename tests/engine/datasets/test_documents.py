@@ -124,8 +124,7 @@ def test_what_cannot_be_read_is_named_and_left_out(tmp_path: Path, name: str) ->
     raw, why = BAD[name]
     data, (_, said) = packed(tmp_path, {"good.md": "Tea is brewed.", name: raw})
     assert list(data.documents) == ["good.md"]
-    assert why.casefold() in said.casefold()
-    assert f"1 ({name})" in said
+    assert why.casefold() in said.casefold() and f"1 ({name})" in said
     with refused("missing", name):
         packed(tmp_path, {name: raw})
 

@@ -112,8 +112,7 @@ def test_scored_pairs_have_their_counts(data_root: Path, name: str) -> None:
     assert [(k, len(part.gold)) for k, part in data.parts.items()] == [*SCORED[name].items()]
     assert data.parts_are == ("subsets" if name in STS_SUBSETS else "splits")
     gold = np.concatenate([part.gold for part in data.parts.values()])
-    assert data.scale == SCALES.get(name, (0, 5))
-    assert gold.dtype == np.float64
+    assert (data.scale, gold.dtype) == (SCALES.get(name, (0, 5)), np.float64)
     assert data.scale[0] <= gold.min() < gold.max() <= data.scale[1]
     if name.startswith("stsb"):
         english = Catalog(data_root).load("stsb_multi_mt/en")
@@ -130,7 +129,8 @@ def test_every_set_listed_can_be_loaded(data_root: Path, every: bool) -> None:
     catalog = Catalog(data_root)
     listed = catalog.list()
     alike = {(info.kind, info.name.partition("/")[0]): info for info in listed}
-    for info in listed if every else alike.values():
+    counted = LABELLED.keys() | SCORED.keys() | COLLECTIONS.keys()
+    for info in listed if every else [one for one in alike.values() if one.name not in counted]:
         data = catalog.load(info.name)
         assert (data.kind, data.name) == (info.kind, info.name)
         assert data.sentences and info.description.endswith("."), info.name
@@ -242,14 +242,14 @@ def test_bad_files_are_named_with_their_line(
 
 def test_reading_costs_no_more_than_the_sentences(tmp_path: Path) -> None:
     """A packed file is streamed: the peak while reading is the result and a buffer."""
-    text = "".join(f"This is sentence number {i} of very many.\n" for i in range(100_000))
+    text = "".join(f"This is sentence number {i} of very many.\n" for i in range(30_000))
     packed = gzip.compress(text.encode(), 1)
     catalog = Catalog(folder.files(tmp_path, {"unlabelled/big.txt.gz": packed}))
     tracemalloc.start()
     data = catalog.load("unlabelled/big")
     kept, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert len(data.sentences) == 100_000
+    assert len(data.sentences) == 30_000
     assert peak - kept < len(text) / 2  # it would be all of it with the whole text in memory
 
 

@@ -95,8 +95,7 @@ def test_what_would_become_too_large_is_refused(
             preview(raw, filename)
         else:
             read_columns(raw, filename, {"text": formats.open_table(raw, filename).columns[0]})
-    assert caught.value.message.startswith(filename)
-    assert len(str(caught.value)) < 500
+    assert caught.value.message.startswith(filename) and len(str(caught.value)) < 500
 
 
 def test_one_row_with_cells_without_end() -> None:
@@ -181,12 +180,10 @@ def test_training_files_and_corpora_may_have_any_size(
     )
     monkeypatch.setattr(limits, "MAX_ROWS", 900)
     assert read(file, filename, SENTENCES).sentences == sentences
-    monkeypatch.setattr(limits, "MAX_ROWS", 899)
-    with refused("too-large", filename, "899 rows"):
-        read(file, filename, SENTENCES)
-    monkeypatch.setattr(limits, "MAX_BYTES", 2**20)
-    with refused("too-large", filename, "1 MB"):
-        read(file, filename, SENTENCES)
+    for limit, most, named in (("MAX_ROWS", 899, "899 rows"), ("MAX_BYTES", 2**20, "1 MB")):
+        monkeypatch.setattr(limits, limit, most)
+        with refused("too-large", filename, named):
+            read(file, filename, SENTENCES)
     assert list(texts_of(file, "text")) == sentences
     rows = open_examples(str(file), "unsup", Catalog(), folder=tmp_path / "work")
     assert [sentence for (sentence,) in rows] == sentences

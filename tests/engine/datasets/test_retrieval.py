@@ -49,9 +49,8 @@ def test_a_folder_of_beir_is_read_without_a_line_of_code(tmp_path: Path) -> None
     assert (info.tasks, info.splits) == (("drinks",), ("test",))
     data = catalog.load("drinks")
     assert data.documents == {"d1": "Tea It is brewed.", "d2": "Coffee is ground.", "3": ""}
-    assert data.queries == {"q1": "How is tea made?"}
+    assert (data.queries, data.candidates) == ({"q1": "How is tea made?"}, None)
     assert data.judgements == {"test": {"q1": {"d1": 2, "d2": 0}}}
-    assert data.candidates is None
     assert data.sentences == ["How is tea made?", *data.documents.values()]
     assert data.notes == (
         "Queries without judgements, left out as MTEB does: 1 (q2).",

@@ -160,8 +160,7 @@ def test_bad_files_are_named_with_their_line(
         (place / file).write_bytes(content)
     with refused(code, named) as caught:
         Catalog(tmp_path).load("STS14")
-    assert caught.value.hint
-    assert str(tmp_path) not in str(caught.value)
+    assert caught.value.hint and str(tmp_path) not in str(caught.value)
 
 
 # --- COCO ---

@@ -297,11 +297,13 @@ def test_a_mapping_must_be_complete(
         Mapping(kind, columns)
 
 
+RUNS = (
+    r"\b(eval|exec|__import__|import_module)\(|allow_pickle=True|\bpickle\.loads?\("
+    r"|\b(import|from) (pickle|_pickle|marshal|shelve)\b"
+)
+
+
 def test_nothing_here_runs_what_a_file_holds() -> None:
     """No module that reads data can unpickle or evaluate."""
-    for path in Path(formats.__file__).parent.glob("*.py"):
-        text = path.read_text()
-        assert not re.search(r"\b(eval|exec|__import__|import_module)\(", text), path.name
-        assert "allow_pickle=True" not in text, path.name
-        assert not re.search(r"\b(import|from) (pickle|_pickle|marshal|shelve)\b", text)
-        assert not re.search(r"\bpickle\.loads?\(", text), path.name
+    files = list(Path(formats.__file__).parent.glob("*.py"))
+    assert files and [file.name for file in files if re.search(RUNS, file.read_text())] == []

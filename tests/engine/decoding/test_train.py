@@ -110,18 +110,6 @@ def test_a_killed_training_ends_with_the_weights_of_an_unbroken_one(
     assert resumed[-1].best_loss == whole[1][-1].best_loss
 
 
-def test_it_goes_on_in_the_middle_of_a_pass(spec: DecoderSpec, tmp_path: Path) -> None:
-    """From any update, with every architecture."""
-    spec = replace(spec, architecture="lstm", width=16, epochs=2)
-    events = train_decoder(spec)
-    next(e for e in events if e.kind == "looked" and e.step == 3)
-    events.close()  # type: ignore[attr-defined]
-    assert checkpoint.peek(spec.working_folder) is not None
-    list(train_decoder(spec))
-    list(train_decoder(replace(spec, out=str(tmp_path / "unbroken"))))
-    assert_same(tmp_path / "out", tmp_path / "unbroken")
-
-
 def test_nothing_is_trained_again_and_nothing_overwritten(
     whole: tuple[DecoderSpec, list[Event]], tmp_path: Path
 ) -> None:

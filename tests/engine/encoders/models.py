@@ -1,6 +1,7 @@
 """Tiny random checkpoints, written as the real libraries write them."""
 
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -94,15 +95,22 @@ def edit_config(folder: Path, name: str = "config.json", **changes: Any) -> Path
     return folder
 
 
+@cache
+def peers(folder: Path) -> tuple[Any, Any]:
+    """Model and tokenizer of a folder that does not change, by transformers alone."""
+    from transformers import AutoModel, AutoTokenizer
+
+    return AutoModel.from_pretrained(folder).eval(), AutoTokenizer.from_pretrained(folder)
+
+
 def plainly(folder: Path, pooling: str, sentence: str, layer: int = -1) -> Any:
     """One sentence at a time, without padding, from transformers' own outputs."""
     import torch
-    from transformers import AutoModel, AutoTokenizer
 
-    model = AutoModel.from_pretrained(folder).eval()
-    words = AutoTokenizer.from_pretrained(folder)(sentence, return_tensors="pt")
+    model, words = peers(folder)
+    ids = words(sentence, return_tensors="pt")["input_ids"]
     with torch.inference_mode():
-        out = model(input_ids=words["input_ids"], output_hidden_states=True)
+        out = model(input_ids=ids, output_hidden_states=True)
     states = [s[0].numpy() for s in out.hidden_states]
     return {
         "pooler_output": lambda: out.pooler_output[0].numpy(),

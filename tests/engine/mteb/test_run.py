@@ -62,7 +62,14 @@ def measured(task: str, protocol: str, data: Path | Catalog | None = None) -> Re
     return found
 
 
-@pytest.mark.parametrize("name", ONE_OF_EACH)
+@pytest.mark.parametrize(
+    "name",
+    # `test_mteb_types` compares clustering, which takes longest, on fewer sentences.
+    [
+        pytest.param(name, marks=[pytest.mark.long] if name.endswith("/cluster") else ())
+        for name in ONE_OF_EACH
+    ],
+)
 def test_one_small_set_of_each_type(name: str, data_root: Path) -> None:
     """By mteb's code as in a script of one's own; by ours under mteb-v2; values per example too."""
     catalog = Few(data_root)

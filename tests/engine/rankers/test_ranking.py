@@ -160,7 +160,6 @@ def test_a_reranker_orders_as_predict_scores(cross: Path, monkeypatch: pytest.Mo
         assert at[3:].tolist() == before[3:].tolist()
         assert (np.diff(scores) <= 0).all()
     again = rankers.load(f"random:16 > rerank:dir:{cross},3", cache=cache)
-    assert isinstance(again, rankers.Ranker)
     assert again.fingerprint == ranker.fingerprint
     monkeypatch.setattr(type(again.scorer), "_predict", None)  # type: ignore[attr-defined]
     assert lists(rankers.rank(again, queries, SENTENCES)) == lists(ranked)
@@ -199,9 +198,7 @@ def test_splade_and_colbert_score_as_sentence_transformers(folders: Folders) -> 
             assert scores == pytest.approx(theirs[i][at], abs=1e-5)
         among = [np.array([4, 2]), np.array([], np.int64)]
         (some, _), (none, _) = index.search(queries, 100, among)
-        assert set(some) == {2, 4}
-        assert not len(none)
-        assert index.bytes > 0
+        assert (set(some), len(none)) == ({2, 4}, 0) and index.bytes > 0
 
 
 def test_models_of_another_kind_are_refused(folders: Folders, cross: Path) -> None:
@@ -220,9 +217,7 @@ def test_tasks_that_need_vectors_say_so() -> None:
     """As a result with an error; so does mteb's own code."""
     ranker = rankers.load("bm25")
     (result,) = evaluate(ranker, "StarterSTS")
-    assert result.error is not None
-    assert "sts" in result.error
-    assert result.dim == 0
+    assert "sts" in result.error and result.dim == 0
 
 
 # --- the shared sets ---
@@ -248,8 +243,7 @@ def test_bm25_scores_as_mtebs_baseline(name: str) -> None:
     model.mteb_model_meta = bm25_s
     theirs = mteb_oracle.scores(AbsTaskRetrieval, kind, main, {"default": {"test": split}}, model)
     (ours,) = evaluate(rankers.load("bm25?stemmer=english&stopwords=english"), name)
-    assert ours.error is None
-    assert ours.main.metric == main
+    assert (ours.error, ours.main.metric) == (None, main)
     # Deeper, mteb ranks documents that share no word with the query as well.
     for score in ours.scores:
         if not score.metric.endswith("_1000") or data.candidates:
@@ -291,8 +285,7 @@ def test_what_a_ranker_consists_of() -> None:
     read = parse("fuse(bm25, dir:/m/e | center:nli, dir:/m/e | center:@task) > rerank:dir:/m/r")
     assert [str(one) for one in read.sources] == ["dir:/m/e", "dir:/m/e", "dir:/m/r"]
     assert read.paths == ["/m/e", "/m/e", "/m/r"]
-    assert read.data_sets == ["nli"]
-    assert read.needs_task
+    assert (read.data_sets, read.needs_task) == (["nli"], True)
     moved = read.with_paths({"/m/e": "/n/e", "/m/r": "/n/r"})
     assert moved.paths == ["/n/e", "/n/e", "/n/r"]
     assert len(canonical(["bm25", " bm25", "minilm"])) == 2

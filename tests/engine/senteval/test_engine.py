@@ -306,13 +306,14 @@ def test_a_zero_vector_has_similarity_zero(data):
 
 
 @pytest.mark.data
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("table", "task"),
     [
         ("probing_derived", "SubjNumber"),
-        pytest.param("transfer", "SICKEntailment", marks=pytest.mark.long),
-        pytest.param("transfer", "MRPC", marks=pytest.mark.long),
-        pytest.param("probing_derived", "ObjNumber", marks=pytest.mark.long),
+        ("probing_derived", "ObjNumber"),
+        ("transfer", "SICKEntailment"),
+        ("transfer", "MRPC"),
     ],
 )
 def test_accuracies_are_those_of_the_golden_file(table, task, data_root, encoder, reference):

@@ -156,8 +156,8 @@ def test_a_word_of_one_sentence_names_a_large_group_only_for_want_of_another() -
 def test_sentences_without_words_have_names_all_the_same(sentences: list[str]) -> None:
     """By their number."""
     assert RegionWords(sentences).names(np.array([0, 1]), 2) == ["", ""]
-    assert distinct(["", ""]) == ["region 1", "region 2"]
-    assert distinct(["a", "b", "a"]) == ["a (1)", "b", "a (2)"]
+    names = [distinct(given) for given in (["", ""], ["a", "b", "a"])]
+    assert names == [["region 1", "region 2"], ["a (1)", "b", "a (2)"]]
 
 
 def test_groups_are_numbered_by_size() -> None:

@@ -49,20 +49,13 @@ def test_cosine_is_that_of_scipy() -> None:
 def test_rows_equal_up_to_float32_have_cosine_exactly_one() -> None:
     """So that such pairs are tied, whatever the length of the vector."""
     rows = RNG.normal(size=(5000, 37)).astype(np.float32) * np.float32(1e-3)
-    assert (geometry.cosine(rows, rows.copy()) == 1.0).all()
-    assert (geometry.cosine(rows, np.nextafter(rows, np.float32(1))) == 1.0).all()
+    for alike in (rows.copy(), np.nextafter(rows, np.float32(1))):
+        assert (geometry.cosine(rows, alike) == 1.0).all()
     # Directions within a thousandth of each other, as an untrained transformer gives them.
     cone = (1 + 1e-3 * RNG.normal(size=(2000, 37))).astype(np.float32)
     assert len(np.unique(geometry.cosine(cone[:1000], cone[1000:]))) > 990
     # A zero vector has cosine zero, as SentEval's nan_to_num gives.
     assert geometry.cosine(np.zeros((1, 3)), np.ones((1, 3))).tolist() == [0.0]
-
-
-def test_alignment_by_hand() -> None:
-    """Right angle: squared distance 2; same direction: 0; opposite: 4."""
-    left = np.array([[2.0, 0.0], [0.0, 3.0], [1.0, 0.0]])
-    right = np.array([[0.0, 5.0], [0.0, 0.1], [-7.0, 0.0]])
-    assert geometry.alignment(left, right) == pytest.approx((2 + 0 + 4) / 3)
 
 
 @pytest.mark.parametrize(
@@ -90,21 +83,18 @@ def test_uniformity_is_that_of_torch_pdist(n: int) -> None:
     expected = torch.pdist(unit).pow(2).mul(-2).exp().mean().log().item()
     found = geometry.uniformity(rows, progress=lambda *at: progress.append(at))
     assert found == pytest.approx(expected, rel=1e-10)
-    assert progress == sorted(progress)
-    assert not progress or progress[-1][0] == progress[-1][1]
+    assert progress == sorted(progress) and all(done == of for done, of in progress[-1:])
 
 
 def test_random_pairs_are_all_pairs() -> None:
     """Mean and deviation over every pair, as scipy's pdist enumerates them, over several blocks."""
     vectors = np.random.default_rng(1).normal(size=(2500, 12)) + 0.5
     cosines = 1 - distance.pdist(vectors, "cosine")
-    mean, deviation = geometry.random_pairs(vectors)
-    assert mean == pytest.approx(cosines.mean(), abs=1e-12)
-    assert deviation == pytest.approx(cosines.std(), abs=1e-9)
+    mean, deviation = found = geometry.random_pairs(vectors)
+    assert found == pytest.approx((cosines.mean(), cosines.std()), abs=1e-12)
     # Of a sample never a row with itself, and the mean within five standard errors.
     sample = geometry.sample_pair_cosines(vectors, 20_000)
-    assert sample.max() < 1.0
-    assert abs(sample.mean() - mean) < 5 * deviation / math.sqrt(20_000)
+    assert sample.max() < 1.0 and abs(sample.mean() - mean) < 5 * deviation / math.sqrt(20_000)
 
 
 @pytest.mark.parametrize(
@@ -195,7 +185,8 @@ def test_hubness_is_the_skew_of_brute_force_counts() -> None:
 
 @pytest.mark.data
 @pytest.mark.parametrize(
-    "split", ["train", "dev", "test", pytest.param("all", marks=pytest.mark.long)]
+    "split",
+    ["dev", "test", *(pytest.param(part, marks=pytest.mark.long) for part in ("train", "all"))],
 )
 def test_the_golden_figures_of_sts_b(data_root: Path, golden: Path, split: str) -> None:
     """Alignment, uniformity and singular values of the static encoder, to 1e-6 relative.
@@ -269,8 +260,7 @@ def test_what_is_drawn() -> None:
     assert Collection("eng", "p", "right").sample(both) == ["one"]
     many = Sentences("m", [f"{i:03}" for i in range(500)])
     drawn, again, other = (Collection("m", "m").sample(many, 50, seed=seed) for seed in (0, 0, 1))
-    assert drawn == sorted(set(drawn)) == again != other
-    assert len(drawn) == 50
+    assert drawn == sorted(set(drawn)) == again != other and len(drawn) == 50
     with refused("missing", "z"):
         Collection("z", "l", "z").sample(labelled)
     with refused("wrong-kind", "m"):
