@@ -23,8 +23,7 @@ def killed_at(step: int, program: str, spec: Mapping[str, Any]) -> None:
         text=True,
         env=os.environ | {"OMP_NUM_THREADS": "1"},
     )
-    assert child.stdout is not None
-    for line in child.stdout:
+    for line in child.stdout or ():
         event = json.loads(line)
         if event["kind"] == "looked" and event["step"] == step:
             child.send_signal(signal.SIGKILL)

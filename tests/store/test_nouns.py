@@ -168,6 +168,6 @@ def test_marks_survive_a_kill(store: Store, session: str) -> None:
     )
     command = [sys.executable, "-c", code, str(store.folder), session]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None and process.stdout.readline() == "kept\n"
+        assert process.stdout.readline() == "kept\n"
         process.kill()
     assert store.judgements.marks(session) == {0: {"me": 1.0}}

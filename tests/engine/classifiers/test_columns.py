@@ -66,8 +66,7 @@ def test_a_column_learns_nothing_from_rows_it_may_not_see() -> None:
     fits = [Fit(rows, DEV, 1e-4, TEST) for rows in (TRAIN[:100], TRAIN[100:])]
     first, second = columns.solve(features, labels, fits, EXACT, 1, nobody)
     same, other = columns.solve(Features(spoilt, EVERY), labels, fits, EXACT, 1, nobody)
-    assert first.accuracy == same.accuracy
-    assert (first.predicted == same.predicted).all()
+    assert first.accuracy == same.accuracy and (first.predicted == same.predicted).all()
     assert (second.predicted != other.predicted).any()
 
 
@@ -189,8 +188,7 @@ def test_progress_never_falls(solver: Any) -> None:
     for plan in (*PLANS, lambda trainer: normalised(trainer, [(BOTH, TEST)])):
         told: list[float] = []
         plan(FoldTrainer(*data, setting, 1, told.append))
-        assert told == sorted(told)
-        assert told[0] == 0 and 0.7 < told[-1] <= 1
+        assert told == sorted(told) and told[0] == 0 and 0.7 < told[-1] <= 1
     stop = Mock(side_effect=KeyboardInterrupt)
     with pytest.raises(KeyboardInterrupt):
         split(FoldTrainer(*data, setting, 1, stop), TRAIN, DEV, TEST)

@@ -140,8 +140,8 @@ def test_what_goes_on_at_the_greatest_length_is_flagged(
     decoder: Decoder, encoder: Encoder, method: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A decoder with room for three pieces; it was trained on seven words at most."""
-    assert decoder.too_long("and " * LONGEST + "then some")
-    assert not decoder.too_long("one " * LONGEST)
+    texts = ("and " * LONGEST + "then some", "one " * LONGEST)
+    assert [decoder.too_long(text) for text in texts] == [True, False]
     monkeypatch.setattr(decoder.model, "positions", 4)
     vectors = encoder.encode(known_sentences()[:5])
     assert all(one.cut for one in decoder.decode(vectors, method=method))
@@ -209,8 +209,7 @@ def test_the_great_circle_is_scipys() -> None:
 )
 def test_the_line_is_numpys(a: list[float], b: list[float], spherical: bool) -> None:
     line = interpolate(np.array(a), np.array(b), 5, spherical=spherical)
-    assert np.allclose(line, np.linspace(a, b, 5))
-    assert line.dtype == np.float32
+    assert np.allclose(line, np.linspace(a, b, 5)) and line.dtype == np.float32
 
 
 @pytest.mark.parametrize(

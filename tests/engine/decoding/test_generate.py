@@ -154,8 +154,7 @@ def test_the_references_beam_ends_where_the_code_would_not() -> None:
     """A decoder that hardly ever ends: cut at the longest length, or given up after the rounds."""
     table = Table({(C,): {A: 0.9, B: 0.1 - 1e-7, END: 1e-7}, (): {A: 1.0}})
     ended = reference_beam(table, torch.zeros(1), width=2, longest=4)
-    assert ended[0].ended
-    assert max(len(c.ids) for c in ended) == 4
+    assert ended[0].ended and max(len(c.ids) for c in ended) == 4
     (first, *_) = reference_beam(table, torch.zeros(1), width=2, rounds=3)
     assert (first.ids, first.ended) == ((A, A, A), False)
 

@@ -232,7 +232,7 @@ def test_a_long_curve_is_thinned_in_the_card():
 
 
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"a cat dog sat ran the mat ##s .".split()]
-SENTENCES = ["A cat sat .", "The dogs ran", "the mat", ""]
+RELEASED = ["A cat sat .", "The dogs ran", "the mat", ""]
 SMALL = {
     "hidden_size": 16,
     "num_hidden_layers": 2,
@@ -267,7 +267,7 @@ def saved(folder, model, tensors, kind, architecture="BertModel"):
 def by_hand(model, folder, head):
     """First token's state of each sentence, and the head over it."""
     words = BertTokenizer.from_pretrained(folder)
-    ids = [words(sentence, return_tensors="pt") for sentence in SENTENCES]
+    ids = [words(sentence, return_tensors="pt") for sentence in RELEASED]
     states = torch.cat([model(**each).last_hidden_state[:, 0] for each in ids])
     return (torch.tanh(head(states)) if head else states).detach().numpy()
 
@@ -304,7 +304,7 @@ def test_they_have_their_own_pooling(tmp_path, name, kept, converted, kind):
     heads = [(encoder, head if kept else None), (opened, None)]
     for each, over in heads if converted else (*heads, (pooled, head)):
         expected = by_hand(model, tmp_path / name, over)
-        np.testing.assert_allclose(each.encode(SENTENCES), expected, atol=1e-5)
+        np.testing.assert_allclose(each.encode(RELEASED), expected, atol=1e-5)
     assert describe(spec)["pooling"] == ("pooler_output" if kept else "cls_token")
     assert encoder.warnings == ()
     assert converted or bool(pooled.warnings) == (not kept)
