@@ -75,8 +75,8 @@ def masked_case(ranks: Ranks) -> tuple[TrainingModel, torch.Tensor]:
     return model, summed(loss)
 
 
-def main(folder: Path) -> None:
-    """Write what each rank found of each case, and the encoder that both train."""
+def main(folder: Path, spec: TrainSpec) -> None:
+    """Write what each rank found of each case, and train one encoder by both."""
     ranks = Ranks.of_environment()
     begin(ranks, torch.device("cpu"))
     found = {name: case(name, ranks) for name in CASES} | {"mlm": masked_case(ranks)}
@@ -88,7 +88,7 @@ def main(folder: Path) -> None:
     torch.nn.init.constant_(weights.weight, float(ranks.rank + 5))
     copy_from_first(weights)
     save_file({"weight": weights.weight.detach()}, folder / f"first {ranks.rank}.safetensors")
-    list(tiny_run(tiny_spec(folder, dropout=0.0), ranks).events())
+    list(tiny_run(spec, ranks).events())
     end()
 
 
@@ -98,8 +98,10 @@ if __name__ == "__main__":
         os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free.getsockname()[1])}
     os.environ["WORLD_SIZE"] = "2"
     tiny_model(TrainSpec("mlm", BASE, "t", "out"))  # imports what a model needs
+    place = Path(sys.argv[1])
+    whole = tiny_spec(place, dropout=0.0)  # with its sentences, before both would write them
     child = os.fork()
     os.environ["RANK"] = "0" if child else "1"
-    main(Path(sys.argv[1]))
+    main(place, whole)
     if child:
         sys.exit(os.waitpid(child, 0)[1])

@@ -38,7 +38,6 @@ def launched(*command: object) -> list[str]:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What both wrote; five examples, so that the first has one more."""
     path = tmp_path_factory.mktemp("ranks")
-    tiny_spec(path)  # its sentences, before both would write them
     subprocess.run([sys.executable, "-m", "tests.fakes.ranks", path], cwd=ROOT, check=True)
     return path
 
