@@ -77,7 +77,10 @@ def test_another_port_of_this_machine_gets_no_answer(stranger: Page, place: str)
 
 
 def test_a_link_of_others_loads_nothing_before_a_click(stranger: Page, place: str) -> None:
-    """It asks, also when the page is loaded again; then it is the page it would have been."""
+    """It asks, also when the page is loaded again; then it is the page it would have been.
+
+    Or the page without what it names, where what is listed stays.
+    """
     with site(f'<a href="{place}/{LINK}">Look</a>') as port:
         stranger.goto(f"http://localhost:{port}/")
         stranger.get_by_role("link", name="Look").click()
@@ -89,10 +92,6 @@ def test_a_link_of_others_loads_nothing_before_a_click(stranger: Page, place: st
         stranger.get_by_role("link", name="Load", exact=True).click()
         says(stranger.locator("#hits"), "random:17")
         address_of(stranger, "encoder=random", "17")
-
-
-def test_the_rest_of_a_link_can_be_opened_without(stranger: Page, place: str) -> None:
-    """What is listed stays."""
     stranger.goto(f"{place}/{LINK}")
     stranger.get_by_role("link", name="Open the page without").click()
     says(stranger.locator("#hits"), LISTED)

@@ -55,7 +55,10 @@ def made(workspace):
 
 
 def test_the_map_is_drawn_by_webgl_and_has_its_words(visit, made):
-    """Points, legend, trust in words, what is in view as a table, and files to take away."""
+    """Points, legend, trust in words, what is in view as a table, and files to take away.
+
+    The browser may take the drawing away at any time; nothing is lost but a moment.
+    """
     page = drawn(visit)
     expect(page.locator(".t-map")).to_have_attribute("data-scene", "webgl")
     says(
@@ -74,6 +77,17 @@ def test_the_map_is_drawn_by_webgl_and_has_its_words(visit, made):
     ElementTree.fromstring(svg)  # noqa: S314 - ours
     assert len(pd.read_parquet(io.BytesIO(table(page, "Parquet")))) == 2040
     visit.fits("map")
+
+    over(page).press("v")
+    selected = chosen(page)
+    page.evaluate("""() => {
+      const map = document.querySelector(".t-map"), canvas = map.querySelector(".t-map-cloud");
+      window.scenes = [];
+      new MutationObserver(() => scenes.push(map.dataset.scene)).observe(map, { attributes: true });
+      canvas.getContext("webgl").getExtension("WEBGL_lose_context").loseContext();
+    }""")
+    page.wait_for_function("scenes.includes('canvas') && scenes.at(-1) === 'webgl'")
+    assert chosen(page) == selected
 
 
 def inside(polygon, points):
@@ -280,7 +294,7 @@ def test_principal_components_come_at_once_and_the_map_when_it_is_made(visit, wo
     store.remove(key)
 
 
-# The map where something is missing: WebGL, its context, a window.
+# The map where something is missing: WebGL, a window.
 
 
 def test_without_webgl_a_canvas_draws(stranger, site, made):
@@ -295,20 +309,6 @@ def test_without_webgl_a_canvas_draws(stranger, site, made):
     expect(stranger.locator(".t-map")).to_have_attribute("data-scene", "canvas")
     over(stranger).press("v")
     says(said(stranger), "2,040 selected")
-
-
-def test_a_lost_context_falls_back_and_comes_again(visit, made):
-    """The browser may take the drawing away at any time; nothing is lost but a moment."""
-    page = drawn(visit)
-    over(page).press("v")
-    page.evaluate("""() => {
-      const map = document.querySelector(".t-map"), canvas = map.querySelector(".t-map-cloud");
-      window.scenes = [];
-      new MutationObserver(() => scenes.push(map.dataset.scene)).observe(map, { attributes: true });
-      canvas.getContext("webgl").getExtension("WEBGL_lose_context").loseContext();
-    }""")
-    page.wait_for_function("scenes.includes('canvas') && scenes.at(-1) === 'webgl'")
-    says(said(page), "2,040 selected")
 
 
 def test_any_place_is_decoded(visit, site, workspace, decoder_folder):
@@ -394,7 +394,10 @@ def test_figures_flow_and_list_have_their_numbers(visit, pair):
 
 
 def test_what_is_done_on_one_map_is_seen_on_the_other(visit, pair):
-    """By key and by mouse: selection, hover, words found, colour, filter."""
+    """By key and by mouse: selection, hover, words found, colour, filter.
+
+    From two maps to one that moves, by slider to the other end, by button back and on its way.
+    """
     page = visit.open(SPACES)
     left, right = sides(page)
     over(left).press("v")
@@ -423,6 +426,23 @@ def test_what_is_done_on_one_map_is_seen_on_the_other(visit, pair):
     expect(right.get_by_label("Colour by")).to_have_value("label")
     right.locator(".t-map-label").first.click()
     says(said(left), "1,938 filtered away")
+
+    page.get_by_label("One map, animated").check()
+    slider = left.get_by_role("slider", name=f"From {A} to {B}")
+    slider.press("End")
+    expect(slider).to_have_attribute("aria-valuetext", f"100 % of the way to {B}")
+    expect(right).not_to_be_visible()
+    move = left.get_by_role("button", name="Move them")
+    # Pressed and read in one moment: there at once, or on their way.
+    pressed = "(button, slider) => { button.click(); return Number(slider.value); }"
+    page.emulate_media(reduced_motion="reduce")
+    assert move.evaluate(pressed, slider.element_handle()) == 0
+    page.emulate_media(reduced_motion="no-preference")
+    assert move.evaluate(pressed, slider.element_handle()) < 50
+    expect(slider).to_have_attribute("aria-valuetext", f"100 % of the way to {B}")
+    page.get_by_label("Side by side").check()
+    expect(slider).to_have_count(0)
+    expect(right).to_be_visible()
 
 
 def test_zoom_is_shared_and_the_address_keeps_both_maps(visitor, site, pair):
@@ -457,28 +477,6 @@ def the_list_opens_both_neighbour_lists_by_key(page, left, right, pair):
     page.keyboard.press("Enter")
     for side in (left, right):
         expect(side.locator(".t-map-card h3")).to_have_text(pair.first.sentences[top["id"]])
-
-
-def test_points_move_by_slider_and_by_button(visit, pair):
-    """From two maps to one that moves and back; by key to the other end."""
-    page = visit.open(SPACES)
-    left, right = sides(page)
-    page.get_by_label("One map, animated").check()
-    slider = left.get_by_role("slider", name=f"From {A} to {B}")
-    slider.press("End")
-    expect(slider).to_have_attribute("aria-valuetext", f"100 % of the way to {B}")
-    expect(right).not_to_be_visible()
-    move = left.get_by_role("button", name="Move them")
-    # Pressed and read in one moment: there at once, or on their way.
-    pressed = "(button, slider) => { button.click(); return Number(slider.value); }"
-    page.emulate_media(reduced_motion="reduce")
-    assert move.evaluate(pressed, slider.element_handle()) == 0
-    page.emulate_media(reduced_motion="no-preference")
-    assert move.evaluate(pressed, slider.element_handle()) < 50
-    expect(slider).to_have_attribute("aria-valuetext", f"100 % of the way to {B}")
-    page.get_by_label("Side by side").check()
-    expect(slider).to_have_count(0)
-    sides(page)
 
 
 def test_before_the_run_there_are_planes_at_once(visit, workspace):
