@@ -126,6 +126,56 @@ def add_data(
     done(row, " ".join([*said, *row["info"].get("notes", [])]), as_json)
 
 
+@data_verbs.command("mine")
+@verb
+def mine_data(
+    workspace: Workspace,
+    pairs: Annotated[
+        str, typer.Argument(metavar="PAIRS", help="A file or data set of pairs, as for `train`.")
+    ],
+    name: Annotated[str, typer.Option(help="Name of the data set of triplets.")],
+    encoder: Annotated[str, typer.Option(help="Finds the negatives.")] = "minilm",
+    documents: Annotated[
+        str, typer.Option(help="A data set whose texts may be negatives, beside all partners.")
+    ] = "",
+    negatives: Annotated[int, typer.Option(help="At most so many for each pair.")] = 3,
+    range_min: Annotated[int, typer.Option(help="So many of the nearest are skipped.")] = 0,
+    range_max: Annotated[
+        int | None, typer.Option(help="Of so many; default: ten times the negatives.")
+    ] = None,
+    margin: Annotated[
+        float | None, typer.Option(help="So much less alike than the anchor's farthest partner.")
+    ] = None,
+    relative_margin: Annotated[
+        float | None, typer.Option(help="The same, as a share of that partner's cosine: 0.05.")
+    ] = None,
+    max_score: Annotated[float | None, typer.Option(help="Highest cosine of a negative.")] = None,
+    limit: Annotated[int, typer.Option("-n", min=0, help="Number of examples shown.")] = 5,
+    as_json: JsonOption = False,
+) -> None:
+    """Find hard negatives for pairs, and keep the triplets as a data set to train on.
+
+    theodolite data mine pairs.csv --name mined --margin 0.05
+
+    theodolite data mine pairs.csv --name mined --documents upload:manual --encoder minilm
+
+    theodolite train st minilm --train upload:mined --out mine
+
+    Near texts that are no partner become negatives; with a margin, those that are nearly as close
+    as a partner are left out, since they are probably right.
+    """
+    from theodolite.engine.training.mining import Mining
+
+    how = Mining(negatives, range_min, range_max, margin, relative_margin, max_score)
+    row, found = service.mine(workspace, pairs, name, encoder, documents, how)
+    if as_json:
+        shown = [asdict(one) for one in found[:limit]]
+        emit_json({"name": f"upload:{row['name']}", "triplets": len(found), "examples": shown})
+        return
+    done(row, f"Kept {len(found):,} triplets as upload:{row['name']}.", False)
+    emit([asdict(one) for one in found[:limit]], list(asdict(found[0])), False)
+
+
 @data_verbs.command("suite")
 @verb
 def list_suite(
