@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from theodolite.engine.encoders import Encoder
 from theodolite.engine.encoders.sides import query_side
 from theodolite.engine.errors import UserError
@@ -101,7 +103,7 @@ def mine(
     scores, ids = index.search(vectors, how.last + most + 1)
     for anchor, vector, near, rows in zip(anchors, vectors, scores, ids, strict=True):
         own = [place[text] for text in partners[anchor]]
-        found, at = index.search(vector[None], len(own), among=own)
+        found, at = index.search(vector[None], len(own), among=np.array(own))
         cosine = dict(zip(at[0].tolist(), found[0].tolist(), strict=True))
         bound, left_out = how.bound(min(cosine.values())), {*own, place.get(anchor)}
         taken = [

@@ -100,6 +100,29 @@ def test_a_projection_has_a_row_for_every_row(home: Path) -> None:
     assert table.loc[0, ["x", "y"]].equals(table.loc[2, ["x", "y"]])
 
 
+def test_mined_negatives_are_a_data_set_of_triplets(home: Path) -> None:
+    """With examples to read, or with a sentence where the bounds leave none."""
+    rows = [f"{c} one,{c} two" for c in "abcdef"]
+    (home / "pairs.csv").write_text("\n".join(["sent0,sent1", *rows]))
+    command = (
+        "data",
+        "mine",
+        str(home / "pairs.csv"),
+        "--encoder",
+        "random:8",
+        "--name",
+        "mined",
+        "--json",
+    )
+    (told,) = objects(theodolite(*command, "--negatives", "2"))
+    assert (told["name"], told["triplets"], len(told["examples"])) == ("upload:mined", 12, 5)
+    first = told["examples"][0]
+    assert (first["anchor"], first["positive"]) == ("a one", "a two")
+    assert first["negative"] in {row.partition(",")[2] for row in rows[1:]}
+    assert objects(theodolite("data", "show", "upload:mined", "--json"))[0]["kind"] == "triplets"
+    assert "smaller margin" in theodolite(*command, "--max-score", "-2", code=2)[-1]
+
+
 def test_a_line_is_a_sentence_whatever_is_in_it(home: Path) -> None:
     """Only line ends end a line: not the other characters that Python's splitlines knows."""
     given = "one\u2028still one\x1cstill one\r\ntwo\n"
