@@ -12,8 +12,9 @@ import numpy as np
 
 CONFIDENCE = 0.95
 """Of a cut-off for precision: the probability that it keeps what it says."""
-MIN_ABOVE = 50
-"""Fewest pairs above a cut-off whose precision is translated: of fewer it is not known."""
+MAX_ERROR = 0.035
+"""Largest standard error of a precision that is translated. Where fewer pairs are above a cut-off,
+an encoder that never reaches a precision seems to by chance."""
 _STEP = 1.25
 """Factor between the numbers of pairs above the cut-offs that are tried."""
 
@@ -86,15 +87,23 @@ def translated(
         positive: bool (n,).
 
     Returns:
-        None if fewer than `MIN_ABOVE` pairs are above either cut-off.
+        None if the precision above either cut-off is known less well than `MAX_ERROR`.
     """
     cosines, precision = _precisions(first, positive)
     above = int((cosines >= cutoff).sum())
-    if above < MIN_ABOVE:
+    if not _known(precision[above - 1], above):
         return None
     others, theirs = _precisions(second, positive)
-    enough = np.flatnonzero(theirs >= precision[above - 1] - 1e-9)
-    return float(others[enough[-1]]) if len(enough) and enough[-1] + 1 >= MIN_ABOVE else None
+    reached = np.flatnonzero(theirs >= precision[above - 1] - 1e-9)
+    if not len(reached) or not _known(theirs[reached[-1]], reached[-1] + 1):
+        return None
+    return float(others[reached[-1]])
+
+
+def _known(precision: float, n: int) -> bool:
+    """Whether the error of a share of n is small enough, by Agresti and Coull (1998)."""
+    share = (precision * n + 2.0) / (n + 4.0)
+    return math.sqrt(share * (1.0 - share) / (n + 4.0)) <= MAX_ERROR
 
 
 def _precisions(cosines: np.ndarray, positive: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

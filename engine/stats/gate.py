@@ -14,7 +14,7 @@ import numpy as np
 
 from theodolite.engine.stats.bootstrap import Sample, resample_all
 from theodolite.engine.stats.choice import RESAMPLES, Behind
-from theodolite.engine.stats.power import MIN_MORE, POWER, to_show
+from theodolite.engine.stats.power import MIN_MORE, POWER, to_settle
 from theodolite.engine.stats.significance import Difference, differences, holm, mcnemar
 
 ALPHA = 0.05
@@ -32,8 +32,8 @@ class Gated:
         p: one-sided p-value of no loss, after Holm's correction over all tasks.
         verdict: `worse` if a loss is significant and at least the margin, `fine` if the interval
             excludes a loss of the margin, else `unclear`.
-        more: if unclear, further examples that would probably show that less than the margin is
-            lost; None if there would have to be more than 20 times as many.
+        more: if unclear, further examples that would probably settle it, one way or the other; None
+            if there would have to be more than 20 times as many.
     """
 
     change: Difference
@@ -45,10 +45,15 @@ class Gated:
 def gate(pairs: Sequence[tuple[Sample, Sample]], least: float, seed: int = 0) -> list[Gated]:
     """Judge every task at once.
 
-    McNemar's test where examples are right or wrong, else the paired t-test with the bootstrap's
-    standard error, both on the side of a loss. The all-clear is a test of non-inferiority: its
-    error is that of one task, as all tasks must pass (Berger 1982, "Multiparameter Hypothesis
-    Testing and Acceptance Sampling", Technometrics 24).
+    The hypothesis that a loss refutes: the score now is no lower than the score then, on all that
+    the examples were drawn from. It is tested on one side at 5 % for all tasks together, by
+    McNemar's test where examples are right or wrong, else by the paired t-test with the bootstrap's
+    standard error. As the difference of both scores on the same examples is the efficient estimate,
+    no test finds a loss d with a probability much above Φ(d / error - 1.64).
+
+    The all-clear is a test of non-inferiority: its error is that of one task, as all tasks must
+    pass (Berger 1982, "Multiparameter Hypothesis Testing and Acceptance Sampling", Technometrics
+    24).
 
     Args:
         pairs: for each task the examples then and now.
@@ -65,7 +70,7 @@ def gate(pairs: Sequence[tuple[Sample, Sample]], least: float, seed: int = 0) ->
         else:
             ends = change.delta, change.low, change.high
             behind = Behind(*ends, error, _CRITICAL, change.n)
-            more = to_show(behind, least, smaller=False)
+            more = to_settle(behind, least)
             few = math.ceil(MIN_MORE * change.n) if more.power >= POWER else None
             found.append(Gated(change, p, "unclear", more.n or few))
     return found

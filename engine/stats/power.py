@@ -63,6 +63,21 @@ def to_show(found: Behind, margin: float, *, smaller: bool) -> MoreExamples:
     return _more(found, prior, lambda middle, spread, bar: _PHI((margin + middle - bar) / spread))
 
 
+def to_settle(found: Behind, margin: float) -> MoreExamples:
+    """Estimate how many more examples would show a loss, or that less than a margin is lost.
+
+    Args:
+        found: the difference of an encoder of which anything may be expected.
+        margin: in points; a smaller loss is none.
+    """
+
+    def power(middle: float, spread: float, bar: float) -> float:
+        worse = _PHI((-max(bar, margin) - middle) / spread)
+        return worse + _PHI((margin + middle - bar) / spread)
+
+    return _more(found, EQUAL, power)
+
+
 def _more(
     found: Behind, prior: NormalDist, power: Callable[[float, float, float], float]
 ) -> MoreExamples:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from theodolite.engine.datasets.types import Dataset, LabelledPairs, ScoredPairs
+from theodolite.engine.datasets.types import Dataset, LabelledPairs, Retrieval, ScoredPairs
 from theodolite.engine.errors import UserError
 from theodolite.engine.results import Score
 from theodolite.engine.stats.thresholds import sweep
@@ -147,8 +147,18 @@ def scored(data: LabelledPairs) -> tuple[str, np.ndarray, np.ndarray]:
 def labelled_texts(data: Dataset) -> tuple[list[str], list[str], np.ndarray]:
     """Both sides of the pairs of a data set, and whether they mean the same: bool (n,).
 
-    Scored pairs do from four fifths of the scale on: 4 of 5, "the same message".
+    Scored pairs do from four fifths of the scale on: 4 of 5, "the same message". Of a retrieval
+    set they are each query and each of its judged documents, and what is relevant counts.
     """
+    if isinstance(data, Retrieval) and any(data.judgements.values()):
+        judged = [
+            (data.queries[query], data.documents[document], grade > 0)
+            for of_split in data.judgements.values()
+            for query, grades in of_split.items()
+            for document, grade in grades.items()
+            if document in data.documents
+        ]
+        return [q for q, *_ in judged], [d for _, d, _ in judged], np.array([r for *_, r in judged])
     if isinstance(data, LabelledPairs):
         _, pairs, labels = scored(data)
         left, right = (
@@ -158,7 +168,8 @@ def labelled_texts(data: Dataset) -> tuple[list[str], list[str], np.ndarray]:
     if not isinstance(data, ScoredPairs):
         raise UserError(
             f"{data.name} holds no pairs ({data.kind}).",
-            "Choose labelled or scored pairs; `theodolite data list` names the kinds.",
+            "Choose labelled or scored pairs, or queries with judged documents; `theodolite data "
+            "list` names the kinds.",
             code="wrong-kind",
         )
     parts, (low, high) = data.parts.values(), data.scale

@@ -43,7 +43,8 @@ class ThresholdsSpec(Spec):
         str,
         Field(
             "Pairs",
-            "Labelled pairs, or scored ones, of which those from 4/5 of the scale mean the same.",
+            "Labelled pairs; scored ones, of which those from 4/5 of the scale mean the same; or "
+            "queries with judged documents.",
             names="dataset",
             flags=("--on",),
         ),
@@ -109,11 +110,11 @@ class Thresholds(Answer):
         """The cut-offs, or how a cosine is translated, in a sentence."""
         encoder, like = self.spec.encoder, self.spec.like
         if like:
-            pairs = [(c.cosine, c.like) for c in self.cuts if not c.purpose and c.like is not None]
+            pairs = [(c.cosine, c.like) for c in self.cuts if c.like is not None]
             if pairs:
                 own, other = min(pairs, key=lambda pair: abs((pair[0] or 0.0) - 0.85))
                 return f"A cosine of {own:.2f} in {encoder} is {other:.2f} in {like}."
-            return f"No cosine of {encoder} can be translated to {like} with these pairs."
+            return f"These pairs are too few to translate a cosine of {encoder} to {like}."
         given = [f"{c.purpose.lower()} {c.cosine:.2f}" for c in self.cuts if c.cosine is not None]
         if not given:
             return f"{self.n:,} pairs are too few to guarantee a cut-off of {encoder}."
@@ -178,12 +179,14 @@ def thresholds(
     from theodolite.engine.tasks.pair_classification import labelled_texts
 
     workspace.refuse_visitors()
-    left, right, same = labelled_texts(workspace.catalog.load(spec.pairs))
+    data = workspace.catalog.load(spec.pairs)
+    left, right, same = labelled_texts(data)
+    asks = data.kind == "retrieval"
     names = [spec.encoder, *([spec.like] if spec.like else [])]
     cosines = []
     for place, name in enumerate(names):
         yield Working(f"Encoding {spec.pairs} with {name}", place / len(names))
-        cosines.append(cosines_of(workspace, name, spec.pairs, left, right))
+        cosines.append(cosines_of(workspace, name, spec.pairs, left, right, asks))
     own, *others = cosines
 
     def cut(purpose: str, kind: str, level: float | None, cosine: float | None) -> Cut:
@@ -194,22 +197,43 @@ def thresholds(
         return Cut(purpose, kind, level, cosine, found.precision, found.recall, like)
 
     by = {"precision": cutoffs.for_precision, "recall": cutoffs.for_recall}
-    cuts = [cut(name, kind, level, by[kind](own, same, level)) for name, kind, level in PURPOSES]
+    # Where every pair belongs together, nothing is known of those that do not.
+    kinds = ["recall"] if same.all() else list(by)
+    cuts = [
+        cut(name, kind, level, by[kind](own, same, level))
+        for name, kind, level in PURPOSES
+        if kind in kinds
+    ]
     cuts += [cut("", "", None, cosine) for cosine in CUTS if others]
     yield Thresholds(spec, cuts, len(same), int(np.sum(same)))
 
 
 def cosines_of(
-    workspace: Workspace, encoder: str, data: str, left: Sequence[str], right: Sequence[str]
+    workspace: Workspace,
+    encoder: str,
+    data: str,
+    left: Sequence[str],
+    right: Sequence[str],
+    asks: bool,
 ) -> np.ndarray:
-    """The cosine of each pair: float64 (n,)."""
+    """The cosine of each pair: float64 (n,).
+
+    Args:
+        workspace: with the vectors that are encoded already.
+        encoder: a spec.
+        data: what the texts are of.
+        left: texts.
+        right: of each, the text it is compared with.
+        asks: whether those on the left are queries.
+    """
     from theodolite.app.finite import finite
+    from theodolite.engine.encoders import query_side
     from theodolite.engine.space.geometry import cosine
 
-    texts = list(dict.fromkeys([*left, *right]))
-    place = {text: i for i, text in enumerate(texts)}
-    vectors = finite(workspace.bound(encoder, data).encode(texts), texts)
-    sides = (vectors[[place[text] for text in side]] for side in (left, right))
+    bound, sides = workspace.bound(encoder, data), []
+    for texts, side in ((left, query_side(bound) if asks else bound), (right, bound)):
+        place = {text: i for i, text in enumerate(dict.fromkeys(texts))}
+        sides.append(finite(side.encode([*place]), [*place])[[place[text] for text in texts]])
     return cosine(*sides)
 
 

@@ -19,6 +19,7 @@ from theodolite.app.question import Answer, Do, Question
 from theodolite.app.spec import Field, Spec
 from theodolite.engine.encoders import parse, query_side
 from theodolite.engine.errors import UserError
+from theodolite.engine.rankers.base import best
 from theodolite.store.derived import arrays
 from theodolite.store.hashing import hash_of, to_json
 
@@ -339,11 +340,9 @@ def qualities(
 
 def _nearest(queries: np.ndarray, documents: np.ndarray, own: np.ndarray) -> list[list[int]]:
     """The K nearest documents of each query, without the one that has its text."""
-    from theodolite.engine.search.ranked import first_of_each
+    from theodolite.engine.search.ranked import most_similar
 
-    scores, found = first_of_each(queries, documents, K + 1)
-    order = np.argsort(-scores, axis=1, kind="stable")
-    ranked = np.take_along_axis(found, order, axis=1).tolist()
+    ranked = (best(*found, K + 1)[0].tolist() for found in most_similar(queries, documents, K + 1))
     return [
         [i for i in row if i != same][:K] for row, same in zip(ranked, own.tolist(), strict=True)
     ]

@@ -299,6 +299,9 @@ def test_too_few_examples_say_how_many_more() -> None:
     (hopeless,) = gate([(right(20, 10), right(20, 10, 5))], least=0.0)
     assert one.verdict == hopeless.verdict == "unclear"
     assert one.more > 50 and hopeless.more is None
+    # A loss of 4 points amid other changes: what would show it is no more of an all-clear.
+    (lost,) = gate([(right(200, 25), right(200, 33, 12))], least=1.0)
+    assert lost.verdict == "unclear" and 100 < lost.more < 2000
 
 
 def test_a_gain_and_a_small_loss_are_fine() -> None:
@@ -314,5 +317,5 @@ def test_planted_drops_are_found() -> None:
     mine = Sample((rng.random(2000) < 0.7).astype(float))
     flipped = rng.random(2000) < 0.01
     other = Sample(np.where(flipped, 1 - mine.values, mine.values))
-    assert benchmark.alarms(mine, other, 5.0, 40) >= 0.95
-    assert benchmark.alarms(mine, other, 0.0, 40) <= 0.05
+    found, none = (benchmark.verdicts(mine, other, points, 40) for points in (5.0, 0.0))
+    assert benchmark.share(found, "worse") >= 0.95 and benchmark.share(none, "worse") <= 0.05

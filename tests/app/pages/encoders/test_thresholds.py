@@ -1,12 +1,14 @@
 """`theodolite encoders thresholds`, and the card on Encoders."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tests.errors import refused
 from tests.fakes.command_line import said, theodolite
+from tests.fakes.uploads import beir
 from theodolite.app.pages.encoders.thresholds import CUTS, ThresholdsSpec, thresholds
 from theodolite.app.workspace import Workspace
 
@@ -46,3 +48,16 @@ def test_in_a_terminal(home: object) -> None:
 def test_what_has_no_pairs_is_refused(starter: Workspace) -> None:
     with refused("wrong-kind", "starter-topics"):
         answer(starter, "random:64", "starter-topics")
+
+
+@pytest.mark.parametrize(("other", "purposes"), [(1, 2), (0, 5)])
+def test_judged_documents_are_pairs(other: int, purposes: int, tmp_path: Path) -> None:
+    """Where none is judged irrelevant, only a recall can be guaranteed."""
+    *_, judged = beir(tmp_path / "data" / "mteb" / "retrieval" / "mine")
+    lines = [f"q{i}\td{i + 300}\t{other}\n" for i in range(40)]
+    judged.write_text(judged.read_text() + "".join(lines))
+    workspace = Workspace(tmp_path / "store", tmp_path / "data")
+    found = answer(workspace, "random:64", "mine")
+    assert (found.same, len(found.rows())) == (40 + sum(other for _ in lines), purposes)
+
+    workspace.close()
