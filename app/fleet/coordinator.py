@@ -25,11 +25,10 @@ from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
 from theodolite.store import StoreError
 from theodolite.store.fleet import LOG, FleetAway, Row
-from theodolite.store.run_rows import LIVE, STOP
+from theodolite.store.run_rows import LIVE, STOP, RunRow, UnitRow
 
 if TYPE_CHECKING:
     from theodolite.app.jobs.job import Job
-    from theodolite.store.run_rows import RunRow, UnitRow
 
 LOOK_EVERY = 0.5
 AHEAD = 256

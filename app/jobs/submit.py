@@ -16,14 +16,13 @@ from theodolite.app.jobs.reporter import Cancelled, Reporter
 from theodolite.app.jobs.unit import Outcome, conclude, iter_unit
 from theodolite.engine.errors import UserError
 from theodolite.store.errors import RunAtWork, StoreError
-from theodolite.store.run_rows import LIVE
+from theodolite.store.run_rows import LIVE, RunRow, UnitRow
 from theodolite.store.terminals import NAME as TERMINAL
 
 if TYPE_CHECKING:
     from theodolite.app.jobs.job import Job
     from theodolite.app.workspace import Workspace
     from theodolite.store import Store
-    from theodolite.store.run_rows import RunRow, UnitRow
 
 Move = Callable[[float, float, str], None]
 """Progress callback of a bar: called with (done, total, message)."""

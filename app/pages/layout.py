@@ -18,7 +18,6 @@ from theodolite.app.pages.encoders import choices
 from theodolite.app.pages.jobs.run_panel import NOTHING, Named, RunPanel
 from theodolite.app.question import Answer, Question, Working
 from theodolite.app.report.button import report_button
-from theodolite.app.report.file import Report, of_answer
 from theodolite.app.spec import Spec, parameters
 from theodolite.app.surfaces.static import Static
 from theodolite.app.web import address, background_call, parts
@@ -100,7 +99,7 @@ def ask(
         refill=refill,
     )
     if report:
-        report_button(controls, notice, asking.report)
+        report_button(controls, notice, partial(web.report, question, workspace, read=asking.spec))
     return Asked(panel, shown, notice)
 
 
@@ -150,12 +149,6 @@ class _Asking(Generic[A]):
         for _ in self.question.answer(self.workspace, self.spec(values), do):
             pass
         return next(iter(runs), "")
-
-    def report(self, values: Values) -> Report:
-        """The report of what is stored; nothing is started for it."""
-        spec = self.spec(values)
-        found = self.question.last(self.workspace, spec, self._is_stored)
-        return of_answer(self.question, spec, found)
 
     def _is_stored(self, job: Job) -> bool:
         return job.is_stored(self.workspace)

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import gradio as gr
 
-from theodolite.app.report.file import html
+from theodolite.app.report.file import Report, html
 from theodolite.app.web.controls import on
-
-if TYPE_CHECKING:
-    from theodolite.app.report.file import Report
 
 SAVE = """(made) => {
   if (made) window.theodolite.download(...JSON.parse(made));

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import gradio as gr
@@ -10,7 +10,7 @@ import gradio as gr
 from theodolite.app.blocks import Block
 from theodolite.app.components.modules import mount
 from theodolite.app.question import Question
-from theodolite.app.report.file import of_answer
+from theodolite.app.report.file import Report, of_answer
 from theodolite.app.spec import Parameter, Spec, parameters
 from theodolite.app.surfaces import document
 from theodolite.app.web.controls import Control, Values
@@ -97,9 +97,14 @@ def spec_of(spec: type[S], values: Values) -> S:
     return spec(**given)
 
 
-def report(question: Question[Any, Any], workspace: Workspace, values: Values) -> Any:
-    """The report of what a page shows; nothing is started for it."""
-    spec = spec_of(question.spec, values)
+def report(
+    question: Question[Any, Any],
+    workspace: Workspace,
+    values: Values,
+    read: Callable[[Values], Any] | None = None,
+) -> Report:
+    """The report of what a page shows; nothing is started for it. `read` makes the spec."""
+    spec = read(values) if read else spec_of(question.spec, values)
     return of_answer(
         question, spec, question.last(workspace, spec, lambda job: job.is_stored(workspace))
     )

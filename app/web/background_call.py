@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from theodolite.app import formats
 from theodolite.app.names import labelled
-from theodolite.app.vectors import TooSlow as TooSlow
 from theodolite.app.vectors import encoding
 from theodolite.app.web import parts
 

@@ -13,16 +13,13 @@ import logging
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import gradio as gr
-from gradio.blocks import Block
+from gradio.blocks import Block, BlockFunction, BlocksConfigDict
 from gradio.routes import App
 
 from theodolite.engine.errors import first_line
-
-if TYPE_CHECKING:
-    from gradio.blocks import BlockFunction, BlocksConfigDict
 
 log = logging.getLogger(__name__)
 

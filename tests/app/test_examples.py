@@ -22,7 +22,7 @@ from theodolite.app.pages.decode.service import STEPS
 from theodolite.app.pages.diagnose import answer as diagnosed
 from theodolite.app.pages.evaluate.job import welcome
 from theodolite.app.pages.evaluate.results import evaluated
-from theodolite.app.pages.geometry import densities
+from theodolite.app.pages.geometry import sections
 from theodolite.app.pages.geometry import service as geometry
 from theodolite.app.pages.judge import answer as judged
 from theodolite.app.pages.map import service as maps
@@ -61,7 +61,7 @@ def test_two_spaces_and_the_geometries_are_there_too(starter):
     for encoder in STARTER_ENCODERS:
         found = geometry.found(starter, encoder, "starter-pairs")
         assert found is not None and len(found.cosine) == found.info["n_pairs"]
-    known, failures = densities.read(starter, STARTER_ENCODERS, "StarterSTS")
+    known, failures = sections.read(starter, STARTER_ENCODERS, "StarterSTS")
     assert set(known) == set(STARTER_ENCODERS) and not failures
 
 

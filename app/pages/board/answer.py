@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from theodolite.app import formats
 from theodolite.app.blocks import Block, Filters, Finding, Grid, GridCell, GridHead
-from theodolite.app.pages.board import cost, published, standings, trained
+from theodolite.app.pages.board import cost, standings, trained
 from theodolite.app.pages.board.standings import (
     NO_RANKING,
     OF_OTHERS,
@@ -90,7 +90,7 @@ class BoardAnswer(Answer):
     @cached_property
     def _over(self) -> list[TaskColumn]:
         """The columns of the means."""
-        return published.compared(self.standings, self.published)
+        return standings.compared(self.standings, self.published)
 
     @cached_property
     def _entries(self) -> list[Entry]:
@@ -340,7 +340,7 @@ def _score(task: str, letters: Mapping[str, str], entry: Entry) -> GridCell:
 def answer(workspace: Workspace, spec: BoardSpec, do: Do) -> Iterator[BoardAnswer]:
     """Yield the order at once, then with what takes longer: resampled ranks, and look-ups."""
     board = standings.board(workspace, spec)
-    theirs = published.entries(workspace, board)
+    theirs = standings.published(workspace, board)
     held = workspace.store.published.models() if board.spec.fits({}) else 0
 
     def so_far(ranking: Ranking) -> BoardAnswer:

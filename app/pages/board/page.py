@@ -24,7 +24,6 @@ from theodolite.app.surfaces.static import Static
 from theodolite.app.web import parts
 from theodolite.app.web.controls import Answer, Control, Controls, Values, on, on_open, poll
 from theodolite.app.web.events import PageEvent
-from theodolite.app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
 from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
 from theodolite.engine.mteb.results import ENDINGS
@@ -108,13 +107,13 @@ def build(workspace: Workspace) -> None:
     compared = [controls[name] for name in COMPARED]
     opened = on_open(load, show, controls, [seen, board, *others], notice)
     asks = [newer.change, *(box.input for n, box in controls.items() if n not in COMPARED)]
-    answered = on(asks, show, controls, [board], notice, **ALWAYS_LAST)
-    pressed = on(board.select, press, None, compared, notice, **HIDE_PROGRESS)
+    answered = on(asks, show, controls, [board], notice, **parts.ALWAYS_LAST)
+    pressed = on(board.select, press, None, compared, notice, **parts.HIDE_PROGRESS)
     again = (compare, controls, [section, *compared, apart], notice)
-    on(opened.then, *again, **ALWAYS_LAST)
-    on(answered.then, *again, **ALWAYS_LAST)
-    on([box.input for box in compared], *again, **ALWAYS_LAST)
-    on(pressed.then, *again, scroll_to_output=True, **ALWAYS_LAST)
+    on(opened.then, *again, **parts.ALWAYS_LAST)
+    on(answered.then, *again, **parts.ALWAYS_LAST)
+    on([box.input for box in compared], *again, **parts.ALWAYS_LAST)
+    on(pressed.then, *again, scroll_to_output=True, **parts.ALWAYS_LAST)
     if not workspace.read_only:
         poll(POLL_SECONDS, opened, refresh, [seen], [seen, newer])
     controls.keep()

@@ -19,7 +19,6 @@ from theodolite.app.surfaces.static import Static
 from theodolite.app.web import address, parts
 from theodolite.app.web.controls import Answer, Control, Controls, Values, on, on_open
 from theodolite.app.web.events import PageEvent
-from theodolite.app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
 from theodolite.app.workspace import Workspace
 
 TITLE, PATH = "Fairness", "fair-play"
@@ -95,8 +94,10 @@ def build(workspace: Workspace) -> None:
 
     every = (show, controls, [shown], notice)
     on_open(load, lambda values, _: show(values), controls, [shown], notice)
-    on([*asks, panel.moved.change], *every, **ALWAYS_LAST)
+    on([*asks, panel.moved.change], *every, **parts.ALWAYS_LAST)
     controls.keep()
     places = [controls["encoder"], run]
-    done = on(shown.act, act, controls, places, notice, scroll_to_output=True, **HIDE_PROGRESS)
-    on(done.then, *every, **ALWAYS_LAST)
+    done = on(
+        shown.act, act, controls, places, notice, scroll_to_output=True, **parts.HIDE_PROGRESS
+    )
+    on(done.then, *every, **parts.ALWAYS_LAST)

@@ -34,7 +34,6 @@ from theodolite.app.surfaces import web
 from theodolite.app.surfaces.static import Static
 from theodolite.app.web import address, parts
 from theodolite.app.web.controls import Answer, Control, Controls, Values, on, on_open, poll
-from theodolite.app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
 from theodolite.app.workspace import Workspace
 from theodolite.engine import protocols
 from theodolite.engine.errors import UserError
@@ -145,10 +144,10 @@ def build(workspace: Workspace) -> None:
     pair = [controls["encoder"], controls["baseline"]]
     changed = [*pair, *every]
     known = {**controls, "asked": asked}
-    on([one.input for one in pair], choose, known, changed, notice, **ALWAYS_LAST)
-    on(controls["encoder"].change, type_in, known, changed, notice, **ALWAYS_LAST)
+    on([one.input for one in pair], choose, known, changed, notice, **parts.ALWAYS_LAST)
+    on(controls["encoder"].change, type_in, known, changed, notice, **parts.ALWAYS_LAST)
     others = [controls[name].input for name in ("protocol", "tasks", "published")]
-    on([*others, newer.change], show, controls, every, notice, **ALWAYS_LAST)
+    on([*others, newer.change], show, controls, every, notice, **parts.ALWAYS_LAST)
     controls.keep()
 
 
@@ -162,7 +161,7 @@ def _numbers(workspace: Workspace, controls: Controls, notice: Any) -> Any:
         columns, table = report.all_numbers()
         return {fetched: formats.json_text([columns, *table])}
 
-    done = on(button.click, fetch, controls, [fetched], notice, **HIDE_PROGRESS)
+    done = on(button.click, fetch, controls, [fetched], notice, **parts.HIDE_PROGRESS)
     done.then(None, fetched, fetched, js=SAVE)
     return button
 
@@ -180,7 +179,7 @@ def _null_check(workspace: Workspace, controls: Controls, notice: Any) -> Any:
         for one in checked(_place(workspace, spec), report, NULL_SECONDS):
             yield {rates: web.value(one.blocks())}
 
-    on(button.click, check, controls, [rates], notice, **HIDE_PROGRESS)
+    on(button.click, check, controls, [rates], notice, **parts.HIDE_PROGRESS)
     return rates
 
 

@@ -16,7 +16,6 @@ from theodolite.app.pages.jobs.run_panel import RunPanel
 from theodolite.app.web import address, background_call, parts
 from theodolite.app.web.controls import Answer, Control, Controls, Values, on, on_open
 from theodolite.app.web.events import PageEvent
-from theodolite.app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
 from theodolite.app.workspace import Workspace
 
 TITLE = "Data"
@@ -104,13 +103,15 @@ def build(workspace: Workspace) -> None:
     on_open(load, show, controls, outputs, notice)
     gr.on([find.change, listing.change], fn=None, inputs=find, js=NARROW)
     # What was pressed last is shown, also if pressed while another is still read.
-    in_order = {**HIDE_PROGRESS, "trigger_mode": "multiple", "concurrency_limit": 1}
+    in_order = {**parts.HIDE_PROGRESS, "trigger_mode": "multiple", "concurrency_limit": 1}
     for part in (card, listing):
         on(part.act, act, controls, outputs, notice, **in_order).then(None, js=TO_CARD)
-    on(panel.moved.change, show, controls, outputs, notice, **ALWAYS_LAST)
+    on(panel.moved.change, show, controls, outputs, notice, **parts.ALWAYS_LAST)
     controls.keep()
     if not workspace.read_only:
-        on(added.change, show, {"set": added}, outputs, notice, **ALWAYS_LAST).then(None, js=CLOSE)
+        on(added.change, show, {"set": added}, outputs, notice, **parts.ALWAYS_LAST).then(
+            None, js=CLOSE
+        )
         wanted, waiting = [read.click, hub["columns"].submit], {"show_progress_on": read}
         on(wanted, from_hub, hub, outputs, notice, **waiting).then(None, js=CLOSE)
 

@@ -17,10 +17,10 @@ from theodolite.app.finite import finite
 from theodolite.app.jobs.job import Job
 from theodolite.app.question import Answer, Do, Question
 from theodolite.app.spec import Field, Spec
-from theodolite.app.web.figures import axis, clear_colour, draw, scatter
+from theodolite.app.web.figures import Figure, axis, clear_colour, draw, scatter
 from theodolite.app.web.theme import SERIES
 from theodolite.app.workspace import Workspace
-from theodolite.engine.encoders import parse
+from theodolite.engine.encoders import Encoder, parse
 from theodolite.engine.errors import UserError
 from theodolite.engine.space import dataset_similarity as engine
 from theodolite.engine.space.dataset_similarity import Collection
@@ -29,8 +29,6 @@ from theodolite.store.hashing import hash_of, to_json
 
 if TYPE_CHECKING:
     from theodolite.app.jobs.reporter import Reporter
-    from theodolite.app.web.figures import Figure
-    from theodolite.engine.encoders import Encoder
 
 TITLE, PATH, BUTTON = "Similarity", "similarity", "Compare"
 KIND, FORMAT = "dataset-similarity", "1"

@@ -13,6 +13,7 @@ from theodolite.app.blocks import (
     Chart,
     Component,
     Finding,
+    Hit,
     Link,
     Nothing,
     Problem,
@@ -42,7 +43,6 @@ from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
     from theodolite.app.batches import Waiting
-    from theodolite.app.blocks import Hit
     from theodolite.app.workspace import Workspace
 
 MAX_UNSEEN = 5

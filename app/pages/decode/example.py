@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from theodolite.app.blocks import Hit
 from theodolite.app.examples import shipped
@@ -21,12 +21,9 @@ from theodolite.app.pages.decode.answer import (
     InterpolateSpec,
 )
 from theodolite.app.pages.decode.service import DecodeResult, Step
-from theodolite.app.workspace import STARTER_ENCODERS
+from theodolite.app.workspace import STARTER_ENCODERS, Workspace
 from theodolite.engine.decoding.differing import differing
 from theodolite.engine.decoding.text import words
-
-if TYPE_CHECKING:
-    from theodolite.app.workspace import Workspace
 
 SENTENCE = "He drinks coffee in the morning."
 ENDS = ("He plays the guitar.", "She cooks dinner for her friends.")

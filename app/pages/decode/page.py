@@ -34,7 +34,6 @@ from theodolite.app.surfaces import web
 from theodolite.app.surfaces.static import Static
 from theodolite.app.web import address, background_call, parts
 from theodolite.app.web.controls import Answer, Control, Controls, Values, on, on_load, shape
-from theodolite.app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
 from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
@@ -43,7 +42,7 @@ if TYPE_CHECKING:
 
 Blocks = Iterator[Sequence[Block]]
 
-MANY: dict[str, Any] = {**ALWAYS_LAST, "concurrency_limit": 12}
+MANY: dict[str, Any] = {**parts.ALWAYS_LAST, "concurrency_limit": 12}
 """Options of an event that decodes: most events wait, and more waiting events make larger batches.
 Each holds one thread per encoder meanwhile, with its own connections to the store."""
 MAX_EXAMPLE_WORDS = 8
@@ -130,7 +129,7 @@ def build_decode(workspace: Workspace) -> None:
         nothing=Nothing("No sentence", "Write one above and press Enter, or pick one at random."),
         texts=["sentences"],
         submits=[go.click, sentence.submit],
-        filled=on(pick.click, draw, None, [sentence], notice, **HIDE_PROGRESS),
+        filled=on(pick.click, draw, None, [sentence], notice, **parts.HIDE_PROGRESS),
     )
 
 
@@ -196,7 +195,7 @@ def build_interpolation(workspace: Workspace) -> None:
         nothing=Nothing("Nothing to interpolate", "Write two sentences, or pick a random pair."),
         texts=["first", "second"],
         submits=[go.click, *(end.submit for end in ends), controls["steps"].submit],
-        filled=on(pick.click, draw, None, ends, notice, **HIDE_PROGRESS),
+        filled=on(pick.click, draw, None, ends, notice, **parts.HIDE_PROGRESS),
     )
 
 
@@ -264,10 +263,12 @@ def build_arithmetic(workspace: Workspace) -> None:
         nothing=Nothing("Nothing to calculate", "Choose a preset, or write names and a sum."),
         texts=["expression", "named"],
         submits=[go.click, expression.submit, sentences.submit],
-        filled=on(preset.input, take, [preset], [expression, sentences], notice, **ALWAYS_LAST),
+        filled=on(
+            preset.input, take, [preset], [expression, sentences], notice, **parts.ALWAYS_LAST
+        ),
     )
     boxes = [expression, sentences]
-    gr.on([box.change for box in boxes], title_of, boxes, preset, **ALWAYS_LAST)
+    gr.on([box.change for box in boxes], title_of, boxes, preset, **parts.ALWAYS_LAST)
 
 
 def _render_options(controls: Controls) -> None:

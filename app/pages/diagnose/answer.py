@@ -38,12 +38,11 @@ from theodolite.app.question import Answer, Do, Question
 from theodolite.app.spec import Field, Spec
 from theodolite.app.web.figures import axis, draw, scatter
 from theodolite.app.web.theme import SERIES
-from theodolite.engine.decoding.diagnosis import NAMES, SYSTEMS, Diagnosis, source_of
+from theodolite.engine.decoding.diagnosis import NAMES, SYSTEMS, Diagnosis, Figure, source_of
 from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
     from theodolite.app.workspace import Workspace
-    from theodolite.engine.decoding.diagnosis import Figure
     from theodolite.engine.stats.agreement import DecoderAgreement, Relations
 
 EXAMPLE_ENCODER, EXAMPLE_TEXT = "minilm", "starter-topics"

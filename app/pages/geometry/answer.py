@@ -10,11 +10,14 @@ from theodolite.app import formats
 from theodolite.app.blocks import Block, Nothing, Problem, Table, Text
 from theodolite.app.pages.evaluate.job import EvaluateJob
 from theodolite.app.pages.geometry import service
-from theodolite.app.pages.geometry.densities import COLUMNS, Distribution, of_geometry, read
 from theodolite.app.pages.geometry.sections import (
+    COLUMNS,
+    Distribution,
     alignment,
     cosines,
     hubs,
+    of_geometry,
+    read,
     space,
     spectrum,
     thresholds,

@@ -13,8 +13,7 @@ from theodolite.app.pages.data import choices as collections
 from theodolite.app.pages.encoders import choices
 from theodolite.app.pages.geometry import answer, service
 from theodolite.app.pages.geometry.answer import RULES, DistributionsSpec, GeometrySpec
-from theodolite.app.pages.geometry.densities import read
-from theodolite.app.pages.geometry.sections import default_label
+from theodolite.app.pages.geometry.sections import default_label, read
 from theodolite.app.pages.jobs.run_panel import NOTHING
 from theodolite.app.pages.layout import Load, Page, ask
 from theodolite.app.published import Published

@@ -31,7 +31,6 @@ AT_ONCE = 3000
 MAX_SENTENCES = 40_000
 """All pairs of more would take minutes, so a sample of them is measured."""
 HUB_NEIGHBOURS = 10
-ARRAYS = ("singular", "occurrence", "cosine", "gold", "part")
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,13 +14,11 @@ from theodolite.app.pages.jobs.workers import in_fleet
 from theodolite.app.web import address, parts, progress
 from theodolite.app.web.controls import Answer, on, on_load, poll
 from theodolite.app.web.events import PageEvent
-from theodolite.app.web.parts import HIDE_PROGRESS
 from theodolite.store import forget
-from theodolite.store.run_rows import LIVE
+from theodolite.store.run_rows import LIVE, RunRow
 
 if TYPE_CHECKING:
     from theodolite.app.workspace import Workspace
-    from theodolite.store.run_rows import RunRow
 
 TITLE = "Jobs"
 PATH = "jobs"
@@ -72,7 +70,7 @@ def build(workspace: Workspace) -> None:
     opened = on_load(load, shown, notice)
     poll(POLL_SECONDS, opened, refresh, [chosen, seen], [status, queue, detail, seen])
     for part in (queue, detail):
-        on(part.act, act, [chosen], shown, notice, **HIDE_PROGRESS)
+        on(part.act, act, [chosen], shown, notice, **parts.HIDE_PROGRESS)
 
 
 def _marks(workspace: Workspace, runs: list[RunRow], run_id: str) -> list[Any]:

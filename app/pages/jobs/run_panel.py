@@ -18,7 +18,6 @@ from theodolite.app.pages.jobs import service, views
 from theodolite.app.web import address, background_call, parts
 from theodolite.app.web.controls import Answer, Controls, Values, on, on_open
 from theodolite.app.web.events import PageEvent
-from theodolite.app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
 from theodolite.app.web.progress import card
 from theodolite.store.run_rows import LIVE, RunRow
 
@@ -54,7 +53,7 @@ class RunPanel:
         followed = [self.run, self.moved]
         shown = [self._view, self._units, self._timer, self.moved]
         refresh = (self._refresh, followed, shown, notice)
-        on(self.run.change, *refresh, **HIDE_PROGRESS)
+        on(self.run.change, *refresh, **parts.HIDE_PROGRESS)
         on(
             self._timer.tick,
             self._tick,
@@ -62,11 +61,11 @@ class RunPanel:
             shown,
             notice,
             concurrency_limit=AT_ONCE,
-            **HIDE_PROGRESS,
+            **parts.HIDE_PROGRESS,
         )
         for part in (self._view, self._units):
-            done = on(part.act, self._act, [self.run], [self.run], notice, **HIDE_PROGRESS)
-            on(done.then, *refresh, **HIDE_PROGRESS)
+            done = on(part.act, self._act, [self.run], [self.run], notice, **parts.HIDE_PROGRESS)
+            on(done.then, *refresh, **parts.HIDE_PROGRESS)
 
     def connect(
         self,
@@ -134,12 +133,12 @@ class RunPanel:
                 controls,
                 declared,
                 notice,
-                **ALWAYS_LAST,
+                **parts.ALWAYS_LAST,
             )
-            on(filled.then, *again, **ALWAYS_LAST)
-        on(asks, *again, trigger_mode="multiple", **HIDE_PROGRESS)
-        on(go.click, making, controls, [*shown.values(), self.run], notice, **HIDE_PROGRESS)
-        on(self.moved.change, *again, **ALWAYS_LAST)
+            on(filled.then, *again, **parts.ALWAYS_LAST)
+        on(asks, *again, trigger_mode="multiple", **parts.HIDE_PROGRESS)
+        on(go.click, making, controls, [*shown.values(), self.run], notice, **parts.HIDE_PROGRESS)
+        on(self.moved.change, *again, **parts.ALWAYS_LAST)
         controls.keep()
 
     def _tick(self, run_id: str, known: str) -> Answer:

@@ -6,7 +6,8 @@ a page that follows its run.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from theodolite.app import formats
@@ -21,6 +22,14 @@ if TYPE_CHECKING:
 
 TRAININGS = ("train", "sweep", "train-decoder")
 """Kinds of runs with best weights to keep and a checkpoint to resume from."""
+DONE = {
+    "next": "Moved: {title} has priority {priority}; lower runs earlier.",
+    "stop": "Stopping: {title}. The best weights so far are kept.",
+    "cancel": "Cancelled: {title}. Finished parts and checkpoints are kept.",
+    "retry": "Queued again: {title}. It goes on with what is not done.",
+    "remove": "Removed: {title}, {size} of events and log. Its results are kept.",
+}
+"""Action -> what is said of it."""
 UNFINISHED = ("failed", "partly failed", "cancelled")
 
 
@@ -53,21 +62,16 @@ def act(workspace: Workspace, action: str, run_id: str, priority: int | None = N
     title, size = run["title"], forget.size(store, run_id)
     if action == "stop" and run["state"] == "queued" and run["kind"] in TRAININGS:
         action = "cancel"  # there are no weights to keep yet
-    if action in possible(run, others_wait=True):
-        if action == "next" and runs.prioritise(run_id, priority):
-            return (
-                f"Moved: {title} has priority {runs.get(run_id)['priority']}; lower runs earlier."
-            )
-        if action == "stop" and runs.ask(run_id, STOP):
-            return f"Stopping: {title}. The best weights so far are kept."
-        if action == "cancel" and runs.cancel(run_id):
-            return f"Cancelled: {title}. Finished parts and checkpoints are kept."
-        if action == "retry" and runs.retry(run_id):
-            return f"Queued again: {title}. It goes on with what is not done."
-        if action == "remove" and forget.run(store, run_id):
-            return (
-                f"Removed: {title}, {formats.size(size)} of events and log. Its results are kept."
-            )
+    acts: dict[str, Callable[[], object]] = {
+        "next": partial(runs.prioritise, run_id, priority),
+        "stop": partial(runs.ask, run_id, STOP),
+        "cancel": partial(runs.cancel, run_id),
+        "retry": partial(runs.retry, run_id),
+        "remove": partial(forget.run, store, run_id),
+    }
+    if action in possible(run, others_wait=True) and acts[action]():
+        place = runs.get(run_id)["priority"] if action == "next" else run["priority"]
+        return DONE[action].format(title=title, priority=place, size=formats.size(size))
     raise UserError(
         f"{action[:40]!r} is not possible: run {run_id!r} ({run['kind']}) is {run['state']}.",
         "See `theodolite jobs list`.",

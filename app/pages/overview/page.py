@@ -17,7 +17,6 @@ from theodolite.app.surfaces.static import NoSpec, Static
 from theodolite.app.web import parts, progress
 from theodolite.app.web.controls import Answer, Control, Controls, on, on_load, poll
 from theodolite.app.web.events import PageEvent
-from theodolite.app.web.parts import HIDE_PROGRESS
 from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
 from theodolite.store.run_rows import LIVE
@@ -95,8 +94,8 @@ def build(workspace: Workspace) -> None:
     opened = on_load(load, [*shown, result, card], notice)
     poll(POLL_SECONDS, opened, refresh, [seen], shown)
     outputs = [result, card]
-    on(board.select, open_card, None, outputs, notice, scroll_to_output=True, **HIDE_PROGRESS)
-    on(card.act, act, None, [*shown, *outputs], notice, **HIDE_PROGRESS)
+    on(board.select, open_card, None, outputs, notice, scroll_to_output=True, **parts.HIDE_PROGRESS)
+    on(card.act, act, None, [*shown, *outputs], notice, **parts.HIDE_PROGRESS)
     controls.keep()
 
 

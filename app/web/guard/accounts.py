@@ -7,7 +7,11 @@ its parameters and salt (the PHC string format). Lines that begin with `#` are c
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
+
+from argon2 import PasswordHasher, extract_parameters
+from argon2.exceptions import InvalidHash, VerificationError
 
 from theodolite.engine.errors import UserError
 
@@ -25,8 +29,6 @@ class Accounts:
     @classmethod
     def one(cls, name: str, password: str) -> Accounts:
         """A single login, whose password may be short; it is kept hashed."""
-        from argon2 import PasswordHasher
-
         return cls({name.strip(): PasswordHasher().hash(_bytes(password))})
 
     @classmethod
@@ -62,55 +64,34 @@ class Accounts:
 
     def match(self, name: str, password: str) -> bool:
         """Whether a name has this password; takes as long for an unknown name."""
-        from argon2 import PasswordHasher
-        from argon2.exceptions import VerificationError
-
         # Checked for an unknown name too, so that no name is answered sooner than another.
         hashed = self._hashes.get(name) or next(iter(self._hashes.values()))
-        try:
-            right = PasswordHasher().verify(hashed, _bytes(password[:MAX_PASSWORD]))
-        except VerificationError:
-            return False
-        return right and name in self._hashes and len(password) <= MAX_PASSWORD
+        with suppress(VerificationError):
+            PasswordHasher().verify(hashed, _bytes(password[:MAX_PASSWORD]))
+            return name in self._hashes and len(password) <= MAX_PASSWORD
+        return False
 
 
-def hash_of(password: str) -> str:
-    """Hash a password for storage."""
-    from argon2 import PasswordHasher
-
+def line(name: str, password: str) -> str:
+    """Format a login as a line of the file, without its line break."""
+    if not name or name != name.strip() or name[0] == "#" or ":" in name or not name.isprintable():
+        raise UserError(
+            f"{name!r} cannot be the name of a login.",
+            "Use letters, digits and other characters except the colon.",
+        )
     if not MIN_PASSWORD <= len(password) <= MAX_PASSWORD:
         raise UserError(
             f"The password has {len(password)} characters.",
             f"Choose one of {MIN_PASSWORD} to {MAX_PASSWORD}.",
         )
-    return PasswordHasher().hash(password)
-
-
-def line(name: str, password: str) -> str:
-    """Format a login as a line of the file, without its line break."""
-    if (
-        not name.strip()
-        or name != name.strip()
-        or name.startswith("#")
-        or ":" in name
-        or (not name.isprintable())
-    ):
-        raise UserError(
-            f"{name!r} cannot be the name of a login.",
-            "Use letters, digits and other characters except the colon.",
-        )
-    return f"{name}:{hash_of(password)}"
+    return f"{name}:{PasswordHasher().hash(password)}"
 
 
 def _is_hash(text: str) -> bool:
-    from argon2 import extract_parameters
-    from argon2.exceptions import InvalidHash
-
-    try:
+    with suppress(InvalidHash):
         extract_parameters(text)
-    except InvalidHash:
-        return False
-    return True
+        return True
+    return False
 
 
 def _bytes(password: str) -> bytes:

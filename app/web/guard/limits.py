@@ -1,4 +1,8 @@
-"""Limits for visitors of a demonstration: bounded texts and lists, bounded request rates.
+r"""How much may be sent: bodies by anybody, and texts, lists and rates of requests by visitors.
+
+A body is bounded before anything parses it, and has no lone surrogates: JSON can hold half of a
+surrogate pair (`\ud800`), and browsers send one where text is cut inside an emoji. An answer that
+repeats it cannot be encoded: the stream to the page would break off.
 
 A visitor is an address, and a tab of it. Requests are limited by token buckets: each refills at a
 constant rate; a request takes a token, or is refused with the time to wait. Requests that cost next
@@ -9,6 +13,7 @@ by time windows, which let twice the number through at their border.)
 from __future__ import annotations
 
 import math
+import re
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -17,11 +22,25 @@ from typing import Any
 
 import orjson
 from gradio.utils import LRUCache
-from starlette.requests import Request
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
+from starlette.types import Message, Receive
 
-from theodolite.app.web.guard.requests import API, OPEN, OPEN_BELOW, address_of, path_of
+from theodolite.app.web.guard.requests import API, OPEN, OPEN_BELOW, UPLOAD, address_of, path_of
 
+OPEN_BYTES = 2**16
+"""Of a request that needs no login: a form with a name and a password."""
+CALL_BYTES = 16 * 2**20
+_CALLS = (API, "/theodolite/")
+UPLOAD_BYTES = 2 * 2**30
+"""Of all files of one upload, which are written to the disk as they come; each has a bound too."""
+_ESCAPES = re.compile(
+    rb"\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[dD][89a-fA-F]"
+    rb"[0-9a-fA-F]{2}"
+)
+"""An escaped backslash, a surrogate pair or a lone surrogate, whichever comes first."""
+_HALF = len(rb"\ud800")
 STREAMS = (f"{API}queue/data", f"{API}heartbeat/")
 OURS_STATIC = ("/theodolite/js-", "/theodolite/plotly-", "/theodolite/mark.svg")
 MAX_KEPT = 10_000
@@ -61,17 +80,17 @@ class Limits:
     items: int = 1000
 
 
-class Refused(Exception):
-    """A request exceeds a limit.
-
-    Attributes:
-        answer: the response, which names the limit.
-    """
+class Refused(HTTPException):
+    """A request exceeds a limit, which the message names; `wait` are the seconds to come again."""
 
     def __init__(self, status: int, message: str, wait: float = 0.0) -> None:
-        super().__init__(message)
-        headers = {"Retry-After": str(math.ceil(wait))} if wait else None
-        self.answer: Response = JSONResponse({"detail": message}, status, headers)
+        again = {"Retry-After": str(math.ceil(wait))} if wait else None
+        super().__init__(status, message, again)
+
+    @property
+    def answer(self) -> Response:
+        """The response."""
+        return JSONResponse({"detail": self.detail}, self.status_code, self.headers)
 
 
 class Buckets:
@@ -180,8 +199,64 @@ def is_free(path: str) -> bool:
 
 def _raise_if_limited(wait: float) -> None:
     if wait:
-        raise Refused(
-            429,
-            f"Too many requests: try again in {math.ceil(wait)} s.",
-            wait,
-        )
+        raise Refused(429, f"Too many requests: try again in {math.ceil(wait)} s.", wait)
+
+
+async def bounded(request: Request, receive: Receive, visitors: Visitors | None = None) -> Receive:
+    """Read a body and replay it; that of an upload is handed on as it comes.
+
+    Lone surrogates in a call of the API are replaced.
+
+    Args:
+        request: whose body it is.
+        receive: the ASGI callable to read from.
+        visitors: the limits of visitors, if it is one's.
+
+    Raises:
+        Refused: the body is too large; from what is returned, for an upload without its length.
+    """
+    if request.method in ("GET", "HEAD"):
+        return receive
+    path = path_of(request)
+    most = visitors.limits.body if visitors else _most(path)
+    given, seen = request.headers.get("content-length", ""), 0
+    large = Refused(413, f"A request has at most {most:,} bytes here: send less.")
+    if given.isdecimal() and int(given) > most:
+        raise large
+
+    async def counted() -> Message:
+        nonlocal seen
+        message = await receive()
+        seen += len(message.get("body", b""))
+        if seen > most:
+            raise large
+        return message
+
+    if path == UPLOAD and not visitors:
+        return counted
+    try:
+        whole = await Request(request.scope, counted).body()
+    except ClientDisconnect:
+        return receive
+    if visitors:
+        visitors.check_body(request, whole)
+    if path.startswith(API):
+        whole = whole_characters(whole)
+    waiting: list[Message] = [{"type": "http.request", "body": whole, "more_body": False}]
+
+    async def again() -> Message:
+        return waiting.pop() if waiting else await receive()
+
+    return again
+
+
+def _most(path: str) -> int:
+    """Most bytes of a body, by the path of its request."""
+    if path == UPLOAD:
+        return UPLOAD_BYTES
+    return CALL_BYTES if path.startswith(_CALLS) and path not in OPEN else OPEN_BYTES
+
+
+def whole_characters(body: bytes) -> bytes:
+    """Replace lone surrogates in JSON by U+FFFD."""
+    return _ESCAPES.sub(lambda found: rb"\ufffd" if len(found[0]) == _HALF else found[0], body)

@@ -56,9 +56,9 @@ def question(workspace: Workspace, request: Request, signed_in: bool) -> Respons
     unlisted = [pair for pair in pairs if _is_unlisted(workspace, *pair, signed_in)]
     if not unlisted:
         return None
-    path = f".{path}"  # relative: a proxy may serve us under a prefix
     rest = [pair for pair in pairs if pair not in unlisted]
-    return HTMLResponse(_page(path, pairs, rest, [value for _, value in unlisted]))
+    whole, without = (f".{path}?{urlencode(some)}".rstrip("?") for some in (pairs, rest))
+    return HTMLResponse(_page(whole, without, [value for _, value in unlisted]))
 
 
 def _is_unlisted(workspace: Workspace, name: str, value: str, signed_in: bool) -> bool:
@@ -70,30 +70,20 @@ def _is_unlisted(workspace: Workspace, name: str, value: str, signed_in: bool) -
         return value not in (STARTER, *listed)
     if any(part.strip().startswith(HUB) for part in value.split(",")):
         return True
-    return _is_unlisted_encoder(workspace, value, signed_in)
-
-
-def _is_unlisted_encoder(workspace: Workspace, spec: str, signed_in: bool) -> bool:
     from theodolite.app.workspace import STARTER_ENCODERS
     from theodolite.engine.rankers.spec import parse
 
     try:
-        parsed = parse(spec)
+        parsed = parse(value)
     except UserError:
         return False  # nothing is loaded by it; the page shows the error
-    name = str(parsed)
     if {str(one) for one in parsed.encoders} <= {*STARTER_ENCODERS} and not parsed.models:
         return False
-    return not signed_in or workspace.store.encoders.get(name) is None
+    return not signed_in or workspace.store.encoders.get(str(parsed)) is None
 
 
-def _page(
-    path: str,
-    pairs: Sequence[tuple[str, str]],
-    rest: Sequence[tuple[str, str]],
-    wanted: Sequence[str],
-) -> str:
-    """HTML of the confirmation page."""
+def _page(whole: str, without: str, wanted: Sequence[str]) -> str:
+    """HTML of the confirmation page, given the address and what remains of it without the names."""
     names = list(dict.fromkeys(wanted))
     items = "".join(
         f'<li><code dir="ltr">{escape(name[:MAX_LENGTH])}</code></li>' for name in names[:MAX_SHOWN]
@@ -104,12 +94,8 @@ def _page(
         "<p>It is not among what is listed here. To load it may read files of this machine, or "
         "fetch them from elsewhere. Go on if you trust whoever wrote the link.</p>"
         f'<ul>{items}{more}</ul><p><a class="t-button" id="load" '
-        f'href="{escape(_address(path, pairs))}">Load</a> '
-        f'<a class="t-link" id="leave-out" href="{escape(_address(path, rest))}">'
+        f'href="{escape(whole)}">Load</a> '
+        f'<a class="t-link" id="leave-out" href="{escape(without)}">'
         "Open the page without</a></p>",
         "t-question",
     )
-
-
-def _address(path: str, pairs: Sequence[tuple[str, str]]) -> str:
-    return f"{path}?{urlencode(pairs)}" if pairs else path

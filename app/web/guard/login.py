@@ -9,7 +9,8 @@ from collections.abc import Callable
 from contextvars import ContextVar
 
 from gradio.utils import LRUCache
-from starlette.exceptions import HTTPException
+
+from theodolite.app.web.guard.limits import MAX_KEPT, Refused
 
 visitor: ContextVar[str] = ContextVar("visitor", default="")
 """The address that sent the current request."""
@@ -20,7 +21,6 @@ FREE_BY_NAME = 20
 """The same for a name, from any address: many addresses may guess at one name."""
 MAX_WAIT = 900.0
 FORGOTTEN_AFTER = 3600.0
-MAX_KEPT = 10_000
 MESSAGE = (
     "After five wrong tries the next has to wait, each time twice as long, at most a quarter of "
     "an hour. A try made meanwhile is not looked at."
@@ -79,7 +79,7 @@ class Login:
         failed, and hashing a password takes memory by design.
 
         Raises:
-            HTTPException: 429, after too many failed attempts.
+            Refused: after too many failed attempts.
         """
         self._refuse_early(name)
         async with self._one_at_a_time:
@@ -100,9 +100,4 @@ class Login:
         if address not in self._welcome:
             wait = max(wait, self._by_name.left(name[:100]))
         if wait > 0:
-            seconds = math.ceil(wait)
-            raise HTTPException(
-                429,
-                f"Too many failed attempts. Try again in {seconds} s.",
-                {"Retry-After": str(seconds)},
-            )
+            raise Refused(429, f"Too many failed attempts. Try again in {math.ceil(wait)} s.", wait)

@@ -10,15 +10,14 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Collection
-from functools import partial
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from theodolite.app.web.guard import bodies, policy, requests
-from theodolite.app.web.guard.limits import Limits, Refused, Visitors
+from theodolite.app.web.guard import policy, requests
+from theodolite.app.web.guard.limits import Limits, Refused, Visitors, bounded
 from theodolite.app.web.guard.login import visitor
 
 Question = Callable[[Request, bool], Response | None]
@@ -77,12 +76,10 @@ class Guard:
             if answer is self._app:
                 if request.method == "GET" and requests.path_of(request) in self._pages:
                     self._opened()
-                receive = await self._read(request, receive)
+                receive = await bounded(request, receive, self._visitors)
                 end = self._visitors and self._visitors.stream(request)
         except Refused as refused:
             answer = refused.answer
-        except bodies.TooLarge as large:
-            answer = PlainTextResponse(large.detail, status_code=large.status_code)
         try:
             await self._send(answer, scope, receive, send)
         finally:
@@ -108,20 +105,6 @@ class Guard:
             if not begun or not isinstance(error.__cause__, HTTPException):
                 raise
             await send({"type": "http.response.body", "body": b"", "more_body": False})
-
-    async def _read(self, request: Request, receive: Receive) -> Receive:
-        """Bound the body of a request, and look at that of a visitor.
-
-        Raises:
-            TooLarge: the body has too many bytes.
-            Refused: a visitor exceeds a limit.
-        """
-        if request.method in ("GET", "HEAD"):
-            return receive
-        if self._visitors:
-            look = partial(self._visitors.check_body, request)
-            return await bodies.bounded(request, receive, self._visitors.limits.body, look)
-        return await bodies.bounded(request, receive)
 
     async def _refusal(self, request: Request) -> Response | None:
         """The response that refuses a request; None if the app may answer it.
@@ -150,19 +133,15 @@ class Guard:
         self, headers: Collection[tuple[bytes, bytes]], scheme: str
     ) -> list[tuple[bytes, bytes]]:
         """The headers of a response, without CORS and with the security policy."""
-        kept = [
-            (name, self._header(name.lower(), value, scheme))
-            for name, value in headers
-            if not name.lower().startswith(b"access-control-")
-        ]
+        kept = []
+        for name, value in headers:
+            if name.lower() == b"set-cookie":
+                value = _cookie(value, scheme)
+            elif name.lower() == b"location" and value.startswith(b"/"):
+                value = self._root_path.encode() + value  # Gradio's lacks the proxy's prefix
+            if not name.lower().startswith(b"access-control-"):
+                kept.append((name, value))
         return [*kept, *policy.headers(self._frame_ancestors)]
-
-    def _header(self, name: bytes, value: bytes, scheme: str) -> bytes:
-        if name == b"set-cookie":
-            return _cookie(value, scheme)
-        if name == b"location" and value.startswith(b"/"):  # Gradio's lacks the proxy's prefix
-            return self._root_path.encode() + value
-        return value
 
 
 def _cookie(value: bytes, scheme: str) -> bytes:

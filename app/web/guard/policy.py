@@ -42,28 +42,22 @@ def headers(frame_ancestors: str) -> Iterator[tuple[bytes, bytes]]:
     Args:
         frame_ancestors: who may show our pages in a frame; as `ancestors` reads it.
     """
-    found = {"content-security-policy": policy(frame_ancestors), **OTHERS}
+    rules = (
+        "default-src 'self'",
+        f"script-src 'self' 'nonce-{number()}' 'unsafe-eval'",
+        "style-src 'self' 'unsafe-inline'",
+        "img-src 'self' data: blob:",
+        "font-src 'self' data:",
+        "worker-src 'self' blob:",
+        "object-src 'none'",
+        "base-uri 'self'",
+        "form-action 'self'",
+        f"frame-ancestors {frame_ancestors}",
+    )
+    found = {"content-security-policy": "; ".join(rules), **OTHERS}
     if frame_ancestors == "'self'":  # the older header cannot express other origins
         found["x-frame-options"] = "SAMEORIGIN"
     return ((name.encode(), value.encode()) for name, value in found.items())
-
-
-def policy(frame_ancestors: str) -> str:
-    """The Content-Security-Policy of the current response."""
-    return "; ".join(
-        (
-            "default-src 'self'",
-            f"script-src 'self' 'nonce-{number()}' 'unsafe-eval'",
-            "style-src 'self' 'unsafe-inline'",
-            "img-src 'self' data: blob:",
-            "font-src 'self' data:",
-            "worker-src 'self' blob:",
-            "object-src 'none'",
-            "base-uri 'self'",
-            "form-action 'self'",
-            f"frame-ancestors {frame_ancestors}",
-        )
-    )
 
 
 def ancestors(text: str) -> str:

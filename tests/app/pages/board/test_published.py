@@ -12,7 +12,7 @@ from tests.fakes.command_line import objects, theodolite
 from tests.fakes.measured import put
 from theodolite.app import exchange, formats, suites
 from theodolite.app.blocks import Grid
-from theodolite.app.pages.board import published, standings
+from theodolite.app.pages.board import standings
 from theodolite.app.pages.board.answer import BOARD
 from theodolite.app.pages.board.standings import PUBLISHED, BoardSpec, Entry
 from theodolite.app.workspace import Workspace
@@ -82,7 +82,7 @@ def rows(workspace: Workspace) -> list[dict[str, Any]]:
 
 def references(workspace: Workspace, spec: BoardSpec = standings.EVERYTHING) -> list[Entry]:
     """The imported ones beside a board."""
-    found = published.entries(workspace, standings.board(workspace, spec))
+    found = standings.published(workspace, standings.board(workspace, spec))
     return [entry for entry in found if "revision" in entry.facts]
 
 

@@ -19,7 +19,7 @@ from theodolite.app.pages.compare.answer import CompareSpec, compare
 from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.pages.evaluate import results
 from theodolite.app.pages.evaluate.job import queue_evaluation, repair
-from theodolite.app.pages.geometry.densities import read as distributions
+from theodolite.app.pages.geometry.sections import read as distributions
 from theodolite.app.pages.overview import answer
 from theodolite.app.workspace import Workspace
 from theodolite.store.check import check

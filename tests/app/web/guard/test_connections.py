@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from theodolite.app.web.guard import bodies, connections
+from theodolite.app.web.guard import connections, limits
 
 HALF = b"POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n"
 
@@ -181,7 +181,7 @@ def test_what_needs_no_login_takes_no_more_than_a_form(
     answer = client.post(path, content=content, headers=kind)
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert answer.status_code == 413 and f"{bodies.OPEN_BYTES:,} bytes" in answer.text
+    assert answer.status_code == 413 and f"{limits.OPEN_BYTES:,} bytes" in answer.text
     assert most < (1 if chunked else 9) * 2**20 + 2**22
 
 
@@ -195,7 +195,7 @@ def test_every_other_route_has_a_bound_too(client: httpx.Client, path: str, kind
     sending = HTTPConnection(client.base_url.host, client.base_url.port or 80, timeout=30)
     sending.putrequest("POST", f"/{path}")
     sending.putheader("Content-Type", kind)
-    sending.putheader("Content-Length", str(bodies.CALL_BYTES + 1))
+    sending.putheader("Content-Length", str(limits.CALL_BYTES + 1))
     sending.endheaders()
     assert sending.getresponse().status == 413
     sending.close()
@@ -205,9 +205,9 @@ def test_an_upload_has_a_bound_of_its_own(
     client: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Larger than that of any call, for all its files together."""
-    large = {"files": ("a.csv", b"text\n" + bodies.CALL_BYTES * b"a")}
+    large = {"files": ("a.csv", b"text\n" + limits.CALL_BYTES * b"a")}
     assert client.post("/gradio_api/upload", files=large).is_success
-    monkeypatch.setattr(bodies, "UPLOAD_BYTES", 2**20)
+    monkeypatch.setattr(limits, "UPLOAD_BYTES", 2**20)
     assert client.post("/gradio_api/upload", files={"files": ("a.csv", b"text\na\n")}).is_success
     assert client.post("/gradio_api/upload", files=large).status_code == 413
     many = [("files", (f"{n}.csv", MEGABYTE[: 2**19])) for n in range(3)]

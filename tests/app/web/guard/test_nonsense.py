@@ -24,7 +24,7 @@ from tests.app.web.guard.conftest import LISTED
 from theodolite.app import ui
 from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.pages.encoders.service import STARTERS
-from theodolite.app.web.guard.bodies import whole_characters
+from theodolite.app.web.guard.limits import whole_characters
 from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
 
