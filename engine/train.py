@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from typing import Any, ClassVar, cast
 
@@ -41,7 +41,7 @@ from theodolite.engine.training.loop import State, Trainer, never
 from theodolite.engine.training.model import TrainingModel, open_model
 from theodolite.engine.training.objectives import Column, objective_of
 from theodolite.engine.training.record import Record, earlier, finished
-from theodolite.engine.training.spec import TrainSpec
+from theodolite.engine.training.spec import Sampler, TrainSpec
 from theodolite.engine.training.static import distil
 
 CURVE = 2000
@@ -140,7 +140,7 @@ class EncoderTrainer(Trainer):
         # Order and weights are the same on all ranks; dropout masks and augmentations are not.
         rng = devices.seed(spec.seed, ranks.rank)
         state = State(spec.to_dict(), examples.hash, micro_batch=spec.micro_batch)
-        steps = steps_of(spec, len(examples))
+        steps = steps_of(spec, *(examples.sizes or (len(examples),)))
         super().__init__(spec, model, adamw(model, spec), rng, state, steps, precision, ranks)
 
     def opening(self) -> Iterator[Event]:
@@ -162,7 +162,10 @@ class EncoderTrainer(Trainer):
     def batches(self, start: int) -> Iterator[np.ndarray]:
         """Yield the positions of the examples of each update from `start` on."""
         spec = self.spec
-        return batches(len(self.examples), spec.batch_size, self.steps, spec.seed, start=start)
+        sizes = self.examples.sizes or (len(self.examples),)
+        return batches(
+            sizes, spec.batch_size, self.steps, spec.seed, start=start, sampler=spec.sampler
+        )
 
     def update(self, batch: np.ndarray) -> list[Noted]:
         """Make one update; note when the micro-batch had to be reduced to fit the memory.
@@ -333,8 +336,8 @@ def learning_rate(spec: TrainSpec, step: int, steps: int) -> float:
     return spec.learning_rate * ((steps - step) / max(1, steps - warming))
 
 
-def steps_of(spec: TrainSpec, n: int) -> int:
-    """Return the number of updates of a run on n examples.
+def steps_of(spec: TrainSpec, *sizes: int) -> int:
+    """Return the number of updates of a run on data sets of so many examples.
 
     As transformers' trainer counts them, which SimCSE's is built on: a short last batch is a step.
 
@@ -345,27 +348,51 @@ def steps_of(spec: TrainSpec, n: int) -> int:
     """
     if spec.steps is not None:
         return spec.steps
-    return max(1, math.ceil(spec.epochs * math.ceil(n / spec.batch_size)))
+    return max(1, math.ceil(spec.epochs * _an_epoch(sizes, spec.batch_size, spec.sampler)))
 
 
-def batches(n: int, batch_size: int, steps: int, seed: int, start: int = 0) -> Iterator[np.ndarray]:
-    """Yield the examples of each batch.
+def _an_epoch(sizes: Sequence[int], batch_size: int, sampler: Sampler) -> int:
+    """Batches of an epoch: all, or in turn until the first data set has no more."""
+    counts = [math.ceil(n / batch_size) for n in sizes]
+    return sum(counts) if sampler == "proportional" else min(counts) * len(counts)
+
+
+def batches(
+    sizes: Sequence[int],
+    batch_size: int,
+    steps: int,
+    seed: int,
+    start: int = 0,
+    sampler: Sampler = "proportional",
+) -> Iterator[np.ndarray]:
+    """Yield the examples of each batch; with several data sets, a batch is of one of them.
+
+    As sentence-transformers' samplers of several data sets: `proportional` takes every batch of all
+    of them in random order, `round-robin` one of each in turn.
 
     Args:
-        n: number of examples.
+        sizes: number of examples of each data set, which follow one another.
         batch_size: examples in a batch; the last batch of an epoch may hold fewer.
         steps: batches of the whole run.
         seed: decides the order, with the number of the epoch.
         start: batches already made, when a run resumes from a checkpoint.
+        sampler: the order of the batches of several data sets.
 
     Yields:
-        int64 (at most batch_size,), positions from 0 to n - 1; over an epoch, each once.
+        int64 (at most batch_size,), positions in all of them; over a proportional epoch, each once.
     """
-    an_epoch = math.ceil(n / batch_size)
-    order, epoch = np.empty(0, np.int64), -1
+    an_epoch, epoch = _an_epoch(sizes, batch_size, sampler), -1
     for step in range(start, steps):
         if step // an_epoch != epoch:
             epoch = step // an_epoch
-            order = np.random.default_rng([seed, epoch]).permutation(n)
-        first = step % an_epoch * batch_size
-        yield order[first : first + batch_size]
+            rng = np.random.default_rng([seed, epoch])
+            orders = [rng.permutation(n) + sum(sizes[:place]) for place, n in enumerate(sizes)]
+            counts = [math.ceil(n / batch_size) for n in sizes]
+            if sampler == "proportional":
+                turns = np.repeat(np.arange(len(sizes)), counts)
+                turns = turns if len(sizes) == 1 else rng.permutation(turns)
+            else:
+                turns = np.tile(np.arange(len(sizes)), min(counts))
+        at = step % an_epoch
+        first = int(np.count_nonzero(turns[:at] == turns[at])) * batch_size
+        yield orders[turns[at]][first : first + batch_size]

@@ -61,7 +61,7 @@ from theodolite.engine.training.rows import (
 )
 from theodolite.engine.training.spec import ObjectiveName, TrainSpec
 
-__all__ = ["Examples", "examples_of", "is_file", "open_examples"]
+__all__ = ["Examples", "examples_of", "is_file", "names_of", "open_examples"]
 
 
 def open_examples(
@@ -136,16 +136,27 @@ def _with_labels(name: str, loss: str, catalog: Catalog, limit: int | None) -> E
 
 def examples_of(spec: TrainSpec, catalog: Catalog, folder: Path) -> Examples:
     """Open the training data of a run; arguments and errors are those of `open_examples`."""
-    return open_examples(
-        spec.train,
-        spec.objective,
-        catalog,
-        hard_negatives=spec.hard_negatives,
-        next_sentences=spec.next_sentences,
-        loss=spec.loss,
-        limit=spec.limit,
-        folder=folder,
-    )
+    names = names_of(spec.train)
+    opened = {
+        name: open_examples(
+            name,
+            spec.objective,
+            catalog,
+            hard_negatives=spec.hard_negatives,
+            next_sentences=spec.next_sentences,
+            loss=spec.loss,
+            limit=spec.limit,
+            folder=folder,
+        )
+        for name in names
+    }
+    return opened[names[0]] if len(opened) == 1 else Examples.joined(opened)
+
+
+def names_of(train: str) -> list[str]:
+    """The files and data sets that training data consist of: several have commas between."""
+    several = [part.strip() for part in train.split(",") if part.strip()]
+    return [train] if len(several) < 2 or named(train).is_file() else several
 
 
 def is_file(name: str) -> bool:

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import mmap
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import accumulate, islice
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
@@ -59,6 +60,7 @@ class Examples:
         notes: what was left out and why, as sentences for people.
         count: number of examples.
         read: the example at a position; may be called from several threads.
+        sizes: examples of each data set, if there are several.
     """
 
     columns: tuple[str, ...]
@@ -66,6 +68,23 @@ class Examples:
     notes: tuple[str, ...]
     count: int
     read: Callable[[int], tuple[str, ...]]
+    sizes: tuple[int, ...] = ()
+
+    @classmethod
+    def joined(cls, parts: Mapping[str, Examples]) -> Examples:
+        """Several data sets, by their names, one after another; columns are those of the first."""
+        every = list(parts.values())
+        sizes = tuple(map(len, every))
+        ends = list(accumulate(sizes))
+        digest = Digest()
+        digest.add([part.hash for part in every])
+        notes = (f"{name}: {note}" for name, part in parts.items() for note in part.notes)
+
+        def read(position: int) -> tuple[str, ...]:
+            place = bisect_right(ends, position)
+            return every[place][position - ends[place] + sizes[place]]
+
+        return cls(every[0].columns, str(digest), tuple(notes), sum(sizes), read, sizes)
 
     def __len__(self) -> int:
         return self.count

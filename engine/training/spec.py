@@ -20,6 +20,7 @@ ObjectiveName = Literal["unsup", "sup", "mlm", "next-sentence", "st", "static"]
 Similarity = Literal["cosine", "dot"]
 Augmentation = Literal["none", "crop", "delete", "delete-one", "mlm"]
 Pooling = Literal["base", "cls_token", "avg", "avg_first_last", "avg_top2", "max"]
+Sampler = Literal["proportional", "round-robin"]
 Head = Literal["none", "mlp", "mlp-train-only"]
 
 _LOSS, _NOISE = "Loss and vectors", "Dropout and augmentation"
@@ -69,7 +70,7 @@ class TrainSpec(BaseSpec):
             `new:layers=4,hidden=256,heads=4,vocab=8000`, a BERT with random weights and its own
             vocabulary, learned from the training sentences.
         train: a file (one sentence a line, or columns as csv, tsv, JSON lines or Parquet), or the
-            name of a data set of the catalog.
+            name of a data set of the catalog; several with commas between.
         out: the folder of the trained encoder.
 
     The others are described where they are declared.
@@ -360,6 +361,16 @@ class TrainSpec(BaseSpec):
         int | None,
         Setting("First examples only", "Number; empty or none: all.", _OPTIMISER, ge=1),
     ] = None
+    sampler: Annotated[
+        Sampler,
+        Setting(
+            "Order of several data sets",
+            "A batch is of one of them.",
+            _OPTIMISER,
+            choices={"proportional": "all batches, at random", "round-robin": "in turn"},
+            when=lambda values: "," in str(values["train"] or ""),
+        ),
+    ] = "proportional"
     precision: Annotated[PrecisionName, PRECISION] = "auto"
     device: Annotated[str | None, DEVICE] = None
     processes: Annotated[

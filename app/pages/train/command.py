@@ -60,7 +60,7 @@ TrainOption = Annotated[
         "--train",
         metavar="FILE",
         help="One sentence per line, csv, tsv, JSON lines or Parquet, or the name of a data set: "
-        "see `theodolite data list`.",
+        "see `theodolite data list`. Several have commas between.",
     ),
 ]
 OutOption = Annotated[

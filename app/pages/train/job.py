@@ -39,7 +39,7 @@ from theodolite.engine.training import (
 from theodolite.engine.training.base_spec import BaseSpec
 from theodolite.engine.training.dev import data_set_of
 from theodolite.engine.training.events import EVENTS, Encoded
-from theodolite.engine.training.examples import is_file, open_examples
+from theodolite.engine.training.examples import is_file, names_of, open_examples
 from theodolite.engine.training.losses import LOSSES
 from theodolite.engine.training.presets import STARTER
 from theodolite.engine.training.record import RECORD, encoder_of
@@ -269,9 +269,9 @@ class TrainJob(TrainingJob[TrainSpec]):
             spec.objective == "st" and LOSSES[spec.loss].data not in ("sentences", "labelled")
         )
         starter = "starter-pairs" if paired else TOPICS
-        data = _data_sets([spec.train], starter)
+        data = _data_sets(names_of(spec.train), starter)
         data += [data_set_of(spec.dev, catalog)] if spec.dev else []
-        files += filter(is_file, [spec.train])
+        files += filter(is_file, names_of(spec.train))
         return Resources(encoders, data, files, spec.out, self.record_of(), self.receive)
 
     def train(self, workspace: Workspace, stop: Callable[[], bool]) -> Iterator[Event]:
@@ -601,9 +601,9 @@ def _stem(spec: TrainSpec) -> str:
 
 
 def _absolute(train: str) -> str:
-    """The absolute path of a file; the name of a data set unchanged."""
-    path = named(train)
-    return str(path.absolute()) if path.is_file() else train
+    """The absolute paths of files; the names of data sets unchanged."""
+    paths = [(name, named(name)) for name in names_of(train)]
+    return ",".join(str(path.absolute()) if path.is_file() else name for name, path in paths)
 
 
 def _base(base: str | None) -> tuple[list[str], list[str]]:
@@ -620,7 +620,9 @@ def _data_sets(names: Sequence[str], shipped: str) -> list[str]:
 
 def _read_examples(workspace: Workspace, train: str, objective: Any, **options: Any) -> None:
     """Read the first examples of a training, unless they would have to be unpacked first."""
-    if not train.endswith((".gz", ".parquet")):
+    for name in names_of(train):
+        if name.endswith((".gz", ".parquet")):
+            continue
         with TemporaryDirectory(prefix="theodolite-") as folder:
             catalog, place = workspace.catalog, Path(folder)
-            open_examples(train, objective, catalog, limit=CHECKED, folder=place, **options)
+            open_examples(name, objective, catalog, limit=CHECKED, folder=place, **options)

@@ -85,10 +85,20 @@ class EncoderForm(Form):
             "Training data",
             gr.Dropdown,
             choices=(),
-            hint="A data set, or the path of a file, which can be larger than memory.",
+            hint="A data set, or the path of a file, which can be larger than memory; several "
+            "with commas between.",
         ),
     )
-    deciding = ("objective", "steps", "dev", "hard_negatives", "mlm_weight", "augmentation", "loss")
+    deciding = (
+        "objective",
+        "steps",
+        "dev",
+        "hard_negatives",
+        "mlm_weight",
+        "augmentation",
+        "loss",
+        "train",
+    )
     out = "my-encoder"
 
     def presets(self) -> Sequence[Any]:

@@ -169,6 +169,7 @@ def test_a_killed_run_ends_with_the_weights_of_an_unbroken_one(tmp_path):
         ("sup", {"dual": True, "head": "mlp", "warmup": 0.3, "weight_decay": 0.01}),
         ("unsup", {"fixed_mask": True, "patience": 3}),
         ("st", {"loss": "CoSENTLoss", "train": "graded", "batch_size": 4}),
+        ("unsup", {"train": "graded, starter-topics", "sampler": "round-robin"}),
     ],
 )
 def test_it_goes_on_in_the_middle_of_an_epoch(tmp_path, objective, changes):

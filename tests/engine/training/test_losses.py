@@ -93,7 +93,7 @@ def directly(base, loss, matryoshka=()):
         case "vectors", _:
             texts, labels = [A], said[0].clone()
         case _, "sentences":
-            first = [A[i] for i in next(batches(N, 2 * N, 1, 42))]
+            first = [A[i] for i in next(batches([N], 2 * N, 1, 42))]
             texts = [first, [first[0], *first[2:], first[0]]]
             labels = torch.tensor([1.0] + [0.0] * 7)
         case "margin" | "scores", _:

@@ -268,16 +268,36 @@ def test_biases_and_norms_are_not_decayed():
 
 
 def test_an_epoch_has_each_example_once_in_an_order_of_its_own():
-    run = list(batches(10, 4, 6, seed=1))
+    run = list(batches([10], 4, 6, seed=1))
     assert [len(batch) for batch in run] == [4, 4, 2] * 2
     first, second = np.concatenate(run[:3]).tolist(), np.concatenate(run[3:]).tolist()
     assert sorted(first) == sorted(second) == list(range(10))
-    again, other = (np.concatenate(list(batches(10, 4, 3, seed))).tolist() for seed in (1, 2))
+    again, other = (np.concatenate(list(batches([10], 4, 3, seed))).tolist() for seed in (1, 2))
     assert again == first not in (second, other)
-    assert [sorted(batch) for batch in batches(3, 64, 2, seed=0)] == [[0, 1, 2], [0, 1, 2]]
+    assert [sorted(batch) for batch in batches([3], 64, 2, seed=0)] == [[0, 1, 2], [0, 1, 2]]
     for start in range(6):  # as if it had not stopped
-        rest = list(batches(10, 4, 6, seed=1, start=start))
+        rest = list(batches([10], 4, 6, seed=1, start=start))
         assert [batch.tolist() for batch in rest] == [batch.tolist() for batch in run[start:]]
+
+
+@pytest.mark.parametrize(("sampler", "an_epoch"), [("proportional", 10), ("round-robin", 6)])
+def test_a_batch_is_of_one_data_set(sampler, an_epoch):
+    """In an epoch all batches at random, or in turn until the smallest set has no more."""
+    sizes, ends = (10, 20, 5), [10, 30, 35]
+    run = list(batches(sizes, 4, 2 * an_epoch, seed=1, sampler=sampler))
+    sets = [{int(np.searchsorted(ends, i, side="right")) for i in batch} for batch in run]
+    assert all(len(one) == 1 for one in sets)
+    order = [one for (one,) in sets]
+    seen = np.concatenate(run[: len(run) // 2])
+    if sampler == "proportional":
+        assert sorted(seen) == list(range(35)) and order[:10] != sorted(order[:10])
+    else:
+        assert order == [0, 1, 2] * 4 and len(set(seen)) == len(seen)
+    spec = TrainSpec("sup", "minilm", "a,b,c", "out", batch_size=4, sampler=sampler)
+    assert steps_of(spec, *sizes) == an_epoch
+    for start in range(len(run)):
+        rest = batches(sizes, 4, len(run), 1, start, sampler)
+        assert [b.tolist() for b in rest] == [b.tolist() for b in run[start:]]
 
 
 @pytest.mark.parametrize(
