@@ -170,10 +170,11 @@ def _work(
 
 def _loaded(spec: str, send_texts: Sequence[str]) -> Encoder | Ranker:
     from theodolite.engine.encoders import bind_task
-    from theodolite.engine.rankers import load
+    from theodolite.engine.rankers import RankerSpec, load, parse
 
-    # Any weight costs the same, and `auto` would need judgements.
-    spec = spec.replace("weight=auto", "weight=0.5")
+    parsed = parse(spec)
+    if isinstance(parsed, RankerSpec):
+        spec = str(parsed.weighed())
     encoder = load(spec, cache=NoCache(), send_texts=send_texts)
     if getattr(encoder, "needs_task", False):
         texts = sentences(16, 4 * (encoder.dim or 1024), 1111)

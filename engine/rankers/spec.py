@@ -106,6 +106,12 @@ class RankerSpec:
         """See `EncoderSpec`."""
         return [name for encoder in self.encoders for name in encoder.data_sets]
 
+    def weighed(self) -> RankerSpec:
+        """A copy with a number for the weight `auto`, which takes judgements; it costs the same."""
+        parts = tuple(p.weighed() if isinstance(p, RankerSpec) else p for p in self.parts)
+        options = tuple((name, "0.5" if value == AUTO else value) for name, value in self.options)
+        return replace(self, parts=parts, options=options)
+
     def with_paths(self, places: Mapping[str, str]) -> RankerSpec:
         """A copy with some paths replaced."""
         model = self.model and self.model.with_paths(places)
