@@ -434,7 +434,8 @@ class ConditionedLSTM(nn.Module):
             (n, t, hidden): row j predicts token j + 1.
         """
         given = vectors[:, None].expand(-1, ids.shape[1], -1)
-        out, _ = self.lstm(torch.cat([self.dropout(self.pieces(ids)), given], -1))
+        with torch.autocast("cpu", enabled=False):  # not every processor has it in half precision
+            out, _ = self.lstm(torch.cat([self.dropout(self.pieces(ids)), given], -1))
         return self.dropout(out)
 
     def logits(self, states: Tensor) -> Tensor:

@@ -156,7 +156,8 @@ def test_under_autocast_micro_batches_reach_every_weight() -> None:
     assert mine.keys() == theirs.keys()
     for name, gradient in mine.items():
         close = torch.nn.functional.cosine_similarity(gradient.flatten(), theirs[name].flatten(), 0)
-        assert float(close) > 0.99 or float(theirs[name].norm()) < 1e-3, name
+        # Keys that are all shifted alike change no attention: their gradient is rounding alone.
+        assert float(close) > 0.99 or name.endswith("key.bias"), name
 
 
 @pytest.mark.parametrize("mlm_weight", [0.0, 0.1])
