@@ -41,6 +41,7 @@ from theodolite.app.web.parts import next_step
 from theodolite.app.web.theme import SERIES
 from theodolite.app.workspace import Workspace
 from theodolite.engine.datasets.chunks import base
+from theodolite.engine.datasets.types import Retrieval
 from theodolite.engine.errors import UserError
 from theodolite.engine.training.record import encoder_of
 from theodolite.store.hashing import to_json
@@ -571,6 +572,12 @@ def plan(workspace: Workspace, job: ChooseJob) -> list[str]:
     if task is None:
         few = f"Fewer than {data.MIN_EXAMPLES} labels" if rows else "No labels"
         what = f"{few}: the sheet will say how encoders differ and what they cost, not who is best."
+        if isinstance(dataset, Retrieval) and not job.setups:
+            what = (
+                "Documents without judged queries: add bm25 to the encoders to compare set-ups on "
+                "queries made by rule. Otherwise the sheet says how encoders differ and what they "
+                "cost, not who is best."
+            )
     if job.setups:
         if task is None:
             what = (
