@@ -196,9 +196,12 @@ class Decision(Answer):
 
 
 def headline(sheet: Sheet) -> str:
-    """The decision in a line."""
-    if change := sheet.get("improvement"):
-        return improve.headline(change)
+    """The decision in a line; whether training helped comes first."""
+    change = sheet.get("improvement")
+    return f"{improve.headline(change)}; {_decided(sheet)}" if change else _decided(sheet)
+
+
+def _decided(sheet: Sheet) -> str:
     best, ties, cheap = sheet["best"], sheet["ties"], sheet["cheapest"]
     if best is None:
         codes = {one["code"] for one in sheet["warnings"]}

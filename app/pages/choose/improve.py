@@ -175,12 +175,11 @@ def plan(dataset: Dataset, encoder: str) -> str:
 def headline(change: Mapping[str, Any]) -> str:
     """Whether training helped, in a line."""
     points = formats.score(abs(change["delta"]))
-    match change["verdict"]:
-        case "better":
-            return f"Better by {points}: training on these helps. Take {change['trained']}"
-        case "worse":
-            return f"Worse by {points}: training on these does harm. Keep {change['base']}"
-    return f"No better: training on these is not shown to help. Keep {change['base']}"
+    return {
+        "better": f"Better by {points}: training on these helps",
+        "worse": f"Worse by {points}: training on these does harm",
+        "tie": "No better: training on these is not shown to help",
+    }[change["verdict"]]
 
 
 def sentence(change: Mapping[str, Any], kind: str) -> str:
