@@ -61,7 +61,7 @@ def make(data: Dataset, name: str) -> Retrieval:
     if data.whole:
         raise UserError(
             f"{data.name} is cut into chunks already.",
-            f"Write {STEP} before chunk:…",
+            f"Write {STEP} before the step that cuts.",
             code="conflict",
         )
     alike = _alike(data.documents)
