@@ -41,6 +41,8 @@ TableRow = tuple[int, list[Any]]
 
 _MARK = "\ufeff"  # written twice by programs that add one to the text of another
 _MISSING = Opaque("nothing under this name")
+_STEP = 2**16
+"""Bytes after which what was unpacked is compared with its limits."""
 _MIN_LINE = 16
 """Minimum bytes counted for a line: some kilobytes may unpack to millions of empty lines."""
 
@@ -245,9 +247,14 @@ def counted_lines(
 ) -> Iterator[str]:
     """Yield the lines of a text file; stop with UserError if they unpack to too much."""
     with open_binary(source, packed) as raw:
+        size = 0  # counted in steps: a file of empty lines may have half a million of them
         for line in decode(raw, name, encoding, newline):
-            unpacking.add(max(len(line) + 1, _MIN_LINE))
+            size += len(line) + 1 if len(line) >= _MIN_LINE else _MIN_LINE
+            if size >= _STEP:
+                unpacking.add(size)
+                size = 0
             yield line
+        unpacking.add(size)
 
 
 def rows_of(
@@ -267,13 +274,14 @@ def rows_of(
     ending = dialect.ending
     if ending == ".csv":
         for number, cells in _csv_rows(lines, dialect, filename, first):
-            yield number, dialect.cells(cells) if any(cell.strip() for cell in cells) else None
+            yield number, dialect.cells(cells) if "".join(cells).strip() else None
         return
     for number, line in enumerate(lines, start=first):
-        text = line.rstrip("\r\n")
-        if not text.strip():
+        if not line.strip():
             yield number, None
-        elif ending in JSON_LINES:
+            continue
+        text = line.rstrip("\r\n")
+        if ending in JSON_LINES:
             yield number, _json_object(text, f"{filename}, line {number}")
         else:
             yield number, dialect.cells(text.split("\t")) if ending == ".tsv" else [text]
