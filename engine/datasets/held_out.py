@@ -25,6 +25,7 @@ from theodolite.engine.datasets.types import (
     ScoredPairs,
 )
 from theodolite.engine.errors import UserError
+from theodolite.engine.stats.bootstrap import connected
 
 SHARE = 1 / 3
 """Share of the examples that is held out, of each label."""
@@ -110,20 +111,11 @@ def _splits(
 
 
 def _groups(texts: Sequence[tuple[str, ...]]) -> list[str]:
-    """For each example the first of the texts that link it to others, by whatever chain."""
+    """For each example the first in the alphabet of all texts that are linked with its own."""
     from theodolite.engine.search.curation import plain_text
 
-    first: dict[str, str] = {}
-
-    def root(text: str) -> str:
-        while first[text] != text:
-            first[text] = first[first[text]]
-            text = first[text]
-        return text
-
     plain = [tuple(map(plain_text, one)) for one in texts]
-    for one in plain:
-        for text in one:
-            first.setdefault(text, text)
-            first[root(text)] = root(one[0])
-    return [root(one[0]) for one in plain]
+    groups, first = connected(plain).tolist(), dict[int, str]()
+    for group, one in zip(groups, plain, strict=True):
+        first[group] = min(first.get(group, one[0]), *one)
+    return [first[group] for group in groups]

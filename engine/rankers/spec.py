@@ -106,6 +106,11 @@ class RankerSpec:
         """See `EncoderSpec`."""
         return [name for encoder in self.encoders for name in encoder.data_sets]
 
+    @property
+    def needs_judgements(self) -> bool:
+        """Whether a weight in it is chosen on judged queries."""
+        return self.weighed() != self
+
     def weighed(self) -> RankerSpec:
         """A copy with a number for the weight `auto`, which takes judgements; it costs the same."""
         parts = tuple(p.weighed() if isinstance(p, RankerSpec) else p for p in self.parts)
@@ -232,7 +237,7 @@ def _fusion(text: str) -> RankerSpec:
             "0.3, the second 0.7.",
             code="too-few" if len(parts) < 2 else "conflict",
         )
-    if any(f"weight={AUTO}" in str(part) for part in parts):
+    if any(isinstance(part, RankerSpec) and part.needs_judgements for part in parts):
         raise UserError(
             f"In '{text}' a weight is chosen inside of another fusion.",
             "weight=auto has to be the outermost: write a number inside.",

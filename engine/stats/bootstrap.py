@@ -50,6 +50,21 @@ def sharing(rows: Sequence[tuple[str, ...]]) -> np.ndarray:
     Returns:
         int (n,), the cluster of each example, from 0; or (n, 2), the number of each of its texts.
     """
+    n, whole = len(rows), connected(rows)
+    if effective(whole) < MIN_CLUSTERS and all(len(texts) == 2 for texts in rows):
+        texts = codes_of([text for side in zip(*rows, strict=True) for text in side])
+        pairs = texts.reshape(2, n).T
+        if effective(whole) < effective(pairs) / 2.0:
+            return pairs
+    return whole
+
+
+def connected(rows: Sequence[tuple[str, ...]]) -> np.ndarray:
+    """The group of each example, with all that share a text directly or through others, from 0.
+
+    Args:
+        rows: the texts of each example; an empty one is shared with none.
+    """
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import connected_components
 
@@ -64,13 +79,7 @@ def sharing(rows: Sequence[tuple[str, ...]]) -> np.ndarray:
     size = n + len(places)
     graph = coo_array((np.ones(ends.shape[1], bool), (ends[0], ends[1])), (size, size))
     _, found = connected_components(graph, directed=False)
-    whole = np.unique(found[:n], return_inverse=True)[1]
-    if effective(whole) < MIN_CLUSTERS and all(len(texts) == 2 for texts in rows):
-        texts = codes_of([text for side in zip(*rows, strict=True) for text in side])
-        pairs = texts.reshape(2, n).T
-        if effective(whole) < effective(pairs) / 2.0:
-            return pairs
-    return whole
+    return np.unique(found[:n], return_inverse=True)[1]
 
 
 def codes_of(names: Sequence[str]) -> np.ndarray:

@@ -10,15 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from theodolite.engine.encoders import Encoder
 from theodolite.engine.encoders.sides import query_side
 from theodolite.engine.errors import UserError
-from theodolite.engine.search.index import Index
+from theodolite.engine.search.index import Index, unit_rows
 
 CANDIDATES = 10
-"""Nearest texts looked at for each negative that is wanted, unless a range is given."""
+"""Nearest texts from which each negative that is wanted is taken, unless a range is given."""
 
 
 @dataclass(frozen=True)
@@ -97,20 +95,19 @@ def mine(
     texts = list(dict.fromkeys([*documents, *(p for own in partners.values() for p in own)]))
     place = {text: row for row, text in enumerate(texts)}
     anchors = list(partners)
-    index = Index(encoder.encode(texts))
-    vectors = query_side(encoder).encode(anchors)
+    vectors = unit_rows(encoder.encode(texts))
+    queries = unit_rows(query_side(encoder).encode(anchors))
     most = max(map(len, partners.values()), default=0)
-    scores, ids = index.search(vectors, how.last + most + 1)
-    for anchor, vector, near, rows in zip(anchors, vectors, scores, ids, strict=True):
+    scores, ids = Index(vectors).search(queries, how.last + most + 1)
+    for anchor, query, near, rows in zip(anchors, queries, scores, ids, strict=True):
         own = [place[text] for text in partners[anchor]]
-        found, at = index.search(vector[None], len(own), among=np.array(own))
-        cosine = dict(zip(at[0].tolist(), found[0].tolist(), strict=True))
-        bound, left_out = how.bound(min(cosine.values())), {*own, place.get(anchor)}
+        cosines = (vectors[own] @ query).tolist()
+        bound, left_out = how.bound(min(cosines)), {*own, place.get(anchor)}
         taken = [
             (texts[row], float(score))
             for score, row in zip(near, rows.tolist(), strict=True)
             if row not in left_out and score <= bound
         ][how.range_min : how.last][: how.negatives]
-        for positive in partners[anchor]:
+        for positive, cosine in zip(partners[anchor], cosines, strict=True):
             for negative, score in taken:
-                yield Mined(anchor, positive, negative, cosine[place[positive]], score)
+                yield Mined(anchor, positive, negative, cosine, score)

@@ -36,7 +36,15 @@ def _evaluated(values: Mapping[str, Any]) -> bool:
 
 
 def _by_epochs(values: Mapping[str, Any]) -> bool:
-    return _updated(values) and not str(values["steps"] or "").strip()
+    return _updated(values) and not _is_given(values, "steps")
+
+
+def _has_lora(values: Mapping[str, Any]) -> bool:
+    return _is_given(values, "lora")
+
+
+def _is_given(values: Mapping[str, Any], name: str) -> bool:
+    return str(values[name] or "").strip().casefold() not in ("", "none")
 
 
 def _replaces(values: Mapping[str, Any]) -> bool:
@@ -333,7 +341,7 @@ class TrainSpec(BaseSpec):
             "The matrices are scaled by alpha / rank.",
             _LORA,
             gt=0,
-            when=lambda values: str(values["lora"] or "").strip().casefold() not in ("", "none"),
+            when=_has_lora,
         ),
     ] = 16.0
     warmup: Annotated[

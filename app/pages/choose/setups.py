@@ -28,7 +28,7 @@ from theodolite.engine.datasets.types import Retrieval
 from theodolite.engine.encoders.facts import cut_off
 from theodolite.engine.errors import UserError
 from theodolite.engine.progress import Progress
-from theodolite.engine.rankers import Ranker, of, parse
+from theodolite.engine.rankers import Ranker, RankerSpec, of, parse
 from theodolite.engine.stats.bootstrap import Sample, main_sample
 from theodolite.engine.stats.choice import Behind, Choice, behind, choose
 from theodolite.engine.stats.power import to_tell_apart
@@ -79,6 +79,12 @@ def grid(rankers: Sequence[str], cuts: Sequence[str]) -> list[str]:
     """Return every set-up."""
     how = [None if cut == WHOLE else Splitter.parse(cut) for cut in cuts]
     return [chunks.join(ranker, splitter) for splitter in how for ranker in rankers]
+
+
+def needs_judgements(name: str) -> bool:
+    """Whether a set-up has a weight that is chosen on judged queries."""
+    ranker = parse(chunks.parted(name)[0])
+    return isinstance(ranker, RankerSpec) and ranker.needs_judgements
 
 
 def task_of(task: str, name: str) -> str:

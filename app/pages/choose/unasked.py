@@ -149,7 +149,7 @@ def warnings(sheet: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 def asked(sheet: Mapping[str, Any]) -> dict[str, Any]:
     """The address of a session on the first set-up and the best by BM25, or the next."""
     rows = [row for row in sheet["encoders"] if row["score"] is not None]
-    able = [row for row in rows if "weight=auto" not in row["encoder"]]
+    able = [row for row in rows if not setups.needs_judgements(row["encoder"])]
     order = [row["encoder"] for row in sorted(able, key=lambda row: -row["score"])]
     second = [name for name in (sheet["baseline"], *order) if name in order[1:]]
     return {"in": sheet["task"], "encoder": [*order[:1], *second[:1]]}

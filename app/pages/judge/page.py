@@ -17,7 +17,7 @@ from theodolite.app.jobs.submit import queue
 from theodolite.app.pages.data import choices as collections
 from theodolite.app.pages.encoders import choices
 from theodolite.app.pages.jobs.run_panel import RunPanel
-from theodolite.app.pages.judge import answer, export, set_ups
+from theodolite.app.pages.judge import answer, export, retrieval
 from theodolite.app.pages.judge import session as judging
 from theodolite.app.pages.judge.job import JudgeJob, ask_second, run_of, sent_by
 from theodolite.app.pages.judge.session import MAX_ENCODERS, MAX_NAME, JudgeSpec, Question
@@ -216,7 +216,7 @@ def _spec(values: Values) -> JudgeSpec:
 def _sending(workspace: Workspace, values: Values) -> tuple[str, str]:
     """The texts that the second judge would get, and the host that needs permission."""
     for encoder in values.encoders or ():
-        set_ups.canonical(encoder)  # a typed one that cannot be read is refused at once
+        retrieval.canonical(encoder)  # a typed one that cannot be read is refused at once
     if not values.second:
         return "", ""
     try:

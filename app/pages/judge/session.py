@@ -14,7 +14,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from theodolite.app import endpoints, formats
-from theodolite.app.pages.judge import set_ups
+from theodolite.app.pages.judge import retrieval
 from theodolite.app.pages.search.service import Limits, nearest
 from theodolite.app.spec import Encoders, Field, Spec
 from theodolite.app.workspace import Workspace
@@ -80,7 +80,7 @@ class JudgeSpec(Spec):
 
     def check(self) -> None:
         """Bring names to their canonical form."""
-        encoders = tuple(dict.fromkeys(map(set_ups.canonical, self.encoders)))
+        encoders = tuple(dict.fromkeys(map(retrieval.canonical, self.encoders)))
         queries = tuple(dict.fromkeys(text.strip() for text in self.queries if text.strip()))
         second = judges.canonical(self.second)
         if not 2 <= len(encoders) <= MAX_ENCODERS:
@@ -272,7 +272,7 @@ def begin(workspace: Workspace, spec: JudgeSpec, session: str = "") -> str:
     if by_rule.parted(spec.collection)[1] and spec.mode == "relevance" and not spec.second:
         pairs = [(queries[query], kept["documents"][document]) for query, document in keys]
         names = (workspace, spec.collection, spec.encoders, spec.k)
-        kept["predicted"] = set_ups.predicted(*names, pairs).round(4).tolist()
+        kept["predicted"] = retrieval.predicted(*names, pairs).round(4).tolist()
     title = spec.name.strip() or f"{spec.collection}: {', '.join(spec.encoders)}"
     values = {one.name: getattr(spec, one.name) for one in fields(JudgeSpec)}
     return workspace.store.judgements.begin(title[:200], values, kept, session)
@@ -315,9 +315,9 @@ def returned(
     progress: Progress | None = None,
 ) -> list[list[str]]:
     """The top k documents of each query, without the query itself."""
-    if by_rule.parted(spec.collection)[1] or not set_ups.is_encoder(encoder):
-        texts = set_ups.texts_of(workspace, spec.collection)
-        lists = set_ups.ranked(workspace, encoder, spec.collection, queries, progress)
+    if by_rule.parted(spec.collection)[1] or not retrieval.is_encoder(encoder):
+        texts = retrieval.texts_of(workspace, spec.collection)
+        lists = retrieval.ranked(workspace, encoder, spec.collection, queries, progress)
         return [
             [text for text in dict.fromkeys(texts[i] for i in at) if text != query][: spec.k]
             for query, (at, _) in zip(queries, lists, strict=True)
