@@ -20,10 +20,10 @@ function page() {
     const say = (message) => writer.write(new TextEncoder().encode(`data: ${message}\n\n`));
     streams.push({ open: () => answer(new Response(readable)), say, end: () => writer.close(), status, refuse });
   });
-  const window = { theodolite: {}, fetch };
+  const window = Object.assign(new EventTarget(), { theodolite: {}, fetch });
   vm.runInNewContext(SOURCE, { window, location: { href: "http://127.0.0.1/" }, URL, Request, Response, ReadableStream, TextDecoderStream, TextEncoder });
   const join = (handler) => window.fetch(URL_OF("join"), { method: "POST", body: `{"fn_index":${handler}}` });
-  return { joins, streams, join, data: () => window.fetch(new Request(URL_OF("data"))), theodolite: window.theodolite };
+  return { joins, streams, join, data: () => window.fetch(new Request(URL_OF("data"))), theodolite: window.theodolite, window };
 }
 const settle = () => new Promise((done) => setTimeout(done, 5));
 
@@ -99,6 +99,12 @@ test("calls of one handler are sent one after the other", async () => {
   joins[0]("first");
   await settle();
   assert.deepEqual([joins.length, taken], [3, 1]);
+});
+
+test("Gradio does not hear that another page is asked for", () => {
+  const { window } = page();
+  window.addEventListener("beforeunload", () => assert.fail("it would load this page anew"));
+  window.dispatchEvent(new Event("beforeunload"));
 });
 
 for (const [how, fail] of [["refuses", ({ status }) => status(401, "{}")], ["is gone", ({ refuse }) => refuse(new Error("gone"))]]) {

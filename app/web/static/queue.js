@@ -81,6 +81,11 @@
     }
   }
 
+  // Gradio ends its stream as soon as another page is asked for, takes that for a lost connection, and loads
+  // this page anew after two seconds: where the server took longer than that, nobody could leave. What is
+  // open ends by itself with the page.
+  window.addEventListener("beforeunload", (event) => event.stopImmediatePropagation());
+
   window.fetch = (address, options) => {
     const { pathname } = new URL(address.url ?? address, location.href);
     if (pathname.endsWith("/queue/join") && typeof options?.body === "string") return join(address, options);
