@@ -62,8 +62,8 @@ def test_what_a_person_waits_for_does_not_wait(shared: Bench) -> None:
 
 def test_an_evaluation_pauses_for_what_a_person_waits_for(shared: Bench) -> None:
     """Inside its unit, which is not said to have taken longer for it."""
-    patient = shared.under_way("patient", 1, 8.0, kind="patient")
-    awaited = shared.measure("awaited", 1, 4.0, kind="awaited")
+    patient = shared.under_way("patient", 1, 4.0, kind="patient")
+    awaited = shared.measure("awaited", 1, 2.0, kind="awaited")
     wait_until(lambda: "paused" in shared.store.runs.get(patient)["message"])
     assert shared.store.runs.get(awaited)["state"] == "running"
     shared.over(awaited)

@@ -80,6 +80,7 @@ def test_a_killed_training_of_a_decoder_goes_on(bench: Bench, tmp_path: Path) ->
     assert checkpoint(spec) == 0
 
 
+@pytest.mark.long  # `test_queue` has what is cancelled, Train what goes on in its row
 def test_a_cancelled_training_is_gone_and_can_go_on(bench: Bench, tmp_path: Path) -> None:
     """Its process ends; tried again it begins at its checkpoint."""
     file = write_sentences(tmp_path / "sentences.txt")

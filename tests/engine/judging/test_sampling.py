@@ -90,11 +90,11 @@ def test_all_judged_is_all_known() -> None:
 
 
 def test_a_single_look_is_students_interval_where_units_are_alike() -> None:
-    """Of 60 of 9,000 documents of one weight and cell; and covers at 95 %, whatever is predicted.
+    """Of 60 of 3,000 documents of one weight and cell; and covers at 95 %, whatever is predicted.
 
     Predictions are 0.9 where the truth is on 80 %, and 0.1 elsewhere; and the other way round.
     """
-    n, many, covered = 9_000, 60, 0
+    n, many, covered = 3_000, 60, 0
     for seed in range(100):
         rng = np.random.default_rng(seed)
         truth, sure = (rng.random(n) < 0.4).astype(float), rng.random(n) < 0.8

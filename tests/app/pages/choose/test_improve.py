@@ -80,6 +80,7 @@ def test_a_newcomers_walk(workspace: Workspace, base: str, tmp_path: Path) -> No
     assert again.sheet == sheet and workspace.store.runs.list() == runs
 
 
+@pytest.mark.long  # `test_a_newcomers_walk` has the sheet, in one process
 def test_the_verb_trains_a_file(home: Path, base: str, tmp_path: Path) -> None:
     """The sheet is the last object, with the change in it."""
     file = written(tmp_path / "animals.csv", sentences(80))
