@@ -111,12 +111,14 @@ def imports_between_modules() -> dict[str, set[str]]:
     return found
 
 
-def modules_after(statement: str) -> set[str]:
-    """Top-level modules that a fresh interpreter holds after the statement."""
-    code = f"import sys\n{statement}\nprint(*sorted({{m.split('.')[0] for m in sys.modules}}))"
+def modules_after(*statements: str) -> list[set[str]]:
+    """Top-level modules that a fresh interpreter holds after each of the statements."""
+    tell = "print(*{name.split('.')[0] for name in sys.modules})"
+    code = "\n".join(["import sys", *(f"{statement}\n{tell}" for statement in statements)])
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-c", code]
-    return set(subprocess.check_output(command, text=True, cwd=ROOT, env=environment).split())
+    told = subprocess.check_output(command, text=True, cwd=ROOT, env=environment)
+    return [set(line.split()) for line in told.splitlines()]
 
 
 @pytest.mark.parametrize("package", sorted(FORBIDDEN))
@@ -215,12 +217,21 @@ def test_no_pages_ask_each_other_in_a_circle() -> None:
     assert not {page for page in asks if page in reached(page)}
 
 
-@pytest.mark.parametrize(
-    "statement", ["import theodolite.engine", "import theodolite.store", "import theodolite.app.ui"]
-)
-def test_importing_stays_light(statement: str) -> None:
-    """The page is up before torch, scikit-learn, faiss or umap are needed."""
-    assert not modules_after(statement) & HEAVY
+def test_importing_stays_light() -> None:
+    """Nothing is imported before a name is used, and Gradio not before there is a page.
+
+    That is up before torch, scikit-learn, faiss or umap are needed.
+    """
+    door, asked, page = modules_after(
+        "import theodolite",
+        "theodolite.compare, theodolite.search",
+        "import theodolite.engine, theodolite.store, theodolite.app.ui",
+    )
+    assert not door & (HEAVY | {"gradio", "numpy"})
+    assert not asked & (HEAVY | {"gradio"})
+    assert not page & HEAVY
+    (loaded,) = modules_after("import theodolite; theodolite.load")
+    assert "gradio" not in loaded
 
 
 def test_every_engine_module_imports_without_the_optional_packages() -> None:
@@ -236,10 +247,3 @@ def test_every_name_is_found_where_it_lives(name: str) -> None:
     found = getattr(theodolite, name)
     assert found.__name__ == name
     assert found.__doc__
-
-
-def test_the_door_is_light() -> None:
-    """Nothing is imported before a name is used, Gradio not even then."""
-    assert not modules_after("import theodolite") & (HEAVY | {"gradio", "numpy"})
-    assert "gradio" not in modules_after("import theodolite as th; th.load, th.compare, th.search")
-    assert not modules_after("import theodolite as th; th.compare, th.search") & HEAVY

@@ -9,12 +9,12 @@ import pytest
 
 from tests.app.fleet.conftest import Lab, Postgres, trained, weights
 from tests.app.fleet.test_fleet import TASKS, assert_equal, on_one_machine, over
+from tests.engine.encoders.models import save_sentence_transformer
 from tests.fakes import decoders
-from tests.fakes.small_training import small, write_sentences
 from tests.waiting import wait_until
 from theodolite.app.jobs import submit
 from theodolite.app.pages.evaluate.job import EvaluateJob, queue_evaluation
-from theodolite.app.pages.train.job import TrainDecoderJob, TrainJob
+from theodolite.app.pages.train.job import TrainDecoderJob
 from theodolite.app.workspace import Workspace
 
 
@@ -50,8 +50,7 @@ def test_an_encoder_in_files_is_measured_elsewhere(
     lab: Lab, workspace: Workspace, tmp_path: Path
 ) -> None:
     """As on one machine to the digit, and under its name here."""
-    spec = small(write_sentences(tmp_path / "text.txt"), tmp_path / "model", steps=2, dev_every=1)
-    folder = trained(workspace, TrainJob(spec))
+    folder = save_sentence_transformer(tmp_path / "model", "mean")
     encoders = [f"dir:{folder}", f"dir:{folder}?pooling=avg | center:starter-pairs"]
     run_id = queue_evaluation(workspace, encoders, ["StarterSTS"])
     over(lab.home, run_id)
