@@ -131,14 +131,15 @@ def test_cancelling_kills_the_tree(shared: Bench) -> None:
     assert shared.over(shared.measure("after", 1, 0.01))["state"] == "done"
 
 
-def test_a_waiting_run_can_be_cancelled_and_retried(shared: Bench) -> None:
-    """It is not begun before, and is done after."""
-    first = shared.measure("in the way", 1, 0.8)
-    waiting = shared.measure("waiting", 1, 0.01)
-    assert shared.store.runs.cancel(waiting)
-    shared.over(first)
+def test_a_waiting_run_can_be_cancelled_and_retried_or_removed(shared: Bench) -> None:
+    """It is not begun before, and is done after; one that was removed never is."""
+    first = shared.under_way("ahead", 1, 1.0)
+    waiting, removed = (shared.measure(name, 1, 0.01) for name in ("waiting", "removed"))
+    assert shared.store.runs.cancel(waiting) and shared.store.runs.cancel(removed)
+    assert forget.run(shared.store, removed)
+    assert shared.over(first)["state"] == "done"
     assert shared.over(shared.measure("behind", 1, 0.01))["state"] == "done"
-    assert "waiting" not in [line[0] for line in shared.begun()]
+    assert not {"waiting", "removed"} & {line[0] for line in shared.begun()}
     shared.store.runs.retry(waiting)
     assert shared.over(waiting)["state"] == "done"
 
@@ -185,17 +186,6 @@ def test_a_child_that_ends_while_idle_leaves_no_zombie(shared: Bench) -> None:
     assert all("--warm" in other.cmdline() for other in others)  # a zombie has no command
     run = shared.over(shared.measure("after it ended", 1, 0.01))
     assert (run["state"], shared.store.runs.units(run["id"])[0]["crashes"]) == ("done", 0)
-
-
-def test_a_run_that_was_removed_is_never_begun(shared: Bench) -> None:
-    """Cancelled and removed while it waits."""
-    first = shared.under_way("ahead", 1, 1.0)
-    removed = shared.measure("removed", 1, 0.01)
-    assert shared.store.runs.cancel(removed)
-    assert forget.run(shared.store, removed)
-    assert shared.over(first)["state"] == "done"
-    assert shared.over(shared.measure("last", 1, 0.01))["state"] == "done"
-    assert "removed" not in [line[0] for line in shared.begun()]
 
 
 def test_a_worker_at_rest_takes_no_time(shared: Bench) -> None:
