@@ -79,10 +79,6 @@ class Setting:
         """Whether it is a number."""
         return self.kind in (int, float)
 
-    def applies(self, values: Mapping[str, Any]) -> bool:
-        """Whether it is shown and read, given every value as a form has it."""
-        return self.when is None or self.when(values)
-
     def read(self, text: str) -> Any:
         """Parse its text; empty or `none` is None in optional fields."""
         text = text.strip()
@@ -258,6 +254,11 @@ class BaseSpec:
             setting.check(getattr(self, name))
         if self.name is not None:
             check_name(self.name)
+
+    @classmethod
+    def applies(cls, setting: Setting, values: Mapping[str, Any]) -> bool:
+        """Whether a setting is shown and read, given every value as a form has it."""
+        return setting.when is None or setting.when(values)
 
     def to_dict(self) -> dict[str, Any]:
         """Every field and the version, JSON-able."""

@@ -32,11 +32,11 @@ def _for(*objectives: ObjectiveName) -> Callable[[Mapping[str, Any]], bool]:
 
 
 def _evaluated(values: Mapping[str, Any]) -> bool:
-    return _updated(values) and values["dev"] != "none"
+    return bool(values["dev"] != "none")
 
 
 def _by_epochs(values: Mapping[str, Any]) -> bool:
-    return _updated(values) and not _is_given(values, "steps")
+    return not _is_given(values, "steps")
 
 
 def _has_lora(values: Mapping[str, Any]) -> bool:
@@ -61,7 +61,8 @@ def _has_guide(values: Mapping[str, Any]) -> bool:
 
 
 _st, _static = _for("st"), _for("static")
-_updated = _for("unsup", "sup", "mlm", "next-sentence", "st")
+_READ_BY_STATIC = ("dims", "dev", "limit", "name")
+"""The settings of a static encoder, which is computed without updates."""
 _contrastive, _unsup = _for("unsup", "sup", "next-sentence"), _for("unsup")
 
 
@@ -95,10 +96,10 @@ class TrainSpec(BaseSpec):
     train: str
     out: str
     batch_size: Annotated[
-        int, Setting("Batch size", "Examples that are each other's negatives.", ge=1, when=_updated)
+        int, Setting("Batch size", "Examples that are each other's negatives.", ge=1)
     ] = 64
     learning_rate: Annotated[
-        float, Setting("Peak learning rate", "Decays linearly to 0.", gt=0, lt=1, when=_updated)
+        float, Setting("Peak learning rate", "Decays linearly to 0.", gt=0, lt=1)
     ] = 3e-5
     epochs: Annotated[
         float,
@@ -111,7 +112,7 @@ class TrainSpec(BaseSpec):
     ] = 1.0
     steps: Annotated[
         int | None,
-        Setting("Steps", "Updates in all; empty or none: by the epochs.", ge=1, when=_updated),
+        Setting("Steps", "Updates in all; empty or none: by the epochs.", ge=1),
     ] = None
     max_length: Annotated[
         int,
@@ -119,7 +120,6 @@ class TrainSpec(BaseSpec):
             "Max sequence length",
             "Tokens kept of a sentence, special ones included.",
             ge=3,
-            when=_updated,
         ),
     ] = 32
     layers: Annotated[
@@ -128,7 +128,6 @@ class TrainSpec(BaseSpec):
             "Layers of the base",
             "How many are kept, evenly spaced, for a smaller model; empty or none: all.",
             ge=1,
-            when=_updated,
         ),
     ] = None
     dims: Annotated[
@@ -185,7 +184,6 @@ class TrainSpec(BaseSpec):
             "Of order, dropout, augmentation and new weights.",
             ge=0,
             le=2**32 - 1,
-            when=_updated,
         ),
     ] = 42
     dev: Annotated[
@@ -223,7 +221,6 @@ class TrainSpec(BaseSpec):
                 "avg_top2": "last two layers",
                 "max": "max",
             },
-            when=_updated,
         ),
     ] = "base"
     head: Annotated[
@@ -291,7 +288,6 @@ class TrainSpec(BaseSpec):
             _NOISE,
             ge=0,
             lt=1,
-            when=_updated,
         ),
     ] = None
     augmentation: Annotated[
@@ -346,7 +342,7 @@ class TrainSpec(BaseSpec):
     ] = 16.0
     warmup: Annotated[
         float,
-        Setting("Warm-up", "Share of the steps, 0 to 1.", _OPTIMISER, ge=0, le=1, when=_updated),
+        Setting("Warm-up", "Share of the steps, 0 to 1.", _OPTIMISER, ge=0, le=1),
     ] = 0.0
     weight_decay: Annotated[
         float,
@@ -411,6 +407,13 @@ class TrainSpec(BaseSpec):
         ),
     ] = None
 
+    @classmethod
+    def applies(cls, setting: Setting, values: Mapping[str, Any]) -> bool:
+        """Whether a setting is shown and read, given every value as a form has it."""
+        if _static(values) and setting.name not in _READ_BY_STATIC:
+            return False
+        return super().applies(setting, values)
+
     @property
     def is_dual(self) -> bool:
         """Whether a second encoder is trained, whether by `dual` or for the sake of the loss."""
@@ -429,10 +432,10 @@ class TrainSpec(BaseSpec):
             )
         if self.objective == "st":
             losses.check(self.loss, self.guide, self.matryoshka, self.processes)
-        elif self.objective == "static" and (self.processes > 1 or self.layers):
+        elif self.objective == "static" and (self.processes > 1 or self.layers or self.lora):
             raise UserError(
-                "A static encoder is made in one process, and has no layers.",
-                "Leave out the processes and the layers.",
+                "A static encoder is made in one process, and has neither layers nor LoRA.",
+                "Leave out the processes, the layers and LoRA.",
                 code="conflict",
             )
         elif self.guide or self.matryoshka:

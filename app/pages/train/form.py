@@ -108,7 +108,7 @@ class Form(ABC):
             if not given[control.name]:
                 raise UserError(f"{control.label}: nothing chosen.", "Choose one.", code="missing")
         for one in self.settings:
-            if one.applies(values):
+            if self._spec.applies(one, values):
                 given[one.name] = one.read(str(values[one.name]))
         return self._spec.from_dict(given)
 
@@ -134,7 +134,7 @@ class Form(ABC):
         While controls are filled one after another, the values may leave a preset and return to it.
         """
         names = [control.name for control in self.own]
-        names += [one.name for one in self.settings if one.applies(values)]
+        names += [one.name for one in self.settings if self._spec.applies(one, values)]
         for preset in self.presets():
             theirs = self.preset(preset.name)
             if all(values[name] == theirs[name] for name in names if name in theirs):
@@ -182,7 +182,10 @@ class Form(ABC):
         """The control of a setting, visible if it applies to the first values."""
         default, named = first[setting.name], setting.choices or setting.offers or {}
         choices: Sequence[Any] | None = [(label, value) for value, label in named.items()] or None
-        shared = {"visible": setting.applies(first), "elem_id": f"setting-{setting.name}"}
+        shared = {
+            "visible": self._spec.applies(setting, first),
+            "elem_id": f"setting-{setting.name}",
+        }
         box, options = gr.Textbox, {"min_width": 150, **PLAIN_TEXT}
         if setting.kind is bool:
             box, options = gr.Checkbox, {"container": False, "elem_classes": "t-flag"}
@@ -229,7 +232,7 @@ class Form(ABC):
         """The updates, with which settings are shown."""
         for one in self.settings:
             if one.when:
-                updates.setdefault(one.name, {})["visible"] = one.applies(values)
+                updates.setdefault(one.name, {})["visible"] = self._spec.applies(one, values)
         return {self.controls[name]: gr.update(**given) for name, given in updates.items()}
 
     def _fill(self, values: dict[str, Any]) -> dict[Any, Any]:
