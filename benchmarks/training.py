@@ -5,8 +5,9 @@
 
 Needs `pip install 'sentence-transformers[train]'`. The same model (all-MiniLM-L6-v2), batches in
 the same order, length (32), precision (float32 on a CPU, bfloat16 on a GPU), AdamW, schedule and
-loss: unsupervised SimCSE on single sentences, and supervised SimCSE on triplets, which the peer
-calls MultipleNegativesRankingLoss. Loss curves are compared at dropout 0, speed at the model's 0.1.
+loss: unsupervised SimCSE on single sentences, supervised SimCSE on triplets, which the peer calls
+MultipleNegativesRankingLoss, and `st` with the peer's class of that name in our loop.
+Loss curves are compared at dropout 0, speed at the model's 0.1.
 
 The two take turns, a few updates each, so that a busy machine slows both; the ratio is of one pair
 of turns, and the median is reported with the lowest and highest. On a CPU the clock is CPU seconds,
@@ -36,11 +37,13 @@ from theodolite.engine.datasets.catalog import Catalog
 from theodolite.engine.train import EncoderTrainer, batches
 from theodolite.engine.training import TrainSpec
 from theodolite.engine.training.devices import Precision
-from theodolite.engine.training.examples import Examples, open_examples
+from theodolite.engine.training.examples import Examples, examples_of
 from theodolite.engine.training.model import open_model
 
-DATA = {"unsup": "unlabelled/wiki_split", "sup": "nli"}
+DATA = {"unsup": "unlabelled/wiki_split", "sup": "nli", "st": "nli"}
 SPEED, MEMORY, LOSS = {"cpu": 1.3, "cuda": 1.5}, 1.0, 1e-3
+WITH_THEIR_LOSS = 1 / 1.05
+"""Speed of `st`, in which both run the same class of loss: at most 5 % slower."""
 PARITY_STEPS = 8
 Turn = tuple[float, float]  # wall seconds, CPU seconds
 
@@ -62,10 +65,10 @@ def spec_of(objective: str, options: argparse.Namespace, steps: int, **changes: 
     return replace(spec, **changes)
 
 
-def examples_of(spec: TrainSpec, folder: Path) -> Examples:
+def enough(spec: TrainSpec, folder: Path) -> Examples:
     """Open as many examples as the steps need."""
     limit = spec.batch_size * (spec.steps or 1)
-    return open_examples(spec.train, spec.objective, Catalog(), limit=limit, folder=folder)
+    return examples_of(replace(spec, limit=limit), Catalog(), folder)
 
 
 class Ours:
@@ -74,7 +77,7 @@ class Ours:
     def __init__(self, spec: TrainSpec, examples: Examples) -> None:
         model = open_model(spec, examples)
         self.trainer = EncoderTrainer(spec, model, examples, None, Precision.of(spec))
-        self.batches = batches(len(examples), spec.batch_size, spec.steps or 1, spec.seed)
+        self.batches = batches([len(examples)], spec.batch_size, spec.steps or 1, spec.seed)
         self.losses: list[float] = []
 
     def update(self, times: int) -> None:
@@ -142,7 +145,7 @@ def peer_of(
         def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
             after(state.global_step)
 
-    order = batches(len(examples), spec.batch_size, spec.steps or 1, spec.seed)
+    order = batches([len(examples)], spec.batch_size, spec.steps or 1, spec.seed)
     rows = [examples[int(i)] for batch in order for i in batch]
     if spec.objective == "unsup":
         rows = [(row[0], row[0]) for row in rows]
@@ -215,7 +218,7 @@ def compiled(objective: str, options: argparse.Namespace, folder: Path) -> bool:
     import torch
 
     spec = spec_of(objective, options, options.steps)
-    examples = examples_of(spec, folder)
+    examples = enough(spec, folder)
     runs = {"plain": Ours(spec, examples), "compiled": Ours(replace(spec, compile=True), examples)}
     turns: dict[str, list[Turn]] = {who: [] for who in runs}
     for _ in range(options.steps // options.every):
@@ -283,14 +286,14 @@ def measured(
 
     cpu = options.device == "cpu" or not torch.cuda.is_available()
     spec = spec_of(objective, options, PARITY_STEPS, dropout=0.0)
-    own, theirs = curves(spec, examples_of(spec, folder))
+    own, theirs = curves(spec, enough(spec, folder))
     run = f"{options.base}, {options.pooling}, batch {options.batch}"
     print(f"\n{objective}: {run}, {torch.get_num_threads()} threads")
     print("loss at dropout 0, ours:", " ".join(f"{loss:.5f}" for loss in own))
     print("                   peer:", " ".join(f"{loss:.5f}" for loss in theirs))
 
     spec = spec_of(objective, options, options.steps)
-    turns = race(spec, examples_of(spec, folder), options.every)
+    turns = race(spec, enough(spec, folder), options.every)
     sentences = options.batch * options.every * (2 if objective == "unsup" else 3)
     print(f"{'':8}{'wall s':>9}{'CPU s':>9}{'sentences/s':>13}")
     for place, who in enumerate(("peer", "ours")):
@@ -301,7 +304,7 @@ def measured(
 
     differences = [abs(a - b) for a, b in zip(own, theirs, strict=True)]
     ratios = [peer[cpu] / ours[cpu] for peer, ours in turns]
-    target = SPEED["cpu" if cpu else "cuda"]
+    target = WITH_THEIR_LOSS if objective == "st" else SPEED["cpu" if cpu else "cuda"]
     yield claim(f"training.{objective}", ratios, target, "cpu" if cpu else "wall")
     yield at_least("the peer's memory over ours", found["peer"] / found["ours"], MEMORY)
     # In bfloat16 the curves agree to three digits only.
@@ -343,7 +346,7 @@ def main() -> int:
         folder = Path(name)
         if options.memory:
             spec = spec_of(options.objective, options, PARITY_STEPS)
-            print(growth(spec, examples_of(spec, folder), options.memory))
+            print(growth(spec, enough(spec, folder), options.memory))
             return 0
         met = [ok for each in wanted for ok in measured(each, options, arguments, folder)]
     return 0 if all(met) else 1
