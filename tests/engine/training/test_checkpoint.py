@@ -145,8 +145,13 @@ def assert_same_weights(folder):
     torch.testing.assert_close(*tensors, rtol=0, atol=0)
 
 
-def test_a_killed_run_ends_with_the_weights_of_an_unbroken_one(tmp_path):
-    spec = tiny_spec(tmp_path, **EVERYTHING)
+@pytest.mark.parametrize(
+    "changes",
+    [EVERYTHING, {"train": "graded, starter-topics", "steps": 24}],
+    ids=["everything random", "several data sets"],
+)
+def test_a_killed_run_ends_with_the_weights_of_an_unbroken_one(tmp_path, changes):
+    spec = tiny_spec(tmp_path, **changes)
     killed_at(8, CHILD, spec.to_dict())
     assert not (tmp_path / "encoder").exists()
 
