@@ -33,7 +33,7 @@ _OTHER = (
     "not_paraphrase",
     "different",
 )
-_NEITHER = ("neutral",)
+_MARKS = dict.fromkeys(_SAME, "1") | dict.fromkeys(_OTHER, "0") | {"neutral": ""}
 SAME = 0.8
 """Share of the scale from which scored pairs mean the same."""
 SIMILARITIES = ("similarity", "cosine", "manhattan", "euclidean", "dot")
@@ -130,18 +130,31 @@ def scored(data: LabelledPairs) -> tuple[str, np.ndarray, np.ndarray]:
     """Return the split, the positions of its scored pairs, and their labels: 1 for same meaning."""
     split = scored_split(list(dict.fromkeys(data.splits))) if any(data.splits) else ""
     mine = [i for i, name in enumerate(data.splits) if name == split]
-    folded = [data.labels[i].strip().casefold().replace(" ", "_") for i in mine]
-    strange = set(folded) - {*_SAME, *_OTHER, *_NEITHER}
-    if strange or len({label in _SAME for label in folded if label not in _NEITHER}) < 2:
+    marks = [mark(data.labels[i]) for i in mine]
+    if None in marks or not {"0", "1"} <= set(marks):
+        held = sorted({_folded(data.labels[i]) for i in mine})
         raise UserError(
-            f"Pairs of {data.name} are labelled {', '.join(sorted(set(folded))[:6]) or 'nowhere'}; "
+            f"Pairs of {data.name} are labelled {', '.join(held[:6]) or 'nowhere'}; "
             "which of them mean the same is not clear, or all do.",
             "Label pairs that mean the same 1 and the others 0 (also known: yes and no, "
             "entailment, neutral and contradiction).",
         )
-    unknown = [i for i, label in enumerate(folded) if label not in _NEITHER]
-    labels = np.array([folded[i] in _SAME for i in unknown], np.int64)
+    unknown = [i for i, one in enumerate(marks) if one]
+    labels = np.array([marks[i] == "1" for i in unknown], np.int64)
     return split or "all", np.array(mine)[unknown], labels
+
+
+def mark(label: str) -> str | None:
+    """`1` for the same meaning, `0` for another, empty for neither; None for an unknown label.
+
+    >>> [mark(label) for label in ("Not duplicate", "neutral", "maybe")]
+    ['0', '', None]
+    """
+    return _MARKS.get(_folded(label))
+
+
+def _folded(label: str) -> str:
+    return label.strip().casefold().replace(" ", "_")
 
 
 def labelled_texts(data: Dataset) -> tuple[list[str], list[str], np.ndarray]:

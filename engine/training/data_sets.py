@@ -22,6 +22,7 @@ from theodolite.engine.datasets.types import (
     Triplets,
 )
 from theodolite.engine.errors import UserError
+from theodolite.engine.tasks import pair_classification
 from theodolite.engine.training.losses import LOSSES
 from theodolite.engine.training.presets import STARTER
 from theodolite.engine.training.rows import (
@@ -77,7 +78,8 @@ def examples(name: str, wanted: ExamplesSpec, catalog: Catalog) -> Examples:
 def with_labels(name: str, loss: str, catalog: Catalog, limit: int | None) -> Examples:
     """Open a data set for a loss of scores or labels: each example ends with its own, as a number.
 
-    Scores are scaled to 0 to 1, labels are 0 and 1 of pairs, and the place among all of sentences.
+    Scores are scaled to 0 to 1, labels are 0 and 1 of pairs
+    (neutral ones are left out), and the place among all of sentences.
     """
     need = LOSSES[loss]
     if name == STARTER:
@@ -94,9 +96,10 @@ def with_labels(name: str, loss: str, catalog: Catalog, limit: int | None) -> Ex
                 for part in parts
                 for left, right, gold in zip(part.left, part.right, part.gold, strict=True)
             ]
-        case "labelled-pairs", LabelledPairs() if set(data.labels) <= {"0", "1"}:
-            *sides, notes = _labelled(data)
-            rows = list(zip(*sides, strict=True))
+        case "labelled-pairs", LabelledPairs() if _are_marked(data):
+            left, right, labels, notes = _labelled(data)
+            marked = zip(left, right, map(pair_classification.mark, labels), strict=True)
+            rows = [(one, other, same) for one, other, same in marked if same]
         case "labelled" | "labelled-pairs" | "scored", LabelledSentences():
             place = {label: str(at) for at, label in enumerate(sorted(set(data.labels)))}
             sentences, notes = _labelled_sentences(data)
@@ -117,6 +120,11 @@ def with_labels(name: str, loss: str, catalog: Catalog, limit: int | None) -> Ex
     kept = [row for row in rows if all(cell.strip() for cell in row)]
     wanted = ExamplesSpec("st", False, 1, limit)
     return _made(columns, kept, notes + blank(len(rows) - len(kept)), wanted)
+
+
+def _are_marked(data: LabelledPairs) -> bool:
+    """Whether every label says that a pair means the same, or that it does not, or neither."""
+    return all(pair_classification.mark(label) is not None for label in set(data.labels))
 
 
 def _labelled_sentences(data: LabelledSentences) -> tuple[list[tuple[str, str]], list[str]]:

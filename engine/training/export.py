@@ -172,6 +172,8 @@ def _write_modules(model: TrainingModel, folder: Path) -> None:
         tanh = "torch.nn.modules.activation.Tanh"
         config = {"in_features": dim, "out_features": dim, "bias": True}
         add("Dense", config | {"activation_function": tanh}, head)
+    if model.normalises:
+        add("Normalize", {}, {})
     listed = [
         {"idx": i, "name": str(i), "path": path, "type": f"sentence_transformers.models.{kind}"}
         for i, (path, kind) in enumerate(modules)

@@ -27,7 +27,7 @@ NEEDS: dict[Data, str] = {
     "triplets": "triplets: a sentence, one that means the same, one that does not",
     "sentences": "sentences",
     "scored": "pairs with a score",
-    "labelled-pairs": "pairs with the label 1 (alike) or 0",
+    "labelled-pairs": "pairs with the label 1 (alike) or 0, or yes or no",
     "labelled": "sentences with a label",
 }
 """What the training data hold, in words."""

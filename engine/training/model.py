@@ -11,6 +11,7 @@ from typing import Any, cast, get_args
 import numpy as np
 import torch
 from torch import nn
+from torch.nn import functional
 
 from theodolite.engine.encoders.adapter import add
 from theodolite.engine.encoders.batching import TokenBudget
@@ -66,6 +67,7 @@ class Base:
         dropouts: the base's own settings, restored on export.
         pooling: the one that its files name, if a training has it; else None.
         name: for messages.
+        normalises: whether its modules scale vectors to unit length.
     """
 
     whole: Any
@@ -74,6 +76,7 @@ class Base:
     dropouts: dict[str, Any]
     pooling: str | None
     name: str
+    normalises: bool = False
 
 
 class TrainingModel(nn.Module):
@@ -87,6 +90,8 @@ class TrainingModel(nn.Module):
         tokenizer: a tokenizer of transformers.
         packed: whether sentences go through the layers without padding.
         dim: length of a vector.
+        normalises: whether vectors are scaled to unit length, as the base does before a loss of
+            sentence-transformers sees them.
     """
 
     def __init__(self, base: Base, spec: TrainSpec) -> None:
@@ -99,6 +104,7 @@ class TrainingModel(nn.Module):
         encoder = _without_pooler(base.whole)
         self.packed = can_pack(encoder)
         self.dim = int(encoder.config.hidden_size)
+        self.normalises = base.normalises and spec.objective == "st"
         second = [copy.deepcopy(encoder)] if spec.is_dual else []
         self.encoders = nn.ModuleList([base.whole, *second])
         rank, alpha = spec.lora, spec.lora_alpha
@@ -158,7 +164,7 @@ class TrainingModel(nn.Module):
         vectors = self._pooled(layout, side, pooling)
         if len(self.heads) and not as_base and (head or self.spec.head == "mlp"):
             vectors = self.heads[side](vectors)
-        return vectors
+        return functional.normalize(vectors) if self.normalises else vectors
 
     def token_states(self, ids: Ids) -> tuple[torch.Tensor, torch.Tensor]:
         """Last hidden states of all tokens, sentences one after another, and the tokens' ids.
@@ -297,7 +303,9 @@ def _opened(spec: TrainSpec) -> Base:
     limit = token_limit(checkpoint, tokenizer)
     pooling = source.option("pooling") or own_pooling(checkpoint)
     trained = pooling if pooling in get_args(Pooling) else None
-    return Base(whole, tokenizer, limit, dropouts, trained, checkpoint.label)
+    normalises = any(part.kind == "Normalize" for part in checkpoint.parts)
+    normalises = normalises and not source.option("pooling")
+    return Base(whole, tokenizer, limit, dropouts, trained, checkpoint.label, normalises)
 
 
 def _read(checkpoint: Checkpoint, config: Any, mlm: bool) -> Any:

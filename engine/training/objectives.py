@@ -263,7 +263,7 @@ class OfSentenceTransformers(Objective):
     """A loss of sentence-transformers (`engine.training.losses`).
 
     Guides and teachers are any encoders: their vectors are computed for each batch, without a
-    graph, from the whole sentences. Losses see the vectors as pooled, not normalised.
+    graph, from the whole sentences.
     """
 
     def begin(self, model: TrainingModel) -> None:

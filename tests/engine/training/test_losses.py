@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer import losses as theirs
+from sentence_transformers.sentence_transformer import modules
 
 from tests.errors import refused
 from tests.fakes.runs import TinyCatalog, distinct, tiny_spec
@@ -120,6 +123,21 @@ def test_a_loss_equals_theirs(tmp_path, base, loss):
     assert value > 0
 
 
+@pytest.mark.parametrize("loss", ["TripletLoss", "BatchAllTripletLoss"])
+def test_a_base_that_normalises_goes_on_to(tmp_path, base, loss):
+    """The loss sees vectors of unit length, and so do those who use the encoder."""
+    whole = SentenceTransformer(base, device="cpu")
+    whole.append(modules.Normalize())
+    whole.save(folder := str(tmp_path / "unit"))
+    events = run(tmp_path, folder, loss)
+    (value,) = [event.loss for event in events if event.kind == "stepped"]
+    assert value == pytest.approx(directly(folder, loss), rel=1e-5, abs=1e-6)
+    lengths = np.linalg.norm(load(events[-1].encoder).encode(A), axis=1)
+    np.testing.assert_allclose(lengths, 1.0, atol=1e-5)
+    made = SentenceTransformer(events[-1].out, device="cpu")
+    np.testing.assert_allclose(made.encode(A), load(events[-1].encoder).encode(A), atol=1e-5)
+
+
 @pytest.mark.parametrize("loss", ["CoSENTLoss", "MultipleNegativesRankingLoss", "GISTEmbedLoss"])
 def test_matryoshka_goes_around_any(tmp_path, base, loss):
     events = run(tmp_path, base, loss, matryoshka="8, 4")
@@ -176,6 +194,18 @@ def test_labels_become_pairs(tmp_path):
     assert made[0] == made[1] and len(made[0]) == 2 * N * 2 * 10
     assert all(a != b and (label[a] == label[b]) == (mark == "1") for a, b, mark in made[0])
     assert sum(mark == "1" for *_, mark in made[0]) == len(made[0]) / 2
+
+
+def test_labels_of_pairs_may_be_words(tmp_path, monkeypatch):
+    """Those that the task knows; a pair that is neither is left out."""
+    words = ["Yes", "no", "neutral", "entailment", "contradiction", "1", "0", "duplicate"]
+    pairs = replace(DATA["labelled-pairs"], name="worded", labels=words)
+    monkeypatch.setitem(DATA, "worded", pairs)
+    made = open_examples("worded", "st", Data(), loss="ContrastiveLoss", folder=tmp_path)
+    assert [mark for *_, mark in made] == ["1", "0", "1", "0", "1", "0", "1"]
+    monkeypatch.setitem(DATA, "worded", replace(pairs, labels=["maybe", *words[1:]]))
+    with refused("wrong-kind", "or yes or no"):
+        open_examples("worded", "st", Data(), loss="ContrastiveLoss", folder=tmp_path)
 
 
 def test_judgements_become_pairs(tmp_path):
