@@ -46,7 +46,7 @@ _PLACES = {
     ),
     "TrainSpec": "theodolite.engine.training",
     "Workspace": "theodolite.app.workspace",
-    "load": "theodolite.engine.encoders",
+    "load": "theodolite.app.python.named",
     "mteb": "theodolite.engine.mteb.model",
     "open_decoder": "theodolite.engine.decode",
 }

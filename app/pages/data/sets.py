@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any
 
 from theodolite.app import formats
@@ -104,12 +104,16 @@ def _row(info: DatasetInfo) -> tuple[Any, ...]:
 
 
 def _family_row(family: str, members: Sequence[DatasetInfo]) -> tuple[Any, ...]:
-    about = members[0].description.rpartition(",")[0] or members[0].description
+    # What their descriptions begin with, without the word before what differs.
+    words = zip(*(one.description.split() for one in members), strict=False)
+    about = [same[0] for same in takewhile(lambda each: len(set(each)) == 1, words)]
+    while about and about[-1] in ("by", "in"):
+        about.pop()
     size = sum(info.bytes or 0 for info in members)
     buttons = [open_button(one.name, one.name.removeprefix(f"{family}/")) for one in members]
     return (
         f"{family}, {len(members)} sets",
-        (f"{about}:", *buttons),
+        ([f"{' '.join(about).rstrip(',:.')}:"] if about else []) + buttons,
         " and ".join(dict.fromkeys(KINDS[info.kind or "sentences"] for info in members)),
         formats.size(size) if size else "",
         "one each" if all(info.task for info in members) else "",

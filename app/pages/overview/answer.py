@@ -209,13 +209,14 @@ def headline(columns: Sequence[HeatmapColumn], rows: Sequence[HeatmapRow]) -> li
     waiting = [cell for cell in cells if cell.state == "waiting"]
     there = sum(cell.score is not None and cell.state != "waiting" for cell in cells)
     computed = f"{there} of {formats.plural(there + len(waiting), 'score')} computed"
+    ships = "Those in italics ship with Theodolite and will be replaced by yours."
     if any(cell.score is None for cell in waiting):
-        return [Finding(computed, "The others are being computed.")]
+        shown = f" {ships}" if any(cell.score is not None for cell in waiting) else ""
+        return [Finding(computed, f"The others are being computed.{shown}")]
     text = _highest(
         _scores(own, tasks), {task for row in own for task in tasks if task in row.cells}
     )
     if waiting:
-        ships = "Those in italics ship with Theodolite and will be replaced by yours."
         return [Finding(text or computed, f"{computed} here so far. {ships}", shipped=True)]
     return [Finding(text)] if text else []
 
@@ -332,7 +333,6 @@ def welcome(rows: Sequence[HeatmapRow]) -> list[Block]:
         "map": "See 2,040 sentences on a map",
         "search": "Search what each considers similar",
         "decode": "Reconstruct a sentence from its vector",
-        "compare": "Compare them",
         "encoders": "Add an encoder of your own",
         "data": "Bring your data",
     }

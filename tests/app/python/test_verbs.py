@@ -144,3 +144,13 @@ def test_what_is_no_text_is_named_with_its_place(own: th.Workspace, wrong: objec
     ):
         with pytest.raises(UserError):
             ask()
+
+
+def test_the_name_of_an_encoder_is_enough_to_load_it(own: th.Workspace) -> None:
+    """Though nobody has opened the store that has the name; a slip makes no store."""
+    own.store.encoders.add("random:16")
+    own.store.encoders.label("random:16", "small")
+    own.close()
+    assert th.load("small | normalise").dim == 16
+    with pytest.raises(UserError, match="Unknown source 'smal'"):
+        th.load("smal")
