@@ -49,6 +49,7 @@ def control(parameter: Parameter, hint: str | None = None, **options: Any) -> Co
         box, default = gr.Dropdown, list(default or ()) if parameter.many else default
         given = {"choices": [], "multiselect": parameter.many, "min_width": 220}
         given["value"] = [] if parameter.many else None
+        given["allow_custom_value"] = field.names == "encoder"  # specs can be typed
     elif field.none:
         default = parameter.text(default)
     elif parameter.type is bool:

@@ -331,7 +331,9 @@ def _source(piece: str, spec: str) -> SourceSpec:
         return source.with_options(**dict(_options(source.kind, tail, piece)))
     if kind not in SOURCES:
         raise UserError(
-            f"Unknown source '{piece}' in '{spec}'.", _source_hint(head, kind), code="unknown"
+            f"Unknown source '{piece}'" + (f" in '{spec}'." if piece != spec else "."),
+            _source_hint(head, kind),
+            code="unknown",
         )
     known = SOURCES[kind]
     if bool(known.value) != bool(value):

@@ -18,7 +18,7 @@ def test_the_plan_the_protocols_and_a_spec_that_is_checked(visit):
     page = visit.open(
         "evaluate?encoder=random:256&task=StarterSTS&task=StarterSearch,StarterTopics&seed=1111"
     )
-    says(page.locator("#plan"), "2 of 3 already in the store")
+    says(page.locator("#plan"), "2 already stored")
     expect(page.locator("#plan pre")).to_have_text(
         "theodolite evaluate random:256 --tasks StarterSTS,StarterTopics,StarterSearch --seed 1111"
     )
@@ -98,7 +98,7 @@ def test_suites_bring_their_members_and_protocol_and_seeds_their_spread(visitor,
     scores = [row["score"] for row in desk.store.results.table(tasks=["SST5"])]
     visit = visitor(place)
     page = visit.open("evaluate?encoder=random:32&task=SST5,TREC&seeds=3")
-    says(page.locator("#plan"), "6 results, 3 of 6 already in the store", "--seeds 3")
+    says(page.locator("#plan"), "6 results, 3 already stored", "--seeds 3")
     says(
         page.locator("#results tbody tr"),
         f"{scores[0]:.2f}",

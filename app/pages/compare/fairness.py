@@ -88,13 +88,14 @@ class Fairness(Answer):
     def blocks(self) -> list[Block]:
         """The verdicts counted, and a card for each check."""
         count = Counter(check.verdict for check in self.checks.values())
-        counted = (
-            f"Of {len(self.checks)} checks {count['fine']} pass, {count['look']} need a look and "
-            f"{count['missing']} need more results."
-        )
+        passing = "passes" if count["fine"] == 1 else "pass"
+        counted = [f"{count['fine']} of {len(self.checks)} checks {passing}"]
+        for verdict, what in {"look": "a look", "missing": "more results"}.items():
+            if number := count[verdict]:
+                counted.append(f"{number} {'needs' if number == 1 else 'need'} {what}")
         left_out = [Caveat(text) for text in self.evidence.caveats]
         return [
-            Finding(counted),
+            Finding(f"{'; '.join(counted)}."),
             *([Caveats(left_out)] if left_out else []),
             *(_card(key, check, self.visitor) for key, check in self.checks.items()),
         ]

@@ -67,7 +67,7 @@ TOO_FEW = Nothing(
 TASKS_HINT = "None selected: every evaluated task."
 ROWS_HINT = "From papers, not evaluated here: never part of a test."
 CONTROLS = (
-    replace(choices.CHIPS, options={**choices.CHIPS.options, "allow_custom_value": True}),
+    choices.CHIPS,
     Control("baseline", "Baseline", gr.Dropdown, choices=()),
     Control(
         "protocol",

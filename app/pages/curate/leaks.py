@@ -275,15 +275,15 @@ class Leaks(Answer):
             if leak.problem
             else (
                 *(leak.label, leak.trained_on, leak.same, leak.nearly, leak.tested),
-                f"{leak.share:.1%}",
+                100 * leak.share,
             )
             for leak in self.leaks
             if leak.share or leak.problem
         ]
-        heads = ("Task", "Found in", "Identical", "Near", "Texts checked", "Share")
+        heads = ("Task", "Found in", "Identical", "Near", "Texts checked", "Share, %")
         rest = formats.plural(len(self.leaks) - len(rows), "pair")
-        note = f"{rest} of a task and a training set without a common text. {READING}"
-        return Table("theodolite-leaks", heads, rows, note=note)
+        note = f"{rest} of task and training set without a common text. {READING}"
+        return Table("theodolite-leaks", heads, rows, note=note, decimals={"Share, %": 1})
 
 
 def answer(workspace: Workspace, spec: LeaksSpec, do: Do) -> Iterator[Leaks]:

@@ -32,12 +32,22 @@ CHIPS = Control(
     gr.Dropdown,
     (),
     choices=(),
-    options={"multiselect": True, "elem_id": "encoders", "elem_classes": ["t-wide", "t-chips"]},
+    options={
+        "multiselect": True,
+        "allow_custom_value": True,
+        "elem_id": "encoders",
+        "elem_classes": ["t-wide", "t-chips"],
+    },
 )
 """The same in a page's first row: a chip each, still empty."""
 
-ENCODER = Control("encoder", "Encoder", gr.Dropdown, options={"choices": [], "min_width": 220})
-"""The list to choose one from, still empty."""
+ENCODER = Control(
+    "encoder",
+    "Encoder",
+    gr.Dropdown,
+    options={"choices": [], "allow_custom_value": True, "min_width": 220},
+)
+"""The list to choose one from, or to write a spec in, still empty."""
 
 
 def from_address(

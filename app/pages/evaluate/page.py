@@ -357,7 +357,7 @@ def _plan(workspace: Workspace, asked: EvaluateJob, job: EvaluateJob) -> list[Bl
     text = (
         f"{formats.plural(len(job.encoders), 'encoder')} on "
         f"{formats.plural(len(job.tasks), 'task')}: {formats.plural(len(keys), 'result')}, "
-        f"{len(rows) - failed} of {len(keys)} already in the store, not computed again"
+        f"{len(rows) - failed} already stored, not computed again"
     )
     text += f"; {failed} failed before and would be tried again." if failed else "."
     return [caveats, Text("", text), Code([shlex.join(job.command())])]

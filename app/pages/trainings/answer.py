@@ -233,9 +233,9 @@ class Quantity:
 
 SCORE = (
     "Spearman × 100 of the dev part, within its 95 % interval; the dotted line is the base. "
-    "What was kept is a star, or a cross where it is no better than the base."
+    "A star marks the weights that were kept, a cross those that are no better than the base."
 )
-PATH = "And uniformity. Starts at the hollow mark, the base; lower left is better."
+PATH = "Starts at the hollow mark, the base; lower left is better."
 HELD_OUT = "Nats per token; the star is what was kept."
 QUANTITIES = (
     Quantity("Dev score", SCORE, "looked", "score", max),
