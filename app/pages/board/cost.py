@@ -69,7 +69,7 @@ class Cost(NamedTuple):
 COSTS = {
     **{
         f"per_second_{n}": Cost(
-            f"Sentences per second, {n} tokens", "/s", True, f"{n} tokens", "sentences/s"
+            f"Sentences per second, {n} tokens", "/s", True, f"{n} tokens", "sentences per second"
         )
         for n in (16, 64, 256)
     },

@@ -113,7 +113,7 @@ def _family_row(family: str, members: Sequence[DatasetInfo]) -> tuple[Any, ...]:
     buttons = [open_button(one.name, one.name.removeprefix(f"{family}/")) for one in members]
     return (
         f"{family}, {len(members)} sets",
-        ([f"{' '.join(about).rstrip(',:.')}:"] if about else []) + buttons,
+        (*([f"{' '.join(about).rstrip(',:.')}:"] if about else []), *buttons),
         " and ".join(dict.fromkeys(KINDS[info.kind or "sentences"] for info in members)),
         formats.size(size) if size else "",
         "one each" if all(info.task for info in members) else "",

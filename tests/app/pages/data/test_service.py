@@ -11,6 +11,7 @@ from tests.fakes.command_line import objects, said, theodolite
 from tests.fakes.folder import files
 from theodolite.app.pages.data import choices, service, sets
 from theodolite.app.pages.data.service import hub_name, mapping_of, together
+from theodolite.app.surfaces import document
 from theodolite.app.workspace import Workspace
 from theodolite.engine.datasets import documents, tables
 from theodolite.engine.tasks import retrieval
@@ -189,3 +190,14 @@ def test_chunks_named_in_an_address_stay_chosen(workspace: Workspace) -> None:
     chosen, update = choices.filled(workspace, name)
     assert chosen == name and name in update["choices"]
     assert choices.filled(workspace, "nothing|chunk:recursive,400")[0] == choices.DEFAULT
+
+
+def test_many_sets_of_a_folder_are_a_line_of_the_list(tmp_path: Path) -> None:
+    """It says what all of them hold; each can be opened."""
+    stems = ("bigram_shift", "voice", "word_content")
+    files(tmp_path, {f"probing_multilingual/ru/{stem}.txt": PROBING for stem in stems})
+    workspace = Workspace(tmp_path / "home", tmp_path)
+    shown = "".join(map(str, document.pieces(sets.listing(workspace))))
+    assert "probing_multilingual, 3 sets" in shown and "Sentences:" in shown
+    assert all(f"Preview probing_multilingual/ru/{stem}" in shown for stem in stems)
+    workspace.close()
