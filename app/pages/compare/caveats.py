@@ -16,6 +16,7 @@ from theodolite.app.pages.compare.checks import BASELINES
 from theodolite.app.results import Cells, Row
 from theodolite.app.significance import UNTESTABLE, TaskTests
 from theodolite.engine import protocols, tasks
+from theodolite.engine.encoders.spec import RANKER
 from theodolite.engine.encoders.variants import baseline
 from theodolite.engine.errors import UserError
 from theodolite.engine.protocols import published as papers
@@ -84,9 +85,16 @@ def _mismatches(
         for key, word in _DIFFERING.items():
             if len({row[key] for row in scored.values()}) > 1:
                 yield Caveat(f"{task} was evaluated under different {word}: not compared.")
-        if absent := [name for name in names if name not in scored]:
-            link = Link("Evaluate", "evaluate", {"encoder": absent, "task": task})
-            yield Caveat(f"{task} has no score for {', '.join(absent)}.", link)
+        absent = [name for name in names if name not in scored]
+        unable = [name for name in absent if RANKER.search(name) and not _can_be_ranked(task)]
+        if able := [name for name in absent if name not in unable]:
+            link = Link("Evaluate", "evaluate", {"encoder": able, "task": task})
+            yield Caveat(f"{task} has no score for {', '.join(able)}.", link)
+        if unable:
+            yield Caveat(
+                f"{task} needs vectors, so it can have no score for {', '.join(unable)}, which "
+                "can only order documents for a query."
+            )
 
 
 def _of_training(
@@ -127,6 +135,16 @@ def _of_training(
                 {"encoder": names, "task": [*trained], "seeds": "5"},
             ),
         )
+
+
+@lru_cache(maxsize=4096)
+def _can_be_ranked(task: str) -> bool:
+    """Whether a ranker without vectors can be scored on a task; true of unknown tasks."""
+    try:
+        found = tasks.get(task)
+        return tasks.type_of(found, protocols.get(found.protocol)).ranked is not None
+    except ValueError:
+        return True
 
 
 @lru_cache(maxsize=4096)

@@ -236,6 +236,18 @@ def test_what_is_unfair_is_said(workspace: Workspace) -> None:
     assert [words for words in (*unfair, "baseline") if words in texts] == []
 
 
+def test_a_ranker_is_not_sent_to_evaluate_a_task_that_needs_vectors(workspace: Workspace) -> None:
+    """The link names the encoder alone that can be scored on the task."""
+    invent_all(workspace, {"bm25": 0.7}, ["CR"])
+    invent_all(workspace, {"random:8": 0.5}, ["CR"])
+    found = compare(workspace, [A, "bm25", "random:8"], ["MR", "CR"])
+    lacking = {c.text: c.link for c in found.caveats if c.text.startswith("MR ")}
+    (able, link), (unable, none) = lacking.items()
+    assert able == "MR has no score for random:8."
+    assert link is not None and link.query["encoder"] == ["random:8"]
+    assert "no score for bm25," in unable and none is None
+
+
 def test_a_result_without_examples_is_not_tested(workspace: Workspace) -> None:
     """Its score is shown, without a difference; the other tasks are unharmed."""
     trained = {"predicted": np.arange(9.0), "gold": np.arange(9.0)}  # whose luck is not known
