@@ -388,6 +388,7 @@ class HitsColumn:
         note: how they were found, in a sentence.
         is_encoder: whether `name` is an encoder.
         shipped: whether the hits ship with Theodolite.
+        chunks: how the documents that it searches are cut; empty where nobody asked.
     """
 
     name: str
@@ -397,6 +398,7 @@ class HitsColumn:
     note: str = ""
     is_encoder: bool = True
     shipped: bool = False
+    chunks: str = ""
 
 
 @dataclass(frozen=True)

@@ -103,7 +103,7 @@ def make_search(workspace: Workspace) -> None:
     *_, last = search.answer(workspace, spec, lambda job: True)
     for name, (hits,) in last.complete().hits.items():
         rows = [[hit.index, hit.cosine] for hit in hits]
-        question = vars(replace(spec, encoders=(name,)))
+        question = search.question(spec, name)
         shipped.keep(workspace, search.KIND, rows, question, encoders=[name], data=[spec.data])
 
 

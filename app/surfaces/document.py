@@ -491,6 +491,7 @@ def _column(column: HitsColumn, place: int, block: Hits) -> dict[str, Any]:
         aside = f"<small>{formats.duration(column.seconds)}</small>"
     return {
         "encoder": column.name,
+        "chunks": column.chunks,
         "byEncoder": column.is_encoder,
         "aside": aside,
         "note": column.note,

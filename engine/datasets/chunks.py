@@ -23,6 +23,8 @@ from theodolite.engine.errors import UserError
 MIN_SIZES = {"recursive": 20, "sentences": 20, "headings": 20, "tokens": 4}
 """Method -> least size: what is smaller may not hold a word."""
 PREFIX = "chunk:"
+WHOLE = "whole"
+"""In a list of ways to cut documents: not at all."""
 _SEPARATORS = ("\n\n", "\n", " ", "")
 _SENTENCE = re.compile(
     r"""(?<=[.!?…])["'”’)\]]*+\s+|(?<=[。！？])[”」』]*+\s*|\n\s*\n|\n(?=[ \t]*[-*#|>])"""
@@ -176,6 +178,18 @@ def parted(name: str) -> tuple[str, Splitter | None]:
     if not bar or not step.strip().startswith(PREFIX):
         return name, None
     return whole.strip(), Splitter.parse(step)
+
+
+def cuts(text: str) -> list[Splitter | None]:
+    """Read `whole, recursive,800,100`: each way to cut documents once; None for not at all."""
+    ways = (way.strip() for way in re.split(r",(?!\s*\d)", text))
+    each = (None if way == WHOLE else Splitter.parse(way) for way in ways if way)
+    return list(dict.fromkeys(each))
+
+
+def written(ways: Iterable[Splitter | None]) -> str:
+    """Write ways to cut documents as `cuts` reads them."""
+    return ", ".join(str(way or WHOLE) for way in ways)
 
 
 def base(name: str) -> str:

@@ -88,6 +88,25 @@ def test_a_search_has_a_column_for_each(workspace: Workspace) -> None:
         SEARCH.last(workspace, like, lambda job: True)
 
 
+def test_documents_are_searched_in_several_ways_to_cut_them(workspace: Workspace) -> None:
+    """A column for each with each encoder; a hit says where in its document it stands."""
+    spec = SearchSpec(["a dog"], "mine", ["bm25", "wordllama"], k=3, chunks="whole,sentences,20")
+    found = SEARCH.last(workspace, spec, lambda job: True)
+    names = ["bm25", "wordllama", "bm25|chunk:sentences,20", "wordllama|chunk:sentences,20"]
+    assert list(found.hits) == names
+    documents = workspace.catalog.load("mine").documents
+    for row in found.rows():
+        name, _, place = row["label"].partition(", ")
+        start, stop = map(int, place.split("–")) if place else (None, None)
+        assert name == "a query" or documents[name][start:stop] == row["sentence"]
+        assert not place or row["encoder"] in names[2:]
+    assert sum(row["label"].startswith("d") for row in found.rows()) > 3
+    with refused("unknown", "lines,5"):
+        SearchSpec(["a dog"], "mine", ["bm25"], chunks="lines,5")
+    with refused("wrong-kind", "starter-topics"):
+        SEARCH.last(workspace, SearchSpec(["a dog"], chunks="sentences,20"), lambda job: True)
+
+
 def test_what_is_sent_published_and_allowed(workspace: Workspace, tmp_path: Path) -> None:
     """The files and models inside of a ranker count as those of an encoder."""
     spec = "fuse(bm25, minilm) > rerank:dir:/secret/model"

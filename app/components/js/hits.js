@@ -23,9 +23,9 @@ function block({ query, columns }, place, palette, frozen) {
   const said = columns.some(({ byEncoder }) => byEncoder) ? agreement(columns, found) : "";
   const drawn = columns.map((column, mine) => {
     const items = column.hits.map((hit, i) => {
-      const others = columns.flatMap(({ encoder }, other) =>
-        (other !== mine && found[other].has(hit.index) ? [[encoder, found[other].get(hit.index)]] : []));
-      return item(hit, i + 1, query, badges.get(hit.index), others, palette);
+      const others = columns.flatMap((there, other) =>
+        (other !== mine && found[other].has(hit.sentence) ? [[title(there), found[other].get(hit.sentence)]] : []));
+      return item(hit, i + 1, query, badges.get(hit.sentence), others, palette);
     });
     const body = column.instead ? [html(column.instead)] : [html(column.above), el("ol", {}, ...items)];
     return el("div", { class: "t-column" }, head(column, frozen), column.note ? el("p", { class: "t-note" }, column.note) : null, ...body);
@@ -34,22 +34,25 @@ function block({ query, columns }, place, palette, frozen) {
     said ? el("p", {}, said) : null, el("div", { class: "t-columns", style: `--columns:${columns.length}` }, ...drawn));
 }
 
-// Number of a sentence -> its rank.
-const ranks = ({ hits }) => new Map(hits.map(({ index }, i) => [index, i + 1]));
+// Where documents are cut in several ways, an encoder has several columns.
+const title = ({ encoder, chunks }) => (chunks ? `${encoder} (${chunks})` : encoder);
 
-// Number of a sentence that several found -> the number of its mark.
+// A sentence -> its rank. Numbers of sentences are of their own collection.
+const ranks = ({ hits }) => new Map(hits.map(({ sentence }, i) => [sentence, i + 1]));
+
+// A sentence that several found -> the number of its mark.
 export function shared(found) {
   const times = new Map();
-  for (const column of found) for (const index of column.keys()) times.set(index, (times.get(index) ?? 0) + 1);
-  return new Map([...times].filter(([, many]) => many > 1).map(([index], number) => [index, number]));
+  for (const column of found) for (const text of column.keys()) times.set(text, (times.get(text) ?? 0) + 1);
+  return new Map([...times].filter(([, many]) => many > 1).map(([text], number) => [text, number]));
 }
 
 // How many hits are shared, pair by pair; nothing while columns are missing.
 export function agreement(columns, found) {
-  const ready = columns.map(({ encoder }, i) => [encoder, found[i]]).filter(([, { size }]) => size);
+  const ready = columns.map((column, i) => [title(column), found[i]]).filter(([, { size }]) => size);
   if (ready.length < 2) return "";
   const [[first, mine], ...others] = ready;
-  const shares = others.map(([name, theirs]) => `${[...mine.keys()].filter((index) => theirs.has(index)).length} with ${name}`);
+  const shares = others.map(([name, theirs]) => `${[...mine.keys()].filter((text) => theirs.has(text)).length} with ${name}`);
   return `Of its ${mine.size} nearest, ${first} shares ${shares.join(", ")}.`;
 }
 
@@ -67,7 +70,7 @@ function head(column, frozen) {
   const name = column.byEncoder && !frozen
     ? el("button", { type: "button", class: "t-spec t-change", "data-of": "more", title: "Change the encoders", "data-press": "more" }, column.encoder)
     : el("span", { class: "t-spec" }, column.encoder);
-  return el("header", {}, name, html(column.aside));
+  return el("header", {}, name, column.chunks ? el("small", {}, column.chunks) : null, html(column.aside));
 }
 
 function item(hit, rank, query, badge, others, palette) {

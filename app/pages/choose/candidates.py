@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
@@ -10,13 +9,12 @@ from typing import Annotated, Any, Literal
 from theodolite.app import formats
 from theodolite.app.pages.board import cost
 from theodolite.app.pages.choose import data, setups
-from theodolite.app.pages.choose.setups import WHOLE
 from theodolite.app.pages.evaluate.results import evaluated, known
 from theodolite.app.spec import Encoders, Field, Spec
 from theodolite.app.vectors import known as known_vectors
 from theodolite.app.workspace import Workspace
 from theodolite.engine import evaluate, rankers
-from theodolite.engine.datasets.chunks import Splitter
+from theodolite.engine.datasets import chunks
 from theodolite.engine.encoders import describe, variants
 from theodolite.engine.errors import UserError
 from theodolite.engine.rankers import RankerSpec
@@ -132,17 +130,15 @@ class ChooseSpec(Spec):
             )
         named = rankers.canonical([*self.encoders, *rankers.split(self.rankers)])
         words = any(setups.is_words(name) for name in named)
-        cuts = (one.strip() for one in re.split(r",(?!\s*\d)", self.chunks or CHUNKS))
-        every = [WHOLE if one == WHOLE else str(Splitter.parse(one)) for one in cuts if one]
+        ways = chunks.cuts(self.chunks or CHUNKS)
         object.__setattr__(self, "encoders", ())
         object.__setattr__(self, "rankers", ", ".join(named if words else (setups.BM25, *named)))
-        object.__setattr__(self, "chunks", ", ".join(dict.fromkeys(every)))
+        object.__setattr__(self, "chunks", chunks.written(ways))
 
     @property
     def setups(self) -> list[str]:
         """The rankers, BM25 among them, on documents that are cut in each way."""
-        cuts = re.split(r",(?!\s*\d)\s*", self.chunks)
-        return setups.grid(rankers.split(self.rankers), cuts) if self.rankers else []
+        return setups.grid(rankers.split(self.rankers), chunks.cuts(self.chunks))
 
     @property
     def baseline(self) -> str:

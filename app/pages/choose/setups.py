@@ -36,7 +36,6 @@ from theodolite.store.hashing import hash_of
 
 Warnings = Iterator[tuple[str, str]]
 """A code for programs and a sentence each."""
-WHOLE = "whole"
 BM25 = "bm25"
 """The ranker to beat."""
 PASSAGE = "passage_iou_at_5"
@@ -75,10 +74,9 @@ class SetUp:
         return time_of, size
 
 
-def grid(rankers: Sequence[str], cuts: Sequence[str]) -> list[str]:
+def grid(rankers: Sequence[str], cuts: Sequence[Splitter | None]) -> list[str]:
     """Return every set-up."""
-    how = [None if cut == WHOLE else Splitter.parse(cut) for cut in cuts]
-    return [chunks.join(ranker, splitter) for splitter in how for ranker in rankers]
+    return [chunks.join(ranker, splitter) for splitter in cuts for ranker in rankers]
 
 
 def needs_judgements(name: str) -> bool:

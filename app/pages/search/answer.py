@@ -24,12 +24,11 @@ from theodolite.app.pages.search import service
 from theodolite.app.pages.search.service import Limits
 from theodolite.app.question import Answer, Do, Question
 from theodolite.app.spec import Encoders, Field, Spec, query
+from theodolite.engine.datasets.chunks import cuts, join, written
 from theodolite.engine.errors import UserError
 from theodolite.engine.rankers.spec import RankerSpec, parse
 
 if TYPE_CHECKING:
-    import numpy as np
-
     from theodolite.app.workspace import Workspace
     from theodolite.engine.encoders.base import Encoder
 
@@ -77,9 +76,18 @@ class SearchSpec(Spec):
         bool,
         Field("Index", "First build an index of a large collection, for this and later searches."),
     ] = False
+    chunks: Annotated[
+        str,
+        Field(
+            "Chunks",
+            "Of documents, a column each: whole, or METHOD,SIZE,OVERLAP by recursive, sentences, "
+            "headings or tokens, such as recursive,400,50. As they are if empty.",
+        ),
+    ] = ""
 
     def check(self) -> None:
         """Queries are not empty; negative examples make examples of them."""
+        object.__setattr__(self, "chunks", written(cuts(self.chunks)))
         if not self.queries or not all(query.strip() for query in self.queries):
             raise UserError(
                 "The query is empty.", "Write a sentence or a few words.", code="missing"
@@ -96,6 +104,12 @@ class SearchSpec(Spec):
         """Whether the search compares vectors; words and patterns need no encoder."""
         return self.by in ("meaning", "examples")
 
+    @property
+    def collections(self) -> dict[str, str]:
+        """How documents are cut, empty where nobody says -> the data set."""
+        ways = {written([way]): join(self.data, way) for way in cuts(self.chunks)}
+        return ways or {"": self.data}
+
     def link(self, label: str, **changes: Any) -> Link:
         """The page with this search, or with one that differs in some values."""
         values = query(replace(self, **changes))
@@ -109,7 +123,7 @@ class SearchAnswer(Answer):
 
     Attributes:
         spec: what was asked.
-        columns_of_hits: one for each encoder, or for words.
+        columns_of_hits: one for each encoder, or for words; as many for each way to cut documents.
         is_empty: whether no sentence passes the filters.
     """
 
@@ -120,6 +134,7 @@ class SearchAnswer(Answer):
         "cosine": float | None,
         "id": int,
         "sentence": str,
+        "label": str,
     }
 
     spec: SearchSpec
@@ -134,8 +149,15 @@ class SearchAnswer(Answer):
 
     @property
     def hits(self) -> dict[str, Sequence[Sequence[Hit]]]:
-        """Encoder, or `words` or `pattern` -> a list for each query, nearest first."""
-        return {c.name if c.is_encoder else self.spec.by: c.hits for c in self.columns_of_hits}
+        """Encoder, or `words` or `pattern` -> a list for each query, nearest first.
+
+        Of chunks, with how documents are cut: `minilm|chunk:recursive,400,50`.
+        """
+        return {
+            join(c.name if c.is_encoder else self.spec.by, way): c.hits
+            for c in self.columns_of_hits
+            for way in cuts(c.chunks) or [None]
+        }
 
     def rows(self) -> list[dict[str, Any]]:
         """A row per hit."""
@@ -147,6 +169,7 @@ class SearchAnswer(Answer):
                 "cosine": hit.cosine,
                 "id": hit.index,
                 "sentence": hit.sentence,
+                "label": hit.label,
             }
             for encoder, lists in self.hits.items()
             for query, hits in zip(self.queries, lists, strict=False)
@@ -218,32 +241,46 @@ def answer(
     Yields:
         The answer, with one more encoder each time.
     """
-    limits = Limits(spec.k, spec.least, service.among(workspace, spec.data, spec.only))
+    limits = {
+        way: Limits(spec.k, spec.least, service.among(workspace, collection, spec.only))
+        for way, collection in spec.collections.items()
+    }
     if not spec.is_near:
-        yield SearchAnswer(spec, [_by_text(workspace, spec, limits.among)])
+        yield SearchAnswer(spec, [_by_text(workspace, spec, way, limits[way]) for way in limits])
         return
     waiting = Progress("Searching; a model that is not loaded yet takes some seconds.")
-    columns = {name: HitsColumn(name, status=waiting) for name in spec.encoders}
-    known = {name: HitsColumn(name, hits, shipped=True) for name, hits in (shipped or {}).items()}
+    grid = [(way, name) for way in limits for name in spec.encoders]
+    columns = {(way, name): HitsColumn(name, status=waiting, chunks=way) for way, name in grid}
+    known = {
+        ("", name): HitsColumn(name, hits, shipped=True) for name, hits in (shipped or {}).items()
+    }
     columns |= known
-    is_empty = limits.among is not None and not len(limits.among)
-    for name in [name for name in columns if name not in known]:
+    is_empty = all(one.among is not None and not len(one.among) for one in limits.values())
+    for way, name in [at for at in grid if at not in known]:
         yield SearchAnswer(spec, tuple(columns.values()), is_empty)
+        one = replace(spec, data=spec.collections[way], chunks="")
         try:
-            columns[name] = _by_encoder(workspace, spec, name, limits, do)
+            column = _by_encoder(workspace, one, name, limits[way], do)
         except UserError as error:  # one encoder that fails does not stop the others
-            columns[name] = HitsColumn(name, status=Problem(error))
+            column = HitsColumn(name, status=Problem(error))
+        columns[way, name] = replace(column, chunks=way)
     yield SearchAnswer(spec, tuple(columns.values()), is_empty)
 
 
 def shipped_hits(workspace: Workspace, spec: SearchSpec) -> dict[str, list[list[Hit]]]:
     """Encoder -> its hits that ship for exactly this search; empty if none do."""
     found = {}
-    for name in spec.encoders if spec.is_near else ():
-        if rows := shipped.read(workspace, KIND, vars(replace(spec, encoders=(name,)))):
+    for name in spec.encoders if spec.is_near and not spec.chunks else ():
+        if rows := shipped.read(workspace, KIND, question(spec, name)):
             sentences = workspace.catalog.sentences(spec.data)[0]
             found[name] = [[Hit(index, sentences[index], cosine) for index, cosine in rows]]
     return found
+
+
+def question(spec: SearchSpec, encoder: str) -> dict[str, Any]:
+    """What is asked of one encoder, on documents as they are."""
+    whole = vars(replace(spec, encoders=(encoder,)))
+    return {name: value for name, value in whole.items() if name != "chunks"}
 
 
 def among(encoder: Encoder, sentences: Sequence[str], spec: SearchSpec) -> HitsColumn:
@@ -266,17 +303,22 @@ def _hits(
         lists = [opened.alike(spec.queries, spec.unlike, limits)]
     else:
         lists = opened.nearest(spec.queries, limits)
+    return _with_labels(lists, labels)
+
+
+def _with_labels(lists: list[list[Hit]], labels: Mapping[int, str]) -> list[list[Hit]]:
     return [[replace(hit, label=labels.get(hit.index, "")) for hit in hits] for hits in lists]
 
 
-def _by_text(workspace: Workspace, spec: SearchSpec, among: np.ndarray | None) -> HitsColumn:
-    """Hits by words or pattern, which need no encoder."""
+def _by_text(workspace: Workspace, spec: SearchSpec, way: str, limits: Limits) -> HitsColumn:
+    """Hits by words or pattern in documents that are cut in one way; no encoder is needed."""
+    collection, among = spec.collections[way], limits.among
     find = service.with_words if spec.by == "words" else service.with_pattern
     begun = time.perf_counter()
-    sentences, _ = workspace.catalog.sentences(spec.data)
+    sentences, _ = workspace.catalog.sentences(collection)
     places = range(len(sentences)) if among is None else among.tolist()
     candidates = {i: sentences[i] for i in places}
-    labels = service.labels(workspace, spec.data)
+    labels = service.labels(workspace, collection)
     lists, notes = [], []
     for text in spec.queries:
         found = find(text, candidates)
@@ -293,6 +335,7 @@ def _by_text(workspace: Workspace, spec: SearchSpec, among: np.ndarray | None) -
         time.perf_counter() - begun,
         "; ".join(notes),
         is_encoder=False,
+        chunks=way,
     )
 
 
@@ -344,7 +387,8 @@ def _by_ranker(
         if needed is not None and not needed.is_stored(workspace) and not do(needed):
             return HitsColumn(name, status=_status(workspace, needed, opened))
     begun = time.perf_counter()
-    hits = service.ranked(workspace, name, spec.data, spec.queries, limits)
+    lists = service.ranked(workspace, name, spec.data, spec.queries, limits)
+    hits = _with_labels(lists, service.labels(workspace, spec.data))
     none = Nothing("None.", "No sentence shares a word with the query.")
     note = "" if spec.least is None else "It gives no cosine: the minimum is ignored."
     seconds = time.perf_counter() - begun
@@ -373,6 +417,7 @@ SEARCH = Question(
         'search "a dog runs on the grass" --in flickr30k -e minilm -e random:256 -k 5',
         'search "a dog runs" --unlike "a dog sleeps" --least 0.4',
         'search "^Who .*[?]$" --by pattern',
+        'search "How are keys renewed?" --in upload:manual --chunks "whole, recursive,400,50"',
     ),
     queues=True,
 )

@@ -22,6 +22,7 @@ from theodolite.app.web import address, parts
 from theodolite.app.web.controls import Answer, Controls, Values, on, on_load, shape
 from theodolite.app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
 from theodolite.app.web.progress import signature
+from theodolite.engine.datasets.types import Retrieval
 from theodolite.engine.errors import UserError
 from theodolite.store.run_rows import LIVE
 
@@ -95,7 +96,7 @@ def build(workspace: Workspace) -> None:
         go = gr.Button("Search", variant="primary", elem_id="search-button")
         place = controls.render("data")
         with parts.more():
-            controls.render("encoders", "by", "k", "least", "only")
+            controls.render("encoders", "by", "k", "least", "only", "chunks")
             pick = gr.Button("Use a random sentence", size="md", elem_id="pick")
             examples = {
                 gr.Button(f"SimCSE table 10: {word}", size="md", visible=False): text
@@ -114,7 +115,10 @@ def build(workspace: Workspace) -> None:
         return named | dict.fromkeys(examples, flickr)
 
     def filter_of(collection: str) -> Answer:
-        return {controls["only"]: _only(workspace, collection)}
+        return {
+            controls["only"]: _only(workspace, collection),
+            controls["chunks"]: _chunks(workspace, collection),
+        }
 
     def draw(collection: str) -> Answer:
         sentences, _ = workspace.catalog.sentences(collection)
@@ -122,7 +126,14 @@ def build(workspace: Workspace) -> None:
 
     opened = on_load(load, [*controls.values(), *examples], notice)
     on(opened.then, asking.reopen, controls, outputs, notice, **ALWAYS_LAST)
-    other = on(place.input, filter_of, [place], [controls["only"]], notice, **ALWAYS_LAST)
+    other = on(
+        place.input,
+        filter_of,
+        [place],
+        [controls["only"], controls["chunks"]],
+        notice,
+        **ALWAYS_LAST,
+    )
     drawn = on(pick.click, draw, [place], [query], notice, **HIDE_PROGRESS)
     usual = {place: FLICKR, controls["by"]: "meaning", controls["only"]: []}
     tried = [
@@ -137,7 +148,7 @@ def build(workspace: Workspace) -> None:
         for button, text in examples.items()
     ]
     asks = [go.click, controls["only"].input, controls["encoders"].input]
-    asks += [box.submit for box in (query, unlike, controls["k"], controls["least"])]
+    asks += [box.submit for box in (query, unlike, *map(controls.get, ("k", "least", "chunks")))]
     for event in (asks, *(before.then for before in (other, drawn, *tried))):
         on(event, asking.search, controls, outputs, notice, **ALWAYS_LAST)
     on(timer.tick, asking.poll, controls, outputs, notice, **HIDE_PROGRESS)
@@ -174,7 +185,8 @@ class _Asking:
 
     def poll(self, values: Values) -> Answer:
         """Answer again if a run has got further."""
-        if signature(service.runs(self.workspace, values.data)) == values.seen:
+        runs = service.runs(self.workspace, _spec(values).collections.values())
+        if signature(runs) == values.seen:
             return None
         *_, last = self._answers(values)
         return last
@@ -192,7 +204,7 @@ class _Asking:
 
         known = shipped_hits(workspace, spec) if opening else {}
         for one in answer(workspace, spec, do, shipped=known):
-            runs = service.runs(workspace, spec.data)
+            runs = service.runs(workspace, spec.collections.values())
             waits = one.waits and any(run["state"] in LIVE for run in runs)
             yield {
                 self.hits: web.value(one.blocks()),
@@ -202,7 +214,7 @@ class _Asking:
         for column in one.columns_of_hits if start else ():
             # One that failed, or searched a part while its run is under way, is none to count.
             if column.is_encoder and column.hits and not isinstance(column.status, Progress):
-                service.count_search(workspace, column.name, spec.data)
+                service.count_search(workspace, column.name, spec.collections[column.chunks])
 
 
 def _shaped(controls: Controls, pick: gr.Button, by: str) -> dict[Any, Any]:
@@ -225,6 +237,7 @@ def _fill(workspace: Workspace, values: Values, request: gr.Request) -> dict[str
         "unlike": "\n".join(address.every(request, "unlike")),
         "data": collection,
         "only": _only(workspace, place, values.only),
+        "chunks": _chunks(workspace, place, values.chunks),
         "encoders": choices.filled(
             workspace, choices.from_address(workspace, request), rankers=True
         ),
@@ -236,6 +249,12 @@ def _only(workspace: Workspace, collection: str, wanted: Any = ()) -> dict[str, 
     offered = service.offered(workspace, collection)
     valid = [text for text in wanted if text in offered]
     return gr.update(choices=offered, value=valid, visible=bool(offered))
+
+
+def _chunks(workspace: Workspace, collection: str, wanted: str = "") -> dict[str, Any]:
+    """The update of the ways to cut documents for a collection; no other is cut."""
+    cut = isinstance(workspace.catalog.load(collection), Retrieval)
+    return gr.update(value=wanted if cut else "", visible=cut)
 
 
 def _spec(values: Values) -> SearchSpec:
@@ -257,6 +276,7 @@ def _spec(values: Values) -> SearchSpec:
         _lines(values.unlike or "") if by == "examples" else (),
         values.least,
         values.only or (),
+        chunks=values.chunks or "",
     )
 
 

@@ -10,7 +10,7 @@ import re
 import tempfile
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +23,7 @@ from theodolite.app.jobs.kinds import job_of
 from theodolite.app.jobs.submit import queue
 from theodolite.app.recent import Recent
 from theodolite.app.typed import Typed
+from theodolite.engine.datasets.types import Retrieval
 from theodolite.engine.encoders.spec import parse
 from theodolite.engine.errors import UserError
 from theodolite.engine.progress import Progress
@@ -451,15 +452,15 @@ def undone(opened: Searchable, collection: str) -> str:
     return f"{sentences} of {collection} are not yet encoded by it."
 
 
-def runs(workspace: Workspace, collection: str) -> list[RunRow]:
-    """Encoding and indexing runs of a collection, newest first."""
+def runs(workspace: Workspace, collections: Collection[str]) -> list[RunRow]:
+    """Encoding and indexing runs of some collections, newest first."""
     every = workspace.store.runs.list(kinds=[EncodeJob.kind, IndexJob.kind])
-    return [run for run in every if run["spec"]["dataset"] == collection]
+    return [run for run in every if run["spec"]["dataset"] in collections]
 
 
 def last_run(workspace: Workspace, job: CollectionJob) -> RunRow | None:
     """The last run that prepares a collection for search."""
-    return next((run for run in runs(workspace, job.dataset) if job_of(run) == job), None)
+    return next((run for run in runs(workspace, [job.dataset]) if job_of(run) == job), None)
 
 
 def start(workspace: Workspace, job: CollectionJob) -> None:
@@ -614,9 +615,15 @@ _labels: Recent[tuple[str, str], Mapping[int, str]] = Recent(4)
 
 
 def labels(workspace: Workspace, collection: str) -> Mapping[int, str]:
-    """Position of a sentence -> its labels, with commas; empty where nearly all labels differ."""
+    """Position of a sentence -> its labels, with commas; empty where nearly all labels differ.
+
+    Of documents, where a text stands: `manual.md`, and for a chunk its characters as well.
+    """
 
     def read() -> dict[int, str]:
+        data = workspace.catalog.load(collection)
+        if isinstance(data, Retrieval):
+            return _places(data, workspace.catalog.sentences(collection)[0])
         held = properties(workspace, collection).get("label", {})
         every: dict[int, str] = {}
         for value, ids in held.items() if len(held) <= MAX_LABELS else ():
@@ -625,3 +632,16 @@ def labels(workspace: Workspace, collection: str) -> Mapping[int, str]:
         return every
 
     return _labels.get((collection, workspace.catalog.load(collection).hash), read)
+
+
+def _places(data: Retrieval, sentences: Sequence[str]) -> dict[int, str]:
+    """Position of a document or chunk -> where it stands first; of a query that it is one."""
+    place = {sentence: i for i, sentence in enumerate(sentences)}
+    found: dict[int, str] = {}
+    for name, text in data.documents.items():
+        at = data.places.get(name)
+        where = f"{at.document}, {at.start:,}–{at.stop:,}" if at else name
+        found.setdefault(place[text], where)
+    for text in data.queries.values():
+        found.setdefault(place[text], "a query")
+    return found
