@@ -218,7 +218,8 @@ _KNOWN: dict[type, tuple[Parameter, ...]] = {}
 
 def function_name(verb: str) -> str:
     """The function of a command: its last word, with its group if that says too little alone."""
-    return verb.replace(" ", "_") if verb.endswith(" status") else verb.rpartition(" ")[2]
+    last = verb.rpartition(" ")[2]
+    return verb.replace(" ", "_") if last in ("status", "check") else last
 
 
 def parameters(spec: type[Spec]) -> tuple[Parameter, ...]:

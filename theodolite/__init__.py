@@ -17,7 +17,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from theodolite.app.python.verbs import choose, compare, decode, evaluate, map, search, train
+    from theodolite.app.python.verbs import (
+        choose,
+        compare,
+        decode,
+        evaluate,
+        gate_check,
+        gate_save,
+        map,
+        search,
+        train,
+    )
     from theodolite.app.workspace import Workspace
     from theodolite.engine.decode import open_decoder
     from theodolite.engine.encoders import load
@@ -31,6 +41,8 @@ __all__ = [
     "compare",
     "decode",
     "evaluate",
+    "gate_check",
+    "gate_save",
     "load",
     "map",
     "mteb",
@@ -41,7 +53,10 @@ __all__ = [
 
 _PLACES = {
     **dict.fromkeys(
-        ("choose", "compare", "decode", "evaluate", "map", "search", "train"),
+        (
+            *("choose", "compare", "decode", "evaluate", "gate_check", "gate_save"),
+            *("map", "search", "train"),
+        ),
         "theodolite.app.python.verbs",
     ),
     "TrainSpec": "theodolite.engine.training",

@@ -14,6 +14,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from theodolite.app import formats
@@ -22,6 +23,7 @@ from theodolite.app.pages.choose.answer import CHOOSE
 from theodolite.app.pages.compare.answer import COMPARE
 from theodolite.app.pages.decode.answer import DECODE
 from theodolite.app.pages.evaluate.answer import Results
+from theodolite.app.pages.evaluate.gate import GATE, save, write
 from theodolite.app.pages.map.answer import MAP
 from theodolite.app.pages.search.answer import SEARCH, SearchAnswer, SearchSpec, among
 from theodolite.app.question import Answer
@@ -242,6 +244,29 @@ def train(
 
 decode = function(DECODE)
 choose = function(CHOOSE)
+gate_check = function(GATE)
+
+
+def gate_save(
+    baseline: str | Path,
+    encoder: str,
+    tasks: str | Sequence[str] = "starter",
+    *,
+    workspace: Workspace | None = None,
+) -> None:
+    """Save an encoder's value of every example, and a few vectors, for `gate_check`.
+
+        theodolite.gate_save("baseline.json", "minilm")
+        assert theodolite.gate_check("baseline.json", "my-new-model").exit_code != 1
+
+    Args:
+        baseline: file to write.
+        encoder: spec string.
+        tasks: tasks, suites or files of your own, as a list or with commas.
+        workspace: store and data; None for your own.
+    """
+    *_, saved = save(own(workspace), encoder, tasks)
+    write(saved, Path(baseline))
 
 
 def _several(given: Any) -> list[Any]:

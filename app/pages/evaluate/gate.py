@@ -255,11 +255,18 @@ def _more(row: Mapping[str, Any]) -> str:
     return f"{row['task']}: about {row['more']:,} more examples would probably tell."
 
 
-def save(workspace: Workspace, spec: str, tasks: Sequence[str]) -> Iterator[Any]:
-    """Yield what is measured next, and finally the baseline."""
+def save(workspace: Workspace, spec: str, tasks: str | Sequence[str]) -> Iterator[Any]:
+    """Yield what is measured next, and finally the baseline.
+
+    Args:
+        workspace: with the data.
+        spec: of the encoder.
+        tasks: tasks, suites and files of one's own; a text has commas between them.
+    """
     from theodolite.engine import tasks as registry
 
     workspace.refuse_visitors()
+    tasks = [name.strip() for name in (tasks.split(",") if isinstance(tasks, str) else tasks)]
     files = {_task_of(workspace, name): name for name in tasks if Path(name).is_file()}
     named = [name for name in tasks if name not in files.values()]
     names = [*files, *(registry.expand(named, workspace.catalog) if named else ())]
@@ -475,7 +482,7 @@ def save_baseline(
     """
     check_writable(baseline)
     with progress_bar("gate") as move:
-        for one in save(workspace, encoder, [name.strip() for name in tasks.split(",")]):
+        for one in save(workspace, encoder, tasks):
             if isinstance(one, Working):
                 move(one.done or 0.0, 1.0, one.text)
     write(one, baseline)

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import yaml
 
+import theodolite as th
 from tests.fakes.command_line import theodolite
 from tests.fakes.openai import FakeOpenAI
 from theodolite.app.pages.evaluate import gate
@@ -39,6 +40,14 @@ def pairs(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def baseline(pairs: Path) -> Path:
     theodolite("gate", "save", "b.json", "-e", "random:64", "--tasks", "pairs.csv")
     return pairs / "b.json"
+
+
+def test_from_python_it_is_the_same(baseline: Path) -> None:
+    th.gate_save("own.json", "random:64", ["pairs.csv"])
+    saved, mine = gate.read(baseline), gate.read(Path("own.json"))
+    assert (mine["tasks"], mine["vectors"]) == (saved["tasks"], saved["vectors"])
+    found = th.gate_check("own.json", "random:2", least=0.5)
+    assert (found.verdict, found.exit_code, found.least) == ("worse", 1, 0.5)
 
 
 def check(*options: str, code: int = 0) -> str:
