@@ -53,9 +53,14 @@ _ENDINGS = {
 """Endings of names that are not read here -> what to do about them."""
 
 
+def is_page(start: bytes) -> bool:
+    """Whether a file is a web page or XML by its first bytes."""
+    return bool(_PAGE.match(start))
+
+
 def kind_of(start: bytes) -> tuple[str, str] | None:
     """Return what a file is by its first bytes, and what to do about it; None for text."""
-    if _PAGE.match(start):
+    if is_page(start):
         return "a web page or XML", _TO_DO["page"]
     found = next((kind for mark, kind in _KINDS.items() if start.startswith(mark)), None)
     return found and (found[0], _TO_DO[found[1]])

@@ -24,17 +24,19 @@ from theodolite.engine.datasets.dialect import ENDINGS
 from theodolite.engine.datasets.files import encoding_of, listed, refuse_other
 from theodolite.engine.datasets.limits import MAX_ROW
 from theodolite.engine.errors import UserError
+from theodolite.engine.filetypes import is_page
 
 MAX_FILES = 20_000
 """Most files of an archive or a folder of documents."""
 MAX_OPERATORS = 10_000_000
 """Most drawing operators of a PDF; a page of a book has some thousands."""
 CORPUS = "corpus.jsonl"
-_PROSE = (".md", ".markdown", ".html", ".htm", ".pdf")
+_PAGES = (".html", ".htm")
+_PROSE = (".md", ".markdown", *_PAGES, ".pdf")
 _BESIDE = ("readme", "license", "licence", "changelog", "contributing")
 """Names of files that describe a data set."""
 _FEWEST_TEXTS = 3
-"""Text files from which they are documents; one has sentences, two may translate one another."""
+"""Text files from which they are documents; two may translate one another."""
 _HIDDEN = ("script", "style", "template", "noscript", "svg", "iframe", "object", "textarea")
 _TAG = re.compile(r"""<(/?)([a-z][a-z0-9-]*)(?:"[^"<]*"|'[^'<]*'|[^<>"'])*+>""", re.IGNORECASE)
 _BLOCK = re.compile(
@@ -57,7 +59,8 @@ def among(names: Sequence[str]) -> dict[str, str]:
     beside documents too.
 
     Where there are as many documents as tables, the documents count. Text files are documents if
-    there are several, and nothing in their names says otherwise, such as train.txt and test.txt.
+    there are several or one in a folder, which alone has sentences, and nothing in their names says
+    otherwise, such as train.txt and test.txt.
     """
     ends = {name: PurePosixPath(name.lower()).suffix for name in names}
     texts = [name for name in names if ends[name] == ".txt"]
@@ -65,7 +68,9 @@ def among(names: Sequence[str]) -> dict[str, str]:
     tables = [n for n in names if ends[n] in ENDINGS and n not in texts and not is_judged(n)]
     telling = [name for name in prose if PurePosixPath(name).stem.casefold() not in _BESIDE]
     is_prose = telling and len(prose) >= len(tables)
-    is_text = len(texts) >= _FEWEST_TEXTS and not tables and not archives.tables(texts)
+    several = len(texts) >= _FEWEST_TEXTS and not archives.tables(texts)
+    alone = len(texts) == 1 and "/" in texts[0] and not archives.split_of(texts[0])[0]
+    is_text = (several or alone) and not tables
     if any(beir.role_of(name) == "corpus" for name in names) or not (is_prose or is_text):
         return {}
     chosen = sorted([*prose, *texts, *filter(is_judged, names)])
@@ -125,7 +130,7 @@ def text_of(name: str, raw: bytes) -> str:
     ending = PurePosixPath(name.lower()).suffix
     if ending == ".pdf":
         text = _of_pdf(raw)
-    elif ending in (".html", ".htm"):
+    elif ending in _PAGES:
         text = _of_html(_decoded(raw, name, _CHARSET.search(raw[:_START])))
     else:
         text = _decoded(raw, name, None)
@@ -144,7 +149,7 @@ def _check_length(characters: int) -> None:
 def _decoded(raw: bytes, name: str, declared: re.Match[bytes] | None) -> str:
     """Decode text of any encoding that is certain."""
     try:
-        if declared is None:
+        if declared is None and not (name.lower().endswith(_PAGES) and is_page(raw[:_START])):
             refuse_other(raw[:_START], name)
         encoding = encoding_of(raw[:4])
         text = raw.decode("utf-8-sig" if encoding == "utf-8" else encoding)

@@ -469,7 +469,10 @@ class ChooseJob(ChooseSpec, Job):
         if self.rankers and not isinstance(dataset, Retrieval):
             raise UserError(
                 f"{dataset.name} holds {dataset.kind}, and rankers order documents.",
-                "Choose documents with queries, or encoders in place of rankers.",
+                "Bring documents. Two text files are read as lines that translate one another: "
+                "name them .md."
+                if dataset.kind == "parallel"
+                else "Choose documents with queries, or encoders in place of rankers.",
                 code="wrong-kind",
             )
         if self.rankers and unasked.is_made(task := unasked.task_of(workspace, self.data)):

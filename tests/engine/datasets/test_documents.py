@@ -96,6 +96,8 @@ def test_of_a_web_page_only_the_text_is_taken(tmp_path: Path) -> None:
     assert text.splitlines()[:5] == ["Tea & co", "", "# Brew", "", "Pour hot water."]
     latin = '<meta charset="iso-8859-2"><p>Łódź</p>'
     assert documents.text_of("a.htm", latin.encode("iso-8859-2")) == "Łódź"
+    plain = b"<html><body><p>No encoding is declared.</p></body></html>"
+    assert documents.text_of("a.html", plain) == "No encoding is declared."
 
 
 @pytest.mark.parametrize("piece", ["<a ", "<a a='", "<!--", "<", "<script></scrip", "<svg><", "</"])
@@ -147,6 +149,9 @@ def test_drawings_of_a_pdf_are_bounded(tmp_path: Path, monkeypatch: pytest.Monke
     [
         (["d/a.md", "d/b/c.html", "d/x.png", "d/renamed.json"], ["a.md", "b/c.html"]),
         (["a.pdf"], ["a.pdf"]),
+        (["d/a.txt"], ["a.txt"]),
+        (["a.txt"], []),  # a file of sentences
+        (["d/train.txt"], []),
         (["a.txt", "b.txt", "c.txt", "README.md"], ["README.md", "a.txt", "b.txt", "c.txt"]),
         (["a.md", "queries.jsonl", "qrels.tsv"], ["a.md", "qrels.tsv", "queries.jsonl"]),
         (["train.csv", "test.csv", "README.md"], []),  # tables by split
