@@ -1,4 +1,4 @@
-"""Reject vectors with NaN or infinity before anything is computed or stored from them."""
+"""Reject vectors with NaN or infinity, and those that are all equal, before they are used."""
 
 from __future__ import annotations
 
@@ -24,3 +24,14 @@ def finite(vectors: np.ndarray, sentences: Sequence[str]) -> np.ndarray:
             code="not-finite",
         )
     return vectors
+
+
+def differing(vectors: np.ndarray, sentences: Sequence[str]) -> np.ndarray:
+    """Return the vectors of sentences, float (n, dim), if they are finite and not all equal."""
+    if len(vectors) > 1 and (finite(vectors, sentences) == vectors[0]).all():
+        raise UserError(
+            f"The vectors of {len(vectors)} texts are all equal.",
+            "Nothing can be told from them. Choose another encoder, or check its steps.",
+            code="unsupported",
+        )
+    return finite(vectors, sentences)

@@ -226,14 +226,14 @@ def cosines_of(
         right: of each, the text it is compared with.
         asks: whether those on the left are queries.
     """
-    from theodolite.app.finite import finite
+    from theodolite.app.finite import differing
     from theodolite.engine.encoders import query_side
     from theodolite.engine.space.geometry import cosine
 
     bound, sides = workspace.bound(encoder, data), []
     for texts, side in ((left, query_side(bound) if asks else bound), (right, bound)):
         place = {text: i for i, text in enumerate(dict.fromkeys(texts))}
-        sides.append(finite(side.encode([*place]), [*place])[[place[text] for text in texts]])
+        sides.append(differing(side.encode([*place]), [*place])[[place[text] for text in texts]])
     return cosine(*sides)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from theodolite.app import formats
 from theodolite.app.blocks import Block, Caveat, Caveats, Cell, Code, Finding, Nothing, Table, Text
-from theodolite.app.finite import finite
+from theodolite.app.finite import differing
 from theodolite.app.jobs.job import Job
 from theodolite.app.question import Answer, Do, Question
 from theodolite.app.spec import Field, Spec
@@ -296,7 +296,7 @@ def encodes(workspace: Workspace, encoder: str, data: str) -> Callable[..., np.n
     bound = workspace.bound(encoder, data)
 
     def encode(texts: list[str], queries: bool = False) -> np.ndarray:
-        return finite((query_side(bound) if queries else bound).encode(texts), texts)
+        return differing((query_side(bound) if queries else bound).encode(texts), texts)
 
     return encode
 
@@ -411,7 +411,7 @@ def _seconds(workspace: Workspace, encoder: str, texts: Sequence[str]) -> float:
     fresh = workspace.fresh(encoder)
     if getattr(fresh, "needs_task", False):
         fresh = workspace.bound(encoder, "starter-topics")
-    fresh.encode(["Loaded."])
+    fresh.encode(list(texts[:1]))
     began = time.perf_counter()
     fresh.encode(list(texts))
     return time.perf_counter() - began

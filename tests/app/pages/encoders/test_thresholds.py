@@ -9,7 +9,7 @@ import pytest
 from tests.errors import refused
 from tests.fakes.command_line import said, theodolite
 from tests.fakes.uploads import beir
-from theodolite.app.pages.encoders.thresholds import CUTS, ThresholdsSpec, thresholds
+from theodolite.app.pages.encoders.thresholds import CUTS, DEFAULT, ThresholdsSpec, thresholds
 from theodolite.app.workspace import Workspace
 
 
@@ -48,6 +48,15 @@ def test_in_a_terminal(home: object) -> None:
 def test_what_has_no_pairs_is_refused(starter: Workspace) -> None:
     with refused("wrong-kind", "starter-topics"):
         answer(starter, "random:64", "starter-topics")
+
+
+def test_equal_vectors_have_no_cut_offs(starter: Workspace, tmp_path: Path) -> None:
+    sentences = [*dict.fromkeys(starter.catalog.load("starter-pairs").sentences)]
+    np.savez(tmp_path / "one.npz", sentences=sentences, vectors=np.ones((len(sentences), 4)))
+    equal = f"vectors:{tmp_path / 'one.npz'}"
+    for encoder, like in ((equal, None), ("random:4", equal)):
+        with refused("unsupported", "all equal"):
+            answer(starter, encoder, DEFAULT, like)
 
 
 @pytest.mark.parametrize(("other", "purposes"), [(1, 2), (0, 5)])

@@ -16,6 +16,7 @@ import theodolite as th
 from tests.fakes.command_line import theodolite
 from tests.fakes.openai import FakeOpenAI
 from theodolite.app.pages.evaluate import gate
+from theodolite.engine.datasets import Catalog
 from theodolite.engine.encoders import load
 
 DOCS = Path(__file__).parents[4] / "docs" / "gate.md"
@@ -139,6 +140,16 @@ def test_few_examples_are_not_saved(pairs: Path) -> None:
     for given in ("few.csv", "nothing", ""):
         theodolite("gate", "save", "b.json", "-e", "random:8", "--tasks", given, code=2)
     assert not Path("b.json").exists()
+
+
+def test_equal_vectors_are_no_result(baseline: Path) -> None:
+    """Of a search they would score by chance."""
+    theodolite("gate", "save", "b.json", "-e", "random:4", "--tasks", "StarterSearch")
+    sentences = [*dict.fromkeys(Catalog(None).load("starter-topics").sentences)]
+    np.savez("equal.npz", sentences=sentences, vectors=np.ones((len(sentences), 4), np.float32))
+    assert "the same vector" in check("-e", "vectors:equal.npz", code=2)
+    options = ("-e", "vectors:equal.npz", "--tasks", "StarterSearch")
+    assert "the same vector" in "\n".join(theodolite("gate", "save", "c.json", *options, code=2))
 
 
 def test_a_sample_is_read_as_it_was_kept(baseline: Path) -> None:

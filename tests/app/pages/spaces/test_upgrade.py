@@ -81,3 +81,16 @@ def test_what_cannot_be_measured(starter: Workspace, monkeypatch: pytest.MonkeyP
         upgrade.measure(starter, SPEC)
     (unmade,) = upgrade.answer(starter, UpgradeSpec("random:8", "random:9"), lambda job: False)
     assert not unmade.rows() and not unmade.facts() and unmade.blocks()
+
+
+def test_vectors_in_a_file_can_be_new_but_not_all_equal(starter: Workspace, tmp_path: Path) -> None:
+    """Only texts that the file has are encoded, to measure the time as well."""
+    texts = [*dict.fromkeys(starter.catalog.load("starter-topics").sentences)]
+    vectors = starter.load("random:4").encode(texts)
+    np.savez(tmp_path / "own.npz", sentences=texts, vectors=vectors)
+    np.savez(tmp_path / "one.npz", sentences=texts, vectors=np.ones_like(vectors))
+    spec = UpgradeSpec("random:8", f"vectors:{tmp_path / 'own.npz'}")
+    (found,) = upgrade.answer(starter, spec, lambda job: True)
+    assert len(found.rows()) == 5
+    with refused("unsupported", "all equal"):
+        upgrade.measure(starter, UpgradeSpec("random:8", f"vectors:{tmp_path / 'one.npz'}"))
