@@ -101,6 +101,8 @@ def test_documents_are_searched_in_several_ways_to_cut_them(workspace: Workspace
         assert name == "a query" or documents[name][start:stop] == row["sentence"]
         assert not place or row["encoder"] in names[2:]
     assert sum(row["label"].startswith("d") for row in found.rows()) > 3
+    with refused("too-large", "7"):
+        SearchSpec(["a dog"], "mine", chunks=", ".join(f"tokens,{n}" for n in range(10, 17)))
     with refused("unknown", "lines,5"):
         SearchSpec(["a dog"], "mine", ["bm25"], chunks="lines,5")
     with refused("wrong-kind", "starter-topics"):

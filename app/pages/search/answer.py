@@ -37,6 +37,8 @@ QUERY = "The storm cut the power to our street."
 """The initial query, to which hits ship."""
 MODES = {"meaning": "Meaning", "examples": "Examples", "words": "Words", "pattern": "Pattern"}
 MAX_HITS = 1000
+MAX_WAYS = 6
+"""Most ways to cut documents: each has a column for each encoder."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,14 @@ class SearchSpec(Spec):
 
     def check(self) -> None:
         """Queries are not empty; negative examples make examples of them."""
-        object.__setattr__(self, "chunks", written(cuts(self.chunks)))
+        ways = cuts(self.chunks)
+        if len(ways) > MAX_WAYS:
+            raise UserError(
+                f"{len(ways)} ways to cut documents are too many to compare.",
+                f"Name at most {MAX_WAYS}.",
+                code="too-large",
+            )
+        object.__setattr__(self, "chunks", written(ways))
         if not self.queries or not all(query.strip() for query in self.queries):
             raise UserError(
                 "The query is empty.", "Write a sentence or a few words.", code="missing"
@@ -241,6 +250,8 @@ def answer(
     Yields:
         The answer, with one more encoder each time.
     """
+    if spec.chunks:  # documents are cut and indexed for each way that somebody thinks of
+        workspace.refuse_visitors()
     limits = {
         way: Limits(spec.k, spec.least, service.among(workspace, collection, spec.only))
         for way, collection in spec.collections.items()

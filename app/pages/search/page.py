@@ -253,7 +253,7 @@ def _only(workspace: Workspace, collection: str, wanted: Any = ()) -> dict[str, 
 
 def _chunks(workspace: Workspace, collection: str, wanted: str = "") -> dict[str, Any]:
     """The update of the ways to cut documents for a collection; no other is cut."""
-    cut = isinstance(workspace.catalog.load(collection), Retrieval)
+    cut = not workspace.read_only and isinstance(workspace.catalog.load(collection), Retrieval)
     return gr.update(value=wanted if cut else "", visible=cut)
 
 
