@@ -27,7 +27,7 @@ export function mount({ element, props, watch }) {
       el("summary", {}, el("span", { class: "t-rank" }, String(place + 1)), el("span", { dir: "auto" }, text), el("small", {}, many)),
       el("div", { class: "t-swap" },
         el("p", { class: "t-small t-muted" }, figures, show),
-        el("div", { class: "t-columns", style: "--columns:2" }, ...lists.map((near, side) => list(props.value.encoders[side], near, shared))))));
+        el("div", { class: "t-columns" }, ...lists.map((near, side) => list(props.value.encoders[side], near, shared))))));
   }
 
   const draw = () => element.replaceChildren(...(props.value ? [el("ol", { class: "t-changes" }, ...props.value.items.map(item))] : []));

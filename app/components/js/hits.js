@@ -31,7 +31,7 @@ function block({ query, columns }, place, palette, frozen) {
     return el("div", { class: "t-column" }, head(column, frozen), column.note ? el("p", { class: "t-note" }, column.note) : null, ...body);
   });
   return el("section", { class: "t-hits", "data-query": place, "aria-label": query }, el("h2", {}, query),
-    said ? el("p", {}, said) : null, el("div", { class: "t-columns", style: `--columns:${columns.length}` }, ...drawn));
+    said ? el("p", {}, said) : null, el("div", { class: "t-columns" }, ...drawn));
 }
 
 // Where documents are cut in several ways, an encoder has several columns.
