@@ -81,6 +81,7 @@ class Form(ABC):
         first = {control.name: control.default for control in self.own} | self.defaults()
         boxes = (self._control(setting, first) for setting in self.settings)
         self.controls = Controls(preset, *self.own, *boxes)
+        self._folds: dict[str, gr.Accordion] = {}
 
     @abstractmethod
     def presets(self) -> Sequence[Any]:
@@ -156,10 +157,17 @@ class Form(ABC):
                 self._place_side()
         self._attach()
 
+    @property
+    def shaped(self) -> list[Any]:
+        """What `reshape` may change: the controls, and the folds, which are hidden if empty."""
+        return [*self.controls.values(), *self._folds.values()]
+
     def place_settings(self) -> None:
         """Place the settings by group: text boxes side by side, then checkboxes; some in a fold."""
         for title in dict.fromkeys(one.group for one in self.settings):
-            with gr.Accordion(title, open=False) if title else nullcontext():
+            if title:
+                self._folds[title] = gr.Accordion(title, open=False)
+            with self._folds.get(title, nullcontext()):
                 mine = [one for one in self.settings if one.group == title]
                 with gr.Row(elem_classes="t-fields"):
                     self.controls.render(*(one.name for one in mine if one.kind is not bool))
@@ -203,14 +211,14 @@ class Form(ABC):
     def _attach(self) -> None:
         """Attach the events; a started run is followed on *Trainings*."""
         controls, preset = self.controls, self.controls["preset"]
-        boxes = [*controls.values()]
+        boxes = self.shaped
         seen = [preset, self._about, self._command, self._plan]
         on_load(self._load, [*boxes, *seen[1:]], self.notice)
         on(preset.input, self._pick, controls, boxes, self.notice, **ALWAYS_LAST)
         decide = [controls[name].input for name in self.deciding]
         on(decide, self.reshape, controls, boxes, self.notice, **ONE_AT_A_TIME)
         # `change`, not `input`: a text that is pasted or filled in counts as well.
-        typed = [box.change for box in boxes if box is not preset]
+        typed = [box.change for box in controls.values() if box is not preset]
         on(typed, self._review, controls, seen, self.notice, **ONE_AT_A_TIME)
         if not self.workspace.read_only:
             start = self._go.click
@@ -229,11 +237,13 @@ class Form(ABC):
         return self._shape(vars(values), {"train": {"choices": choices, "value": train}})
 
     def _shape(self, values: Values, updates: dict[str, dict[str, Any]]) -> dict[Any, Any]:
-        """The updates, with which settings are shown."""
-        for one in self.settings:
-            if one.when:
-                updates.setdefault(one.name, {})["visible"] = self._spec.applies(one, values)
-        return {self.controls[name]: gr.update(**given) for name, given in updates.items()}
+        """The updates, with which settings and folds are shown."""
+        shown = {one.name: self._spec.applies(one, values) for one in self.settings}
+        for name, is_shown in shown.items():
+            updates.setdefault(name, {})["visible"] = is_shown
+        full = {one.group for one in self.settings if shown[one.name]}
+        folds = {fold: gr.update(visible=title in full) for title, fold in self._folds.items()}
+        return folds | {self.controls[name]: gr.update(**given) for name, given in updates.items()}
 
     def _fill(self, values: dict[str, Any]) -> dict[Any, Any]:
         """Updates of all controls, with what there is to choose from."""
@@ -287,7 +297,7 @@ class Form(ABC):
         plan = "".join(f"<dt>{name}</dt><dd>{escape(fact)}</dd>" for name, fact in facts)
         command = self.command(spec)
         html = parts.command(command)
-        if command[1] == "train":
+        if command[1] == "train" and spec.objective != "static":
             several = parts.command(on_several_machines(command), SEVERAL)
             html += f"<details><summary>On several machines</summary>{several}</details>"
         return {**seen, self._command: html, self._plan: f'<dl class="t-facts">{plan}</dl>'}

@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import gradio as gr
 import pytest
 
 from tests.fakes.command_line import objects, said, theodolite
@@ -15,6 +16,7 @@ from theodolite.app.pages.train.decoder_page import DecoderForm
 from theodolite.app.pages.train.form import Form
 from theodolite.app.pages.train.job import TrainDecoderJob, TrainJob
 from theodolite.app.pages.train.page import EncoderForm
+from theodolite.app.web.controls import Values
 from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
 
@@ -57,6 +59,18 @@ def test_page_and_verb_say_the_same_of_a_slip(
         form.spec(values(form, **{field: typed}))
     text = refused(workspace, *verb, f"--{field.replace('_', '-')}", typed)
     assert text.endswith(f"error: {raised.value.message} {raised.value.hint}")
+
+
+def test_only_settings_that_are_read_are_shown(workspace: Workspace) -> None:
+    """Nor is a fold without any."""
+    form = EncoderForm(workspace)
+    with gr.Blocks():
+        form.controls.render("train")
+        form.place_settings()
+    said = form.reshape(Values(**values(form, objective="static")))
+    settings = {"Dimensions", "Dev set for model selection", "First examples only", "Name"}
+    shown = {box.label for box, update in said.items() if update.get("visible")}
+    assert shown == settings | {"Optimiser and batches"}
 
 
 def test_data_that_do_not_fit_are_refused_before_they_wait(
