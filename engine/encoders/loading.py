@@ -14,7 +14,14 @@ from theodolite.engine.encoders.doctor import chooses_nothing, contradictions, r
 from theodolite.engine.encoders.prompts import TWO_SIDED, Prompts, PromptTask, Side
 from theodolite.engine.encoders.sides import PromptedByTask, RoutedByTask, TwoSided
 from theodolite.engine.encoders.source import Source, WordSource
-from theodolite.engine.encoders.spec import MODELS, TASK_DATA, EncoderSpec, SourceSpec, parse
+from theodolite.engine.encoders.spec import (
+    MODELS,
+    TASK_DATA,
+    EncoderSpec,
+    SourceSpec,
+    parse,
+    transformer_of,
+)
 from theodolite.engine.encoders.steps import DatasetSource, SteppedEncoder
 from theodolite.engine.encoders.zerogpu import on_zero_gpu
 from theodolite.engine.errors import UserError
@@ -53,14 +60,7 @@ def load(
 
 def checkpoint_of(source: str) -> tuple[SourceSpec, Checkpoint]:
     """The one source of a spec and its transformer's folder, downloaded if need be."""
-    parsed = parse(source)
-    spec = parsed.sources[0]
-    if len(parsed.sources) > 1 or parsed.steps or spec.kind not in MODELS:
-        raise UserError(
-            f"'{source}' is not a transformer.",
-            "Give one hf:ID, dir:FOLDER or minilm.",
-            code="wrong-kind",
-        )
+    spec = transformer_of(source).sources[0]
     return spec, checkpoint_at(spec)
 
 

@@ -287,6 +287,18 @@ def parse(spec: str) -> EncoderSpec:
     )
 
 
+def transformer_of(spec: str) -> EncoderSpec:
+    """Read a spec that is to be one transformer, as a training or a static encoder starts from."""
+    parsed = parse(spec)
+    if len(parsed.sources) > 1 or parsed.steps or parsed.sources[0].kind not in MODELS:
+        raise UserError(
+            f"'{spec}' is not a transformer.",
+            "Give one hf:ID, dir:FOLDER or minilm.",
+            code="wrong-kind",
+        )
+    return parsed
+
+
 def canonical(specs: Iterable[str]) -> tuple[str, ...]:
     """The canonical form of each encoder, in order and without duplicates."""
     return tuple(dict.fromkeys(str(parse(spec)) for spec in specs))

@@ -128,7 +128,7 @@ def check(loss: str, guide: str | None, matryoshka: str | None, processes: int) 
     if given.guide and not guide:
         raise UserError(
             f"{loss} needs a {who}.",
-            f"Name an encoder as the {who}: --guide minilm.",
+            "Set guide to an encoder, such as minilm.",
             code="missing",
         )
     if guide and not given.guide:

@@ -424,15 +424,17 @@ class TrainSpec(BaseSpec):
         if self.pooling in _OF_ENCODERS:
             raise UserError(*_OF_ENCODERS[self.pooling])
         super().__post_init__()
-        if self.lora and self.base.startswith("new:"):
+        is_static = self.objective == "static"
+        if (self.lora or is_static) and self.base.startswith("new:"):
+            does = "A static encoder imitates" if is_static else "LoRA changes"
             raise UserError(
-                "LoRA changes a trained model a little, and the weights of new: are random.",
-                "Leave out lora, or give a trained base.",
+                f"{does} a trained encoder, and the weights of new: are random.",
+                "Give a trained base, such as minilm.",
                 code="conflict",
             )
         if self.objective == "st":
             losses.check(self.loss, self.guide, self.matryoshka, self.processes)
-        elif self.objective == "static" and (self.processes > 1 or self.layers or self.lora):
+        elif is_static and (self.processes > 1 or self.layers or self.lora):
             raise UserError(
                 "A static encoder is made in one process, and has neither layers nor LoRA.",
                 "Leave out the processes, the layers and LoRA.",

@@ -47,7 +47,7 @@ def distil(
     spec: TrainSpec, examples: Examples, dev: DevSet | None, stop: Callable[[], bool]
 ) -> Iterator[Event]:
     """Make a static encoder of `spec.base`; `stop` goes on with the texts that are encoded."""
-    began, teacher = time.perf_counter(), load(spec.base)
+    began, tokenizer, teacher = time.perf_counter(), _tokenizer(spec.base), load(spec.base)
     dim = spec.dims
     if dim > teacher.dim:
         raise UserError(
@@ -55,7 +55,6 @@ def distil(
             f"Give at most {teacher.dim}.",
             code="too-large",
         )
-    tokenizer = _tokenizer(spec.base)
     tokens = [tokenizer.decode([i]).removeprefix("##") for i in range(tokenizer.get_vocab_size())]
     yield Started(0, 1, len(examples), len(tokens) * dim, "cpu", "float32", examples.hash)
     yield from (Noted(0, note) for note in examples.notes)

@@ -23,7 +23,7 @@ from theodolite.app.pages.encoders.service import refresh
 from theodolite.app.spec import Field, Spec
 from theodolite.engine.datasets import Catalog
 from theodolite.engine.decoding.spec import DecoderSpec
-from theodolite.engine.encoders.spec import parse
+from theodolite.engine.encoders.spec import parse, transformer_of
 from theodolite.engine.errors import UserError
 from theodolite.engine.paths import named
 from theodolite.engine.training import (
@@ -238,7 +238,7 @@ class TrainJob(TrainingJob[TrainSpec]):
     def of(cls, workspace: Workspace, spec: TrainSpec) -> Self:
         """Absolute paths of the text, of a base in a folder, and of a folder of its own."""
         if not spec.base.startswith("new:"):
-            spec = replace(spec, base=str(parse(spec.base)))
+            spec = replace(spec, base=str(transformer_of(spec.base)))
         if spec.guide:
             spec = replace(spec, guide=str(parse(spec.guide)))
         spec = replace(spec, train=_absolute(spec.train))

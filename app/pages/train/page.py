@@ -22,8 +22,8 @@ from theodolite.app.web import parts
 from theodolite.app.web.controls import Answer, Control, Controls, on
 from theodolite.app.web.controls import Values as Namespace
 from theodolite.app.web.parts import HIDE_PROGRESS, ONE_AT_A_TIME
-from theodolite.engine import encoders
 from theodolite.engine.datasets.dialect import ENDINGS
+from theodolite.engine.encoders.spec import transformer_of
 from theodolite.engine.errors import UserError
 from theodolite.engine.training.from_scratch import shape_of
 from theodolite.engine.training.losses import LOSSES
@@ -137,13 +137,21 @@ class EncoderForm(Form):
     def spec(self, values: Values) -> TrainSpec:
         """The spec that the form describes."""
         spec: TrainSpec = super().spec(values)
-        read_base: Any = shape_of if spec.base.startswith("new:") else encoders.parse
+        read_base: Any = shape_of if spec.base.startswith("new:") else transformer_of
         read_base(spec.base)
         return spec
 
     def plan(self, spec: TrainSpec) -> dict[str, str]:
         """The data, the duration, the selection of the best weights, and the output."""
         most = f", at most {formats.plural(spec.limit, 'example')}" if spec.limit else ""
+        reads = f"{'The starter set' if spec.train == STARTER else spec.train}{most}."
+        if spec.objective == "static":
+            return {
+                "Distils": f"{spec.base}, into a vector of {spec.dims} numbers for each token.",
+                "Reads": reads,
+                "Compares": f"Base and result on {spec.dev}." if spec.dev else "No scores.",
+                "Result": "An encoder, listed as soon as it is made.",
+            }
         passes = formats.plural(spec.steps, "step") if spec.steps else f"{spec.epochs:g} × the data"
         keeps = f"The best weights on {spec.dev}, evaluated every {spec.dev_every} steps."
         together = f", in {spec.processes} processes" if spec.processes > 1 else ""
@@ -151,7 +159,7 @@ class EncoderForm(Form):
         learns = {"Learns": f"{loss.about}. From {loss.needs}."} if spec.objective == "st" else {}
         return learns | {
             "Starts from": self._start_of(spec),
-            "Reads": f"{'The starter set' if spec.train == STARTER else spec.train}{most}.",
+            "Reads": reads,
             "Trains for": f"{passes}, {spec.batch_size} examples per batch{together}.",
             "Keeps": keeps if spec.dev else "The last weights.",
             "Result": "An encoder, listed as soon as it is trained; its curves are on Trainings.",
@@ -240,8 +248,8 @@ def build(workspace: Workspace) -> None:
         told = parts.say(f"Added as {values.train}.", "t-good")
         return {**form.reshape(values), form.controls["preset"]: OWN, form.notice: told}
 
-    inputs, outputs = {**form.controls, "upload": upload}, form.controls.values()
-    on(upload.upload, keep, inputs, outputs, form.notice, show_progress_on=upload)
+    inputs = {**form.controls, "upload": upload}
+    on(upload.upload, keep, inputs, form.shaped, form.notice, show_progress_on=upload)
 
 
 def _place_sweep(form: EncoderForm) -> None:

@@ -81,6 +81,8 @@ def test_layers_are_dropped_and_the_rest_goes_on(tmp_path, base):
     [
         ("static", {"dims": 4096}, "too-large", "4096"),
         ("static", {"base": "wordllama"}, "wrong-kind", "wordllama"),
+        ("static", {"base": "words:20"}, "wrong-kind", "words:20"),
+        ("static", {"base": "new:layers=1"}, "conflict", "random"),
         ("static", {"processes": 2}, "conflict", "one process"),
         ("unsup", {"layers": 99}, "too-large", "99"),
         ("st", {"loss": "MSELoss", "guide": "random:7"}, "mismatch", "7 dimensions"),
