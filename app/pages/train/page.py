@@ -96,6 +96,7 @@ class EncoderForm(Form):
         "hard_negatives",
         "mlm_weight",
         "augmentation",
+        "lora",
         "loss",
         "train",
     )
