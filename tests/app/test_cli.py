@@ -367,7 +367,7 @@ def test_a_closed_output_is_silent(home: Path) -> None:
     """As behind `| head -1`."""
     read, write = os.pipe()
     os.close(read)
-    closed = done("-m", "theodolite.app", "data", "list", "--json", stdout=write)
+    closed = done("-m", "theodolite", "data", "list", "--json", stdout=write)
     os.close(write)
     assert (closed.returncode, closed.stderr) == (1, "")
 
