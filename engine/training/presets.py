@@ -152,7 +152,7 @@ def _for_machine(machine: Machine, sentences: str, triplets: str) -> list[Preset
         "batch_size": batch,
         "dev_every": 25,
     }
-    look = f"MiniLM, which is always here, on {where} of this machine, with {part}."
+    look = f"The included MiniLM, on {where} of this machine, with {part}."
     pretrained = {
         "objective": "mlm",
         "base": "new:layers=4,hidden=256,heads=4,vocab=8000",

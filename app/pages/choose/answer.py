@@ -93,6 +93,7 @@ class Decision(Answer):
         plan: what will be measured, in sentences.
         hint: how to have it measured.
         is_shipped: whether it ships with Theodolite.
+        is_closed: whether nobody here can start a training.
     """
 
     columns: ClassVar[Mapping[str, Any]] = {
@@ -114,6 +115,7 @@ class Decision(Answer):
     plan: Sequence[str] = ()
     hint: str = ""
     is_shipped: bool = False
+    is_closed: bool = False
 
     def __getitem__(self, name: str) -> Any:
         return self.sheet[name]
@@ -165,7 +167,7 @@ class Decision(Answer):
             blocks.append(Links([Link("Judge by hand", "judge", asked)]))
         if self["best"] and self.sheet.get("by_rule"):
             blocks.append(Links([Link("Judge these set-ups", "judge", unasked.asked(self.sheet))]))
-        if able := improve.offered(self.sheet):
+        if not self.is_closed and (able := improve.offered(self.sheet)):
             asked = query(replace(self.spec, train=able))
             blocks.append(Links([Link(f"Train {able} on these", "choose", asked)]))
         blocks += [*_front(self.sheet), *self._numbers(), *_differing(self.sheet)]
@@ -613,11 +615,11 @@ def answer(workspace: Workspace, spec: ChooseSpec, do: Do) -> Iterator[Decision]
             sheet = {**sheet, "judged": unasked.judged(workspace, sheet)}
             more = [{"code": code, "message": text} for code, text in unasked.warnings(sheet)]
             sheet |= {"warnings": [*more, *sheet["warnings"]]}
-        yield Decision(job, sheet)
+        yield Decision(job, sheet, is_closed=workspace.read_only)
     elif is_done:
         raise UserError("The sheet could not be made.", "The log has the details.", code="failed")
     elif example := shipped.read(workspace, sheets.KIND, spec.data):
-        yield Decision(job, example, is_shipped=True)
+        yield Decision(job, example, is_shipped=True, is_closed=workspace.read_only)
     else:
         decided = Decision(job, {}, plan(workspace, job))
         hint = next_step(

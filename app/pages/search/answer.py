@@ -373,9 +373,9 @@ def _by_encoder(
         note = f"The best of {n - opened.lacking:,} sentences so far; there are {n:,}."
     elif built := opened.built:
         note = (
-            f"By lists: {built.probed} of {built.lists:,} are searched and {built.recall:.1%} of "
-            f"the true 10 nearest found ({built.asked} asked), in {built.indexed_ms:.1f} ms "
-            f"instead of {built.exact_ms:.0f} ms."
+            f"By lists: {built.probed} of {built.lists:,} are searched and "
+            f"{100 * built.recall:.1f} % of the true 10 nearest found ({built.asked} asked), "
+            f"in {built.indexed_ms:.1f} ms instead of {built.exact_ms:.0f} ms."
         )
     if not status and not any(hits):
         least = "" if spec.least is None else f" with a cosine of {spec.least:g} or more"

@@ -2,6 +2,7 @@
 
 import csv
 import random
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,7 @@ def test_a_newcomers_walk(workspace: Workspace, base: str, tmp_path: Path) -> No
     assert link.page == "choose" and link.label == f"Train {base} on these"
     assert link.query == {"data": "upload:animals", "encoder": (base,), "learns": base}
     assert f"--train {base}" in " ".join(CHOOSE.command(ChooseSpec("x", [base], train=base)))
+    assert not any(isinstance(block, Links) for block in replace(first, is_closed=True).blocks())
 
     spec = prepare(workspace, ChooseSpec("upload:animals", [base], train=base))
     job = job_of(workspace, spec)
