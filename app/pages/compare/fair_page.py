@@ -58,7 +58,8 @@ def build(workspace: Workspace) -> None:
             controls.render("tasks", "projection", "curve", "classifier")
     notice, panel = parts.notice(), RunPanel(workspace)
     shown = web.answer(charts=True, elem_id="checks", elem_classes=["t-answer"])
-    asks = [box.input for box in controls.values()]
+    # Gradio tells of a chip that was typed by `change` alone.
+    asks = [box.change if name == "encoder" else box.input for name, box in controls.items()]
     run = controls.add("run", panel.run)
 
     def report(values: Values) -> Fairness:
