@@ -27,7 +27,9 @@ DESCRIPTION = (
 CONTROLS = web.controls(
     DiagnoseSpec,
     without=("across",),
-    encoder=Control("encoder", "Encoder", gr.Dropdown, options={"choices": []}),
+    encoder=Control(
+        "encoder", "Encoder", gr.Dropdown, options={"choices": [], "allow_custom_value": True}
+    ),
     text=Control(
         "text",
         "Sentences of",
