@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -290,7 +290,18 @@ class BoardAnswer(Answer):
         for column in columns:
             small = f"{column.type}, {column.protocol}" if several else column.type
             head = GridHead(column.task.removeprefix(PREFIX), small, opens=column.task)
-            yield head, partial(_score, column.task, self.ranking.task_groups.get(column.task, {}))
+            yield head, partial(_score, column.task, self._best(column.task))
+
+    def _best(self, task: str) -> set[str]:
+        """The encoders that tie with the best on a task; none where the best was not tested."""
+        scores = {
+            one.name: one.scores[task]
+            for one in self._entries
+            if task in one.scores and not one.published
+        }
+        letters = self.ranking.task_groups.get(task, {})
+        tied = {name for name, letter in letters.items() if letter == "a"}
+        return tied if tied and max(scores, key=scores.__getitem__) in tied else set()
 
 
 def _missing(entry: Entry, why: str = "") -> GridCell:
@@ -324,7 +335,7 @@ def _group(tasks: Sequence[str], entry: Entry) -> GridCell:
     return _mean(entry, mean, f"{len(tasks)} of {len(tasks)}")
 
 
-def _score(task: str, letters: Mapping[str, str], entry: Entry) -> GridCell:
+def _score(task: str, best: Collection[str], entry: Entry) -> GridCell:
     if task not in entry.scores:
         return GridCell(
             formats.MISSING, "muted", "not published" if entry.published else "not evaluated"
@@ -333,7 +344,7 @@ def _score(task: str, letters: Mapping[str, str], entry: Entry) -> GridCell:
     if entry.published:
         note = "other data" if task in entry.other else ""
         return GridCell(text, "printed", entry.notes[task], note=note)
-    is_best = letters.get(entry.name) == "a"
+    is_best = entry.name in best
     return GridCell(text, "", "ties with the best" if is_best else "", is_best)
 
 

@@ -8,6 +8,7 @@ import pytest
 from tests.errors import refused
 from tests.fakes.measured import put
 from tests.fakes.results import invent, invent_all
+from theodolite.app.blocks import Grid
 from theodolite.app.pages.board import examples, standings
 from theodolite.app.pages.board.answer import BOARD, BoardAnswer
 from theodolite.app.pages.board.examples import disagreement, opening, quality
@@ -136,6 +137,19 @@ def test_ranks_with_their_intervals(workspace: Workspace) -> None:
     assert (rows[C]["rank_low"], rows[C]["rank_high"]) == (3, 3)
     assert rows[A]["tie_group"] == rows[B]["tie_group"] == "a" != rows[C]["tie_group"]
     assert (rows[A]["rank_low"], rows[A]["rank_high"]) == (1, 2)
+
+
+def test_bold_is_the_best_of_all_that_a_column_shows(workspace: Workspace) -> None:
+    """Where one that has no rank is better, nothing is bold."""
+    invent_all(workspace, {A: 0.80, B: 0.50}, ("MR", "CR"))
+    put(workspace.store, C, "CR", 99.0)
+    (grid,) = (one for one in answers(workspace)[-1].blocks() if isinstance(one, Grid))
+    heads = [head.title for head in grid.heads[1:]]
+    bold = {
+        name: {h for h, one in zip(heads, row, strict=True) if one.is_best}
+        for name, _, row in grid.rows
+    }
+    assert "MR" in bold[A] and not any("CR" in some for some in bold.values())
 
 
 def test_filters_are_taken_away_one_by_one(measured: Workspace) -> None:
