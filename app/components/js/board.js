@@ -27,6 +27,9 @@ export function mount({ element, props, trigger, watch }) {
   const number = (text) => Number.parseFloat(text.replace("−", "-").replaceAll(",", ""));
   const name = (place) => data.rows[place][0];
 
+  // SICK|Relatedness: where a narrow head may break a name of several words.
+  const breakable = (title) => title.split(/(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])/).flatMap((part, i) => (i ? [el("wbr"), part] : [part]));
+
   function sort(column, down) {
     sorted = [column, down];
     const value = (place) => (column ? number(data.rows[place][2][column - 1][0]) : name(place));
@@ -44,7 +47,7 @@ export function mount({ element, props, trigger, watch }) {
     const [title, small] = data.heads[column];
     const [at, down] = sorted ?? data.sorted ?? []; // as a person sorted them, else as they came
     const how = at === column ? (down ? "descending" : "ascending") : null;
-    const button = el("button", { type: "button", title: `Sort by ${title}` }, title);
+    const button = el("button", { type: "button", title: `Sort by ${title}` }, ...breakable(title));
     button.addEventListener("click", () => sort(column, at === column ? !down : !(data.heads[column][2] ?? !column)));
     return el("th", { scope: "col", "aria-colindex": column + 1, "aria-sort": how }, button,
       small ? el("small", { title: small }, small) : null);
