@@ -156,6 +156,11 @@ class Thresholds(Answer):
             for cut in self.cuts
             if cut.cosine is None and cut.kind == "precision" and cut.level
         ]
+        if asked.like and any(cut.like is None for cut in self.cuts if cut.cosine is not None):
+            lacking.append(
+                f"Where the column of {asked.like} is empty, too few pairs lie above the cosine. "
+                "About 200 would do if half of them mean the same, and 50 if nearly all do."
+            )
         share = (
             f"Precision depends on how many pairs mean the same: {percent(self.same / self.n)} do "
             "here. Where you compare everything with everything, far fewer do, and precision is "

@@ -37,6 +37,8 @@ def test_the_cut_offs_of_the_shipped_pairs(starter: Workspace) -> None:
 def test_cosines_are_translated_to_another_encoder(starter: Workspace) -> None:
     found = answer(starter, "random:64", "starter-pairs", "random:32")
     assert len(found.rows()) == 5 + len(CUTS) and "random:32" in found.finding
+    untold = [row for row in found.rows() if row["cosine"] is not None and row["like"] is None]
+    assert untold and any("About 200" in text for text in found.warnings())
 
 
 def test_in_a_terminal(home: object) -> None:
