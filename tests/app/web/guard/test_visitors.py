@@ -34,7 +34,7 @@ from theodolite.engine.training.spec import TrainSpec
 
 LISTED = "random:16"
 LOGIN = ("reader", "secret")
-TRAINING = TrainSpec("unsup", LISTED, "starter", "out")
+TRAINING = TrainSpec("unsup", "minilm", "starter", "out")
 
 
 @pytest.fixture(scope="module")
