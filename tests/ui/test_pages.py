@@ -133,7 +133,8 @@ def test_a_page_answers_first_fits_and_is_copied(visitor, site, module, axe):
     seen = {}
     for size in (WIDE, MIDDLE, NARROW):
         page.set_viewport_size({"width": size[0], "height": size[1]})
-        seen[size] = page.evaluate(MEASURE)
+        # None while the page is laid out for another width.
+        seen[size] = page.wait_for_function(MEASURE).json_value()
         visit.picture(f"{path or 'overview'}-{size[0]}")
         assert not visit.scrolls_sideways(), f"{size[0]} pixels are too few"
     assert page.evaluate(UNSORTED) == []
