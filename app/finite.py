@@ -28,10 +28,11 @@ def finite(vectors: np.ndarray, sentences: Sequence[str]) -> np.ndarray:
 
 def differing(vectors: np.ndarray, sentences: Sequence[str]) -> np.ndarray:
     """Return the vectors of sentences, float (n, dim), if they are finite and not all equal."""
-    if len(vectors) > 1 and (finite(vectors, sentences) == vectors[0]).all():
+    finite(vectors, sentences)
+    if len(vectors) > 1 and (vectors == vectors[0]).all():
         raise UserError(
             f"The vectors of {len(vectors)} texts are all equal.",
             "Nothing can be told from them. Choose another encoder, or check its steps.",
             code="unsupported",
         )
-    return finite(vectors, sentences)
+    return vectors

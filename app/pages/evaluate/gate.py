@@ -317,10 +317,11 @@ def check(workspace: Workspace, spec: GateSpec, do: Do) -> Iterator[Gate | Worki
             )
     drift, since = None, []
     first, is_saved = saved["tasks"][0], encoder.name == saved["encoder"]
-    # An encoder of vectors in a file may lack the texts of the baseline, but not those of the task.
-    own = canary.texts(_data(workspace, first).sentences, join=False)
     yield Working("Comparing vectors", 0.0)
-    now = canary.vectors(_bound(workspace, encoder, first), saved["texts"] if is_saved else own)
+    texts = saved["texts"]
+    if not is_saved:  # vectors in a file may lack the texts of the baseline, not those of the task
+        texts = canary.texts(_data(workspace, first).sentences, join=False)
+    now = canary.vectors(_bound(workspace, encoder, first), texts)
     if is_saved:
         then = np.frombuffer(base64.b64decode(saved["vectors"]), np.float32)
         drift = canary.drift(then.reshape(-1, saved["dim"]), now)

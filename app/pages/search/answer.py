@@ -252,9 +252,10 @@ def answer(
     """
     if spec.chunks:  # documents are cut and indexed for each way that somebody thinks of
         workspace.refuse_visitors()
+    collections = spec.collections
     limits = {
         way: Limits(spec.k, spec.least, service.among(workspace, collection, spec.only))
-        for way, collection in spec.collections.items()
+        for way, collection in collections.items()
     }
     if not spec.is_near:
         yield SearchAnswer(spec, [_by_text(workspace, spec, way, limits[way]) for way in limits])
@@ -269,7 +270,7 @@ def answer(
     is_empty = all(one.among is not None and not len(one.among) for one in limits.values())
     for way, name in [at for at in grid if at not in known]:
         yield SearchAnswer(spec, tuple(columns.values()), is_empty)
-        one = replace(spec, data=spec.collections[way], chunks="")
+        one = replace(spec, data=collections[way], chunks="")
         try:
             column = _by_encoder(workspace, one, name, limits[way], do)
         except UserError as error:  # one encoder that fails does not stop the others
