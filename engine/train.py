@@ -21,6 +21,7 @@ import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import Any, ClassVar, cast
 
 import numpy as np
@@ -63,6 +64,8 @@ def train(
         `Finished` alone. Of several processes (`torchrun`), only rank 0 yields.
     """
     ranks = Ranks.of_environment()
+    if ranks.world_size > 1 and spec.is_alone:
+        replace(spec, processes=ranks.world_size)  # refuses it, as it does with `processes`
     precision = Precision.of(spec, ranks.local_rank, ranks.world_size)
     devices.begin(ranks, precision.device)
     try:

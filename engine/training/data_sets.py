@@ -83,7 +83,7 @@ def with_labels(name: str, loss: str, catalog: Catalog, limit: int | None) -> Ex
     """
     need = LOSSES[loss]
     if name == STARTER:
-        name = "starter-topics" if need.data == "labelled" else "starter-pairs"
+        name = "starter-pairs" if need.data == "scored" else "starter-topics"
     data, notes = catalog.load(name), list[str]()
     columns: tuple[str, ...] = (*PAIR, "label")
     rows: list[tuple[str, ...]] = []

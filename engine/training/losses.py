@@ -26,8 +26,8 @@ NEEDS: dict[Data, str] = {
     "pairs": "pairs that mean the same",
     "triplets": "triplets: a sentence, one that means the same, one that does not",
     "sentences": "sentences",
-    "scored": "pairs with a score",
-    "labelled-pairs": "pairs with the label 1 (alike) or 0, or yes or no",
+    "scored": "pairs with a score; sentences with a label",
+    "labelled-pairs": "pairs with the label 1 (alike) or 0, or yes or no; sentences with a label",
     "labelled": "sentences with a label",
 }
 """What the training data hold, in words."""
@@ -62,6 +62,11 @@ class Loss:
         return self.data in ("scored", "labelled-pairs", "labelled")
 
     @property
+    def is_whole(self) -> bool:
+        """Whether it is of whole batches, which processes cannot share."""
+        return self.has_labels or bool(self.guide) or self.twins
+
+    @property
     def needs(self) -> str:
         """What it learns from, in words."""
         more = ", and hard negatives if there are any" if self.negatives else ""
@@ -75,28 +80,30 @@ _SYMMETRIC = "MultipleNegativesSymmetricRankingLoss"
 _BY_LABEL = "Sentences of a label move together; a batch should hold several of each label"
 LOSSES = {
     _RANKING: Loss("pairs", "Finds the partner among those of the batch: the usual start", True),
-    _SYMMETRIC: Loss("pairs", "The same in both directions, for pairs without a query side", True),
-    f"Cached{_RANKING}": Loss("pairs", "The first, in micro-batches", True, plain=_RANKING),
-    f"Cached{_SYMMETRIC}": Loss("pairs", "The second, in micro-batches", True, plain=_SYMMETRIC),
-    _GIST: Loss("pairs", "A guide leaves out negatives that are none", True, "guide"),
-    f"Cached{_GIST}": Loss("pairs", "The same in micro-batches", True, "guide", _GIST),
+    _SYMMETRIC: Loss(
+        "pairs", "Each finds its partner, in both directions: no side is a query", True
+    ),
+    f"Cached{_RANKING}": Loss("pairs", f"{_RANKING} in micro-batches", True, plain=_RANKING),
+    f"Cached{_SYMMETRIC}": Loss("pairs", f"{_SYMMETRIC} in micro-batches", True, plain=_SYMMETRIC),
+    _GIST: Loss("pairs", "A guide leaves out negatives that are partners", True, "guide"),
+    f"Cached{_GIST}": Loss("pairs", f"{_GIST} in micro-batches", True, "guide", _GIST),
     "MegaBatchMarginLoss": Loss("pairs", "The hardest negative of a large batch, by a margin"),
     "GlobalOrthogonalRegularizationLoss": Loss("pairs", "Spreads vectors; a part of other losses"),
     "TripletLoss": Loss("triplets", "The partner is nearer than the negative by a margin"),
     "CosineSimilarityLoss": Loss("scored", "The cosine is the score"),
-    "CoSENTLoss": Loss("scored", "Cosines are in the order of the scores; mostly better than that"),
-    "AnglELoss": Loss("scored", "The same with angles in the complex plane"),
+    "CoSENTLoss": Loss("scored", "Cosines are in the order of the scores: the usual start"),
+    "AnglELoss": Loss("scored", "Angles in the complex plane are in the order of the scores"),
     "ContrastiveLoss": Loss("labelled-pairs", "Pairs alike move together, others apart"),
-    "OnlineContrastiveLoss": Loss("labelled-pairs", "The same, of the hard pairs alone"),
+    "OnlineContrastiveLoss": Loss("labelled-pairs", "ContrastiveLoss of the hard pairs alone"),
     "BatchAllTripletLoss": Loss("labelled", f"{_BY_LABEL}. All triplets"),
     "BatchHardTripletLoss": Loss("labelled", f"{_BY_LABEL}. The hardest triplets"),
     "BatchHardSoftMarginTripletLoss": Loss("labelled", f"{_BY_LABEL}. The hardest, no margin"),
-    "BatchSemiHardTripletLoss": Loss("labelled", f"{_BY_LABEL}. Those between"),
+    "BatchSemiHardTripletLoss": Loss("labelled", f"{_BY_LABEL}. Neither easy nor hardest"),
     "ContrastiveTensionLoss": Loss(
-        "sentences", "Two copies agree on a sentence, and on no other", twins=True
+        "sentences", "Two copies agree on a sentence, and not on pairs at random", twins=True
     ),
     f"ContrastiveTensionLoss{_IN_BATCH}": Loss(
-        "sentences", "The same, with all other sentences of the batch", twins=True
+        "sentences", "Two copies agree on a sentence, and on no other of the batch", twins=True
     ),
     "MSELoss": Loss("sentences", "Its vectors become the teacher's", guide="vectors"),
     "EmbedDistillLoss": Loss("sentences", "Its directions become the teacher's", guide="vectors"),
@@ -139,7 +146,7 @@ def check(loss: str, guide: str | None, matryoshka: str | None, processes: int) 
             "Leave out one of the two.",
             code="conflict",
         )
-    if processes > 1 and (given.has_labels or given.guide or given.twins):
+    if processes > 1 and given.is_whole:
         raise UserError(
             f"{loss} trains in one process: its labels and guides belong to whole batches.",
             "Use one process, or a loss of pairs without a guide.",

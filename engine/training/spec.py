@@ -189,9 +189,10 @@ class TrainSpec(BaseSpec):
     dev: Annotated[
         str | None,
         Setting(
-            "Dev set for model selection",
-            "A data set or task with scores; the weights with the best score are kept.",
-            offers={"none": "none: keep the last weights"},
+            "Dev set",
+            "A data set or task with scores: it shows what training changes, and the updates with "
+            "the best score are kept.",
+            offers={"none": "none: no scores, the last weights are kept"},
         ),
     ] = "STSBenchmark"
     dev_every: Annotated[
@@ -418,6 +419,12 @@ class TrainSpec(BaseSpec):
     def is_dual(self) -> bool:
         """Whether a second encoder is trained, whether by `dual` or for the sake of the loss."""
         return self.dual or (self.objective == "st" and losses.LOSSES[self.loss].twins)
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether one process trains it, and no other can share the work."""
+        is_whole = self.objective == "st" and losses.LOSSES[self.loss].is_whole
+        return self.objective == "static" or is_whole
 
     def __post_init__(self) -> None:
         """Check the fields."""

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import gradio as gr
 
+import theodolite.app.surfaces.web as web
+from theodolite.app.blocks import Block, Problem
 from theodolite.app.jobs.submit import queue
 from theodolite.app.pages.train.job import UNKNOWN, TrainingJob
 from theodolite.app.pages.train.launch import on_several_machines
@@ -61,6 +63,7 @@ class Form(ABC):
         own: the controls that name the model and the data.
         deciding: controls whose value decides which others are shown, or what they offer.
         usual: the preset that it starts with, the first of all.
+        reading: the controls that determine how the data are read.
         out: name of the folder in the command.
         settings: the fields of the spec that can be set, in their order.
         controls: the preset, `own` and the settings; kept in the address.
@@ -70,6 +73,7 @@ class Form(ABC):
     job_type: ClassVar[type[TrainingJob[Any]]]
     own: ClassVar[Sequence[Control]]
     deciding: ClassVar[Sequence[str]]
+    reading: ClassVar[Sequence[str]] = ()
     out: ClassVar[str]
 
     def __init__(self, workspace: Workspace) -> None:
@@ -94,6 +98,10 @@ class Form(ABC):
     @abstractmethod
     def plan(self, spec: Any) -> dict[str, str]:
         """What a training will do, in words; no data is read."""
+
+    def examples(self, values: Values) -> list[Block]:
+        """The first examples of the data that are chosen; an error where they do not fit."""
+        return []
 
     @property
     def usual(self) -> str:
@@ -178,6 +186,7 @@ class Form(ABC):
         """Place the plan or an error, the command, and the start."""
         may = not self.workspace.read_only
         self._plan = parts.static("", elem_id="said")
+        self._examples = web.answer(elem_id="examples")
         self._command = parts.static("", elem_id="command")
         self._go = gr.Button("Start training", variant="primary", elem_id="start", visible=may)
         self._failure = parts.notice()  # of the button: the form's own must not overwrite it
@@ -221,6 +230,9 @@ class Form(ABC):
         typed = [box.change for box in controls.values() if box is not preset]
         on(typed, self._review, controls, seen, self.notice, **ONE_AT_A_TIME)
         if not self.workspace.read_only:
+            reading = [controls[name].change for name in self.reading]
+            if reading:
+                on(reading, self._read, controls, [self._examples], self.notice, **ALWAYS_LAST)
             start = self._go.click
             on(start, self._start, controls, [self._started], self._failure, **HIDE_PROGRESS)
         self._started.change(None, self._started, js=FOLLOW)
@@ -297,10 +309,17 @@ class Form(ABC):
         plan = "".join(f"<dt>{name}</dt><dd>{escape(fact)}</dd>" for name, fact in facts)
         command = self.command(spec)
         html = parts.command(command)
-        if command[1] == "train" and spec.objective != "static":
+        if command[1] == "train" and not spec.is_alone:
             several = parts.command(on_several_machines(command), SEVERAL)
             html += f"<details><summary>On several machines</summary>{several}</details>"
         return {**seen, self._command: html, self._plan: f'<dl class="t-facts">{plan}</dl>'}
+
+    def _read(self, values: Namespace) -> Answer:
+        try:
+            shown = self.examples(vars(values)) if vars(values)["train"] else []
+        except UserError as error:
+            shown = [Problem(error)]
+        return {self._examples: web.value(shown)}
 
     def _start(self, values: Namespace) -> Answer:
         job = self.job_type.of(self.workspace, self.spec(vars(values)))

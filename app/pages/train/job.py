@@ -53,8 +53,10 @@ if TYPE_CHECKING:
 TOPICS = "starter-topics"
 WHOLE = 1_000_000
 """Total of a unit's progress, of which the work before the updates has its share."""
-CHECKED = 1000
-"""Examples read before a training is queued or begun."""
+CHECKED, SHOWN = 1000, 3
+"""Examples read before a training is queued or begun, and those of them that are shown."""
+READING = ("objective", "hard_negatives", "next_sentences", "loss", "limit")
+"""Fields of a TrainSpec that determine how its data are read."""
 UNKNOWN = "Unknown until the first minute of training."
 LEFT_OUT = "Left out: the sweep was asked to stop before."
 Children = Sequence[tuple[str, Mapping[str, Any]]]
@@ -256,9 +258,7 @@ class TrainJob(TrainingJob[TrainSpec]):
     def validate(self, workspace: Workspace) -> None:
         """Read the first examples."""
         spec = self.spec
-        names = ("hard_negatives", "next_sentences", "loss")
-        options = {name: getattr(spec, name) for name in names}
-        _read_examples(workspace, spec.train, spec.objective, **options)
+        first_examples(workspace, spec.train, **{name: getattr(spec, name) for name in READING})
 
     def resources(self, catalog: Catalog) -> Resources:
         """Base, data and dev set; a base with random weights is no encoder, a folder a file."""
@@ -329,7 +329,7 @@ class TrainDecoderJob(TrainingJob[DecoderSpec]):
     def validate(self, workspace: Workspace) -> None:
         """Read the first sentences of files."""
         for name in filter(is_file, self.spec.train):
-            _read_examples(workspace, name, "mlm")
+            first_examples(workspace, name, "mlm")
 
     def resources(self, catalog: Catalog) -> Resources:
         """The encoder whose vectors are decoded, base, texts, and a decoder to start from."""
@@ -618,11 +618,46 @@ def _data_sets(names: Sequence[str], shipped: str) -> list[str]:
     return [shipped if name == STARTER else name for name in names if not is_file(name)]
 
 
-def _read_examples(workspace: Workspace, train: str, objective: Any, **options: Any) -> None:
-    """Read the first examples of a training, unless they would have to be unpacked first."""
+def first_examples(
+    workspace: Workspace,
+    train: str,
+    objective: Any,
+    *,
+    loss: str = "",
+    limit: int | None = None,
+    **options: Any,
+) -> dict[str, list[tuple[str, ...]]]:
+    """Read training data as a training does, and refuse what it cannot learn from.
+
+    Args:
+        workspace: has the data sets.
+        train: fields of a TrainSpec, as are the following.
+        objective: see there.
+        loss: see there.
+        limit: see there.
+        **options: the others of `READING`.
+
+    Returns:
+        Name of a file or data set -> the names of its columns, and the first examples. Files that
+        have to be unpacked are left out.
+    """
+    # Labels may be sorted, so the first ones do not tell whether there are several.
+    has_labels = objective == "st" and LOSSES[loss].has_labels
+    most = limit if has_labels else min(limit or CHECKED, CHECKED)
+    found = {}
     for name in names_of(train):
         if name.endswith((".gz", ".parquet")):
             continue
         with TemporaryDirectory(prefix="theodolite-") as folder:
-            catalog, place = workspace.catalog, Path(folder)
-            open_examples(name, objective, catalog, limit=CHECKED, folder=place, **options)
+            examples = open_examples(
+                name,
+                objective,
+                workspace.catalog,
+                loss=loss,
+                limit=most,
+                folder=Path(folder),
+                **options,
+            )
+            shown = range(min(SHOWN, len(examples)))
+            found[name] = [examples.columns, *(examples[at] for at in shown)]
+    return found

@@ -14,9 +14,10 @@ import gradio as gr
 
 import theodolite.app.surfaces.web as web
 from theodolite.app import formats
+from theodolite.app.blocks import Block, Fold, Table
 from theodolite.app.jobs.submit import queue
 from theodolite.app.pages.train.form import CLOSED, FOLLOW, NONE, OWN, PLAIN_TEXT, Form, Values
-from theodolite.app.pages.train.job import SweepSpec, TrainJob
+from theodolite.app.pages.train.job import READING, SweepSpec, TrainJob, first_examples
 from theodolite.app.spec import parameters, words
 from theodolite.app.web import parts
 from theodolite.app.web.controls import Answer, Control, Controls, on
@@ -25,13 +26,14 @@ from theodolite.app.web.parts import HIDE_PROGRESS, ONE_AT_A_TIME
 from theodolite.engine.datasets.dialect import ENDINGS
 from theodolite.engine.encoders.spec import transformer_of
 from theodolite.engine.errors import UserError
+from theodolite.engine.training.base_spec import settings
 from theodolite.engine.training.from_scratch import shape_of
 from theodolite.engine.training.losses import LOSSES
 from theodolite.engine.training.presets import STARTER, default_dev, presets
+from theodolite.engine.training.spec import TrainSpec
 
 if TYPE_CHECKING:
     from theodolite.app.workspace import Workspace
-    from theodolite.engine.training.spec import TrainSpec
 
 __all__ = ["CLOSED", "PATH", "TITLE", "build"]
 TITLE = "Train"
@@ -51,17 +53,19 @@ OBJECTIVES = (
 NEW = "new:layers=4,hidden=256,heads=4,vocab=8000"
 """A small BERT with random weights."""
 TRAINABLE = ("minilm", "hf", "dir")
-_PAIRS = ("pairs", "labelled-pairs", "triplets")
+_PAIRS = ("pairs", "labelled-pairs", "triplets", "retrieval")
 FITTING = {
     "sup": _PAIRS,
     "next-sentence": ("sentences",),
     "pairs": _PAIRS,
-    "triplets": _PAIRS[1:],
-    "scored": _PAIRS[:1],
-    "labelled-pairs": _PAIRS[1:2],
+    "triplets": ("labelled-pairs", "triplets"),
+    "scored": ("pairs", "labels"),
+    "labelled-pairs": ("labelled-pairs", "labels"),
     "labelled": ("labels",),
 }
 """Objective, or data of a loss -> kinds of data sets that it trains on; others take any."""
+LONG = 150
+"""Letters of a sentence of an example."""
 MAX_LABELS = 6
 """Labels of runs in the preview of a sweep."""
 
@@ -100,6 +104,7 @@ class EncoderForm(Form):
         "loss",
         "train",
     )
+    reading = ("train", *READING)
     out = "my-encoder"
 
     def presets(self) -> Sequence[Any]:
@@ -122,8 +127,6 @@ class EncoderForm(Form):
         known = {info.name: info.kind for info in self.workspace.catalog.list()}
         wants = LOSSES[values["loss"]].data if objective == "st" else objective
         fitting = [name for name in known if known[name] in FITTING.get(wants, known.values())]
-        if train in known and train not in fitting:
-            train = STARTER
         uploads = [name for name in fitting if name.startswith("upload:")]
         sets = dict.fromkeys([*uploads, STARTER, *fitting, train])
         scored = [name for name in known if known[name] == "pairs"]
@@ -132,7 +135,7 @@ class EncoderForm(Form):
             "objective": (OBJECTIVES, objective),
             "base": ([*dict.fromkeys([*bases, "minilm", NEW, base])], base),
             "train": ([("Starter set" if n == STARTER else n, n) for n in sets], train),
-            "dev": ([*scored, ("none: keep the last weights", NONE)], dev),
+            "dev": ([*scored, ("none: no scores, the last weights are kept", NONE)], dev),
         }
 
     def spec(self, values: Values) -> TrainSpec:
@@ -165,6 +168,19 @@ class EncoderForm(Form):
             "Keeps": keeps if spec.dev else "The last weights.",
             "Result": "An encoder, listed as soon as it is trained; its curves are on Trainings.",
         }
+
+    def examples(self, values: Values) -> list[Block]:
+        """The first examples of each file and data set, under their columns."""
+        own = settings(TrainSpec)
+        options = {name: own[name].read(str(values[name])) for name in READING}
+        found = first_examples(self.workspace, values["train"], **options)
+        tables = [
+            Table(
+                "examples", columns, [[formats.shorten(cell, LONG) for cell in row] for row in rows]
+            )
+            for columns, *rows in found.values()
+        ]
+        return [Fold("First examples", tables)] if tables else []
 
     def _start_of(self, spec: TrainSpec) -> str:
         """The base, and which of its settings the training changes."""

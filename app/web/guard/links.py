@@ -66,8 +66,9 @@ def _is_unlisted(workspace: Workspace, name: str, value: str, signed_in: bool) -
     if name in TEXTS:
         return False
     if name in FILES:
-        listed = workspace.catalog.names() if signed_in else []
-        return value not in (STARTER, *listed)
+        known = {STARTER, *(workspace.catalog.names() if signed_in else ())}
+        several = {part.strip() for part in value.split(",")}
+        return value not in known and not several <= known
     if any(part.strip().startswith(HUB) for part in value.split(",")):
         return True
     from theodolite.app.workspace import STARTER_ENCODERS

@@ -11,6 +11,7 @@ from tests.fakes.command_line import objects, said, theodolite
 from tests.fakes.decoders import small_spec
 from tests.fakes.small_training import small, write_sentences
 from tests.fakes.workers import happened
+from theodolite.app.blocks import Fold, Table
 from theodolite.app.jobs import submit
 from theodolite.app.pages.train.decoder_page import DecoderForm
 from theodolite.app.pages.train.form import Form
@@ -68,7 +69,7 @@ def test_only_settings_that_are_read_are_shown(workspace: Workspace) -> None:
         form.controls.render("train")
         form.place_settings()
     said = form.reshape(Values(**values(form, objective="static")))
-    settings = {"Dimensions", "Dev set for model selection", "First examples only", "Name"}
+    settings = {"Dimensions", "Dev set", "First examples only", "Name"}
     shown = {box.label for box, update in said.items() if update.get("visible")}
     assert shown == settings | {"Optimiser and batches"}
 
@@ -76,16 +77,49 @@ def test_only_settings_that_are_read_are_shown(workspace: Workspace) -> None:
 def test_data_that_do_not_fit_are_refused_before_they_wait(
     workspace: Workspace, tmp_path: Path
 ) -> None:
-    """By the page and by both verbs that queue, in the same sentence."""
+    """By the form as it is filled in, by the page and by both verbs that queue, in one sentence."""
     file, form = tmp_path / "lines.txt", EncoderForm(workspace)
     file.write_text("One sentence.\nAnother one.\n", encoding="utf-8")
-    spec = form.spec(values(form, objective="sup", train=str(file), dev="none"))
+    filled = values(form, objective="sup", train=str(file), dev="none")
     with pytest.raises(UserError, match=r"lines\.txt") as raised:
-        submit.queue(workspace, TrainJob.of(workspace, spec))
+        submit.queue(workspace, TrainJob.of(workspace, form.spec(filled)))
+    with pytest.raises(UserError) as seen:
+        form.examples(filled)
+    assert seen.value.message == raised.value.message
     command = ("sup", "minilm", "--train", str(file), "--out", "never", "--dev", "none", "--queue")
     for verb in (("train", *command), ("sweep", *command, "--set", "seed=1,2")):
         assert raised.value.message in refused(workspace, *verb)
     assert workspace.store.runs.list() == []
+
+
+@pytest.mark.parametrize(
+    ("changed", "code"),
+    [
+        ({"objective": "st", "loss": "TripletLoss"}, "wrong-kind"),
+        ({"objective": "st", "loss": "CoSENTLoss", "limit": "1"}, "too-few"),
+        ({"objective": "st", "loss": "BatchAllTripletLoss", "limit": "100"}, "too-few"),
+        ({"limit": "1"}, "too-few"),
+        ({"train": "no/such/file.csv"}, "no-file"),
+    ],
+)
+def test_the_form_says_what_cannot_be_learned_from(
+    workspace: Workspace, changed: dict[str, str], code: str
+) -> None:
+    """Other columns than the loss needs, one example, one label."""
+    form = EncoderForm(workspace)
+    with pytest.raises(UserError) as raised:
+        form.examples(values(form, **changed))
+    assert raised.value.code == code
+
+
+def test_the_form_shows_what_is_learned_from(workspace: Workspace) -> None:
+    """The first examples as the loss has them, which may all have one label."""
+    form = EncoderForm(workspace)
+    filled = values(form, objective="st", loss="BatchAllTripletLoss", train="starter-topics")
+    (fold,) = form.examples(filled)
+    assert isinstance(fold, Fold) and isinstance(fold.blocks[0], Table)
+    assert fold.blocks[0].columns == ("sentence", "label")
+    assert [row[1] for row in fold.blocks[0].rows] == ["0", "0", "0"]
 
 
 def test_the_dev_set_is_one_that_is_here(workspace: Workspace) -> None:
