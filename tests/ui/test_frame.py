@@ -206,6 +206,16 @@ def test_arrow_keys_move_the_choice(visit):
 # The palette: a few letters lead anywhere, and the rail counts what runs.
 
 
+def test_tab_leaves_a_list_closed_and_goes_to_the_next_control(visit):
+    page = visit.open("curate")
+    page.get_by_label("Collection").focus()
+    expect(page.get_by_role("listbox")).to_be_visible()
+    for following in ("Encoder", "Run check"):
+        page.keyboard.press("Tab")
+        expect(page.locator(":focus")).to_have_accessible_name(following)
+    expect(page.get_by_role("listbox")).to_have_count(0)
+
+
 def test_letters_arrows_and_enter_lead_to_a_place(visit):
     """Ctrl+K opens it over any page; Escape closes it and gives the focus back."""
     page = visit.open("jobs")

@@ -150,6 +150,14 @@
     touched.forEach(groupRadios);
   }).observe(document, { childList: true, subtree: true, attributeFilter: ["name"] });
 
+  // Gradio's dropdown opens its list at any key, half a moment later, when Tab has left it already; and
+  // the list itself is a stop of the Tab key, since it can be scrolled.
+  addEventListener("keydown", (event) => {
+    if (event.key !== "Tab" || event.target.getAttribute?.("role") !== "combobox") return;
+    event.stopPropagation();
+    document.getElementById(event.target.getAttribute("aria-controls"))?.setAttribute("tabindex", "-1");
+  }, true);
+
   Object.assign(theodolite, {
     toggleTheme() {
       const theme = document.body.classList.contains("dark") ? "light" : "dark";
