@@ -9,10 +9,12 @@ import contextlib
 import re
 import sqlite3
 from pathlib import Path
-
-import sqlite_utils
+from typing import TYPE_CHECKING
 
 from theodolite.store.errors import StoreError
+
+if TYPE_CHECKING:
+    import sqlite_utils
 
 TABLES = """
 -- Small values by name.
@@ -229,18 +231,19 @@ CREATE TABLE second_marks (
 );
 """
 
-migrations = sqlite_utils.Migrations("theodolite")
 
-
-@migrations()
 def tables(database: sqlite_utils.Database) -> None:
     """Make the tables."""
     for statement in re.split(r";\n", TABLES):
         database.execute(statement)
 
 
+STEPS = (tables,)
+"""What is applied to a database, one after the other."""
+
+
 def bring_up_to_date(connection: sqlite3.Connection, folder: Path) -> None:
-    """Apply the migrations that a database lacks, all or none.
+    """Apply the steps that a database lacks, all or none.
 
     The database as it was before is copied to a file beside it first, unless it is new.
 
@@ -251,16 +254,18 @@ def bring_up_to_date(connection: sqlite3.Connection, folder: Path) -> None:
     Raises:
         StoreError: the database is of a newer version, or not one of ours.
     """
-    database = sqlite_utils.Database(connection)
-    applied = {one.name for one in migrations.applied(database)}
-    if applied - {one.name for one in migrations.pending(sqlite_utils.Database(memory=True))}:
+    applied, known = _applied(connection), {step.__name__ for step in STEPS}
+    if applied - known:
         raise StoreError(
             f"The store at {folder} was written by a newer version of Theodolite.",
             "Update this one, or choose another folder with --store.",
             code="unsupported",
         )
-    if not migrations.pending(database):
+    if applied == known:
         return
+    import sqlite_utils  # it imports pandas, which a store that is up to date must not wait for
+
+    database = sqlite_utils.Database(connection)
     if applied:
         file = connection.execute("PRAGMA database_list").fetchone()[2]
         with contextlib.closing(sqlite3.connect(f"{file}.version-{len(applied)}")) as backup:
@@ -271,5 +276,17 @@ def bring_up_to_date(connection: sqlite3.Connection, folder: Path) -> None:
             "Choose another folder with --store.",
             code="wrong-kind",
         )
+    migrations = sqlite_utils.Migrations("theodolite")
+    for step in STEPS:
+        migrations()(step)
     with database.atomic():  # a process killed here leaves what was there
         migrations.apply(database)
+
+
+def _applied(connection: sqlite3.Connection) -> set[str]:
+    """The names of the steps that were applied to a database, as sqlite-utils notes them."""
+    notes = "SELECT name FROM sqlite_master WHERE name = '_sqlite_migrations'"
+    if connection.execute(notes).fetchone() is None:
+        return set()
+    ours = "SELECT name FROM _sqlite_migrations WHERE migration_set = 'theodolite'"
+    return {name for (name,) in connection.execute(ours)}

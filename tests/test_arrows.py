@@ -217,28 +217,33 @@ def test_no_pages_ask_each_other_in_a_circle() -> None:
     assert not {page for page in asks if page in reached(page)}
 
 
-def test_importing_stays_light() -> None:
+def test_importing_stays_light(tmp_path: Path) -> None:
     """Nothing is imported before a name is used, and Gradio not before there is a page.
 
-    That is up before torch, scikit-learn, faiss or umap are needed.
+    That is up before torch, scikit-learn, faiss or umap are needed; a store is opened, and words
+    are encoded, without pandas and without torch.
     """
-    door, asked, page = modules_after(
+    theodolite.Workspace(tmp_path).close()
+    door, asked, encoded, page = modules_after(
         "import theodolite",
         "theodolite.compare, theodolite.search",
+        f"theodolite.Workspace({str(tmp_path)!r}).load('random:8').encode(['a word'])",
         "import theodolite.engine, theodolite.store, theodolite.app.ui",
     )
     assert not door & (HEAVY | {"gradio", "numpy"})
     assert not asked & (HEAVY | {"gradio"})
+    assert not encoded & (HEAVY | {"gradio", "pandas"})
     assert not page & HEAVY
-    (loaded,) = modules_after("import theodolite; theodolite.load")
-    assert "gradio" not in loaded
 
 
 def test_every_engine_module_imports_without_the_optional_packages() -> None:
     """Each module of the engine can be imported where what is optional is missing."""
     names = [module_name(path) for path in sorted((ROOT / "engine").rglob("*.py"))]
     block = "; ".join(f"sys.modules[{name!r}] = None" for name in sorted(OPTIONAL))
-    modules_after(f"{block}\nimport importlib\nfor n in {names!r}: importlib.import_module(n)")
+    modules_after(
+        f"{block}\nimport importlib, theodolite\ntheodolite.load\n"
+        f"for n in {names!r}: importlib.import_module(n)"
+    )
 
 
 @pytest.mark.parametrize("name", theodolite.__all__)

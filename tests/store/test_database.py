@@ -4,14 +4,12 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pytest
-from sqlite_utils import Migrations
 
 from tests.errors import refused
 from theodolite.engine.errors import Code
@@ -149,14 +147,6 @@ def wrong(database: Any) -> None:
     database.execute("INSERT INTO nowhere VALUES (1)")
 
 
-def with_steps(*steps: Callable[[Any], None]) -> Migrations:
-    """The migrations of a later version."""
-    later = Migrations("theodolite")
-    for step in (schema.tables, *steps):
-        later()(step)
-    return later
-
-
 @pytest.fixture
 def old(tmp_path: Path) -> Path:
     """The folder of a closed store of the present version."""
@@ -176,7 +166,7 @@ def content(file: Path) -> tuple[int, list[tuple[object, ...]]]:
 def test_a_step_is_applied_once_after_a_backup(old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Store.open(old).close()
     assert not list(old.glob("*.version-*")), "nothing was to be done"
-    monkeypatch.setattr(schema, "migrations", with_steps(since))
+    monkeypatch.setattr(schema, "STEPS", (schema.tables, since))
     for _ in range(2):
         store = Store.open(old)
         assert store.settings.get("theme") == "dark"
@@ -190,7 +180,7 @@ def test_a_step_is_applied_once_after_a_backup(old: Path, monkeypatch: pytest.Mo
 
 def test_a_step_that_fails_changes_nothing(old: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(schema, "migrations", with_steps(since, wrong))
+        patch.setattr(schema, "STEPS", (schema.tables, since, wrong))
         with pytest.raises(StoreError, match="nowhere"):
             Store.open(old)
     assert content(old / "theodolite.db") == (1, [("theme", '"dark"')])
@@ -201,7 +191,7 @@ def test_a_first_start_that_was_killed_is_begun_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(schema, "migrations", with_steps(wrong))
+        patch.setattr(schema, "STEPS", (schema.tables, wrong))
         with pytest.raises(StoreError, match="nowhere"):
             Store.open(tmp_path)
     assert check(Store.open(tmp_path)) == []
