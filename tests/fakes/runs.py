@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from theodolite.engine.datasets import Catalog, Dataset, PairPart, ScoredPairs
-from theodolite.engine.train import EncoderTrainer
+from theodolite.engine.train import EncoderTrainer, train
 from theodolite.engine.training.dev import DevSet
 from theodolite.engine.training.devices import Precision, Ranks
 from theodolite.engine.training.examples import examples_of
@@ -69,6 +69,13 @@ def tiny_spec(folder: Path, objective: Any = "unsup", **changes: Any) -> TrainSp
         "device": "cpu",
     }
     return TrainSpec(objective, **(settings | changes))
+
+
+def tiny_base(folder: Path) -> str:
+    """The spec of an encoder that was trained a little."""
+    out = folder / "base"
+    list(train(tiny_spec(folder, "mlm", out=str(out), steps=2, dev=None), TinyCatalog()))
+    return f"dir:{out}"
 
 
 def tiny_run(spec: TrainSpec, ranks: Ranks | None = None) -> EncoderTrainer:

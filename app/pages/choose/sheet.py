@@ -46,6 +46,7 @@ from theodolite.engine.search.curation import exact_duplicates
 from theodolite.engine.space.compare import change
 from theodolite.engine.stats.choice import REFIT, behind, choose
 from theodolite.engine.stats.power import to_tell_apart
+from theodolite.engine.training.base_spec import relative_path
 from theodolite.store.hashing import hash_of, to_json
 
 Sheet = Mapping[str, Any]
@@ -502,7 +503,8 @@ class ChooseJob(ChooseSpec, Job):
     def units(self) -> list[str]:
         """One unit for the training, if there is one, one per encoder, and one for the sheet."""
         first = [f"Training {self.train} on {self.data}"] * bool(self.train)
-        evaluations = (f"Evaluating {name} on {self.data}" for name in self.measured)
+        names = (relative_path(labelled(name)) for name in self.measured)
+        evaluations = (f"Evaluating {name} on {self.data}" for name in names)
         return [*first, *evaluations, "Decision sheet"]
 
     def work(self, workspace: Workspace, position: int, reporter: Reporter) -> Iterator[object]:

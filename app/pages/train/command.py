@@ -370,8 +370,9 @@ def _interrupted(
     kept = max((one for one in steps if one is not None), default=None)
     if as_json:
         emit_json({"kind": "interrupted", "step": step, "checkpoint": kept, "run": run_id})
-    checkpoint = "no checkpoint yet" if kept is None else f"the checkpoint of update {kept:,}"
-    say(f"Interrupted after update {step:,}. Kept: {checkpoint}, and all encoded vectors.")
+    checkpoint = jobs.AGAIN if kept is None else f"Kept: the checkpoint of update {kept:,}."
+    vectors = " All encoded vectors are kept." if isinstance(specs[0], DecoderSpec) else ""
+    say(f"Interrupted after update {step:,}. {checkpoint}{vectors}")
     say(f"Continue here: {shlex.join(['theodolite', *sys.argv[1:]])}")
     if run_id:
         say(f"Continue in the background: theodolite jobs retry {run_id}")

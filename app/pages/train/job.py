@@ -30,6 +30,7 @@ from theodolite.engine.training import (
     Evaluated,
     Event,
     Finished,
+    Noted,
     Started,
     Stepped,
     TrainSpec,
@@ -58,6 +59,7 @@ CHECKED, SHOWN = 1000, 3
 READING = ("objective", "hard_negatives", "next_sentences", "loss", "limit")
 """Fields of a TrainSpec that determine how its data are read."""
 UNKNOWN = "Unknown until the first minute of training."
+AGAIN = "It starts again from the beginning: no checkpoint was kept."
 LEFT_OUT = "Left out: the sweep was asked to stop before."
 Children = Sequence[tuple[str, Mapping[str, Any]]]
 """Children of a sweep: a label for people, and the fields that differ from its base."""
@@ -538,13 +540,15 @@ def _recorded(job: TrainingJob[Any], workspace: Workspace, reporter: Reporter) -
 
     # Progress of an earlier process.
     encoded = (last_event(workspace, reporter, Encoded) or {"done": 0})["done"]
-    begun = (last_event(workspace, reporter, Started) or {"step": 0})["step"]
+    earlier = last_event(workspace, reporter, Started)
+    begun = earlier["step"] if earlier else 0
     before, checkpoint, best = job.preparation, 0, ""
 
     def done(event: Started | Stepped) -> int:
         return int(WHOLE * (before + (1 - before) * event.step / max(1, event.steps)))
 
-    for event in job.train(workspace, lambda: reporter.asked(STOP)):
+    events = job.train(workspace, lambda: reporter.asked(STOP))
+    for event in _noted(events) if earlier else events:
         data = event.to_dict()
         reporter.event(data.pop("kind"), data)
         match event:
@@ -569,6 +573,14 @@ def _recorded(job: TrainingJob[Any], workspace: Workspace, reporter: Reporter) -
                 loss = f", {event.loss or 0:.3f} on held-out sentences"
                 best = loss if event.score is None else score
         yield event
+
+
+def _noted(events: Iterator[Event]) -> Iterator[Event]:
+    """Events of a training that was begun before, with a note if nothing of that is left."""
+    for event in events:
+        yield event
+        if isinstance(event, Started) and event.step == 0:
+            yield Noted(0, AGAIN)
 
 
 def last_event(

@@ -78,7 +78,7 @@ class Trainings(Answer):
         names = called(rows)
         notes, samples, courses = [], [], []
         said = headline(rows[0].score, rows[0].base_score) if len(rows) == 1 else ""
-        outcome = [Finding(said, "On the dev set, which chose the weights.")] if said else []
+        outcome = [Finding(said, _trust(rows[0], self.courses[0][1]))] if said else []
         for name, (row, curves) in zip(names, self.courses, strict=True):
             notes += [(name, note["step"], note["message"]) for note in curves.notes]
             courses.append((name, None if row.score is row.loss else row.best_step, curves))
@@ -100,6 +100,19 @@ def answer(workspace: Workspace, spec: TrainingsSpec, do: Do) -> Iterator[Traini
 
 
 TRAINING = Question("training", TrainingsSpec, answer, Trainings, ("training 36e4305ecb44",))
+
+
+def _trust(row: TrainingRun, curves: Curves) -> str:
+    """What the difference to the base rests on. Plain text."""
+    base = next((look for look in curves.evals if look["step"] == 0), {})
+    chose = "On the dev set, which chose the weights"
+    if not base.get("low") or not base["low"] <= (row.score or 0) <= base["high"]:
+        return f"{chose}."
+    low, high = (formats.score(base[end]) for end in ("low", "high"))
+    return (
+        f"{chose}, and within the base's own 95 % interval there, {low} to {high}: Compare tells "
+        "on other data whether they differ."
+    )
 
 
 def called(rows: Sequence[TrainingRun]) -> list[str]:
@@ -196,7 +209,8 @@ class Line:
     def course(self) -> str:
         """`0.93 to 0.31 at step 500`, or `1.43 to 0.31, uniformity −1.2 to −2.4 at step 500`."""
         both = [self.values, *([self.across] if self.across else [])]
-        text = ", uniformity ".join(f"{_number(one[0])} to {_number(one[-1])}" for one in both)
+        ends = [[_number(at) for at in (one[0], one[-1])[: len(one)]] for one in both]
+        text = ", uniformity ".join(map(" to ".join, ends))
         return f"{text} at step {formats.count(self.steps[-1])}"
 
 

@@ -12,7 +12,7 @@ from sentence_transformers import SentenceTransformer
 
 from tests.engine.encoders.folders import Folders
 from tests.errors import refused
-from tests.fakes.runs import TinyCatalog, tiny_run, tiny_spec
+from tests.fakes.runs import TinyCatalog, tiny_base, tiny_run, tiny_spec
 from theodolite.engine.encoders import load
 from theodolite.engine.threads import one_torch_thread
 from theodolite.engine.train import train
@@ -123,9 +123,7 @@ def test_a_base_beside_the_adapter_is_found(tmp_path, base):
 @pytest.fixture
 def trained(tmp_path):
     """A spec that trains LoRA on a small base."""
-    spec = tiny_spec(tmp_path, "mlm", out=str(tmp_path / "base"), steps=2, dev=None)
-    list(train(spec, TinyCatalog()))
-    return tiny_spec(tmp_path, base=f"dir:{tmp_path / 'base'}", lora=4, lora_alpha=8)
+    return tiny_spec(tmp_path, base=tiny_base(tmp_path), lora=4, lora_alpha=8)
 
 
 @pytest.mark.parametrize("objective", ["unsup", "sup", "st", "mlm"])

@@ -15,13 +15,13 @@ from theodolite.app.cli import app
 from theodolite.app.jobs import submit
 from theodolite.app.jobs.reporter import Reporter
 from theodolite.app.pages.jobs import service as jobs
-from theodolite.app.pages.train.job import LEFT_OUT, SweepJob, TrainJob
+from theodolite.app.pages.train.job import AGAIN, LEFT_OUT, SweepJob, TrainJob
 from theodolite.app.pages.trainings import service as runs
 from theodolite.app.workspace import Workspace
 from theodolite.engine.decoding.presets import PRESETS
 from theodolite.engine.decoding.spec import DecoderSpec
 from theodolite.engine.errors import UserError
-from theodolite.engine.training import Evaluated, Event, Finished, Started, TrainSpec
+from theodolite.engine.training import Evaluated, Event, Finished, Noted, Started, TrainSpec
 from theodolite.engine.training.base_spec import settings
 from theodolite.store import StoreError
 
@@ -90,6 +90,16 @@ def test_an_interrupted_training_goes_on_in_its_row(workspace: Workspace, spec: 
     found = runs.curves(workspace, run["id"])
     assert column(found.evals, "step") == list(range(10, 101, 10))
     assert len(set(column(found.steps, "step"))) == len(found.steps)
+
+
+def test_what_has_no_checkpoint_says_that_it_starts_again(
+    workspace: Workspace, spec: TrainSpec
+) -> None:
+    """As a static encoder always does, which is made in one go."""
+    events = here(workspace, spec)
+    next(events)
+    events.close()  # type: ignore[attr-defined]
+    assert AGAIN in [event.message for event in here(workspace, spec) if isinstance(event, Noted)]
 
 
 def test_stopped_now_it_keeps_the_best(workspace: Workspace, spec: TrainSpec) -> None:
