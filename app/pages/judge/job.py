@@ -26,6 +26,7 @@ from theodolite.app.pages.judge.session import (
     returned,
 )
 from theodolite.app.workspace import Workspace
+from theodolite.engine import chat
 from theodolite.engine.datasets import chunks
 from theodolite.engine.endpoints import Unacceptable
 from theodolite.engine.errors import UserError
@@ -94,7 +95,7 @@ class JudgeJob(JudgeSpec, Job):
 
 def sent_by(spec: JudgeSpec) -> str:
     """The texts that the second judge of a planned session would get, in words."""
-    to = judges.address(spec.second)
+    to = chat.address(spec.second)
     many = (len(spec.queries) or spec.draw) * len(spec.encoders) * spec.k
     return (
         f"Up to {many:,} documents, each with its query, are sent to "
@@ -137,8 +138,8 @@ class SecondJudgeJob(Job):
         """The texts that the missing marks would send."""
         state = open_session(workspace, self.session)
         pairs = [state.keys[unit] for unit in state.unasked]
-        texts = [(state.queries[query], state.documents[document]) for query, document in pairs]
-        yield f"Sends {judges.sending(self.second, texts)}: documents, each with its query."
+        asked = [judges.messages(state.queries[q], state.documents[d]) for q, d in pairs]
+        yield f"Sends {chat.sending(self.second, asked)}: documents, each with its query."
 
     def validate(self, workspace: Workspace) -> None:
         """Refuse an address to which sending texts is not allowed."""
@@ -151,12 +152,12 @@ class SecondJudgeJob(Job):
     def work(self, workspace: Workspace, position: int, reporter: Reporter) -> None:
         """Ask for the missing marks, and store each answer as it comes."""
         state, stop = open_session(workspace, self.session), threading.Event()
-        judge = judges.SecondJudge(self.second, endpoints.allowed(workspace.store), stop.wait)
+        judge = chat.Chat(self.second, endpoints.allowed(workspace.store), stop.wait)
         units, total, store = state.unasked, len(state.keys), workspace.store.judgements
 
         def mark(unit: int) -> None:
             query, document = state.keys[unit]
-            answer = judge.mark(state.queries[query], state.documents[document])
+            answer = judges.mark(judge, state.queries[query], state.documents[document])
             store.add_second_mark(state.second_keys[unit], answer)
 
         refused: list[int] = []

@@ -18,6 +18,7 @@ from theodolite.app.pages.judge import retrieval
 from theodolite.app.pages.search.service import Limits, nearest
 from theodolite.app.spec import Encoders, Field, Spec
 from theodolite.app.workspace import Workspace
+from theodolite.engine import chat
 from theodolite.engine.datasets import by_rule
 from theodolite.engine.datasets.types import Retrieval
 from theodolite.engine.errors import UserError
@@ -82,7 +83,7 @@ class JudgeSpec(Spec):
         """Bring names to their canonical form."""
         encoders = tuple(dict.fromkeys(map(retrieval.canonical, self.encoders)))
         queries = tuple(dict.fromkeys(text.strip() for text in self.queries if text.strip()))
-        second = judges.canonical(self.second)
+        second = chat.canonical(self.second)
         if not 2 <= len(encoders) <= MAX_ENCODERS:
             raise UserError(
                 f"Judging compares 2 to {MAX_ENCODERS} different encoders, not {len(encoders)}.",
@@ -352,7 +353,7 @@ def _begun(session: str, title: str, spec: JudgeSpec, kept: Mapping[str, Any]) -
         keys, units = pool.documents(rankings, spec.k, spec.measure)
     if predicted := kept.get("predicted"):
         units = surrogate.binned(units, np.array(predicted))
-    to = spec.second and str(judges.address(spec.second))
+    to = spec.second and str(chat.address(spec.second))
     asked = [judges.messages(queries[q], documents[d]) for q, d in keys] if to else []
     second_keys = [hash_of(to, to_json(one)) for one in asked]
     return Session(session, title, spec, queries, documents, rankings, keys, units, second_keys)

@@ -13,6 +13,7 @@ from sklearn.metrics import cohen_kappa_score, recall_score
 from benchmarks import judging
 from tests.errors import refused
 from tests.fakes.openai import FakeOpenAI, chat, grade, question, status, talking
+from theodolite.engine.chat import Chat, canonical, said, sending
 from theodolite.engine.datasets import Catalog
 from theodolite.engine.errors import Code
 from theodolite.engine.judging import pool, sampling, second, surrogate
@@ -278,9 +279,9 @@ def test_a_good_one_saves_marks_and_a_useless_one_costs_few() -> None:
 )
 def test_a_reply_is_read_or_it_is_not(content: object, mark: int | None) -> None:
     """One grade, whatever stands around it; nothing is guessed, of answers of another shape too."""
-    assert second.read(chat(content)) == mark
+    assert second.read(said(chat(content))) == mark
     for answer in ({}, {"choices": []}, {"choices": [7]}, {"choices": None}):
-        assert second.read(answer) is None
+        assert not said(answer)
 
 
 def test_a_document_cannot_end_itself() -> None:
@@ -295,13 +296,13 @@ def test_a_document_cannot_end_itself() -> None:
 
 def test_how_it_is_asked(server: FakeOpenAI) -> None:
     """Once; once more while it cannot be read; without a temperature from when it takes none."""
-    judge = second.SecondJudge(f"api:{server.url}#fake", sleep=lambda seconds: None)
+    judge = Chat(f"api:{server.url}#fake", sleep=lambda seconds: None)
     server.judge = lambda query, document: grade(2)
     for replies, mark, requests in (([], 3, 1), (["hm", grade(1)], 2, 3), (["hm", "hm"], None, 5)):
         server.next = [*map(talking, replies)]
-        assert (judge.mark("q", "d"), len(server.requests)) == (mark, requests)
+        assert (second.mark(judge, "q", "d"), len(server.requests)) == (mark, requests)
     server.next = [status(400, "Unsupported value: 'temperature'")]
-    assert [judge.mark("q", "d") for _ in range(2)] == [3, 3]
+    assert [second.mark(judge, "q", "d") for _ in range(2)] == [3, 3]
     assert ["temperature" in body for _, body in server.requests[5:]] == [True, False, False]
 
 
@@ -318,15 +319,15 @@ def test_how_it_is_asked(server: FakeOpenAI) -> None:
 def test_what_cannot_judge_is_refused(given: str, code: Code, named: str) -> None:
     """Of others there is one form."""
     with refused(code, named):
-        second.canonical(given)
+        canonical(given)
     given = " api:https://X.example/v1/chat/completions#m?tpm=9&rpm=60 "
-    assert second.canonical(given) == "api:https://x.example/v1#m?rpm=60&tpm=9"
-    assert second.canonical(" ") == ""
+    assert canonical(given) == "api:https://x.example/v1#m?rpm=60&tpm=9"
+    assert canonical(" ") == ""
 
 
 def test_what_would_be_sent() -> None:
     """Each text once, with what surrounds it."""
-    found = second.sending("api:https://x.example/v1#m", [("a", "b"), ("a", "c")])
+    found = sending("api:https://x.example/v1#m", [second.messages("a", text) for text in "bc"])
     sent = json.dumps({"query": "a", "document": "b"})
     assert (found.host, found.texts, found.requests) == ("x.example", 2, 2)
     assert found.characters == 2 * len(sent) and found.tokens > 2 * len(second.PROMPT) // 4
