@@ -53,12 +53,7 @@ class Uploads(Filed):
             filename: original name of the file, whose suffix tells its format; taken from `source`
                 when that is a path.
         """
-        if not _NAME.fullmatch(name):
-            raise StoreError(
-                f"{name[:80]!r} cannot name an upload.",
-                "Use letters, digits, spaces and . _ + -, at most 80 of them.",
-                code="invalid",
-            )
+        self.check_name(name)
         if filename is None:
             filename = source.name if isinstance(source, Path) else name
         chunks = [source] if isinstance(source, bytes) else chunks_of(source)
@@ -87,6 +82,16 @@ class Uploads(Filed):
                 code="stale",
             )
         return found
+
+    @staticmethod
+    def check_name(name: str) -> None:
+        """Raise a StoreError for a name that no upload can have."""
+        if not _NAME.fullmatch(name):
+            raise StoreError(
+                f"{name[:80]!r} cannot name an upload.",
+                "Use letters, digits, spaces and . _ + -, at most 80 of them.",
+                code="invalid",
+            )
 
     def get(self, name: str) -> UploadRow | None:
         """The upload of that name, or None."""

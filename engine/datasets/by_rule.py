@@ -6,7 +6,8 @@
     cloze:DOCUMENT    a sentence taken out of its document, which is the one to find without it
                       (Lee, Chang and Toutanova 2019, inverse cloze task)
 
-No model writes them, and nobody asked them: scores on them say 'by rule'. One sentence at most is
+No model writes them, and nobody asked them: scores on them say 'by rule'. Queries that a language
+model wrote before (`written`) stand beside them. One sentence at most is
 taken out of a document, so that all queries search the same documents.
 """
 
@@ -22,6 +23,7 @@ import numpy as np
 from theodolite.engine.datasets.chunks import sentences_of
 from theodolite.engine.datasets.languages import is_unspaced
 from theodolite.engine.datasets.types import Dataset, Retrieval
+from theodolite.engine.datasets.written import KIND
 from theodolite.engine.errors import UserError
 
 STEP = "queries:rule"
@@ -51,7 +53,7 @@ def join(name: str) -> str:
 
 
 def make(data: Dataset, name: str) -> Retrieval:
-    """Make queries of documents; any that the data set has are left aside."""
+    """Make queries of documents; any that people asked are left aside."""
     if not isinstance(data, Retrieval):
         raise UserError(
             f"{data.name} holds {data.kind}: queries are made of documents.",
@@ -81,7 +83,12 @@ def make(data: Dataset, name: str) -> Retrieval:
             queries[f"cloze:{key}"] = sentence
     clozes = len(queries)
     known, colliding = _known_items(documents, keys, rng)
-    queries |= known
+    written = {
+        key: query
+        for key, query in data.queries.items()
+        if key.startswith(KIND) and key.removeprefix(KIND) in documents
+    }
+    queries |= known | written
     if not queries:
         raise UserError(
             f"No query can be made of the {len(documents):,} documents of {data.name}.",
@@ -91,7 +98,7 @@ def make(data: Dataset, name: str) -> Retrieval:
     judged = {key: dict.fromkeys(alike[key.partition(":")[2]], 1) for key in queries}
     notes = [
         f"Queries by rule: {len(known):,} of words of a document, {clozes:,} of a sentence that "
-        "was taken out of it.",
+        f"was taken out of it{f', {len(written):,} by a language model' if written else ''}.",
         *_notes(data, documents, alike, colliding, len(known)),
     ]
     return replace(
@@ -192,6 +199,6 @@ def _notes(
             f"For {colliding:,} of {known:,} queries of words, another document has all of them "
             "too: the documents are much alike, and no score can reach 100."
         )
-    if data.queries:
-        said.append(f"The {len(data.queries):,} queries of {data.name} are left aside.")
+    if asked := sum(not key.startswith(KIND) for key in data.queries):
+        said.append(f"The {asked:,} queries of {data.name} are left aside.")
     return said

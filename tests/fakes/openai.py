@@ -4,7 +4,8 @@
         load(f"api:{server.url}#fake").encode(["a boat"])
 
 A vector is the text's length and the codes of its first characters. Asked for a chat it judges: the
-grade is what `server.judge` makes of query and document. What goes wrong is said in
+grade is what `server.judge` makes of query and document; for a document alone it writes a query of
+the document's first words. What goes wrong is said in
 advance: `server.next += [...]` of callables that answer one request each in place of the usual.
 """
 
@@ -80,6 +81,9 @@ class Request(Handler[FakeOpenAI]):
         """The right answer, its vectors in another order than the texts."""
         if "messages" in self.body:
             asked_for = question(self.body["messages"])
+            if "query" not in asked_for:
+                words = asked_for["document"].split()[:5]
+                return chat(json.dumps({"query": " ".join(words)}))
             return chat(self.fake.judge(asked_for["query"], asked_for["document"]))
         dim = self.body.get("dimensions", DIM)
         data = [

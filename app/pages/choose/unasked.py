@@ -13,7 +13,7 @@ from theodolite.app import formats
 from theodolite.app.pages.choose import data, setups
 from theodolite.app.pages.judge.session import open_session
 from theodolite.app.workspace import Workspace
-from theodolite.engine.datasets import by_rule
+from theodolite.engine.datasets import by_rule, written
 from theodolite.engine.tasks.retrieval import judged_queries
 
 MIN_MARKS = 10
@@ -23,12 +23,16 @@ ENOUGH = (20, 50)
 KINDS = {
     "known": "queries of words from a document",
     "cloze": "sentences taken out of their documents",
+    "written": "queries that a language model wrote",
 }
 """Start of a query's id -> what such queries are."""
 
 
 def task_of(workspace: Workspace, name: str) -> str:
-    """The task that scores set-ups on documents: by their queries, else by queries by rule."""
+    """The task that scores set-ups on documents: by what people asked, else by queries by rule."""
+    loaded: Any = workspace.catalog.load(name)
+    if written.are_written(getattr(loaded, "queries", ())):
+        return by_rule.join(name)
     return data.task_of(workspace, name) or by_rule.join(name)
 
 
@@ -109,7 +113,7 @@ def sentences(sheet: Mapping[str, Any]) -> Iterator[str]:
             )
     for one in sheet.get("kinds", ()):
         yield (
-            f"By rule, on {formats.count(one['n'])} {KINDS[one['kind']]}, {one['encoder']} comes "
+            f"{'On' if one['kind'] == 'written' else 'By rule, on'} {formats.count(one['n'])} {KINDS[one['kind']]}, {one['encoder']} comes "
             f"first with {formats.score(one['score'])}."
         )
 
@@ -118,11 +122,13 @@ def warnings(sheet: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """Why a sheet by rule is no verdict, and what its marks do not say."""
     few, many = ENOUGH
     leaders = dict.fromkeys(one["encoder"] for one in sheet["kinds"])
+    has_written = any(one["kind"] == "written" for one in sheet["kinds"])
     marks = sheet.get("judged")
     if not marks:
         yield (
             "by_rule",
-            "Nobody asked these queries: they were made from the documents by rule. Such scores "
+            "Nobody asked these queries: they were made from the documents by rule"
+            f"{', or written by a language model' * has_written}. Such scores "
             "have put encoders above BM25 where people's queries say the reverse (XQuAD). Mark "
             f"{few} to {many} documents on the page Judge before you rely on the order.",
         )
@@ -141,7 +147,7 @@ def warnings(sheet: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if len(leaders) > 1:
         yield (
             "kinds_disagree",
-            "The two kinds of queries put different set-ups first: those of words favour BM25, "
+            "The kinds of queries put different set-ups first: those of words favour BM25, "
             "sentences favour encoders. What people will ask decides.",
         )
 

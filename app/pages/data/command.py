@@ -18,6 +18,7 @@ from theodolite.app.terminal import (
     done,
     emit,
     emit_json,
+    progress_bar,
     queued,
     say,
     verb,
@@ -174,6 +175,37 @@ def mine_data(
         return
     done(row, f"Kept {len(found):,} triplets as upload:{row['name']}.", False)
     emit([asdict(one) for one in found[:limit]], list(asdict(found[0])), False)
+
+
+@data_verbs.command("queries")
+@verb
+def write_queries(
+    workspace: Workspace,
+    documents: Annotated[
+        str, typer.Argument(metavar="DATASET", help="Documents, such as upload:handbook.")
+    ],
+    by: Annotated[str, typer.Option(help="The language model: api:URL#MODEL.")],
+    name: Annotated[str, typer.Option(help="Name of the data set with queries.")],
+    limit: Annotated[int, typer.Option("-n", min=1, help="Documents drawn, one query each.")] = 100,
+    send_texts: Annotated[
+        bool, typer.Option("--send-texts", help="Allow the documents to be sent to the model.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Have a language model write queries for documents, and keep both as a data set.
+
+    theodolite data queries upload:handbook --by "api:http://localhost:11434/v1#qwen3" --name asked
+
+    theodolite choose upload:asked --rankers "bm25,minilm"
+
+    Choose says 'by rule' of scores on such queries, until marks of a person correct them.
+    """
+    with progress_bar("Queries") as move:
+        row = service.write_queries(
+            workspace, documents, by, name, limit, send_texts=send_texts, tell=say, move=move
+        )
+    said = " ".join(row["info"].get("notes", []))
+    done(row, f"Added as upload:{row['name']}. {said}", as_json)
 
 
 @data_verbs.command("suite")

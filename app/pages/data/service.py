@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -12,9 +12,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from theodolite.app import corpora
+from theodolite.app import corpora, endpoints
 from theodolite.app.workspace import Workspace
-from theodolite.engine.datasets import archives, conversion, documents, hub, limits, tables
+from theodolite.engine import chat
+from theodolite.engine.datasets import archives, conversion, documents, hub, limits, tables, written
 from theodolite.engine.datasets.columns import OPTIONAL, ROLES
 from theodolite.engine.datasets.files import listed
 from theodolite.engine.datasets.tables import Mapping, Preview
@@ -206,6 +207,95 @@ def mine(
         mapping = Mapping("triplets", {role: role for role in roles})
         notes = [f"The negatives were mined for {pairs} by {encoder}."]
         return keep(workspace, file, file.name, name, mapping, notes), found
+
+
+def write_queries(
+    workspace: Workspace,
+    documents: str,
+    model: str,
+    name: str,
+    n: int,
+    *,
+    send_texts: bool,
+    tell: Callable[[str], object],
+    move: Callable[[float, float, str], object],
+) -> UploadRow:
+    """Keep documents with queries that a language model writes for some of them as a data set.
+
+    Args:
+        workspace: the workspace.
+        documents: a data set of documents; queries that people asked are not taken over.
+        model: `api:URL#MODEL`.
+        name: of the data set to be made.
+        n: number of documents drawn, for one query each.
+        send_texts: allow, this time, that they are sent to another machine.
+        tell: called with what is sent where, before it is.
+        move: called with what is done, of how much, and what it is.
+    """
+    workspace.refuse_visitors()
+    workspace.store.uploads.check_name(name)
+    if workspace.store.uploads.get(name):  # before anything is paid for
+        raise UserError(
+            f"There is an upload named {name!r} already.",
+            "Choose another name, or remove that one first.",
+            code="conflict",
+        )
+    data, spec = workspace.catalog.load(documents), chat.canonical(model)
+    if not isinstance(data, Retrieval) or data.whole:
+        raise UserError(
+            f"{documents} is no data set of whole documents.",
+            "Bring a folder of documents: `theodolite data add FOLDER`.",
+            code="wrong-kind",
+        )
+    chosen, to = written.draw(data, n), chat.address(spec)
+    sends = chat.sending(spec, [written.messages(data.documents[key]) for key in chosen])
+    allowed = {*endpoints.allowed(workspace.store), *([to.url] if send_texts or to.is_here else [])}
+    if to.url not in allowed:
+        raise UserError(
+            f"Nothing leaves this machine without permission, and this would send {sends}.",
+            "Allow it with --send-texts.",
+            code="denied",
+        )
+    tell(f"Sends {sends}: documents.")
+    found, error = written.write(
+        spec,
+        [(key, data.documents[key]) for key in chosen],
+        lambda share: move(share, 1.0, "Queries"),
+        allowed,
+    )
+    if not found:
+        raise error or UserError(
+            f"{spec} wrote no query for any of {len(chosen):,} documents.",
+            "Its answers were no JSON with a query: choose another model.",
+            code="unreachable",
+        )
+    notes = [f"{spec} wrote queries for {len(found):,} of {len(chosen):,} documents."]
+    notes += [f"It ended early: {error.message}"] if error else []
+    return _keep_queries(workspace, data.documents, found, name, notes)
+
+
+def _keep_queries(
+    workspace: Workspace,
+    documents: dict[str, str],
+    queries: dict[str, str],
+    name: str,
+    notes: Sequence[str],
+) -> UploadRow:
+    """Keep documents with one written query each, in BEIR's layout."""
+    ids = {key: written.KIND + key for key in queries}
+    rows: dict[str, list[dict[str, Any]]] = {
+        "corpus.jsonl": [{"_id": key, "text": text} for key, text in documents.items()],
+        "queries.jsonl": [{"_id": ids[key], "text": text} for key, text in queries.items()],
+        "qrels.jsonl": [{"query-id": ids[key], "corpus-id": key, "score": 1} for key in queries],
+    }
+    with TemporaryDirectory() as folder:
+        files = [Path(folder) / file for file in rows]
+        for file, lines in zip(files, rows.values(), strict=True):
+            text = "\n".join(json.dumps(line, ensure_ascii=False) for line in lines)
+            file.write_text(text, encoding="utf-8")
+        with bring(files) as brought:
+            mapping = mapping_of(brought.path, "retrieval", None)
+            return keep(workspace, brought.path, brought.path.name, name, mapping, notes)
 
 
 def remove(workspace: Workspace, name: str) -> None:

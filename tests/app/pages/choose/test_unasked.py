@@ -10,9 +10,11 @@ import theodolite as th
 from tests.errors import refused
 from tests.fakes.command_line import objects, theodolite
 from tests.fakes.folder import files
+from tests.fakes.openai import FakeOpenAI, status, talking
 from theodolite.app.blocks import Links
 from theodolite.app.pages.choose import unasked
 from theodolite.app.pages.choose.answer import Decision
+from theodolite.app.pages.data import service
 from theodolite.app.pages.judge import session as judging
 from theodolite.app.pages.judge.answer import judgement
 from theodolite.app.pages.judge.session import JudgeSpec, Question, open_session
@@ -136,3 +138,53 @@ def test_the_command_says_by_rule(tmp_path: Path) -> None:
     assert [row["encoder"] for row in rows] == ["bm25", "wordllama"]
     assert sheet["by_rule"] is True and sheet["judged"] is None
     assert unasked.asked(sheet)["in"].endswith("|queries:rule")
+
+
+def wrote(workspace: Workspace, server: FakeOpenAI, name: str = "asked", **more: Any) -> Any:
+    """Have the server write five queries, and return what it was told before."""
+    given = {"model": f"api:{server.url}#fake", "n": 5, "send_texts": False} | more
+    told: list[str] = []
+    row = service.write_queries(
+        workspace, "upload:guide", name=name, tell=told.append, move=lambda *at: None, **given
+    )
+    return row, told
+
+
+def test_a_language_model_may_write_queries(
+    workspace: Workspace, tmp_path: Path, server: FakeOpenAI
+) -> None:
+    """Beside those by rule, for which they are no better: nobody asked them."""
+    chosen(workspace, sections(tmp_path / "guide", 12))
+    row, told = wrote(workspace, server)
+    assert len(server.requests) == 5 and "5 texts" in told[0] and "127.0.0.1" in told[0]
+    assert "queries for 5 of 5 documents" in row["info"]["notes"][0]
+    sheet = chosen(workspace, "upload:asked").sheet
+    assert sheet["task"] == "upload:asked|queries:rule" and sheet["by_rule"]
+    kinds = {one["kind"]: one["n"] for one in sheet["kinds"]}
+    assert kinds["written"] == 5 and {"known", "cloze"} < kinds.keys()
+    data: Any = workspace.catalog.load("upload:asked")
+    for key, query in data.queries.items():
+        document = key.removeprefix("written:")
+        assert data.judgements["test"][key] == {document: 1}
+        assert query == " ".join(data.documents[document].split()[:5])
+    assert "language model" in sheet["warnings"][0]["message"]
+
+
+def test_what_was_written_before_a_fault_is_kept(
+    workspace: Workspace, tmp_path: Path, server: FakeOpenAI
+) -> None:
+    chosen(workspace, sections(tmp_path / "guide", 12))
+    server.next = [talking('{"query": "tea?"}'), status(401, "no more")]
+    row, _ = wrote(workspace, server, n=12)
+    many = len(workspace.catalog.load("upload:asked").queries)  # type: ignore[union-attr]
+    assert 1 <= many < 12 and "no more" in " ".join(row["info"]["notes"])
+    away = {"model": "api:https://models.example/v1#m", "name": "other"}
+    for server.next, more, code, named in (
+        ([], {}, "conflict", ("asked",)),
+        ([], away, "denied", ("5 texts", "models.example", "--send-texts")),
+        ([talking("hm")] * 5, {"name": "other"}, "unreachable", ("no query", "5")),
+        ([status(404, "no model")] * 5, {"name": "other"}, "unreachable", ("no model",)),
+    ):
+        with refused(code, *named):
+            wrote(workspace, server, **more)
+    assert workspace.store.uploads.get("other") is None
