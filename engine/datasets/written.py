@@ -10,7 +10,7 @@ import json
 import re
 import threading
 from collections.abc import Callable, Collection, Iterable
-from concurrent.futures import CancelledError, ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor, as_completed
 
 import numpy as np
 
@@ -87,22 +87,24 @@ def write(
     stop, threads = threading.Event(), ThreadPoolExecutor(_AT_ONCE)
     chat = Chat(spec, send_texts, stop.wait)
     asked = {threads.submit(chat.ask, messages(text)): key for key, text in documents}
-    answers, refused, failed = dict[str, str](), list[UserError](), list[UserError]()
     try:
         for done, one in enumerate(as_completed(asked), 1):
-            try:
-                answers[asked[one]] = read(one.result())
-            except CancelledError:
-                continue
-            except Unacceptable as error:
-                refused.append(error)
-            except UserError as error:
-                failed.append(error)
-                stop.set()  # threads that wait to try again do it at once, for the last time
-                threads.shutdown(wait=False, cancel_futures=True)
+            error = one.exception()
+            if error is not None and not isinstance(error, Unacceptable):
+                break
             tick(done / len(asked))
     finally:
-        stop.set()
+        stop.set()  # threads that wait to try again do it at once, for the last time
         threads.shutdown(cancel_futures=True)
-    queries = {key: answers[key] for key in asked.values() if answers.get(key)}
-    return queries, next(iter(failed or (refused if not queries else ())), None)
+    ended = {key: one for one, key in asked.items() if not one.cancelled()}
+    errors = [error for one in ended.values() if (error := one.exception())]
+    queries = {
+        key: query
+        for key, one in ended.items()
+        if not one.exception() and (query := read(one.result()))
+    }
+    final = [error for error in errors if not isinstance(error, Unacceptable)]
+    first = next(iter(final or (errors if not queries else ())), None)
+    if first is None or isinstance(first, UserError):
+        return queries, first
+    raise first

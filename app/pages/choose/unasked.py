@@ -112,8 +112,9 @@ def sentences(sheet: Mapping[str, Any]) -> Iterator[str]:
                 f"{formats.count(marks['queries'])} {whose})."
             )
     for one in sheet.get("kinds", ()):
+        start = "On" if one["kind"] == "written" else "By rule, on"
         yield (
-            f"{'On' if one['kind'] == 'written' else 'By rule, on'} {formats.count(one['n'])} {KINDS[one['kind']]}, {one['encoder']} comes "
+            f"{start} {formats.count(one['n'])} {KINDS[one['kind']]}, {one['encoder']} comes "
             f"first with {formats.score(one['score'])}."
         )
 
