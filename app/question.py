@@ -121,9 +121,10 @@ class Answer:
         return any(isinstance(block, Progress) for block in self.blocks())
 
     def complete(self: A) -> A:
-        """The answer itself; raises the first of its problems, unless it is an answer without."""
+        """The answer itself; raises the first of its problems unless it may be partial, and is."""
         problems = self.problems()
-        if problems and not (self.partial and len(problems) < len(self.rows())):
+        answered = any(row.get("error") is None for row in self.rows())
+        if problems and not (self.partial and answered):
             raise problems[0].error
         return self
 

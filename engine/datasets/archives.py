@@ -17,11 +17,12 @@ from theodolite.engine.datasets import beir, limits, parallel
 from theodolite.engine.datasets.dialect import ENDINGS
 from theodolite.engine.datasets.files import listed, open_binary, shorten
 from theodolite.engine.datasets.formats import counted_lines
+from theodolite.engine.datasets.languages import is_language
 from theodolite.engine.datasets.types import Kind, Parallel, Retrieval, TaskType
 from theodolite.engine.errors import UserError
 
 ENDING = ".zip"
-EXPECTED = f"{beir.EXPECTED}, or two files of lines that translate one another"
+EXPECTED = f"{beir.EXPECTED}, or two files of lines that translate one another (a.en.txt, a.de.txt)"
 TABLES = "Tables of one data set are named by their splits, such as train.csv and test.csv."
 SPLITS = ("train", "training", "dev", "val", "valid", "validation", "trial", "test")
 _ENDINGS = re.compile(r"\.(csv|tsv|txt|jsonl?|ndjson|parquet|xml)(\.gz)?$", re.IGNORECASE)
@@ -76,6 +77,12 @@ def tables(names: Sequence[str]) -> list[tuple[str, str]]:
     if roles or not whole or (len(splits) > 1 and "" in splits):
         return []
     return sorted(found, key=lambda item: (rank(item[0]), item[1]))
+
+
+def are_languages(names: Sequence[str]) -> bool:
+    """Return whether files are two, each named by a language: a.en.txt and a.de.txt."""
+    told = {_language(name) for name in names} - {""}
+    return len(names) == len(told) == 2
 
 
 def _is_table(name: str) -> bool:
@@ -139,10 +146,12 @@ def read(
 
 
 def _language(name: str) -> str:
-    """Return the language named by a file's last ending, or by the one before `.txt`."""
-    words = name.removesuffix(".gz").rpartition("/")[2].split(".")[1:]
-    plain = [word for word in words if word not in _NOT_OF_LANGUAGES]
-    return plain[-1] if plain and parallel.LANGUAGE.fullmatch(plain[-1]) else ""
+    """Return the language named by a file's last ending, the one before `.txt`, or any word."""
+    stem, *endings = name.removesuffix(".gz").rpartition("/")[2].split(".")
+    plain = [word for word in endings if word not in _NOT_OF_LANGUAGES]
+    if plain and parallel.LANGUAGE.fullmatch(plain[-1]):
+        return plain[-1]
+    return next(filter(is_language, re.split("[-_]", stem)), "")
 
 
 def _lines(raw: bytes, name: str) -> list[str]:

@@ -92,7 +92,8 @@ def make(data: Dataset, name: str) -> Retrieval:
     if not queries:
         raise UserError(
             f"No query can be made of the {len(documents):,} documents of {data.name}.",
-            "They have too few words; put queries.jsonl and qrels.tsv beside them.",
+            "They have too few words; put 20 queries or more and their judgements beside them, in "
+            "queries.jsonl and qrels.tsv.",
             code="too-few",
         )
     judged = {key: dict.fromkeys(alike[key.partition(":")[2]], 1) for key in queries}

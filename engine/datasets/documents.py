@@ -35,8 +35,6 @@ _PAGES = (".html", ".htm")
 _PROSE = (".md", ".markdown", *_PAGES, ".pdf")
 _BESIDE = ("readme", "license", "licence", "changelog", "contributing")
 """Names of files that describe a data set."""
-_FEWEST_TEXTS = 3
-"""Text files from which they are documents; two may translate one another."""
 _HIDDEN = ("script", "style", "template", "noscript", "svg", "iframe", "object", "textarea")
 _TAG = re.compile(r"""<(/?)([a-z][a-z0-9-]*)(?:"[^"<]*"|'[^'<]*'|[^<>"'])*+>""", re.IGNORECASE)
 _BLOCK = re.compile(
@@ -60,7 +58,7 @@ def among(names: Sequence[str]) -> dict[str, str]:
 
     Where there are as many documents as tables, the documents count. Text files are documents if
     there are several or one in a folder, which alone has sentences, and nothing in their names says
-    otherwise, such as train.txt and test.txt.
+    otherwise, such as train.txt and test.txt, or a.en.txt and a.de.txt.
     """
     ends = {name: PurePosixPath(name.lower()).suffix for name in names}
     texts = [name for name in names if ends[name] == ".txt"]
@@ -68,7 +66,7 @@ def among(names: Sequence[str]) -> dict[str, str]:
     tables = [n for n in names if ends[n] in ENDINGS and n not in texts and not is_judged(n)]
     telling = [name for name in prose if PurePosixPath(name).stem.casefold() not in _BESIDE]
     is_prose = telling and len(prose) >= len(tables)
-    several = len(texts) >= _FEWEST_TEXTS and not archives.tables(texts)
+    several = len(texts) > 1 and not (archives.tables(texts) or archives.are_languages(texts))
     alone = len(texts) == 1 and "/" in texts[0] and not archives.split_of(texts[0])[0]
     is_text = (several or alone) and not tables
     if any(beir.role_of(name) == "corpus" for name in names) or not (is_prose or is_text):
@@ -115,6 +113,11 @@ def pack(files: Iterable[tuple[str, bytes]], target: Path) -> list[str]:
     with zipfile.ZipFile(target, "w") as archive:
         for name, raw in {CORPUS: "".join(sorted(lines)).encode(), **beside}.items():
             archive.writestr(zipfile.ZipInfo(name), raw)
+    if kinds == {".txt": 2}:
+        lost.append(
+            "If the lines of two text files translate one another, name these by their languages, "
+            "such as a.en.txt and a.de.txt."
+        )
     each = ", ".join(f"{n:,} {ending}" for ending, n in kinds.most_common())
     return [f"Documents, named by their files: {len(lines):,} ({each}).", *lost]
 

@@ -43,7 +43,12 @@ class MoreExamples:
 
 
 def to_tell_apart(found: Behind) -> MoreExamples:
-    """Estimate how many more examples would make a difference significant, whoever is better."""
+    """Estimate how many more examples would make a difference significant, whoever is better.
+
+    Nothing is expected of two that score the same.
+    """
+    if not found.delta:
+        return MoreExamples(None, 0.0)
 
     def power(middle: float, spread: float, bar: float) -> float:
         return _PHI((middle - bar) / spread) + _PHI((-middle - bar) / spread)

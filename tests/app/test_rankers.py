@@ -88,6 +88,18 @@ def test_a_search_has_a_column_for_each(workspace: Workspace) -> None:
         SEARCH.last(workspace, like, lambda job: True)
 
 
+def test_a_ranker_that_fails_or_finds_nothing_says_so_beside_the_others(
+    workspace: Workspace,
+) -> None:
+    """Hits of the others are kept."""
+    spec = SearchSpec(["zebra"], "mine", ["bm25", "bm25 > rerank:dir:/nowhere", "wordllama"])
+    found = SEARCH.last(workspace, spec, lambda job: True)
+    assert {row["encoder"] for row in found.rows()} == {"wordllama"}
+    assert found.exit_code == 1
+    nothing, failed = found.notes()
+    assert nothing.startswith("bm25: None.") and "/nowhere" in failed
+
+
 def test_documents_are_searched_in_several_ways_to_cut_them(workspace: Workspace) -> None:
     """A column for each with each encoder; a hit says where in its document it stands."""
     spec = SearchSpec(["a dog"], "mine", ["bm25", "wordllama"], k=3, chunks="whole,sentences,20")

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from theodolite.app.pages.board import cost
+from theodolite.app.pages.choose.data import MIN_EXAMPLES, count_examples, in_words
 from theodolite.app.pages.evaluate.results import evaluated, known
 from theodolite.app.vectors import sources
 from theodolite.app.workspace import Workspace
@@ -252,6 +253,14 @@ def warnings(workspace: Workspace, task: str, every: Sequence[SetUp], sheet: Any
     """What limits confidence in a sheet of set-ups."""
     upload = workspace.store.uploads.get(sheet["data"].removeprefix("upload:"))
     notes = dict.fromkeys(upload["info"].get("notes", ()) if upload else ())
+    if sheet["by_rule"]:
+        notes |= dict.fromkeys(getattr(workspace.catalog.load(task), "notes", ()))
+        if asked := count_examples(workspace.catalog.load(sheet["data"])):
+            yield (
+                "few_examples",
+                f"Only {in_words(asked, 'retrieval')} of {sheet['data']} have judgements; "
+                f"below {MIN_EXAMPLES}, queries by rule take their place.",
+            )
     for one in every:
         if one.error is not None:
             yield "encoder_failed", f"{one.name} was left out: {one.error}"

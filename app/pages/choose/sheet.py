@@ -174,7 +174,6 @@ def _of_setups(workspace: Workspace, spec: ChooseSpec, tick: ProgressCallback) -
         *_about_decision(spec, dataset, [], sheet),
         *_about_data(workspace, dataset, [], sheet),
         *setups.warnings(workspace, task, every, sheet),
-        *(("note", text) for text in getattr(dataset, "notes", ()) if is_made),
     ]
     named = [{"code": code, "message": text} for code, text in warnings]
     return {**sheet, "front": cost.front(points, more_is_better=False), "warnings": named}
@@ -354,8 +353,12 @@ def _about_decision(
     if best is not None and sheet["n"] < FEW:
         yield (
             "few_examples",
-            f"Only {data.in_words(sheet['n'], sheet['kind'])}: the best encoder's 95 % interval is "
-            f"{best['high'] - best['low']:.0f} points wide.",
+            f"Only {data.in_words(sheet['n'], sheet['kind'])}: "
+            + (
+                f"the best encoder's 95 % interval is {best['high'] - best['low']:.0f} points wide."
+                if best["high"] > best["low"]
+                else "too few to tell how much its score varies."
+            ),
         )
     outside = [f"{one.encoder} ({one.outside})" for one in every if one.outside]
     if outside:
@@ -470,10 +473,7 @@ class ChooseJob(ChooseSpec, Job):
         if self.rankers and not isinstance(dataset, Retrieval):
             raise UserError(
                 f"{dataset.name} holds {dataset.kind}, and rankers order documents.",
-                "Bring documents. Two text files are read as lines that translate one another: "
-                "name them .md."
-                if dataset.kind == "parallel"
-                else "Choose documents with queries, or encoders in place of rankers.",
+                "Choose documents with queries, or encoders in place of rankers.",
                 code="wrong-kind",
             )
         if self.rankers and unasked.is_made(task := unasked.task_of(workspace, self.data)):

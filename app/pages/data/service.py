@@ -71,7 +71,7 @@ def keep(
             notes.append("Every row has a label of its own, so no task can be measured on it.")
             facts["no_task"] = True
         if isinstance(dataset, Retrieval) and not dataset.judgements:
-            notes.append("No queries with judgements, so no task can be measured on it.")
+            notes.append("No queries with judgements: Choose makes some by rule.")
             facts["no_task"] = True
         if notes:
             facts["notes"] = notes

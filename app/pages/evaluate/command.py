@@ -79,6 +79,12 @@ def evaluate(
             for score in _scores(workspace, row) if as_json else ():
                 emit_json(score)
     _print_results(table, as_json, with_seed=job.seeds > 1)
+    for note in dict.fromkeys(
+        f"{row['task']}: {note}"
+        for row in table
+        for note in (row["details"] or {}).get("notes") or ()
+    ):
+        say(f"Note: {note}")
     if own_protocols:
         say("No protocol given: each task used its own, which is shown beside its score.")
     if any(row["error"] is not None for row in table):

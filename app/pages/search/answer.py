@@ -145,6 +145,7 @@ class SearchAnswer(Answer):
         "sentence": str,
         "label": str,
     }
+    partial: ClassVar[bool] = True
 
     spec: SearchSpec
     columns_of_hits: Sequence[HitsColumn]
@@ -206,8 +207,15 @@ class SearchAnswer(Answer):
         return blocks
 
     def notes(self) -> list[str]:
-        """How the hits were found."""
-        return [column.note for column in self.columns_of_hits if column.note]
+        """How the hits were found, and why there are none."""
+        found = [column.note for column in self.columns_of_hits if column.note]
+        for name, column in zip(self.hits, self.columns_of_hits, strict=False):
+            match column.status:
+                case Nothing(why, hint):
+                    found.append(f"{name}: {why} {hint}")
+                case Problem(error):
+                    found.append(f"{name} could not search. {error.message} {error.hint}")
+        return found
 
     def problems(self) -> list[Problem]:
         """Encoders that could not search."""
@@ -399,12 +407,13 @@ def _by_ranker(
         if needed is not None and not needed.is_stored(workspace) and not do(needed):
             return HitsColumn(name, status=_status(workspace, needed, opened))
     begun = time.perf_counter()
-    lists = service.ranked(workspace, name, spec.data, spec.queries, limits)
+    lists, notes = service.ranked(workspace, name, spec.data, spec.queries, limits)
     hits = _with_labels(lists, service.labels(workspace, spec.data))
     none = Nothing("None.", "No sentence shares a word with the query.")
-    note = "" if spec.least is None else "It gives no cosine: the minimum is ignored."
+    if spec.least is not None:
+        notes = (*notes, "It gives no cosine: the minimum is ignored.")
     seconds = time.perf_counter() - begun
-    return HitsColumn(name, hits, None if any(hits) else none, seconds, note)
+    return HitsColumn(name, hits, None if any(hits) else none, seconds, " ".join(notes))
 
 
 def _status(

@@ -275,8 +275,11 @@ def open_collection(
 
 def ranked(
     workspace: Workspace, spec: str, collection: str, queries: Sequence[str], limits: Limits
-) -> list[list[Hit]]:
-    """The first sentences for each query by a ranker that is no encoder; scores are no cosines."""
+) -> tuple[list[list[Hit]], tuple[str, ...]]:
+    """The first sentences for each query by a ranker that is no encoder, and notes on its index.
+
+    Its scores are no cosines.
+    """
     from theodolite.engine import rankers
 
     sentences, data_hash = workspace.catalog.sentences(collection)
@@ -284,10 +287,12 @@ def ranked(
     key = (workspace.store.folder, bound.fingerprint, data_hash)
     index = _ranked.get(key, lambda: bound.index(sentences))
     among = None if limits.among is None else [limits.among] * len(queries)
-    return [
+    found = index.search(queries, limits.k, among)
+    hits = [
         [Hit(int(i), sentences[i], None, bound.spans(query, sentences[i])) for i in at]
-        for query, (at, _) in zip(queries, index.search(queries, limits.k, among), strict=True)
+        for query, (at, _) in zip(queries, found, strict=True)
     ]
+    return hits, index.notes
 
 
 def _open(workspace: Workspace, spec: str, collection: str) -> Searchable:

@@ -157,6 +157,8 @@ def test_drawings_of_a_pdf_are_bounded(tmp_path: Path, monkeypatch: pytest.Monke
         (["train.csv", "test.csv", "README.md"], []),  # tables by split
         (["train.csv", "test.csv", "notes.md"], []),  # more tables than documents
         (["a.en.txt", "a.de.txt"], []),  # lines that translate one another
+        (["test_en.txt", "test_de.txt"], []),
+        (["d/one.txt", "d/two.txt"], ["one.txt", "two.txt"]),
         (["train.txt", "dev.txt", "test.txt"], []),
         (["corpus.jsonl", "queries.jsonl", "qrels.tsv", "a.md", "b.md"], []),  # BEIR's own
     ],
