@@ -63,17 +63,17 @@ class Form(ABC):
         own: the controls that name the model and the data.
         deciding: controls whose value decides which others are shown, or what they offer.
         usual: the preset that it starts with, the first of all.
-        reading: the controls that determine how the data are read.
         out: name of the folder in the command.
         settings: the fields of the spec that can be set, in their order.
         controls: the preset, `own` and the settings; kept in the address.
         notice: errors of the values filled in.
+        reviewed: what answers a changed setting; further answers are its `then`. Gradio repeats a
+            deferred answer by its event, so that two answers to one event set each other off.
     """
 
     job_type: ClassVar[type[TrainingJob[Any]]]
     own: ClassVar[Sequence[Control]]
     deciding: ClassVar[Sequence[str]]
-    reading: ClassVar[Sequence[str]] = ()
     out: ClassVar[str]
 
     def __init__(self, workspace: Workspace) -> None:
@@ -228,11 +228,10 @@ class Form(ABC):
         on(decide, self.reshape, controls, boxes, self.notice, **ONE_AT_A_TIME)
         # `change`, not `input`: a text that is pasted or filled in counts as well.
         typed = [box.change for box in controls.values() if box is not preset]
-        on(typed, self._review, controls, seen, self.notice, **ONE_AT_A_TIME)
+        self.reviewed = on(typed, self._review, controls, seen, self.notice, **ONE_AT_A_TIME)
         if not self.workspace.read_only:
-            reading = [controls[name].change for name in self.reading]
-            if reading:
-                on(reading, self._read, controls, [self._examples], self.notice, **ALWAYS_LAST)
+            read = self.reviewed.then
+            on(read, self._read, controls, [self._examples], self.notice, **ALWAYS_LAST)
             start = self._go.click
             on(start, self._start, controls, [self._started], self._failure, **HIDE_PROGRESS)
         self._started.change(None, self._started, js=FOLLOW)

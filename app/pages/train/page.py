@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from html import escape
 from itertools import count
@@ -104,7 +104,6 @@ class EncoderForm(Form):
         "loss",
         "train",
     )
-    reading = ("train", *READING)
     out = "my-encoder"
 
     def presets(self) -> Sequence[Any]:
@@ -247,7 +246,8 @@ def build(workspace: Workspace) -> None:
         parts.section("Settings")
         form.place_settings()
         with gr.Accordion("Try several values at once", open=False, elem_id="sweep", visible=own):
-            _place_sweep(form)
+            preview_on = _place_sweep(form)
+    preview_on(form.reviewed.then)
 
     def keep(values: Namespace) -> Answer:
         """Add an uploaded file to the data sets, under a name that is free, and train on it."""
@@ -269,8 +269,12 @@ def build(workspace: Workspace) -> None:
     on(upload.upload, keep, inputs, form.shaped, form.notice, show_progress_on=upload)
 
 
-def _place_sweep(form: EncoderForm) -> None:
-    """Lay out the fold of a sweep, whose trainings share the other values of the form."""
+def _place_sweep(form: EncoderForm) -> Callable[[Any], None]:
+    """Lay out the fold of a sweep, whose trainings share the other values of the form.
+
+    Returns:
+        Has an event update the preview.
+    """
     controls, workspace = Controls(*SWEEP), form.workspace
     controls.render("vary")
     with gr.Row(elem_classes="t-fields"):
@@ -307,7 +311,10 @@ def _place_sweep(form: EncoderForm) -> None:
     def start(values: Namespace) -> Answer:
         return {started: queue(workspace, sweep(values).job(workspace, form.spec(vars(values))))}
 
-    changes = [box.change for box in inputs.values()]
-    on(changes, show, inputs, [preview], notice, **ONE_AT_A_TIME)
+    def preview_on(events: Any) -> None:
+        on(events, show, inputs, [preview], notice, **ONE_AT_A_TIME)
+
+    preview_on([box.change for box in controls.values()])
     on(go.click, start, inputs, [started], notice, **HIDE_PROGRESS)
     started.change(None, started, js=FOLLOW)
+    return preview_on

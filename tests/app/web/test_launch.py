@@ -122,6 +122,19 @@ def test_no_page_begins_with_more_than_it_shows(config: Any) -> None:
     assert counted["train"] < len(config["page"]["train"]["components"]) * 0.6
 
 
+def test_no_two_answers_to_an_event_set_each_other_off(config: Any) -> None:
+    """Gradio repeats a deferred answer by its event, and with it every other answer to that."""
+    deferred = [
+        target
+        for event in config["dependencies"]
+        if event["backend_fn"] and event["trigger_mode"] == "always_last"
+        for target in map(tuple, event["targets"])
+        if target[0] is not None
+    ]
+    assert len(deferred) > 100
+    assert len(deferred) == len(set(deferred))
+
+
 def test_an_event_that_shows_no_progress_tells_nobody_of_it(config: Any) -> None:
     """Nor does one that shows it tell more than what it is shown on."""
     events = [event for event in config["dependencies"] if event["backend_fn"]]
