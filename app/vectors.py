@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from theodolite.app import formats
-from theodolite.app.finite import finite
 from theodolite.app.recent import Recent
 from theodolite.engine.encoders.base import sentence_key
+from theodolite.engine.encoders.finite import finite
 from theodolite.engine.errors import UserError
 from theodolite.engine.progress import Progress
 

@@ -19,6 +19,7 @@ import numpy as np
 from theodolite.engine import protocols
 from theodolite.engine.datasets.types import MtebTask
 from theodolite.engine.encoders.base import Encoder
+from theodolite.engine.encoders.finite import finite
 from theodolite.engine.errors import UserError, first_line
 from theodolite.engine.progress import Progress
 from theodolite.engine.protocols import Protocol
@@ -356,14 +357,8 @@ def _shifted(progress: Progress, start: int, total: int) -> Progress:
 
 
 def _check_values(vectors: np.ndarray, sentences: list[str]) -> None:
-    faulty = np.flatnonzero(~np.isfinite(vectors.sum(axis=1, dtype=np.float64)))
-    if len(faulty):
-        raise UserError(
-            f"The encoder gave NaN or infinity for {len(faulty)} of {len(sentences)} sentences, "
-            f"the first being {sentences[faulty[0]][:80]!r}.",
-            "No score is computed from such vectors. Try dtype float32, and check the weights.",
-            code="not-finite",
-        )
+    hint = "No score is computed from such vectors. Try dtype float32, and check the weights."
+    finite(vectors, sentences, hint=hint)
     if len(vectors) and not vectors.any():
         raise UserError(
             f"The encoder gave a zero vector for every one of {len(vectors):,} sentences.",

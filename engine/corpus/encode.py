@@ -21,6 +21,7 @@ from theodolite.engine.corpus.files import (
     write_json,
 )
 from theodolite.engine.encoders.base import Encoder, sentence_key
+from theodolite.engine.encoders.finite import finite
 from theodolite.engine.errors import UserError
 from theodolite.engine.progress import Progress
 
@@ -168,11 +169,4 @@ def _rows(
             progress(start + count, total)
 
     rows = encoder.encode(block, moved).astype(dtype, copy=False)
-    finite = np.isfinite(rows).all(axis=1)
-    if not finite.all():
-        raise UserError(
-            f"{encoder.name} gave NaN or infinity for {block[int(finite.argmin())][:80]!r}.",
-            "Try --dtype float32, or another encoder.",
-            code="not-finite",
-        )
-    return rows
+    return finite(rows, block, encoder.name, "Try --dtype float32, or another encoder.")

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from theodolite.engine.encoders.base import Encoder
+from theodolite.engine.encoders.finite import differing
 from theodolite.engine.encoders.sides import query_side
-from theodolite.engine.errors import UserError
 
 TEXTS = 32
 JOINED = (16, 64, 256, 512)
@@ -69,13 +69,8 @@ def vectors(encoder: Encoder, sentences: Sequence[str]) -> np.ndarray:
     """
     sides = dict.fromkeys([encoder, query_side(encoder)])
     found = np.vstack([side.encode(list(sentences)) for side in sides])
-    if not np.isfinite(found).all() or (len(sentences) > 1 and np.ptp(found, axis=0).max() == 0.0):
-        raise UserError(
-            f"{encoder.name} gives NaN, infinity or the same vector for {len(sentences)} texts.",
-            "Nothing can be told from such vectors. Check its weights and settings.",
-            code="not-finite",
-        )
-    return np.asarray(found, np.float32)
+    texts = [*sentences] * len(sides)
+    return np.asarray(differing(found, texts, encoder.name), np.float32)
 
 
 def drift(before: np.ndarray, now: np.ndarray) -> Drift:

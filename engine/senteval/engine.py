@@ -33,6 +33,7 @@ from theodolite.engine.datasets.types import (
     LabelledSentences,
     ScoredPairs,
 )
+from theodolite.engine.encoders.finite import finite
 from theodolite.engine.encoders.functions import BATCH, Batcher, FunctionEncoder, Prepare, dotdict
 from theodolite.engine.errors import UserError
 from theodolite.engine.progress import nobody
@@ -227,14 +228,8 @@ def _samples(dataset: Dataset) -> list[str]:
 
 def _check_finite(dataset: Dataset, vectors: np.ndarray) -> None:
     """Refuse to train on NaN or infinity; a cosine takes NaN as zero, as in the reference."""
-    faulty = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
-    if len(faulty):
-        raise UserError(
-            f"The batcher gave NaN or infinity for {len(faulty)} of {len(vectors)} sentences of "
-            f"{dataset.name}, the first being {dataset.sentences[faulty[0]][:80]!r}.",
-            "No classifier can be trained on such vectors.",
-            code="not-finite",
-        )
+    hint = "No classifier can be trained on such vectors."
+    finite(vectors, dataset.sentences, f"On {dataset.name}, the batcher", hint)
 
 
 def _score(measured: Measurement, metric: str, split: str) -> Any:

@@ -5,9 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from tests.errors import refused
 from theodolite.app import formats
-from theodolite.app.finite import finite
 from theodolite.app.terminal import emit_json
 
 
@@ -43,15 +41,6 @@ def test_no_p_value_is_printed_as_zero() -> None:
     """A p that three decimals cannot hold is said to be smaller than they can."""
     expected = {0.0344: "0.034", 0.001: "0.001", 0.00099: "< 0.001", 0.0: "< 0.001"}
     assert {p: formats.p_value(p) for p in expected} == expected
-
-
-def test_vectors_without_numbers_are_refused() -> None:
-    """The first sentence is named, and how many there are; others pass as they are."""
-    vectors = np.ones((4, 3), np.float32)
-    assert finite(vectors, list("abcd")) is vectors
-    vectors[1, 2], vectors[3, 0] = np.nan, np.inf
-    with refused("not-finite", "2 of 4", "'b'"):
-        finite(vectors, list("abcd"))
 
 
 def test_output_for_programs_has_no_nan(capfd: pytest.CaptureFixture[str]) -> None:

@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from theodolite.app import beforehand, endpoints, formats, sending
-from theodolite.app.finite import finite
 from theodolite.app.jobs.job import Job
 from theodolite.app.jobs.reporter import Reporter
 from theodolite.app.names import labelled
@@ -40,6 +39,7 @@ from theodolite.engine.datasets.types import (
     ScoredPairs,
 )
 from theodolite.engine.encoders import warnings_of
+from theodolite.engine.encoders.finite import finite
 from theodolite.engine.errors import UserError
 from theodolite.engine.progress import ProgressCallback, nobody
 from theodolite.engine.search.curation import exact_duplicates

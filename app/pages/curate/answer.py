@@ -10,12 +10,12 @@ import numpy as np
 
 from theodolite.app import formats, vectors
 from theodolite.app.blocks import Block, Cell, Finding, Link, Nothing, Table
-from theodolite.app.finite import finite
 from theodolite.app.jobs.job import Job
 from theodolite.app.pages.geometry.service import ALL, take
 from theodolite.app.question import Answer, Do, Question
 from theodolite.app.spec import Field, Spec, parameters
 from theodolite.engine.encoders import parse
+from theodolite.engine.encoders.finite import finite
 from theodolite.engine.errors import UserError
 from theodolite.engine.search import curation
 from theodolite.engine.search.ann_index import index_of

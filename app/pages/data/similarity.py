@@ -13,7 +13,6 @@ import numpy as np
 from theodolite.app import formats
 from theodolite.app.blocks import Block, Chart, Finding, Nothing
 from theodolite.app.components.chart import drawing, plain
-from theodolite.app.finite import finite
 from theodolite.app.jobs.job import Job
 from theodolite.app.question import Answer, Do, Question
 from theodolite.app.spec import Field, Spec
@@ -21,6 +20,7 @@ from theodolite.app.web.figures import Figure, axis, clear_colour, draw, scatter
 from theodolite.app.web.theme import SERIES
 from theodolite.app.workspace import Workspace
 from theodolite.engine.encoders import Encoder, parse
+from theodolite.engine.encoders.finite import finite
 from theodolite.engine.errors import UserError
 from theodolite.engine.space import dataset_similarity as engine
 from theodolite.engine.space.dataset_similarity import Collection

@@ -231,8 +231,8 @@ def cosines_of(
         right: of each, the text it is compared with.
         asks: whether those on the left are queries.
     """
-    from theodolite.app.finite import differing
     from theodolite.engine.encoders import query_side
+    from theodolite.engine.encoders.finite import differing
     from theodolite.engine.space.geometry import cosine
 
     bound, sides = workspace.bound(encoder, data), []

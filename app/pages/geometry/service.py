@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from theodolite.app import formats, vectors
-from theodolite.app.finite import finite
 from theodolite.app.jobs.job import Job
 from theodolite.app.jobs.reporter import Reporter
 from theodolite.app.workspace import Workspace
 from theodolite.engine.datasets.types import Dataset, LabelledPairs, ScoredPairs
+from theodolite.engine.encoders.finite import finite
 from theodolite.engine.errors import UserError
 from theodolite.engine.progress import Progress
 from theodolite.store.derived import arrays

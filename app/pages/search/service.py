@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any
 
 from theodolite.app import formats, vectors
 from theodolite.app.blocks import Hit, Spans
-from theodolite.app.finite import finite
 from theodolite.app.jobs.job import Job
 from theodolite.app.jobs.kinds import job_of
 from theodolite.app.jobs.submit import queue
 from theodolite.app.recent import Recent
 from theodolite.app.typed import Typed
 from theodolite.engine.datasets.types import Retrieval
+from theodolite.engine.encoders.finite import finite
 from theodolite.engine.encoders.spec import parse
 from theodolite.engine.errors import UserError
 from theodolite.engine.progress import Progress

@@ -13,11 +13,11 @@ import numpy as np
 
 from theodolite.app import formats
 from theodolite.app.blocks import Block, Caveat, Caveats, Cell, Code, Finding, Nothing, Table, Text
-from theodolite.app.finite import differing
 from theodolite.app.jobs.job import Job
 from theodolite.app.question import Answer, Do, Question
 from theodolite.app.spec import Field, Spec
 from theodolite.engine.encoders import parse, query_side
+from theodolite.engine.encoders.finite import differing
 from theodolite.engine.errors import UserError
 from theodolite.engine.rankers.base import best
 from theodolite.store.derived import arrays

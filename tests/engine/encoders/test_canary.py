@@ -84,5 +84,5 @@ def test_a_vector_of_zeros_is_the_same_as_before_or_not() -> None:
 
 
 def test_vectors_that_are_all_equal_are_refused() -> None:
-    with refused("not-finite", "fake:hash"):
+    with refused("unsupported", "fake:hash"):
         canary.vectors(ConstantEncoder(2), ["a", "b"])
