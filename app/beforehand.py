@@ -62,4 +62,5 @@ def cuts(
 def _cut(workspace: Workspace, spec: str, name: str) -> list[str]:
     from theodolite.engine import encoders
 
-    return encoders.cuts_of(spec, workspace.catalog.load(name).sentences, name)
+    data = workspace.catalog.load(name)
+    return [] if getattr(data, "late", False) else encoders.cuts_of(spec, data.sentences, name)

@@ -93,7 +93,7 @@ def encoding(
     sentences, _ = workspace.catalog.sentences(dataset)
     patience = VISITORS_PATIENCE_SECONDS if workspace.read_only else PATIENCE_SECONDS
     yield f"Loading {encoder}; a model that has not been used yet takes some seconds", None, None
-    models = list(sources(workspace.load(encoder)))
+    models = list(sources(workspace.bound(encoder, dataset)))
     yield f"Looking for what {encoder} has encoded of {dataset}", None, None
     for model in models:
         lacking = uncached(model, sentences)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from theodolite.app import corpora, endpoints, typed
 from theodolite.app.recent import Recent
-from theodolite.engine.datasets import Catalog, Upload
+from theodolite.engine.datasets import Catalog, Upload, chunks
 from theodolite.engine.encoders.spec import NAMES
 from theodolite.engine.errors import UserError
 from theodolite.store import Store
@@ -203,12 +203,17 @@ class Workspace:
 
     def bind(self, encoder: E, dataset: str) -> E:
         """As `bound`, of a loaded encoder or ranker."""
-        if not getattr(encoder, "needs_task", False):
+        _, splitter = chunks.parted(dataset)
+        is_late = splitter is not None and splitter.late
+        if not (is_late or getattr(encoder, "needs_task", False)):
             return encoder
         from theodolite.engine.encoders import PromptTask, bind_task
+        from theodolite.engine.rankers.late import late
 
         data = self.catalog.load(dataset)
-        return bind_task(encoder, data.sentences, data.hash, PromptTask(dataset, "Retrieval"))
+        task = PromptTask(dataset, "Retrieval")
+        bound = bind_task(encoder, data.sentences, data.hash, task)
+        return late(bound, data) if is_late else bound
 
     def keep_result(self, result: Result) -> dict[str, Any]:
         """Store a result, and return its row."""

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from theodolite.engine import protocols
-from theodolite.engine.datasets.types import MtebTask
+from theodolite.engine.datasets.types import MtebTask, Retrieval
 from theodolite.engine.encoders.base import Encoder
 from theodolite.engine.encoders.finite import finite
 from theodolite.engine.errors import UserError, first_line
@@ -276,7 +276,12 @@ def bind(encoder: E, task: Task, protocol: Protocol, dataset: Dataset) -> E:
     known_as = prompt_task(task, type_of(task, protocol))
     if isinstance(dataset, MtebTask):
         known_as = PromptTask(dataset.task, dataset.type)
-    return bind_task(encoder, dataset.sentences, dataset.hash, known_as)
+    bound = bind_task(encoder, dataset.sentences, dataset.hash, known_as)
+    if isinstance(dataset, Retrieval) and dataset.late:
+        from theodolite.engine.rankers.late import late
+
+        return late(bound, dataset)
+    return bound
 
 
 def _prompts(encoder: Encoder | Ranker, dataset: Dataset) -> dict[str, dict[str, str]]:

@@ -5,6 +5,9 @@
     headings,SIZE[,OVERLAP]     a section of Markdown each; a longer one as by `recursive`
     tokens,SIZE[,OVERLAP]       so many tokens each
 
+With `,late` at the end, such as `recursive,400,50,late`, a chunk gets its vector from the tokens of
+its whole document: see `engine.rankers.late`.
+
 SIZE and OVERLAP count characters, those of `tokens` the tokens of MiniLM. A chunk knows its place
 in its document. `recursive` gives the chunks of LangChain's RecursiveCharacterTextSplitter.
 """
@@ -13,7 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -25,6 +28,7 @@ MIN_SIZES = {"recursive": 20, "sentences": 20, "headings": 20, "tokens": 4}
 PREFIX = "chunk:"
 WHOLE = "whole"
 """In a list of ways to cut documents: not at all."""
+LATE = "late"
 _SEPARATORS = ("\n\n", "\n", " ", "")
 _SENTENCE = re.compile(
     r"""(?<=[.!?…])["'”’)\]]*+\s+|(?<=[。！？])[”」』]*+\s*|\n\s*\n|\n(?=[ \t]*[-*#|>])"""
@@ -41,16 +45,20 @@ class Splitter:
         method: `recursive`, `sentences`, `headings` or `tokens`.
         size: most characters or tokens of a chunk.
         overlap: most of them that a chunk shares with the one before.
+        late: whether vectors of chunks come from the tokens of whole documents.
     """
 
     method: str
     size: int
     overlap: int = 0
+    late: bool = field(default=False, kw_only=True)
 
     @classmethod
     def parse(cls, text: str) -> Splitter:
         """Read `recursive,400,50`; `chunk:` may stand before it."""
         method, *numbers = (part.strip() for part in text.strip().removeprefix(PREFIX).split(","))
+        if late := numbers[-1:] == [LATE]:
+            numbers.pop()
         written = len(numbers) in (1, 2) and all(number.isdecimal() for number in numbers)
         if method not in MIN_SIZES or not written:
             raise UserError(
@@ -59,7 +67,7 @@ class Splitter:
                 f"{', '.join(MIN_SIZES)}.",
                 code="unknown",
             )
-        found = cls(method, *map(int, numbers))
+        found = cls(method, *map(int, numbers), late=late)
         unit, least = "tokens" if method == "tokens" else "characters", MIN_SIZES[method]
         if found.size < least:
             raise UserError(
@@ -77,7 +85,7 @@ class Splitter:
 
     def __str__(self) -> str:
         end = f",{self.overlap}" if self.overlap else ""
-        return f"{self.method},{self.size}{end}"
+        return f"{self.method},{self.size}{end}{f',{LATE}' if self.late else ''}"
 
     def spans(self, text: str) -> list[Span]:
         """Return where each chunk starts and stops, in characters, without white space around."""
@@ -182,7 +190,7 @@ def parted(name: str) -> tuple[str, Splitter | None]:
 
 def cuts(text: str) -> list[Splitter | None]:
     """Read `whole, recursive,800,100`: each way to cut documents once; None for not at all."""
-    ways = (way.strip() for way in re.split(r",(?!\s*\d)", text))
+    ways = (way.strip() for way in re.split(rf",(?!\s*(?:\d|{LATE}\b))", text))
     each = (None if way == WHOLE else Splitter.parse(way) for way in ways if way)
     return list(dict.fromkeys(each))
 
@@ -233,5 +241,6 @@ def cut(data: Dataset, splitter: Splitter, name: str) -> Retrieval:
         places=places,
         whole=data,
         candidates=listed,
+        late=splitter.late,
         notes=(*data.notes, note),
     )

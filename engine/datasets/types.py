@@ -393,6 +393,7 @@ class Retrieval(Clustered):
         places: of documents cut into chunks, which are then the `documents`: id of a chunk -> its
             place. Judgements and answers stay those of whole documents.
         whole: the same data before its documents were cut; None if they are whole.
+        late: whether chunks get their vectors from the tokens of whole documents.
     """
 
     name: str
@@ -404,6 +405,7 @@ class Retrieval(Clustered):
     answers: dict[str, tuple[Place, ...]] = field(default_factory=dict)
     places: dict[str, Place] = field(default_factory=dict)
     whole: Retrieval | None = None
+    late: bool = False
     kind: Kind = field(default="retrieval", init=False)
 
     @property
@@ -431,6 +433,7 @@ class Retrieval(Clustered):
             yield "\0".join((query, *keys))
         for query, places in self.answers.items():
             yield "\0".join((query, *map(str, places)))
+        yield from ["late"] * self.late
         yield from self._cluster_lines()
 
 

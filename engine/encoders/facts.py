@@ -125,13 +125,16 @@ def cuts_of(spec: str, texts: Sequence[str], data: str = "") -> list[str]:
     return found
 
 
-def cut_off(spec: str, texts: Sequence[str]) -> float:
+def cut_off(spec: str, texts: Sequence[str], *, late: bool = False) -> float:
     """Return what share of the tokens of texts is beyond the length that a ranker's models take.
 
     Of several models, the one that cuts off most counts; of more than 1,000 texts, a sample.
+    Encoders read all of `late` chunks.
     """
     shares, some = [0.0], texts[:: -(-len(texts) // COUNTED) or 1]
-    for source in parse_ranker(spec).sources:
+    parsed = parse_ranker(spec)
+    read = {source for one in parsed.encoders for source in one.sources} if late else ()
+    for source in (one for one in parsed.sources if one not in read):
         checkpoint = _here(source) if source.kind in MODELS else None
         for part, limit in _limits(checkpoint, source) if checkpoint else ():
             counts = [] if limit is None else token_counts(part, some)

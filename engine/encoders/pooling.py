@@ -27,6 +27,8 @@ MEANING = {
 }
 ALL_LAYERS = frozenset({"avg_top2", "avg_first_last", "avg_first_last_2021"})
 """Poolings that use more than the last layer, and so take no `layer`."""
+MEANS = ALL_LAYERS | {"avg"}
+"""Poolings that are a mean over tokens."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +57,10 @@ def pool(states: States, pooling: str, layer: int = -1) -> torch.Tensor:
     Returns:
         float32 (b, d).
     """
-    hidden, mask = states.hidden, states.mask
-    last = hidden[layer].float()
+    mask = states.mask
+    if pooling in MEANS:
+        return _mean(averaged(states, pooling, layer), mask)
+    last = states.hidden[layer].float()
     if pooling == "pooler_output":
         if states.pooler is None:
             raise ValueError("the model has no pooler")
@@ -65,15 +69,19 @@ def pool(states: States, pooling: str, layer: int = -1) -> torch.Tensor:
         return last[:, 0]
     if pooling == "last":
         return _last_token(last, mask)
-    if pooling == "max":
-        return last.amax(1) if mask is None else _without_padding(last, mask).amax(1)
+    return last.amax(1) if mask is None else _without_padding(last, mask).amax(1)
+
+
+def averaged(states: States, pooling: str, layer: int = -1) -> torch.Tensor:
+    """The states of tokens over which one of `MEANS` takes the mean, float32 (b, t, d)."""
+    hidden, last = states.hidden, states.hidden[layer].float()
     if pooling == "avg_top2":
-        last = (hidden[-1].float() + hidden[-2].float()) / 2
-    elif pooling == "avg_first_last":
-        last = (hidden[1].float() + last) / 2
-    elif pooling == "avg_first_last_2021":
-        last = (hidden[0].float() + last) / 2
-    return _mean(last, mask)
+        return (hidden[-1].float() + hidden[-2].float()) / 2
+    if pooling == "avg_first_last":
+        return (hidden[1].float() + last) / 2
+    if pooling == "avg_first_last_2021":
+        return (hidden[0].float() + last) / 2
+    return last
 
 
 def _mean(x: torch.Tensor, mask: torch.Tensor | None) -> torch.Tensor:

@@ -21,7 +21,7 @@ from theodolite.engine.encoders.checkpoint import NO_LIMIT, Checkpoint
 from theodolite.engine.encoders.doctor import examine
 from theodolite.engine.encoders.fingerprint import fingerprint
 from theodolite.engine.encoders.float32 import exact_float32
-from theodolite.engine.encoders.pooling import ALL_LAYERS, States, pool
+from theodolite.engine.encoders.pooling import ALL_LAYERS, States, averaged, pool
 from theodolite.engine.encoders.probe import Probe, positions, probe
 from theodolite.engine.encoders.source import CHUNK, Source, clean, slices
 from theodolite.engine.encoders.weights import Weights, weights
@@ -144,6 +144,46 @@ class Transformer:
         for whole, result in zip(out, results, strict=bool(order)):
             whole[np.concatenate(order)] = result
         return out
+
+    def windows(self, texts: Sequence[str]) -> list[list[tuple[list[int], np.ndarray]]]:
+        """For each text the windows of at most `limit` tokens that it fills, special ones included.
+
+        Each with its token ids and where they stand in the text, int64 (t, 2), in characters; 0, 0
+        for a special token.
+        """
+        if self._backend is None:
+            raise UserError(
+                "The tokenizer of this model does not say where tokens stand in a text.",
+                "Take a model with tokenizer.json.",
+                code="unsupported",
+            )
+        return [
+            [
+                (one.ids, np.array(one.offsets, np.int64))
+                for one in (found, *found.overflowing)
+                if one.ids
+            ]
+            for found in self._backend.encode_batch([clean(text) for text in texts])
+        ]
+
+    def states(
+        self, ids: Sequence[Sequence[int]], pooling: str, layer: int = -1
+    ) -> list[np.ndarray]:
+        """For each tokenized text the states whose mean a pooling takes, float32 (t, d)."""
+        import torch
+
+        every, found = layer != -1 or pooling in ALL_LAYERS, dict[int, np.ndarray]()
+
+        def states_of(part: Sequence[Sequence[int]]) -> torch.Tensor:
+            return averaged(self._run(part, every), pooling, layer)
+
+        with self._lock, exact_float32(), torch.inference_mode():
+            for batch in self._budget.batches([len(row) for row in ids]):
+                places = iter(batch.tolist())
+                for some in self._budget.parts(states_of, [ids[i] for i in batch]):
+                    for rows, at in zip(some, places, strict=False):
+                        found[at] = rows[: len(ids[at])].cpu().numpy()
+        return [found[i] for i in range(len(ids))]
 
     def _run(self, ids: Sequence[Sequence[int]], every_layer: bool) -> States:
         inputs, mask = padded(ids, self.pad)

@@ -350,7 +350,7 @@ def expand(
         return [n for n in here if (TASKS[n].type_under(types) if protocol else n in usual)]
     # Names of MTEB's suites contain commas, MTEB(eng, v2), and so do those of chunks.
     pieces = (
-        re.split(r",(?![^(]*\))(?!\s*\d+\s*(?:,|$))", names)
+        re.split(r",(?![^(]*\))(?!\s*(?:\d+|late)\s*(?:,|$))", names)
         if isinstance(names, str)
         else texts(names, "tasks")
     )

@@ -128,7 +128,7 @@ def _costs(workspace: Workspace, task: str, ranker: str) -> dict[str, float]:
     return {
         "ms_per_query": float(np.median(took[1:] or took)),
         "bytes_per_document": index.bytes / len((data.whole or data).documents),
-        "cut_off": cut_off(ranker, texts),
+        "cut_off": cut_off(ranker, texts, late=data.late),
     }
 
 

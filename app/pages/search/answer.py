@@ -215,7 +215,7 @@ class SearchAnswer(Answer):
                     found.append(f"{name}: {why} {hint}")
                 case Problem(error):
                     found.append(f"{name} could not search. {error.message} {error.hint}")
-        return found
+        return list(dict.fromkeys(found))
 
     def problems(self) -> list[Problem]:
         """Encoders that could not search."""

@@ -111,6 +111,8 @@ def test_no_word_is_lost(method: str) -> None:
         ("pages,400", "unknown", "headings"),
         ("recursive,40,40", "conflict", "40"),
         ("recursive,40,4,4", "unknown", "recursive,40,4,4"),
+        ("recursive,late", "unknown", "METHOD,SIZE"),
+        ("recursive,40,later", "unknown", "later"),
     ],
 )
 def test_what_cannot_cut_is_refused(splitter: str, code: str, named: str) -> None:
@@ -158,6 +160,11 @@ def test_chunks_are_scored_by_document_and_by_passage(tmp_path: Path) -> None:
     precision = 100 * (29 / 54 + 24 / 62 + 26 / 47) / 3
     found = of_whole["passage_precision_at_1"], of_whole["passage_recall_at_1"]
     assert found == pytest.approx((precision, 100.0)) and whole.data_hash != result.data_hash
+    late, refused_late = (
+        next(evaluate(load(spec), [f"{name},late"], data=data)) for spec in ("minilm", "wordllama")
+    )
+    assert late.main.score > 90 and late.data_hash != result.data_hash
+    assert "cannot cut documents late" in refused_late.error
 
 
 @pytest.mark.parametrize("span", ["5\t5", "9\t2", "0\t999", "x\t3", "4\t"])
@@ -168,8 +175,10 @@ def test_a_passage_outside_of_its_document_is_refused(tmp_path: Path, span: str)
 
 def test_names_with_chunks_are_understood(tmp_path: Path) -> None:
     data = catalog(tmp_path)
-    names = expand("drinks | chunk:recursive,40,10, StarterSTS,drinks|chunk:tokens,20", data)
-    assert names == ["drinks|chunk:recursive,40,10", "StarterSTS", "drinks|chunk:tokens,20"]
+    names = expand("drinks | chunk:recursive,40,10, late, StarterSTS,drinks|chunk:tokens,20", data)
+    assert names == ["drinks|chunk:recursive,40,10,late", "StarterSTS", "drinks|chunk:tokens,20"]
+    ways = chunks.cuts("whole, recursive,40,10,late, tokens,20, tokens,20 , late")
+    assert chunks.written(ways) == "whole, recursive,40,10,late, tokens,20, tokens,20,late"
     assert get(names[0], data).type == "document-retrieval"
     for name, code, named in (
         ("starter-topics|chunk:recursive,40", "wrong-kind", "starter-topics"),
