@@ -1,13 +1,10 @@
 """A newcomer's whole path, in a browser, on real data: launch, add, evaluate, compare, look.
 
-The first walk is on a few pairs of each set, so that it takes no minutes; the second, a long one,
-is on all of them.
-The app is the command that the README names, in a process of its own with its worker; the second
-walk kills all of them with SIGKILL, several times, while they work.
+It is on a few pairs of each set, so that it takes no minutes. The app is the command that the
+README names, in a process of its own with its worker.
 """
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -15,7 +12,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import quote
 
-import psutil
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -34,43 +30,6 @@ FEW = 100
 OWN = "wordllama | center:starter | normalise"
 
 
-class App:
-    """`theodolite serve` on a store, with everything it starts."""
-
-    def __init__(self, store: Path, data: Path) -> None:
-        self.store = store
-        command = [sys.executable, "-m", "theodolite.app", "serve", "--no-browser", "--json"]
-        self.command = [*command, "--store", str(store), "--data", str(data)]
-        self.process: subprocess.Popen[str] | None = None
-        self.url = ""
-
-    def start(self) -> str:
-        """Launch it and return its address once the page is up."""
-        self.process = subprocess.Popen(
-            self.command, stdout=subprocess.PIPE, text=True, preexec_fn=heed_interrupts
-        )
-        self.url = json.loads(self.process.stdout.readline())["url"].rstrip("/")
-        return self.url
-
-    def kill(self, module: str) -> bool:
-        """SIGKILL the worker, its child or the app; say whether there was one."""
-        found = [psutil.Process(self.process.pid)]
-        if module != "app":
-            family = found[0].children(recursive=True)
-            found = [process for process in family if module in process.cmdline()]
-        for process in found:
-            os.kill(process.pid, signal.SIGKILL)
-        if module == "app":
-            self.process.wait()
-        return bool(found)
-
-    def stop(self) -> None:
-        """End it as Ctrl+C does."""
-        if self.process is not None and self.process.poll() is None:
-            self.process.send_signal(signal.SIGINT)
-            self.process.wait()
-
-
 @pytest.fixture
 def data(tmp_path: Path, data_root: Path) -> Path:
     """Nothing but what the walk takes: a few pairs of each part of STS-B and SICK."""
@@ -85,11 +44,15 @@ def data(tmp_path: Path, data_root: Path) -> Path:
 
 
 @pytest.fixture
-def app(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[App]:
-    """The app on an empty store and real data, a few of them or all."""
-    made = App(tmp_path / "store", request.getfixturevalue(request.param))
-    yield made
-    made.stop()
+def app(tmp_path: Path, data: Path) -> Iterator[tuple[Path, str]]:
+    """Store and address of `theodolite serve` over the data, which ends as by Ctrl+C."""
+    store = tmp_path / "store"
+    command = [sys.executable, "-m", "theodolite.app", "serve", "--no-browser", "--json"]
+    command += ["--store", str(store), "--data", str(data)]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, text=True, preexec_fn=heed_interrupts) as serving:
+        yield store, json.loads(serving.stdout.readline())["url"].rstrip("/")
+        serving.send_signal(signal.SIGINT)
 
 
 def first_number(store: Store, page: Page) -> None:
@@ -99,11 +62,12 @@ def first_number(store: Store, page: Page) -> None:
     expect(cell).to_have_text("26.18")  # on StarterSTS
 
 
-@pytest.mark.parametrize("app", ["data"], indirect=True)
-def test_from_the_first_page_to_the_last(app: App, visitor: Callable[..., Visit]) -> None:
+def test_from_the_first_page_to_the_last(
+    app: tuple[Path, str], visitor: Callable[..., Visit]
+) -> None:
     """Everything the first hour holds, each step as a person would take it."""
-    visit = visitor(app.start())
-    store = Store.open(app.store)
+    folder, url = app
+    visit, store = visitor(url), Store.open(folder)
 
     # The overview fills by itself. They do not wait for the largest encoder, and nor does this.
     first_number(store, visit.open())
@@ -128,7 +92,7 @@ def test_from_the_first_page_to_the_last(app: App, visitor: Callable[..., Visit]
     page.close()
 
     # They come back to the same address and find it done.
-    visit = visitor(app.url)
+    visit = visitor(url)
     page = visit.open(address)
     wait_until(lambda: not store.runs.list(["queued", "running"]))
     says(page.locator("body"), "Results", "Compare them")
@@ -146,36 +110,3 @@ def test_from_the_first_page_to_the_last(app: App, visitor: Callable[..., Visit]
     says(page.locator("body"), "Two random sentences have cosine")
     assert {run["state"] for run in store.runs.list()} == {"done", "cancelled"}
     assert check(store) == []
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("app", ["data_root"], indirect=True)
-def test_nothing_is_lost_when_everything_is_killed(app: App, visitor: Callable[..., Visit]) -> None:
-    """Child, worker and app get SIGKILL while they work; each result is there, once."""
-    page = visitor(app.start()).open()
-    store = Store.open(app.store)
-    first_number(store, page)
-    page.goto("about:blank")  # what a page says of an app that was killed is no fault
-    wait_until(lambda: len(store.results.table()) >= 2)
-    for module in (
-        "theodolite.app.jobs.child",
-        "theodolite.app.jobs.worker",
-        "app",
-        "theodolite.app.jobs.child",
-        "app",
-    ):
-        done = len(store.results.table())
-        wait_until(lambda module=module: app.kill(module))
-        if module == "app":
-            app.start()
-        wait_until(lambda done=done: len(store.results.table()) > done)
-    wait_until(lambda: not store.runs.list(["queued", "running"]))
-
-    runs = store.runs.list()
-    assert [run["state"] for run in runs] == ["done"] * 6, [run["error"] for run in runs]
-    rows = store.results.table(all_versions=True)
-    assert len(rows) == sum(run["total"] for run in runs) == 15
-    assert all(row["error"] is None for row in rows)
-    assert check(store) == []
-    page = visitor(app.url).open()
-    expect(page.locator(".t-heat-table")).not_to_contain_text("waiting")

@@ -265,17 +265,6 @@ def test_a_page_is_published_as_it_is_seen(visitor, site, web):
     assert "/compare/?" in frozen.url
 
 
-def test_the_panel_fits_a_phone(visitor, site):
-    """A page with nothing of its own to freeze offers all the others."""
-    page = visitor(site, size=NARROW, dark=True).open("jobs")
-    page.get_by_role("button", name="Pages").click()
-    page.get_by_role("button", name="Publish").click()
-    panel = page.get_by_role("dialog", name="Publish")
-    expect(panel.get_by_label("All pages")).to_be_checked()
-    box = panel.bounding_box()
-    assert 0 <= box["x"] and box["x"] + box["width"] <= NARROW[0]
-
-
 PATHS = {
     "choose": ("#answer", "Decision sheet for upload:topics"),
     "judge": ("#answer", "10 of at most 20 marks on"),

@@ -1,4 +1,4 @@
-"""Published work at full length: apps in environments of their own, and STS-B frozen.
+"""Published apps at full length, in environments of their own.
 
 There is no container here: a step that copies copies, a step that runs runs, as user 1000, and an
 environment of its own stands for the image's Python.
@@ -23,7 +23,7 @@ from tests.fakes.stores import starter_store
 from tests.ui.steps import says
 from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.pages.evaluate.results import evaluated
-from theodolite.app.publish import choice, folder, live, manifest, site, targets
+from theodolite.app.publish import choice, folder, live, manifest, targets
 from theodolite.app.workspace import Workspace
 
 pytestmark = pytest.mark.long
@@ -125,51 +125,3 @@ def test_a_container_starts_by_its_steps(kept: Workspace, place: Path, visitor: 
     assert command[0] == "python"
     with started([python, *command[1:]], where, {"HOME": str(home)}, **how) as address:
         looked_at(visitor, address)
-
-
-ENCODERS = ("random:256", "random:64", "wordllama")
-TASK = "STSBenchmark"
-PATHS = {
-    "": ".t-heat-table tbody tr",
-    "compare": ".t-answer tbody tr",
-    "board": ".t-board tbody tr",
-    "fair-play": "#seeds h2",
-    "search": "#answer .t-column li",
-    "map": ".t-map-said",
-    "spaces": ".t-map-said",
-    "distributions": ".t-readings li",
-    "decode": "#answer .t-column",
-    "interpolate": "#answer",
-    "arithmetic": "#answer .t-column",
-}
-"""Every page that has something of it -> what is there once it says something. Geometry is measured
-before it is published where the sentences are many."""
-
-
-@pytest.fixture(scope="module")
-def kept_stsb(tmp_path_factory: pytest.TempPathFactory, data_root: Path) -> Iterator[Workspace]:
-    """A store with three encoders evaluated."""
-    made = Workspace(tmp_path_factory.mktemp("stsb") / "store", data_root)
-    for name in ENCODERS:
-        encoders.add(made, name)
-        assert evaluated(made, name, TASK)["error"] is None
-    yield made
-    made.close()
-
-
-@pytest.mark.data
-def test_every_page_opens_with_what_is_of_stsb(visitor, web, kept_stsb):
-    """Without an error in its console or a request to another host, which the visit holds."""
-    root, address = web
-    made = site.freeze(kept_stsb, choice.choose(kept_stsb, ENCODERS, TASK))
-    folder.write(root / "stsb", made.files)
-    pages = {name[:-10].rstrip("/") for name in made.files if name.endswith("index.html")}
-    assert pages == set(PATHS)
-    visit = visitor(f"{address}/stsb")
-    for path, place in PATHS.items():
-        expect(visit.open(path).locator(place).first).to_be_visible()
-        visit.fits(f"stsb-{path or 'overview'}")
-    (row,) = kept_stsb.store.results.table(encoders=["wordllama"])
-    says(visit.open("compare").locator(".t-answer"), f"{row['score']:.2f}")
-    text = visit.open("search").locator("#answer .t-column li p").first.inner_text()
-    assert text in kept_stsb.catalog.load(TASK).sentences

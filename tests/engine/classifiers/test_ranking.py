@@ -20,20 +20,6 @@ def split(n: int, seed: int, noise: float = 0.6) -> Matched:
     return Matched(captions.astype(np.float32), images)
 
 
-def test_ranks_by_hand() -> None:
-    """Two images, ten captions: every rank can be counted off."""
-    scores = np.array(
-        [
-            [0.9, 0.1, 0.2, 0.3, 0.0, 0.8, 0.7, 0.6, 0.5, 0.4],
-            [0.5, 0.6, 0.1, 0.2, 0.3, 0.4, 0.9, 0.0, 0.1, 0.45],
-        ]
-    )
-    both = [ranks.tolist() for ranks in ranked(scores)]
-    assert both == [[0, 0], [0, 1, 0, 0, 1, 1, 0, 1, 1, 0]]
-    scores[0, 0] = -1.0  # now the best of image 0 is 0.3, behind 0.8, 0.7, 0.6, 0.5 and 0.4
-    assert ranked(scores)[0].tolist() == [5, 0]
-
-
 def test_ranks_are_those_of_a_stable_sort() -> None:
     """Against argsort, with many ties."""
     random = np.random.default_rng(1)

@@ -100,9 +100,9 @@ def test_what_would_become_too_large_is_refused(
 
 def test_one_row_with_cells_without_end() -> None:
     """It is ragged like any other, and a sample of such rows stays small."""
-    raw = b"text,label\na,b\n" + b"," * 1_000_000 + b"x\n"
-    assert "line 3 (1000001)" in preview(raw * 3, "x.csv").problems[0]
-    with refused("damaged", "line 3 (1000001)"):
+    raw = b"text,label\na,b\n" + b"," * 200_000 + b"x\n"
+    assert "line 3 (200001)" in preview(raw * 3, "x.csv").problems[0]
+    with refused("damaged", "line 3 (200001)"):
         read(raw, "x.csv", SENTENCES)
 
 

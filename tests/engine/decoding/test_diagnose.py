@@ -282,17 +282,6 @@ def test_the_intervals_of_a_mean_and_of_a_ratio_are_scipys() -> None:
     assert interval == pytest.approx(ratio, abs=0.008)
 
 
-def test_the_interval_of_bleu_is_sacrebleus() -> None:
-    """Its own bootstrap of the same corpus has nearly the same ends."""
-    references, came = corpus()
-    low, high = diagnostics.bleu_interval(references, came, resamples(200))
-    score = BLEU().corpus_score(came, [references], n_bootstrap=1000)
-    capitals = [line.upper() for line in came]
-    found = diagnostics.bleu(references, capitals)
-    assert low < found < high and found == pytest.approx(score.score)
-    assert (high - low) / 2 == pytest.approx(score._ci, rel=0.15)
-
-
 def test_a_resample_of_bleu_is_the_bleu_of_the_resample() -> None:
     """Drawn once, in another mixture: the very score of those sentences written out."""
     references, came = corpus()

@@ -79,16 +79,6 @@ def test_greedy_takes_the_likeliest_piece(model: DecoderModel, vectors: torch.Te
             assert found.score == pytest.approx(chance(model, vector, found.ids), abs=1e-4)
 
 
-@torch.no_grad()
-def test_samples_come_as_often_as_they_are_likely(model: DecoderModel) -> None:
-    """Of 4,000 draws for one vector, against the exact probability of the commonest sentence."""
-    vector, generator = torch.full((DIM,), 0.3), torch.Generator().manual_seed(5)
-    drawn = sample(steps_of(model), vector.repeat(4000, 1), LONGEST, generator=generator)
-    ((commonest, count),) = Counter(c.ids for c in drawn if c.ended).most_common(1)
-    exact = math.exp(chance(model, vector, commonest))
-    assert count / 4000 == pytest.approx(exact, abs=4 * math.sqrt(exact * (1 - exact) / 4000))
-
-
 A, B, C = END + 1, END + 2, END + 3
 
 

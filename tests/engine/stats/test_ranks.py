@@ -33,23 +33,6 @@ def test_the_best_the_worst_and_equals(over_tasks: bool) -> None:
     assert [(row.rank, row.low, row.first) for row in rows] == [(1, 1, 0.5)] * 2 + [(3, 3, 0.0)]
 
 
-def test_two_tasks_that_disagree_by_hand() -> None:
-    """A wins all of one task, B all of the other.
-
-    Within tasks both means are 50 in every resample: shared. Over tasks, a quarter of the draws
-    holds the first task twice (A first), a quarter the second (B first), half are shared.
-    """
-    scores = {
-        "A": suite([1, 1], [0, 0], resamples=4000),
-        "B": suite([0, 0], [1, 1], resamples=4000),
-    }
-    within = rank_intervals(scores, over_tasks=False)
-    assert [(row.low, row.high, row.first) for row in within] == [(1, 1, 0.5)] * 2
-    over = rank_intervals(scores, over_tasks=True)
-    assert [(row.low, row.high) for row in over] == [(1, 2)] * 2
-    assert over[0].first == pytest.approx(0.5, abs=0.03)
-
-
 @pytest.mark.parametrize("over_tasks", [False, True])
 def test_intervals_are_those_of_a_plain_loop(over_tasks: bool) -> None:
     """Draw by draw: the same tasks, the same examples, sorted and counted anew."""
@@ -114,14 +97,6 @@ def test_borda_ranks_as_mteb_does() -> None:
     }
     theirs = dict(table._borda_rank_from_long(polars.DataFrame(columns)).iter_rows())
     assert theirs == {f"m{row}": place for row, place in enumerate(rank(borda(scores)).tolist())}
-
-
-def test_a_draw_of_tasks_widens_the_intervals() -> None:
-    """Nine tasks favour A a little, one B by far: sure on these tasks, unsure on their like."""
-    a = suite(*[[1] * 55 + [0] * 45] * 9, [0] * 100)
-    b = suite(*[[1] * 45 + [0] * 55] * 9, [1] * 40 + [0] * 60)
-    first = [rank_intervals({"a": a, "b": b}, over_tasks=over)[0] for over in (False, True)]
-    assert [(one.name, one.low, one.high) for one in first] == [("a", 1, 1), ("a", 1, 2)]
 
 
 # --- rankings of documents ---

@@ -55,12 +55,8 @@ def test_mcnemar_is_the_mid_p_of_the_binomial_test(a: int, b: int) -> None:
     assert mcnemar(*answers(a, b)) == mcnemar(*answers(b, a)) == pytest.approx(exact)
 
 
-def test_mcnemar_by_hand() -> None:
-    """One against five: 2 * (1 + 6) / 64 for the exact test, less the 6 / 64 of the outcome."""
-    assert mcnemar(*answers(1, 5)) == pytest.approx(8 / 64)
-    # With many examples it nears the textbook's (b - c)^2 / (b + c) on one degree of freedom.
-    expected = stats.chi2.sf((4000 - 4200) ** 2 / 8200, 1)
-    assert mcnemar(*answers(4000, 4200)) == pytest.approx(expected, rel=0.01)
+def test_mcnemar_looks_at_what_differs() -> None:
+    """What both have right or wrong says nothing; as many on either side is no difference."""
     assert mcnemar(*answers(3, 3)) == mcnemar(*answers(0, 0)) == 1.0
     assert mcnemar(*answers(2, 9, both=0)) == mcnemar(*answers(2, 9, both=500))
     with pytest.raises(ValueError, match="same examples"):
@@ -117,20 +113,6 @@ def test_a_point_an_equal_and_the_other_side() -> None:
     values = np.random.default_rng(0).random(100)
     for one, other in ((values, values - 1e-12), (np.ones(1), np.zeros(1))):
         assert paired(Sample(one), Sample(other)).p == 1.0
-
-
-@pytest.mark.parametrize("kind", ["correlation", "accuracy"])
-def test_coverage(kind: str) -> None:
-    """Equally good encoders: the 95 % interval holds 0 in about 95 of 100 simulated sets."""
-    held, trials = 0, 300
-    for trial in range(trials):
-        rng = np.random.default_rng(trial)
-        gold = rng.normal(size=120) if kind == "correlation" else None
-        values = rng.normal(size=(2, 120)) + (gold if gold is not None else 0.0)
-        values = values if gold is not None else (values > -0.5).astype(float)
-        found = paired(Sample(values[0], gold), Sample(values[1], gold), resamples=400, seed=trial)
-        held += found.low <= 0.0 <= found.high
-    assert 0.90 <= held / trials <= 0.985
 
 
 def test_all_pairs_at_once_are_the_pairs_one_by_one() -> None:

@@ -355,16 +355,6 @@ def test_it_is_the_dev_split_or_everything_where_there_is_none():
     assert by_task.sentences == by_name.sentences
 
 
-def test_the_score_is_spearman_of_cosine_times_100():
-    rng = np.random.default_rng(1)
-    rows = [(f"l{i}", f"r{i}", float(i % 7)) for i in range(50)]
-    vectors = {s: rng.standard_normal(8) for row in rows for s in row[:2]}
-    cosines = [1 - cosine(vectors[left], vectors[right]) for left, right, _ in rows]
-    expected = spearmanr(cosines, [gold for _, _, gold in rows]).statistic
-    score = scored(opened({"dev": part(*rows)}), vectors)
-    assert score.spearman == pytest.approx(100 * expected, abs=1e-6)
-
-
 def test_its_interval_is_the_bootstraps():
     """Scipy's percentiles over pairs; ours are wider by what Student's t asks for."""
     rng = np.random.default_rng(1)

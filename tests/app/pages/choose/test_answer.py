@@ -383,15 +383,6 @@ def test_parallel_sentences(ready: Workspace, tmp_path: Path) -> None:
     assert "no_labels" not in codes(sheet)
 
 
-def test_judgements_that_contradict_each_other(ready: Workspace, tmp_path: Path) -> None:
-    """The same document right and wrong for one query: which line, and nothing is kept."""
-    _, _, judged = beir(tmp_path / "odd", 1)
-    judged.write_text(judged.read_text() + judged.read_text().splitlines()[1][:-1] + "0\n")
-    with pytest.raises(UserError, match="line 3"):
-        chosen(ready, tmp_path / "odd", TWO)
-    assert ready.store.uploads.list() == [] and ready.store.runs.list() == []
-
-
 def test_an_endpoint_is_chosen_from_like_any_other(
     ready: Workspace, server: FakeOpenAI, tmp_path: Path
 ) -> None:
