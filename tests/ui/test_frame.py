@@ -206,13 +206,23 @@ def test_arrow_keys_move_the_choice(visit):
 # The palette: a few letters lead anywhere, and the rail counts what runs.
 
 
-def test_tab_leaves_a_list_closed_and_goes_to_the_next_control(visit):
-    page = visit.open("curate")
-    page.get_by_label("Collection").focus()
-    expect(page.get_by_role("listbox")).to_be_visible()
-    for following in ("Encoder", "Run check"):
+def test_tab_passes_a_list_without_a_word_to_the_server_and_closes_one_that_is_open(visit):
+    page = visit.open("search?data=starter-topics&q=rain&encoder=random:256")
+    expect(page.locator("#hits li").first).to_be_visible()
+    asked = []
+    visit.listen("request", lambda sent: "queue/join" in sent.url and asked.append(sent.url))
+    page.locator("#search-button").focus()
+    for focused in ("Collection", "More controls"):
         page.keyboard.press("Tab")
-        expect(page.locator(":focus")).to_have_accessible_name(following)
+        expect(page.locator(":focus")).to_have_accessible_name(re.compile(focused))
+        expect(page.get_by_role("listbox")).to_have_count(0)
+    assert asked == []
+
+    page.keyboard.press("Shift+Tab")
+    page.keyboard.press("ArrowDown")
+    expect(page.get_by_role("listbox")).to_be_visible()
+    page.keyboard.press("Tab")
+    expect(page.locator(":focus")).to_have_accessible_name("More controls")
     expect(page.get_by_role("listbox")).to_have_count(0)
 
 

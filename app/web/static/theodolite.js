@@ -150,12 +150,40 @@
     touched.forEach(groupRadios);
   }).observe(document, { childList: true, subtree: true, attributeFilter: ["name"] });
 
-  // Gradio's dropdown opens its list at any key, half a moment later, when Tab has left it already; and
-  // the list itself is a stop of the Tab key, since it can be scrolled.
+  // Gradio's dropdown opens its list when it is focused and has the page answer when it is left, even if
+  // Tab only passes: it hears of the focus once something is done there. It would also open its list at
+  // any key, Tab too, half a moment later; and the list is a stop of the Tab key, since it can be scrolled.
+  let tabbing = false, passed = null;
+  const isDropdown = (node) => node.matches?.(".gradio-container [role=combobox]");
+  function arrive() {
+    const box = passed;
+    passed = null;
+    box.dispatchEvent(new FocusEvent("focus"));
+  }
   addEventListener("keydown", (event) => {
-    if (event.key !== "Tab" || event.target.getAttribute?.("role") !== "combobox") return;
+    const { key, target } = event;
+    tabbing = key === "Tab";
+    if (!isDropdown(target)) return;
+    if (tabbing || key === "Shift") {
+      event.stopPropagation();
+      document.getElementById(target.getAttribute("aria-controls"))?.setAttribute("tabindex", "-1");
+    } else if (target === passed && !["Escape", "Control", "Alt", "Meta"].includes(key)) {
+      arrive();
+    }
+  }, true);
+  addEventListener("pointerdown", ({ target }) => {
+    tabbing = false;
+    if (target === passed) arrive();
+  }, true);
+  addEventListener("focus", (event) => {
+    if (!tabbing || !isDropdown(event.target)) return;
+    passed = event.target;
     event.stopPropagation();
-    document.getElementById(event.target.getAttribute("aria-controls"))?.setAttribute("tabindex", "-1");
+  }, true);
+  addEventListener("blur", (event) => {
+    if (event.target !== passed) return;
+    passed = null;
+    event.stopPropagation();
   }, true);
 
   Object.assign(theodolite, {
