@@ -61,7 +61,7 @@ from theodolite.engine.training.rows import (
 )
 from theodolite.engine.training.spec import ObjectiveName, TrainSpec
 
-__all__ = ["Examples", "examples_of", "is_file", "names_of", "open_examples"]
+__all__ = ["Examples", "absolute", "examples_of", "is_file", "names_of", "open_examples"]
 
 
 def open_examples(
@@ -157,6 +157,12 @@ def names_of(train: str) -> list[str]:
     """The files and data sets that training data consist of: several have commas between."""
     several = [part.strip() for part in train.split(",") if part.strip()]
     return [train] if len(several) < 2 or named(train).is_file() else several
+
+
+def absolute(train: str) -> str:
+    """Training data that mean the same in any folder: the names of data sets are unchanged."""
+    paths = [(name, named(name)) for name in names_of(train)]
+    return ",".join(str(path.absolute()) if path.is_file() else name for name, path in paths)
 
 
 def is_file(name: str) -> bool:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from theodolite.engine.encoders import Encoder
 from theodolite.engine.encoders.sides import query_side
 from theodolite.engine.errors import UserError
+from theodolite.engine.progress import Progress
 from theodolite.engine.search.index import Index, unit_rows
 
 CANDIDATES = 10
@@ -78,7 +79,11 @@ class Mining:
 
 
 def mine(
-    pairs: Iterable[tuple[str, ...]], documents: Sequence[str], encoder: Encoder, how: Mining
+    pairs: Iterable[tuple[str, ...]],
+    documents: Sequence[str],
+    encoder: Encoder,
+    how: Mining,
+    progress: Progress | None = None,
 ) -> Iterator[Mined]:
     """Find hard negatives of pairs, pair by pair, hardest first.
 
@@ -87,6 +92,7 @@ def mine(
         documents: further texts that may be negatives, beside all partners.
         encoder: of the vectors; the anchors are queries to it, if it has those.
         how: which texts are taken.
+        progress: told how many texts are encoded.
     """
     partners: dict[str, list[str]] = {}
     for anchor, positive, *_ in pairs:
@@ -95,7 +101,7 @@ def mine(
     texts = list(dict.fromkeys([*documents, *(p for own in partners.values() for p in own)]))
     place = {text: row for row, text in enumerate(texts)}
     anchors = list(partners)
-    vectors = unit_rows(encoder.encode(texts))
+    vectors = unit_rows(encoder.encode(texts, progress))
     queries = unit_rows(query_side(encoder).encode(anchors))
     most = max(map(len, partners.values()), default=0)
     scores, ids = Index(vectors).search(queries, how.last + most + 1)

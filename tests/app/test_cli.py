@@ -120,6 +120,8 @@ def test_mined_negatives_are_a_data_set_of_triplets(home: Path) -> None:
     assert (first["anchor"], first["positive"]) == ("a one", "a two")
     assert first["negative"] in {row.partition(",")[2] for row in rows[1:]}
     assert objects(theodolite("data", "show", "upload:mined", "--json"))[0]["kind"] == "triplets"
+    assert "upload:mined already" in theodolite(*command, code=2)[-1]
+    command = (*command[:-2], "none", "--json")
     assert "smaller margin" in theodolite(*command, "--max-score", "-2", code=2)[-1]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from itertools import islice
 from pathlib import Path
 from typing import Annotated
@@ -11,6 +11,7 @@ import typer
 
 from theodolite.app import formats
 from theodolite.app.pages.data import service, sets
+from theodolite.app.pages.data.job import MineSpec
 from theodolite.app.terminal import (
     JsonOption,
     QueueOption,
@@ -21,10 +22,12 @@ from theodolite.app.terminal import (
     progress_bar,
     queued,
     say,
+    takes_values,
     verb,
     verbs,
 )
 from theodolite.app.workspace import Workspace
+from theodolite.engine.training.mining import Mined
 
 data_verbs = verbs("List and inspect data sets, add your own.")
 
@@ -129,29 +132,12 @@ def add_data(
 
 @data_verbs.command("mine")
 @verb
+@takes_values("spec", MineSpec)
 def mine_data(
     workspace: Workspace,
-    pairs: Annotated[
-        str, typer.Argument(metavar="PAIRS", help="A file or data set of pairs, as for `train`.")
-    ],
-    name: Annotated[str, typer.Option(help="Name of the data set of triplets.")],
-    encoder: Annotated[str, typer.Option(help="Finds the negatives.")] = "minilm",
-    documents: Annotated[
-        str, typer.Option(help="A data set whose texts may be negatives, beside all partners.")
-    ] = "",
-    negatives: Annotated[int, typer.Option(help="At most so many for each pair.")] = 3,
-    range_min: Annotated[int, typer.Option(help="So many of the nearest are skipped.")] = 0,
-    range_max: Annotated[
-        int | None, typer.Option(help="Of so many; default: ten times the negatives.")
-    ] = None,
-    margin: Annotated[
-        float | None, typer.Option(help="So much less alike than the anchor's farthest partner.")
-    ] = None,
-    relative_margin: Annotated[
-        float | None, typer.Option(help="The same, as a share of that partner's cosine: 0.05.")
-    ] = None,
-    max_score: Annotated[float | None, typer.Option(help="Highest cosine of a negative.")] = None,
+    spec: MineSpec,
     limit: Annotated[int, typer.Option("-n", min=0, help="Number of examples shown.")] = 5,
+    queue: QueueOption = False,
     as_json: JsonOption = False,
 ) -> None:
     """Find hard negatives for pairs, and keep the triplets as a data set to train on.
@@ -165,16 +151,19 @@ def mine_data(
     Near texts that are no partner become negatives; with a margin, those that are nearly as close
     as a partner are left out, since they are probably right.
     """
-    from theodolite.engine.training.mining import Mining
+    from theodolite.app.jobs import submit
 
-    how = Mining(negatives, range_min, range_max, margin, relative_margin, max_score)
-    row, found = service.mine(workspace, pairs, name, encoder, documents, how)
-    if as_json:
-        shown = [asdict(one) for one in found[:limit]]
-        emit_json({"name": f"upload:{row['name']}", "triplets": len(found), "examples": shown})
+    if queue:
+        queued(submit.queue(workspace, spec), as_json)
         return
-    done(row, f"Kept {len(found):,} triplets as upload:{row['name']}.", False)
-    emit([asdict(one) for one in found[:limit]], list(asdict(found[0])), False)
+    with progress_bar(spec.title) as move:
+        every = submit.perform(workspace, spec, move=move)
+        found = [one for *_, one in every if isinstance(one, Mined)]
+    shown = [asdict(one) for one in found[:limit]]
+    row = {"name": spec.made, "triplets": len(found), "examples": shown}
+    done(row, f"Kept {len(found):,} triplets as {spec.made}.", as_json)
+    if not as_json:
+        emit(shown, [field.name for field in fields(Mined)], False)
 
 
 @data_verbs.command("queries")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -10,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from theodolite.app import corpora, endpoints
 from theodolite.app.workspace import Workspace
@@ -22,9 +21,6 @@ from theodolite.engine.datasets.tables import Mapping, Preview
 from theodolite.engine.datasets.types import TYPES, Retrieval
 from theodolite.engine.errors import UserError
 from theodolite.store.uploads import UploadRow
-
-if TYPE_CHECKING:
-    from theodolite.engine.training.mining import Mined, Mining
 
 
 def keep(
@@ -169,44 +165,6 @@ def together(files: Sequence[Path]) -> Iterator[Path]:
     """The file of `bring`."""
     with bring(files) as brought:
         yield brought.path
-
-
-def mine(
-    workspace: Workspace, pairs: str, name: str, encoder: str, documents: str, how: Mining
-) -> tuple[UploadRow, list[Mined]]:
-    """Keep pairs with hard negatives as a data set of triplets; return it, and them.
-
-    Args:
-        workspace: the workspace.
-        pairs: a file or a data set of pairs.
-        name: of the data set to be made.
-        encoder: spec of the one that finds the negatives.
-        documents: a data set of further texts; empty for none.
-        how: which texts become negatives.
-    """
-    from theodolite.engine.training.examples import open_examples
-    from theodolite.engine.training.mining import mine
-
-    workspace.refuse_visitors()
-    catalog = workspace.catalog
-    with TemporaryDirectory() as folder:
-        given = open_examples(pairs, "sup", catalog, hard_negatives=False, folder=Path(folder))
-        texts = catalog.load(documents).sentences if documents else []
-        found = list(mine(given, texts, workspace.load(encoder), how))
-        if not found:
-            raise UserError(
-                f"No text is a hard negative of a pair in {pairs} under these bounds.",
-                "Widen them: a smaller margin, a larger range, or more documents.",
-                code="too-few",
-            )
-        file = Path(folder) / f"{name_for(name)}.jsonl"
-        roles = ("anchor", "positive", "negative")
-        rows = ({role: getattr(one, role) for role in roles} for one in found)
-        lines = (json.dumps(row, ensure_ascii=False) for row in rows)
-        file.write_text("\n".join(lines), encoding="utf-8")
-        mapping = Mapping("triplets", {role: role for role in roles})
-        notes = [f"The negatives were mined for {pairs} by {encoder}."]
-        return keep(workspace, file, file.name, name, mapping, notes), found
 
 
 def write_queries(

@@ -40,7 +40,7 @@ from theodolite.engine.training import (
 from theodolite.engine.training.base_spec import BaseSpec
 from theodolite.engine.training.dev import data_set_of
 from theodolite.engine.training.events import EVENTS, Encoded
-from theodolite.engine.training.examples import is_file, names_of, open_examples
+from theodolite.engine.training.examples import absolute, is_file, names_of, open_examples
 from theodolite.engine.training.losses import LOSSES
 from theodolite.engine.training.presets import STARTER
 from theodolite.engine.training.record import RECORD, encoder_of
@@ -245,7 +245,7 @@ class TrainJob(TrainingJob[TrainSpec]):
             spec = replace(spec, base=str(transformer_of(spec.base)))
         if spec.guide:
             spec = replace(spec, guide=str(parse(spec.guide)))
-        spec = replace(spec, train=_absolute(spec.train))
+        spec = replace(spec, train=absolute(spec.train))
         spec = replace(spec, out=whole_path(spec.out or _home(workspace, spec, spec.hash)))
         others = workspace.store.encoders.labels()
         others.pop(encoder_of(Path(spec.out)), None)
@@ -319,7 +319,7 @@ class TrainDecoderJob(TrainingJob[DecoderSpec]):
     @classmethod
     def of(cls, workspace: Workspace, spec: DecoderSpec) -> Self:
         """Absolute paths, the canonical encoder spec, and the folder of a decoder to start from."""
-        encoder, train = str(parse(spec.encoder)), map(_absolute, spec.train)
+        encoder, train = str(parse(spec.encoder)), map(absolute, spec.train)
         start = spec.start and str(decoders.folder_of(workspace, spec.start))
         spec = replace(spec, encoder=encoder, train=tuple(train), start=start)
         stem = slug(formats.last_part(labelled(encoder)), "decoder")
@@ -610,12 +610,6 @@ def _stem(spec: TrainSpec) -> str:
     kind, _, value = labelled(spec.base).partition(":")
     base = kind if kind == "new" else formats.last_part(value or kind)
     return f"{slug(base)}-{spec.objective}"
-
-
-def _absolute(train: str) -> str:
-    """The absolute paths of files; the names of data sets unchanged."""
-    paths = [(name, named(name)) for name in names_of(train)]
-    return ",".join(str(path.absolute()) if path.is_file() else name for name, path in paths)
 
 
 def _base(base: str | None) -> tuple[list[str], list[str]]:

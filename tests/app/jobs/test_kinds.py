@@ -155,6 +155,7 @@ SPECS = {
         ]
     },
     "train-decoder": {"encoder": A, "train": ["starter"], "out": "/x"},
+    "mine": {"pairs": "starter-pairs", "relative_margin": 0.05},
     "second-judge": {"session": "36e4305ecb44", "second": "api:https://x.example/v1#m"},
     "diagnose": {"encoder": A, "decoder": "d", "text": "starter-topics", "sentences": 100},
 }
