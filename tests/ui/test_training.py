@@ -99,6 +99,20 @@ def test_only_what_applies_is_asked_and_a_slip_is_said(visitor, place, desk, tmp
     assert desk.store.runs.list(("queued",)) == []
 
 
+def test_what_a_loss_lacks_is_said_and_can_be_mined(visitor, place, desk):
+    """Pairs do for no loss of triplets; those that are mined for them are chosen, and shown."""
+    page = visitor(place).open("train?objective=st&loss=TripletLoss&train=starter&dev=none")
+    says(page.locator("#examples"), "TripletLoss learns from triplets")
+    page.get_by_role("button", name="Mine hard negatives").click()
+    page.locator("#start-mining").click()
+    says(page.locator("#following"), "Hard negatives for starter-pairs by minilm")
+    work_off(desk, desk.store.runs.list(kinds=["mine"])[0]["id"])
+    expect(page.locator("#train input")).to_have_value("upload:starter-pairs-mined")
+    page.get_by_text("First examples").click()
+    says(page.locator("#examples"), "hard neg")
+    desk.store.uploads.remove("starter-pairs-mined")
+
+
 def test_several_values_are_one_sweep(visitor, place, desk):
     """What they make is shown before, with its command; the start leads to Runs."""
     page = form(visitor(place))

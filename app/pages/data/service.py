@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -275,6 +277,13 @@ def name_for(filename: str) -> str:
     """Suggest a name for a data set: the file's, without endings and invalid characters."""
     stem = re.sub(r"(\.[A-Za-z0-9]{1,8}){1,2}$", "", filename)
     return re.sub(r"[^\w .+-]", "-", stem).strip(" .-")[:80] or "data"
+
+
+def free_name(workspace: Workspace, filename: str) -> str:
+    """The name of `name_for`, with a number if it is taken."""
+    stem, taken = name_for(filename), {row["name"] for row in workspace.store.uploads.list()}
+    names = (f"{stem}-{n}" if n > 1 else stem for n in count(1))
+    return next(name for name in names if name not in taken)
 
 
 def hub_name(repository: str, revision: str, file: str, columns: str) -> str:

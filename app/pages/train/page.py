@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from html import escape
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,9 @@ import theodolite.app.surfaces.web as web
 from theodolite.app import formats
 from theodolite.app.blocks import Block, Fold, Table
 from theodolite.app.jobs.submit import queue
+from theodolite.app.pages.data import service as uploads
+from theodolite.app.pages.data.job import MineSpec
+from theodolite.app.pages.jobs.run_panel import RunPanel
 from theodolite.app.pages.train.form import CLOSED, FOLLOW, NONE, OWN, PLAIN_TEXT, Form, Values
 from theodolite.app.pages.train.job import READING, SweepSpec, TrainJob, first_examples
 from theodolite.app.spec import parameters, words
@@ -227,6 +229,24 @@ SWEEP = web.controls(
 )
 
 
+_MINING = {parameter.name: parameter for parameter in parameters(MineSpec)}
+MINE = (
+    web.control(_MINING["negatives"], "At most so many for each pair."),
+    replace(
+        web.control(
+            _MINING["relative_margin"],
+            "0.05: at least 5 % less alike than the partner, since what is nearly as close is "
+            "probably right.",
+            step=0.01,
+        ),
+        default=0.05,
+    ),
+    web.control(
+        _MINING["documents"], "A data set whose texts may be negatives too; empty: partners alone."
+    ),
+)
+
+
 def build(workspace: Workspace) -> None:
     """Lay out the page."""
     own, form = not workspace.read_only, EncoderForm(workspace)
@@ -243,6 +263,8 @@ def build(workspace: Workspace) -> None:
             "hard_neg; also .gz.</p>",
             visible=own,
         )
+        with gr.Accordion("Mine hard negatives", open=False, elem_id="mine", visible=own):
+            mining = Mining(workspace)
         parts.section("Settings")
         form.place_settings()
         with gr.Accordion("Try several values at once", open=False, elem_id="sweep", visible=own):
@@ -251,22 +273,70 @@ def build(workspace: Workspace) -> None:
 
     def keep(values: Namespace) -> Answer:
         """Add an uploaded file to the data sets, under a name that is free, and train on it."""
-        from theodolite.app.pages.data import service as uploads
-
         workspace.refuse_visitors()
         if not values.upload:
             raise UserError("No file was given.", "Choose one.", code="missing")
         path = Path(values.upload)
-        stem, taken = uploads.name_for(path.name), workspace.store.uploads.list()
-        names = (f"{stem}-{n}" if n > 1 else stem for n in count(1))
-        name = next(name for name in names if name not in [row["name"] for row in taken])
+        name = uploads.free_name(workspace, path.name)
         mapping = uploads.mapping_of(path, None, None)
-        values.train = f"upload:{uploads.keep(workspace, path, path.name, name, mapping)['name']}"
-        told = parts.say(f"Added as {values.train}.", "t-good")
-        return {**form.reshape(values), form.controls["preset"]: OWN, form.notice: told}
+        train = f"upload:{uploads.keep(workspace, path, path.name, name, mapping)['name']}"
+        return _chosen(form, values, train, f"Added as {train}.")
 
+    mining.connect(form)
     inputs = {**form.controls, "upload": upload}
     on(upload.upload, keep, inputs, form.shaped, form.notice, show_progress_on=upload)
+
+
+def _chosen(form: EncoderForm, values: Namespace, train: str, said: str) -> Answer:
+    """Train on a data set that was just added."""
+    values.train = train
+    told = parts.say(said, "t-good")
+    return {**form.reshape(values), form.controls["preset"]: OWN, form.notice: told}
+
+
+class Mining:
+    """The fold that makes triplets of the chosen pairs, by the base."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.workspace, self.controls = workspace, Controls(*MINE)
+        parts.static(
+            '<p class="t-small t-muted">Each of the pairs chosen above gets texts that the base '
+            "takes for near ones and that are none of its partners. They become a data set of "
+            "triplets, which is then chosen.</p>"
+        )
+        with gr.Row(elem_classes="t-fields"):
+            self.controls.render(*self.controls.declared, min_width=150)
+        self.go = gr.Button("Mine", elem_id="start-mining")
+        self.notice = parts.notice()
+        self.panel = RunPanel(workspace)
+
+    def connect(self, form: EncoderForm) -> None:
+        """Attach the events: the form's values say what is mined, and it gets the triplets."""
+        asked = {**form.controls, **self.controls, "run": self.panel.run}
+        on(self.go.click, self._start, asked, [self.panel.run], self.notice, **HIDE_PROGRESS)
+
+        def choose(values: Namespace) -> Answer:
+            run = self.workspace.store.runs.get(values.run) if values.run else None
+            if run is None or run["state"] != "done":
+                return None
+            made = MineSpec.from_spec(run["spec"]).made
+            return _chosen(form, values, made, f"{made} is chosen.")
+
+        moved = self.panel.moved.change
+        on(moved, choose, asked, form.shaped, form.notice, **HIDE_PROGRESS)
+
+    def _start(self, values: Namespace) -> Answer:
+        if not values.train:
+            raise UserError("No pairs are chosen.", "Choose training data.", code="missing")
+        pairs = "starter-pairs" if values.train == STARTER else values.train
+        stem = pairs.partition(",")[0].rpartition("/")[2].removeprefix("upload:")
+        spec = MineSpec(
+            pairs=pairs,
+            name=uploads.free_name(self.workspace, f"{uploads.name_for(stem)}-mined"),
+            encoder="minilm" if values.base.startswith("new:") else values.base,
+            **{name: getattr(values, name) for name in self.controls},
+        )
+        return {self.panel.run: queue(self.workspace, spec)}
 
 
 def _place_sweep(form: EncoderForm) -> Callable[[Any], None]:
