@@ -125,8 +125,9 @@ class Parameter:
     @property
     def meaning(self) -> str:
         """What it means and may be, in a sentence or two."""
-        choices = self.field.choices
-        words = [self.field.help or f"{self.field.label}."]
+        label, about, choices = self.field.label, self.field.help, self.field.choices
+        # Beside its control the help follows the label; alone it may not say what it is about.
+        words = [about] if label.lower() in about.lower() else [f"{label}.", *filter(None, [about])]
         words += [f"One of {', '.join(choices)}."] if choices is not None else []
         if self.field.ge is not None and self.field.le is not None:
             words.append(f"From {self.field.ge:,g} to {self.field.le:,g}.")

@@ -101,6 +101,7 @@ def _of_training(
     names: Sequence[str], cells: Cells, rows: Sequence[Row], tests: Mapping[str, TaskTests]
 ) -> Iterator[Caveat]:
     """Caveats on scores of trained classifiers that are of one protocol, or of one seed."""
+    names = [name for name in names if not RANKER.search(name)]  # they have no such scores
     trained = dict.fromkeys(
         row["task"]
         for (_, task), row in cells.items()

@@ -354,10 +354,10 @@ def hubs(geometries: Sequence[Geometry]) -> list[Block]:
         "Hubs are neighbours of very many sentences and degrade search (Radovanović et al. "
         f"2010); {geometries[0].info['n_distinct']:,} distinct sentences.",
         lines(
-            curves,
-            f"among the {k} nearest of %{{x}} or more: %{{y:.2%}} of sentences",
+            {name: (times, 100 * share) for name, (times, share) in curves.items()},
+            f"among the {k} nearest of %{{x}} or more: %{{y:.3~g}} % of sentences",
             axis(f"among the {k} nearest of so many others, or more", type="log"),
-            axis("share of sentences", type="log", tickformat=".2~%"),
+            axis("share of sentences, %", type="log", tickformat="~g"),
         ),
         "How often a sentence is a neighbour",
         "hubs",
