@@ -82,6 +82,7 @@ def test_a_frozen_page_says_what_the_live_one_says(visitor, desk, frozen):
     """
     # Where a run would help, the live page has a link to where it is begun, or says what it lacks.
     help_wanted = "Measure|Evaluate|Compare at one size|has its data here|See Compare"
+    links: set[str] = set()
     with served_to_visitors(desk) as live:
         visits = [visitor(address) for address in (live, frozen)]
         for path, ready in READY.items():
@@ -99,8 +100,9 @@ def test_a_frozen_page_says_what_the_live_one_says(visitor, desk, frozen):
             )
             visit.fits(f"frozen-{path or 'overview'}")
             assert page.evaluate("document.fonts.check('16px \"IBM Plex Sans\"')")
-            for url in page.locator("a[href]").evaluate_all("links => links.map((a) => a.href)"):
-                assert page.request.get(url.partition("#")[0], timeout=PATIENCE).ok, url
+            links |= {*page.locator("a[href]").evaluate_all("links => links.map((a) => a.href)")}
+        for url in {link.partition("#")[0] for link in links}:
+            assert page.request.get(url, timeout=PATIENCE).ok, url
         assert page.locator("#t-rail nav a").all_inner_texts() == RAIL
         visits[0].page.goto("about:blank")  # before its server goes
 

@@ -1,21 +1,32 @@
-"""Evaluations and corpora by the workers of a fleet: the same to the digit as on one machine."""
+"""Evaluations, corpora and trainings by the workers of a fleet: the same as on one machine."""
 
+import json
 import random
 import signal
 import time
+from dataclasses import replace
 from operator import itemgetter
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from tests.app.fleet.conftest import Lab, Postgres
+from tests.app.fleet.conftest import Lab, Postgres, films, trained, weights
 from tests.app.jobs.conftest import kill
+from tests.fakes.bucket import FakeBucket
+from tests.fakes.small_training import small, write_sentences
 from tests.waiting import wait_until
 from theodolite.app import corpora
+from theodolite.app.fleet.address import Address
+from theodolite.app.fleet.coordinator import Coordinator, SentRun
+from theodolite.app.fleet.files import Files
+from theodolite.app.jobs import submit
 from theodolite.app.jobs.submit import perform, queue
 from theodolite.app.pages.encoders.corpus import EncodeCorpusJob
 from theodolite.app.pages.evaluate.job import EvaluateJob, queue_evaluation
+from theodolite.app.pages.jobs import service as jobs
+from theodolite.app.pages.train.job import SweepJob, TrainJob
+from theodolite.app.pages.trainings import service as trainings
 from theodolite.app.workspace import Workspace
 from theodolite.store import Store
 
@@ -128,3 +139,120 @@ def test_anything_may_be_killed(
     over(lab.home, run_id)
     job = EvaluateJob.of(workspace, specs, TASKS)
     assert_equal(lab.home, on_one_machine(tmp_path / "alone", job))
+
+
+# --- trainings: killed, stopped, and others passing them by ---
+
+
+@pytest.mark.long
+def test_a_sweep_is_trained_elsewhere(lab: Lab, workspace: Workspace, tmp_path: Path) -> None:
+    """By whoever is there, one of them killed: the very weights, with curves, log and records."""
+    spec = small(write_sentences(tmp_path / "text.txt"), tmp_path / "out", steps=60)
+    sweep = SweepJob.of(workspace, spec, [(f"seed {seed}", {"seed": seed}) for seed in (1, 2, 3)])
+    workers = [lab.start_worker(number) for number in (1, 2)]
+    lab.start_home()
+    run_id = submit.queue(workspace, sweep)
+    wait_until(lambda: any(unit["share"] > 0 for unit in lab.home.runs.units(run_id)))
+    kill(workers[0])
+    lab.start_worker(1)
+    over(lab.home, run_id)
+    rows = trainings.table(workspace)
+    assert [row.state for row in rows] == ["done"] * 3
+    assert lab.home.runs.get(run_id)["message"].startswith("Best of 3: seed ")
+    listed = {row["name"] for row in lab.home.encoders.list()}
+    alone = Workspace(tmp_path / "alone")
+    for at, row in enumerate(rows):
+        assert row.encoder == f"dir:{row.out}"
+        assert row.encoder in listed
+        curves = trainings.curves(workspace, row.key)
+        assert {event["step"] for event in curves.evals} == set(range(10, 61, 10))
+        wanted = sweep.trainings()[at].spec
+        record = json.loads((Path(row.out) / "theodolite.json").read_text())
+        assert (record["hash"], record["spec"]["train"]) == (wanted.hash, "text.txt")
+        here = trained(alone, TrainJob(replace(wanted, out=str(tmp_path / f"here-{at}"))))
+        assert weights(Path(row.out)) == weights(here)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("scheme", ["file", "s3"])
+def test_a_training_stops_elsewhere_and_keeps_its_best(
+    lab: Lab, workspace: Workspace, tmp_path: Path, scheme: str
+) -> None:
+    """And stays at an address, where one below that for files was named."""
+    text = write_sentences(tmp_path / "text.txt")
+    root = f"file://{lab.files}" if scheme == "file" else "s3://files"
+    spec = replace(small(text, tmp_path, steps=100_000), out=f"{root}/models/mine")
+    with FakeBucket(tmp_path, lab.host) as bucket:
+        more = {"THEODOLITE_FILES": root, **(bucket.environment if scheme == "s3" else {})}
+        lab.start_worker(1, THEODOLITE_FILES="")
+        lab.start_home(**more)
+        run_id = submit.queue(workspace, TrainJob.of(workspace, spec))
+        wait_until(lambda: "--files" in lab.home.runs.get(run_id)["message"])
+        lab.start_worker(2, **more)
+        wait_until(lambda: trainings.curves(workspace, run_id).evals)
+        jobs.act(workspace, "stop", run_id)
+        over(lab.home, run_id)
+    run = lab.home.runs.get(run_id)
+    assert run["message"] == f"It is at {root}/models/mine."
+    (row,) = trainings.table(workspace)
+    assert (row.why, row.out, row.encoder) == ("stopped", f"{root}/models/mine", "")
+    model = lab.files / "models" / "mine"
+    assert weights(model)
+    record = json.loads((model / "theodolite.json").read_text())
+    assert (record["hash"], record["spec"]["train"]) == (spec.hash, "text.txt")
+    assert lab.home.encoders.list() == []
+
+
+def test_weights_that_are_damaged_on_their_way_are_sent_again(
+    lab: Lab, workspace: Workspace, tmp_path: Path
+) -> None:
+    spec = small(write_sentences(tmp_path / "text.txt"), tmp_path / "out", steps=20)
+    job, runs = TrainJob.of(workspace, spec), workspace.store.runs
+    run_id = runs.create(job.kind, job.to_spec(), job.title)
+    runs.start(run_id, 1, "local-0", job.units())
+    home = Coordinator(workspace, Address.parse(lab.address), Files(str(lab.files)))
+    sent = SentRun(home, runs.get(run_id), 1, job)
+    lab.start_worker(1)
+    damaged = False
+
+    def look() -> bool:
+        nonlocal damaged
+        state = home.fleet.units([f"{run_id}-1-0"]).get(f"{run_id}-1-0")
+        if state is not None and state["answer"] is None:
+            return False  # `round` might read the answer before it is damaged
+        if state is not None and not damaged:
+            made = [path for path in (lab.files / "made").rglob("*") if path.is_file()]
+            largest = max(made, key=lambda file: file.stat().st_size)
+            largest.write_bytes(b"x" * largest.stat().st_size)
+            damaged = True
+        sent.round(sent.waiting())
+        return not sent.waiting()
+
+    wait_until(look)
+    (unit,) = runs.units(run_id)
+    assert unit["error"] is None
+    assert weights(Path(spec.out))
+
+
+@pytest.mark.long
+def test_nothing_waits_behind_a_training(lab: Lab, workspace: Workspace, tmp_path: Path) -> None:
+    """A unit that its worker claimed too early is done by another, if another can do it."""
+    spec = small(write_sentences(tmp_path / "text.txt"), tmp_path / "out", steps=100_000)
+    data = films(tmp_path)
+    lab.start_worker(1, "--data", str(data))
+    lab.start_home(None, "--data", str(data))
+    training = submit.queue(workspace, TrainJob.of(workspace, spec))
+    wait_until(lambda: any(unit["share"] > 0 for unit in lab.home.runs.units(training)))
+    evaluation = queue_evaluation(workspace, ["random:8", "random:16"], ["StarterTopics"])
+    wait_until(lambda: lab.home.runs.get(evaluation)["state"] == "running")
+    lab.start_worker(2)
+    over(lab.home, evaluation)
+    assert lab.home.runs.get(training)["state"] == "running"
+    there_only = queue_evaluation(Workspace(lab.home.folder, data), ["random:8"], ["MR"])
+    wait_until(lambda: lab.home.runs.get(there_only)["state"] == "running")
+    time.sleep(2.0)
+    workspace.store.runs.cancel(training)
+    evaluation = queue_evaluation(workspace, ["random:24"], ["StarterTopics"])
+    over(lab.home, evaluation)
+    over(lab.home, there_only)
+    assert "Traceback" not in lab.printed()
