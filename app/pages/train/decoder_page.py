@@ -58,7 +58,6 @@ class DecoderForm(Form):
             options={"elem_id": "decoder-train", "multiselect": True},
         ),
     )
-    deciding = ("architecture",)
     out = "my-decoder"
 
     def presets(self) -> Sequence[Any]:

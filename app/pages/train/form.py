@@ -61,7 +61,6 @@ class Form(ABC):
     Attributes:
         job_type: class of its jobs.
         own: the controls that name the model and the data.
-        deciding: controls whose value decides which others are shown, or what they offer.
         usual: the preset that it starts with, the first of all.
         out: name of the folder in the command.
         settings: the fields of the spec that can be set, in their order.
@@ -73,7 +72,6 @@ class Form(ABC):
 
     job_type: ClassVar[type[TrainingJob[Any]]]
     own: ClassVar[Sequence[Control]]
-    deciding: ClassVar[Sequence[str]]
     out: ClassVar[str]
 
     def __init__(self, workspace: Workspace) -> None:
@@ -165,11 +163,6 @@ class Form(ABC):
                 self._place_side()
         self._attach()
 
-    @property
-    def shaped(self) -> list[Any]:
-        """What `reshape` may change: the controls, and the folds, which are hidden if empty."""
-        return [*self.controls.values(), *self._folds.values()]
-
     def place_settings(self) -> None:
         """Place the settings by group: text boxes side by side, then checkboxes; some in a fold."""
         for title in dict.fromkeys(one.group for one in self.settings):
@@ -220,15 +213,14 @@ class Form(ABC):
     def _attach(self) -> None:
         """Attach the events; a started run is followed on *Trainings*."""
         controls, preset = self.controls, self.controls["preset"]
-        boxes = self.shaped
+        boxes = [*controls.values(), *self._folds.values()]
         seen = [preset, self._about, self._command, self._plan]
         on_load(self._load, [*boxes, *seen[1:]], self.notice)
         on(preset.input, self._pick, controls, boxes, self.notice, **ALWAYS_LAST)
-        decide = [controls[name].input for name in self.deciding]
-        on(decide, self.reshape, controls, boxes, self.notice, **ONE_AT_A_TIME)
         # `change`, not `input`: a text that is pasted or filled in counts as well.
         typed = [box.change for box in controls.values() if box is not preset]
         self.reviewed = on(typed, self._review, controls, seen, self.notice, **ONE_AT_A_TIME)
+        on(self.reviewed.then, self.reshape, controls, boxes, self.notice, **ALWAYS_LAST)
         if not self.workspace.read_only:
             read = self.reviewed.then
             on(read, self._read, controls, [self._examples], self.notice, **ALWAYS_LAST)
@@ -239,13 +231,15 @@ class Form(ABC):
         usual = {one.name: one.default for one in declared if one.default not in (None, "")}
         address.keep(controls, usual | {"preset": self.usual})
 
-    def reshape(self, values: Namespace) -> dict[Any, Any]:
+    def reshape(self, values: Namespace) -> Answer:
         """Show the controls that apply, and offer the data that fits.
 
-        Other controls are left alone: somebody may type in them meanwhile.
+        Values are left alone: somebody may type meanwhile.
         """
-        choices, train = self.offer(vars(values))["train"]
-        return self._shape(vars(values), {"train": {"choices": choices, "value": train}})
+        if values.preset is None:
+            return None  # a control fired before all are filled
+        choices, _ = self.offer(vars(values))["train"]
+        return self._shape(vars(values), {"train": {"choices": choices}})
 
     def _shape(self, values: Values, updates: dict[str, dict[str, Any]]) -> dict[Any, Any]:
         """The updates, with which settings and folds are shown."""

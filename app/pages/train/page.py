@@ -95,17 +95,6 @@ class EncoderForm(Form):
             "with commas between.",
         ),
     )
-    deciding = (
-        "objective",
-        "steps",
-        "dev",
-        "hard_negatives",
-        "mlm_weight",
-        "augmentation",
-        "lora",
-        "loss",
-        "train",
-    )
     out = "my-encoder"
 
     def presets(self) -> Sequence[Any]:
@@ -284,14 +273,18 @@ def build(workspace: Workspace) -> None:
 
     mining.connect(form)
     inputs = {**form.controls, "upload": upload}
-    on(upload.upload, keep, inputs, form.shaped, form.notice, show_progress_on=upload)
+    filled = [form.controls["train"], form.controls["preset"]]
+    on(upload.upload, keep, inputs, filled, form.notice, show_progress_on=upload)
 
 
 def _chosen(form: EncoderForm, values: Namespace, train: str, said: str) -> Answer:
     """Train on a data set that was just added."""
-    values.train = train
-    told = parts.say(said, "t-good")
-    return {**form.reshape(values), form.controls["preset"]: OWN, form.notice: told}
+    choices, _ = form.offer(vars(values) | {"train": train})["train"]
+    return {
+        form.controls["train"]: gr.update(choices=choices, value=train),
+        form.controls["preset"]: OWN,
+        form.notice: parts.say(said, "t-good"),
+    }
 
 
 class Mining:
@@ -322,8 +315,8 @@ class Mining:
             made = MineSpec.from_spec(run["spec"]).made
             return _chosen(form, values, made, f"{made} is chosen.")
 
-        moved = self.panel.moved.change
-        on(moved, choose, asked, form.shaped, form.notice, **HIDE_PROGRESS)
+        moved, filled = self.panel.moved.change, [form.controls["train"], form.controls["preset"]]
+        on(moved, choose, asked, filled, form.notice, **HIDE_PROGRESS)
 
     def _start(self, values: Namespace) -> Answer:
         if not values.train:
