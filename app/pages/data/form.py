@@ -5,7 +5,7 @@ After a wrong mapping the file and all choices stay as they are.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -160,9 +160,10 @@ def build(workspace: Workspace, *, again: bool = False) -> Any:
             controls["name"]: values.name or service.name_for(path.name),
         }
 
-    def read_new(values: Values) -> Answer:
-        """Read other files, whose name is not that of the ones before."""
-        return read(Values(**vars(values) | {"name": ""}))
+    def read_new(values: Values) -> Iterator[Answer]:
+        """Read other files, whose name is not that of the ones before; what those were is gone."""
+        yield {body: gr.update(visible=False)}
+        yield read(Values(**vars(values) | {"name": ""}))
 
     def take(values: Values) -> Answer:
         if not values.file:
@@ -193,10 +194,10 @@ def build(workspace: Workspace, *, again: bool = False) -> Any:
     shape(fields_of, {kind: [kind for _, kind in OFFERED]})
     rest = [controls[name] for name in controls if name not in ("file", "header")]
     shown = [body, look, fields, *rest]
-    on(file.upload, read_new, controls, shown, notice, show_progress_on=file)
+    other = [file.upload, file.delete, file.clear]
+    on(other, read_new, controls, shown, notice, show_progress_on=file)
     asks = [sheet.input, controls["header"].input]
     on(asks, read, controls, shown, notice, show_progress_on=file)
-    on(file.clear, lambda: {body: gr.update(visible=False)}, None, [body], notice)
     on(add.click, take, controls, [added, file, body], notice, show_progress_on=add)
     return added
 
