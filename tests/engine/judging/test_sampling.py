@@ -168,6 +168,7 @@ def test_adaptive_choice_needs_fewer_marks() -> None:
     assert sum(marks[judging.adaptive]) < 0.8 * sum(marks[judging.random_queries])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("encoders", judging.ENCODERS, ids=["apart", "near twins"])
 def test_claims_do_not_contradict_hidden_judgements(data_root: Path, encoders) -> None:  # type: ignore[no-untyped-def]
     """Cranfield's own judgements, hidden and played by a script, in ten sessions of 300 marks."""
