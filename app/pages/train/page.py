@@ -96,6 +96,7 @@ class EncoderForm(Form):
         ),
     )
     out = "my-encoder"
+    _shown: tuple[dict[str, Any], list[Block]] = ({}, [])
 
     def presets(self) -> Sequence[Any]:
         """Presets for this machine, and the paper's."""
@@ -163,14 +164,18 @@ class EncoderForm(Form):
         """The first examples of each file and data set, under their columns."""
         own = settings(TrainSpec)
         options = {name: own[name].read(str(values[name])) for name in READING}
-        found = first_examples(self.workspace, values["train"], **options)
+        asked = {"train": values["train"], **options}
+        known, blocks = self._shown
+        if known == asked:  # files may be large, and most settings do not matter to them
+            return blocks
+        found = first_examples(self.workspace, **asked)
         tables = [
-            Table(
-                "examples", columns, [[formats.shorten(cell, LONG) for cell in row] for row in rows]
-            )
+            Table("examples", columns, [[formats.shorten(c, LONG) for c in row] for row in rows])
             for columns, *rows in found.values()
         ]
-        return [Fold("First examples", tables)] if tables else []
+        blocks = [Fold("First examples", tables)] if tables else []
+        self._shown = asked, blocks
+        return blocks
 
     def _start_of(self, spec: TrainSpec) -> str:
         """The base, and which of its settings the training changes."""
