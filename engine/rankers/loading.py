@@ -73,4 +73,4 @@ def _made(spec: RankerSpec, parts: list[Ranker], cache: VectorCache, device: str
     if spec.how == "rerank":
         scorer = models.Scorer(spec.model, device, cache)
         return models.Reranked(name, parts[0], scorer, int(spec.option("depth") or DEPTH))
-    return models.Embedded(spec.how, name, spec.model, device)
+    return models.Embedded(spec.how, name, spec.model, device, cache)

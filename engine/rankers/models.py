@@ -22,6 +22,7 @@ from theodolite.engine.encoders.transformer import default_device
 from theodolite.engine.encoders.weights import weights
 from theodolite.engine.errors import UserError
 from theodolite.engine.progress import Progress, ProgressCallback, nobody
+from theodolite.engine.rankers.arrays import ArrayCache
 from theodolite.engine.rankers.base import (
     Among,
     Index,
@@ -189,31 +190,56 @@ class Embedded(Ranker):
         name: canonical spec.
         source: its folder or id.
         device: see `Model`.
+        cache: keeps what the model makes of documents.
     """
 
-    def __init__(self, how: str, name: str, source: SourceSpec, device: str | None) -> None:
+    def __init__(
+        self, how: str, name: str, source: SourceSpec, device: str | None, cache: VectorCache
+    ) -> None:
         self.name, self.how, self.model = name, how, Model(how, source, device)
         self.fingerprint, self.parts = self.model.fingerprint, (self.model,)
+        self._cache = ArrayCache(cache, self.fingerprint)
 
-    def encode(
-        self, texts: Sequence[str], side: str, progress: Progress | None = None
-    ) -> Iterator[Any]:
-        """Yield for some texts at a time a tensor (tokens, dim) each, or their rows, sparse."""
-        from scipy.sparse import csr_array
-
-        done, dense = 0, {"convert_to_sparse_tensor": False} if self.how == "splade" else {}
+    def queries(self, texts: Sequence[str]) -> Iterator[Any]:
+        """Yield for each text a tensor, (tokens, dim) or (vocabulary,)."""
         for some in slices(texts):
-            cleaned = [clean(text) for text in some]
-            made = self.model.run(f"encode_{side}", cleaned, show_progress_bar=False, **dense)
-            yield csr_array(made.cpu().numpy()) if dense else made
-            done += len(some)
+            yield from self._run("encode_query", some)
+
+    def documents(self, texts: Sequence[str], progress: Progress | None = None) -> list[np.ndarray]:
+        """Return for each text float32 (tokens, dim), or (words, 2): their numbers and weights."""
+        found = list[np.ndarray]()
+        for some in slices(texts):
+            known = dict(zip(some, self._cache.get(some), strict=True))
+            lacking = [text for text, array in known.items() if array is None]
+            if lacking:
+                rows = (one.cpu().numpy() for one in self._run("encode_document", lacking))
+                made = {
+                    text: _weighed(row) if self.how == "splade" else row
+                    for text, row in zip(lacking, rows, strict=True)
+                }
+                if all(np.isfinite(array).all() for array in made.values()):
+                    self._cache.put(made)
+                known |= made
+            found += [array for text in some if (array := known[text]) is not None]
             if progress:
-                progress(done, len(texts))
+                progress(len(found), len(texts))
+        return found
+
+    def _run(self, method: str, texts: Sequence[str]) -> Any:
+        dense = {"convert_to_sparse_tensor": False} if self.how == "splade" else {}
+        cleaned = [clean(text) for text in texts]
+        return self.model.run(method, cleaned, show_progress_bar=False, **dense)
 
     def index(self, documents: Sequence[str], progress: Progress | None = None) -> ScoredIndex:
         """See `Ranker.index`."""
         kind = SpladeIndex if self.how == "splade" else ColbertIndex
-        return kind(self, list(self.encode(documents, "document", progress)), len(documents))
+        return kind(self, self.documents(documents, progress))
+
+
+def _weighed(row: np.ndarray) -> np.ndarray:
+    """The numbers of the words that have a weight, and the weights, float32 (words, 2)."""
+    words = np.flatnonzero(row)
+    return np.column_stack([words, row[words]]).astype(np.float32)
 
 
 class SpladeIndex(ScoredIndex):
@@ -221,36 +247,43 @@ class SpladeIndex(ScoredIndex):
 
     by_words = True
 
-    def __init__(self, ranker: Embedded, blocks: list[Any], size: int) -> None:
-        from scipy.sparse import vstack
+    def __init__(self, ranker: Embedded, documents: list[np.ndarray]) -> None:
+        from scipy.sparse import csr_array
 
-        self.name, self.size, self._ranker = ranker.name, size, ranker
-        self._rows = vstack(blocks, format="csr") if blocks else np.empty((0, 0))
-        self.bytes = sum(array.nbytes for one in blocks for array in (one.data, one.indices))
+        self.name, self.size, self._ranker = ranker.name, len(documents), ranker
+        every = np.concatenate([np.empty((0, 2), np.float32), *documents])
+        starts = np.cumsum([0, *map(len, documents)])
+        words = every[:, 0].astype(np.int32)
+        width = int(words.max(initial=0)) + 1
+        self._rows = csr_array((every[:, 1], words, starts), (self.size, width))
+        self.bytes = every.nbytes
 
     def read(self, queries: Sequence[str]) -> Iterator[np.ndarray]:
         """See `ScoredIndex.read`."""
-        return (row for some in self._ranker.encode(queries, "query") for row in some.toarray())
+        return (row.cpu().numpy() for row in self._ranker.queries(queries))
 
     def score(self, query: np.ndarray, at: np.ndarray | None) -> np.ndarray:
         """See `ScoredIndex.score`."""
-        return np.asarray((self._rows if at is None else self._rows[at]) @ query)
+        rows = self._rows if at is None else self._rows[at]
+        return np.asarray(rows @ query[: rows.shape[1]])
 
 
 class ColbertIndex(ScoredIndex):
     """The vectors of all tokens of each document."""
 
-    def __init__(self, ranker: Embedded, blocks: list[Any], size: int) -> None:
-        self.name, self.size, self._ranker = ranker.name, size, ranker
-        self._tokens = [one for some in blocks for one in some]
-        self.bytes = sum(one.nbytes for one in self._tokens)
+    def __init__(self, ranker: Embedded, documents: list[np.ndarray]) -> None:
+        self.name, self.size, self._ranker = ranker.name, len(documents), ranker
+        self._tokens = documents
+        self.bytes = sum(one.nbytes for one in documents)
 
     def read(self, queries: Sequence[str]) -> Iterator[Any]:
         """See `ScoredIndex.read`."""
-        return (tokens for some in self._ranker.encode(queries, "query") for tokens in some)
+        return self._ranker.queries(queries)
 
     def score(self, query: Any, at: np.ndarray | None) -> np.ndarray:
         """See `ScoredIndex.score`."""
+        import torch
+
         chosen = self._tokens if at is None else [self._tokens[i] for i in at]
-        scores = self._ranker.model.run("similarity", [query], chosen)
-        return np.asarray(scores.cpu().numpy()[0])
+        held = [torch.from_numpy(tokens).to(query.device) for tokens in chosen]
+        return np.asarray(self._ranker.model.run("similarity", [query], held).cpu().numpy()[0])

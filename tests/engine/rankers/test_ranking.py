@@ -176,8 +176,10 @@ def test_a_reranker_that_gives_no_number(cross: Path, monkeypatch: pytest.Monkey
         rankers.rank(ranker, ["cat"], DOCUMENTS)
 
 
-def test_splade_and_colbert_score_as_sentence_transformers(folders: Folders) -> None:
-    """The dot product, and MaxSim by hand as well; of candidates too."""
+def test_splade_and_colbert_score_as_sentence_transformers(
+    folders: Folders, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The dot product, and MaxSim by hand as well; of candidates too. Documents are cached."""
     from sentence_transformers import MultiVectorEncoder, SparseEncoder
 
     sparse, late = _sparse(folders, "sparse"), _late(folders, "late")
@@ -192,7 +194,12 @@ def test_splade_and_colbert_score_as_sentence_transformers(folders: Folders) -> 
         if library is MultiVectorEncoder:
             pairs = [[float((q @ d.T).max(1).values.sum()) for d in held] for q in asked]
             assert theirs == pytest.approx(np.array(pairs), abs=1e-5)
-        index = rankers.of(rankers.load(spec)).index(SENTENCES)
+        cache = MemoryCache()
+        rankers.of(rankers.load(spec, cache=cache)).index([*SENTENCES[:3], *SENTENCES[:2]])
+        rankers.of(rankers.load(spec, cache=cache)).index(SENTENCES)
+        with monkeypatch.context() as patched:
+            patched.setattr(library, "encode_document", None)
+            index = rankers.of(rankers.load(spec, cache=cache)).index(SENTENCES)
         for i, (at, scores) in enumerate(index.search(queries, 100)):
             assert sorted(at) == list(range(len(SENTENCES)))
             assert scores == pytest.approx(theirs[i][at], abs=1e-5)
