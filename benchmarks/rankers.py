@@ -1,11 +1,14 @@
-"""BM25 against bm25s used directly, and what a fusion adds to its parts.
+"""BM25 against bm25s used directly, what a fusion adds to its parts, and a grid of set-ups.
 
-    THEODOLITE_DATA=... python -m benchmarks.rankers [--passages 100000] [--rounds 3]
+    THEODOLITE_DATA=... python -m benchmarks.rankers [--passages 100000] [--rounds 3] [--pages 2000]
 
 Passages are three neighbouring sentences of the unlabelled files; 1,000 queries are a sentence
 each, of other places. In each round both index the passages and find the first 1,000 of every
 query, in turn: bm25s by its own `tokenize`, `index` and `retrieve`. The fusion is of two such
 rankings, which are there already: the share that it takes of the time of one. CPU seconds.
+
+The grid is Choose on pages of 3,000 characters, a file each, with queries by rule: six sizes of
+chunks for three rankers, in a new store, and again with another margin. Wall seconds.
 """
 
 from __future__ import annotations
@@ -18,16 +21,25 @@ import time
 from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import bm25s
 
-from benchmarks.claims import claim
+import theodolite
+from benchmarks.claims import claim, within
+from theodolite.app.workspace import Workspace
 from theodolite.engine import rankers
 from theodolite.engine.rankers.fusion import fuse
 
 DEPTH, QUERIES, EACH = 1000, 1000, 3
 AS_FAST, SHARE = 0.9, 0.1
+PAGE = 3000
+"""Characters of a page."""
+SIZES = ", ".join(f"recursive,{size}" for size in (200, 400, 800, 1200, 1600, 2400))
+RANKERS = "bm25, wordllama, random:256"
+COLD, CACHED = 20 * 60, 10
+"""Most seconds of the grid."""
 
 
 def sentences(root: Path) -> Iterator[str]:
@@ -45,6 +57,36 @@ def directly(passages: list[str], queries: list[str]) -> Any:
     return index.retrieve(bm25s.tokenize(queries, **quiet), k=DEPTH, **quiet)
 
 
+def pages(root: Path, many: int, folder: Path) -> None:
+    """Write pages of consecutive sentences."""
+    several, folder = sentences(root), folder / "pages"
+    folder.mkdir()
+    for page in range(many):
+        text = ""
+        while len(text) < PAGE:
+            text += next(several) + " "
+        (folder / f"{page}.md").write_text(text, encoding="utf-8")
+
+
+def grid(root: Path, many: int) -> bool:
+    """Choose among all set-ups, cold and cached."""
+    with TemporaryDirectory() as folder:
+        pages(root, many, Path(folder))
+        workspace, seconds = Workspace(Path(folder) / "store"), []
+        data: Path | str = Path(folder) / "pages"
+        for margin in (2.0, 3.0):
+            began = time.perf_counter()
+            chosen = theodolite.choose(
+                data, rankers=RANKERS, chunks=SIZES, margin=margin, workspace=workspace
+            )
+            seconds.append(time.perf_counter() - began)
+            data = chosen.sheet["data"]
+        workspace.close()
+    print(f"{len(chosen.rows())} set-ups: {seconds[0]:.0f} s cold, {seconds[1]:.1f} s cached")
+    cold = within("rankers.grid cold", COLD, seconds[:1])
+    return within("rankers.grid cached", CACHED, seconds[1:]) and cold
+
+
 def timed(work: Callable[..., Any], *given: Any) -> tuple[float, Any]:
     """CPU seconds, and what was made."""
     began = time.process_time()
@@ -57,8 +99,10 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--passages", type=int, default=100_000)
     arguments.add_argument("--rounds", type=int, default=3)
+    arguments.add_argument("--pages", type=int, default=2000)
     given = arguments.parse_args()
-    several = sentences(Path(os.environ["THEODOLITE_DATA"]))
+    root = Path(os.environ["THEODOLITE_DATA"])
+    several = sentences(root)
     queries = list(islice(several, QUERIES))
     passages = [" ".join(islice(several, EACH)) for _ in range(given.passages)]
     ranker = rankers.of(rankers.load("bm25"))
@@ -75,6 +119,7 @@ def main() -> None:
     met = [
         claim("rankers.bm25", ours, AS_FAST, "cpu"),
         claim("rankers.fusion within a tenth", shares, 1.0, "cpu"),
+        grid(root, given.pages),
     ]
     sys.exit(not all(met))
 

@@ -34,27 +34,28 @@ E = TypeVar("E")
 def late(encoder: E, data: Dataset) -> E:
     """Return an encoder or ranker with late vectors of the chunks of a data set."""
     assert isinstance(data, Retrieval)  # noqa: S101 - nothing else is cut
-    made: Any = _late(encoder, data)
+    name = str(getattr(encoder, "name", encoder))
+    made: Any = _late(encoder, data, name)
     if made.fingerprint == encoder.fingerprint:  # type: ignore[attr-defined]
-        raise _refusal(encoder)
+        raise _refusal(name)
     found: E = made
     return found
 
 
-def _late(encoder: Any, data: Retrieval) -> Any:
+def _late(encoder: Any, data: Retrieval, name: str) -> Any:
     if isinstance(encoder, Ranker):
-        return encoder.with_parts([_late(part, data) for part in encoder.parts])
+        return encoder.with_parts([_late(part, data, name) for part in encoder.parts])
     documents = getattr(encoder, "documents", encoder)
     source = getattr(documents, "source", None)
     if not isinstance(source, TransformerSource) or source.settings.pooling not in MEANS:
-        raise _refusal(encoder)
+        raise _refusal(name)
     made = CachedEncoder(LateSource(source, data), documents.cache)
     return TwoSided(encoder.name, made, query_side(encoder), "late")
 
 
-def _refusal(encoder: Any) -> UserError:
+def _refusal(name: str) -> UserError:
     return UserError(
-        f"{getattr(encoder, 'name', 'This model')} cannot cut documents late: only transformers "
+        f"{name} cannot cut documents late: only transformers "
         "whose vectors are the mean of their tokens can.",
         "Leave out late, or choose such an encoder; a folder's transformer is one as "
         "dir:FOLDER?pooling=avg.",
