@@ -201,7 +201,7 @@ def _cell(value: Any, decimals: int) -> str:
         return f"{value:.{decimals}f}"
     if isinstance(value, list | tuple):
         value = ", ".join(map(str, value))
-    return _harmless(labelled(str(value)))
+    return _harmless(labelled(re.sub(r"\s*[\n\t]\s*", " ", str(value))))
 
 
 @contextmanager

@@ -188,9 +188,9 @@ class BoardAnswer(Answer):
             who = f"{formats.listed(tied, MAX_NAMED)} {verb}" if tied else "No encoder ties"
             yield f"{who} with {best} by the mean."
         if lacking := len({*board.encoders} - {*ranked, *board.running}):
-            yield f"{formats.plural(lacking, 'encoder')} without rank, for want of some tasks."
+            yield f"{formats.plural(lacking, 'encoder')} without a rank: some tasks are missing."
         if more := len(board.columns) - len(self._over):
-            yield f"{formats.plural(more, 'task')} not shared: in no mean and no rank."
+            yield f"{formats.plural(more, 'task')} not shared by all: left out of means and ranks."
         under = {column.protocol for column in board.columns}
         if len(under) == 1:
             yield f"Protocol {under.pop()}."

@@ -66,12 +66,10 @@ class Disagreement:
 
     def blocks(self) -> list[Block]:
         """A sentence, and the examples furthest apart."""
-        does = "is right" if self.whole else "is nearer the grade" if self.graded else "does better"
-        than = f"that {self.worse} gets wrong" if self.whole else f"than {self.worse}"
+        how = "alone is right" if self.whole else "is closer" if self.graded else "does better"
         text = (
-            f"{self.better} {does} on {formats.plural(self.ahead, 'example')} of {self.task} "
-            f"{than}, the other way round on {formats.count(self.behind)}, of "
-            f"{formats.count(self.of)}."
+            f"Of {formats.plural(self.of, 'example')} of {self.task}, {self.better} {how} on "
+            f"{formats.count(self.ahead)}, {self.worse} on {formats.count(self.behind)}."
         )
         columns = ["number", "text", "second text", "expected", self.better, self.worse]
         rows = [

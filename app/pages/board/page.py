@@ -36,8 +36,8 @@ DESCRIPTION = (
 )
 APART = Text(
     "Examples on which two encoders disagree",
-    "Of a correlation, how right an example is: how close the encoder's rank is to the graded "
-    "rank. Otherwise: what the example adds to the score.",
+    "For correlations: how close the encoder's rank is to the graded rank. Otherwise: what the "
+    "example adds to the score.",
 )
 PUBLISHED_LEAD = (
     "Results in MTEB's layout (MODEL/REVISION/TASK.json), as a ZIP archive, a folder or single "

@@ -76,11 +76,11 @@ RANKS = (
 READING = (
     "Each interval holds 95 % of the resamples of that task alone. Each verdict holds for all "
     "tasks of its column together, after Holm's correction; where the interval alone says "
-    "otherwise, the cell tells. Its p-value is of McNemar's test where answers are right or wrong, "
-    "else of the paired bootstrap: point at the verdict, or see the numbers under the picture. "
-    "Letters group encoders that tie within a task, those with a tie with the best: all pairs of a "
-    "row are tested, with Holm's correction over the pairs. Verdicts test against the baseline; "
-    "where the two differ, the cell says what the letter was tested on."
+    "otherwise, the cell says so. Its p-value is of McNemar's test where answers are right or "
+    "wrong, else of the paired bootstrap: point at the verdict, or see the numbers under the "
+    "picture. Letters group encoders that tie within a task, those with a tie with the best: all "
+    "pairs of a row are tested, with Holm's correction over the pairs. Verdicts test against the "
+    "baseline; where the two differ, the cell says what the letter was tested on."
 )
 GRID_READING = (
     "A mark after a score says that it is really better (▲) or worse (▼) than that of the "

@@ -46,8 +46,8 @@ def caveats(
     """
     for name, task in sorted((name, t) for t, one in tests.items() for name in one.unreadable):
         yield Caveat(
-            f"The values per example of {name} on {task} cannot be read: its score stands, and no "
-            f"difference is tested. {REPAIR}"
+            f"The values per example of {name} on {task} cannot be read: its score is shown, "
+            f"but no difference is tested. {REPAIR}"
         )
     for task, one in tests.items():
         if one.untested:

@@ -406,7 +406,7 @@ class Interpolation(Answer):
         if self.lacking:
             link = Link("Search it", "search", {"in": spec.data, "encoder": first.encoder})
             hint = (
-                "A search encodes it once; then the nearest real sentences stand below each step."
+                "A search encodes it once; then the nearest real sentences are shown at each step."
             )
             blocks.append(Nothing(self.lacking, hint, link))
         walk = {

@@ -130,9 +130,9 @@ class Audits(Answer):
         }
         detail = (
             f"Measured on {formats.plural(audit.n, *_EXAMPLES[audit.metric])} of "
-            f"{audit.measured_on}. Lost: points against the best. Change: points against the spec "
-            "as asked; where its interval holds 0 it may be noise. Choose by this, then report on "
-            "other data."
+            f"{audit.measured_on}. Lost: points below the best. Change: points gained on the spec "
+            "as given; if its interval contains 0, it may be noise. Choose by these figures, but "
+            "report scores on other data."
         )
         kinds = {"better": "good", "worse": "bad"}
         cells = [

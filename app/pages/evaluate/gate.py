@@ -422,7 +422,7 @@ def _measured(
         raise UserError(f"{task} has no values per example.", "", code="unsupported") from error
     if sample.trained_once:
         raise UserError(
-            f"{task} trains a regressor once, whose luck is not known.",
+            f"{task} trains a single regressor, so the effect of chance is unknown.",
             "Choose tasks without: a difference could not be tested.",
             code="unsupported",
         )

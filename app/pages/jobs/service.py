@@ -26,7 +26,7 @@ DONE = {
     "next": "Moved: {title} has priority {priority}; lower runs earlier.",
     "stop": "Stopping: {title}. The best weights so far are kept.",
     "cancel": "Cancelled: {title}. Finished parts and checkpoints are kept.",
-    "retry": "Queued again: {title}. It goes on with what is not done.",
+    "retry": "Queued again: {title}. It continues where it stopped.",
     "remove": "Removed: {title}, {size} of events and log. Its results are kept.",
 }
 """Action -> what is said of it."""

@@ -337,8 +337,8 @@ def _second(session: Session) -> dict[str, Any] | None:
 def _warnings(session: Session) -> Iterator[str]:
     if session.is_by_rule and not session.is_own:
         yield (
-            "Nobody asked these queries: they were made by rule. Your marks say which documents "
-            "answer them, not what people will ask; a session with queries of your own says both."
+            "No person asked these queries: they were made by rule. Your marks say which documents "
+            "answer them, but not what people will ask; for that, write queries of your own."
         )
     for name, many in session.judges.items():
         if (

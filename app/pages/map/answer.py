@@ -88,8 +88,8 @@ class Map(Answer, StoredMap):
         if self.info["method"] != self.spec.method:
             facts.insert(
                 0,
-                "These are the first two principal components, drawn immediately: the map that was "
-                "asked for, with clusters, names and trust, has not been computed yet.",
+                "These are the first two principal components, drawn immediately. The map itself, "
+                "with clusters, names and trust, has not been computed yet.",
             )
             if is_running(self.workspace, self.spec):
                 more["making"] = url(self.spec.key(self.workspace))

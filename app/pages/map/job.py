@@ -140,8 +140,7 @@ class MapSpec(Spec, Job):
         sentences, _ = workspace.catalog.sentences(self.data)
         if self.method == "tsne" and len(sentences) > TSNE_POINTS:
             raise UserError(
-                f"t-SNE was asked for {len(sentences):,} sentences; it takes up to "
-                f"{TSNE_POINTS:,}.",
+                f"These are {len(sentences):,} sentences; t-SNE takes up to {TSNE_POINTS:,}.",
                 "Choose UMAP, which is much quicker, or a smaller collection.",
                 code="too-large",
             )

@@ -37,12 +37,12 @@ COLUMNS = {
     "residual": "Procrustes residual",
 }
 WHAT = (
-    "Neighbours shared: of the nearest that either encoder names, the share that both name "
-    "(Jaccard), on average over the sentences. Rank-biased overlap: the same with early ranks "
-    "weighing more. Linear CKA: how alike the two spaces are as wholes. All three are 1 for the "
-    "same space and fall with what changed. Procrustes residual: what is left after the best turn "
-    "of one space onto the other, 0 for the same space, 2 at most. Neighbours and wholes are of "
-    "unit vectors in all their dimensions."
+    "Neighbours shared: of the neighbours that a sentence has with either encoder, the share that "
+    "it has with both (Jaccard), averaged over the sentences. Rank-biased overlap: the same with "
+    "early ranks weighing more. Linear CKA: how alike the two spaces are as wholes. All three are "
+    "1 for the same space and fall with what changed. Procrustes residual: what is left after the "
+    "best turn of one space onto the other, 0 for the same space, 2 at most. Neighbours and wholes "
+    "are of unit vectors in all their dimensions."
 )
 
 
@@ -220,8 +220,8 @@ def headline(report: Mapping[str, Any]) -> str:
     same = " to ".join(dict.fromkeys(map(percent, floors)))
     text = f"{percent(between['jaccard'])} of the neighbours of {first} and {second} agree"
     if between["jaccard"] >= floors[0]:
-        return f"{text}: no less than of an encoder and a noisy copy of itself ({same})"
-    return f"{text}; of an encoder and a noisy copy of itself, {same} agree"
+        return f"{text}: an encoder agrees no better with a noisy copy of itself ({same})"
+    return f"{text}; an encoder and a noisy copy of itself agree on {same}"
 
 
 def _name(row: Mapping[str, Any]) -> str:

@@ -204,8 +204,8 @@ class Upgrade(Answer):
             for row in self.rows()
         ]
         unjudged = (
-            f"Nobody judged these texts: what {spec.new} itself finds nearest counts as relevant. "
-            "So this says what a bridge loses, and not whether the new encoder is better."
+            f"These texts have no judgements, so those that {spec.new} itself finds nearest count "
+            "as relevant. This shows what a bridge loses, not whether the new encoder is better."
         )
         command = ["theodolite", "upgrade", spec.old, spec.new, "--in", spec.data]
         return [

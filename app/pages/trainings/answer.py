@@ -90,7 +90,7 @@ class Trainings(Answer):
         table = Table("notes", ("training", "step", "note"), notes)
         every = [*outcome, *comparison(rows), *charts(courses[:MAX_CURVES]), *samples]
         if len(rows) > MAX_CURVES:
-            every.append(Text("", f"Drawn are the first {MAX_CURVES} of {len(rows)} trainings."))
+            every.append(Text("", f"The first {MAX_CURVES} of {len(rows)} trainings are drawn."))
         return [*every, table, *_settings(rows, names)]
 
 
@@ -110,8 +110,8 @@ def _trust(row: TrainingRun, curves: Curves) -> str:
         return f"{chose}."
     low, high = (formats.score(base[end]) for end in ("low", "high"))
     return (
-        f"{chose}, and within the base's own 95 % interval there, {low} to {high}: Compare tells "
-        "on other data whether they differ."
+        f"{chose}, and within the base's own 95 % interval there, {low} to {high}. Use Compare to "
+        "test on other data whether they differ."
     )
 
 
