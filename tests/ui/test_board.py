@@ -56,11 +56,11 @@ def test_the_order_is_read_sorted_filtered_and_taken_away(visitor, place):
 
 def test_a_score_leads_to_the_examples_on_which_two_encoders_part(visitor, place):
     page = visitor(place).open("board?suite=transfer")
-    says(page.locator("#apart"), "random:256 is right on")
+    says(page.locator("#apart"), "random:256 alone is right on")
     page.locator(ROWS, has_text="wordllama").get_by_role("button").nth(1).click()
-    says(page.locator("#apart"), "of CR that random:64 gets wrong")
+    says(page.locator("#apart"), "of CR, ")
     other = visitor(place).open(address_of(page, "task=CR", "better=wordllama", "worse=random"))
-    says(other.locator("#apart"), "wordllama is right on")
+    says(other.locator("#apart"), "wordllama alone is right on")
 
 
 def test_cost_similarity_and_leaks_offer_what_has_to_be_done_first(visitor, place):
