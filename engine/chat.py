@@ -21,13 +21,13 @@ def canonical(text: str) -> str:
     if not text.strip():
         return ""
     hint = "Write api:URL#MODEL, with ?rpm= and &tpm= if it has limits."
-    found = parse(text)
-    source = found.sources[0]
-    if len(found.sources) > 1 or found.steps or source.kind != "api":
+    spec = parse(text)
+    source = spec.sources[0]
+    if len(spec.sources) > 1 or spec.steps or source.kind != "api":
         raise UserError(f"{text!r} is not a language model of a server.", hint, code="wrong-kind")
     if extra := [name for name, _ in source.options if name not in _OPTIONS]:
         raise UserError(f"A language model has no {extra[0]}=.", hint, code="unknown")
-    return str(found)
+    return str(spec)
 
 
 def address(spec: str) -> Address:

@@ -131,16 +131,16 @@ def measure(spec: str, send_texts: Sequence[str] = ()) -> dict[str, Any]:
     }
 
 
-def disturbed(found: Mapping[str, Any]) -> bool:
+def disturbed(costs: Mapping[str, Any]) -> bool:
     """Whether a measurement says little: other programs used the processor, or repeats differ.
 
     One that does not say how busy the machine was is taken as it is, as is one of an endpoint,
     whose times are those of its server and the network.
     """
-    if "load" not in found or found["device"] == AN_ENDPOINT:
+    if "load" not in costs or costs["device"] == AN_ENDPOINT:
         return False
-    apart = max(max(values) / min(values) for values in found["per_second"].values())
-    return bool(found["load"] > BUSY * found["cores"] or apart > APART)
+    apart = max(max(values) / min(values) for values in costs["per_second"].values())
+    return bool(costs["load"] > BUSY * costs["cores"] or apart > APART)
 
 
 def _used_by_others() -> float:
@@ -195,24 +195,24 @@ def _speed(
         if took > _SECONDS / 2 or number >= most:
             break
         number, seed = min(most, 2 * number), seed + 1
-    found = []
+    speeds = []
     for repeat in range(REPEATS):
         texts = sentences(length, number, 1_000 * length + repeat)
         start = time.perf_counter()
         encode(texts)
-        found.append(number / max(time.perf_counter() - start, 1e-9))
+        speeds.append(number / max(time.perf_counter() - start, 1e-9))
         held()
-    return found
+    return speeds
 
 
 def _latency(once: Callable[[list[str]], Any]) -> list[float]:
     """Milliseconds per single sentence of 16 words."""
-    found = []
+    times = []
     for text in sentences(16, _SINGLES + 5, 16):
         start = time.perf_counter()
         once([text])
-        found.append(1000 * (time.perf_counter() - start))
-    return found[5:]
+        times.append(1000 * (time.perf_counter() - start))
+    return times[5:]
 
 
 def _device() -> str:
@@ -250,15 +250,15 @@ def in_own_process(
     )
     last = (done.stdout.strip().splitlines() or [""])[-1]
     try:
-        found: dict[str, Any] = json.loads(last)
+        answer: dict[str, Any] = json.loads(last)
     except ValueError:
         text = (done.stderr.strip().splitlines() or [f"it ended with {done.returncode}"])[-1]
         raise UserError(
             f"{spec} cannot be measured: {text}", "Does it encode a sentence?", code="failed"
         ) from None
-    if "error" in found:
-        raise UserError(found["error"], found["hint"], code=found["code"])
-    return found
+    if "error" in answer:
+        raise UserError(answer["error"], answer["hint"], code=answer["code"])
+    return answer
 
 
 def spread(values: Sequence[float]) -> tuple[float, float, float]:
@@ -269,10 +269,10 @@ def spread(values: Sequence[float]) -> tuple[float, float, float]:
 def main() -> None:
     """Measure the encoder that the command line names, and print the result."""
     try:
-        found = measure(sys.argv[1], sys.argv[2:])
+        answer = measure(sys.argv[1], sys.argv[2:])
     except UserError as error:
-        found = {"error": error.message, "hint": error.hint, "code": error.code}
-    sys.stdout.write(json.dumps(found) + "\n")
+        answer = {"error": error.message, "hint": error.hint, "code": error.code}
+    sys.stdout.write(json.dumps(answer) + "\n")
 
 
 if __name__ == "__main__":

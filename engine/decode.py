@@ -103,12 +103,14 @@ class Decoder:
         _check_how(method, beams, temperature, top_p)
         generator = torch.Generator().manual_seed(seed)
         words = self.vocabulary.known_words if known_words else None
-        found: list[list[Candidate]] = []
+        candidates: list[list[Candidate]] = []
         with torch.inference_mode():
             for start in range(0, len(points), BATCH):
                 part = torch.from_numpy(points[start : start + BATCH])
-                found += self._candidates(part, method, beams, temperature, top_p, generator, words)
-        return self._ranked(found, vectors if targets is None else targets, encoder)
+                candidates += self._candidates(
+                    part, method, beams, temperature, top_p, generator, words
+                )
+        return self._ranked(candidates, vectors if targets is None else targets, encoder)
 
     def correct(
         self,
@@ -142,13 +144,13 @@ class Decoder:
         best = self.decode(targets, encoder=encoder, **how)
         query, latest = targets.copy(), list(best)
         for _ in range(0 if how.get("method") == "vec2sent-ref" else rounds):
-            left = [row for row, found in enumerate(best) if _near(found) < FOUND]
+            left = [row for row, decoded in enumerate(best) if _near(decoded) < FOUND]
             if not left:
                 break
             again = encoder.encode([latest[row].sentence for row in left])
             query[left] += step * (targets[left] - again)
-            found = self.decode(query[left], encoder=encoder, targets=targets[left], **how)
-            for row, new in zip(left, found, strict=True):
+            decoded = self.decode(query[left], encoder=encoder, targets=targets[left], **how)
+            for row, new in zip(left, decoded, strict=True):
                 latest[row] = new
                 if _near(new) > _near(best[row]):
                     best[row] = new
@@ -198,7 +200,7 @@ class Decoder:
     ) -> list[list[Candidate]]:
         model, longest = self._steps, self.model.positions - 1
         if method == "greedy":
-            return [[found] for found in greedy(model, points, longest, words=words)]
+            return [[candidate] for candidate in greedy(model, points, longest, words=words)]
         if method == "beam":
             return beam(model, points, longest, width=beams, words=words)
         if method == "sample":
@@ -216,10 +218,10 @@ class Decoder:
         return [reference_beam(model, point, longest=longest) for point in points]
 
     def _ranked(
-        self, found: list[list[Candidate]], targets: np.ndarray, encoder: Encoder | None
+        self, beams: list[list[Candidate]], targets: np.ndarray, encoder: Encoder | None
     ) -> list[Decoded]:
         """The candidates of each vector as sentences, each once, the best first."""
-        rows = [self._sentences(candidates) for candidates in found]
+        rows = [self._sentences(candidates) for candidates in beams]
         if encoder is not None and rows:
             flat = [one.sentence for row in rows for one in row]
             owners = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
@@ -230,11 +232,11 @@ class Decoder:
 
     def _sentences(self, candidates: list[Candidate]) -> list[Decoded]:
         """Detokenize candidates; of several that spell the same sentence, keep the best."""
-        found: dict[str, Decoded] = {}
+        sentences: dict[str, Decoded] = {}
         for one in sorted(candidates, key=lambda c: -c.score):
             text = self.vocabulary.text(one.ids)
-            found.setdefault(text, Decoded(text, None, one.score, not one.ended))
-        return list(found.values())
+            sentences.setdefault(text, Decoded(text, None, one.score, not one.ended))
+        return list(sentences.values())
 
 
 def open_decoder(folder: Path | str) -> Decoder:
@@ -296,5 +298,5 @@ def _check_how(method: str, beams: int, temperature: float, top_p: float) -> Non
         )
 
 
-def _near(found: Decoded) -> float:
-    return -1.0 if found.cosine is None else found.cosine
+def _near(decoded: Decoded) -> float:
+    return -1.0 if decoded.cosine is None else decoded.cosine

@@ -155,23 +155,23 @@ def _reproduced(
 ) -> tuple[np.ndarray, list[Decoded]]:
     """Encode and decode the references, with progress after each batch."""
     vectors = encoder.encode(references)
-    found: list[Decoded] = []
+    decoded: list[Decoded] = []
     for start in range(0, len(references), BATCH):
         part = vectors[start : start + BATCH]
-        found += decoder.decode(part, encoder=encoder, method="beam", beams=BEAMS)
-        tell(len(found) / len(references))
+        decoded += decoder.decode(part, encoder=encoder, method="beam", beams=BEAMS)
+        tell(len(decoded) / len(references))
     return vectors, [
         replace(one, cut=one.cut or decoder.too_long(sentence))
-        for one, sentence in zip(found, references, strict=True)
+        for one, sentence in zip(decoded, references, strict=True)
     ]
 
 
 def _others(n: int, seed: int) -> np.ndarray:
     """Draw a permutation without fixed points: int64 (n,)."""
     order = np.random.default_rng(seed).permutation(n)
-    found = np.empty(n, np.int64)
-    found[order] = np.roll(order, 1)
-    return found
+    others = np.empty(n, np.int64)
+    others[order] = np.roll(order, 1)
+    return others
 
 
 def _nearest(
@@ -231,8 +231,8 @@ def _figures(
     same, permuted = values["identical"], values["permuted"]
     low, high = diagnostics.ratio_interval(same, permuted, times)
     order = 100.0 * diagnostics.kept_order(same, permuted), 100.0 * low, 100.0 * high
-    found = [mean("id", "identical"), mean("perm", "permuted"), Figure("id_perm", *order)]
-    found.append(
+    figures = [mean("id", "identical"), mean("perm", "permuted"), Figure("id_perm", *order)]
+    figures.append(
         Figure(
             "bleu",
             diagnostics.bleu(references, back),
@@ -241,10 +241,10 @@ def _figures(
     )
     if whole:
         ends = diagnostics.reference_bleu_interval(references, back)
-        found.append(Figure("bleu-ref", diagnostics.reference_bleu(references, back), *ends))
+        figures.append(Figure("bleu-ref", diagnostics.reference_bleu(references, back), *ends))
     if mover:
-        found.append(mean(mover, "mover"))
-    return (*found, mean("token_f1", "token_f1"), mean("round_trip", "round_trip", 1.0))
+        figures.append(mean(mover, "mover"))
+    return (*figures, mean("token_f1", "token_f1"), mean("round_trip", "round_trip", 1.0))
 
 
 def _samples(
@@ -256,14 +256,14 @@ def _samples(
 ) -> tuple[DecodedSample, ...]:
     """Draw sentences at random, in their original order."""
     chosen = np.sort(np.random.default_rng(seed).permutation(len(references))[:SAMPLES])
-    found = []
+    samples = []
     for row in chosen.tolist():
         one = decoded[row]
         sample = DecodedSample(references[row], one.sentence, float(one.cosine or 0.0), one.cut)
         if nearest is not None and near is not None:
             sample = replace(sample, nearest=nearest[row], nearest_cosine=float(near[row]))
-        found.append(sample)
-    return tuple(found)
+        samples.append(sample)
+    return tuple(samples)
 
 
 def _notes(
@@ -275,16 +275,16 @@ def _notes(
     rows: Sequence[FigureRow],
 ) -> list[str]:
     """Write notes on the sentences, and on metrics where the decoder is no better."""
-    found = []
+    notes = []
     trained_for = decoder.facts.get("fingerprint")
     if trained_for and trained_for != encoder.fingerprint:
-        found.append("The decoder was trained for another version of this encoder.")
+        notes.append("The decoder was trained for another version of this encoder.")
     if learned := len(set(references) & {sentence.strip() for sentence in known}):
-        found.append(
+        notes.append(
             f"{learned:,} of {len(references):,} sentences are among those it learned from."
         )
     if cut := sum(one.cut for one in decoded):
-        found.append(
+        notes.append(
             f"{cut:,} of {len(references):,} sentences were cut or are longer than those "
             "that the decoder was trained on."
         )
@@ -296,11 +296,11 @@ def _notes(
             if name != "id_perm" and not ours.low > whole[system][name].high
         ]
         if alike:
-            found.append(
+            notes.append(
                 f"Not above the baseline “{SYSTEMS[system]}”, interval against interval: "
                 f"{', '.join(alike)}."
             )
-    return found
+    return notes
 
 
 def _hash(*texts: str) -> str:

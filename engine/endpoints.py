@@ -90,14 +90,14 @@ class Address:
             )
         path = re.sub(r"(/embeddings|/chat/completions)?/*$", "", parts.path)
         place = f"[{host}]" if ":" in host else host
-        found = cls(f"{parts.scheme}://{place}{f':{port}' if port else ''}{path}", model.strip())
-        if parts.scheme == "http" and not found.is_here:
+        address = cls(f"{parts.scheme}://{place}{f':{port}' if port else ''}{path}", model.strip())
+        if parts.scheme == "http" and not address.is_here:
             raise UserError(
                 f"http would send texts to {host} unencrypted.",
                 "Write https.",
                 code="denied",
             )
-        return found
+        return address
 
     @property
     def host(self) -> str:
@@ -242,18 +242,18 @@ class Endpoint:
 
     def _object(self, text: str) -> dict[str, Any]:
         try:
-            found = json.loads(text)
+            answer = json.loads(text)
         except (ValueError, RecursionError) as error:
             if not text.lstrip().startswith("<"):
                 raise _Again("half an answer") from error
-            found = None
-        if not isinstance(found, dict):
+            answer = None
+        if not isinstance(answer, dict):
             raise UserError(
                 f"{self.address.url} does not speak OpenAI's API: the answer is not a JSON object.",
                 "The address usually ends with /v1.",
                 code="wrong-kind",
             )
-        return found
+        return answer
 
     def _refusal(self, answer: httpx2.Response, text: str) -> Exception:
         """Return the exception for an answer with an error status."""
@@ -295,12 +295,12 @@ def _key(address: Address) -> str:
 def _error_message(text: str) -> str:
     """Extract the error message: from an error object like OpenAI's, or the first line."""
     try:
-        found = json.loads(text)
+        message = json.loads(text)
     except (ValueError, RecursionError):
         return "" if text.lstrip().startswith("<") else text.strip().partition("\n")[0][:200]
     for key in ("error", "detail", "message"):
-        found = found.get(key, found) if isinstance(found, dict) else found
-    return found[:200] if isinstance(found, str) else ""
+        message = message.get(key, message) if isinstance(message, dict) else message
+    return message[:200] if isinstance(message, str) else ""
 
 
 def _retry_after(text: str) -> float | None:

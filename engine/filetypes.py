@@ -62,8 +62,8 @@ def kind_of(start: bytes) -> tuple[str, str] | None:
     """Return what a file is by its first bytes, and what to do about it; None for text."""
     if is_page(start):
         return "a web page or XML", _TO_DO["page"]
-    found = next((kind for mark, kind in _KINDS.items() if start.startswith(mark)), None)
-    return found and (found[0], _TO_DO[found[1]])
+    entry = next((kind for mark, kind in _KINDS.items() if start.startswith(mark)), None)
+    return entry and (entry[0], _TO_DO[entry[1]])
 
 
 def advice_for(ending: str) -> str:

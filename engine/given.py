@@ -33,11 +33,11 @@ def texts(given: object, name: str = "sentences") -> list[str]:
             f"{name} is of type {type(given).__name__}; expected a list of texts.",
             "Give a list of texts, or one column of a table.",
         )
-    found = given.tolist() if hasattr(given, "tolist") else list(given)  # type: ignore[call-overload]
-    if not set(map(type, found)) <= {str}:
-        for place, one in enumerate(found):
+    values = given.tolist() if hasattr(given, "tolist") else list(given)  # type: ignore[call-overload]
+    if not set(map(type, values)) <= {str}:
+        for place, one in enumerate(values):
             text(one, f"{name}[{place}]", "Leave it out, or give '' for an empty text.")
-    return found
+    return values
 
 
 def _shown(given: object) -> str:

@@ -138,10 +138,10 @@ def fetched(
         code, message, hint = _UNREACHABLE
         unknown = f"{message.format(what=what)} ({type(error).__name__})"
         why = explained(error, what, page, revision) or UserError(unknown, hint, code=code)
-        found = kept() if why.code == "unreachable" else None
-        if found is None:
+        stored = kept() if why.code == "unreachable" else None
+        if stored is None:
             raise why from error
-        return found
+        return stored
 
 
 def in_cache(repository: str, file: str, revision: str | None, kind: str = "model") -> Path | None:
@@ -149,15 +149,15 @@ def in_cache(repository: str, file: str, revision: str | None, kind: str = "mode
     from huggingface_hub import errors, try_to_load_from_cache
 
     try:
-        found = try_to_load_from_cache(repository, file, revision=revision, repo_type=kind)
+        path = try_to_load_from_cache(repository, file, revision=revision, repo_type=kind)
     except errors.HFValidationError:
         return None
-    return Path(found) if isinstance(found, str) else None
+    return Path(path) if isinstance(path, str) else None
 
 
 def causes(error: BaseException) -> list[BaseException]:
     """Return an error and its chain of causes, the root cause last."""
-    found = [error]
-    while (cause := found[-1].__cause__ or found[-1].__context__) and cause not in found:
-        found.append(cause)
-    return found
+    errors = [error]
+    while (cause := errors[-1].__cause__ or errors[-1].__context__) and cause not in errors:
+        errors.append(cause)
+    return errors

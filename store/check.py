@@ -63,16 +63,16 @@ class Finding:
 
 def check(store: Store) -> list[Finding]:
     """Verify the database, every file named in it, every vector, and look for orphans."""
-    found = [*_database(store)]
+    problems = [*_database(store)]
     for part in (_dangling, _named_files, _decoders, _vectors, _orphan_findings):
         try:
             with as_store_errors(store.folder):
-                found.extend(part(store))
+                problems.extend(part(store))
         except (StoreDamaged, AttributeError, KeyError, TypeError, ValueError) as error:
             # Values of no known form: only a damaged database has them.
-            if not any(finding.subject == DATABASE for finding in found):
-                found.append(_damage(error))
-    return found
+            if not any(finding.subject == DATABASE for finding in problems):
+                problems.append(_damage(error))
+    return problems
 
 
 def clean(store: Store, grace: float = GRACE) -> int:
@@ -169,9 +169,9 @@ def _database(store: Store) -> Iterator[Finding]:
     connection = store.database.connection
     try:
         with as_store_errors(store.folder):
-            found = [str(row[0]) for row in connection.execute("PRAGMA integrity_check")]
-            if found != ["ok"]:
-                yield _damage(f"SQLite finds that {found[0]}")
+            problems = [str(row[0]) for row in connection.execute("PRAGMA integrity_check")]
+            if problems != ["ok"]:
+                yield _damage(f"SQLite finds that {problems[0]}")
                 return
             for table, column, kind in connection.execute(
                 "SELECT m.name, c.name, c.type FROM sqlite_master m, pragma_table_info(m.name) c"

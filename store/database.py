@@ -151,8 +151,8 @@ class Database:
 
     def row(self, sql: str, parameters: Parameters = ()) -> dict[str, Any] | None:
         """The first row of a query, or None."""
-        found = self.rows(sql, parameters)
-        return found[0] if found else None
+        rows = self.rows(sql, parameters)
+        return rows[0] if rows else None
 
     def edition(self, table: str) -> tuple[int, int]:
         """A version of a table with AUTOINCREMENT that changes with every added or removed row.
@@ -229,10 +229,10 @@ def where(**columns: Iterable[Any] | None) -> tuple[str, list[str]]:
 def _identity(path: str) -> tuple[int, int] | None:
     """Device and inode of the file at a path; None when there is no file."""
     try:
-        found = os.stat(path)  # noqa: PTH116 - before every query: `Path.stat` takes four times as long
+        stat = os.stat(path)  # noqa: PTH116 - before every query: `Path.stat` takes four times as long
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return stat.st_dev, stat.st_ino
 
 
 def _was_emptied(path: Path) -> bool:

@@ -112,16 +112,16 @@ class Judgements(Table):
 
     def marks(self, session: str) -> dict[int, dict[str, float]]:
         """Position -> judge -> mark in force, in the order the marks were made."""
-        found: dict[int, dict[str, float]] = {}
+        by_unit: dict[int, dict[str, float]] = {}
         rows = self._database.rows(
             "SELECT position, judge, mark FROM marks WHERE judging = ? ORDER BY id", [session]
         )
         for row in rows:
-            at = found.setdefault(row["position"], {})
+            at = by_unit.setdefault(row["position"], {})
             at.pop(row["judge"], None)
             if row["mark"] is not None:
                 at[row["judge"]] = row["mark"]
-        return {position: at for position, at in sorted(found.items()) if at}
+        return {position: at for position, at in sorted(by_unit.items()) if at}
 
     def add_second_mark(self, key: str, mark: int | None) -> None:
         """Store a model's answer, None for an unreadable one; the first answer stays.

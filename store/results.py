@@ -149,8 +149,8 @@ class Results(Filed):
         condition, given = where(id=result_ids)
         sql = f"SELECT id, details FROM results WHERE {condition}"
         rows = self._database.rows(sql, given)
-        found = {row["id"]: {"details": row["details"], "scores": []} for row in rows}
-        condition, given = where(result=found)
+        full = {row["id"]: {"details": row["details"], "scores": []} for row in rows}
+        condition, given = where(result=full)
         for row in self._database.rows(
             "SELECT result, split, aggregation, metric, score, n, main, unit FROM scores"
             f" WHERE {condition} ORDER BY result, position",
@@ -158,8 +158,8 @@ class Results(Filed):
         ):
             row["main"] = bool(row["main"])
             row["score"] = _or_nan(row["score"])
-            found[row.pop("result")]["scores"].append(row)
-        return found
+            full[row.pop("result")]["scores"].append(row)
+        return full
 
     def examples(self, result_id: int) -> dict[str, np.ndarray]:
         """The per-example arrays of a result; empty when it has none."""

@@ -82,12 +82,12 @@ class Runs(Table):
         Raises:
             NoSuchRun: when there is none.
         """
-        found = self._rows("WHERE id = ?", run_id)
-        if not found:
+        runs = self._rows("WHERE id = ?", run_id)
+        if not runs:
             raise NoSuchRun(
                 f"There is no run {run_id[:40]!r}.", "`theodolite jobs list` shows all runs."
             )
-        return found[0]
+        return runs[0]
 
     def list(
         self,

@@ -105,9 +105,9 @@ class Terminals:
 
     def _row(self, kind: str, spec: Mapping[str, Any], title: str) -> str:
         """The newest unsuccessful run of the same spec, or a new one."""
-        found = self._database.row(
+        row = self._database.row(
             "SELECT id FROM runs WHERE spec_hash = ? AND state <> 'done'"
             " ORDER BY created DESC, rowid DESC LIMIT 1",
             [hash_of(kind, to_json(spec))],
         )
-        return str(found["id"]) if found else self._runs.create(kind, spec, title, worker=NAME)
+        return str(row["id"]) if row else self._runs.create(kind, spec, title, worker=NAME)

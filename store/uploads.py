@@ -74,14 +74,14 @@ class Uploads(Filed):
                 "INSERT OR IGNORE INTO uploads VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
                 [name, filename, *facts, size, to_json(info or {}), time.time()],
             )
-        found = self.get(name)
-        if found is None:
+        row = self.get(name)
+        if row is None:
             raise StoreError(
                 f"The upload {name!r} was removed while it was added.",
                 "Add it again.",
                 code="stale",
             )
-        return found
+        return row
 
     @staticmethod
     def check_name(name: str) -> None:

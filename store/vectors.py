@@ -159,9 +159,9 @@ class Matrix:
             self._rows_file.parent.mkdir(parents=True, exist_ok=True)
             with self._file_lock:
                 self._catch_up()
-                found, _ = self._look_up(wanted)
-                if not found.all():
-                    self._append(wanted[~found], rows[~found])
+                is_stored, _ = self._look_up(wanted)
+                if not is_stored.all():
+                    self._append(wanted[~is_stored], rows[~is_stored])
 
     def damaged(self) -> tuple[int, int]:
         """(rows, how many fail their checksum), read from the disk."""
@@ -209,22 +209,22 @@ class Matrix:
 
     def _look_up(self, wanted: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Rows for keys "V16" (n,): those present whose checksum holds."""
-        found = np.zeros(len(wanted), bool)
+        is_stored = np.zeros(len(wanted), bool)
         if not len(self._keys) or not len(wanted):
-            return found, np.empty((0, self._dim), np.float32)
+            return is_stored, np.empty((0, self._dim), np.float32)
         place = np.searchsorted(self._sorted, _prefixes(wanted), side="right") - 1
         at = self._order[np.maximum(place, 0)]
-        found = self._keys["key"][at] == wanted
-        rows = np.asarray(self._rows[at[found]], np.float32)
+        is_stored = self._keys["key"][at] == wanted
+        rows = np.asarray(self._rows[at[is_stored]], np.float32)
         whole = np.empty(len(rows), bool)
         for start in range(0, len(rows), _SLICE):
             part = slice(start, start + _SLICE)
-            sums = _checksums(wanted[found][part], rows[part], self._weights)
-            whole[part] = sums == self._keys["check"][at[found][part]]
+            sums = _checksums(wanted[is_stored][part], rows[part], self._weights)
+            whole[part] = sums == self._keys["check"][at[is_stored][part]]
         if not whole.all():
-            found[np.flatnonzero(found)[~whole]] = False
+            is_stored[np.flatnonzero(is_stored)[~whole]] = False
             rows = rows[whole]
-        return found, rows
+        return is_stored, rows
 
     def _append(self, keys: np.ndarray, rows: np.ndarray) -> None:
         """Write rows, then keys. The next writer truncates what a crash left half-written."""

@@ -198,16 +198,16 @@ class _Training:
         for test in tests.values():
             if test is not None:
                 columns = [p for p in positions if self.fits[self.alive[p]].test is test]
-                found = self._predict(test, np.array(columns))
-                for place, predicted in zip(columns, found.T, strict=True):
+                predictions = self._predict(test, np.array(columns))
+                for place, predicted in zip(columns, predictions.T, strict=True):
                     self.predicted[self.alive[place]] = predicted
 
     def _predict(self, rows: np.ndarray, positions: np.ndarray) -> np.ndarray:
         """Return the classes (len(rows), len(positions)) that some columns predict."""
         columns = torch.from_numpy(positions).to(self.device)
         chunks = batches(torch.from_numpy(rows).to(self.device), _CHUNK)
-        found = [self.model.predict(self.features.rows(chunk), columns) for chunk in chunks]
-        return torch.cat(found).cpu().numpy()
+        parts = [self.model.predict(self.features.rows(chunk), columns) for chunk in chunks]
+        return torch.cat(parts).cpu().numpy()
 
     def normalise(self) -> None:
         """Give columns with `znorm` features z-normalised by their own training rows."""

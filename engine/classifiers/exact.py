@@ -116,11 +116,11 @@ def _optimiser(
 def _predict(model: torch.nn.Module, features: Features, rows: np.ndarray) -> np.ndarray:
     model.eval()
     with torch.no_grad():
-        found = [
+        predictions = [
             model(features.rows(torch.from_numpy(part).to(features.device))).argmax(1).cpu().numpy()
             for part in np.array_split(rows, max(1, len(rows) // _CHUNK))
         ]
-    return np.concatenate(found)
+    return np.concatenate(predictions)
 
 
 def solve_by_scikit_learn(

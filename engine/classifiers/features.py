@@ -69,11 +69,11 @@ class Features:
 
     def rows(self, rows: torch.Tensor) -> torch.Tensor:
         """Return float32 (len(rows), width) for int64 row numbers on the device."""
-        found = self._formed(rows) if self._kept is None else self._kept.index_select(0, rows)
+        features = self._formed(rows) if self._kept is None else self._kept.index_select(0, rows)
         if self._scale is None:
-            return found
+            return features
         mean, deviation = self._scale
-        return (found - mean) / deviation
+        return (features - mean) / deviation
 
     def moments(self, rows: np.ndarray) -> tuple[torch.Tensor, torch.Tensor]:
         """Mean and standard deviation (ddof 0) over some rows.
@@ -99,9 +99,9 @@ class Features:
     def standardised(self, rows: np.ndarray) -> Features:
         """Return the same features z-normalised by the moments of some rows; no row is copied."""
         mean, deviation = self.moments(rows)
-        found = copy.copy(self)
-        found._scale = mean.float(), deviation.float()
-        return found
+        scaled = copy.copy(self)
+        scaled._scale = mean.float(), deviation.float()
+        return scaled
 
     def _formed(self, rows: torch.Tensor) -> torch.Tensor:
         u = self._vectors.index_select(0, self._left[rows])

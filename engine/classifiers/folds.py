@@ -51,14 +51,14 @@ def predictions(
         penalty = np.full((x.shape[1], 1), 1 / c, np.float32)
         penalty[-1] = 0.0
         size = max(1, _MAX_CELLS // target.size)
-        found = np.empty(seen.shape, np.int64)
+        predicted = np.empty(seen.shape, np.int64)
         for at in range(0, seen.shape[1], size):
             tick(at / seen.shape[1])
             some = slice(at, at + size)
             logits = _Folds(x, target, seen[:, some], penalty, start).logits()
             one = logits.shape[2] == 1
-            found[:, some] = logits[:, :, 0] > 0 if one else logits.argmax(axis=2)
-    return found
+            predicted[:, some] = logits[:, :, 0] > 0 if one else logits.argmax(axis=2)
+    return predicted
 
 
 def _rotated(features: np.ndarray) -> np.ndarray:

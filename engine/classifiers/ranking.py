@@ -171,9 +171,9 @@ class ProjectionHeads:
                 images = np.arange(start, min(start + FOLD, n))
                 captions = np.arange(CAPTIONS * images[0], CAPTIONS * (images[-1] + 1))
                 scores = self._images(data, images) @ self._captions(data, captions).T
-                found = ranked(scores.cpu().numpy())
-                of_captions.append(found[0])
-                of_images.append(found[1])
+                rows = ranked(scores.cpu().numpy())
+                of_captions.append(rows[0])
+                of_images.append(rows[1])
                 sizes.append(len(images))
         return CaptionRanks(np.concatenate(of_captions), np.concatenate(of_images), tuple(sizes))
 

@@ -78,9 +78,9 @@ def fit(
             for x_batch, y_batch in zip(batches(x, _BATCH), batches(y, _BATCH), strict=True):
                 optimiser.step([weights], [_gradient(weights.values, x_batch, y_batch)])
         passes += _PASSES
-        found = correlation(_predict(weights.values, features, splits["dev"]), gold[splits["dev"]])
-        if found > best or (np.isnan(best) and found > -1):
-            best, predicted = found, _predict(weights.values, features, splits["test"])
+        score = correlation(_predict(weights.values, features, splits["dev"]), gold[splits["dev"]])
+        if score > best or (np.isnan(best) and score > -1):
+            best, predicted = score, _predict(weights.values, features, splits["test"])
         else:
             misses += 1
     return best, predicted, passes

@@ -132,14 +132,14 @@ def nested(trainer: FoldTrainer) -> Validated:
     # Columns are cheap together and expensive alone: all final fits are trained along with them.
     last = [Fit(seen, None, p, test) for seen, test in outer for p in penalties]
     if trainer.together:
-        found = trainer.solve(inner + last)
+        solution = trainer.solve(inner + last)
     else:
-        found = trainer.solve(inner, then=len(outer))
-    accuracies = np.array([fit.accuracy for fit in found[: len(inner)]])
+        solution = trainer.solve(inner, then=len(outer))
+    accuracies = np.array([fit.accuracy for fit in solution[: len(inner)]])
     means = accuracies.reshape(len(outer), len(penalties), -1).mean(axis=2)
     scores, places = _best(means)
     if trainer.together:
-        final = [found[len(inner) + place] for place in places]
+        final = [solution[len(inner) + place] for place in places]
     else:
         final = trainer.solve([last[place] for place in places])
     chosen = [penalties[place % len(penalties)] for place in places]
@@ -151,8 +151,8 @@ def folds(trainer: FoldTrainer, train: np.ndarray, test: np.ndarray) -> Validate
     penalties = _grid(trainer, range(-1, 6))
     parts = _folds(trainer, train, trainer.seed)
     choosing = [Fit(seen, stop, p) for p in penalties for seen, stop in parts]
-    found = trainer.solve(choosing, then=1)
-    means = np.array([fit.accuracy for fit in found]).reshape(len(penalties), -1).mean(axis=1)
+    solution = trainer.solve(choosing, then=1)
+    means = np.array([fit.accuracy for fit in solution]).reshape(len(penalties), -1).mean(axis=1)
     scores = [_points(mean) for mean in means]
     best = penalties[int(np.argmax(scores))]
     (final,) = trainer.solve([Fit(train, None, best, test)])
@@ -173,10 +173,12 @@ def split(
     no regulariser is tried (SNLI).
     """
     penalties = _grid(trainer, range(-2, 4), penalised)
-    found = trainer.solve([Fit(train, dev, p, test) for p in penalties], then=not trainer.together)
-    scores = [_points(fit.accuracy) for fit in found]
+    solution = trainer.solve(
+        [Fit(train, dev, p, test) for p in penalties], then=not trainer.together
+    )
+    scores = [_points(fit.accuracy) for fit in solution]
     best = int(np.argmax(scores))
-    final = found[best]
+    final = solution[best]
     if not trainer.together:
         (final,) = trainer.solve([Fit(train, dev, penalties[best], test)])
     return _chosen(trainer, penalties, scores, final.predicted, test, len(dev))
@@ -214,11 +216,11 @@ def normalised(
         for (train, stop), (_, test) in zip(chosen_on, outer, strict=True)
         for p in penalties
     ]
-    found = trainer.solve(choosing + final)
-    finals, half = found[-len(choosing) :], len(choosing) // 2
+    solution = trainer.solve(choosing + final)
+    finals, half = solution[-len(choosing) :], len(choosing) // 2
     options = []
     for at in (0, half):
-        accuracies = np.array([fit.accuracy for fit in found[at : at + half]])
+        accuracies = np.array([fit.accuracy for fit in solution[at : at + half]])
         scores, places = _best(accuracies.reshape(len(outer), len(penalties)))
         chosen = [penalties[place % len(penalties)] for place in places]
         fits = [finals[at + place] for place in places]

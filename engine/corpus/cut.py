@@ -92,19 +92,19 @@ class Cut:
     @classmethod
     def read(cls, folder: Path) -> Cut:
         """Read the cut of a folder."""
-        found = read_json(folder / CUT)
-        if found is None:
+        stored = read_json(folder / CUT)
+        if stored is None:
             raise UserError(
                 f"{folder} contains no encoded corpus.", "Encode one into it first.", code="no-file"
             )
-        if found.get("version") != VERSION:
+        if stored.get("version") != VERSION:
             raise UserError(
                 f"{folder} was written by another version of Theodolite.",
                 "Update Theodolite, or choose another folder.",
                 code="unsupported",
             )
-        shards = tuple(Shard(**shard) for shard in found["shards"])
-        fields: Any = {name: found[name] for name in ("encoder", "fingerprint", "format", "dtype")}
+        shards = tuple(Shard(**shard) for shard in stored["shards"])
+        fields: Any = {name: stored[name] for name in ("encoder", "fingerprint", "format", "dtype")}
         return cls(shards, **fields)
 
 

@@ -72,9 +72,9 @@ def finish(folder: Path, cut: Cut) -> bool:
     """
     if any(not shard_file(folder, shard.name, ".json").exists() for shard in reversed(cut.shards)):
         return False
-    found = [done(folder, cut, shard) for shard in cut.shards]
-    facts = [one for one in found if one is not None]
-    if len(facts) < len(found):
+    encoded = [done(folder, cut, shard) for shard in cut.shards]
+    facts = [one for one in encoded if one is not None]
+    if len(facts) < len(encoded):
         return False
     ending = ENDINGS[cut.format]
     shards = [

@@ -60,13 +60,13 @@ def write_json(file: Path, value: Mapping[str, Any]) -> None:
 def read_json(file: Path) -> dict[str, Any] | None:
     """Read the JSON object in a file; None for a missing file."""
     try:
-        found = json.loads(file.read_text("utf-8"))
+        content = json.loads(file.read_text("utf-8"))
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
         raise UserError(
             f"{file} cannot be read: {first_line(error)}", "Remove it.", code="damaged"
         ) from error
-    if not isinstance(found, dict):
+    if not isinstance(content, dict):
         raise UserError(f"{file} is not a JSON object.", "Remove it.", code="damaged")
-    return found
+    return content

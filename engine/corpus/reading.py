@@ -38,19 +38,19 @@ class EncodedCorpus:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        found = read_json(folder / MANIFEST)
-        if found is None:
+        stored = read_json(folder / MANIFEST)
+        if stored is None:
             raise _incomplete(folder)
-        if found.get("version") != VERSION:
+        if stored.get("version") != VERSION:
             raise UserError(
                 f"{folder / MANIFEST} was written by another version of Theodolite.",
                 "Update Theodolite.",
                 code="unsupported",
             )
         try:
-            self.encoder, self.fingerprint = str(found["encoder"]), str(found["fingerprint"])
-            self.dim, self.dtype, self.size = int(found["dim"]), found["dtype"], found["count"]
-            self._shards: list[dict[str, Any]] = found["shards"]
+            self.encoder, self.fingerprint = str(stored["encoder"]), str(stored["fingerprint"])
+            self.dim, self.dtype, self.size = int(stored["dim"]), stored["dtype"], stored["count"]
+            self._shards: list[dict[str, Any]] = stored["shards"]
             stops = [shard["rows"][1] for shard in self._shards]
             self._names = [Path(shard["file"]).name for shard in self._shards]
             self.hash = fingerprint("corpus", *(shard["sha256"] for shard in self._shards))
@@ -206,9 +206,9 @@ class VectorFolder(KnownVectors):
         return [s for s, position in zip(sentences, at, strict=True) if position < 0]
 
     def _encode(self, sentences: Sequence[str]) -> np.ndarray:
-        found = self._corpus.vectors(self._positions(sentences))
+        vectors = self._corpus.vectors(self._positions(sentences))
         check_unchanged(self._stamp, stamp(self.path / MANIFEST), self.path.name)
-        return found
+        return vectors
 
     def _positions(self, sentences: Sequence[str]) -> np.ndarray:
         if not len(sentences):

@@ -70,13 +70,13 @@ def tables(names: Sequence[str]) -> list[tuple[str, str]]:
     known = [name for name in names if _is_table(name)]
     if len(known) > 1:
         known = [n for n in known if split_of(n)[0] or not n.endswith((".txt", ".json"))]
-    found = sorted((split_of(name)[0], name) for name in known)
-    splits = Counter(split for split, _ in found)
-    whole = all(splits[split] == 1 or PART.search(name) for split, name in found)
+    parts = sorted((split_of(name)[0], name) for name in known)
+    splits = Counter(split for split, _ in parts)
+    whole = all(splits[split] == 1 or PART.search(name) for split, name in parts)
     roles = any(PurePosixPath(name).stem in _ROLES for name in known)
     if roles or not whole or (len(splits) > 1 and "" in splits):
         return []
-    return sorted(found, key=lambda item: (rank(item[0]), item[1]))
+    return sorted(parts, key=lambda item: (rank(item[0]), item[1]))
 
 
 def are_languages(names: Sequence[str]) -> bool:
@@ -110,9 +110,9 @@ def kind_of(names: list[str]) -> tuple[Kind, TaskType]:
     try:
         listed_too = beir.layout(names).candidates
     except UserError as error:
-        found = listed(names, 6) or "no files"
+        some_names = listed(names, 6) or "no files"
         raise UserError(
-            f"The files {found} are not those of a known data set. {error.message}",
+            f"The files {some_names} are not those of a known data set. {error.message}",
             f"Expected are {EXPECTED}. {TABLES}",
             code="wrong-kind",
         ) from error
@@ -124,11 +124,11 @@ def read(
 ) -> Retrieval | Parallel:
     """Read an archive as a data set."""
     files = unpack(path, filename)
-    found, made_for = kind_of(list(files))
-    if found != kind:
+    content, made_for = kind_of(list(files))
+    if content != kind:
         raise UserError(
-            f"{filename} contains files of {found}, not of {kind}.",
-            f"Choose the kind {found}.",
+            f"{filename} contains files of {content}, not of {kind}.",
+            f"Choose the kind {content}.",
             code="wrong-kind",
         )
     if type == "Reranking" != made_for:
@@ -137,7 +137,7 @@ def read(
             "Add top_ranked/SPLIT.jsonl with query-id and corpus-ids, or choose Retrieval.",
             code="missing",
         )
-    if found == "retrieval":
+    if content == "retrieval":
         return beir.read(name, files, filename)
     left, right = sorted(files)
     sides = [_lines(files[side], side) for side in (left, right)]

@@ -69,20 +69,20 @@ def sources(root: Path) -> list[DatasetSource]:
     folders = sorted({path.parent for path in base.rglob("corpus.*") if _stem(path.name)})
     places = [folder.relative_to(base).as_posix() for folder in folders]
     stems = [place.rpartition("_")[0] for place in places if is_language(place.rpartition("_")[2])]
-    found, spoken = [], dict[str, dict[str, Path]]()
+    sets, spoken = [], dict[str, dict[str, Path]]()
     for folder, place in zip(folders, places, strict=True):
         stem, _, language = place.rpartition("_")
         if is_language(language) and stems.count(stem) > 1:
-            found.append(_source(stem, folder, language))
+            sets.append(_source(stem, folder, language))
             spoken.setdefault(stem, {})[language] = folder
         else:
-            found.append(_source(place, folder))
+            sets.append(_source(place, folder))
     for stem, sisters in spoken.items():
         english = sisters.pop("en", None)
         for language, folder in sisters.items():
             if english and _judged_alike(folder, english):
-                found.append(_source(stem, english, "en", (language, folder)))
-    return found
+                sets.append(_source(stem, english, "en", (language, folder)))
+    return sets
 
 
 def _source(
@@ -99,8 +99,8 @@ def _source(
     splits: tuple[str, ...] = ()
     problem, candidates = None, False
     try:
-        found = layout(_inside(folder))
-        splits, candidates = tuple(found.judgements), bool(found.candidates)
+        files = layout(_inside(folder))
+        splits, candidates = tuple(files.judgements), bool(files.candidates)
     except UserError as error:
         problem = str(error)
     info = DatasetInfo(
@@ -156,24 +156,24 @@ def read_folder(name: str, folder: Path) -> Retrieval:
 
 def layout(names: Iterable[str]) -> Layout:
     """Identify the files by their names, wherever they are in an archive."""
-    found: dict[str, dict[str, str]] = {}
+    roles: dict[str, dict[str, str]] = {}
     for name in names:
         what, split = _part(PurePosixPath(name))
         if what is not None:
-            _put(found.setdefault(what, {}), split, name)
-    others = found.get("", {})
-    if "qrels" not in found and len(others) == 1:  # the only other file has the judgements
-        found["qrels"] = {"test": next(iter(others.values()))}
-    elif "qrels" not in found and others and others.keys() <= set(_SPLITS):
-        found["qrels"] = others
-    missing = [what for what in ("corpus", "queries", "qrels") if what not in found]
-    if missing == ["queries", "qrels"] and not found.keys() - {"corpus"}:
-        return Layout(found["corpus"][""], "", {})
+            _put(roles.setdefault(what, {}), split, name)
+    others = roles.get("", {})
+    if "qrels" not in roles and len(others) == 1:  # the only other file has the judgements
+        roles["qrels"] = {"test": next(iter(others.values()))}
+    elif "qrels" not in roles and others and others.keys() <= set(_SPLITS):
+        roles["qrels"] = others
+    missing = [what for what in ("corpus", "queries", "qrels") if what not in roles]
+    if missing == ["queries", "qrels"] and not roles.keys() - {"corpus"}:
+        return Layout(roles["corpus"][""], "", {})
     if missing:
         name = "judgements (qrels)" if missing[0] == "qrels" else missing[0]
         raise UserError(f"There is no file of {name}.", f"Expected are {EXPECTED}.", code="no-file")
-    corpus, queries = found["corpus"][""], found["queries"][""]
-    return Layout(corpus, queries, found["qrels"], found.get("top_ranked", {}))
+    corpus, queries = roles["corpus"][""], roles["queries"][""]
+    return Layout(corpus, queries, roles["qrels"], roles.get("top_ranked", {}))
 
 
 def role_of(name: str) -> str:

@@ -78,8 +78,8 @@ def make(data: Dataset, name: str) -> Retrieval:
     keys = [[*data.documents][i] for i in rng.permutation(len(data.documents))]
     documents, queries = dict(data.documents), dict[str, str]()
     for key in keys:
-        if len(queries) < MAX_OF_A_KIND and (found := _sentence(documents[key], rng)):
-            sentence, documents[key] = found
+        if len(queries) < MAX_OF_A_KIND and (cut := _sentence(documents[key], rng)):
+            sentence, documents[key] = cut
             queries[f"cloze:{key}"] = sentence
     clozes = len(queries)
     known, colliding = _known_items(documents, keys, rng)

@@ -139,9 +139,9 @@ class Catalog:
 
     def list(self) -> list[DatasetInfo]:
         """List what can be loaded: uploads, starter set, data folder, corpora. Reads no rows."""
-        found = [source.info for source in self._sources().values() if not source.info.problem]
+        infos = [source.info for source in self._sources().values() if not source.info.problem]
         corpora = [_of_corpus(name, folder) for name, folder in self._corpora().items()]
-        return [*self._own(), *found, *corpora]
+        return [*self._own(), *infos, *corpora]
 
     def _own(self) -> Iterator[DatasetInfo]:
         if self._uploads is not None:
@@ -183,8 +183,8 @@ class Catalog:
         source = self._sources().get(name)
         if source is None or source.info.origin != "folder":
             return []
-        found = [file for place in source.paths for file in (find(place), *place.rglob("*"))]
-        return sorted({file for file in found if file and file.is_file()})
+        every = [file for place in source.paths for file in (find(place), *place.rglob("*"))]
+        return sorted({file for file in every if file and file.is_file()})
 
     def load(self, name: str) -> Dataset:
         """Return a data set by name; the last few stay in memory until their files change.
@@ -274,11 +274,11 @@ class Catalog:
         now = self._folders.stamp(self.root / folder for folder in _FOLDERS)
         known = self._listed
         if known is None or known.folders != now or stamp(*known.faulty) != known.files:
-            found = _sources(self.root)
+            sources = _sources(self.root)
             faulty = [
-                path for source in found.values() if source.info.problem for path in source.paths
+                path for source in sources.values() if source.info.problem for path in source.paths
             ]
-            known = self._listed = _Listed(now, faulty, stamp(*faulty), found, {})
+            known = self._listed = _Listed(now, faulty, stamp(*faulty), sources, {})
         return known.sources
 
     def _found_upload(self, name: str) -> tuple[object, Callable[[], Dataset]]:
@@ -347,11 +347,11 @@ def _standard(root: Path) -> list[DatasetSource]:
 
 
 def _sources(root: Path) -> dict[str, DatasetSource]:
-    found = _standard(root)
-    found += table_folders.sources(root, _taken(found))
-    found += _unreadable(root, _taken(found))
+    sources = _standard(root)
+    sources += table_folders.sources(root, _taken(sources))
+    sources += _unreadable(root, _taken(sources))
     named: dict[str, DatasetSource] = {}
-    for source in found:  # of equal names, the set of a built-in task comes first
+    for source in sources:  # of equal names, the set of a built-in task comes first
         named.setdefault(source.info.name, source)
     return named
 
@@ -465,8 +465,8 @@ class Folders:
             status = os.stat(path)  # noqa: PTH116, a Path for each of hundreds takes longer
             known = self._seen.get(path)
             if known is None or known[0] != status.st_mtime_ns:
-                with os.scandir(path) as found:
-                    entries = [(e.path, e.is_dir(), e.stat().st_size) for e in found]
+                with os.scandir(path) as inside:
+                    entries = [(e.path, e.is_dir(), e.stat().st_size) for e in inside]
                 known = (
                     status.st_mtime_ns,
                     sum(size for _, folder, size in entries if not folder),

@@ -113,39 +113,39 @@ def guess(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> tuple[Kind, 
     ]
     columns, rows = [columns[i] for i in places], [[row[i] for i in places] for row in rows]
     numeric = {c for i, c in enumerate(columns) if _is_numeric([row[i] for row in rows])}
-    found: dict[str, str] = {}
+    roles: dict[str, str] = {}
     for role, names in _NAMES.items():
         allowed = [c for c in columns if c not in numeric or role in _NUMBERS]
-        taken = {"right": found.get("left"), "positive": found.get("anchor")}.get(role)
+        taken = {"right": roles.get("left"), "positive": roles.get("anchor")}.get(role)
         column = _by_name([c for c in allowed if c != taken], names)
         if column is not None:
-            found[role] = column
-    if "grade" in found and not (
-        found["grade"] in numeric and _is_whole(rows, columns.index(found["grade"]))
+            roles[role] = column
+    if "grade" in roles and not (
+        roles["grade"] in numeric and _is_whole(rows, columns.index(roles["grade"]))
     ):
-        del found["grade"]
-    paired = {"left", "right"} <= found.keys() or unnamed
-    named = "text" in found
-    two = _by_value(found, columns, rows, numeric) and not named
-    if "label" not in found and not paired:
+        del roles["grade"]
+    paired = {"left", "right"} <= roles.keys() or unnamed
+    named = "text" in roles
+    two = _by_value(roles, columns, rows, numeric) and not named
+    if "label" not in roles and not paired:
         values = {c: [str(row[i]) for row in rows] for i, c in enumerate(columns)}
-        labels = [c for c in candidates(values)[1] if c not in found.values()]
-        found |= {"label": labels[0]} if len(labels) == 1 else {}
+        labels = [c for c in candidates(values)[1] if c not in roles.values()]
+        roles |= {"label": labels[0]} if len(labels) == 1 else {}
     two = two or (len(columns) == 2 and all(map(is_language, columns)))
-    return _kind(found, paired, two), found
+    return _kind(roles, paired, two), roles
 
 
-def _kind(found: dict[str, str], paired: bool, two: bool) -> Kind:
+def _kind(roles: dict[str, str], paired: bool, two: bool) -> Kind:
     """Return the first kind whose roles are all found; plain sentences need the least."""
     possible: tuple[tuple[Kind, bool], ...] = (
         ("pairs", True),
-        ("retrieval", "grade" in found),
+        ("retrieval", "grade" in roles),
         ("triplets", True),
         ("labelled-pairs", paired),
         ("labels", True),
         ("parallel", two),
     )
-    fits = (kind for kind, may in possible if may and all(role in found for role in ROLES[kind]))
+    fits = (kind for kind, may in possible if may and all(role in roles for role in ROLES[kind]))
     return next(fits, "sentences")
 
 
@@ -207,7 +207,7 @@ def _alike(cell: str, column: Sequence[str]) -> bool:
 
 
 def _by_value(
-    found: dict[str, str],
+    roles: dict[str, str],
     columns: Sequence[str],
     rows: Sequence[Sequence[Any]],
     numeric: set[str],
@@ -222,27 +222,27 @@ def _by_value(
     cells = {c: [str(row[i]) for row in rows] for i, c in enumerate(columns) if c not in numeric}
     mean = {c: sum(map(len, values)) / len(values) for c, values in cells.items()}
     texts = [c for c, values in cells.items() if mean[c] >= 15 or len(set(values)) > len(rows) / 2]
-    if len(texts) == 2 and not {"left", "right"} & found.keys():
-        found["left"], found["right"] = texts
-    pair = {found.get("left"), found.get("right")}
+    if len(texts) == 2 and not {"left", "right"} & roles.keys():
+        roles["left"], roles["right"] = texts
+    pair = {roles.get("left"), roles.get("right")}
     # Whole numbers may be classes (0, 1, 2 in NLI files), unless the columns have no names.
     classes = {c for i, c in enumerate(columns) if c in numeric and _is_whole(rows, i)}
     unnamed = [c for c in columns if c in numeric and (c not in classes or _is_unnamed(c))]
-    if "score" not in found and len(unnamed) == 1 and "left" in found:
-        found["score"] = unnamed[0]
-    if "text" not in found and texts:
-        found["text"] = max(texts, key=lambda c: mean[c])
+    if "score" not in roles and len(unnamed) == 1 and "left" in roles:
+        roles["score"] = unnamed[0]
+    if "text" not in roles and texts:
+        roles["text"] = max(texts, key=lambda c: mean[c])
     others = [
         c
         for c in columns
-        if c not in (*texts, found.get("text"), found.get("cluster"))
+        if c not in (*texts, roles.get("text"), roles.get("cluster"))
         and (c in classes or c not in numeric)
     ]
     of_pairs = [c for c in others if c not in numeric] if set(texts) == pair else []
-    if "label" not in found and len(others) == 1 and len(texts) == 1:
-        found["label"] = others[0]
-    elif "label" not in found and len(of_pairs) == 1:
-        found["label"] = of_pairs[0]
+    if "label" not in roles and len(others) == 1 and len(texts) == 1:
+        roles["label"] = others[0]
+    elif "label" not in roles and len(of_pairs) == 1:
+        roles["label"] = of_pairs[0]
     return len(columns) == 2 and len(texts) == 2 and min(mean[c] for c in texts) >= 15
 
 

@@ -125,11 +125,11 @@ def check_start(source: Path | bytes, filename: str) -> None:
         )
     if start.startswith(LFS):
         raise is_pointer(filename)
-    found, to_do = kind_of(start) or ("text", "Rename it to what it is, or save it again as CSV.")
+    kind, to_do = kind_of(start) or ("text", "Rename it to what it is, or save it again as CSV.")
     wanted = "a Parquet file" if ending == ".parquet" else "a gzip file" if packed else "text"
-    if found != wanted:
+    if kind != wanted:
         raise UserError(
-            f"{filename} should be {wanted} by its name, but its first bytes are those of {found}.",
+            f"{filename} should be {wanted} by its name, but its first bytes are those of {kind}.",
             to_do,
             code="wrong-kind",
         )
@@ -164,14 +164,14 @@ def _json(text: str, whole: bool, ending: str) -> str:
     if text.startswith("[") or first.strip() == "{":
         return ".json"
     try:
-        found = json.loads(first)
+        row = json.loads(first)
     except (ValueError, RecursionError):
         return ".json" if ending == ".json" else ".jsonl"
     if not whole or others:
         return ".jsonl"
     if ending == ".json":
         return ending
-    columns = isinstance(found, dict) and found.values()
+    columns = isinstance(row, dict) and row.values()
     return ".json" if columns and all(isinstance(c, dict | list) for c in columns) else ".jsonl"
 
 
@@ -202,37 +202,37 @@ def _of_text(text: str, whole: bool, ending: str) -> Dialect:
                 return Dialect(ending)
             separator, escape = "\t", None
     bare = separator == "\t" and not _is_quoted(body, whole)
-    found = Dialect(
+    dialect = Dialect(
         ".tsv" if bare else ".csv", separator=separator, escape=escape, skip=int(said is not None)
     )
     if bare:
-        return _described(found, [line.rstrip("\r\n").split("\t") for line in lines])
+        return _described(dialect, [line.rstrip("\r\n").split("\t") for line in lines])
     rows = list(islice(_rows(start, separator, escape), _ROWS))
-    return _described(*_without_spaces(found, rows, start))
+    return _described(*_without_spaces(dialect, rows, start))
 
 
 def _without_spaces(
-    found: Dialect, rows: list[list[str]], text: str
+    dialect: Dialect, rows: list[list[str]], text: str
 ) -> tuple[Dialect, list[list[str]]]:
     """Read the rows again if a space before quotes made these part of the cells."""
     if not any(cell.startswith(' "') and cell.endswith('"') for row in rows for cell in row):
-        return found, rows
-    again = _rows(text, found.separator, found.escape, spaced=True)
-    return replace(found, spaced=True), list(islice(again, _ROWS))
+        return dialect, rows
+    again = _rows(text, dialect.separator, dialect.escape, spaced=True)
+    return replace(dialect, spaced=True), list(islice(again, _ROWS))
 
 
-def _described(found: Dialect, rows: list[list[str]]) -> Dialect:
+def _described(dialect: Dialect, rows: list[list[str]]) -> Dialect:
     """Fill in what the cells of the first rows show."""
     if not rows or len(rows[0]) > MAX_COLUMNS:
-        return found
+        return dialect
     first, *others = rows
     filled = (i for row in rows for i, cell in enumerate(row, start=1) if cell.strip())
     width = min(len(first), max(filled, default=1))
     columns = [[row[i].strip() for row in rows if i < len(row)] for i in range(width)]
     decimals = tuple(i for i, cells in enumerate(columns) if _has_commas(cells[1:]))
-    found = replace(found, width=width, decimals=decimals)
-    header, sure = has_header([found.cells(list(row)) for row in (first, *others)])
-    return replace(found, header=header, sure=sure)
+    dialect = replace(dialect, width=width, decimals=decimals)
+    header, sure = has_header([dialect.cells(list(row)) for row in (first, *others)])
+    return replace(dialect, header=header, sure=sure)
 
 
 def _has_commas(cells: Sequence[str]) -> bool:
@@ -267,9 +267,9 @@ def _rows(
 
 def _separator(text: str) -> tuple[str, str | None]:
     """Return the separator whose rows are as wide as the first one, and the escape character."""
-    found = {s: _fit(text, s, None) for s in _SEPARATORS}
-    separator = max(found, key=lambda s: found[s])
-    fit, width = found[separator]
+    fits = {s: _fit(text, s, None) for s in _SEPARATORS}
+    separator = max(fits, key=lambda s: fits[s])
+    fit, width = fits[separator]
     if fit < 1.0 and "\\" in text:
         escaped = max(_SEPARATORS, key=lambda s: _fit(text, s, "\\"))
         if _fit(text, escaped, "\\")[0] == 1.0:

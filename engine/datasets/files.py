@@ -69,14 +69,14 @@ def find(path: Path) -> Path | None:
 
 def existing(path: Path) -> Path:
     """Return the file or its `.gz`."""
-    found = find(path)
-    if found is None:
+    place = find(path)
+    if place is None:
         raise UserError(
             f"The file {where(path)} is missing.",
             "Put it there (plain or as .gz), or remove the folder to hide the data set.",
             code="no-file",
         )
-    return found
+    return place
 
 
 def where(path: Path) -> str:
@@ -153,8 +153,8 @@ def refuse_other(start: bytes, name: str) -> None:
     """Refuse what is no text by its first bytes."""
     if start.startswith(LFS):
         raise is_pointer(name)
-    if found := kind_of(start):
-        raise UserError(f"{name} is {found[0]}, and should be text.", found[1], code="wrong-kind")
+    if kind := kind_of(start):
+        raise UserError(f"{name} is {kind[0]}, and should be text.", kind[1], code="wrong-kind")
 
 
 def encoding_of(start: bytes) -> str:

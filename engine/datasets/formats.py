@@ -207,7 +207,7 @@ def _opened(
     for _ in range(dialect.skip):
         first = next(text, "")
     every = rows_of(chain([first], text), dialect, filename, first=1 + dialect.skip)
-    rows = ((line, found) for line, found in every if found is not None)
+    rows = ((line, row) for line, row in every if row is not None)
     if dialect.probing and not header:
         marked = ((n, [PROBING_SPLITS.get(mark, mark), *cells]) for n, (mark, *cells) in rows)
         return Table(PROBING, marked, header=False)
@@ -443,10 +443,10 @@ def _rows(value: Any) -> list[dict[str, Any]]:
             if isinstance(row, list)
         ]
     inner = [value[key] for key in _INNER if isinstance(value.get(key), list)]
-    if len(inner) == 1 and (found := _of_list(inner[0])) and not isinstance(inner[0][0], str):
+    if len(inner) == 1 and (columns := _of_list(inner[0])) and not isinstance(inner[0][0], str):
         keys = value.get("schema", {}) if isinstance(value.get("schema"), dict) else {}
         index = keys.get("primaryKey", ())
-        return [{k: cell for k, cell in row.items() if k not in index} for row in found]
+        return [{k: cell for k, cell in row.items() if k not in index} for row in columns]
     if all(isinstance(column, list) for column in value.values()):
         if len({len(column) for column in value.values()}) > 1:
             return []

@@ -35,8 +35,8 @@ _TRAIN, _TEST = "train", "test"
 
 def parted(name: str) -> tuple[str, int | None]:
     """Return the name of a data set or task without its split, and the seed of that, if any."""
-    found = _NAME.fullmatch(name)
-    return (found[1] + (found[3] or ""), int(found[2])) if found else (name, None)
+    match = _NAME.fullmatch(name)
+    return (match[1] + (match[3] or ""), int(match[2])) if match else (name, None)
 
 
 def join(name: str, seed: int) -> str:

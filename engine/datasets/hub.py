@@ -125,8 +125,8 @@ def _fetch(wanted: HubFile) -> Path:
         return Path(hf_hub_download(place, file, repo_type="dataset", revision=revision))
 
     # A commit never changes, so the hub need not be asked.
-    if _COMMIT.fullmatch(revision) and (found := kept()):
-        return found
+    if _COMMIT.fullmatch(revision) and (cached := kept()):
+        return cached
     what = f"{file or 'list of files'} of the data set {place}"
     return fetched(fetch, kept, what, f"datasets/{place}", revision)
 

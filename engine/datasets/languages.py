@@ -36,5 +36,5 @@ def is_language(text: str) -> bool:
 
 def codes(*languages: str) -> tuple[str, ...]:
     """Return three-letter codes, without duplicates; unknown codes are kept, empty ones dropped."""
-    found = (_THREE.get(name.casefold().partition("-")[0], name) for name in languages if name)
-    return tuple(dict.fromkeys(found))
+    short = (_THREE.get(name.casefold().partition("-")[0], name) for name in languages if name)
+    return tuple(dict.fromkeys(short))

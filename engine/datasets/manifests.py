@@ -117,12 +117,12 @@ class Manifest:
 def sources(root: Path) -> list[DatasetSource]:
     """List the data sets of all manifests for a data folder."""
     own = [file for place in _FOLDERS for file in sorted(root.glob(f"{place}/{NAME}"))]
-    found = [source for file in own for source in _of_file(root, file)]
+    sets = [source for file in own for source in _of_file(root, file)]
     for manifest in _shipped():
         folder = root / manifest.folder
         if folder.is_dir() and folder / NAME not in own:
-            found += _sets(manifest, folder)
-    return found
+            sets += _sets(manifest, folder)
+    return sets
 
 
 @lru_cache(maxsize=1)
@@ -189,7 +189,7 @@ def _files(manifest: Manifest, folder: Path) -> list[tuple[dict[str, str], dict[
     if isinstance(manifest.files, Mapping):
         return [({}, {split: _named(folder, given) for split, given in manifest.files.items()})]
     patterns = [manifest.files] if isinstance(manifest.files, str) else manifest.files
-    found: dict[tuple[tuple[str, str], ...], dict[str, list[Part]]] = {}
+    files: dict[tuple[tuple[str, str], ...], dict[str, list[Part]]] = {}
     for pattern in patterns:
         for variables, path in _matching(folder, pattern):
             words = set(re.split(r"[-_]", variables.get("part", "")))
@@ -197,10 +197,10 @@ def _files(manifest: Manifest, folder: Path) -> list[tuple[dict[str, str], dict[
                 continue
             own = tuple((n, v) for n, v in variables.items() if f"{{{n}}}" in manifest.name)
             split = "" if "{split}" in manifest.name else variables.get("split", "")
-            found.setdefault(own, {}).setdefault(split, []).append(path)
+            files.setdefault(own, {}).setdefault(split, []).append(path)
     return [
         (dict(own), dict(sorted(of.items(), key=_order)))
-        for own, of in sorted(found.items(), key=_order)
+        for own, of in sorted(files.items(), key=_order)
     ]
 
 
@@ -216,8 +216,8 @@ def _matching(folder: Path, pattern: str) -> Iterator[tuple[dict[str, str], Path
     fits = _expression(Path(pattern).name, _VARIABLES)
     plain = {path.name.removesuffix(".gz") for path in below.glob("*") if path.is_file()}
     for name in sorted(plain):
-        if found := fits.fullmatch(name):
-            yield found.groupdict(), find(below / name) or below / name
+        if match := fits.fullmatch(name):
+            yield match.groupdict(), find(below / name) or below / name
 
 
 def _expression(pattern: str, variables: Mapping[str, str]) -> re.Pattern[str]:
@@ -293,11 +293,13 @@ def _columns(manifest: Manifest, part: Part) -> dict[str, list[Any]]:
     }
     placed = manifest.kind == "retrieval"
     path = existing(part)
-    found = read_columns(path, path.name, wanted, manifest.header, placed=placed)
-    for role in [role for role in found if "/" in role]:
+    by_role = read_columns(path, path.name, wanted, manifest.header, placed=placed)
+    for role in [role for role in by_role if "/" in role]:
         first = role.partition("/")[0]
-        found[first] = [f"{a}\n{b}" for a, b in zip(found[first], found.pop(role), strict=True)]
-    return found
+        by_role[first] = [
+            f"{a}\n{b}" for a, b in zip(by_role[first], by_role.pop(role), strict=True)
+        ]
+    return by_role
 
 
 def _of_lines(manifest: Manifest, path: Path) -> dict[str, list[Any]]:
@@ -316,15 +318,15 @@ def _of_lines(manifest: Manifest, path: Path) -> dict[str, list[Any]]:
     for count, line in enumerate(lines(path), start=1):
         if count <= manifest.skip or not line.strip():
             continue
-        found = next((match for one in patterns if (match := one.fullmatch(line))), None)
-        if found is None:
+        hit = next((match for one in patterns if (match := one.fullmatch(line))), None)
+        if hit is None:
             raise UserError(
                 f"{where(path)}, line {count} is not written like the others.",
                 f"Every line is {manifest.lines[-1]!r}.",
                 code="damaged",
             )
         for role, values in columns.items():
-            values.append(_value(role, found[role], f"{where(path)}, line {count}", manifest.strip))
+            values.append(_value(role, hit[role], f"{where(path)}, line {count}", manifest.strip))
     return columns
 
 

@@ -39,7 +39,7 @@ _Files = dict[str, list[Path]]
 
 def sources(root: Path) -> list[DatasetSource]:
     """List the language pairs of every folder; if English is among them, only pairs with it."""
-    found = []
+    sets = []
     for folder in sorted((root / "mteb" / "bitext").glob("*/")):
         for (left, right), files in sorted(_pairs(folder).items()):
             family = re.sub(rf"[._-]{left}[_-]{right}$", "", folder.name)
@@ -57,8 +57,8 @@ def sources(root: Path) -> list[DatasetSource]:
                 splits=tuple(files),
                 problem=f"The file {where(missing[0])} is missing." if missing else None,
             )
-            found.append(DatasetSource(info, partial(read, name, (left, right), files)))
-    return found
+            sets.append(DatasetSource(info, partial(read, name, (left, right), files)))
+    return sets
 
 
 def _pairs(folder: Path) -> dict[tuple[str, str], _Files]:
@@ -68,7 +68,7 @@ def _pairs(folder: Path) -> dict[tuple[str, str], _Files]:
         stem, _, language = path.name.removesuffix(".gz").rpartition(".")
         if stem and LANGUAGE.fullmatch(language):
             stems.setdefault(stem, {})[language] = path
-    found: dict[tuple[str, str], _Files] = {}
+    by_languages: dict[tuple[str, str], _Files] = {}
     for stem, by_language in stems.items():
         pair = _PAIR.search(stem)
         split = _PAIR.sub("", stem).strip("._") if pair else stem
@@ -85,8 +85,8 @@ def _pairs(folder: Path) -> dict[tuple[str, str], _Files]:
         for left, right in pairs:
             sides = [by_language.get(of, folder / f"{stem}.{of}") for of in (left, right)]
             gold = find(folder / f"{stem}.gold")
-            found.setdefault((left, right), {})[split] = [*sides, *([gold] if gold else [])]
-    return found
+            by_languages.setdefault((left, right), {})[split] = [*sides, *([gold] if gold else [])]
+    return by_languages
 
 
 def read(name: str, languages: tuple[str, str], files: _Files) -> Parallel:

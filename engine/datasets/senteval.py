@@ -152,12 +152,12 @@ def _rows(known: _Set, part: str, folder: Path) -> tuple[Path, list[tuple[Any, .
         )
     rows: list[tuple[Any, ...]] = []
     scored = known.kind == "pairs"
-    for line, found in enumerate(zip(*columns, strict=True), start=1):
+    for line, row in enumerate(zip(*columns, strict=True), start=1):
         # The reference drops pairs without a score.
-        if line <= known.headed or (scored and not found[-1].strip()):
+        if line <= known.headed or (scored and not row[-1].strip()):
             continue
         try:
-            *texts, last = known.row(*found) if known.row else (*found, part)
+            *texts, last = known.row(*row) if known.row else (*row, part)
         except (ValueError, IndexError):
             raise _wrong(paths[0], line, "Compare the line with its neighbours.") from None
         value = number(last, f"{where(paths[-1])}, line {line}") if scored else last
@@ -294,7 +294,7 @@ def downstream(root: Path) -> Path | None:
 def sources(root: Path) -> list[DatasetSource]:
     """List the data sets under a data folder."""
     base = downstream(root) or root / "downstream"
-    found = []
+    sets = []
     for name, known in _SETS.items():
         folder = base / known.place
         if any(find(folder / file) for files in known.files.values() for file in files):
@@ -310,8 +310,8 @@ def sources(root: Path) -> list[DatasetSource]:
                 languages=ENGLISH,
                 splits=known.splits,
             )
-            found.append(DatasetSource(info, partial(_read, folder, name)))
-    return [*found, *_probing(root)]
+            sets.append(DatasetSource(info, partial(_read, folder, name)))
+    return [*sets, *_probing(root)]
 
 
 TEN: dict[str, tuple[str, str]] = {
@@ -338,11 +338,11 @@ def _probing(root: Path) -> list[DatasetSource]:
     Any other file of that format is named by its path: `probing/my_probe`,
     `probing_multilingual/ru/voice`.
     """
-    found: dict[str, DatasetSource] = {}
+    tasks: dict[str, DatasetSource] = {}
 
     def add(name: str, path: Path, about: str, task: str, languages: tuple[str, ...]) -> None:
         info = DatasetInfo(name, "labels", "folder", about, task=task, languages=languages)
-        found.setdefault(name, DatasetSource(info, partial(_read_probing, path, name)))
+        tasks.setdefault(name, DatasetSource(info, partial(_read_probing, path, name)))
 
     for place in _PROBING:
         kind = "a stand-in, not the official data" if "derived" in place else "probing"
@@ -363,7 +363,7 @@ def _probing(root: Path) -> list[DatasetSource]:
     for name, path, language in others:
         what = path.name.partition(".")[0].replace("_", " ")
         add(name, path, f"Sentences by {what} (probing).", f"{name}/probe", codes(language))
-    return list(found.values())
+    return list(tasks.values())
 
 
 def _texts(folder: Path, pattern: str) -> Iterator[tuple[str, Path]]:

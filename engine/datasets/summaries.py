@@ -31,7 +31,7 @@ _KNOWN = {
 
 def sources(root: Path) -> list[DatasetSource]:
     """List the JSON lines files as data sets."""
-    found = []
+    sets = []
     for path in sorted((root / "mteb" / "summarization").glob("*.jsonl*")):
         name = path.name.removesuffix(".gz").removesuffix(".jsonl")
         what, licence, languages = _KNOWN.get(name, ("Documents and rated summaries", "", ()))
@@ -45,8 +45,8 @@ def sources(root: Path) -> list[DatasetSource]:
             splits=("test",),
             languages=languages,
         )
-        found.append(DatasetSource(info, partial(read, name, path)))
-    return found
+        sets.append(DatasetSource(info, partial(read, name, path)))
+    return sets
 
 
 def read(name: str, path: Path) -> Summaries:

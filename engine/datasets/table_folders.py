@@ -60,13 +60,13 @@ _NLI = {"e": "entailment", "n": "neutral", "c": "contradiction"}
 
 def sources(root: Path, taken: Collection[Path]) -> list[DatasetSource]:
     """List the folders of tables, but for those that other readers have taken."""
-    found = []
+    sets = []
     for place, (kind, type) in FOLDERS.items():
         for folder in sorted((root / place).glob("*/")):
             if folder not in taken:
                 prefix = "nli/" if place == "nli" else ""
-                found += _sources(folder, prefix + folder.name, kind, type)
-    return found
+                sets += _sources(folder, prefix + folder.name, kind, type)
+    return sets
 
 
 def _sources(folder: Path, name: str, kind: Kind, type: TaskType) -> list[DatasetSource]:
@@ -79,7 +79,7 @@ def _sources(folder: Path, name: str, kind: Kind, type: TaskType) -> list[Datase
             by_split = groups.setdefault(group, {})
             others = by_split.get(split, []) if PART.search(path.name) else []
             by_split[split] = [*others, path]
-    found = []
+    sets = []
     for group, by_split in groups.items():
         files = dict(sorted(by_split.items(), key=lambda item: rank(item[0])))
         alone = len(groups) == 1 and not is_language(group)
@@ -99,8 +99,8 @@ def _sources(folder: Path, name: str, kind: Kind, type: TaskType) -> list[Datase
             problem=_problem(files, kind),
             languages=codes(language) or (ENGLISH if name in _KNOWN else ()),
         )
-        found.append(DatasetSource(info, partial(read, full, kind, type, files)))
-    return found
+        sets.append(DatasetSource(info, partial(read, full, kind, type, files)))
+    return sets
 
 
 def _problem(files: dict[str, list[Path]], kind: Kind) -> str | None:
@@ -119,11 +119,11 @@ def _mapped(path: Path, kind: Kind, stamp: Any) -> dict[str, str]:
     """Return role -> column from the first rows of a file; `stamp` invalidates the cache."""
     if path.name.endswith(".xml"):
         return {}
-    found = guesses_of(path, where(path))
-    if "label" not in found and "score" in found:  # classes that are numbers
-        found["label"] = found["score"]
-    missing = [role for role in ROLES[kind] if role not in found]
-    if kind == "retrieval" and "grade" not in found:
+    guesses = guesses_of(path, where(path))
+    if "label" not in guesses and "score" in guesses:  # classes that are numbers
+        guesses["label"] = guesses["score"]
+    missing = [role for role in ROLES[kind] if role not in guesses]
+    if kind == "retrieval" and "grade" not in guesses:
         missing.append("grade")
     if missing:
         raise UserError(
@@ -131,7 +131,7 @@ def _mapped(path: Path, kind: Kind, stamp: Any) -> dict[str, str]:
             f"Give it columns named {', '.join(roles_of(kind))}.",
             code="missing",
         )
-    return {role: found[role] for role in roles_of(kind) if role in found and role != "split"}
+    return {role: guesses[role] for role in roles_of(kind) if role in guesses and role != "split"}
 
 
 def read(name: str, kind: Kind, type: TaskType, files: dict[str, list[Path]]) -> Dataset:
@@ -217,7 +217,7 @@ def _xml_columns(path: Path) -> dict[str, list[Any]]:
             while piece := raw.read(_PIECE):
                 unpacking.add(len(piece))
                 parser.feed(piece)
-        found = parser.close()
+        columns = parser.close()
     except ParseError as error:
         line, _ = error.position
         raise UserError(
@@ -225,6 +225,6 @@ def _xml_columns(path: Path) -> dict[str, list[Any]]:
             "Copy or download it again.",
             code="damaged",
         ) from error
-    if not found["label"]:
+    if not columns["label"]:
         raise UserError(f"{where(path)} contains no pair.", "Is it complete?", code="missing")
-    return found
+    return columns

@@ -347,8 +347,8 @@ def read_columns(
     _check_rows(filename, ragged, *wrong.values(), not_text)
     if not all(values for _, values in picked.values()):
         raise _no_rows(filename, table)
-    found = {role: values for role, (_, values) in picked.items()}
-    return {**found, "place": places} if placed else found
+    by_role = {role: values for role, (_, values) in picked.items()}
+    return {**by_role, "place": places} if placed else by_role
 
 
 def _columns_by_split(
@@ -376,10 +376,10 @@ def _columns_by_split(
 def join_splits(parts: Iterable[tuple[str, dict[str, list[Any]]]]) -> dict[str, list[Any]]:
     """Return the columns of all parts, with the role `split` for those that are of a split."""
     columns: dict[str, list[Any]] = {}
-    for split, found in parts:
+    for split, part in parts:
         if split:
-            found["split"] = [split] * len(next(iter(found.values())))
-        for role, values in found.items():
+            part["split"] = [split] * len(next(iter(part.values())))
+        for role, values in part.items():
             columns.setdefault(role, []).extend(values)
     return columns
 
@@ -394,8 +394,8 @@ def _check_names(filename: str, table: Table, columns: Iterable[str]) -> None:
             )
 
 
-def _check_rows(filename: str, *found: Faults) -> None:
-    for faults in found:
+def _check_rows(filename: str, *several: Faults) -> None:
+    for faults in several:
         if faults.count:
             raise UserError(
                 f"{filename} has {faults.count} bad rows. {faults}",

@@ -56,14 +56,14 @@ def messages(document: str) -> Messages:
 
 def read(answer: str) -> str:
     """Return the query of an answer in one line; empty where there is none, or several."""
-    found = set[str]()
+    queries = set[str]()
     for text in _ANSWER.findall(answer):
         try:
             query = json.loads(text)["query"]
         except (ValueError, KeyError):
             continue
-        found.add(" ".join(str(query).split()) if isinstance(query, str) else "")
-    return found.pop()[:LONGEST] if len(found) == 1 else ""
+        queries.add(" ".join(str(query).split()) if isinstance(query, str) else "")
+    return queries.pop()[:LONGEST] if len(queries) == 1 else ""
 
 
 def write(

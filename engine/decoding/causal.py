@@ -139,9 +139,9 @@ class CausalDecoder(nn.Module):
     @staticmethod
     def chosen(cache: Any, rows: Tensor) -> Any:
         """Select rows of a cache, as when a beam continues some of its hypotheses."""
-        found = _copied(cache)
-        found.batch_select_indices(rows)
-        return found
+        copied = _copied(cache)
+        copied.batch_select_indices(rows)
+        return copied
 
     def _read(self, vectors: Tensor) -> Tensor:
         return self.read(vectors).view(len(vectors), self.prefix, -1)
@@ -156,14 +156,14 @@ class CausalDecoder(nn.Module):
 def base_vocabulary(source: str) -> Vocabulary:
     """The tokens of a language model, `hf:ID` or `dir:FOLDER`."""
     checkpoint, tokenizer = _checkpoint(source)
-    found = getattr(tokenizer, "backend_tokenizer", None)
-    if found is None:
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is None:
         raise UserError(
             f"The tokenizer of {checkpoint.label} cannot be kept with a decoder.",
             "Give a model with tokenizer.json.",
             code="unsupported",
         )
-    return Vocabulary(Tokenizer.from_str(found.to_str()), shift=SHIFT)
+    return Vocabulary(Tokenizer.from_str(backend.to_str()), shift=SHIFT)
 
 
 def _checkpoint(source: str) -> tuple[Checkpoint, Any]:
@@ -219,6 +219,6 @@ def _made(config: dict[str, Any]) -> Any:
 
 def _copied(cache: Any) -> Any:
     """Copy a cache, sharing its tensors: transformers extends the one it is given."""
-    found = copy.copy(cache)
-    found.layers = [copy.copy(layer) for layer in cache.layers]
-    return found
+    copied = copy.copy(cache)
+    copied.layers = [copy.copy(layer) for layer in cache.layers]
+    return copied

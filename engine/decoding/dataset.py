@@ -104,21 +104,21 @@ def sentences_of(spec: DecoderSpec, catalog: Catalog, folder: Path) -> DecoderTe
         folder: see `lines_of`.
     """
     lines, notes = lines_of(spec.train, catalog, folder)
-    found = corpus(lines, most=spec.words, cut=spec.clauses)[: spec.limit]
-    if len(found) <= 2 * spec.held_out:
+    sentences = corpus(lines, most=spec.words, cut=spec.clauses)[: spec.limit]
+    if len(sentences) <= 2 * spec.held_out:
         raise UserError(
-            f"{len(found):,} different sentences of at most {spec.words} words are left to learn "
-            f"from, and {spec.held_out:,} of them would be held out.",
+            f"{len(sentences):,} different sentences of at most {spec.words} words are left to "
+            f"learn from, and {spec.held_out:,} of them would be held out.",
             f"Give more than {2 * spec.held_out:,}: a useful decoder needs tens of thousands. Or "
             "hold out fewer.",
             code="too-few",
         )
     notes.append(
-        f"{len(found):,} different sentences of at most {spec.words} words, from "
+        f"{len(sentences):,} different sentences of at most {spec.words} words, from "
         f"{len(lines):,} lines."
     )
-    order = np.random.default_rng(spec.seed).permutation(len(found))
-    texts = [found[i] for i in order]
+    order = np.random.default_rng(spec.seed).permutation(len(sentences))
+    texts = [sentences[i] for i in order]
     digest = hashlib.blake2b("\n".join(texts).encode("utf-8", "surrogatepass"), digest_size=16)
     return DecoderTexts(texts, digest.hexdigest(), tuple(notes))
 

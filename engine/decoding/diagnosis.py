@@ -162,14 +162,14 @@ def source_of(task: str) -> str:
     return task.removeprefix(_TASK).removeprefix("-")
 
 
-def to_result(found: Diagnosis, source: str = "") -> Result:
+def to_result(diagnosis: Diagnosis, source: str = "") -> Result:
     """Convert a diagnosis to a result of the task `Vec2Sent` or `Vec2Sent-SOURCE`.
 
     Scores of the baselines and of each bin of length are aggregations beside the main one. All else
     is in `details`, from which `Diagnosis.from_dict` reads it.
     """
     scores = []
-    for row in found.rows:
+    for row in diagnosis.rows:
         parts = [row.length, SYSTEMS[row.system] if row.system != "decoder" else ""]
         aggregation = ", ".join(part for part in parts if part) or None
         for figure in row.figures:
@@ -180,17 +180,17 @@ def to_result(found: Diagnosis, source: str = "") -> Result:
                     Score("test", aggregation, figure.metric, figure.value, row.n, main, unit)
                 )
     return Result(
-        encoder=found.encoder,
-        fingerprint=found.fingerprint,
-        dim=found.dim,
+        encoder=diagnosis.encoder,
+        fingerprint=diagnosis.fingerprint,
+        dim=diagnosis.dim,
         task=task_of(source),
         protocol=VEC2SENT.name,
-        seed=found.seed,
-        data_hash=found.data_hash,
+        seed=diagnosis.seed,
+        data_hash=diagnosis.data_hash,
         scores=tuple(scores),
-        examples=found.examples,
-        details=found.to_dict() | {"protocol_hash": VEC2SENT.hash},
-        seconds=found.seconds,
+        examples=diagnosis.examples,
+        details=diagnosis.to_dict() | {"protocol_hash": VEC2SENT.hash},
+        seconds=diagnosis.seconds,
     )
 
 

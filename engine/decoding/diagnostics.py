@@ -53,13 +53,13 @@ def kept_order(same: np.ndarray, permuted: np.ndarray) -> float:
 
 def token_f1(references: Sequence[str], hypotheses: Sequence[str]) -> np.ndarray:
     """F1 of the bags of words, float64 (n,), 0 to 1; 1 for two empty sentences."""
-    found = np.empty(len(references))
+    scores = np.empty(len(references))
     for row, (a, b) in enumerate(zip(references, hypotheses, strict=True)):
         left, right = Counter(tokens(a)), Counter(tokens(b))
         shared = (left & right).total()
         both = left.total() + right.total()
-        found[row] = 2 * shared / both if both else 1.0
-    return found
+        scores[row] = 2 * shared / both if both else 1.0
+    return scores
 
 
 def bleu(references: Sequence[str], hypotheses: Sequence[str]) -> float:
@@ -226,8 +226,8 @@ def word_mover_scores(
 
 
 def _bag(sentence: Sequence[str], place: dict[str, int]) -> Bag:
-    found = Counter(place[word] for word in sentence)
-    return np.array(list(found)), np.array(list(found.values())) / len(sentence)
+    counts = Counter(place[word] for word in sentence)
+    return np.array(list(counts)), np.array(list(counts.values())) / len(sentence)
 
 
 def _least(pairs: Sequence[tuple[Bag, Bag]], vectors: np.ndarray) -> np.ndarray:

@@ -44,21 +44,21 @@ def differing(sentence: str, decoded: str) -> tuple[Word, ...]:
     gone = Counter(t for kind, a, b, _, _ in spans if kind != "equal" for t in texts[0][a:b])
     come = Counter(t for kind, _, _, a, b in spans if kind != "equal" for t in texts[1][a:b])
     moved_out, moved_in = gone & come, gone & come
-    found: list[Word] = []
+    words: list[Word] = []
     for kind, a, b, c, d in spans:
         if kind == "equal":
-            found += [Word(text, "kept", apart) for text, apart in after[c:d]]
+            words += [Word(text, "kept", apart) for text, apart in after[c:d]]
             continue
         for text, apart in before[a:b]:
             if moved_out[text]:  # at another position: not lost
                 moved_out[text] -= 1
             else:
-                found.append(Word(text, "lost", apart))
+                words.append(Word(text, "lost", apart))
         for text, apart in after[c:d]:
             fate: Fate = "moved" if moved_in[text] else "new"
             moved_in[text] -= fate == "moved"
-            found.append(Word(text, fate, apart))
-    return tuple(found)
+            words.append(Word(text, fate, apart))
+    return tuple(words)
 
 
 def _pieces(sentence: str) -> list[tuple[str, bool]]:

@@ -60,8 +60,8 @@ def shipped(folder: Path = SHIPPED) -> dict[str, Path]:
     Args:
         folder: holds them; may be empty or missing. A damaged one is left out.
     """
-    found: dict[str, Path] = {}
+    folders: dict[str, Path] = {}
     for file in sorted(folder.glob("*/decoder.json")):
         with suppress(UserError):
-            found[str(facts_of(file.parent)["encoder"])] = file.parent
-    return found
+            folders[str(facts_of(file.parent)["encoder"])] = file.parent
+    return folders

@@ -166,13 +166,13 @@ def _vocabulary(folder: Path, facts: dict[str, Any]) -> Vocabulary:
 
 def _stored(model: nn.Module) -> dict[str, Tensor]:
     """The tensors of a model on the CPU, each once however many names it has."""
-    found: dict[str, Tensor] = {}
+    tensors: dict[str, Tensor] = {}
     seen: set[int] = set()
     for name, tensor in model.state_dict().items():
         if tensor.data_ptr() not in seen:
             seen.add(tensor.data_ptr())
-            found[name] = tensor.detach().cpu()
-    return found
+            tensors[name] = tensor.detach().cpu()
+    return tensors
 
 
 def _whole(tensors: dict[str, Tensor]) -> dict[str, Tensor]:

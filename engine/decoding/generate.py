@@ -186,13 +186,13 @@ def beam(
         total = _totals(logits, _tensor([row.score for row in rows], np.float32, device))
         if words:
             total = words.hold(total, [row.beginning for row in rows])
-        found = _best(total, min(width, total.shape[1])).tolist()
+        best = _best(total, min(width, total.shape[1])).tolist()
         size = ((5 + place + 1) / 6) ** penalty
-        for row, (end, *_) in zip(rows, found, strict=True):
+        for row, (end, *_) in zip(rows, best, strict=True):
             _finish(done[row.owner], row, end / size, width)
         if place == longest:
             break
-        chosen = _continued(rows, found, width)
+        chosen = _continued(rows, best, width)
         # Log-probabilities only fall, and the longest sentence has the largest divisor: hypotheses
         # that cannot enter any more are dropped. Those they would have displaced are worse still.
         chosen = [one for one in chosen if one[0] / most > _bar(done[rows[one[1]].owner], width)]
@@ -232,11 +232,11 @@ def _tensor(values: Sequence[float], kind: type[np.generic], device: torch.devic
 
 
 def _continued(
-    rows: list[_Hypothesis], found: list[list[float]], width: int
+    rows: list[_Hypothesis], scores: list[list[float]], width: int
 ) -> list[tuple[float, int, int]]:
     """The best `width` continuations of each vector: score, row and token."""
     each: dict[int, list[tuple[float, int, int]]] = {}
-    for place, (row, (_, *best)) in enumerate(zip(rows, found, strict=True)):
+    for place, (row, (_, *best)) in enumerate(zip(rows, scores, strict=True)):
         half = len(best) // 2
         each.setdefault(row.owner, []).extend(
             (score, place, int(token))
@@ -315,8 +315,8 @@ def reference_beam(
             else:
                 batch.append(best)
         for one in batch:
-            for found in _followed(model, one, width, longest):
-                heappush(queue, (-found.score, next(order), found))
+            for hypotheses in _followed(model, one, width, longest):
+                heappush(queue, (-hypotheses.score, next(order), hypotheses))
         if len(finished) >= REFERENCE_FINISHED or not queue:
             break
     if not finished:

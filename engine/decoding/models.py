@@ -209,14 +209,14 @@ class Block(nn.Module):
         """
         normed = self.before(x)
         before, own = self._kept(self.before(prefix)), self._kept(normed)
-        found = F.scaled_dot_product_attention(
+        attended = F.scaled_dot_product_attention(
             self._split(self.query(normed)),
             torch.cat([before[0], own[0]], 2),
             torch.cat([before[1], own[1]], 2),
             attn_mask=seen,
             dropout_p=self.p if self.training else 0.0,
         )
-        x = x + self.dropout(self.mix(found.transpose(1, 2).flatten(2)))
+        x = x + self.dropout(self.mix(attended.transpose(1, 2).flatten(2)))
         out: Tensor = x + self.dropout(self.narrow(F.gelu(self.widen(self.between(x)))))
         return out
 
@@ -326,8 +326,8 @@ class Incremental:
 def _linear(x: Tensor, weight: Tensor, bias: Tensor | None, then: str, packed: bool) -> Tensor:
     """A linear layer, optionally followed by a GELU; see `engine.encoders.onednn.linear`."""
     if packed:
-        found: Tensor = torch.ops.mkldnn._linear_pointwise(x, weight, bias, then, [], "none")
-        return found
+        result: Tensor = torch.ops.mkldnn._linear_pointwise(x, weight, bias, then, [], "none")
+        return result
     plain = F.linear(x, weight, bias)
     return F.gelu(plain) if then == "gelu" else plain
 
@@ -372,8 +372,8 @@ def _step(
         chosen[i, 1, :, filled] = value
         keys = chosen[i, 0, :, : filled + 1].view(n, filled + 1, heads, -1).transpose(1, 2)
         values = chosen[i, 1, :, : filled + 1].view(n, filled + 1, heads, -1).transpose(1, 2)
-        found = F.scaled_dot_product_attention(query.view(n, heads, 1, -1), keys, values)
-        x = x + _linear(found.reshape(n, width), layer[4], layer[5], "none", packed)
+        attended = F.scaled_dot_product_attention(query.view(n, heads, 1, -1), keys, values)
+        x = x + _linear(attended.reshape(n, width), layer[4], layer[5], "none", packed)
         normed = F.layer_norm(x, [width], layer[6], layer[7])
         wide = _linear(normed, layer[8], layer[9], "gelu", packed)
         x = x + _linear(wide, layer[10], layer[11], "none", packed)

@@ -60,9 +60,9 @@ PRESETS = (
 
 def preset(name: str) -> Preset:
     """Return one of `PRESETS` by name."""
-    for found in PRESETS:
-        if found.name == name:
-            return found
+    for one in PRESETS:
+        if one.name == name:
+            return one
     known = ", ".join(each.name for each in PRESETS)
     raise UserError(
         f"There is no preset {name!r} for decoders.", f"Choose one of {known}.", code="unknown"

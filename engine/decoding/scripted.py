@@ -21,7 +21,7 @@ def scripted(function: Function) -> Function:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # torch advises torch.compile, which needs a C++ compiler
         try:
-            found: Function = torch.jit.script(function)
+            compiled: Function = torch.jit.script(function)
         except Exception:  # a torch that no longer compiles it: slower beside threads, not wrong
             return function
-    return found
+    return compiled

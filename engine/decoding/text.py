@@ -50,13 +50,13 @@ def corpus(lines: Iterable[str], *, most: int = 14, cut: bool = True) -> list[st
         most: 14 is what the reference code keeps, 15 what the paper says.
         cut: take the clauses of longer sentences instead of leaving them out.
     """
-    found: dict[str, None] = {}
+    distinct: dict[str, None] = {}
     for line in lines:
         sentence = tidy(line)
         if not any(mark.isalpha() for mark in sentence):
             continue
         if words(sentence) <= most:
-            found.setdefault(sentence)
+            distinct.setdefault(sentence)
         elif cut:
-            found.update(dict.fromkeys(clauses(sentence, 4, most)))
-    return list(found)
+            distinct.update(dict.fromkeys(clauses(sentence, 4, most)))
+    return list(distinct)

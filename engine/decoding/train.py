@@ -333,8 +333,8 @@ class DecoderTrainer(Trainer):
         points = dataset.points(shown).to(device)
         written = greedy(folders.steps_of(self.model), points, self.model.positions - 1)
         samples = tuple(
-            (dataset.sentences[row], self.vocabulary.text(found.ids))
-            for row, found in zip(shown, written, strict=True)
+            (dataset.sentences[row], self.vocabulary.text(decoded.ids))
+            for row, decoded in zip(shown, written, strict=True)
         )
         self.model.train()
         loss = total / count
@@ -413,9 +413,9 @@ def _epoch(lengths: np.ndarray, tokens: int, seed: int, number: int) -> list[np.
     rng = np.random.default_rng([seed, number])
     order = rng.permutation(len(lengths))
     size = max(1, int(tokens / lengths.mean()))
-    found: list[np.ndarray] = []
+    batches: list[np.ndarray] = []
     for start in range(0, len(order), size * BUCKET):
         bucket = order[start : start + size * BUCKET]
         bucket = bucket[np.argsort(lengths[bucket], kind="stable")]
-        found += [bucket[i : i + size] for i in range(0, len(bucket), size)]
-    return [found[i] for i in rng.permutation(len(found))]
+        batches += [bucket[i : i + size] for i in range(0, len(bucket), size)]
+    return [batches[i] for i in rng.permutation(len(batches))]

@@ -37,10 +37,10 @@ def words_of(sentences: Iterable[str]) -> list[str]:
     digits before letters count as one ("19th" is known where "20th" is), and the case of ASCII
     letters does not matter. Numbers and marks are unrestricted.
     """
-    found: set[str] = set()
+    words: set[str] = set()
     for sentence in sentences:
-        found.update(_WORD.findall(sentence.translate(_CAPITALS)))
-    return sorted({_DIGITS.sub("0", word).removesuffix(_POSSESSIVE) for word in found})
+        words.update(_WORD.findall(sentence.translate(_CAPITALS)))
+    return sorted({_DIGITS.sub("0", word).removesuffix(_POSSESSIVE) for word in words})
 
 
 def coverage(words: Iterable[str], sentences: Iterable[str]) -> float:
@@ -128,8 +128,8 @@ class KnownWords:
             ends = range(at + 1, at + self._longest + 1)
             parts = {word[at:end] for word in self._words[first:last] for end in ends}
         parts |= {part for part in ("'", _POSSESSIVE) if self._leads_on(beginning + part)}
-        found = [token for part in parts for token in self._inner.get(part, ())]
-        return np.array(sorted(found), np.int64)
+        tokens = [token for part in parts for token in self._inner.get(part, ())]
+        return np.array(sorted(tokens), np.int64)
 
 
 def _as_stored(word: str) -> str:
@@ -235,9 +235,9 @@ class Vocabulary:
 
     def ids(self, sentences: Sequence[str]) -> list[np.ndarray]:
         """Tokens of each sentence, int32, with BEGIN and END around them."""
-        found = self.tokenizer.encode_batch(list(sentences), add_special_tokens=False)
+        encodings = self.tokenizer.encode_batch(list(sentences), add_special_tokens=False)
         begin, end, shift = BEGIN - self.shift, END - self.shift, np.int32(self.shift)
-        return [np.array([begin, *e.ids, end], np.int32) + shift for e in found]
+        return [np.array([begin, *e.ids, end], np.int32) + shift for e in encodings]
 
     def text(self, ids: Sequence[int]) -> str:
         """Decode tokens into a sentence, without special tokens."""

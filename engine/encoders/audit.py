@@ -373,16 +373,16 @@ def _settings(
     from theodolite.engine.encoders.int8 import available
 
     notes: list[str] = []
-    found = [
+    settings = [
         Setting("prompt", label, spec.with_options(prompt=document, query_prompt=query))
         for label, document, query in _prompts(spec, checkpoint, bool(examples.queries))
     ]
-    if not found:
+    if not settings:
         notes.append("Its files name no prompts.")
     if not checkpoint.config:
         notes.append("It is no transformer: it has no poolings, and cuts no texts.")
     else:
-        found += [  # without the modules after the model's own pooling
+        settings += [  # without the modules after the model's own pooling
             Setting("pooling", pooling, spec.with_options(pooling=pooling, layer=None))
             for pooling in POOLINGS
             if pooling != "pooler_output" or checkpoint.has_pooler
@@ -394,16 +394,16 @@ def _settings(
             notes.append(f"The longest text has {longest} tokens: no other cut changes anything.")
         for length in lengths:
             changed = spec.with_options(max_length=str(length))
-            found.append(Setting("cut", f"cut at {length} tokens", changed))
+            settings.append(Setting("cut", f"cut at {length} tokens", changed))
         own = spec.option("pooling") or (examine(checkpoint).pooling if unit else None)
         label = "not normalised, by dot product"
-        found.append(Setting("length", label, spec.with_options(pooling=own), "dot product"))
-    found += [
+        settings.append(Setting("length", label, spec.with_options(pooling=own), "dot product"))
+    settings += [
         Setting("precision", dtype, spec.with_options(dtype=None if dtype == "float32" else dtype))
         for dtype in DTYPES
         if dtype != (spec.option("dtype") or "float32") and (dtype != "int8" or available())
     ]
-    return found, notes
+    return settings, notes
 
 
 def _prompts(

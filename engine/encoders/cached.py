@@ -42,9 +42,9 @@ class MemoryCache:
             for key, row in zip(keys, rows, strict=True):
                 if row is not None:
                     self._rows.move_to_end((fingerprint, key))
-        found = np.array([row is not None for row in rows], bool)
+        is_stored = np.array([row is not None for row in rows], bool)
         known = [row for row in rows if row is not None]
-        return found, np.stack(known) if known else np.empty((0, dim), np.float32)
+        return is_stored, np.stack(known) if known else np.empty((0, dim), np.float32)
 
     def put(self, fingerprint: str, keys: Sequence[bytes], vectors: np.ndarray) -> None:
         """See `VectorCache.put`."""
@@ -118,10 +118,10 @@ class CachedEncoder:
         )
         unique = list(first)
         keys = [sentence_key(s) for s in unique]
-        found, known = self.cache.get(self.fingerprint, keys, self.dim)
+        is_stored, known = self.cache.get(self.fingerprint, keys, self.dim)
         vectors = np.empty((len(unique), self.dim), np.float32)
-        vectors[found] = known
-        missing = np.flatnonzero(~found)
+        vectors[is_stored] = known
+        missing = np.flatnonzero(~is_stored)
         done = 0
 
         def tell(further: int = 0) -> None:

@@ -68,9 +68,9 @@ def vectors(encoder: Encoder, sentences: Sequence[str]) -> np.ndarray:
         float32 (n or 2 n, dim).
     """
     sides = dict.fromkeys([encoder, query_side(encoder)])
-    found = np.vstack([side.encode(list(sentences)) for side in sides])
+    rows = np.vstack([side.encode(list(sentences)) for side in sides])
     texts = [*sentences] * len(sides)
-    return np.asarray(differing(found, texts, encoder.name), np.float32)
+    return np.asarray(differing(rows, texts, encoder.name), np.float32)
 
 
 def drift(before: np.ndarray, now: np.ndarray) -> Drift:

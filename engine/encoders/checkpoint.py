@@ -123,8 +123,8 @@ class Checkpoint:
         """The transformers in the folder, those inside of Routers included."""
         if not self.modules:
             return (self,)
-        found = (part for part in every(self.parts) if part.kind == "Transformer")
-        return tuple(Checkpoint(part.folder, self.label) for part in found)
+        parts = (part for part in every(self.parts) if part.kind == "Transformer")
+        return tuple(Checkpoint(part.folder, self.label) for part in parts)
 
     @property
     def root(self) -> Path:
@@ -150,7 +150,7 @@ class Checkpoint:
     def settings(self) -> dict[str, Any]:
         """Settings of sentence-transformers for the transformer; empty for a plain one."""
         files = (self.root / f"sentence_{name}_config.json" for name in _SETTINGS)
-        return next((found for file in files if (found := json_file(file, dict))), {})
+        return next((content for file in files if (content := json_file(file, dict))), {})
 
     @property
     def max_length(self) -> int | None:
@@ -182,9 +182,9 @@ class Checkpoint:
     def weights(self) -> tuple[Path, ...]:
         """Files of the transformer's weights: safetensors if there are any, else `.bin`."""
         for pattern in WEIGHTS.values():
-            found = tuple(sorted(self.root.glob(pattern)))
-            if found:
-                return found
+            files = tuple(sorted(self.root.glob(pattern)))
+            if files:
+                return files
         return ()
 
     @cached_property
@@ -235,16 +235,16 @@ class Checkpoint:
         import torch
         from safetensors import safe_open
 
-        found: dict[str, torch.Tensor] = {}
+        read: dict[str, torch.Tensor] = {}
         for file in self.weights:
             if file.suffix == ".safetensors":
                 with safe_open(file, "pt") as stream:
                     held = set(stream.keys()) & set(names)
-                    found |= {name: stream.get_tensor(name) for name in held}
+                    read |= {name: stream.get_tensor(name) for name in held}
             else:
                 whole = torch.load(file, map_location="cpu", weights_only=True)
-                found |= {name: whole[name] for name in names if name in whole}
-        return found
+                read |= {name: whole[name] for name in names if name in whole}
+        return read
 
     @property
     def is_decoder(self) -> bool:
@@ -398,18 +398,18 @@ def json_file(file: Path, shape: type[T]) -> T:
     if not file.is_file():
         return shape()
     try:
-        found = json.loads(file.read_text("utf-8"))
+        content = json.loads(file.read_text("utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise UserError(
             f"{file} cannot be read: {error}.", "Get the file again.", code="damaged"
         ) from error
-    if not isinstance(found, shape):
+    if not isinstance(content, shape):
         raise UserError(
-            f"{file} holds a JSON {type(found).__name__} where a {shape.__name__} belongs.",
+            f"{file} holds a JSON {type(content).__name__} where a {shape.__name__} belongs.",
             "Get the file again.",
             code="damaged",
         )
-    return found
+    return content
 
 
 def _is_length(stated: object) -> TypeGuard[int]:
@@ -548,10 +548,10 @@ def _refuse_denied_sizes(
     no_tensor = "no tensor of the weights has that size"
     denied += [(*one, no_tensor) for one in widths if one[1] not in sizes]
     if shapes and denied:
-        name, stated, found = denied[0]
+        name, stated, actual = denied[0]
         raise UserError(
             f"{file} of {label} and its weights do not belong together: {name} is {stated:,}, and "
-            f"{found}.",
+            f"{actual}.",
             "Get the folder again, as one.",
             code="mismatch",
         )

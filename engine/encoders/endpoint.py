@@ -111,8 +111,8 @@ def make(spec: SourceSpec, cache: VectorCache, send_texts: Collection[str]) -> E
 
 def _probed(endpoint: Endpoint, cache: VectorCache) -> int:
     place = fingerprint("endpoint's dim", endpoint.address.url, endpoint.address.model)
-    found, known = cache.get(place, [sentence_key(_PROBE)], 1)
-    if found.any():
+    is_stored, known = cache.get(place, [sentence_key(_PROBE)], 1)
+    if is_stored.any():
         return int(known[0, 0])
     dim = ask(endpoint, [_PROBE], tries=_PROBE_TRIES).shape[1]
     cache.put(place, [sentence_key(_PROBE)], np.array([[dim]], np.float32))

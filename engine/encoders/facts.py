@@ -92,18 +92,18 @@ def warnings_of(spec: str) -> list[str]:
 
     None for an encoder that cannot be used, since using it raises the reason.
     """
-    found: list[str] = []
+    warnings: list[str] = []
     try:
         for source in (one for part in parse_ranker(spec).encoders for one in part.sources):
             checkpoint = _here(source) if source.kind in MODELS else None
             if source.kind == "api":
-                found += _cautions(source)
+                warnings += _cautions(source)
             if checkpoint is not None:
-                found += examine(checkpoint, source.option("pooling")).warnings
-                found += contradictions(checkpoint, source)
+                warnings += examine(checkpoint, source.option("pooling")).warnings
+                warnings += contradictions(checkpoint, source)
     except UserError:
         return []
-    return found
+    return warnings
 
 
 def cuts_of(spec: str, texts: Sequence[str], data: str = "") -> list[str]:
@@ -114,15 +114,15 @@ def cuts_of(spec: str, texts: Sequence[str], data: str = "") -> list[str]:
         texts: what is to be encoded; of more than 1,000 long ones, a sample is counted.
         data: name of the data set that they are of, for the message.
     """
-    found: list[str] = []
+    cuts: list[str] = []
     try:
         for source in parse_ranker(spec).sources:
             checkpoint = _here(source) if source.kind in MODELS else None
             if checkpoint is not None:
-                found += too_long(checkpoint, source, texts, data)
+                cuts += too_long(checkpoint, source, texts, data)
     except UserError:
         return []
-    return found
+    return cuts
 
 
 def cut_off(spec: str, texts: Sequence[str], *, late: bool = False) -> float:

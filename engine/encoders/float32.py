@@ -40,5 +40,10 @@ def _switches() -> list[Any]:
     import torch
 
     backends: Any = torch.backends
-    found = (backends.cuda.matmul, backends.cudnn.conv, backends.cudnn.rnn, backends.mkldnn.matmul)
-    return [switch for switch in found if hasattr(switch, "fp32_precision")]
+    switches = (
+        backends.cuda.matmul,
+        backends.cudnn.conv,
+        backends.cudnn.rnn,
+        backends.mkldnn.matmul,
+    )
+    return [switch for switch in switches if hasattr(switch, "fp32_precision")]

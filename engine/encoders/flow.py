@@ -56,8 +56,8 @@ class Flow(nn.Module):
     def log_likelihood(self, x: torch.Tensor) -> torch.Tensor:
         """Of vectors (n, d), in nats: (n,)."""
         scaled: torch.Tensor = (x - self.mean) / self.deviation
-        found: torch.Tensor = self.flow().log_prob(scaled)
-        return found - torch.log(self.deviation).sum()
+        densities: torch.Tensor = self.flow().log_prob(scaled)
+        return densities - torch.log(self.deviation).sum()
 
     @torch.no_grad()
     def moved(self, x: np.ndarray) -> np.ndarray:

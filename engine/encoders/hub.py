@@ -39,8 +39,8 @@ def download(model: str, revision: str | None = None) -> Path:
 def cached(model: str, revision: str | None = None) -> Path | None:
     """Folder of a model that was downloaded before, without asking the network; None if not."""
     names = ("modules.json", "config.json", "adapter_config.json")
-    found = (in_cache(model, name, revision) for name in names)
-    file = next(filter(None, found), None)
+    files = (in_cache(model, name, revision) for name in names)
+    file = next(filter(None, files), None)
     # An interrupted download leaves a folder without weights, or with broken links.
     whole = file and any(f.suffix in WEIGHTS for f in files_read(file.parent))
     return file.parent if file and whole else None
@@ -52,8 +52,8 @@ def needed(files: list[str]) -> list[str]:
     kept = [path for path in paths if path.suffix in TEXTS]
     covered: set[PurePosixPath] = set()
     for pattern in WEIGHTS.values():
-        found = [path for path in paths if path.match(pattern) and path.parent not in covered]
-        covered |= {path.parent for path in found}
-        kept += found
+        matching = [path for path in paths if path.match(pattern) and path.parent not in covered]
+        covered |= {path.parent for path in matching}
+        kept += matching
     kept += [path for path in paths if path.name == "adapter_model.safetensors"]
     return [str(path) for path in kept]

@@ -75,15 +75,15 @@ def use_int8(model: nn.Module, name: str) -> None:
             code="unsupported",
         )
     # A subclass of nn.Linear may do more than multiply: left as it is.
-    found = [
+    layers = [
         (parent, key, child)
         for parent in model.modules()
         for key, child in parent.named_children()
         if type(child) is nn.Linear or type(child) is OneDnnLinear
     ]
-    if not found:
+    if not layers:
         raise UserError(
             f"{name} has no linear layers for dtype=int8.", "Leave dtype out.", code="unsupported"
         )
-    for parent, key, child in found:
+    for parent, key, child in layers:
         setattr(parent, key, Int8Linear(child))

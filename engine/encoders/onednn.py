@@ -38,8 +38,8 @@ def available() -> bool:
 
 def laid_out(weight: torch.Tensor) -> torch.Tensor:
     """A copy of a matrix, (d_out, d_in), in oneDNN's own layout; only for `linear`."""
-    found: torch.Tensor = torch.ops.mkldnn._reorder_linear_weight(weight.detach(), _ROWS)
-    return found
+    weights: torch.Tensor = torch.ops.mkldnn._reorder_linear_weight(weight.detach(), _ROWS)
+    return weights
 
 
 def linear(
@@ -47,8 +47,8 @@ def linear(
 ) -> torch.Tensor:
     """(…, d_in) -> (…, d_out), for inference; the weight as it is or `laid_out`."""
     # The last argument chooses the exact GELU.
-    found: torch.Tensor = getattr(torch.ops.mkldnn, OPERATOR)(x, weight, bias, then, [], "none")
-    return found
+    result: torch.Tensor = getattr(torch.ops.mkldnn, OPERATOR)(x, weight, bias, then, [], "none")
+    return result
 
 
 class OneDnnLinear(nn.Module):

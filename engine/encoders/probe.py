@@ -96,12 +96,12 @@ def positions(model: nn.Module) -> int | None:
     """Number of tokens for which a model has learnt positions; None for other positions."""
     from torch.nn import Embedding
 
-    found = []
+    places = []
     for name, part in model.named_modules():
         *above, own = name.split(".")
         text = not any(word in one for one in above for word in _NOT_TEXT)
         if isinstance(part, Embedding) and own in _TABLES and text:
             # Those of RoBERTa start after the padding id, those of BART at 2.
             start = 0 if part.padding_idx is None else part.padding_idx + 1
-            found.append(part.num_embeddings - int(getattr(part, "offset", start)))
-    return min((n for n in found if n > 0), default=None)
+            places.append(part.num_embeddings - int(getattr(part, "offset", start)))
+    return min((n for n in places if n > 0), default=None)

@@ -50,8 +50,8 @@ def _prompt(encoder: Any) -> str:
     """The text before every sentence, found in the underlying source."""
     parts = getattr(encoder, "parts", None)
     if parts is not None:
-        found = [_prompt(part) for part in parts]
-        return " + ".join(found) if any(found) else ""
+        prompts = [_prompt(part) for part in parts]
+        return " + ".join(prompts) if any(prompts) else ""
     for inner in ("documents", "encoder", "source"):
         if hasattr(encoder, inner):
             return _prompt(getattr(encoder, inner))

@@ -319,14 +319,14 @@ def check_name(name: str) -> None:
 
 def by_name(name: str) -> SourceSpec | None:
     """The source that has a name; None if there is none."""
-    found = {spec for one in list(NAMES) for spec, label in one.labels().items() if label == name}
-    if len(found) > 1:
+    specs = {spec for one in list(NAMES) for spec, label in one.labels().items() if label == name}
+    if len(specs) > 1:
         raise UserError(
             f"Stores that are open have different encoders named '{name}'.",
-            f"Write one of {_listed(sorted(found))}.",
+            f"Write one of {_listed(sorted(specs))}.",
             code="ambiguous",
         )
-    return parse(found.pop()).sources[0] if found else None
+    return parse(specs.pop()).sources[0] if specs else None
 
 
 def _source(piece: str, spec: str) -> SourceSpec:

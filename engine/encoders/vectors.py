@@ -85,9 +85,9 @@ class VectorFile(KnownVectors):
     @cached_property
     def fingerprint(self) -> str:  # type: ignore[override]
         """Hash of the content of the files, which are read for it at first use."""
-        found = fingerprint("vectors", *map(file_sha256, self._file.paths), *self._columns)
+        digest = fingerprint("vectors", *map(file_sha256, self._file.paths), *self._columns)
         self._check_unchanged()
-        return found
+        return digest
 
     def read(self) -> None:
         """See `Source.read`: the sentences, and whether each has a vector."""
@@ -116,9 +116,9 @@ class VectorFile(KnownVectors):
 
     def _encode(self, sentences: Sequence[str]) -> np.ndarray:
         rows = [self._rows[_spaced(s)] for s in sentences]
-        found = np.asarray(self._vectors[rows], np.float32)
+        vectors = np.asarray(self._vectors[rows], np.float32)
         self._check_unchanged()  # a mapped array shows what another process writes
-        finite = np.isfinite(found).all(axis=1)
+        finite = np.isfinite(vectors).all(axis=1)
         if not finite.all():
             at = int(finite.argmin())
             raise UserError(
@@ -127,7 +127,7 @@ class VectorFile(KnownVectors):
                 "Compute it again, or remove it from the file.",
                 code="not-finite",
             )
-        return found
+        return vectors
 
     def _check_unchanged(self) -> None:
         check_unchanged(self._stamp, stamp(*self._file.paths), self.path.name)
@@ -205,9 +205,9 @@ def _npy(path: Path, *_: str | None) -> _Contents:
     array = _checked(_loaded(path, mmap_mode="r"), path.name)
 
     def sentences() -> list[str]:
-        found = list(lines(beside))
-        _same_length(len(found), len(array), beside.name, path.name)
-        return found
+        texts = list(lines(beside))
+        _same_length(len(texts), len(array), beside.name, path.name)
+        return texts
 
     return _Contents((path, beside), array.shape[1], sentences, lambda: array)
 

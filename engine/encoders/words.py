@@ -348,9 +348,9 @@ class WordVectors(TableSource):
 
     @cached_property
     def _words(self) -> tuple[dict[str, int], np.ndarray]:
-        found = read_vectors(self.path)
+        table = read_vectors(self.path)
         check_unchanged(self._hash, file_sha256(self.path), self.name)
-        return found
+        return table
 
     def read(self) -> None:
         """See `Source.read`."""

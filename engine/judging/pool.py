@@ -51,13 +51,13 @@ def documents(rankings: Rankings, k: int, measure: Measure) -> tuple[list[tuple[
     gained: list[np.ndarray] = []
     ranks: list[tuple[int, int]] = []
     for query in range(queries):
-        found: dict[int, np.ndarray] = {}
+        by_document: dict[int, np.ndarray] = {}
         best: dict[int, int] = {}
         for name, lists in rankings.items():
             for rank, document in enumerate(lists[query][:k]):
-                found.setdefault(document, np.zeros(len(share)))[share[name]] = at[rank]
+                by_document.setdefault(document, np.zeros(len(share)))[share[name]] = at[rank]
                 best[document] = min(rank, best.get(document, rank))
-        for document, values in found.items():
+        for document, values in by_document.items():
             if np.ptp(values) > 0.0:
                 keys.append((query, document))
                 gained.append(values)

@@ -144,8 +144,8 @@ def rates(units: Units, drawn: Sequence[int], marks: np.ndarray) -> tuple[float,
     mean = (marks.sum() + middle) / (len(marks) + 1.0)
     if units.expected is not None:
         mean, many = _shifted(units.expected, cells, marks), len(units.expected)
-    found = np.bincount(cells, marks, many) + _SHRINKAGE * mean
-    return tuple((found / (np.bincount(cells, minlength=many) + _SHRINKAGE)).tolist())
+    smoothed = np.bincount(cells, marks, many) + _SHRINKAGE * mean
+    return tuple((smoothed / (np.bincount(cells, minlength=many) + _SHRINKAGE)).tolist())
 
 
 def _shifted(expected: np.ndarray, cells: np.ndarray, marks: np.ndarray) -> np.ndarray:
@@ -182,8 +182,8 @@ def split_rates(
     is_in[rows, many + grades[at]] = grades[at] > 0
     normal = is_in.T @ is_in + _SHRINKAGE * np.eye(is_in.shape[1])
     parts = np.linalg.solve(normal, is_in.T @ (marks - mean))
-    found = mean + parts[:many, None] + parts[many:]
-    return tuple(np.clip(found, units.low, 1.0).ravel().tolist())
+    both = mean + parts[:many, None] + parts[many:]
+    return tuple(np.clip(both, units.low, 1.0).ravel().tolist())
 
 
 def probabilities(
@@ -342,7 +342,7 @@ def single_look(
 
     seen = observations(units, draws, marks)
     least, most = _possible(units, draws, marks)
-    n, found = len(draws), []
+    n, intervals = len(draws), []
     factor = float(t.ppf(1.0 - alpha / len(seen) / 2.0, n - 1))
     for pair, one in enumerate(seen):
         weights = 1.0 / np.sqrt(np.maximum(one.variances, 1e-12))
@@ -351,8 +351,8 @@ def single_look(
         half = factor * float(np.sqrt(n * fit) / weights.sum())
         ends = np.array([middle, middle - half, middle + half])
         middle, low, high = np.clip(ends, least[-1, pair], most[-1, pair]).tolist()
-        found.append((middle, low, high))
-    return found
+        intervals.append((middle, low, high))
+    return intervals
 
 
 def _possible(

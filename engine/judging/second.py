@@ -51,8 +51,8 @@ def mark(chat: Chat, query: str, document: str) -> int | None:
     """
     request = messages(query, document)
     for _ in range(_TIMES):
-        if (found := read(chat.ask(request))) is not None:
-            return found
+        if (grade := read(chat.ask(request))) is not None:
+            return grade
     return None
 
 

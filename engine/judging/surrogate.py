@@ -54,7 +54,7 @@ def predict(
 def _features(lists: Lists, key: Key) -> list[float]:
     """Of each list: the document's rank, how far its score is from the first's, and its lead."""
     query, document = key
-    found = list[float]()
+    features = list[float]()
     for by_query in lists.values():
         at, scores = by_query[query]
         place = np.flatnonzero(at == document)
@@ -63,8 +63,8 @@ def _features(lists: Lists, key: Key) -> list[float]:
         gap = (scores[0] - scores[rank]) / best if len(place) else 1.0
         second = scores[1] if len(scores) > 1 else 0.0
         lead = (scores[0] - second) / best if rank == 0 else 0.0
-        found += [1.0 / (rank + 1), np.log1p(rank), gap, lead]
-    return found
+        features += [1.0 / (rank + 1), np.log1p(rank), gap, lead]
+    return features
 
 
 def binned(units: Units, predicted: np.ndarray) -> Units:

@@ -39,15 +39,15 @@ def writes(task: Any) -> bool:
 
 def record_queries(task: Any) -> Queries:
     """Return what will have the scores of each query once MTEB has evaluated the task."""
-    found: Queries = {}
+    queries: Queries = {}
     own = task.task_specific_scores
 
     def recorded(scores: Any, *args: Any, hf_split: str, hf_subset: str) -> Any:
-        found[hf_subset, hf_split] = scores
+        queries[hf_subset, hf_split] = scores
         return own(scores, *args, hf_split=hf_split, hf_subset=hf_subset)
 
     task.task_specific_scores = recorded
-    return found
+    return queries
 
 
 def values_of(
@@ -63,8 +63,8 @@ def values_of(
     """
     parts, kind = parts_of(task), _KINDS.get(task.metadata.type)
     if not writes(task):
-        found = [_of_queries(queries[part], main) for part in parts if part in queries]
-        return _joined(found, parts, {"mean_of": main.partition("_at_")[0]})
+        values = [_of_queries(queries[part], main) for part in parts if part in queries]
+        return _joined(values, parts, {"mean_of": main.partition("_at_")[0]})
     file = folder / task.prediction_file_name
     if kind is None or not file.is_file():
         return {}, {"notes": [NONE]}
@@ -108,33 +108,33 @@ def _clusters(task: Any, rows: Any, levels: Any) -> Values:
     parts = []
     for assigned in next(iter(levels.values())):
         at = np.array(draw.choices(range(len(used)), k=len(assigned)))
-        found = np.zeros(len(used), np.int64)
-        found[at] = assigned
+        clusters = np.zeros(len(used), np.int64)
+        clusters[at] = assigned
         times = np.bincount(at, minlength=len(used))
-        parts.append(v_measure_parts(numbers, found, times))
+        parts.append(v_measure_parts(numbers, clusters, times))
     return {"v_measure": np.array(parts)}
 
 
-def _joined(found: list[Values], parts: list[Part], details: dict[str, Any]) -> tuple[Values, Any]:
+def _joined(values: list[Values], parts: list[Part], details: dict[str, Any]) -> tuple[Values, Any]:
     """Concatenate parts; values of a mean are weighted so that each part counts the same.
 
     Of values of each draw, (draws, n), the means are kept, and the scores of the draws in points.
     """
     mean_of = details.get("mean_of")
-    if not found or not all(found) or (len(found) > 1 and mean_of is None):
+    if not values or not all(values) or (len(values) > 1 and mean_of is None):
         return {}, {"notes": [NONE]}
-    if mean_of is not None and mean_of not in found[0]:
+    if mean_of is not None and mean_of not in values[0]:
         return {}, {"notes": [f"MTEB gives {mean_of} of all examples at once: {_UNTESTED}"]}
     joined = {}
-    if mean_of is not None and found[0][mean_of].ndim == 2:
-        joined["draws"] = 100.0 * np.mean([one[mean_of].mean(axis=1) for one in found], axis=0)
-        found = [{name: np.atleast_2d(one[name]).mean(axis=0) for name in one} for one in found]
-    joined |= {name: np.concatenate([one[name] for one in found]) for name in found[0]}
+    if mean_of is not None and values[0][mean_of].ndim == 2:
+        joined["draws"] = 100.0 * np.mean([one[mean_of].mean(axis=1) for one in values], axis=0)
+        values = [{name: np.atleast_2d(one[name]).mean(axis=0) for name in one} for one in values]
+    joined |= {name: np.concatenate([one[name] for one in values]) for name in values[0]}
     if "cosine" in joined:
         joined["part"] = np.zeros(len(joined["cosine"]), np.int16)
         details = {**details, "main_parts": [0]}
     if mean_of is not None:
-        sizes = np.array([len(one[mean_of]) for one in found])
+        sizes = np.array([len(one[mean_of]) for one in values])
         weights = sizes.sum() / len(sizes) / sizes
         joined[mean_of] = joined[mean_of] * np.repeat(weights, sizes)
     named = {"parts": ["/".join(part) for part in parts]} if parts else {}
@@ -166,14 +166,14 @@ def _pairs(task: Any, rows: Any, predictions: Any) -> Values:
     from sklearn.metrics import average_precision_score
 
     label = np.array(rows[task.label_column_name], np.int64).ravel()
-    found = {
+    scores = {
         name.partition("_")[0]: (-1.0 if name.endswith("distances") else 1.0) * np.array(values)
         for name, values in predictions.items()
     }
     by = task.metadata.main_score.partition("_")[0]
-    if by not in found:
-        by = max(found, key=lambda name: average_precision_score(label, found[name]))
-    return {"similarity": found[by].astype(np.float64), "label": label.astype(bool)}
+    if by not in scores:
+        by = max(scores, key=lambda name: average_precision_score(label, scores[name]))
+    return {"similarity": scores[by].astype(np.float64), "label": label.astype(bool)}
 
 
 def _labels(task: Any, rows: Any, predictions: Any) -> Values:
@@ -195,9 +195,9 @@ def _label_sets(task: Any, rows: Any, predictions: Any) -> Values:
     wanted, chosen = gold.sum(1), predicted.sum(2)
     hits = (predicted & gold).sum(2)
     # Predictions are binary: positive labels tie at rank `chosen`, all others at the last rank.
-    found = hits * hits / np.maximum(chosen, 1) + (wanted - hits) * wanted / gold.shape[1]
+    scores = hits * hits / np.maximum(chosen, 1) + (wanted - hits) * wanted / gold.shape[1]
     every = (wanted == 0) | (wanted == gold.shape[1])
-    precision = np.where(every, 1.0, found / np.maximum(wanted, 1))
+    precision = np.where(every, 1.0, scores / np.maximum(wanted, 1))
     return {"accuracy": (predicted == gold).all(2), "lrap": precision}
 
 
@@ -229,8 +229,8 @@ def _nearest(task: Any, rows: Any, predictions: Any) -> Values:
 
     if list(predictions) != ["sentence1-sentence2"]:
         return {}
-    (found,) = predictions.values()
-    nearest = np.array([one["corpus_id"] for one in found], np.int64)
+    (labels,) = predictions.values()
+    nearest = np.array([one["corpus_id"] for one in labels], np.int64)
     gold = np.arange(len(nearest))
     if isinstance(rows, dict) and "gold" in rows:
         gold = np.array([pair[1] for pair in rows["gold"]], np.int64)

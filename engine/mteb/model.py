@@ -134,20 +134,20 @@ class Model:
             documents = _Pieces(len(names), lambda rows: encode(corpus.select(rows), "document"))
             pieces: Any = documents  # with what the search uses of an array
             scores, at = first_of_each(encoded, pieces, top_k, similarity=self._by)
-            found = (([names[i] for i in row], of) for row, of in zip(at, scores, strict=True))
+            hits = (([names[i] for i in row], of) for row, of in zip(at, scores, strict=True))
         else:
             place = {name: i for i, name in enumerate(names)}
             left, right = (
                 comparable(rows, self._by) for rows in (encoded, encode(corpus, "document"))
             )
             listed = ([name for name in top_ranked.get(key, ()) if name in place] for key in keys)
-            found = (
+            hits = (
                 (some, _to_each(one, right[[place[name] for name in some]], self._by).numpy())
                 for one, some in zip(left, listed, strict=True)
             )
         return {
             key: dict(zip(some, of.tolist(), strict=True))
-            for key, (some, of) in zip(keys, found, strict=True)
+            for key, (some, of) in zip(keys, hits, strict=True)
         }
 
 
@@ -189,15 +189,15 @@ def texts(inputs: Iterable[Any], task: str) -> list[str]:
     """Return the texts of a loader in order, directly from its table where it has one."""
     dataset = getattr(inputs, "dataset", None)
     columns = getattr(dataset, "column_names", None)
-    found: list[str] | None = None
+    column: list[str] | None = None
     if dataset is not None and columns is not None and "text" in columns:
-        found = list(dataset["text"])
+        column = list(dataset["text"])
     elif columns is None:
-        found = [text for batch in inputs for text in batch["text"]]
-    if found is None or not all(isinstance(text, str) for text in found):
+        column = [text for batch in inputs for text in batch["text"]]
+    if column is None or not all(isinstance(text, str) for text in column):
         raise UserError(
             f"{task} is not a task on texts alone.",
             "Encoders here read text; choose a text task.",
             code="unsupported",
         )
-    return found
+    return column

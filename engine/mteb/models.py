@@ -45,8 +45,8 @@ def trained_on(model: str) -> tuple[str, ...] | None:
 @cache
 def _trained_on(model: str) -> tuple[str, ...] | None:
     listed = registered(model)
-    found = None if listed is None else listed.get_training_datasets()
-    return None if found is None else tuple(sorted(found))
+    names = None if listed is None else listed.get_training_datasets()
+    return None if names is None else tuple(sorted(names))
 
 
 def registered(model: str) -> Any:
@@ -143,8 +143,8 @@ def _explained(error: Exception, meta: Any) -> UserError:
         return refused
     if any("trust_remote_code" in str(one) for one in chain):
         return _remote(meta)
-    if found := explained(error, f"model {meta.name!r}", meta.name, str(meta.revision)):
-        return found
+    if why := explained(error, f"model {meta.name!r}", meta.name, str(meta.revision)):
+        return why
     if isinstance(error, ImportError):
         return UserError(
             f"MTEB's code for {meta.name} needs a package that is not installed: "
@@ -180,8 +180,8 @@ def main() -> None:
     if hasattr(os, "nice"):
         os.nice(10)
     with contextlib.redirect_stdout(sys.stderr):  # whatever mteb prints
-        found = {name: trained_on(name) for name in sys.argv[1:]}
-    sys.stdout.write(json.dumps(found))
+        sets = {name: trained_on(name) for name in sys.argv[1:]}
+    sys.stdout.write(json.dumps(sets))
 
 
 if __name__ == "__main__":

@@ -90,10 +90,10 @@ def _check(task: str, what: str, names: Sequence[str], known: Sequence[str]) -> 
 def count_examples(task: Any) -> tuple[int | None, int | None]:
     """Count examples and characters of the scored subsets and splits; None if unknown."""
     parts = task.metadata.tasks if task.is_aggregate else [task]
-    found = [_of_one(one) for one in parts]
-    if any(one is None for one in found):
+    counts = [_of_one(one) for one in parts]
+    if any(one is None for one in counts):
         return None, None
-    counted = [one for one in found if one is not None]
+    counted = [one for one in counts if one is not None]
     return sum(n for n, _ in counted), sum(size for _, size in counted)
 
 
@@ -139,8 +139,8 @@ def explain(error: Exception, task: Any) -> UserError | None:
     source = about.dataset["path"]
     place = f"{source} at {about.dataset['revision'][:12]}"
     page, revision = f"datasets/{source}", about.dataset["revision"]
-    if found := explained(error, f"data set {place}", page, revision, is_open=about.is_public):
-        return found
+    if why := explained(error, f"data set {place}", page, revision, is_open=about.is_public):
+        return why
     words = " ".join(map(str, causes(error)))
     if "scripts are no longer supported" in words or "trust_remote_code" in words:
         return UserError(

@@ -186,7 +186,7 @@ def read(files: Iterable[NamedFile], model: str = "", revision: str = "") -> Rea
         model: the results' model, `owner/name`, if neither the files nor their folders name it.
         revision: the revision of that model.
     """
-    found, about = Reading(), dict[PurePosixPath, _About]()
+    reading, about = Reading(), dict[PurePosixPath, _About]()
     read: list[tuple[PurePosixPath, PublishedResult]] = []
     for path, raw in _each(files):
         try:
@@ -195,7 +195,7 @@ def read(files: Iterable[NamedFile], model: str = "", revision: str = "") -> Rea
             else:
                 read += [(path, one) for one in _results(path, raw)]
         except _NotAResultError as error:
-            found.problems.append(f"{path.name} {error}")
+            reading.problems.append(f"{path.name} {error}")
     unattributed = Counter[str]()
     for path, one in read:
         whose = _model_of(path.parent, about, model, revision)
@@ -204,23 +204,23 @@ def read(files: Iterable[NamedFile], model: str = "", revision: str = "") -> Rea
             continue
         facts = {**one.facts, "model": whose.facts}
         named = replace(one, model=whose.model, revision=whose.revision, facts=facts)
-        found.results.append(named)
+        reading.results.append(named)
     if unattributed:
         several = f" and {len(unattributed) - 1} more" if len(unattributed) > 1 else ""
         first = next(iter(unattributed))
-        found.problems.append(f"{first}{several} does not say whose results it holds")
-    if not found.results:
+        reading.problems.append(f"{first}{several} does not say whose results it holds")
+    if not reading.results:
         raise UserError(
             "Nothing here is a result in MTEB's layout"
-            + (f": {found.problems[0]}." if found.problems else "."),
+            + (f": {reading.problems[0]}." if reading.problems else "."),
             "Expected are MODEL/REVISION/TASK.json, as mteb writes them, a ZIP archive of such "
             "folders, or the hub's YAML of evaluation results with the name of its model."
             if not unattributed
             else "Say whose they are (owner/name), or take the whole folder that they lie in.",
             code="missing" if unattributed else "wrong-kind",
         )
-    found.notes += _of_unknown_versions(found.results)
-    return found
+    reading.notes += _of_unknown_versions(reading.results)
+    return reading
 
 
 def _each(files: Iterable[NamedFile]) -> Iterator[tuple[PurePosixPath, bytes]]:

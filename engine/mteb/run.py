@@ -75,7 +75,7 @@ def measure(
     model = Model(encoder, progress)
     with tempfile.TemporaryDirectory() as folder, _quiet():
         try:
-            (found,) = mteb.evaluate(
+            (task_result,) = mteb.evaluate(
                 model,
                 made,
                 cache=None,
@@ -89,7 +89,7 @@ def measure(
             raise why or error from None
         main = made.metadata.main_score
         values, details = values_of(made, Path(folder), queries, main) if single else ({}, {})
-    parts = [(split, one) for split, several in found.scores.items() for one in several]
+    parts = [(split, one) for split, several in task_result.scores.items() for one in several]
     loaded = own_tasks.parts_of(made) if made.dataset else ()
     sizes = {part: own_tasks.count_rows(made, part) for part in loaded}
     scores = tuple(scores_of(parts, main, sizes))
@@ -103,7 +103,7 @@ def measure(
         values, details = {}, {"notes": [NONE]}
     notes = [*caution(), *(own_tasks.notes(made) if own else ()), *details.pop("notes", ())]
     details |= {
-        "mteb": json.loads(found.model_dump_json()),
+        "mteb": json.loads(task_result.model_dump_json()),
         "type": made.metadata.type,
         "notes": notes,
     }

@@ -69,12 +69,12 @@ class SuiteTask:
 
 def suites() -> list[SuiteInfo]:
     """List MTEB's suites of text tasks, those named `MTEB(…)` first."""
-    found = [
+    infos = [
         _about(one)
         for one in lazy_import("get_benchmarks")()
         if all(list(task.metadata.modalities) == ["text"] for task in one.tasks)
     ]
-    return sorted(found, key=lambda one: not one.name.startswith("MTEB("))
+    return sorted(infos, key=lambda one: not one.name.startswith("MTEB("))
 
 
 def info(name: str) -> SuiteInfo:
@@ -126,12 +126,12 @@ def to_fetch(tasks: Iterable[str]) -> list[SuiteTask]:
     mteb is imported only if one is MTEB's own; tasks that cannot be made are left out, and fail
     with the reason when they are run.
     """
-    found = []
+    missing = []
     for name in tasks:
         if name.startswith(PREFIX):
             with suppress(UserError):
-                found.append(_described(make(name)))
-    return [one for one in found if not one.here]
+                missing.append(_described(make(name)))
+    return [one for one in missing if not one.here]
 
 
 def fetch(task: str) -> None:
@@ -143,12 +143,12 @@ def fetch(task: str) -> None:
 
 def _suite(name: str) -> Any:
     known = _benchmarks()
-    found = known.get(name.removeprefix(PREFIX).strip())
-    if found is None:
+    suite = known.get(name.removeprefix(PREFIX).strip())
+    if suite is None:
         lists = "`theodolite data suite` lists them."
         hint = did_you_mean(name.removeprefix(PREFIX), known, lists)
         raise UserError(f"MTEB has no suite named {name!r}.", hint, code="unknown")
-    return found
+    return suite
 
 
 @cache

@@ -49,17 +49,17 @@ def of(name: str) -> Protocol | None:
                 code="unsupported",
             )
         name = here
-    found = _NAME.fullmatch(name)
+    match = _NAME.fullmatch(name)
     return (
         None
-        if found is None
+        if match is None
         else Protocol(
             name=name,
-            description=f"What MTEB's own package, version {found[1]}, gives on the same vectors.",
+            description=f"What MTEB's own package, version {match[1]}, gives on the same vectors.",
             types=(*MTEB_V2.types, TASK),
             seed=42,
             choices=(
-                ("everything", f"as the code of mteb {found[1]} decides it"),
+                ("everything", f"as the code of mteb {match[1]} decides it"),
                 ("similarity", "cosine, as mteb computes it"),
                 ("prompts", "those that the encoder's spec names"),
                 ("vectors with NaN", "an error"),

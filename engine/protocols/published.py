@@ -102,7 +102,7 @@ def _read() -> dict[str, tuple[Published, ...]]:
             protocols=_PROTOCOLS[_kind(row["table"], scores)],
         )
         rows.setdefault(row["table"], []).append(row_of)
-    return {table: tuple(found) for table, found in rows.items()}
+    return {table: tuple(values) for table, values in rows.items()}
 
 
 def _kind(table: str, scores: Mapping[str, float]) -> str:
@@ -136,4 +136,4 @@ def beside(columns: Sequence[tuple[str, str]]) -> dict[Published, list[float | N
     rows = {
         row: [row.printed(*at) for at in columns] for table in _TABLES.values() for row in table
     }
-    return {row: found for row, found in rows.items() if any(one is not None for one in found)}
+    return {row: values for row, values in rows.items() if any(one is not None for one in values)}

@@ -180,9 +180,9 @@ def in_order(names: Iterable[str]) -> list[str]:
 
 def get(name: str) -> Protocol:
     """Return a protocol by name, including `mteb-X.Y.Z` for any version of mteb."""
-    found = PROTOCOLS.get(name) or package.of(name)
-    if found:
-        return found
+    protocol = PROTOCOLS.get(name) or package.of(name)
+    if protocol:
+        return protocol
     hint = did_you_mean(name, PROTOCOLS, f"Available: {', '.join(PROTOCOLS)}.")
     raise UserError(f"There is no protocol named {name!r}.", hint, code="unknown")
 

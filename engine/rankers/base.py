@@ -74,7 +74,7 @@ class ScoredIndex(Index):
         tick: ProgressCallback = nobody,
     ) -> list[Ranked]:
         """See `Index.search`."""
-        found = []
+        results = []
         for i, query in enumerate(self.read(queries) if self.size else queries):
             at = np.arange(self.size) if among is None else among[i]
             chosen = None if among is None else at
@@ -82,9 +82,9 @@ class ScoredIndex(Index):
             if self.by_words and among is None:
                 at = np.flatnonzero(scores > 0)
                 scores = scores[at]
-            found.append(best(at, scores, depth))
+            results.append(best(at, scores, depth))
             tick((i + 1) / len(queries))
-        return found
+        return results
 
 
 class Ranker(ABC):
@@ -125,7 +125,7 @@ class Ranker(ABC):
     def spans(self, query: str, text: str) -> tuple[tuple[int, int], ...]:
         """Where words of a query stand in a text, of a ranker by words or a part that is one."""
         parts = (part for part in self.parts if isinstance(part, Ranker))
-        return next((found for part in parts if (found := part.spans(query, text))), ())
+        return next((places for part in parts if (places := part.spans(query, text))), ())
 
     @abstractmethod
     def index(self, documents: Sequence[str], progress: Progress | None = None) -> Index:

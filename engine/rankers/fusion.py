@@ -75,11 +75,11 @@ class FusedIndex(Index):
         self, queries: Sequence[str], depth: int, among: Among, tick: ProgressCallback
     ) -> list[list[Ranked]]:
         """The rankings of each part."""
-        found = []
+        rankings = []
         for i, part in enumerate(self._parts):
-            found.append(part.search(queries, depth, among))
+            rankings.append(part.search(queries, depth, among))
             tick((i + 1) / len(self._parts))
-        return found
+        return rankings
 
 
 def fuse(
@@ -119,5 +119,7 @@ def _scaled(scores: np.ndarray) -> np.ndarray:
 def _sum(parts: Sequence[Ranked], depth: int) -> Ranked:
     """Add the values that documents have in several lists."""
     positions = np.concatenate([at for at, _ in parts])
-    found, place = np.unique(positions, return_inverse=True)
-    return best(found, np.bincount(place, np.concatenate([v for _, v in parts]), len(found)), depth)
+    distinct, place = np.unique(positions, return_inverse=True)
+    return best(
+        distinct, np.bincount(place, np.concatenate([v for _, v in parts]), len(distinct)), depth
+    )

@@ -166,7 +166,7 @@ class RerankedIndex(Index):
             for query, (at, _) in zip(queries, lists, strict=True)
             for i in at[:deep]
         ]
-        scores, found, start = self._ranker.scorer.score(pairs, tick), [], 0
+        scores, results, start = self._ranker.scorer.score(pairs, tick), [], 0
         for at, _ in lists:
             own = scores[start : start + min(deep, len(at))]
             start += len(own)
@@ -174,8 +174,8 @@ class RerankedIndex(Index):
             lowest = ordered[-1] if len(ordered) else 0.0
             rest = lowest - 1.0 - np.arange(len(at) - len(own), dtype=np.float64)
             both = np.concatenate([head, at[len(own) :]]), np.concatenate([ordered, rest])
-            found.append((both[0][:depth], both[1][:depth]))
-        return found
+            results.append((both[0][:depth], both[1][:depth]))
+        return results
 
 
 class Embedded(Ranker):

@@ -142,18 +142,18 @@ def parse(spec: str) -> Spec:
     if not isinstance(spec, str) or not RANKER.search(spec):
         return encoders.parse(spec)
     text = spec.strip()
-    if found := _BM25.fullmatch(text):
-        return RankerSpec("bm25", options=_of_bm25(found["options"] or "", text))
+    if match := _BM25.fullmatch(text):
+        return RankerSpec("bm25", options=_of_bm25(match["options"] or "", text))
     depths = _depths(text)
     if text.startswith("fuse(") and depths[-1] == 0 and 0 not in depths[4:-1]:
         return _fusion(text)
-    if found := _RERANK.fullmatch(text):
-        depth = (found["depth"] or str(DEPTH)).strip()
+    if match := _RERANK.fullmatch(text):
+        depth = (match["depth"] or str(DEPTH)).strip()
         number = encoders.number(depth, f"the depth of '{text}'", 1, MAX_DEPTH)
         options = () if number == DEPTH else (("depth", str(number)),)
-        return RankerSpec("rerank", (parse(found["first"]),), _model(found["model"], text), options)
-    if found := _MODEL.fullmatch(text):
-        return RankerSpec(found["how"], model=_model(found["model"], text))
+        return RankerSpec("rerank", (parse(match["first"]),), _model(match["model"], text), options)
+    if match := _MODEL.fullmatch(text):
+        return RankerSpec(match["how"], model=_model(match["model"], text))
     raise UserError(
         f"The ranker '{text}' cannot be read.",
         "Write fuse(bm25, minilm), bm25 > rerank:MODEL, splade:MODEL or colbert:MODEL; steps and "
@@ -174,13 +174,13 @@ def split(text: str) -> list[str]:
     depth = _depths(text)
     commas = [i for i, character in enumerate(text) if character == "," and depth[i] <= 0]
     pieces = [text[a + 1 : b] for a, b in pairwise([-1, *commas, len(text)])]
-    found: list[str] = []
+    parts: list[str] = []
     for piece in pieces:
-        if found and re.search(r"[|>]", found[-1]) and not _begins(piece.strip()):
-            found[-1] += f",{piece}"
+        if parts and re.search(r"[|>]", parts[-1]) and not _begins(piece.strip()):
+            parts[-1] += f",{piece}"
         else:
-            found.append(piece)
-    return [piece.strip() for piece in found if piece.strip()]
+            parts.append(piece)
+    return [piece.strip() for piece in parts if piece.strip()]
 
 
 def _begins(piece: str) -> bool:
@@ -196,7 +196,7 @@ def _inside(part: Spec) -> str:
     """An encoder within a ranker: what has a meaning there is percent-encoded."""
     if isinstance(part, RankerSpec):
         return str(part)
-    return re.sub(r"[()>]", lambda found: f"%{ord(found.group()):02X}", str(part))
+    return re.sub(r"[()>]", lambda match: f"%{ord(match.group()):02X}", str(part))
 
 
 def _depths(text: str) -> list[int]:
@@ -227,7 +227,7 @@ def _of_bm25(text: str, spec: str) -> tuple[tuple[str, str], ...]:
 
 def _fusion(text: str) -> RankerSpec:
     pieces = split(text[len("fuse(") : -1])
-    weights = [found["weight"].strip() for piece in pieces if (found := _WEIGHT.match(piece))]
+    weights = [match["weight"].strip() for piece in pieces if (match := _WEIGHT.match(piece))]
     parts = tuple(parse(piece) for piece in pieces if not _WEIGHT.match(piece))
     if len(parts) < 2 or len(weights) > 1 or (weights and len(parts) != 2):
         raise UserError(

@@ -47,5 +47,5 @@ class VectorIndex(Index):
 
         targets = query_side(self._encoder).encode(queries)
         by = similarity_of(self._encoder)
-        found = most_similar(targets, self._vectors, depth, among, tick, by)
-        return [best(at, checked(scores, self._encoder.name), depth) for at, scores in found]
+        nearest = most_similar(targets, self._vectors, depth, among, tick, by)
+        return [best(at, checked(scores, self._encoder.name), depth) for at, scores in nearest]

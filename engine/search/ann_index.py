@@ -117,8 +117,8 @@ class MappedIndex:
         _, candidates = self.index.search(queries, min(self.size, max(REFINED, 10 * k)))
         scores = np.full((len(queries), k), -np.inf, np.float32)
         ids = np.full((len(queries), k), -1, np.int64)
-        for row, (query, found) in enumerate(zip(queries, candidates, strict=True)):
-            chosen = np.sort(found[found >= 0])
+        for row, (query, near) in enumerate(zip(queries, candidates, strict=True)):
+            chosen = np.sort(near[near >= 0])
             cosines = self._rows(chosen) @ query
             best = np.lexsort((chosen, -cosines))[:k]
             scores[row, : len(best)], ids[row, : len(best)] = cosines[best], chosen[best]
@@ -274,11 +274,11 @@ def _fewest(share_of: Callable[[int], float], lists: int) -> tuple[int, float]:
         short, probed = probed, min(lists, 2 * probed)
     while probed - short > max(1, probed // 16):
         middle = (short + probed) // 2
-        found = share_of(middle)
-        if found < WANTED_RECALL:
+        share_of_middle = share_of(middle)
+        if share_of_middle < WANTED_RECALL:
             short = middle
         else:
-            probed, share = middle, found
+            probed, share = middle, share_of_middle
     return probed, share
 
 
@@ -304,12 +304,12 @@ def _exact(
     return _nearest(ids, sampled), 1000 * sum(times)
 
 
-def _nearest(found: np.ndarray, sampled: np.ndarray) -> np.ndarray:
+def _nearest(positions: np.ndarray, sampled: np.ndarray) -> np.ndarray:
     """The 10 nearest without the row itself."""
-    return found[others(found, sampled)].reshape(len(sampled), -1)
+    return positions[others(positions, sampled)].reshape(len(sampled), -1)
 
 
-def recall(found: np.ndarray, exact: np.ndarray) -> float:
+def recall(approximate: np.ndarray, exact: np.ndarray) -> float:
     """Mean share of each row of `exact` that is in the same row of `found`; both int (q, k)."""
-    shares = [len(np.intersect1d(a, b)) / len(b) for a, b in zip(found, exact, strict=True)]
+    shares = [len(np.intersect1d(a, b)) / len(b) for a, b in zip(approximate, exact, strict=True)]
     return float(np.mean(shares))

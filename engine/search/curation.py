@@ -195,8 +195,8 @@ def leaks(
     twins[exact] = same[exact]
     pairs = unit_rows(new_vectors[exact]), unit_rows(seen_vectors[same[exact]])
     cosines[exact] = np.einsum("ij,ij->i", *pairs)
-    found = np.flatnonzero(exact | (np.round(cosines, 6) >= threshold))
-    order = found[np.lexsort((found, -cosines[found], ~exact[found]))]
+    rows = np.flatnonzero(exact | (np.round(cosines, 6) >= threshold))
+    order = rows[np.lexsort((rows, -cosines[rows], ~exact[rows]))]
     return Leaks(order, twins[order], cosines[order], exact[order])
 
 

@@ -143,8 +143,8 @@ def approximate_index(rows: np.ndarray) -> CodedIndex | Index:
     sample = rows[:: -(-len(rows) // _CHECKED)]
     _, some = coded.search(sample, _CHECKED_NEAREST)
     _, nearest = exact.search(sample, _CHECKED_NEAREST)
-    found = np.mean([np.isin(*pair).mean() for pair in zip(some, nearest, strict=True)])
-    return coded if found >= _LEAST_FOUND else exact
+    recall = np.mean([np.isin(*pair).mean() for pair in zip(some, nearest, strict=True)])
+    return coded if recall >= _LEAST_FOUND else exact
 
 
 def neighbours_of_each(
@@ -179,25 +179,25 @@ def neighbours_of_each(
     alone = partial(libraries().limit, limits=1, user_api="openmp")  # in that thread only
     with ThreadPoolExecutor(usable_threads(), initializer=alone) as pool:
         nearest = pool.map(lambda block: index.search(vectors[rows[block]], k + 1), blocks)
-        for block, (some, found) in zip(blocks, nearest, strict=True):
-            kept = others(found, rows[block])
-            scores[block], ids[block] = some[kept].reshape(-1, k), found[kept].reshape(-1, k)
+        for block, (some, positions) in zip(blocks, nearest, strict=True):
+            kept = others(positions, rows[block])
+            scores[block], ids[block] = some[kept].reshape(-1, k), positions[kept].reshape(-1, k)
             if progress is not None:
                 progress(block.stop, n)
     return scores, ids
 
 
-def others(found: np.ndarray, rows: np.ndarray) -> np.ndarray:
+def others(neighbours: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Mark all but the row itself among the nearest of each row.
 
     Args:
-        found: int64 (n, k + 1), positions, nearest first.
+        neighbours: int64 (n, k + 1), positions, nearest first.
         rows: int64 (n,), positions of the rows.
 
     Returns:
         bool (n, k + 1), k of each row.
     """
-    kept = found != rows[:, None]
+    kept = neighbours != rows[:, None]
     kept[kept.all(axis=1), -1] = False  # duplicates pushed the row itself out: drop the last
     return kept
 

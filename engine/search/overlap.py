@@ -76,9 +76,9 @@ def overlap(
         tell = progress and _from(progress, k * len(trained), len(blocks) * len(trained))
         at = rest[block]
         resemblance[at], twins[at] = _nearest(texts[block], trained, least, tell)
-    found = np.flatnonzero(exact | (resemblance >= least))
-    found = found[np.lexsort((found, -resemblance[found], ~exact[found]))]
-    return Overlap(len(tested), len(trained), found, twins[found], resemblance[found], exact[found])
+    pairs = np.flatnonzero(exact | (resemblance >= least))
+    pairs = pairs[np.lexsort((pairs, -resemblance[pairs], ~exact[pairs]))]
+    return Overlap(len(tested), len(trained), pairs, twins[pairs], resemblance[pairs], exact[pairs])
 
 
 def _from(progress: Progress, before: int, of: int) -> Progress:
@@ -145,9 +145,9 @@ def _matrix(rows: np.ndarray, columns: np.ndarray, shape: tuple[int, int]) -> An
     """Texts by grams, 1 where a text has one; the rarest of each row first."""
     from scipy.sparse import csr_array
 
-    found = csr_array((np.ones(len(rows), np.int32), (rows, columns)), shape=shape)
-    found.sort_indices()
-    return found
+    matrix = csr_array((np.ones(len(rows), np.int32), (rows, columns)), shape=shape)
+    matrix.sort_indices()
+    return matrix
 
 
 def _first(matrix: Any, lengths: np.ndarray) -> Any:

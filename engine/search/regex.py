@@ -86,11 +86,11 @@ def matching(
             "Repeat fewer times: large counts in braces multiply.",
             code="too-large",
         )
-    found = json.loads(done.stdout)
-    if isinstance(found, dict):
+    answer = json.loads(done.stdout)
+    if isinstance(answer, dict):
         raise UserError(
-            f"{pattern[:80]!r} is not a regular expression: {found['error']}.",
+            f"{pattern[:80]!r} is not a regular expression: {answer['error']}.",
             r"Put a backslash before signs that are meant as they are: \( \. \?",
             code="damaged",
         )
-    return [(i, start, end) for i, start, end in found]
+    return [(i, start, end) for i, start, end in answer]

@@ -95,7 +95,7 @@ def verdict(
         least: smallest difference that counts, in points.
     """
     for name, one in (("keep", keep), ("bridge", bridged)):
-        (found,) = gate([(Sample(again), Sample(one))], least)
-        if found.verdict != "worse":
+        (outcome,) = gate([(Sample(again), Sample(one))], least)
+        if outcome.verdict != "worse":
             return name  # type: ignore[return-value]
     return "re-encode"

@@ -96,27 +96,27 @@ def _hdbscan(rows: np.ndarray, least: int, seed: int) -> Clusters:
     if dims < known.shape[1]:
         seen = PCA(dims, random_state=seed).fit_transform(known)
         how += f" reduced to {dims} principal components"
-    found = HDBSCAN(min_cluster_size=least, copy=True).fit_predict(seen)
+    labels = HDBSCAN(min_cluster_size=least, copy=True).fit_predict(seen)
     if len(known) < len(rows):
         _, nearest = Index(known).search(rows, 1)
-        found = found[nearest[:, 0]]
+        labels = labels[nearest[:, 0]]
         how += f"; {len(known):,} of {len(rows):,} points, the others join their nearest"
-    return Clusters(*numbered(found), how)
+    return Clusters(*numbered(labels), how)
 
 
-def numbered(found: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def numbered(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Renumber groups by size, the largest 0; negative numbers stay noise.
 
     Returns:
         int32 (n,), the new number of each point's group, and the groups' sizes in that order.
     """
-    inside = found >= 0
-    numbers, sizes = np.unique(found[inside], return_counts=True)
+    inside = labels >= 0
+    numbers, sizes = np.unique(labels[inside], return_counts=True)
     order = np.argsort(-sizes, kind="stable")
     place = np.empty(len(numbers), np.int32)
     place[order] = np.arange(len(numbers), dtype=np.int32)
-    of = np.full(len(found), NOISE, np.int32)
-    of[inside] = place[np.searchsorted(numbers, found[inside])]
+    of = np.full(len(labels), NOISE, np.int32)
+    of[inside] = place[np.searchsorted(numbers, labels[inside])]
     return of, sizes[order]
 
 
@@ -178,8 +178,8 @@ def flow(first: Clusters, second: Clusters) -> Flow:
     columns = np.where(second.of < 0, other, second.of)
     np.add.at(counts, (rows, columns), 1)
     groups = counts[:k, :other]
-    found = zip(*linear_sum_assignment(groups, maximize=True), strict=True)
-    pairs = tuple((int(i), int(j)) for i, j in found if groups[i, j])
+    matching = zip(*linear_sum_assignment(groups, maximize=True), strict=True)
+    pairs = tuple((int(i), int(j)) for i, j in matching if groups[i, j])
     return Flow(counts, pairs, int(sum(groups[i, j] for i, j in pairs)))
 
 

@@ -217,13 +217,13 @@ def procrustes_residual(xx: np.ndarray, yy: np.ndarray, xy: np.ndarray) -> float
     return float(max(0.0, 2 - 2 * shared))
 
 
-def figures(first: np.ndarray, second: np.ndarray, found: Change) -> dict[str, float]:
+def figures(first: np.ndarray, second: np.ndarray, change: Change) -> dict[str, float]:
     """Two spaces in four numbers. Whole spaces are compared on unit rows, as by cosines.
 
     Args:
         first: (n, dim).
         second: (n, other dim).
-        found: the result of `change` for them.
+        change: the result of `change` for them.
 
     Returns:
         `jaccard` and `overlap` (rank-biased), means over the points, and `cka`, linear: 1 is
@@ -231,8 +231,8 @@ def figures(first: np.ndarray, second: np.ndarray, found: Change) -> dict[str, f
     """
     both = products(unit_rows(first), unit_rows(second))
     return {
-        "jaccard": float(found.jaccard.mean()),
-        "overlap": float(found.overlap.mean()),
+        "jaccard": float(change.jaccard.mean()),
+        "overlap": float(change.overlap.mean()),
         "cka": linear_cka(*both),
         "residual": procrustes_residual(*both),
     }

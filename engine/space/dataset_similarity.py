@@ -64,13 +64,13 @@ def _texts(data: Dataset, part: str) -> Sequence[str]:
 
 def families(infos: Sequence[DatasetInfo]) -> dict[str, list[DatasetInfo]]:
     """Find families of data sets in several languages, such as `xnli` of `xnli/de`."""
-    found: dict[str, list[DatasetInfo]] = {}
+    groups: dict[str, list[DatasetInfo]] = {}
     for info in infos:
         if "/" in info.name and info.languages:
-            found.setdefault(info.name.partition("/")[0], []).append(info)
+            groups.setdefault(info.name.partition("/")[0], []).append(info)
     return {
         name: members
-        for name, members in found.items()
+        for name, members in groups.items()
         if len({language for info in members for language in info.languages}) > 1
     }
 
@@ -86,12 +86,12 @@ def everything(infos: Sequence[DatasetInfo]) -> list[Collection]:
 
 def by_language(members: Sequence[DatasetInfo]) -> list[Collection]:
     """Each language of a family once; of parallel sentences the side that is not English."""
-    found: dict[str, Collection] = {}
+    collections: dict[str, Collection] = {}
     for info in members:
         sides = ("left", "right") if info.kind == "parallel" else ("",)
         for language, side in zip(info.languages, sides, strict=False):
-            found.setdefault(language, Collection(language, info.name, side))
-    return list(found.values())
+            collections.setdefault(language, Collection(language, info.name, side))
+    return list(collections.values())
 
 
 def by_label(data: Dataset) -> list[Collection]:
@@ -114,8 +114,8 @@ def _first(members: Sequence[DatasetInfo]) -> str:
 
 def mean(vectors: np.ndarray) -> np.ndarray:
     """The mean of the unit rows, float64 (dim,): every sentence weighs the same."""
-    found: np.ndarray = unit_rows(vectors, np.float64).mean(axis=0)
-    return found
+    centre: np.ndarray = unit_rows(vectors, np.float64).mean(axis=0)
+    return centre
 
 
 def similarity(means: np.ndarray) -> np.ndarray:

@@ -135,13 +135,13 @@ def _blocks(graph: Any, epochs: int) -> list[_Block]:
         period = (edges.data.max() / edges.data).astype(np.float32)
     kept = period <= epochs
     heads, tails, period = edges.row[kept], edges.col[kept], period[kept]
-    found = []
+    blocks = []
     for first in range(0, n, _BLOCK):
         part = slice(*np.searchsorted(heads, (first, first + _BLOCK)))
         own = slice(first, min(first + _BLOCK, n))
         every = period[part]
-        found.append(_Block(own, heads[part] - first, tails[part], every, every.copy()))
-    return found
+        blocks.append(_Block(own, heads[part] - first, tails[part], every, every.copy()))
+    return blocks
 
 
 def _gradient(
@@ -182,12 +182,12 @@ def _attraction(
 
 def _repulsion(own: np.ndarray, samples: np.ndarray, a: np.float32, b: np.float32) -> np.ndarray:
     """Repulsion of a block's points by some: float32 (2, n)."""
-    found = np.empty_like(own)
+    force = np.empty_like(own)
     for first in range(0, own.shape[1], _REPELLED):
         block = slice(first, first + _REPELLED)
         away = own[:, block, None] - samples[:, None, :]
         squared = (away**2).sum(axis=0)
         push = 2 * b / ((np.float32(1e-3) + squared) * (1 + a * squared**b))
         away *= push
-        found[:, block] = np.clip(away, -GRADIENT_CLIP, GRADIENT_CLIP, out=away).sum(axis=2)
-    return found
+        force[:, block] = np.clip(away, -GRADIENT_CLIP, GRADIENT_CLIP, out=away).sum(axis=2)
+    return force

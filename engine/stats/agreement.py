@@ -147,7 +147,7 @@ def stability(
         return None
     value = _correlation(x, y, names)
     without = {name: _correlation(x, y, [n for n in names if n != name]) for name in names}
-    known = {name: found for name, found in without.items() if not math.isnan(found)}
+    known = {name: rho for name, rho in without.items() if not math.isnan(rho)}
     if math.isnan(value) or not known:
         return None
     low, high = min(known, key=lambda n: known[n]), max(known, key=lambda n: known[n])
@@ -193,8 +193,8 @@ def correlations(
             code="too-few",
         )
     columns = {task: {n: scores[n][task] for n in names} for task in (*transfer, *probing)}
-    found = {(a, b): stability(columns[a], columns[b]) for a in transfer for b in probing}
-    return {pair: cell for pair, cell in found.items() if cell is not None}
+    agreements = {(a, b): stability(columns[a], columns[b]) for a in transfer for b in probing}
+    return {pair: cell for pair, cell in agreements.items() if cell is not None}
 
 
 def overlapping(ranges: Mapping[str, tuple[float, float]]) -> list[tuple[str, str]]:
@@ -339,11 +339,11 @@ def between_decoders(variants: Mapping[str, Scores]) -> tuple[DecoderAgreement, 
         for encoders in [[name for name in left if name in right]]
         for name in _names(left, encoders)
     ]
-    found = tuple(one for one in every if one.encoders >= MIN_ENCODERS)
-    if not found:
+    able = tuple(one for one in every if one.encoders >= MIN_ENCODERS)
+    if not able:
         most = max((one.encoders for one in every), default=0)
         raise _too_few(most, "decoders of two kinds, both diagnosed")
-    return found
+    return able
 
 
 def _names(numbers: Scores, encoders: Sequence[str]) -> list[str]:
@@ -368,9 +368,9 @@ def _summary(score: str, cells: Sequence[Relation]) -> Summary:
     return Summary(score, min(values), float(np.mean(values)), len(values))
 
 
-def _too_few(found: int, what: str) -> UserError:
+def _too_few(many: int, what: str) -> UserError:
     return UserError(
-        f"{found} encoders have {what}: {MIN_ENCODERS - found} are missing.",
+        f"{many} encoders have {what}: {MIN_ENCODERS - many} are missing.",
         f"A rank correlation needs {MIN_ENCODERS}. Diagnose and evaluate more encoders.",
         code="too-few",
     )

@@ -78,8 +78,8 @@ def connected(rows: Sequence[tuple[str, ...]]) -> np.ndarray:
     ends = np.array(edges, np.int64).reshape(-1, 2).T
     size = n + len(places)
     graph = coo_array((np.ones(ends.shape[1], bool), (ends[0], ends[1])), (size, size))
-    _, found = connected_components(graph, directed=False)
-    return np.unique(found[:n], return_inverse=True)[1]
+    _, components = connected_components(graph, directed=False)
+    return np.unique(components[:n], return_inverse=True)[1]
 
 
 def codes_of(names: Sequence[str]) -> np.ndarray:
@@ -132,10 +132,10 @@ def average_precision(values: np.ndarray, right: np.ndarray, times: np.ndarray) 
     ends = np.append(np.flatnonzero(np.diff(values[order])), len(order) - 1)
     drawn = times[:, order]
     taken = np.cumsum(drawn, axis=1)[:, ends]
-    found = np.cumsum(drawn * right[order], axis=1)[:, ends]
+    hits = np.cumsum(drawn * right[order], axis=1)[:, ends]
     with np.errstate(invalid="ignore", divide="ignore"):
-        precision = np.where(taken > 0, found / taken, 0.0)
-        recall = np.diff(found, axis=1, prepend=0.0) / found[:, -1:]
+        precision = np.where(taken > 0, hits / taken, 0.0)
+        recall = np.diff(hits, axis=1, prepend=0.0) / hits[:, -1:]
         return np.asarray((precision * recall).sum(axis=1))
 
 
@@ -267,10 +267,10 @@ def main_sample(examples: Mapping[str, np.ndarray], details: Mapping[str, Any]) 
     Raises:
         ValueError: the result has no per-example values.
     """
-    found, clusters = _values(examples, details), examples.get("cluster")
-    if clusters is None or not are_clusters(clusters, len(found.values)):
-        return found
-    return replace(found, clusters=clusters)
+    values, clusters = _values(examples, details), examples.get("cluster")
+    if clusters is None or not are_clusters(clusters, len(values.values)):
+        return values
+    return replace(values, clusters=clusters)
 
 
 def _values(examples: Mapping[str, np.ndarray], details: Mapping[str, Any]) -> Sample:
@@ -326,9 +326,9 @@ def _luck_factors(r: int, resamples: int, seed: int, own: int = 0) -> np.ndarray
     have factors of their `own`.
     """
     rng = np.random.default_rng([seed, r, own])
-    found = rng.standard_normal((r, resamples)) / np.sqrt(rng.chisquare(r - 1, resamples))
-    found -= found.mean(axis=1, keepdims=True)
-    exact = np.linalg.solve(np.linalg.cholesky(found @ found.T / resamples), found)
+    factors = rng.standard_normal((r, resamples)) / np.sqrt(rng.chisquare(r - 1, resamples))
+    factors -= factors.mean(axis=1, keepdims=True)
+    exact = np.linalg.solve(np.linalg.cholesky(factors @ factors.T / resamples), factors)
     return np.asarray(exact * math.sqrt((r - 1) / (r - 3)))
 
 
@@ -392,15 +392,15 @@ def resample_all(
     drawn = _draw(len(samples[0].values), clusters, resamples, seed)
     with one_blas_thread(openmp=False):  # other threads may be encoding meanwhile
         parts = [_statistics(samples, times) for times in drawn]
-    units, found = None if clusters is None else effective(clusters), []
+    units, resampled = None if clusters is None else effective(clusters), []
     for sample, draws in zip(samples, 100.0 * np.concatenate(parts, axis=1), strict=True):
         luck = 100.0 * (np.zeros(0) if sample.luck is None else sample.luck)
         if len(luck):
             own = 0 if sample.paired else zlib.crc32(luck.tobytes())
             draws += luck @ _luck_factors(len(luck), resamples, seed, own)
         n = len(sample.values)
-        found.append(Resampled(sample.statistic, draws, n, units, luck, sample.paired))
-    return found
+        resampled.append(Resampled(sample.statistic, draws, n, units, luck, sample.paired))
+    return resampled
 
 
 def _statistics(samples: Sequence[Sample], times: np.ndarray) -> np.ndarray:
@@ -410,21 +410,21 @@ def _statistics(samples: Sequence[Sample], times: np.ndarray) -> np.ndarray:
         # Sums of whole numbers are exact in any order.
         return np.stack([sample.plain for sample in samples]) @ times.T / n
     golds: dict[tuple[bytes, str], _PlainGold | _RankedGold] = {}
-    found = np.empty((len(samples), len(times)))
+    statistics = np.empty((len(samples), len(times)))
     for place, sample in enumerate(samples):
         if sample.gold is None:
-            found[place] = times @ sample.plain / n
+            statistics[place] = times @ sample.plain / n
             continue
         if sample.correlation == "average_precision":
-            found[place] = average_precision(sample.plain, sample.gold, times)
+            statistics[place] = average_precision(sample.plain, sample.gold, times)
             continue
         if sample.against not in golds:
             kind = _RankedGold if sample.correlation == "spearman" else _PlainGold
             golds[sample.against] = kind(sample, times)
         covariance, spread = golds[sample.against].with_(sample)
         with np.errstate(invalid="ignore", divide="ignore"):
-            found[place] = np.where(spread > 0.0, covariance / np.sqrt(spread), np.nan)
-    return found
+            statistics[place] = np.where(spread > 0.0, covariance / np.sqrt(spread), np.nan)
+    return statistics
 
 
 def _totals(times: np.ndarray) -> np.ndarray:

@@ -95,7 +95,7 @@ def choose(samples: Mapping[str, Sample], refit: float = 0.0, seed: int = 0) -> 
         for (i, j), (delta, error, _) in zip(pairs, differences, strict=True)
         if abs(delta) > critical * error + ROUNDING
     }
-    found = dict(zip(pairs, differences, strict=True))
+    by_pair = dict(zip(pairs, differences, strict=True))
     others = {i: (min(i, best), max(i, best)) for i in order[1:]}
     low, high = interval(noise, [units])
     first = (scores[:, None] + noise).argmax(axis=0)
@@ -106,7 +106,7 @@ def choose(samples: Mapping[str, Sample], refit: float = 0.0, seed: int = 0) -> 
         max(0.0, float(np.nanmean(noise[first, np.arange(noise.shape[1])]))),
         {
             names[i]: _behind(
-                *found[pair][:2], -1 if pair[0] == best else 1, critical, sample, least
+                *by_pair[pair][:2], -1 if pair[0] == best else 1, critical, sample, least
             )
             for i, pair in others.items()
         },

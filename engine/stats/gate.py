@@ -61,19 +61,19 @@ def gate(pairs: Sequence[tuple[Sample, Sample]], least: float, seed: int = 0) ->
         seed: of the bootstrap.
     """
     tested = [_test(then, now, seed) for then, now in pairs]
-    found = []
+    results = []
     for (change, error, _), p in zip(tested, holm([p for *_, p in tested]).tolist(), strict=True):
         if p < ALPHA and change.delta <= -least:
-            found.append(Gated(change, p, "worse"))
+            results.append(Gated(change, p, "worse"))
         elif change.low > -least or change.delta == error == 0.0:
-            found.append(Gated(change, p, "fine"))
+            results.append(Gated(change, p, "fine"))
         else:
             ends = change.delta, change.low, change.high
             behind = Behind(*ends, error, _CRITICAL, change.n)
             more = to_settle(behind, least)
             few = math.ceil(MIN_MORE * change.n) if more.power >= POWER else None
-            found.append(Gated(change, p, "unclear", more.n or few))
-    return found
+            results.append(Gated(change, p, "unclear", more.n or few))
+    return results
 
 
 def _test(then: Sample, now: Sample, seed: int) -> tuple[Difference, float, float]:

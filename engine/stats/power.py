@@ -42,37 +42,37 @@ class MoreExamples:
     power: float
 
 
-def to_tell_apart(found: Behind) -> MoreExamples:
+def to_tell_apart(behind: Behind) -> MoreExamples:
     """Estimate how many more examples would make a difference significant, whoever is better.
 
     Nothing is expected of two that score the same.
     """
-    if not found.delta:
+    if not behind.delta:
         return MoreExamples(None, 0.0)
 
     def power(middle: float, spread: float, bar: float) -> float:
         return _PHI((middle - bar) / spread) + _PHI((-middle - bar) / spread)
 
-    return _more(found, EQUAL, power)
+    return _more(behind, EQUAL, power)
 
 
-def to_show(found: Behind, margin: float, *, smaller: bool) -> MoreExamples:
+def to_show(behind: Behind, margin: float, *, smaller: bool) -> MoreExamples:
     """Estimate how many more examples would show that less than a margin is lost.
 
     Args:
-        found: the difference of another encoder, or of smaller vectors of the same.
+        behind: the difference of another encoder, or of smaller vectors of the same.
         margin: in points.
         smaller: whether it is the same encoder.
     """
     prior = SMALLER if smaller else CHEAPER
-    return _more(found, prior, lambda middle, spread, bar: _PHI((margin + middle - bar) / spread))
+    return _more(behind, prior, lambda middle, spread, bar: _PHI((margin + middle - bar) / spread))
 
 
-def to_settle(found: Behind, margin: float) -> MoreExamples:
+def to_settle(behind: Behind, margin: float) -> MoreExamples:
     """Estimate how many more examples would show a loss, or that less than a margin is lost.
 
     Args:
-        found: the difference of an encoder of which anything may be expected.
+        behind: the difference of an encoder of which anything may be expected.
         margin: in points; a smaller loss is none.
     """
 
@@ -80,33 +80,33 @@ def to_settle(found: Behind, margin: float) -> MoreExamples:
         worse = _PHI((-max(bar, margin) - middle) / spread)
         return worse + _PHI((margin + middle - bar) / spread)
 
-    return _more(found, EQUAL, power)
+    return _more(behind, EQUAL, power)
 
 
 def _more(
-    found: Behind, prior: NormalDist, power: Callable[[float, float, float], float]
+    behind: Behind, prior: NormalDist, power: Callable[[float, float, float], float]
 ) -> MoreExamples:
     """Find the fewest further examples with the required power.
 
     Args:
-        found: the difference on the examples available.
+        behind: the difference on the examples available.
         prior: of the difference.
         power: called with the mean and the standard deviation of the difference in a new sheet, and
             with half the width of the interval that it will have there.
     """
-    n, variance, least = found.n, found.error**2, found.least**2
+    n, variance, least = behind.n, behind.error**2, behind.least**2
     known = prior.variance / (prior.variance + variance)
-    likely = known * found.delta + (1.0 - known) * prior.mean
+    likely = known * behind.delta + (1.0 - known) * prior.mean
 
     def share(more: int) -> float:
         part = n / (n + more)
         new = (variance - least) * part
         spread = math.sqrt(known * variance + new)
-        return power(likely, spread, found.critical * math.sqrt(new + least * part**2))
+        return power(likely, spread, behind.critical * math.sqrt(new + least * part**2))
 
     low, high = 0, MAX_MORE * n
-    if not found.error or share(high) < POWER:
-        return MoreExamples(None, share(high) if found.error else 0.0)
+    if not behind.error or share(high) < POWER:
+        return MoreExamples(None, share(high) if behind.error else 0.0)
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if share(middle) >= POWER else (middle, high)

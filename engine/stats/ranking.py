@@ -42,18 +42,18 @@ def at_cutoffs(
     answers = grades > 0
     at = np.sort(ranks[answers])
     gains = (grades[answers] / np.log2(ranks[answers] + 1.0))[np.argsort(ranks[answers])]
-    found = np.searchsorted(at, cut, side="right")  # relevant documents among the first k
+    relevant = np.searchsorted(at, cut, side="right")  # relevant documents among the first k
     total = max(len(ideal), 1)
     best = np.cumsum(ideal / np.log2(np.arange(len(ideal)) + 2.0))
     best = best[np.minimum(cut, len(best)) - 1] if len(best) else np.ones(len(cut))
     first = at[0] if len(at) else np.inf
     return {
-        "ndcg": _up_to(gains, found) / best,
-        "map": _up_to((np.arange(len(at)) + 1.0) / at, found) / total,
-        "recall": found / total,
-        "precision": found / cut,
+        "ndcg": _up_to(gains, relevant) / best,
+        "map": _up_to((np.arange(len(at)) + 1.0) / at, relevant) / total,
+        "recall": relevant / total,
+        "precision": relevant / cut,
         "mrr": np.where(cut >= first, 1.0 / first, 0.0),
-        "hit_rate": (found > 0).astype(np.float64),
+        "hit_rate": (relevant > 0).astype(np.float64),
     }
 
 

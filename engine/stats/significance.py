@@ -102,23 +102,23 @@ def _student(units: Sequence[float]) -> tuple[float, float]:
 
 def deviations(draws: np.ndarray) -> np.ndarray:
     """Standard deviation of each row, nan left out; nan for a row of nan."""
-    found = draws.std(axis=1)
-    for row in np.flatnonzero(np.isnan(found)):
+    spread = draws.std(axis=1)
+    for row in np.flatnonzero(np.isnan(spread)):
         known = draws[row][~np.isnan(draws[row])]
-        found[row] = known.std() if len(known) else np.nan
-    return np.asarray(found)
+        spread[row] = known.std() if len(known) else np.nan
+    return np.asarray(spread)
 
 
 def _percentiles(draws: np.ndarray, percents: Sequence[float]) -> np.ndarray:
     """Percentiles of each row, nan left out; nan for a row of nan: float64 (percents, rows)."""
     known = ~np.isnan(draws)
-    found = np.full((len(percents), len(draws)), np.nan)
+    percentiles = np.full((len(percents), len(draws)), np.nan)
     whole = known.all(axis=1)
     if whole.any():
-        found[:, whole] = np.percentile(draws[whole], percents, axis=1, overwrite_input=True)
+        percentiles[:, whole] = np.percentile(draws[whole], percents, axis=1, overwrite_input=True)
     for row in np.flatnonzero(~whole & known.any(axis=1)):
-        found[:, row] = np.percentile(draws[row][known[row]], percents)
-    return found
+        percentiles[:, row] = np.percentile(draws[row][known[row]], percents)
+    return percentiles
 
 
 @dataclass(frozen=True)
@@ -169,14 +169,14 @@ def differences(
     apart, units = _means(suites) - _means([base]), [part.units for part in base]
     low, high = interval(draws, units, level)
     p = p_values(apart, deviations(draws), units, _variances_by_luck(suites, base))
-    found = []
+    results = []
     for i, delta in enumerate(apart.tolist()):
         ends = (float(low[i]), float(high[i]))
         if math.isnan(delta):
             ends = (math.nan, math.nan)
         verdict: Literal["a", "b", "tie"] = "a" if ends[0] > 0 else "b" if ends[1] < 0 else "tie"
-        found.append(Difference(delta, *ends, float(p[i]), sum(x.n for x in base), verdict))
-    return found
+        results.append(Difference(delta, *ends, float(p[i]), sum(x.n for x in base), verdict))
+    return results
 
 
 def mean_draws(
@@ -384,7 +384,7 @@ def _variances_by_luck(
     Returns:
         Of each task with luck, degrees of freedom and float64 (k,) or (k, k).
     """
-    found = []
+    variances = []
     for task, parts in enumerate(zip(*suites, strict=True)):
         luck = np.stack([part.luck for part in parts])
         if luck.shape[1]:
@@ -393,5 +393,5 @@ def _variances_by_luck(
             if not parts[0].paired:
                 same, both = apart == 0.0, (luck**2).sum(axis=-1) + (other**2).sum(axis=-1)
                 apart = np.where(same, 0.0, both)
-            found.append((luck.shape[1] - 1, apart / len(suites[0]) ** 2))
-    return found
+            variances.append((luck.shape[1] - 1, apart / len(suites[0]) ** 2))
+    return variances

@@ -85,8 +85,8 @@ def _check_splits(data: Captions, least: int) -> None:
 
 def _examples(data: Captions, protocol: str, seed: int) -> ExampleTexts:
     texts = data.parts["test"].captions
-    found = (texts[start : start + CAPTIONS] for start in range(0, len(texts), CAPTIONS))
-    return [(of_image, f"photograph {n}") for n, of_image in enumerate(found, start=1)]
+    groups = (texts[start : start + CAPTIONS] for start in range(0, len(texts), CAPTIONS))
+    return [(of_image, f"photograph {n}") for n, of_image in enumerate(groups, start=1)]
 
 
 TYPE = TaskType(

@@ -93,8 +93,8 @@ def measure_repeatedly(
     seen = np.ones((len(rows), len(parts)), bool)
     for place, (_, held_out) in enumerate(parts):
         seen[held_out, place] = False
-    found = folds.predictions(features, labels, seen, PENALTY, tick)
-    predicted = found[~seen].reshape(len(rows), repeats)  # row by row, draw by draw
+    predictions = folds.predictions(features, labels, seen, PENALTY, tick)
+    predicted = predictions[~seen].reshape(len(rows), repeats)  # row by row, draw by draw
     measured = _scored(classes[predicted], names, "all")
     details = {"left_out": len(data.labels) - len(rows), "repeats": repeats}
     return replace(measured, details={**measured.details, **details})

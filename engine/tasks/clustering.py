@@ -56,7 +56,7 @@ def measure(
         options = {"batch_size": _BATCH, "n_init": 1}
         if len(names) >= _MANY:
             options["init"] = KMeansPlusPlus(vectors)
-    found, each = [], []
+    points, each = [], []
     runs = [(draws[0], seed + i) for i in range(SEEDS)] if at_once else [(d, seed) for d in draws]
     for done, (drawn, of_k_means) in enumerate(runs):
         tick(done / len(runs))
@@ -68,11 +68,11 @@ def measure(
             clusters = k_means.fit(vectors[drawn]).predict(vectors)
         times = np.bincount(drawn, minlength=len(used))
         each.append(v_measure_parts(labels, clusters, times))
-        found.append([each[-1].mean()])
+        points.append([each[-1].mean()])
         if not at_once:
-            found[-1].append(adjusted_mutual_information(labels, clusters, times))
-    v_measures, counted, n = [100.0 * float(one[0]) for one in found], len(draws), len(used)
-    means = np.mean(found[:counted], axis=0)
+            points[-1].append(adjusted_mutual_information(labels, clusters, times))
+    v_measures, counted, n = [100.0 * float(one[0]) for one in points], len(draws), len(used)
+    means = np.mean(points[:counted], axis=0)
     examples = {
         "v_measure": np.mean(each[:counted], axis=0),
         "seeds" if at_once else "draws": np.array(v_measures),
@@ -123,11 +123,11 @@ class KMeansPlusPlus:
         trials = 2 + int(np.log(n_clusters))
         while len(chosen) < n_clusters:
             drawn = random_state.uniform(size=trials) * inertia
-            found = np.searchsorted(np.cumsum(nearest), drawn).clip(max=len(sample) - 1)
-            candidates = np.minimum(nearest, self._distances[np.ix_(at[found], at)])
+            centres = np.searchsorted(np.cumsum(nearest), drawn).clip(max=len(sample) - 1)
+            candidates = np.minimum(nearest, self._distances[np.ix_(at[centres], at)])
             inertias = candidates @ weights
             best = inertias.argmin()
-            chosen.append(found[best])
+            chosen.append(centres[best])
             nearest, inertia = candidates[best], inertias[best]
         return np.asarray(sample[chosen])
 

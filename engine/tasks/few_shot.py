@@ -165,12 +165,12 @@ def _folds(data: LabelledSentences, seed: int) -> Iterator[tuple[np.ndarray, np.
 def _first_of_each(labels: list[str], order: np.ndarray, most: int) -> list[int]:
     """Return the first positions of every label, at most so many, in the given order."""
     met: Counter[str] = Counter()
-    found = []
+    positions = []
     for i in order.tolist():
         if met[labels[i]] < most:
             met[labels[i]] += 1
-            found.append(i)
-    return found
+            positions.append(i)
+    return positions
 
 
 def _check(data: LabelledSentences, labels: list[str]) -> None:

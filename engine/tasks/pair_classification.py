@@ -122,8 +122,8 @@ def binary(similar: np.ndarray, labels: np.ndarray) -> tuple[float, ...]:
     if best is not None:
         at_best = (swept.f1[best], swept.precision[best], swept.recall[best])
     ap = average_precision_score(labels, similar)
-    found = ap, at_best[0], accuracy.max(initial=0.0), at_best[1], at_best[2]
-    return tuple(float(value) for value in found)
+    scores = ap, at_best[0], accuracy.max(initial=0.0), at_best[1], at_best[2]
+    return tuple(float(value) for value in scores)
 
 
 def scored(data: LabelledPairs) -> tuple[str, np.ndarray, np.ndarray]:

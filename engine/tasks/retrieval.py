@@ -54,8 +54,8 @@ def measure(
     n, keys = len(judged), list(data.documents)
     names = [keys[i] for i in _needed(data, judged)]
     among = _among(data, judged, names)
-    found = most_similar(vectors[:n], vectors[n:], max(CUTOFFS), among, tick, similarity)
-    return _measured(data, judged, _values(data, judged, names, found), main)
+    nearest = most_similar(vectors[:n], vectors[n:], max(CUTOFFS), among, tick, similarity)
+    return _measured(data, judged, _values(data, judged, names, nearest), main)
 
 
 def measure_ranker(
@@ -81,7 +81,7 @@ def measure_ranker(
             )
         lists = index.by_part(queries, max(CUTOFFS), among, tick)
         fused = (fuse(lists, max(CUTOFFS), weight) for weight in WEIGHTS)
-        every = np.stack([_values(data, judged, names, found) for found in fused])
+        every = np.stack([_values(data, judged, names, rankings) for rankings in fused])
         name, _, k = main.partition("_at_")
         mains = every[:, :, ranking.METRICS.index(name), CUTOFFS.index(int(k))]
         halves = _halves(list(judged))
@@ -89,8 +89,8 @@ def measure_ranker(
         values = np.where(halves[0][:, None, None], every[chosen[0]], every[chosen[1]])
         details["weights"] = [WEIGHTS[i] for i in chosen]
     else:
-        found = index.search(queries, max(CUTOFFS), among, tick)
-        values = _values(data, judged, names, found)
+        rankings = index.search(queries, max(CUTOFFS), among, tick)
+        values = _values(data, judged, names, rankings)
     measured = _measured(data, judged, values, main)
     notes = [*index.notes, *measured.details["notes"]]
     return replace(measured, details={**measured.details, **details, "notes": notes})
@@ -100,7 +100,7 @@ def _values(
     data: Retrieval,
     judged: Mapping[str, dict[str, int]],
     names: list[str],
-    found: Iterable[tuple[np.ndarray, np.ndarray]],
+    rankings: Iterable[tuple[np.ndarray, np.ndarray]],
 ) -> np.ndarray:
     """Return every metric at every cutoff for each query, (queries, metrics, cutoffs).
 
@@ -108,7 +108,7 @@ def _values(
         data: the data set.
         judged: the judgements of its queries.
         names: ids of the documents that are ranked.
-        found: for each query the positions of documents among them, and their scores.
+        rankings: for each query the positions of documents among them, and their scores.
     """
     alphabetical = np.empty(len(names), np.int64)
     alphabetical[np.array(names, object).argsort()] = np.arange(len(names))
@@ -122,7 +122,7 @@ def _values(
                 key if key in own else None,
                 grades,
             )
-            for (key, grades), (at, scores) in zip(judged.items(), found, strict=True)
+            for (key, grades), (at, scores) in zip(judged.items(), rankings, strict=True)
         ]
     )
 
@@ -244,8 +244,8 @@ def _of_query(
         documents = list(dict.fromkeys(data.places[name].document for name in placed))
     first = enumerate([name for name in documents if name != skip][: max(CUTOFFS)], start=1)
     ranks = [(rank, grades[name]) for rank, name in first if name in grades]
-    at, found = np.array(ranks, np.int64).reshape(-1, 2).T
-    values = ranking.at_cutoffs(at, found, np.array(list(grades.values())), CUTOFFS)
+    at, scores = np.array(ranks, np.int64).reshape(-1, 2).T
+    values = ranking.at_cutoffs(at, scores, np.array(list(grades.values())), CUTOFFS)
     rows = [values[name] for name in ranking.METRICS]
     if data.answers:
         answers = data.answers.get(query, ())

@@ -264,10 +264,10 @@ def normalised_cosine(vectors: np.ndarray, left: np.ndarray, right: np.ndarray) 
 def _learned(
     data: ScoredPairs, vectors: np.ndarray, seed: int, tick: ProgressCallback
 ) -> list[Score]:
-    found = relatedness.measure(data, vectors, "pearson", seed, tick)
+    measured = relatedness.measure(data, vectors, "pearson", seed, tick)
     return [
         replace(score, metric=f"learned_{score.metric}", main=False)
-        for score in found.scores
+        for score in measured.scores
         if score.split == "test"
     ]
 
@@ -276,15 +276,17 @@ def measure_as_mteb(data: ScoredPairs, vectors: np.ndarray) -> Measurement:
     """Score the pairs of the test split, or all of them."""
     (left, right), gold = main_rows(data)
     used = rows(data)
-    found = pair_similarities(vectors, np.searchsorted(used, left), np.searchsorted(used, right))
-    _refuse_undefined(data.name, found["cosine"], gold)
+    similarities = pair_similarities(
+        vectors, np.searchsorted(used, left), np.searchsorted(used, right)
+    )
+    _refuse_undefined(data.name, similarities["cosine"], gold)
     split = "test" if is_scored_by_test(data) else "all"
     scores = tuple(
         Score(
             split,
             None,
             f"{name}_{kind}",
-            100.0 * correlate(found[name], gold),
+            100.0 * correlate(similarities[name], gold),
             len(gold),
             main=name == "cosine" and kind == "spearman",
         )
@@ -292,7 +294,7 @@ def measure_as_mteb(data: ScoredPairs, vectors: np.ndarray) -> Measurement:
         for kind, correlate in (("spearman", spearman), ("pearson", pearson))
     )
     examples = {
-        "cosine": found["cosine"].astype(np.float64),
+        "cosine": similarities["cosine"].astype(np.float64),
         "gold": gold,
         "part": np.zeros(len(gold), np.int16),
     }

@@ -100,26 +100,26 @@ def measure(
 
 
 def _measurement(
-    data: LabelledSentences | LabelledPairs, rows: _Ordered, found: Validated
+    data: LabelledSentences | LabelledPairs, rows: _Ordered, validated: Validated
 ) -> Measurement:
     tested = rows.splits.get("test", np.arange(len(rows.labels)))
-    gold, n_dev = rows.labels[tested], found.n_dev
+    gold, n_dev = rows.labels[tested], validated.n_dev
     where = "test" if rows.splits else "all"
     scores = [
-        Score(where, None, "accuracy", found.test, len(gold), main=True),
-        Score("dev", None, "accuracy", found.dev, n_dev),
+        Score(where, None, "accuracy", validated.test, len(gold), main=True),
+        Score("dev", None, "accuracy", validated.dev, n_dev),
     ]
-    for option, (dev, test) in found.options.items():
+    for option, (dev, test) in validated.options.items():
         scores.append(Score(where, option, "accuracy", test, len(gold)))
         scores.append(Score("dev", option, "accuracy", dev, n_dev))
     if data.name == "MRPC":
         from sklearn.metrics import f1_score
 
-        f1 = round(100 * float(f1_score(gold, found.predicted)), 2)
+        f1 = round(100 * float(f1_score(gold, validated.predicted)), 2)
         scores.insert(1, Score(where, None, "f1", f1, len(gold)))
-    correct = (found.predicted == gold)[np.argsort(rows.order[tested])]
+    correct = (validated.predicted == gold)[np.argsort(rows.order[tested])]
     counts = np.bincount(gold, minlength=len(rows.classes))
-    details = {"labels": dict(zip(rows.classes, counts.tolist(), strict=True)), **found.details}
+    details = {"labels": dict(zip(rows.classes, counts.tolist(), strict=True)), **validated.details}
     if len(rows.classes) > 100:
         details["labels"] = {"classes": len(rows.classes)}
     return Measurement(tuple(scores), {"correct": correct}, details)

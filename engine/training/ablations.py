@@ -94,11 +94,11 @@ _EVALS = 10
 
 def scaled(spec: TrainSpec, scale: str) -> TrainSpec:
     """Return the run at a scale; it is evaluated on the dev set ten times."""
-    found = SCALES[scale]
-    if found.limit is None:
+    sizes = SCALES[scale]
+    if sizes.limit is None:
         return replace(spec, limit=None)
-    updates = math.ceil(spec.epochs * math.ceil(found.limit / spec.batch_size))
-    return replace(spec, limit=found.limit, steps=None, dev_every=max(1, updates // _EVALS))
+    updates = math.ceil(spec.epochs * math.ceil(sizes.limit / spec.batch_size))
+    return replace(spec, limit=sizes.limit, steps=None, dev_every=max(1, updates // _EVALS))
 
 
 def children(name: str, spec: TrainSpec) -> list[tuple[str, dict[str, Any]]]:
@@ -108,14 +108,14 @@ def children(name: str, spec: TrainSpec) -> list[tuple[str, dict[str, Any]]]:
         name: of `ABLATIONS`.
         spec: the run that the changes are made to.
     """
-    found = ABLATIONS[name]
-    if spec.objective != found.objective:
+    ablation = ABLATIONS[name]
+    if spec.objective != ablation.objective:
         raise UserError(
-            f"Table {found.table} ({found.title.lower()}) starts from {found.objective}, "
+            f"Table {ablation.table} ({ablation.title.lower()}) starts from {ablation.objective}, "
             f"not from {spec.objective}.",
-            f"Choose the objective {found.objective} and data for it.",
+            f"Choose the objective {ablation.objective} and data for it.",
             code="mismatch",
         )
-    for row in found.rows:
+    for row in ablation.rows:
         TrainSpec.from_dict(spec.to_dict() | row.changes)
-    return [(row.label, row.changes) for row in found.rows]
+    return [(row.label, row.changes) for row in ablation.rows]

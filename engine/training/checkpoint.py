@@ -68,7 +68,7 @@ def lock(folder: Path) -> Iterator[None]:
         yield
     finally:
         held.release()
-        if not any(found.name != "lock" for found in folder.glob("*")):
+        if not any(entry.name != "lock" for entry in folder.glob("*")):
             shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -162,8 +162,8 @@ def _made(
 
 def _train_part(splits: Iterable[str]) -> tuple[str | None, list[str]]:
     """Return the name of the training split, if there is one, and a note on it."""
-    found = next((split for split in dict.fromkeys(splits) if split in _TRAIN), None)
-    return found, [f"Only its {found} split is learned from."] if found else []
+    name = next((split for split in dict.fromkeys(splits) if split in _TRAIN), None)
+    return name, [f"Only its {name} split is learned from."] if name else []
 
 
 def _texts(data: Dataset) -> tuple[list[str], list[str]]:

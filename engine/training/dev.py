@@ -123,6 +123,6 @@ class DevSet:
     def _interval(self, cosines: np.ndarray) -> tuple[float, float] | tuple[None, None]:
         if np.ptp(cosines) == 0.0:
             return None, None
-        [found] = resample_all([Sample(cosines, self.gold)], RESAMPLES)
-        low, high = interval(found.draws[None], [found.units])
+        [draws] = resample_all([Sample(cosines, self.gold)], RESAMPLES)
+        low, high = interval(draws.draws[None], [draws.units])
         return (float(low[0]), float(high[0])) if np.isfinite([low, high]).all() else (None, None)

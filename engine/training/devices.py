@@ -326,8 +326,8 @@ def states(rng: np.random.Generator, device: torch.device) -> States:
         rng: NumPy's generator of the run; Torch's and Python's are the global ones.
         device: of the model.
     """
-    found = dropout_states(device)
-    return found | {"numpy": _packed(rng.bit_generator.state), "python": _packed(random.getstate())}
+    kept = dropout_states(device)
+    return kept | {"numpy": _packed(rng.bit_generator.state), "python": _packed(random.getstate())}
 
 
 def restore(kept: States, rng: np.random.Generator, device: torch.device) -> None:
@@ -340,12 +340,12 @@ def restore(kept: States, rng: np.random.Generator, device: torch.device) -> Non
 
 def dropout_states(device: torch.device) -> States:
     """The states of torch's generators, of the CPU and of a device."""
-    found = {"cpu": torch.get_rng_state()}
+    states = {"cpu": torch.get_rng_state()}
     if device.type == "cuda":
-        found["cuda"] = torch.cuda.get_rng_state(device)
+        states["cuda"] = torch.cuda.get_rng_state(device)
     elif device.type == "mps":
-        found["mps"] = torch.mps.get_rng_state()
-    return found
+        states["mps"] = torch.mps.get_rng_state()
+    return states
 
 
 def restore_dropout(kept: States, device: torch.device) -> None:

@@ -150,8 +150,8 @@ def _letters(sentences: Iterable[str], most: int) -> list[str]:
     counts: Counter[str] = Counter()
     for sentence in sentences:
         counts.update(normalise(sentence))
-    found = [letter for letter in counts if not letter.isspace()]
-    return sorted(found, key=lambda letter: (-counts[letter], letter))[:most]
+    letters = [letter for letter in counts if not letter.isspace()]
+    return sorted(letters, key=lambda letter: (-counts[letter], letter))[:most]
 
 
 def _words() -> tuple[Any, Any]:

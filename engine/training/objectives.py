@@ -330,9 +330,9 @@ class OfSentenceTransformers(Objective):
             column["guide"] = said
         features[0]["second"] = features[-1]["vectors"]
         with torch.autocast(vectors[0].device.type, enabled=False):
-            found = self.module(features, self._labels)
+            value = self.module(features, self._labels)
         # Some name the parts of their sum.
-        return sum(found.values()) if isinstance(found, dict) else found  # type: ignore[return-value]
+        return sum(value.values()) if isinstance(value, dict) else value  # type: ignore[return-value]
 
 
 _OBJECTIVES: dict[ObjectiveName, type[Objective]] = {

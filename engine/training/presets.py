@@ -214,7 +214,7 @@ _LABELS = {
 
 
 def _of_paper(machine: Machine, sentences: str, triplets: str) -> list[Preset]:
-    found = []
+    presets = []
     for way, shared, train, columns, data in (
         ("unsup", UNSUPERVISED, sentences, 2, "a million sentences of Wikipedia"),
         ("sup", SUPERVISED, triplets, 3, "275,601 triplets of SNLI and MultiNLI"),
@@ -223,7 +223,7 @@ def _of_paper(machine: Machine, sentences: str, triplets: str) -> list[Preset]:
             batch, rate = unsup if way == "unsup" else sup
             changes = {"base": base, "train": train, "batch_size": batch, "learning_rate": rate}
             word = "unsupervised" if way == "unsup" else "supervised"
-            found.append(
+            presets.append(
                 Preset(
                     f"paper-{way}-{name}",
                     f"SimCSE's paper: {_LABELS[name]}, {word}",
@@ -232,7 +232,7 @@ def _of_paper(machine: Machine, sentences: str, triplets: str) -> list[Preset]:
                     shared | changes | _micro(machine, shape, batch, columns),
                 )
             )
-    return found
+    return presets
 
 
 def _micro(

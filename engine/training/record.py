@@ -84,10 +84,10 @@ def encoder_of(folder: Path) -> str:
 def read(folder: Path) -> dict[str, Any] | None:
     """Read `theodolite.json` in a folder; None if there is none, or not of this version."""
     try:
-        found = json.loads((folder / RECORD).read_text("utf-8"))
+        record = json.loads((folder / RECORD).read_text("utf-8"))
     except (OSError, ValueError, RecursionError):
         return None
-    return found if isinstance(found, dict) and found.get("version") == VERSION else None
+    return record if isinstance(record, dict) and record.get("version") == VERSION else None
 
 
 def earlier(folder: Path, digest: str) -> dict[str, Any] | None:

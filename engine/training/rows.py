@@ -211,19 +211,19 @@ def class_of(label: str, place: str) -> str:
 
     Numbers are read as in GLUE: 0 entailment, 1 neutral, 2 contradiction.
     """
-    found = _CLASSES.get(label.strip().casefold())
-    if found is None:
+    number = _CLASSES.get(label.strip().casefold())
+    if number is None:
         raise UserError(
             f"{place}: the label {label!r} is not one of inference pairs.",
             "Expected entailment, neutral or contradiction, or e, n, c, or 0, 1, 2.",
         )
-    return found
+    return number
 
 
 def is_inference(labels: set[str]) -> bool:
     """Return whether these labels are those of NLI, with both entailments and contradictions."""
-    found = {_CLASSES.get(label.strip().casefold()) for label in labels}
-    return None not in found and {"e", "c"} <= found
+    classes = {_CLASSES.get(label.strip().casefold()) for label in labels}
+    return None not in classes and {"e", "c"} <= classes
 
 
 class Premises:

@@ -126,17 +126,17 @@ def fitted(texts: csr_matrix, tokens: np.ndarray, wanted: np.ndarray, dim: int) 
 
 def _ridge(x: csr_matrix, y: np.ndarray) -> np.ndarray:
     """W of the least |x W - y|^2 + RIDGE |W|^2, by conjugate gradients, all columns at once."""
-    found = np.zeros((x.shape[1], y.shape[1]))
+    solution = np.zeros((x.shape[1], y.shape[1]))
     left = x.T @ y
     way, size = left.copy(), (left * left).sum(axis=0)
     for _ in range(ITERATIONS):
         ahead = x.T @ (x @ way) + RIDGE * way
         step = size / np.maximum((way * ahead).sum(axis=0), 1e-300)
-        found += step * way
+        solution += step * way
         left -= step * ahead
         size, before = (left * left).sum(axis=0), size
         way = left + size / np.maximum(before, 1e-300) * way
-    return found
+    return solution
 
 
 def _tokenizer(base: str) -> Tokenizer:

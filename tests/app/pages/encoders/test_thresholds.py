@@ -57,7 +57,7 @@ def test_equal_vectors_have_no_cut_offs(starter: Workspace, tmp_path: Path) -> N
     np.savez(tmp_path / "one.npz", sentences=sentences, vectors=np.ones((len(sentences), 4)))
     equal = f"vectors:{tmp_path / 'one.npz'}"
     for encoder, like in ((equal, None), ("random:4", equal)):
-        with refused("unsupported", "all equal"):
+        with refused("unsupported", "same vector"):
             answer(starter, encoder, DEFAULT, like)
 
 

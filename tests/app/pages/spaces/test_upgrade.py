@@ -92,5 +92,5 @@ def test_vectors_in_a_file_can_be_new_but_not_all_equal(starter: Workspace, tmp_
     spec = UpgradeSpec("random:8", f"vectors:{tmp_path / 'own.npz'}")
     (found,) = upgrade.answer(starter, spec, lambda job: True)
     assert len(found.rows()) == 5
-    with refused("unsupported", "all equal"):
+    with refused("unsupported", "same vector"):
         upgrade.measure(starter, UpgradeSpec("random:8", f"vectors:{tmp_path / 'one.npz'}"))
