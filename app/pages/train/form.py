@@ -179,11 +179,11 @@ class Form(ABC):
         """Place the plan or an error, the command, and the start."""
         may = not self.workspace.read_only
         self._plan = parts.static("", elem_id="said")
-        self._examples = web.answer(elem_id="examples")
         self._command = parts.static("", elem_id="command")
         self._go = gr.Button("Start training", variant="primary", elem_id="start", visible=may)
         self._failure = parts.notice()  # of the button: the form's own must not overwrite it
         self.notice = parts.notice()
+        self._examples = web.answer(elem_id="examples")  # last: what comes late must not move Start
         self._started = gr.Textbox(visible="hidden", label="Run", elem_id="started")
         closed = "Visitors cannot start runs here. On your own machine, use the command."
         parts.static(parts.say(closed), visible=not may)
