@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
@@ -11,8 +12,10 @@ from theodolite.engine.encoders.spec import parse
 from theodolite.engine.endpoints import Address, Endpoint, Unacceptable
 from theodolite.engine.errors import UserError
 
-Messages = Sequence[dict[str, str]]
+Messages = list[dict[str, str]]
 """What is sent with one question: instructions, then the question."""
+LONGEST = 8000
+"""Most characters of a document that are sent."""
 _OPTIONS = ("rpm", "tpm")
 
 
@@ -75,6 +78,16 @@ class Chat:
                 raise
             self._settings = {}
             return self._endpoint.post("chat/completions", {"messages": messages}, tokens=many)
+
+
+def messages(instructions: str, document: str, **texts: str) -> Messages:
+    """Return the messages to send about a document, which is cut at `LONGEST`.
+
+    Texts are sent as JSON, so that no document can break out of its field and pose as an
+    instruction.
+    """
+    question = json.dumps({**texts, "document": document[:LONGEST]}, ensure_ascii=False)
+    return [{"role": "system", "content": instructions}, {"role": "user", "content": question}]
 
 
 def said(answer: dict[str, Any]) -> str:

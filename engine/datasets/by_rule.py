@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -23,10 +23,11 @@ import numpy as np
 from theodolite.engine.datasets.chunks import sentences_of
 from theodolite.engine.datasets.languages import is_unspaced
 from theodolite.engine.datasets.types import Dataset, Retrieval
-from theodolite.engine.datasets.written import KIND
 from theodolite.engine.errors import UserError
 
 STEP = "queries:rule"
+WRITTEN = "written:"
+"""Start of the id of a query that a language model wrote; its document's id follows."""
 MAX_OF_A_KIND = 200
 """Most queries of each kind; from so many documents, drawn at random."""
 NOISE = 0.2
@@ -50,6 +51,11 @@ def parted(name: str) -> tuple[str, bool]:
 def join(name: str) -> str:
     """Return the name of documents with queries by rule."""
     return f"{name}|{STEP}"
+
+
+def are_written(queries: Collection[str]) -> bool:
+    """Whether a language model wrote all queries, by their ids."""
+    return bool(queries) and all(key.startswith(WRITTEN) for key in queries)
 
 
 def make(data: Dataset, name: str) -> Retrieval:
@@ -86,7 +92,7 @@ def make(data: Dataset, name: str) -> Retrieval:
     written = {
         key: query
         for key, query in data.queries.items()
-        if key.startswith(KIND) and key.removeprefix(KIND) in documents
+        if key.startswith(WRITTEN) and key.removeprefix(WRITTEN) in documents
     }
     queries |= known | written
     if not queries:
@@ -200,6 +206,6 @@ def _notes(
             f"For {colliding:,} of {known:,} queries of words, another document has all of them "
             "too: the documents are much alike, and no score can reach 100."
         )
-    if asked := sum(not key.startswith(KIND) for key in data.queries):
+    if asked := sum(not key.startswith(WRITTEN) for key in data.queries):
         said.append(f"The {asked:,} queries of {data.name} are left aside.")
     return said

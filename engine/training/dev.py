@@ -123,6 +123,6 @@ class DevSet:
     def _interval(self, cosines: np.ndarray) -> tuple[float, float] | tuple[None, None]:
         if np.ptp(cosines) == 0.0:
             return None, None
-        [draws] = resample_all([Sample(cosines, self.gold)], RESAMPLES)
-        low, high = interval(draws.draws[None], [draws.units])
+        [resampled] = resample_all([Sample(cosines, self.gold)], RESAMPLES)
+        low, high = interval(resampled.draws[None], [resampled.units])
         return (float(low[0]), float(high[0])) if np.isfinite([low, high]).all() else (None, None)

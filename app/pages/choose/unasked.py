@@ -13,7 +13,7 @@ from theodolite.app import formats
 from theodolite.app.pages.choose import data, setups
 from theodolite.app.pages.judge.session import open_session
 from theodolite.app.workspace import Workspace
-from theodolite.engine.datasets import by_rule, written
+from theodolite.engine.datasets import by_rule
 from theodolite.engine.tasks.retrieval import judged_queries
 
 MIN_MARKS = 10
@@ -31,7 +31,7 @@ KINDS = {
 def task_of(workspace: Workspace, name: str) -> str:
     """The task that scores set-ups on documents: by what people asked, else by queries by rule."""
     loaded: Any = workspace.catalog.load(name)
-    if written.are_written(getattr(loaded, "queries", ())):
+    if by_rule.are_written(getattr(loaded, "queries", ())):
         return by_rule.join(name)
     return data.task_of(workspace, name) or by_rule.join(name)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -95,10 +94,7 @@ class MineSpec(Spec, Job):
         """Read the first pairs; refuse a name that is taken."""
         with TemporaryDirectory() as folder:
             list(self._pairs(workspace, Path(folder), CHECKED))
-        if self.made in workspace.catalog.names():
-            raise UserError(
-                f"There is a data set {self.made} already.", "Give another name.", code="conflict"
-            )
+        service.check_free(workspace, self.name)
 
     def _pairs(
         self, workspace: Workspace, folder: Path, limit: int | None = None
@@ -128,8 +124,7 @@ class MineSpec(Spec, Job):
                 )
             rows = ({role: getattr(one, role) for role in ROLES} for one in found)
             file = place / f"{service.name_for(self.name)}.jsonl"
-            lines = (json.dumps(row, ensure_ascii=False) for row in rows)
-            file.write_text("\n".join(lines), encoding="utf-8")
+            service.write_lines(file, rows)
             mapping = Mapping("triplets", {role: role for role in ROLES})
             notes = [f"The negatives were mined for {self.pairs} by {self.encoder}."]
             service.keep(workspace, file, file.name, self.name, mapping, notes)

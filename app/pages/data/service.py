@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -16,7 +16,16 @@ from typing import Any
 from theodolite.app import corpora, endpoints
 from theodolite.app.workspace import Workspace
 from theodolite.engine import chat
-from theodolite.engine.datasets import archives, conversion, documents, hub, limits, tables, written
+from theodolite.engine.datasets import (
+    archives,
+    by_rule,
+    conversion,
+    documents,
+    hub,
+    limits,
+    tables,
+    written,
+)
 from theodolite.engine.datasets.columns import OPTIONAL, ROLES
 from theodolite.engine.datasets.files import listed
 from theodolite.engine.datasets.tables import Mapping, Preview
@@ -193,13 +202,7 @@ def write_queries(
         move: called with what is done, of how much, and what it is.
     """
     workspace.refuse_visitors()
-    workspace.store.uploads.check_name(name)
-    if workspace.store.uploads.get(name):  # before anything is paid for
-        raise UserError(
-            f"There is an upload named {name!r} already.",
-            "Choose another name, or remove that one first.",
-            code="conflict",
-        )
+    check_free(workspace, name)  # before anything is paid for
     data, spec = workspace.catalog.load(documents), chat.canonical(model)
     if not isinstance(data, Retrieval) or data.whole:
         raise UserError(
@@ -207,10 +210,9 @@ def write_queries(
             "Bring a folder of documents: `theodolite data add FOLDER`.",
             code="wrong-kind",
         )
-    chosen, to = written.draw(data, n), chat.address(spec)
+    chosen = written.draw(data, n)
     sends = chat.sending(spec, [written.messages(data.documents[key]) for key in chosen])
-    allowed = {*endpoints.allowed(workspace.store), *([to.url] if send_texts or to.is_here else [])}
-    if to.url not in allowed:
+    if not send_texts and endpoints.unallowed(workspace.store, spec):
         raise UserError(
             f"Nothing leaves this machine without permission, and this would send {sends}.",
             "Allow it with --send-texts.",
@@ -221,7 +223,7 @@ def write_queries(
         spec,
         [(key, data.documents[key]) for key in chosen],
         lambda share: move(share, 1.0, "Queries"),
-        allowed,
+        [chat.address(spec).url],
     )
     if not found:
         raise error or UserError(
@@ -242,7 +244,7 @@ def _keep_queries(
     notes: Sequence[str],
 ) -> UploadRow:
     """Keep documents with one written query each, in BEIR's layout."""
-    ids = {key: written.KIND + key for key in queries}
+    ids = {key: by_rule.WRITTEN + key for key in queries}
     rows: dict[str, list[dict[str, Any]]] = {
         "corpus.jsonl": [{"_id": key, "text": text} for key, text in documents.items()],
         "queries.jsonl": [{"_id": ids[key], "text": text} for key, text in queries.items()],
@@ -251,8 +253,7 @@ def _keep_queries(
     with TemporaryDirectory() as folder:
         files = [Path(folder) / file for file in rows]
         for file, lines in zip(files, rows.values(), strict=True):
-            text = "\n".join(json.dumps(line, ensure_ascii=False) for line in lines)
-            file.write_text(text, encoding="utf-8")
+            write_lines(file, lines)
         with bring(files) as brought:
             mapping = mapping_of(brought.path, "retrieval", None)
             return keep(workspace, brought.path, brought.path.name, name, mapping, notes)
@@ -277,6 +278,23 @@ def name_for(filename: str) -> str:
     """Suggest a name for a data set: the file's, without endings and invalid characters."""
     stem = re.sub(r"(\.[A-Za-z0-9]{1,8}){1,2}$", "", filename)
     return re.sub(r"[^\w .+-]", "-", stem).strip(" .-")[:80] or "data"
+
+
+def write_lines(file: Path, rows: Iterable[dict[str, Any]]) -> None:
+    """Write rows as JSON lines."""
+    lines = (json.dumps(row, ensure_ascii=False) for row in rows)
+    file.write_text("\n".join(lines), encoding="utf-8")
+
+
+def check_free(workspace: Workspace, name: str) -> None:
+    """Refuse a name that no upload can have, or that one has."""
+    workspace.store.uploads.check_name(name)
+    if workspace.store.uploads.get(name):
+        raise UserError(
+            f"There is a data set upload:{name} already.",
+            "Choose another name, or remove that one first.",
+            code="conflict",
+        )
 
 
 def free_name(workspace: Workspace, filename: str) -> str:

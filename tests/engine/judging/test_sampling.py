@@ -13,7 +13,7 @@ from sklearn.metrics import cohen_kappa_score, recall_score
 from benchmarks import judging
 from tests.errors import refused
 from tests.fakes.openai import FakeOpenAI, chat, grade, question, status, talking
-from theodolite.engine.chat import Chat, canonical, said, sending
+from theodolite.engine.chat import LONGEST, Chat, canonical, said, sending
 from theodolite.engine.datasets import Catalog
 from theodolite.engine.errors import Code
 from theodolite.engine.judging import pool, sampling, second, surrogate
@@ -292,7 +292,7 @@ def test_a_document_cannot_end_itself() -> None:
     assert question(messages) == {"query": "q", "document": evil}
     assert [one["role"] for one in messages] == ["system", "user"]
     assert evil not in messages[0]["content"]
-    assert len(question(second.messages("q", "x" * 99_999))["document"]) == second.LONGEST
+    assert len(question(second.messages("q", "x" * 99_999))["document"]) == LONGEST
 
 
 def test_how_it_is_asked(server: FakeOpenAI) -> None:
