@@ -89,6 +89,10 @@ def _is_table(name: str) -> bool:
     return PurePosixPath(name.lower().removesuffix(".gz")).suffix in ENDINGS
 
 
+def _has_columns(name: str) -> bool:
+    return _is_table(name) and not name.lower().removesuffix(".gz").endswith(".txt")
+
+
 def split_of(name: str) -> tuple[str, str]:
     """Return the split that a file's name tells, empty if none, and the rest of its name."""
     stem = PART.sub("", _ENDINGS.sub("", PurePosixPath(name).name))
@@ -105,7 +109,8 @@ def rank(split: str) -> int:
 def kind_of(names: list[str]) -> tuple[Kind, TaskType]:
     """Return the kind and task type of an archive's data set, by its files' names."""
     stems = {PurePosixPath(name).name.partition(".")[0] for name in names}
-    if not stems & {"corpus", "queries"} and len(names) == 2:
+    of_lines = are_languages(names) or not any(map(_has_columns, names))
+    if not stems & {"corpus", "queries"} and len(names) == 2 and of_lines:
         return "parallel", "BitextMining"
     try:
         listed_too = beir.layout(names).candidates

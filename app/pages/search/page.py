@@ -114,10 +114,10 @@ def build(workspace: Workspace) -> None:
         named = {controls[name]: value for name, value in filled.items()}
         return named | dict.fromkeys(examples, flickr)
 
-    def filter_of(collection: str) -> Answer:
+    def filter_of(collection: str, only: list[str] | None, chunks: str | None) -> Answer:
         return {
-            controls["only"]: _only(workspace, collection),
-            controls["chunks"]: _chunks(workspace, collection),
+            controls["only"]: _only(workspace, collection, only or ()),
+            controls["chunks"]: _chunks(workspace, collection, chunks or ""),
         }
 
     def draw(collection: str) -> Answer:
@@ -129,7 +129,7 @@ def build(workspace: Workspace) -> None:
     other = on(
         place.input,
         filter_of,
-        [place],
+        [place, controls["only"], controls["chunks"]],
         [controls["only"], controls["chunks"]],
         notice,
         **ALWAYS_LAST,

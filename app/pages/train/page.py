@@ -22,7 +22,7 @@ from theodolite.app.pages.train.form import CLOSED, FOLLOW, NONE, OWN, PLAIN_TEX
 from theodolite.app.pages.train.job import READING, SweepSpec, TrainJob, first_examples
 from theodolite.app.spec import parameters, words
 from theodolite.app.web import parts
-from theodolite.app.web.controls import Answer, Control, Controls, on
+from theodolite.app.web.controls import Answer, Control, Controls, on, shape
 from theodolite.app.web.controls import Values as Namespace
 from theodolite.app.web.parts import HIDE_PROGRESS, ONE_AT_A_TIME
 from theodolite.engine.datasets.dialect import ENDINGS
@@ -257,7 +257,7 @@ def build(workspace: Workspace) -> None:
             "hard_neg; also .gz.</p>",
             visible=own,
         )
-        with gr.Accordion("Mine hard negatives", open=False, elem_id="mine", visible=own):
+        with gr.Accordion("Mine hard negatives", open=False, elem_id="mine", visible=False) as mine:
             mining = Mining(workspace)
         parts.section("Settings")
         form.place_settings()
@@ -277,6 +277,10 @@ def build(workspace: Workspace) -> None:
         return _chosen(form, values, train, f"Added as {train}.")
 
     mining.connect(form)
+    shape(
+        lambda objective: {mine: gr.update(visible=own and objective in ("sup", "st"))},
+        {form.controls["objective"]: [value for _, value in OBJECTIVES]},
+    )
     inputs = {**form.controls, "upload": upload}
     filled = [form.controls["train"], form.controls["preset"]]
     on(upload.upload, keep, inputs, filled, form.notice, show_progress_on=upload)

@@ -144,6 +144,7 @@ def test_files_are_packed_alike_each_time(tmp_path: Path) -> None:
         (zipped({f"{i}.txt": b"" for i in range(1001)}), "too-large", "1,000 files"),
         (zipped({}), "wrong-kind", "no files"),
         (zipped({"x.csv": b"a,b\n"}), "missing", "x.csv"),
+        (zipped({"x.csv": b"a,b\n1,2\n", "y.csv": b"a,b\n1,2\n"}), "wrong-kind", "x.csv, y.csv"),
         (zipped({"a/x/y.de": b"1\n", "b/x/y.de": b"2\n"}), "conflict", "'x/y.de'"),
         (
             zipped({"y.de": b"1\n2\n", "y.en": b"1\n"}),
