@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 from theodolite.app import formats
 from theodolite.engine.errors import UserError
-from theodolite.engine.mteb.suites import SuiteInfo, SuiteTask
-from theodolite.engine.mteb.suites import is_suite as is_suite
+from theodolite.engine.mteb.suites import SuiteInfo, SuiteTask, is_suite as is_suite
 from theodolite.engine.protocols.package import version
 from theodolite.engine.tasks import SUITES, in_order
 from theodolite.store.hashing import hash_of

@@ -553,8 +553,7 @@ def done(row: Mapping[str, Any], sentence: str, as_json: bool) -> None:
 def join_fleet(fleet: str, files: str | None = None) -> str:
     """Parse the addresses of a fleet, export them to our processes; return how to show them."""
     from theodolite.app.fleet.address import VARIABLE, WARNING, Address
-    from theodolite.app.fleet.files import VARIABLE as FILES
-    from theodolite.app.fleet.files import Files
+    from theodolite.app.fleet.files import VARIABLE as FILES, Files
 
     address = Address.parse(fleet)
     if address.has_password and fleet != os.environ.get(VARIABLE):

@@ -22,8 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from PIL import Image
-from playwright.sync_api import Browser, sync_playwright
-from playwright.sync_api import TimeoutError as TookTooLong
+from playwright.sync_api import Browser, TimeoutError as TookTooLong, sync_playwright
 
 from benchmarks.first_look import ANSWERED
 from theodolite.app.ui import PAGES

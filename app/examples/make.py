@@ -19,11 +19,9 @@ import numpy as np
 from theodolite.app.examples import shipped
 from theodolite.app.jobs.submit import perform
 from theodolite.app.pages.board import cost
-from theodolite.app.pages.choose import answer as choose
-from theodolite.app.pages.choose import sheet
+from theodolite.app.pages.choose import answer as choose, sheet
 from theodolite.app.pages.choose.sheet import ChooseJob
-from theodolite.app.pages.curate import answer as curate
-from theodolite.app.pages.curate import leaks
+from theodolite.app.pages.curate import answer as curate, leaks
 from theodolite.app.pages.data import similarity
 from theodolite.app.pages.decode import example as decode
 from theodolite.app.pages.diagnose import answer as diagnose
@@ -31,8 +29,7 @@ from theodolite.app.pages.diagnose.service import PROTOCOL, DiagnoseJob, diagnos
 from theodolite.app.pages.encoders.service import ensure_listed
 from theodolite.app.pages.evaluate.results import evaluated
 from theodolite.app.pages.geometry import service as geometry
-from theodolite.app.pages.judge import answer as judge
-from theodolite.app.pages.judge import session as judging
+from theodolite.app.pages.judge import answer as judge, session as judging
 from theodolite.app.pages.judge.session import JudgeSpec, Question, open_session
 from theodolite.app.pages.map import service as maps
 from theodolite.app.pages.map.job import MapSpec

@@ -10,9 +10,7 @@ from typing import Annotated
 import typer
 
 from theodolite.app import formats
-from theodolite.app.publish import choice as choices
-from theodolite.app.publish import folder as folders
-from theodolite.app.publish import targets
+from theodolite.app.publish import choice as choices, folder as folders, targets
 from theodolite.app.terminal import JsonOption, TasksOption, done, emit, progress_bar, say, verb
 from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError

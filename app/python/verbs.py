@@ -95,8 +95,7 @@ def _kept(
     seed: int | None,
 ) -> list[Result]:
     """Evaluate an encoder as `theodolite evaluate` does."""
-    from theodolite.app.pages.evaluate.job import EvaluateJob
-    from theodolite.app.pages.evaluate.job import evaluate as run
+    from theodolite.app.pages.evaluate.job import EvaluateJob, evaluate as run
 
     job = EvaluateJob.of(workspace, [encoder], tasks, protocol, seed)
     for warning in job.warnings(workspace):

@@ -10,8 +10,7 @@ import builtins
 import difflib
 import os
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from collections.abc import Mapping as MappingABC
+from collections.abc import Callable, Iterable, Iterator, Mapping as MappingABC, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial

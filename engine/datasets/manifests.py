@@ -25,8 +25,7 @@ from theodolite.engine.datasets.columns import ROLES, roles_of
 from theodolite.engine.datasets.files import DatasetSource, existing, find, lines, number, where
 from theodolite.engine.datasets.languages import codes
 from theodolite.engine.datasets.shapes import build
-from theodolite.engine.datasets.tables import Mapping as Columns
-from theodolite.engine.datasets.tables import join_splits, read_columns
+from theodolite.engine.datasets.tables import Mapping as Columns, join_splits, read_columns
 from theodolite.engine.datasets.types import Dataset, DatasetInfo, Kind, ScoredPairs, TaskType
 from theodolite.engine.errors import UserError, first_line
 

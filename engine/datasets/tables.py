@@ -7,8 +7,7 @@ data = read(path, "mine.csv", shown.mapping)
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
-from collections.abc import Mapping as MappingABC
+from collections.abc import Iterable, Mapping as MappingABC, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
 from pathlib import Path

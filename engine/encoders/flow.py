@@ -32,8 +32,7 @@ class Flow(nn.Module):
         try:
             from zuko.distributions import DiagNormal
             from zuko.flows import GeneralCouplingTransform
-            from zuko.lazy import Flow as Zuko
-            from zuko.lazy import UnconditionalDistribution, UnconditionalTransform
+            from zuko.lazy import Flow as Zuko, UnconditionalDistribution, UnconditionalTransform
             from zuko.transforms import LULinearTransform
         except ImportError:
             raise UserError(

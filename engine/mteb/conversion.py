@@ -31,8 +31,8 @@ from theodolite.engine.tasks import (
     pair_classification,
     retrieval,
     sts,
+    summarization as summaries,
 )
-from theodolite.engine.tasks import summarization as summaries
 from theodolite.engine.tasks.task import MTEB_TYPES, Task, scored_split
 
 _Made = tuple[str, Any, dict[str, Any]]

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from importlib.metadata import PackageNotFoundError
-from importlib.metadata import version as version_of
+from importlib.metadata import PackageNotFoundError, version as version_of
 
 from theodolite.engine.errors import UserError
 from theodolite.engine.protocols.mteb import MTEB_V2

@@ -30,8 +30,7 @@ import numpy as np
 import torch
 from filelock import FileLock, Timeout
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
-from safetensors.torch import save as to_bytes
+from safetensors.torch import load_file, save as to_bytes, save_file
 from torch import nn
 
 from theodolite.engine.errors import UserError, first_line

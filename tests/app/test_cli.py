@@ -19,8 +19,7 @@ from tests.errors import refused
 from tests.fakes.command_line import objects, theodolite
 from tests.fakes.small_training import small, write_sentences
 from tests.fakes.terminals import heed_interrupts
-from theodolite.app import serve
-from theodolite.app import terminal as output
+from theodolite.app import serve, terminal as output
 from theodolite.app.cli import app, summary
 from theodolite.app.jobs.unit import conclude
 from theodolite.app.pages.evaluate.job import EvaluateJob

@@ -12,8 +12,7 @@ from theodolite.app import decoders
 from theodolite.app.examples import make, shipped
 from theodolite.app.pages.choose import sheet as sheets
 from theodolite.app.pages.compare import page as compare_page
-from theodolite.app.pages.curate import answer as curation
-from theodolite.app.pages.curate import leaks
+from theodolite.app.pages.curate import answer as curation, leaks
 from theodolite.app.pages.curate.page import FIRST
 from theodolite.app.pages.data import similarity
 from theodolite.app.pages.decode import example as decode
@@ -22,8 +21,7 @@ from theodolite.app.pages.decode.service import STEPS
 from theodolite.app.pages.diagnose import answer as diagnosed
 from theodolite.app.pages.evaluate.job import welcome
 from theodolite.app.pages.evaluate.results import evaluated
-from theodolite.app.pages.geometry import sections
-from theodolite.app.pages.geometry import service as geometry
+from theodolite.app.pages.geometry import sections, service as geometry
 from theodolite.app.pages.judge import answer as judged
 from theodolite.app.pages.map import service as maps
 from theodolite.app.pages.map.job import MapSpec

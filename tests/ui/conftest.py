@@ -17,8 +17,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Error, Page, Playwright, expect, sync_playwright
-from playwright.sync_api import TimeoutError as PlaywrightTimeout
+from playwright.sync_api import (
+    Browser,
+    Error,
+    Page,
+    Playwright,
+    TimeoutError as PlaywrightTimeout,
+    expect,
+    sync_playwright,
+)
 
 from tests.fakes.stores import starter_store
 from theodolite.app import ui

@@ -10,8 +10,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 import theodolite as th
-from tests.fakes import folder as data_folder
-from tests.fakes import reported
+from tests.fakes import folder as data_folder, reported
 from tests.fakes.results import invent
 from tests.ui.conftest import NARROW, PATIENCE, served_to_visitors
 from tests.ui.maps import drawn, over, said, table

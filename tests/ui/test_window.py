@@ -3,8 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Browser as Chromium
-from playwright.sync_api import Page, Playwright
+from playwright.sync_api import Browser as Chromium, Page, Playwright
 
 from tests.ui.conftest import FLAGS, PATIENCE
 from tests.waiting import wait_until

@@ -26,8 +26,7 @@ from theodolite.app.components.chart import drawing, plain
 from theodolite.app.examples import shipped
 from theodolite.app.metrics import METRICS
 from theodolite.app.pages.board import cost
-from theodolite.app.pages.choose import data, improve, setups, unasked
-from theodolite.app.pages.choose import sheet as sheets
+from theodolite.app.pages.choose import data, improve, setups, sheet as sheets, unasked
 from theodolite.app.pages.choose.candidates import ChooseSpec
 from theodolite.app.pages.choose.sheet import ChooseJob, Sheet
 from theodolite.app.pages.encoders.service import names

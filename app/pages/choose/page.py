@@ -9,12 +9,14 @@ from typing import Any
 import gradio as gr
 
 import theodolite.app.surfaces.web as web
-from theodolite.app.pages.choose.answer import CHOOSE, EXAMPLE
-from theodolite.app.pages.choose.answer import PUBLISHED as PUBLISHED  # found on the page
+from theodolite.app.pages.choose.answer import (
+    CHOOSE,
+    EXAMPLE,
+    PUBLISHED as PUBLISHED,  # found on the page
+)
 from theodolite.app.pages.choose.candidates import ChooseSpec
 from theodolite.app.pages.data import form
-from theodolite.app.pages.encoders import choices
-from theodolite.app.pages.encoders import service as encoders
+from theodolite.app.pages.encoders import choices, service as encoders
 from theodolite.app.pages.layout import ask
 from theodolite.app.published import LIVE
 from theodolite.app.spec import parameters

@@ -9,8 +9,7 @@ import gradio as gr
 from theodolite.app.blocks import Link, Nothing
 from theodolite.app.pages.compare.evidence import MAX_ENCODERS, FairSpec
 from theodolite.app.pages.compare.fairness import FAIR, Fairness, evaluate
-from theodolite.app.pages.encoders import choices
-from theodolite.app.pages.encoders import service as encoders
+from theodolite.app.pages.encoders import choices, service as encoders
 from theodolite.app.pages.jobs.run_panel import RunPanel
 from theodolite.app.published import Published
 from theodolite.app.spec import parameters

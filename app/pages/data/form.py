@@ -20,8 +20,7 @@ from theodolite.app.web import parts
 from theodolite.app.web.controls import Answer, Control, Controls, Values, on, shape
 from theodolite.app.workspace import Workspace
 from theodolite.engine.datasets import archives, tables
-from theodolite.engine.datasets.columns import ROLES as NEEDED
-from theodolite.engine.datasets.columns import roles_of
+from theodolite.engine.datasets.columns import ROLES as NEEDED, roles_of
 from theodolite.engine.datasets.types import TYPES as INFO_TYPES
 from theodolite.engine.errors import UserError
 

@@ -170,8 +170,7 @@ class Audits(Answer):
 
 def audit(workspace: Workspace, spec: AuditSpec, do: Do) -> Iterator[Audits | Working]:
     """Yield what is measured next, and finally the audit of a few examples."""
-    from theodolite.engine.encoders.audit import audit as measure
-    from theodolite.engine.encoders.audit import some_of
+    from theodolite.engine.encoders.audit import audit as measure, some_of
 
     workspace.refuse_visitors()
     for step in measure(_source(spec.encoder), some_of(_examples(workspace, spec.examples))):
@@ -200,8 +199,7 @@ def check_poolings(workspace: Workspace, spec: str) -> tuple[str, list[dict[str,
     Returns:
         (the data it was measured on, rows of pooling, spearman in points, seconds), best first.
     """
-    from theodolite.engine.encoders.audit import Audit, some_of
-    from theodolite.engine.encoders.audit import audit as measure
+    from theodolite.engine.encoders.audit import Audit, audit as measure, some_of
 
     workspace.refuse_visitors()
     examples = some_of(_examples(workspace), ALL_PAIRS)

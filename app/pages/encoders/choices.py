@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import gradio as gr
 
-from theodolite.app.pages.encoders.service import STARTERS, shown_first
-from theodolite.app.pages.encoders.service import names as names  # offered here as well
+from theodolite.app.pages.encoders.service import (
+    STARTERS,
+    names as names,  # offered here as well
+    shown_first,
+)
 from theodolite.app.web import address
 from theodolite.app.web.controls import Control
 from theodolite.engine.errors import UserError

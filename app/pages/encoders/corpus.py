@@ -15,8 +15,7 @@ from theodolite.app.jobs.job import Job
 from theodolite.app.jobs.submit import Move
 from theodolite.app.typed import NothingKept
 from theodolite.engine import encoders
-from theodolite.engine.corpus import cut as cutting
-from theodolite.engine.corpus import encode as shards
+from theodolite.engine.corpus import cut as cutting, encode as shards
 from theodolite.engine.corpus.cut import Cut, Shard
 from theodolite.engine.corpus.files import DTYPES, ENDINGS, SHARDS, shard_file, whole
 from theodolite.engine.errors import UserError

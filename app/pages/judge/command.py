@@ -10,8 +10,7 @@ from typing import Annotated
 import typer
 
 from theodolite.app.pages.data import service as uploads
-from theodolite.app.pages.judge import export
-from theodolite.app.pages.judge import session as judging
+from theodolite.app.pages.judge import export, session as judging
 from theodolite.app.pages.judge.answer import board_of, judgement
 from theodolite.app.pages.judge.job import JudgeJob, SecondJudgeJob, ask_second
 from theodolite.app.pages.judge.session import JudgeSpec, Question, open_session

@@ -17,8 +17,7 @@ from theodolite.app.jobs.submit import queue
 from theodolite.app.pages.data import choices as collections
 from theodolite.app.pages.encoders import choices
 from theodolite.app.pages.jobs.run_panel import RunPanel
-from theodolite.app.pages.judge import answer, export, retrieval
-from theodolite.app.pages.judge import session as judging
+from theodolite.app.pages.judge import answer, export, retrieval, session as judging
 from theodolite.app.pages.judge.job import JudgeJob, ask_second, run_of, sent_by
 from theodolite.app.pages.judge.session import MAX_ENCODERS, MAX_NAME, JudgeSpec, Question
 from theodolite.app.report.button import report_button

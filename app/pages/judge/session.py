@@ -22,8 +22,7 @@ from theodolite.engine import chat
 from theodolite.engine.datasets import by_rule
 from theodolite.engine.datasets.types import Retrieval
 from theodolite.engine.errors import UserError
-from theodolite.engine.judging import pool, sampling, surrogate
-from theodolite.engine.judging import second as judges
+from theodolite.engine.judging import pool, sampling, second as judges, surrogate
 from theodolite.engine.judging.pool import Measure
 from theodolite.engine.judging.sampling import Draw, Estimate, SecondMarks, Units
 from theodolite.engine.progress import Progress

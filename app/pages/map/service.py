@@ -12,13 +12,11 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from theodolite.app import formats
-from theodolite.app.components.map import NEIGHBOURS, MapColumn, Region
-from theodolite.app.components.map import StoredMap as StoredMap
+from theodolite.app.components.map import NEIGHBOURS, MapColumn, Region, StoredMap as StoredMap
 from theodolite.app.pages.data import service as data
 from theodolite.app.recent import Recent
 from theodolite.app.typed import Typed
-from theodolite.app.vectors import missing
-from theodolite.app.vectors import vectors as vectors
+from theodolite.app.vectors import missing, vectors as vectors
 from theodolite.engine.datasets import tables
 from theodolite.engine.errors import UserError
 from theodolite.store.derived import arrays

@@ -27,8 +27,7 @@ from theodolite.engine.encoders.finite import finite
 from theodolite.engine.encoders.spec import parse
 from theodolite.engine.errors import UserError
 from theodolite.engine.progress import Progress
-from theodolite.engine.rankers.spec import RankerSpec
-from theodolite.engine.rankers.spec import parse as parse_ranker
+from theodolite.engine.rankers.spec import RankerSpec, parse as parse_ranker
 from theodolite.store.hashing import hash_of
 from theodolite.store.run_rows import LIVE
 

@@ -21,8 +21,7 @@ from theodolite.app.jobs.submit import queue
 from theodolite.app.pages.train.job import UNKNOWN, TrainingJob
 from theodolite.app.pages.train.launch import on_several_machines
 from theodolite.app.web import address, parts
-from theodolite.app.web.controls import Answer, Control, Controls, on, on_load
-from theodolite.app.web.controls import Values as Namespace
+from theodolite.app.web.controls import Answer, Control, Controls, Values as Namespace, on, on_load
 from theodolite.app.web.parts import ALWAYS_LAST, HIDE_PROGRESS, ONE_AT_A_TIME
 from theodolite.engine.errors import UserError
 from theodolite.engine.training.base_spec import Setting, settings, written

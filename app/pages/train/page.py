@@ -22,8 +22,7 @@ from theodolite.app.pages.train.form import CLOSED, FOLLOW, NONE, OWN, PLAIN_TEX
 from theodolite.app.pages.train.job import READING, SweepSpec, TrainJob, first_examples
 from theodolite.app.spec import parameters, words
 from theodolite.app.web import parts
-from theodolite.app.web.controls import Answer, Control, Controls, on, shape
-from theodolite.app.web.controls import Values as Namespace
+from theodolite.app.web.controls import Answer, Control, Controls, Values as Namespace, on, shape
 from theodolite.app.web.parts import HIDE_PROGRESS, ONE_AT_A_TIME
 from theodolite.engine.datasets.dialect import ENDINGS
 from theodolite.engine.encoders.spec import transformer_of

@@ -14,8 +14,7 @@ from theodolite.app import formats
 from theodolite.app.blocks import Block, Readings
 from theodolite.app.components.actions import actions, button
 from theodolite.app.names import labelled
-from theodolite.app.pages.jobs import service as jobs
-from theodolite.app.pages.jobs import views
+from theodolite.app.pages.jobs import service as jobs, views
 from theodolite.app.pages.trainings import service
 from theodolite.app.pages.trainings.answer import (
     TRAINING,

@@ -8,8 +8,7 @@ import httpx
 import pytest
 
 from theodolite.app import vectors
-from theodolite.app.web import background_call as working
-from theodolite.app.web import parts
+from theodolite.app.web import background_call as working, parts
 from theodolite.app.web.controls import Answer, on
 from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError

@@ -11,8 +11,7 @@ import pytest
 from tests.errors import refused
 from tests.fakes.folder import files
 from theodolite.engine.datasets import Catalog, tables
-from theodolite.engine.datasets.tables import preview
-from theodolite.engine.datasets.tables import read as read_table
+from theodolite.engine.datasets.tables import preview, read as read_table
 from theodolite.engine.errors import Code
 
 CORPUS = (

@@ -9,8 +9,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from scipy.spatial import geometric_slerp
-from scipy.spatial.distance import cdist
-from scipy.spatial.distance import cosine as cosine_distance
+from scipy.spatial.distance import cdist, cosine as cosine_distance
 
 from tests.errors import refused
 from tests.fakes.decoders import LONGEST, known_sentences

@@ -12,8 +12,7 @@ from tests.errors import refused
 from tests.fakes.decoders import known_sentences, small_spec
 from theodolite.engine.datasets.starter import read_topics
 from theodolite.engine.decode import open_decoder
-from theodolite.engine.decoding import folder as folders
-from theodolite.engine.decoding import text
+from theodolite.engine.decoding import folder as folders, text
 from theodolite.engine.decoding.generate import beam, greedy, sample
 from theodolite.engine.decoding.train import train_decoder
 from theodolite.engine.decoding.vocabulary import (

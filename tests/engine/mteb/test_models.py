@@ -23,12 +23,12 @@ from tests.fakes.encoders import HashEncoder
 from tests.fakes.mteb_tasks import (
     PAIRS,
     Plain,
+    by_mteb as score_of,
     loaded,
     retrieval_data,
     similarity_task,
     task_class,
 )
-from tests.fakes.mteb_tasks import by_mteb as score_of
 from theodolite.engine.encoders import PromptTask, bind_task, describe, load, query_side
 from theodolite.engine.encoders.facts import LATER
 from theodolite.engine.errors import Code

@@ -9,8 +9,7 @@ import httpx
 import mteb
 import numpy as np
 import pytest
-from datasets import Dataset as HubDataset
-from datasets import DatasetDict, Features, Value
+from datasets import Dataset as HubDataset, DatasetDict, Features, Value
 from datasets.features import ClassLabel
 from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError
 from mteb._evaluators.retrieval_metrics import evaluate_p_mrr_change

@@ -8,8 +8,7 @@ import pytest
 from sklearn.neighbors import NearestNeighbors
 
 from tests.errors import refused
-from theodolite.engine.search import curation
-from theodolite.engine.search import overlap as module
+from theodolite.engine.search import curation, overlap as module
 from theodolite.engine.search.curation import plain_text
 from theodolite.engine.search.overlap import overlap
 from theodolite.engine.search.regex import matching

@@ -10,8 +10,7 @@ from sklearn.neighbors import NearestNeighbors
 
 from theodolite.engine.encoders.steps import random_projection
 from theodolite.engine.search.index import unit_rows
-from theodolite.engine.space import bridge
-from theodolite.engine.space import compare as spaces
+from theodolite.engine.space import bridge, compare as spaces
 
 
 def cloud(n: int = 120, dim: int = 12, seed: int = 0) -> np.ndarray:

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 import torch
 from sentence_transformers import SentenceTransformer
-from sentence_transformers.sentence_transformer import losses as theirs
-from sentence_transformers.sentence_transformer import modules
+from sentence_transformers.sentence_transformer import losses as theirs, modules
 
 from tests.errors import refused
 from tests.fakes.runs import TinyCatalog, distinct, tiny_spec

@@ -12,8 +12,13 @@ from tests.fakes.measured import put
 from tests.fakes.results import invent, invent_all
 from theodolite.app import significance as tests_of
 from theodolite.app.blocks import Table
-from theodolite.app.pages.compare.answer import MEAN, CompareSpec, Comparison, compared
-from theodolite.app.pages.compare.answer import compare as compare_by
+from theodolite.app.pages.compare.answer import (
+    MEAN,
+    CompareSpec,
+    Comparison,
+    compare as compare_by,
+    compared,
+)
 from theodolite.app.pages.evaluate.results import evaluated
 from theodolite.app.significance import Verdict, verdicts
 from theodolite.app.workspace import Workspace

@@ -16,8 +16,7 @@ from theodolite.app.pages.data.suites import FetchJob
 from theodolite.app.surfaces import document
 from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
-from theodolite.engine.mteb import package
-from theodolite.engine.mteb import suites as engine
+from theodolite.engine.mteb import package, suites as engine
 
 V2 = "MTEB(eng, v2)"
 TASK = "mteb:Banking77Classification"

@@ -30,8 +30,7 @@ from theodolite.app.pages.decode.answer import (
     word_diff_of,
 )
 from theodolite.app.pages.decode.service import DecodeOptions, DecodeResult, NoDecoder, Step
-from theodolite.app.pages.map import routes as map_routes
-from theodolite.app.pages.map import service as maps
+from theodolite.app.pages.map import routes as map_routes, service as maps
 from theodolite.app.pages.map.job import MapSpec
 from theodolite.app.web.address import link
 from theodolite.app.workspace import Workspace

@@ -9,8 +9,7 @@ from scipy.spatial import distance
 
 from tests.errors import refused
 from tests.fakes.workers import do_units
-from theodolite.app.pages.geometry import sections
-from theodolite.app.pages.geometry import service as geometry
+from theodolite.app.pages.geometry import sections, service as geometry
 from theodolite.app.workspace import Workspace
 from theodolite.engine.datasets.types import LabelledPairs, PairPart, ScoredPairs, Sentences
 

@@ -12,16 +12,23 @@ import pytest
 
 from tests.errors import refused
 from tests.fakes.command_line import objects, theodolite
-from tests.fakes.openai import FakeOpenAI, cut, grade, half, hang_up, held, talking
-from tests.fakes.openai import status as answers_with
+from tests.fakes.openai import (
+    FakeOpenAI,
+    cut,
+    grade,
+    half,
+    hang_up,
+    held,
+    status as answers_with,
+    talking,
+)
 from tests.fakes.uploads import collection
 from tests.fakes.workers import do_units, work_off
 from theodolite.app import endpoints
 from theodolite.app.examples import make
 from theodolite.app.jobs.submit import queue
 from theodolite.app.pages.encoders import service as encoders
-from theodolite.app.pages.judge import export
-from theodolite.app.pages.judge import session as judging
+from theodolite.app.pages.judge import export, session as judging
 from theodolite.app.pages.judge.answer import board_of
 from theodolite.app.pages.judge.job import (
     AT_ONCE,

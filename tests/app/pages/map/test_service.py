@@ -22,8 +22,7 @@ from theodolite.app.components.map import MAX_LABELS, Facts
 from theodolite.app.jobs.submit import queue
 from theodolite.app.pages.data.service import keep
 from theodolite.app.pages.encoders import service as encoders
-from theodolite.app.pages.map import job as map_job
-from theodolite.app.pages.map import service as maps
+from theodolite.app.pages.map import job as map_job, service as maps
 from theodolite.app.pages.map.job import MapSpec, SecondMap
 from theodolite.app.pages.map.routes import routes
 from theodolite.app.workspace import Workspace

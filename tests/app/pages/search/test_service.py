@@ -15,8 +15,7 @@ from tests.fakes.command_line import theodolite
 from tests.fakes.uploads import collection
 from tests.fakes.workers import do_units
 from theodolite.app.blocks import Filters, Link
-from theodolite.app.pages.search import page
-from theodolite.app.pages.search import service as retrieval
+from theodolite.app.pages.search import page, service as retrieval
 from theodolite.app.pages.search.answer import SearchAnswer, SearchSpec, answer
 from theodolite.app.pages.search.service import IndexJob, Limits
 from theodolite.app.recent import Recent

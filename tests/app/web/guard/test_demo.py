@@ -24,8 +24,7 @@ from theodolite.app.pages.compare import fairness
 from theodolite.app.pages.compare.evidence import FairSpec
 from theodolite.app.pages.data import service as data
 from theodolite.app.pages.diagnose.service import DiagnoseJob
-from theodolite.app.pages.encoders import checks
-from theodolite.app.pages.encoders import service as encoders
+from theodolite.app.pages.encoders import checks, service as encoders
 from theodolite.app.pages.evaluate.estimate import estimate
 from theodolite.app.pages.evaluate.job import EvaluateJob, queue_evaluation, start, welcome
 from theodolite.app.pages.geometry import service as geometry
