@@ -245,7 +245,8 @@ class EncoderTrainer(Trainer):
 
     def _dev_score(self, *, as_base: bool = False) -> DevScore:
         dev = cast("DevSet", self.dev)  # without one `eval_every` is None
-        return dev.score(self.model.encode(dev.sentences, as_base=as_base))
+        sentences = [self.spec.column_prompts[0] + sentence for sentence in dev.sentences]
+        return dev.score(self.model.encode(sentences, as_base=as_base))
 
     def _score_base(self) -> Iterator[Event]:
         """Score the model before its first update: what training has to improve on."""

@@ -26,6 +26,7 @@ from theodolite.engine.tasks import pair_classification
 from theodolite.engine.training.losses import LOSSES
 from theodolite.engine.training.presets import STARTER
 from theodolite.engine.training.rows import (
+    LABEL,
     PAIR,
     SENTENCE,
     TRIPLET,
@@ -85,7 +86,7 @@ def with_labels(name: str, loss: str, catalog: Catalog, limit: int | None) -> Ex
     if name == STARTER:
         name = "starter-pairs" if need.data == "scored" else "starter-topics"
     data, notes = catalog.load(name), list[str]()
-    columns: tuple[str, ...] = (*PAIR, "label")
+    columns: tuple[str, ...] = (*PAIR, LABEL)
     rows: list[tuple[str, ...]] = []
     match need.data, data:
         case "scored", ScoredPairs():
@@ -104,7 +105,7 @@ def with_labels(name: str, loss: str, catalog: Catalog, limit: int | None) -> Ex
             place = {label: str(at) for at, label in enumerate(sorted(set(data.labels)))}
             sentences, notes = _labelled_sentences(data)
             if need.data == "labelled":
-                columns = (*SENTENCE, "label")
+                columns = (*SENTENCE, LABEL)
                 rows = [(text, place[label]) for text, label in sentences]
             else:
                 rows = _pairs_of_labels(sentences)

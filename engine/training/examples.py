@@ -150,7 +150,8 @@ def examples_of(spec: TrainSpec, catalog: Catalog, folder: Path) -> Examples:
         )
         for name in names
     }
-    return opened[names[0]] if len(opened) == 1 else Examples.joined(opened)
+    examples = opened[names[0]] if len(opened) == 1 else Examples.joined(opened)
+    return examples.with_prompts(spec.column_prompts)
 
 
 def names_of(train: str) -> list[str]:

@@ -181,10 +181,14 @@ def _write_modules(model: TrainingModel, folder: Path) -> None:
     _write_json(folder / "modules.json", listed)
     limit = {"max_seq_length": model.base.limit, "do_lower_case": False}
     _write_json(folder / "sentence_bert_config.json", limit)
-    _write_json(
-        folder / "config_sentence_transformers.json",
-        {"prompts": {}, "default_prompt_name": None, "similarity_fn_name": "cosine"},
-    )
+    query, document = (*model.spec.column_prompts, model.spec.column_prompts[-1])[:2]
+    named = {"query": query, "document": document}
+    prompted: dict[str, Any] = {
+        "prompts": named if query or document else {},
+        "default_prompt_name": "query" if query and query == document else None,
+        "similarity_fn_name": "cosine",
+    }
+    _write_json(folder / "config_sentence_transformers.json", prompted)
 
 
 def _layer_weights(pooling: str, layers: int) -> torch.Tensor:

@@ -11,7 +11,7 @@ import hashlib
 import mmap
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate, islice
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -26,6 +26,8 @@ from theodolite.engine.training.spec import ObjectiveName
 SENTENCE = ("sentence",)
 PAIR = ("sent0", "sent1")
 TRIPLET = ("sent0", "sent1", "hard_neg")
+LABEL = "label"
+"""The last column of examples with a score or label, which is no sentence."""
 
 _BATCH = 1024
 """Rows written at once: each may be a megabyte long."""
@@ -85,6 +87,22 @@ class Examples:
             return every[place][position - ends[place] + sizes[place]]
 
         return cls(every[0].columns, str(digest), tuple(notes), sum(sizes), read, sizes)
+
+    def with_prompts(self, prompts: Sequence[str]) -> Examples:
+        """The same with a text before the sentences of each column, as `column_prompts` has it."""
+        if not any(prompts):
+            return self
+        sentences = len(self.columns) - (self.columns[-1] == LABEL)
+
+        def read(position: int) -> tuple[str, ...]:
+            cells = self.read(position)
+            texts = [
+                prompts[min(place, len(prompts) - 1)] + cell
+                for place, cell in enumerate(cells[:sentences])
+            ]
+            return (*texts, *cells[sentences:])
+
+        return replace(self, read=read)
 
     def __len__(self) -> int:
         return self.count

@@ -139,6 +139,15 @@ class TrainSpec(BaseSpec):
     temperature: Annotated[
         float, Setting("Temperature", "Divides the similarities.", gt=0, when=_contrastive)
     ] = 0.05
+    prompts: Annotated[
+        str | None,
+        Setting(
+            "Prompts",
+            "Before the sentences of each column, such as query: | passage: for the first and all "
+            "others, with one space after each; empty or none: none.",
+            when=lambda values: values["objective"] not in ("mlm", "static"),
+        ),
+    ] = None
     hard_negatives: Annotated[
         bool, Setting("Use hard negatives from the third column", when=_uses_negatives)
     ] = True
@@ -414,6 +423,12 @@ class TrainSpec(BaseSpec):
         if _static(values) and setting.name not in _READ_BY_STATIC:
             return False
         return super().applies(setting, values)
+
+    @property
+    def column_prompts(self) -> tuple[str, ...]:
+        """The text before the sentences of each column; the last is also that of further ones."""
+        stripped = map(str.strip, (self.prompts or "").split("|"))
+        return tuple(f"{text} " if text else "" for text in stripped)
 
     @property
     def is_dual(self) -> bool:

@@ -191,8 +191,9 @@ class EncoderForm(Form):
         facts = [f"{spec.base}{pooled}{layer}"]
         if spec.max_length < most:
             facts.append(f"Training reads {spec.max_length} of its {most} tokens")
-        if info.get("prompts"):
-            facts.append("Its prompts are left out")
+        if (prompts := info.get("prompts")) and not spec.prompts:
+            named = ", ".join(f"{name} {text!r}" for name, text in prompts.items())
+            facts.append(f"Its prompts are left out unless they stand under Prompts: {named}")
         return ". ".join(facts) + "."
 
 

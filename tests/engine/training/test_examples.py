@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,8 @@ import pytest
 from tests.errors import refused
 from theodolite.engine.datasets.catalog import Catalog, Upload
 from theodolite.engine.datasets.parquet import ParquetFile
-from theodolite.engine.training.examples import Examples, open_examples
+from theodolite.engine.training.examples import Examples, examples_of, open_examples
+from theodolite.engine.training.spec import TrainSpec
 
 
 def opened(path: Path, objective="unsup", **settings) -> Examples:
@@ -429,6 +431,26 @@ def test_the_starter_set_works_out_of_the_box(tmp_path, catalog):
     best = int(np.argmax(part.gold))
     assert (part.left[best], part.right[best]) in list(pairs)
     assert "graded 4 or more" in pairs.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("objective", "loss", "prompts", "parts"),
+    [
+        ("sup", "", "q: | d:", ["q: ", "d: ", "d: "]),
+        ("sup", "", "q:", ["q: ", "q: ", "q: "]),
+        ("unsup", "", "q: | d:", ["q: "]),
+        ("st", "CosineSimilarityLoss", "| d:", ["", "d: ", ""]),  # the score is no sentence
+    ],
+)
+def test_prompts_stand_before_the_sentences_of_each_column(
+    tmp_path, catalog, objective, loss, prompts, parts
+):
+    path = written(tmp_path, "a.csv", "sent0,sent1,hard_neg\na,b,c\nd,e,f\n")
+    train = "starter" if loss else str(path)
+    spec = TrainSpec(objective, "minilm", train, "x", prompts=prompts, loss=loss or "CoSENTLoss")
+    plain = examples_of(replace(spec, prompts=None), catalog, tmp_path)
+    for cells, prompted in zip(plain, examples_of(spec, catalog, tmp_path), strict=True):
+        assert prompted == tuple(map("".join, zip(parts, cells, strict=True)))
 
 
 class _Uploads(dict):

@@ -84,6 +84,28 @@ def test_three_libraries_give_the_vectors_of_training(folders, tmp_path, kind, p
         assert (own.dim, own.warnings) == (32, ())
 
 
+@pytest.mark.parametrize(
+    ("prompts", "query", "document", "usual"),
+    [("query: | passage:", "query: ", "passage: ", ""), ("say:", "say: ", "say: ", "say: ")],
+)
+def test_prompts_are_read_by_sentence_transformers(
+    folders, tmp_path, prompts, query, document, usual
+):
+    """One for all columns is what stands before every sentence; of two, the side decides."""
+    model = trained(folders["bert"], tmp_path / "out", prompts=prompts, pooling="avg", head="none")
+    spec = write(model, record_of(model))
+    peer = SentenceTransformer(str(tmp_path / "out"), device="cpu")
+    for encode, prompt in (
+        (peer.encode_query, query),
+        (peer.encode_document, document),
+        (peer.encode, usual),
+    ):
+        expected = model.encode([prompt + text for text in SENTENCES])
+        np.testing.assert_allclose(encode(SENTENCES), expected, atol=1e-5)
+    own = load(spec, device="cpu").encode(SENTENCES)
+    np.testing.assert_allclose(own, peer.encode(SENTENCES), atol=1e-5)
+
+
 def test_a_kept_head_over_a_mean_is_a_dense_layer(folders, tmp_path):
     """For which plain transformers have no place."""
     model = trained(folders["bert"], tmp_path / "out", pooling="avg", head="mlp")
