@@ -43,9 +43,9 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
-    """What needs a GPU, a kind of processor or node may be skipped anywhere."""
+    """What needs a GPU or node may be skipped anywhere."""
     report = yield
-    return report if {"gpu", "vnni", "node"} & set(item.keywords) else never_skipped(report)
+    return report if {"gpu", "node"} & set(item.keywords) else never_skipped(report)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -68,6 +68,16 @@ def data_root() -> Path:
     if not named:
         pytest.skip("THEODOLITE_DATA is not set")
     return Path(named)
+
+
+@pytest.fixture
+def int8_products(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Products of int8 on any processor: where there are none of its own, exactly, but slowly."""
+    import torch
+
+    if not torch.cpu._is_vnni_supported():
+        monkeypatch.setattr(torch.cpu, "_is_vnni_supported", lambda: True)
+        monkeypatch.setattr(torch, "_int_mm", lambda a, b: (a.double() @ b.double()).int())
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,7 @@ import pytest
 from tests.errors import refused
 from tests.fakes.encoders import ConstantEncoder
 from theodolite.engine.datasets import Catalog
-from theodolite.engine.encoders import MemoryCache, canary, int8, load
+from theodolite.engine.encoders import MemoryCache, canary, load
 
 
 @pytest.fixture(scope="module")
@@ -32,21 +32,19 @@ def test_the_texts_are_of_all_lengths(texts: list[str]) -> None:
     assert len(canary.texts(["one", "two"], join=False)) == 2
 
 
-needed = pytest.mark.skipif(not int8.available(), reason="there is no AVX-512 VNNI here")
-
-
 @pytest.mark.parametrize(
     "change",
     [
         "pooling=cls_token",
         "prompt=query:%20",
-        pytest.param("dtype=int8", marks=[pytest.mark.vnni, needed]),
+        "dtype=int8",
         pytest.param("dtype=float16", marks=pytest.mark.long),
         pytest.param("dtype=bfloat16", marks=pytest.mark.long),
         "max_length=128",
         pytest.param("max_length=240", marks=pytest.mark.long),
     ],
 )
+@pytest.mark.usefixtures("int8_products")
 def test_what_changes_vectors_is_found(change: str, texts: list[str], minilm: np.ndarray) -> None:
     found = canary.drift(minilm, vectors(f"minilm?{change}", texts))
     assert found.moved and found.cosine < 1 - 5e-7

@@ -13,8 +13,7 @@ from tests.engine.encoders.models import SENTENCES, save, save_sentence_transfor
 from tests.errors import refused
 from theodolite.engine.encoders import int8, load, onednn
 
-pytestmark = pytest.mark.vnni
-needed = pytest.mark.skipif(not int8.available(), reason="there is no AVX-512 VNNI here")
+pytestmark = pytest.mark.usefixtures("int8_products")
 
 
 @pytest.fixture
@@ -33,7 +32,6 @@ def tokens() -> torch.Tensor:
     return x
 
 
-@needed
 @pytest.mark.parametrize("bias", [True, False])
 def test_a_layer_against_float64(layer: nn.Linear, tokens: torch.Tensor, bias: bool) -> None:
     """The product of the very same steps is exact, and no weight or token is off by half a step."""
@@ -60,7 +58,6 @@ def test_a_layer_against_float64(layer: nn.Linear, tokens: torch.Tensor, bias: b
     assert (np.abs(found - true) <= 0.5001 * step * np.abs(weight).sum(1) + 1e-6 * size).all()
 
 
-@needed
 @pytest.mark.parametrize("kind", ["transformer", "sentence-transformers"])
 def test_an_encoder_is_another_with_vectors_close_by(kind: str, tmp_path: Path) -> None:
     """By both ways in which a folder is run."""
@@ -82,10 +79,9 @@ def test_where_it_cannot_be_it_is_refused(monkeypatch: pytest.MonkeyPatch) -> No
     """On a GPU, on another processor, and of a model without such layers."""
     with refused("conflict", "cuda"):
         load("minilm?dtype=int8", device="cuda")
-    if int8.available():
-        gpt = GPT2Model(GPT2Config(n_layer=1, n_embd=8, n_head=1, vocab_size=9, n_positions=9))
-        with refused("unsupported", "GPT"):
-            int8.use_int8(gpt, "GPT")
+    gpt = GPT2Model(GPT2Config(n_layer=1, n_embd=8, n_head=1, vocab_size=9, n_positions=9))
+    with refused("unsupported", "GPT"):
+        int8.use_int8(gpt, "GPT")
     monkeypatch.setattr(torch.cpu, "_is_vnni_supported", lambda: False)
     with refused("unsupported", "AVX-512 VNNI"):
         load("minilm?dtype=int8").encode(["a dog"])
@@ -116,7 +112,6 @@ def test_the_vectors_stay_and_an_exact_gelu_goes_along(activation: str, taken: i
     torch.testing.assert_close(found, expected, atol=1e-5, rtol=1e-5)
 
 
-@needed
 def test_no_token_changes_another(layer: nn.Linear, tokens: torch.Tensor) -> None:
     """Not even one that is a million times as large."""
     made = int8.Int8Linear(layer)
@@ -128,7 +123,6 @@ def test_no_token_changes_another(layer: nn.Linear, tokens: torch.Tensor) -> Non
         assert torch.equal(made(tokens)[1:], together[1:])
 
 
-@needed
 def test_a_text_alone_and_among_others() -> None:
     """Padding moves float32 by a last bit, and rounding makes a step of that now and then."""
     encoder = load("minilm?dtype=int8")

@@ -33,7 +33,6 @@ from theodolite.app.pages.choose.sheet import ChooseJob
 from theodolite.app.report.markdown import of_blocks
 from theodolite.app.workspace import Workspace
 from theodolite.engine.datasets.starter import FOLDER
-from theodolite.engine.encoders import int8
 from theodolite.engine.errors import UserError
 from theodolite.engine.evaluate import evaluate
 
@@ -114,14 +113,12 @@ def test_who_knows_words_beats_who_does_not(ready: Workspace, file: Path) -> Non
     assert ready.store.runs.list() == runs
 
 
-@pytest.mark.vnni
+@pytest.mark.usefixtures("int8_products")
 @pytest.mark.parametrize(("ms", "taken"), [(4.0, "minilm?dtype=int8"), (9.0, "minilm")])
 def test_a_transformer_is_offered_in_int8(
     ready: Workspace, tmp_path: Path, ms: float, taken: str
 ) -> None:
     """Where it is as good and quicker; it stands in no ranking of those that were asked for."""
-    if not int8.available():
-        pytest.skip("this processor has no AVX-512 VNNI")
     for name, took in (("minilm", 8.0), ("minilm?dtype=int8", ms)):
         keep(ready, name, latency_ms=[took], dim=384)
     sheet = chosen(ready, written(tmp_path / "t.csv", topics(12)), ["minilm"], margin=40)
