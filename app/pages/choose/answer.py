@@ -589,7 +589,7 @@ def plan(workspace: Workspace, job: ChooseJob) -> list[str]:
                 "sheet is a guess until people have marked documents on the page Judge."
             )
         return [what, f"{formats.plural(len(job.setups), 'set-up')}: {formats.listed(job.setups)}."]
-    learned = [improve.plan(dataset, job.train)] if job.train else []
+    learned = improve.plan(workspace, job.data, job.train) if job.train else []
     untimed = len(set(job.measured) - cost.measured(workspace).keys())
     return [
         *[columns(used)] * bool(used),

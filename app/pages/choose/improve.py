@@ -162,14 +162,18 @@ def held_out(name: str) -> str:
     return join(name, SEED)
 
 
-def plan(dataset: Dataset, encoder: str) -> str:
-    """What will be learned, and from what, in a sentence."""
+def plan(workspace: Workspace, name: str, encoder: str) -> list[str]:
+    """What will be learned, from what, and how long it takes, in sentences."""
+    dataset, pace = workspace.catalog.load(name), training(workspace, name, encoder).pace(workspace)
     learned, tested = sizes(dataset)
     loss, what = LOSSES[dataset.kind]
-    return (
+    return [
         f"{encoder} is trained on {formats.count(learned)} of these, on {what} ({loss}); the other "
-        f"{data.in_words(tested, dataset.kind)}, which it never sees, are for the sheet."
-    )
+        f"{data.in_words(tested, dataset.kind)}, which it never sees, are for the sheet.",
+        f"Training takes {pace}, as training {pace.run} did."
+        if pace
+        else "How long training takes is unknown until its first minute.",
+    ]
 
 
 def headline(change: Mapping[str, Any]) -> str:
