@@ -196,10 +196,11 @@ def why_unwritten(error: Exception) -> str:
 def _unwritten(folder: Path, step: int, error: Exception) -> UserError:
     last = newest_step(folder)
     left = "There is no earlier one." if last is None else f"That of step {last} is whole."
+    start = "from the beginning" if last is None else "on from there"
     return UserError(
         f"The checkpoint of step {step} could not be written to {folder}: {why_unwritten(error)}. "
         f"{left}",
-        "Make room there and start the same training again: it goes on from its checkpoint.",
+        f"Make room there and start the same training again: it goes {start}.",
         code="no-file",
     )
 
