@@ -1,5 +1,6 @@
 """Late chunking against transformers' own states of tokens."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -89,13 +90,14 @@ def test_chunks_have_the_mean_of_their_tokens(
 def test_vectors_are_cached_and_rank_documents(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Those of an evaluation are those of a fusion, and are not made a second time."""
+    """Those of an evaluation are those of a fusion; neither it nor new marks make them again."""
     cache, spec = MemoryCache(), f"dir:{folder}?pooling=avg"
     texts = list(DATA.documents.values())
     vectors = late(rankers.load(spec, cache=cache), DATA).encode([*texts, "another text"])
     assert np.array_equal(vectors[-1], rankers.load(spec).encode(["another text"])[0])
     monkeypatch.setattr(LateSource, "_pooled", None)
-    fused = late(rankers.load(f"fuse(bm25, {spec})", cache=cache), DATA)
+    marked = replace(DATA, judgements={"test": {"q": {"d": 1}}})
+    fused = late(rankers.load(f"fuse(bm25, {spec})", cache=cache), marked)
     own = rankers.rank(late(rankers.load(spec, cache=cache), DATA), ["the cat"], texts)
     assert len(rankers.rank(fused, ["the cat"], texts)[0][0]) == len(own[0][0]) == len(texts)
 
