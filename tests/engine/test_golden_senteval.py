@@ -16,7 +16,7 @@ from theodolite.engine.datasets import Catalog
 from theodolite.engine.encoders.base import Encoder
 from theodolite.engine.progress import nobody
 from theodolite.engine.results import Result
-from theodolite.engine.tasks import Measurement, sts, transfer
+from theodolite.engine.tasks import Measurement, transfer
 
 pytestmark = pytest.mark.data
 
@@ -251,16 +251,3 @@ def test_a_fair_comparison_is_near_the_original(
     assert options[None, True] == max(options["plain", True], options["z-normalised", True])
     right = 100 * result.examples["correct"].mean()
     assert right == pytest.approx(result.main.score, abs=0.01)
-
-
-def test_the_normalised_cosine_of_the_dev_split(
-    encoder: Encoder, catalog: Catalog, reference: dict[str, Any]
-) -> None:
-    """Over the sentences of dev alone."""
-    data = catalog.load("STSBenchmark")
-    alone = replace(data, parts={"test": data.parts["dev"]})
-    scores = sts.measure_three(alone, encoder.encode(alone.sentences), 1111, nobody).scores
-    found = {score.metric: score.score for score in scores}
-    golden = reference["znorm_stsb"]["dev"]["with_ddof0"]
-    for name in ("pearson", "spearman"):
-        assert found[f"znorm_{name}"] == pytest.approx(100 * golden[name], abs=1e-4)

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
-from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -178,20 +177,6 @@ def union_of_dev_parts(trainer: FoldTrainer) -> set[int]:
         _, stop = next(splitter.split(seen, trainer.labels[seen]))
         parts |= set(seen[stop].tolist())
     return parts
-
-
-@pytest.mark.parametrize("solver", ["columns", "exact", "logistic"])
-def test_progress_never_falls(solver: Any) -> None:
-    """Each plan tells shares from 0 towards 1, however many times it calls its solver."""
-    data = clouds(2)
-    setting = replace(EXACT, solver=solver, passes=3, tenacity=1, max_passes=12)
-    for plan in (*PLANS, lambda trainer: normalised(trainer, [(BOTH, TEST)])):
-        told: list[float] = []
-        plan(FoldTrainer(*data, setting, 1, told.append))
-        assert told == sorted(told) and told[0] == 0 and 0.7 < told[-1] <= 1
-    stop = Mock(side_effect=KeyboardInterrupt)
-    with pytest.raises(KeyboardInterrupt):
-        split(FoldTrainer(*data, setting, 1, stop), TRAIN, DEV, TEST)
 
 
 def test_features_formed_in_batches_are_those_formed_whole(

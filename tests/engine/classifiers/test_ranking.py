@@ -61,11 +61,13 @@ def test_recalls_and_medians_by_hand() -> None:
 # --- the training, written as plainly as it can be ---------------------------------------------
 
 
-def plain(seed: int) -> tuple[torch.nn.ModuleDict, torch.optim.Optimizer, np.random.RandomState]:
+def plain(
+    seed: int, dim: int = 1000
+) -> tuple[torch.nn.ModuleDict, torch.optim.Optimizer, np.random.RandomState]:
     """Two layers of torch, and what trains them."""
     torch.manual_seed(seed)
-    model = torch.nn.ModuleDict({"image": torch.nn.Linear(9, 1000)})
-    model["caption"] = torch.nn.Linear(7, 1000)
+    model = torch.nn.ModuleDict({"image": torch.nn.Linear(9, dim)})
+    model["caption"] = torch.nn.Linear(7, dim)
     return model, torch.optim.Adam(model.parameters()), np.random.RandomState(seed)
 
 
@@ -126,10 +128,13 @@ def test_training_is_that_of_the_plain_loop(seed: int) -> None:
 
 
 @pytest.mark.parametrize("noise", [20.0, pytest.param(0.6, marks=pytest.mark.long)])
-def test_the_best_pass_is_kept_and_misses_add_up(noise: float) -> None:
+def test_the_best_pass_is_kept_and_misses_add_up(
+    noise: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The plain loop with the rule in words: stopped at the 4th miss in all, or after 21 passes."""
     splits = {"train": split(30, 3, noise), "dev": split(40, 4, noise), "test": split(20, 5, noise)}
-    model, adam, random = plain(1111)
+    monkeypatch.setattr(ranking, "DIM", 50)
+    model, adam, random = plain(1111, 50)
     best, kept, misses, passes = -1.0, model, 0, 0
     while misses < 4 and passes < 21:
         plain_pass(model, adam, random, splits["train"])

@@ -73,20 +73,6 @@ def test_a_seed_decides_what_is_drawn(decoder: Decoder, points: np.ndarray) -> N
     assert one == again != other
 
 
-@pytest.mark.parametrize("step", [0.5, 1.0])
-def test_correction_keeps_the_best_by_cosine(
-    decoder: Decoder, encoder: Encoder, points: np.ndarray, step: float
-) -> None:
-    """Never farther than without, nearer somewhere, and each round keeps what the last one had."""
-    before = [one.cosine for one in decoder.decode(points, encoder=encoder, method="greedy")]
-    for rounds in (1, 4):
-        found = decoder.correct(points, encoder, rounds=rounds, step=step, method="greedy")
-        after = [near(encoder, d.sentence, p) for d, p in zip(found, points, strict=True)]
-        assert [one.cosine for one in found] == pytest.approx(after, abs=1e-6)
-        assert all(new >= old - 1e-6 for new, old in zip(after, before, strict=True))
-        before = after
-
-
 @pytest.fixture
 def asked(decoder: Decoder, monkeypatch: pytest.MonkeyPatch) -> list[np.ndarray]:
     """The vectors of each call of `decode`."""

@@ -230,23 +230,6 @@ def test_token_f1() -> None:
     assert scores.tolist() == pytest.approx([1, 1, 0.5, 0.8, 2 / 3, 1, 0])
 
 
-def test_the_references_bleu_by_hand() -> None:
-    """Glued, `a b c d` and `e f g h` are seven words: a b c de f g h.
-
-    Of `a b c x`, `e f g h` seven words too: five are right; of the pairs a b, b c, f g, g h; of
-    the threes a b c, f g h; of the fours none, and without smoothing that is all.
-    """
-    bleu, references = diagnostics.reference_bleu, ["a b c d", "e f g h"]
-    assert bleu(references, ["a b c x", "e f g h"]) == 0.0
-    assert bleu(references, references) == pytest.approx(100.0)
-    # a b c d e | x f g h i: nine glued words, `ex` for `exf`; 8/9, 6/8, 4/7, 2/6 are right.
-    expected = 100 * (8 / 9 * 6 / 8 * 4 / 7 * 2 / 6) ** 0.25
-    assert bleu(["A b c d e", "f g h i j"], ["a b c d e", "x g h i j"]) == pytest.approx(expected)
-    # What belongs to another line is right there, and would not be line by line.
-    references = ["one two three four five six", "seven eight nine ten eleven twelve"]
-    assert bleu(references, references[::-1]) > diagnostics.bleu(references, references[::-1])
-
-
 def test_the_references_bleu_is_sacrebleus_of_one_line() -> None:
     """The whole file written out; also of next to nothing."""
     glued = BLEU(tokenize="none", smooth_method="none", force=True)

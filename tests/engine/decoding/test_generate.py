@@ -1,6 +1,5 @@
 """Search over pieces, held against every sentence there is, for a decoder small enough."""
 
-import itertools
 import math
 from collections import Counter
 
@@ -44,27 +43,6 @@ def chance(model: DecoderModel, vector: torch.Tensor, ids: tuple[int, ...]) -> f
     """Give log p(ids, END | vector)."""
     chances = following(model, vector, ids).log_softmax(-1)
     return float(chances.gather(1, torch.tensor([*ids, END])[:, None]).sum())
-
-
-EVERYTHING = [
-    ids for n in range(LONGEST + 1) for ids in itertools.product(range(END + 1, PIECES), repeat=n)
-]
-
-
-@torch.no_grad()
-def test_a_wide_beam_finds_the_best_of_all(model: DecoderModel, vectors: torch.Tensor) -> None:
-    """Score and order of the first five, for each vector, by full enumeration."""
-    for penalty in (0.0, 1.0):
-        found = beam(steps_of(model), vectors, LONGEST, width=64, penalty=penalty)
-        for vector, candidates in zip(vectors, found, strict=True):
-            scores = {
-                ids: chance(model, vector, ids) / ((6 + len(ids)) / 6) ** penalty
-                for ids in EVERYTHING
-            }
-            ended = {c.ids: c.score for c in candidates if c.ended}
-            best = sorted(scores, key=lambda ids: scores[ids], reverse=True)[:5]
-            assert list(ended)[:5] == best[: len(ended)]
-            assert ended == pytest.approx({ids: scores[ids] for ids in ended}, abs=1e-4)
 
 
 @torch.no_grad()

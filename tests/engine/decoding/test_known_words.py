@@ -127,32 +127,19 @@ def test_every_method_is_held(vocabulary: Vocabulary, known: KnownWords, archite
 
 
 @torch.no_grad()
-def test_a_beam_that_is_held_finds_the_best_of_what_may_be_written() -> None:
-    """Against every sentence of three tokens there is; a score counts all tokens, held or not."""
-    tokenizer = Vocabulary.learn(["a b ab"], 262).tokenizer
-    known = KnownWords(tokenizer, ["ab", "b"], END)
+def test_a_score_counts_all_tokens_held_or_not(vocabulary: Vocabulary, known: KnownWords) -> None:
+    """By teacher forcing, which the beam does not use."""
     torch.manual_seed(2)
-    pieces = tokenizer.get_vocab()
-    plain = folders.build("prefix", 4, len(pieces), {"width": 8, "positions": 8}).eval()
-    letters = [pieces[one] for one in ("a", "b", "Ġ", "Ġa", "Ġb", "ab", "Ġab") if one in pieces]
-    vector, scored = torch.randn(1, 4), {}
-    for ids in itertools.chain(*(itertools.product(letters, repeat=n) for n in (1, 2, 3))):
-        beginning = ""
-        for token in (*ids, END):
-            if token not in allowed(known, beginning):
-                break
-            beginning = known.after(beginning, token)
-        else:
-            logits = plain.logits(plain.states(vector, torch.tensor([[BEGIN, *ids]])))[0]
-            logits[:, :END] = -torch.inf
-            chances = logits.log_softmax(-1).gather(1, torch.tensor([*ids, END])[:, None])
-            scored[ids] = float(chances.sum()) / ((6 + len(ids)) / 6)
-    assert 5 < len(scored) < len(letters) ** 3
-    (found,) = beam(folders.steps_of(plain), vector, 3, width=50, words=known)
-    ours = {one.ids: one.score for one in found if one.ended}
-    best = max(scored.keys() & ours, key=lambda ids: scored[ids])
-    assert ours[best] == pytest.approx(scored[best], abs=1e-4)
-    assert all(ours[ids] == pytest.approx(scored[ids], abs=1e-4) for ids in ours.keys() & scored)
+    plain = folders.build("prefix", 4, len(vocabulary), {"width": 8, "positions": 8}).eval()
+    vector = torch.randn(1, 4)
+    (found,) = beam(folders.steps_of(plain), vector, 5, width=20, words=known)
+    ended = [one for one in found if one.ended]
+    assert len(ended) > 3
+    for ids, score in ((one.ids, one.score) for one in ended):
+        logits = plain.logits(plain.states(vector, torch.tensor([[BEGIN, *ids]])))[0]
+        logits[:, :END] = -torch.inf
+        chances = logits.log_softmax(-1).gather(1, torch.tensor([*ids, END])[:, None])
+        assert score == pytest.approx(float(chances.sum()) / ((6 + len(ids)) / 6), abs=1e-4)
 
 
 @pytest.fixture

@@ -19,7 +19,6 @@ from safetensors.torch import load_file
 from tests.errors import refused
 from tests.fakes.decoders import opened, random_spec, small_spec
 from tests.fakes.encoders import ConstantEncoder, NaNEncoder
-from tests.fakes.kills import killed_at
 from theodolite.engine.datasets.catalog import Catalog
 from theodolite.engine.decode import open_decoder
 from theodolite.engine.decoding import folder as folders
@@ -36,7 +35,7 @@ from theodolite.engine.training import Event, Noted, checkpoint, loop
 
 @pytest.fixture(autouse=True, scope="module")
 def one_thread() -> Iterator[None]:
-    """Sums in the same order here and in another process."""
+    """Sums in the same order every time."""
     with one_torch_thread():
         yield
 
@@ -86,23 +85,13 @@ def test_it_learns_and_says_so(whole: tuple[DecoderSpec, list[Event]]) -> None:
     assert loss == pytest.approx(last.best_loss, abs=0.01)  # float16 in the folder
 
 
-# Before the eleventh update it waits to be killed.
-CHILD = """
-import itertools, json, sys, time
-from theodolite.engine.decoding.spec import DecoderSpec
-from theodolite.engine.decoding.train import train_decoder
-spec = DecoderSpec.from_dict(json.loads(sys.argv[1]))
-asked = itertools.count(1)
-for event in train_decoder(spec, stop=lambda: next(asked) > 10 and time.sleep(600)):
-    print(json.dumps(event.to_dict()), flush=True)
-"""
-
-
-def test_a_killed_training_ends_with_the_weights_of_an_unbroken_one(
+def test_a_training_that_was_broken_off_ends_with_the_weights_of_an_unbroken_one(
     spec: DecoderSpec, whole: tuple[DecoderSpec, list[Event]]
 ) -> None:
-    """Killed by SIGKILL, and begun again in this process."""
-    killed_at(8, CHILD, spec.to_dict())
+    """In the middle of an epoch; `training/test_checkpoint.py` kills the process."""
+    broken = train_decoder(spec)
+    next(event for event in broken if event.kind == "looked" and event.step == 8)
+    broken.close()
     assert not spec.out_folder.exists()
     resumed = list(train_decoder(spec))
     assert 0 < of(resumed, "started")[0].step <= 10

@@ -1,23 +1,15 @@
 """Models behind OpenAI's API as encoders: what is sent, what is kept, which answers are refused."""
 
-import json
-import os
-import signal
-import subprocess
-import sys
-import threading
-
 import numpy as np
 import pytest
 
 from tests.errors import refused
-from tests.fakes.openai import DIM, held, saying, status, vector
+from tests.fakes.openai import DIM, saying, status, vector
 from theodolite.engine.encoders import MemoryCache, load
 from theodolite.engine.encoders.base import sentence_key
 from theodolite.engine.encoders.cached import CachedEncoder
 from theodolite.engine.encoders.endpoint import BATCH, CHARACTERS, EndpointSource, Sending
 from theodolite.engine.endpoints import TRIES, Address, Endpoint
-from theodolite.store import Store
 
 AWAY = "api:https://api.invalid/v1#m"
 TEXTS = [f"{'a' * (i % 7)} boat {i}" for i in range(3 * BATCH + 5)]
@@ -133,39 +125,6 @@ def test_what_came_before_a_failure_is_kept(server):
         encoder.encode(TEXTS)
     sent = len(server.texts)
     encoder.encode(TEXTS)
-    assert server.texts[sent:] == TEXTS[2 * BATCH :]
-
-
-PROGRAM = """
-import json, sys
-from pathlib import Path
-from theodolite.engine.encoders import load
-from theodolite.store import Store
-folder, spec, texts = json.loads(sys.argv[1])
-store = Store.open(Path(folder))
-load(spec, cache=store.vectors.of(spec)).encode(texts)
-"""
-
-
-def test_killed_in_the_middle_nothing_is_sent_again(server, tmp_path):
-    """What a request brought is on the disk before the next one leaves."""
-    over, begun = threading.Event(), threading.Event()
-    usual = saying(lambda _: None)
-    server.next = [usual, usual, usual, held(over, begun)]  # the first asks for the length
-    spec = f"api:{server.url}#fake"
-    Store.open(tmp_path).close()
-    child = subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, json.dumps([str(tmp_path), spec, TEXTS])], env=os.environ
-    )
-    assert begun.wait(60)
-    child.send_signal(signal.SIGKILL)
-    child.wait(60)
-    over.set()
-    sent = len(server.texts)
-    store = Store.open(tmp_path)
-    rows = load(spec, cache=store.vectors.of(spec)).encode(TEXTS)
-    store.close()
-    np.testing.assert_array_equal(rows, [vector(text) for text in TEXTS])
     assert server.texts[sent:] == TEXTS[2 * BATCH :]
 
 

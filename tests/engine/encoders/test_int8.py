@@ -121,13 +121,3 @@ def test_no_token_changes_another(layer: nn.Linear, tokens: torch.Tensor) -> Non
         assert torch.equal(made(tokens[5]), together[5])
         tokens[0] *= 1e6
         assert torch.equal(made(tokens)[1:], together[1:])
-
-
-def test_a_text_alone_and_among_others() -> None:
-    """Padding moves float32 by a last bit, and rounding makes a step of that now and then."""
-    encoder = load("minilm?dtype=int8")
-    texts = [f"{text} {'and so on ' * i}" for i, text in enumerate(SENTENCES)]
-    together = encoder.encode(texts)
-    alone = np.concatenate([load("minilm?dtype=int8").encode([text]) for text in texts])
-    assert cosines(together, alone).min() > 0.995
-    assert cosines(together, load("minilm").encode(texts)).min() > 0.99

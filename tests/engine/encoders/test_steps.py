@@ -11,7 +11,6 @@ from theodolite.engine.encoders.steps import (
     binary,
     fit_drop,
     fit_int8,
-    fit_pca,
     fit_whiten,
     normalise,
     random_projection,
@@ -26,13 +25,6 @@ TEXTS = [f"word{i % 13} word{i % 7} word{i}" for i in range(60)]
 def datasets(name):
     """A catalogue of two data sets."""
     return {"one": (TEXTS, "hash-one"), "tiny": (TEXTS[:1], "hash-tiny")}[name]
-
-
-def test_pca_is_that_of_scikit_learn():
-    """Up to the sign, which has no meaning."""
-    ours = fit_pca(X, 3)(X)
-    theirs = PCA(3, svd_solver="full").fit_transform(X)
-    np.testing.assert_allclose(np.abs(ours), np.abs(theirs), atol=1e-9)
 
 
 def test_whitening_gives_the_unit_covariance_of_the_paper():

@@ -96,7 +96,7 @@ def test_a_single_look_is_students_interval_where_units_are_alike() -> None:
     Predictions are 0.9 where the truth is on 80 %, and 0.1 elsewhere; and the other way round.
     """
     n, many, covered = 3_000, 60, 0
-    for seed in range(100):
+    for seed in range(40):
         rng = np.random.default_rng(seed)
         truth, sure = (rng.random(n) < 0.4).astype(float), rng.random(n) < 0.8
         says = np.where(sure, truth, 1 - truth) if seed % 2 else np.where(sure, 1 - truth, truth)
@@ -117,7 +117,7 @@ def test_a_single_look_is_students_interval_where_units_are_alike() -> None:
             ends = t.interval(0.95, many - 1, marks.mean(), marks.std(ddof=1) / many**0.5)
             assert middle == pytest.approx(marks.mean(), abs=0.03)
             assert high - low == pytest.approx(ends[1] - ends[0], rel=0.1)
-    assert covered >= 89  # the 1 % quantile of 100 at 95 %
+    assert covered >= 34  # the 1 % quantile of 40 at 95 %
 
 
 def test_known_items_tell_which_documents_are_marked() -> None:
@@ -152,6 +152,7 @@ def test_probabilities_are_bounded_below() -> None:
     assert (chances >= 0.4 * share - 1e-12).all() and chances.sum() == pytest.approx(1.0)
 
 
+@pytest.mark.long
 def test_no_difference_is_rarely_claimed() -> None:
     """Of 100 sessions without a difference no more claim one than chance allows; of 1,000 66."""
     assert judging.most_by_chance(1000) == 66
@@ -251,16 +252,6 @@ def test_one_that_says_nothing_changes_nothing() -> None:
 def test_no_second_judge_makes_intervals_invalid(kind: str) -> None:
     """Of 100 sessions without a difference no more claim one than chance allows."""
     assert judging.false_claims(100, 10, kind) <= judging.most_by_chance(100)
-
-
-def test_a_good_one_saves_marks_and_a_useless_one_costs_few() -> None:
-    """On fifteen sessions with a clear difference, beside none."""
-    worlds = [judging.drawn_world(seed, 0.8) for seed in range(15)]
-    marks = {
-        kind: sum(judging.adaptive(world, i, kind=kind).marks for i, world in enumerate(worlds))
-        for kind in ("", "good", "useless")
-    }
-    assert marks["good"] < 0.9 * marks[""] and marks["useless"] < 1.15 * marks[""]
 
 
 @pytest.mark.parametrize(

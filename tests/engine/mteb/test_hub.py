@@ -67,6 +67,7 @@ def ask(hub: FakeHub, tmp_path: Path) -> Iterator[Ask]:
     process.communicate(timeout=60)
 
 
+@pytest.mark.long
 def test_a_task_of_the_hub(hub: FakeHub, ask: Ask) -> None:
     """Its size is said before a byte is fetched; refusals are sentences; it is fetched once."""
 

@@ -236,15 +236,6 @@ def test_its_own_cache_of_results_answers_only_the_same_encoder(tmp_path: Path) 
         assert bool(seen) == encoded
 
 
-def test_progress_adds_up_over_calls_and_may_stop_it() -> None:
-    """Each call of mteb's goes on counting, and what the listener raises comes out."""
-    seen: list[int] = []
-    score_of(Model(load("random:16"), seen.append), similarity_task())
-    assert seen == sorted(seen) and seen[-1] == 2 * len(PAIRS)
-    with pytest.raises(KeyboardInterrupt):
-        score_of(Model(load("random:16"), Mock(side_effect=KeyboardInterrupt)), similarity_task())
-
-
 def test_single_vectors_have_a_similarity_too() -> None:
     """Summarization asks for one of two vectors of one dimension."""
     one, other = np.arange(8.0), np.ones(8)

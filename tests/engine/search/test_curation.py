@@ -114,21 +114,6 @@ def test_word_for_word_but_for_case_spaces_and_end_marks() -> None:
     assert progress == [(6, 6)]
 
 
-def test_nearly_the_same_with_the_nearest_of_them() -> None:
-    """In any script; the twin is the most similar one."""
-    tested = [
-        "Two dogs run through the high grass near the rivers",
-        "两只狗在河边的高草丛中奔跑着",
-        "Two cats sleep",
-        "it 's a man is playing a guitar on the stage",
-    ]
-    found = overlap(tested, [*TRAINED, "Two dogs run through the high grass"], 0.7)
-    assert found.ids.tolist() == [0, 1, 3] and found.twins.tolist() == [1, 3, 0]
-    assert not found.exact.any() and (np.diff(found.resemblance) <= 0).all()
-    pair = sets(tested[0]), sets(TRAINED[1])
-    assert found.resemblance[0] == pytest.approx(len(pair[0] & pair[1]) / len(pair[0] | pair[1]))
-
-
 @pytest.mark.parametrize("least", [0.3, 0.5, 0.8, 1.0])
 def test_none_is_missed(least: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """Against the sets of all pairs, whatever the threshold."""

@@ -1,8 +1,5 @@
-"""Scripts as people have them, written for SentEval; and small data of its layout."""
+"""A script as people have them, written for SentEval; and small data of its layout."""
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -48,52 +45,8 @@ if __name__ == "__main__":
     json.dump(results, sys.stdout, default=lambda value: np.asarray(value).tolist())
 """
 
-TRANSFORMER = """
-import json, sys
-import theodolite.engine.senteval as senteval
-import torch
-
-from theodolite.engine import load
-model = load("wordllama")
-
-def prepare(params, samples):
-    return
-
-def batcher(params, batch, max_length=None):
-    return torch.from_numpy(model.encode([" ".join(s) for s in batch])).cpu()
-
-params = {"task_path": sys.argv[1], "usepytorch": True, "kfold": 10}
-params["classifier"] = {"nhid": 0, "optim": "adam", "batch_size": 64,
-                        "tenacity": 5, "epoch_size": 4}
-results = {}
-for task in sys.argv[2:]:
-    se = senteval.engine.SE(params, batcher, prepare)
-    results[task] = se.eval(task)
-
-table = {}
-for task in sys.argv[2:]:
-    if task in ["STS12", "STS13", "STS14", "STS15", "STS16"]:
-        table[task] = results[task]["all"]["spearman"]["all"]
-    elif task in ["STSBenchmark", "SICKRelatedness"]:
-        table[task] = results[task]["test"]["spearman"].correlation
-        assert results[task]["dev"]["spearman"][0]
-    else:
-        table[task] = results[task]["acc"]
-json.dump([table, results], sys.stdout, default=lambda value: value.tolist())
-"""
 
 WORDS = "a the cat dog man plays runs eats big small green fish with without park".split()
-
-
-def run(script: str, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run a script in a process of its own, from a folder that is not ours."""
-    (folder / "script.py").write_text(script)
-    root = str(Path(__file__).parents[3])
-    environment = os.environ | {"PYTHONPATH": root, "OMP_NUM_THREADS": "2"}
-    command = [sys.executable, "script.py", *arguments]
-    return subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=600
-    )
 
 
 def small_data(folder: Path) -> Path:

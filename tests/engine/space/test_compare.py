@@ -168,17 +168,6 @@ def pair() -> tuple[np.ndarray, np.ndarray]:
     return new, old.astype(np.float32)
 
 
-def test_a_rotation_is_found() -> None:
-    rng = np.random.default_rng(0)
-    new = rng.standard_normal((300, 8)).astype(np.float32)
-    turn = np.linalg.qr(rng.standard_normal((8, 8)))[0]
-    every = bridge.fit(new, (new @ turn).astype(np.float32))
-    assert {one.name for one in every} == {"procrustes", "ridge", "low-rank"}
-    (best,) = [one for one in every if one.name == "procrustes"]
-    assert best.cosine == pytest.approx(1.0, abs=1e-3)
-    np.testing.assert_allclose(unit_rows(best(new)), unit_rows(new @ turn), atol=0.02)
-
-
 def test_the_maps_are_those_of_scipy_and_scikit_learn(
     pair: tuple[np.ndarray, np.ndarray],
 ) -> None:

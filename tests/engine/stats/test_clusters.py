@@ -141,18 +141,6 @@ def holds_zero(values: np.ndarray, clusters: np.ndarray | None, n: int, seed: in
     return bool(low[0] <= 0.0 <= high[0])
 
 
-@pytest.mark.parametrize(("count", "size"), [(60, 5), (15, 8)])
-def test_coverage_with_a_known_correlation_within_clusters(count: int, size: int) -> None:
-    """About 95 of 100 intervals hold the truth; as if independent, clearly fewer."""
-    clusters, trials, held = np.repeat(np.arange(count), size), 200, {True: 0, False: 0}
-    for trial in range(trials):
-        values = clustered(np.random.default_rng(trial), count, size)
-        for known in held:
-            held[known] += holds_zero(values, clusters if known else None, 400)
-    assert stats.binom.ppf(0.001, trials, 0.95) <= held[True] <= 0.99 * trials
-    assert held[False] < 0.85 * trials
-
-
 def test_equal_encoders_on_clusters_are_rarely_called_different() -> None:
     """Both tests, at 5 %; McNemar's for independent examples is wrong clearly more often."""
     clusters, trials = np.repeat(np.arange(40), 6), 200

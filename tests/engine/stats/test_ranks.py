@@ -178,9 +178,3 @@ def test_passages_are_compared_as_sets_of_characters(seed: int) -> None:
             len(both) / (retrieved + len(wanted) - len(both)),
         )
     )
-
-
-def test_an_example_of_chroma_s() -> None:
-    """One chunk holds half of the answer, of two chunks that overlap by ten characters."""
-    chunks = [("a", 0, 40), ("a", 30, 70)]
-    assert of_passages(chunks, [("a", 50, 90)]) == (20 / 40, 20 / 80, 20 / 100)

@@ -1,6 +1,7 @@
 """Caption-image retrieval as a task: scores, examples, and what cannot be measured."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -34,6 +35,14 @@ def seen(data: Captions, noise: float) -> np.ndarray:
     images = np.concatenate([p.images for p in data.parts.values()])
     random = np.random.default_rng(5).normal(size=(5 * len(images), 6))
     return (np.repeat(images, 5, axis=0) + noise * random).astype(np.float32)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def narrow() -> Iterator[None]:
+    """A space of 50 dimensions in place of 1000, which takes seconds to train."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("theodolite.engine.classifiers.ranking.DIM", 50)
+        yield
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,6 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -419,18 +418,6 @@ def test_a_missing_file_and_an_unknown_name_are_told_apart(tmp_path, catalog):
         opened(tmp_path / "missing.txt")
     with refused("unknown", "'missing'"):
         open_examples("missing", "unsup", catalog, folder=tmp_path)
-
-
-def test_the_starter_set_works_out_of_the_box(tmp_path, catalog):
-    for objective in ("unsup", "mlm"):
-        examples = open_examples("starter", objective, catalog, folder=tmp_path)
-        assert len(examples) == len(catalog.load("starter-topics").sentences)
-    pairs = open_examples("starter", "sup", catalog, folder=tmp_path)
-    part = catalog.load("starter-pairs").parts["all"]
-    assert len(pairs) == int((part.gold >= 4).sum())
-    best = int(np.argmax(part.gold))
-    assert (part.left[best], part.right[best]) in list(pairs)
-    assert "graded 4 or more" in pairs.notes[0]
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,9 @@ from transformers import AutoModel, AutoModelForMaskedLM, AutoTokenizer
 
 from tests.engine.encoders.models import SENTENCES, edit_config, save
 from tests.errors import refused
-from tests.fakes.allocation import Allocation
 from theodolite.engine.encoders import load
 from theodolite.engine.training import TrainSpec
-from theodolite.engine.training.from_scratch import SentenceIterator, learn_tokenizer, shape_of
+from theodolite.engine.training.from_scratch import learn_tokenizer, shape_of
 from theodolite.engine.training.model import open_model
 from theodolite.engine.training.packed import Layout, packed_states
 
@@ -128,19 +127,6 @@ def test_a_head_that_the_checkpoint_lacks_is_fresh_and_tied(folders):
     assert table.grad.abs().sum() > 0
 
 
-@pytest.mark.parametrize("kind", ["bert", "gpt2"])
-def test_the_same_gradients_with_and_without_keeping_activations(folders, kind):
-    """Gradient checkpointing changes the memory only, padded models included."""
-    gradients = []
-    for recompute in (False, True):
-        model = opened(folders[kind], gradient_checkpointing=recompute, pooling="avg")
-        torch.manual_seed(0)
-        model.vectors(model.ids(SENTENCES)).pow(2).sum().backward()
-        gradients.append([p.grad for p in model.parameters() if p.grad is not None])
-    assert len(gradients[0]) > 10
-    torch.testing.assert_close(*gradients)
-
-
 def test_a_packaged_encoder_can_be_trained(folders):
     """MiniLM's own vectors are the unit-length mean."""
     model = open_model(TrainSpec("unsup", "minilm", "x", "y", pooling="avg", head="none"), [])
@@ -168,15 +154,6 @@ def test_what_cannot_be_trained_is_said(folders, tmp_path, base, changes, code, 
     spec = TrainSpec("unsup", base.format(**names), "x", "y", **changes)
     with refused(code, named):
         open_model(spec, [("a cat",)])
-
-
-def test_while_encoding_a_batch_that_does_not_fit_is_halved(folders):
-    """A dev set is encoded while gradients and moments hold their part of the memory."""
-    lines = [" ".join(["the cat sees a dog"] * (1 + i % 3)) for i in range(100)]
-    whole, model = (opened(folders["bert"], pooling="avg") for _ in range(2))
-    memory = Allocation(model.encoder().embeddings.word_embeddings, most=150)
-    np.testing.assert_allclose(model.encode(lines), whole.encode(lines), atol=1e-5)
-    assert memory.failures == 2  # about 700 tokens, then 350
 
 
 # --- without padding ---
@@ -251,19 +228,6 @@ def test_dropout_is_drawn_where_transformers_draws_it(folders, place):
     torch.testing.assert_close(packed_states(model.eval(), layout)[0], plain)
 
 
-@pytest.mark.parametrize("pooling", ["cls_token", "avg", "max", "avg_top2"])
-def test_half_precision_is_near(folders, pooling):
-    """Under autocast, as on a GPU; weights and gradients stay float32."""
-    model = opened(folders["bert"], pooling=pooling, head="mlp", dropout=0.0)
-    ids = model.ids(SENTENCES)
-    with torch.autocast("cpu", torch.bfloat16):
-        near = model.vectors(ids)
-    near.float().sum().backward()
-    torch.testing.assert_close(near.float(), model.vectors(ids), atol=0.03, rtol=0.03)
-    gradients = [p.grad for p in model.parameters() if p.grad is not None]
-    assert gradients and all(g.dtype == torch.float32 and g.isfinite().all() for g in gradients)
-
-
 # --- from nothing ---
 
 
@@ -311,11 +275,6 @@ def digest(seed):
     for name, weight in sorted(model.state_dict().items()):
         state.update(name.encode() + weight.numpy().tobytes())
     return state.hexdigest()
-
-
-def test_every_column_is_read():
-    """A word that stands only in the second is known."""
-    assert list(SentenceIterator([("one", "two"), ("three",)])) == ["one", "two", "three"]
 
 
 def test_the_shape_is_as_asked():

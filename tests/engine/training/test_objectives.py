@@ -93,13 +93,6 @@ def test_the_loss_is_that_of_the_equations(
     assert float(loss) == pytest.approx(expected, rel=within, abs=within)
 
 
-def test_a_weight_of_log_alpha_is_alpha_copies_of_the_own_negative() -> None:
-    """One pair: -log(e^1 / (e^1 + 3 e^0)) with alpha 3, worked by hand: 0.743668."""
-    first, hard = torch.tensor([[1.0, 0.0]]), torch.tensor([[0.0, 1.0]])
-    loss = in_batch_loss(first, first, hard, temperature=1.0, hard_negative_weight=np.log(3))
-    assert float(loss) == pytest.approx(0.743668, abs=1e-6)
-
-
 @pytest.mark.parametrize("columns", [2, 3])
 def test_supervised_equals_the_ranking_loss_of_sentence_transformers(columns: int) -> None:
     """Scale 20 is temperature 0.05; with hard negatives both take all of the batch's."""

@@ -11,7 +11,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 from scipy.spatial.distance import cosine
-from scipy.stats import bootstrap, spearmanr
+from scipy.stats import spearmanr
 from sentence_transformers import SentenceTransformer
 from torch import nn
 from transformers import get_linear_schedule_with_warmup
@@ -353,29 +353,6 @@ def test_it_is_the_dev_split_or_everything_where_there_is_none():
     assert [len(each.gold) for each in whole] == [4, 6]
     by_task, by_name = (DevSet.open(name, Catalog()) for name in ("StarterSTS", "starter-pairs"))
     assert by_task.sentences == by_name.sentences
-
-
-def test_its_interval_is_the_bootstraps():
-    """Scipy's percentiles over pairs; ours are wider by what Student's t asks for."""
-    rng = np.random.default_rng(1)
-    gold = np.repeat(np.arange(6.0), 50)
-    rows = [(f"l{i}", f"r{i}", grade) for i, grade in enumerate(gold)]
-    vectors = {f"l{i}": np.array([1.0, 0.0]) for i in range(300)}
-    angles = rng.normal(3.0 - gold / 2, 1.0)
-    vectors |= {f"r{i}": np.array([np.cos(a), np.sin(a)]) for i, a in enumerate(angles)}
-    score = scored(opened({"dev": part(*rows)}), vectors)
-
-    theirs = bootstrap(
-        (np.cos(angles), gold),
-        lambda x, y: 100 * spearmanr(x, y).statistic,
-        paired=True,
-        vectorized=False,
-        n_resamples=999,
-        method="percentile",
-        rng=np.random.default_rng(0),
-    ).confidence_interval
-    assert (score.low, score.high) == pytest.approx((theirs.low, theirs.high), abs=1)
-    assert score.low < score.spearman < score.high
 
 
 def test_alignment_is_over_pairs_above_four_and_uniformity_over_all_sentences():
