@@ -27,7 +27,6 @@ from theodolite.app.web.guard.accounts import Accounts
 from theodolite.app.workspace import Workspace
 from theodolite.store import Store
 
-TWO = ["random:16", "random:64"]
 COMMAND = [sys.executable, "-m", "theodolite.app"]
 TRAIN = ["train", "unsup", "minilm", "--train", "starter", "--out", "never"]
 
@@ -418,22 +417,6 @@ def test_freed_memory_goes_back_to_the_system():
     alone, released = map(float, run.stdout.split())
     assert alone < 20
     assert released > 150
-
-
-def test_an_upload_becomes_a_task(home: Path) -> None:
-    """A file of one's own is added, its columns named; it is listed and removed."""
-    file = home / "mine.csv"
-    lines = [f"the {w} sat,a {w} was sitting,{i % 6}" for i, w in enumerate("abcdefghij")]
-    file.write_text("p,q,r\n" + "\n".join(lines))
-    roles = ("--name", "mine", "--columns", "left=p,right=q,score=r")
-    theodolite("data", "add", str(file), *roles)
-    listed = {row["name"]: row for row in objects(theodolite("data", "list", "--json"))}
-    fields = "name kind origin type tasks languages splits bytes licence description problem"
-    assert all(set(fields.split()) <= row.keys() for row in listed.values())
-    mine = listed["upload:mine"]
-    assert (mine["kind"], mine["origin"], mine["problem"]) == ("pairs", "upload", None)
-    assert isinstance(mine["tasks"], list) and mine["bytes"] == file.stat().st_size
-    theodolite("data", "remove", "upload:mine")
 
 
 # --- `theodolite serve`: who may come, and how a demonstration begins ---

@@ -12,9 +12,7 @@ from theodolite.app import decoders
 from theodolite.app.examples import make, shipped
 from theodolite.app.pages.choose import sheet as sheets
 from theodolite.app.pages.compare import page as compare_page
-from theodolite.app.pages.curate import answer as curation, leaks
-from theodolite.app.pages.curate.page import FIRST
-from theodolite.app.pages.data import similarity
+from theodolite.app.pages.curate import leaks
 from theodolite.app.pages.decode import example as decode
 from theodolite.app.pages.decode.answer import DECODE
 from theodolite.app.pages.decode.service import STEPS
@@ -28,7 +26,6 @@ from theodolite.app.pages.map.job import MapSpec
 from theodolite.app.pages.search import service as searching
 from theodolite.app.pages.search.answer import QUERY, SearchSpec, shipped_hits
 from theodolite.app.pages.spaces.job import SpacesSpec
-from theodolite.app.pages.trainings import service as trainings
 from theodolite.app.workspace import STARTER_ENCODERS
 
 
@@ -137,30 +134,6 @@ def test_the_session_the_sheet_and_the_leaks_are_of_these_encoders(starter):
     assert leaks.example(starter, "wordllama") == []
 
 
-def test_the_training_learned(starter):
-    """A real run that ended, with its curves; in no list."""
-    run, learned = trainings.example(starter)
-    assert (run.state, run.encoder, run.step) == ("done", None, run.steps)
-    assert run.score == max(one["score"] for one in learned.evals) > learned.evals[0]["score"] + 10
-    assert learned.steps[-1]["loss"] < learned.steps[0]["loss"]
-    assert trainings.table(starter) == []
-
-
-@pytest.mark.long
-def test_the_curation_is_what_the_page_asks_first(starter):
-    """The same sentences as worked out anew; nothing of it lies in the store."""
-    wanted = curation.CurateSpec(FIRST, "starter-topics", "minilm")
-    shown = curation.stored(starter, wanted)
-    assert curation.stored(starter, replace(wanted, many=50)) is None
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(starter, "shipped", starter)
-        made = curation.measure(starter, wanted).to_pandas()
-    np.testing.assert_array_equal(shown.to_pandas()["sentence"], made["sentence"])
-    np.testing.assert_allclose(shown.to_pandas()["cosine"], made["cosine"], atol=1e-5)
-    for row in starter.store.derived.list(curation.KIND):
-        starter.store.derived.remove(row["key"])
-
-
 def test_the_diagnosis_is_of_the_decoder_that_ships(starter):
     """If this fails, run `python -m theodolite.app.examples.make`."""
     found = diagnosed.example(starter, diagnosed.EXAMPLE_ENCODER)
@@ -200,15 +173,3 @@ def test_a_result_that_ships_is_the_one_measured_here(starter):
     row = evaluated(starter, "random:256", "StarterSTS")
     assert kept["random:256", "StarterSTS"] == pytest.approx(row["score"], abs=1e-4)
     starter.store.results.remove([row["id"]])
-
-
-def test_how_alike_the_topics_are_is_known_at_once(starter):
-    """If this fails, run `python -m theodolite.app.examples.make`."""
-    for name in STARTER_ENCODERS:
-        job = similarity.SimilaritySpec(similarity.EXAMPLE, name)
-        found = similarity.find(starter, job)
-        assert not found.missing and len(found.compared) == 20
-        assert all(mean.shipped for _, mean in found.compared)
-        assert job.is_stored(starter)
-        assert not similarity.find(starter, replace(job, sentences=20)).compared
-    assert starter.store.derived.list(similarity.KIND) == []

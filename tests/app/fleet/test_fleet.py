@@ -13,6 +13,8 @@ import pytest
 
 from tests.app.fleet.conftest import Lab, Postgres, films, trained, weights
 from tests.app.jobs.conftest import kill
+from tests.engine.encoders.models import save_sentence_transformer
+from tests.fakes import decoders
 from tests.fakes.bucket import FakeBucket
 from tests.fakes.small_training import small, write_sentences
 from tests.waiting import wait_until
@@ -25,7 +27,7 @@ from theodolite.app.jobs.submit import perform, queue
 from theodolite.app.pages.encoders.corpus import EncodeCorpusJob
 from theodolite.app.pages.evaluate.job import EvaluateJob, queue_evaluation
 from theodolite.app.pages.jobs import service as jobs
-from theodolite.app.pages.train.job import SweepJob, TrainJob
+from theodolite.app.pages.train.job import SweepJob, TrainDecoderJob, TrainJob
 from theodolite.app.pages.trainings import service as trainings
 from theodolite.app.workspace import Workspace
 from theodolite.store import Store
@@ -78,8 +80,12 @@ def corpus_job(workspace: Workspace, text: Path, out: Path) -> EncodeCorpusJob:
 def test_a_killed_worker_costs_nothing(
     lab: Lab, workspace: Workspace, postgres: Postgres, tmp_path: Path
 ) -> None:
-    """One that comes back, then one that does not: every unit once, as on one machine."""
-    encoders = [f"random:{dim}" for dim in (32, 48, 64, 96)]
+    """One that comes back, then one that does not: every unit once, as on one machine.
+
+    An encoder in files is among them, under its name here.
+    """
+    folder = save_sentence_transformer(tmp_path / "model", "mean")
+    encoders = ["random:32", "random:64", f"dir:{folder}?pooling=avg | center:starter-pairs"]
     run_id = queue_evaluation(workspace, encoders, TASKS)
     workers = [lab.start_worker(number) for number in (1, 2)]
     lab.start_home()
@@ -256,3 +262,48 @@ def test_nothing_waits_behind_a_training(lab: Lab, workspace: Workspace, tmp_pat
     over(lab.home, evaluation)
     over(lab.home, there_only)
     assert "Traceback" not in lab.printed()
+
+
+@pytest.mark.long
+def test_a_decoder_is_trained_elsewhere(lab: Lab, workspace: Workspace, tmp_path: Path) -> None:
+    """And is a decoder of the encoder as it is called here, which came as a file."""
+    lab.start_worker(1)
+    lab.start_home()
+    words = tmp_path / "words.txt"
+    names = "the cat dog man woman child bird horse king sees likes finds".split()
+    vectors = np.random.default_rng(0).normal(size=(len(names), 32)).round(4)
+    lines = [f"{name} {' '.join(map(str, at))}" for name, at in zip(names, vectors, strict=True)]
+    words.write_text("\n".join(lines))
+    spec = replace(decoders.random_spec(tmp_path), encoder=f"words:{words}", epochs=1)
+    job = TrainDecoderJob.of(workspace, spec)
+    over(lab.home, submit.queue(workspace, job))
+    (row,) = lab.home.decoders.list()
+    assert (row["encoder"], row["folder"]) == (f"words:{words}", Path(spec.out))
+    alone = Workspace(tmp_path / "alone")
+    here = trained(alone, TrainDecoderJob(replace(job.spec, out=str(tmp_path / "here"))))
+    assert weights(Path(spec.out)) == weights(here)
+
+
+@pytest.mark.long
+def test_two_homes_do_not_disturb_each_other(
+    lab: Lab, workspace: Workspace, tmp_path: Path
+) -> None:
+    """They ask the same at once: each has it once, though one calls something off meanwhile."""
+    other = Workspace(tmp_path / "other")
+    lab.start_worker(1)
+    for home in (None, other.store.folder):
+        lab.start_home(home)
+    encoders = ["random:20", "random:21", "random:22"]
+    called_off = queue_evaluation(other, ["random:23"], TASKS)
+    fields = {
+        place: queue_evaluation(place, encoders, ["StarterSTS"]) for place in (workspace, other)
+    }
+    wait_until(lambda: other.store.runs.get(called_off)["state"] == "running")
+    other.store.runs.cancel(called_off)
+    for place, run_id in fields.items():
+        over(place.store, run_id)
+    alone = on_one_machine(tmp_path / "alone", EvaluateJob.of(workspace, encoders, ["StarterSTS"]))
+    for place in fields:
+        assert_equal(place.store, alone)
+    assert not any(row["encoder"] == "random:23" for row in workspace.store.results.table())
+    wait_until(lambda: lab.rows("units") == lab.rows("reports") == 0)

@@ -16,6 +16,7 @@ from tests.waiting import wait_until
 from theodolite.app.fleet.address import Address
 from theodolite.app.fleet.coordinator import Coordinator, SentRun
 from theodolite.app.fleet.files import Files
+from theodolite.app.fleet.worker import fill
 from theodolite.app.pages.evaluate.job import EvaluateJob
 from theodolite.app.pages.train.job import TrainJob
 from theodolite.app.workspace import Workspace
@@ -228,8 +229,8 @@ def test_what_nobody_can_do_waits_and_says_why(lab: Lab, workspace: Workspace) -
     lab.start_worker(1)
     wait_until(lambda: runs.get(run_id)["done"] == 1)
     wait_until(lambda: "No worker has the data set MR" in runs.get(run_id)["message"])
-    assert lab.start_worker(1).wait(timeout=120) == 2
-    assert "is at work in this fleet" in lab.printed()
+    with refused("conflict", "lab-1"):
+        fill(home.fleet, "lab-1", lab.folder, patience=0.1)
     assert [unit["state"] for unit in runs.units(run_id)] == ["waiting", "done"]
     runs.cancel(run_id)
     at_work.join(timeout=60)

@@ -3,12 +3,11 @@
 from pathlib import Path
 
 import numpy as np
-import psutil
 import pytest
 from safetensors.numpy import load_file
 
-from tests.app.jobs.conftest import Bench, child_of
-from tests.app.jobs.test_kills import assert_gone, kill_app, start_app, tree
+from tests.app.jobs.conftest import Bench
+from tests.app.jobs.test_kills import kill_app, start_app, tree
 from tests.fakes.decoders import small_spec
 from tests.fakes.small_training import small, write_sentences
 from tests.waiting import wait_until
@@ -78,24 +77,3 @@ def test_a_killed_training_of_a_decoder_goes_on(bench: Bench, tmp_path: Path) ->
     assert (row["encoder"], row["folder"]) == (spec.encoder, Path(spec.out))
     assert open_decoder(row["folder"]).facts["hash"] == spec.hash
     assert checkpoint(spec) == 0
-
-
-@pytest.mark.long  # `test_queue` has what is cancelled, Train what goes on in its row
-def test_a_cancelled_training_is_gone_and_can_go_on(bench: Bench, tmp_path: Path) -> None:
-    """Its process ends; tried again it begins at its checkpoint."""
-    file = write_sentences(tmp_path / "sentences.txt")
-    spec = small(file, tmp_path / "out", steps=100_000, dev_every=20)
-    worker = bench.start_worker()
-    run_id = bench.store.runs.create("train", spec.to_dict(), "long")
-    wait_until(lambda: checkpoint(spec) > 0)
-    child = child_of(psutil.Process(worker.pid))
-    assert child is not None
-    bench.store.runs.cancel(run_id)
-    assert_gone([child])
-    kept = checkpoint(spec)
-    bench.store.runs.retry(run_id)
-    wait_until(lambda: len(begun_at(bench, run_id)) == 2)
-    assert begun_at(bench, run_id)[1] >= kept
-    assert bench.store.runs.ask(run_id, "stop")
-    assert bench.over(run_id)["state"] == "done"
-    assert bench.store.events.last(run_id, "finished")["why"] == "stopped"

@@ -73,15 +73,6 @@ def test_sentences_of_ones_own_are_searched_without_a_store(tmp_path: Path) -> N
         th.search("dog", sentences, by="words")
 
 
-def test_a_data_set_is_searched_by_several_and_by_words(own: th.Workspace) -> None:
-    """One list for each encoder and query; of words one, with no cosine."""
-    found = th.search(["a dog", "a boat"], encoders=["random:16", "random:8"], k=2)
-    assert {len(lists) for lists in found.hits.values()} == {2}
-    assert len(found.to_pandas()) == 8
-    words = th.search("dog", by="words", k=1)
-    assert words.rows()[0]["cosine"] is None and "dog" in words.rows()[0]["sentence"].lower()
-
-
 def test_a_map_is_a_table_of_places_and_a_picture(own: th.Workspace) -> None:
     """A row a sentence; drawn in the notebook, kept for the page."""
     found = th.map("random:8", "starter-pairs", method="pca")
@@ -108,15 +99,6 @@ def test_a_training_shows_its_curves() -> None:
     assert made.encoder == "dir:out" and list(made.to_pandas().kind)[-1] == "finished"
     assert "best dev score 70.00" in body(seen(made._repr_html_()))
     assert Stepped.kind not in {row["kind"] for row in made.rows()}
-
-
-def test_what_was_decoded_stands_beside_what_was_given(own: th.Workspace) -> None:
-    """By a decoder that ships; an encoder without one says so in its row."""
-    found = th.decode("A man plays a guitar.", ["random:256", "random:4"])
-    first, second = found.rows()
-    assert first["sentence"] == "a man plays a guitar." and first["error"] is None
-    assert "no decoder" in second["error"]
-    assert "plays" in body(seen(found._repr_html_()))
 
 
 @pytest.mark.parametrize("wrong", [["a dog", None], [["a dog"]], 5, [float("nan")], b"a dog"])

@@ -11,7 +11,6 @@ from theodolite.app import vectors
 from theodolite.app.web import background_call as working, parts
 from theodolite.app.web.controls import Answer, on
 from theodolite.app.workspace import Workspace
-from theodolite.engine.errors import UserError
 
 
 @pytest.fixture
@@ -58,17 +57,6 @@ def test_what_takes_long_is_told_step_by_step() -> None:
     assert next(steps) == ("", [7])
 
 
-def test_errors_come_through() -> None:
-    """As they were raised; what is quick has no bar."""
-
-    def work(say: working.Say) -> None:
-        raise UserError("No such thing.")
-
-    with pytest.raises(UserError, match="No such thing"):
-        list(working.followed(work, "Looking"))
-    assert list(working.followed(lambda say: [7], "Looking"))[-1] == ("", [7])
-
-
 @pytest.mark.usefixtures("hasty")
 def test_a_new_question_of_a_tab_ends_the_old_one() -> None:
     """The old work stops at its next word; another tab's goes on."""
@@ -82,17 +70,6 @@ def test_a_new_question_of_a_tab_ends_the_old_one() -> None:
     assert old.ended.wait(60)
     elsewhere.go.set()
     assert list(other)[-1] == ("", [1])
-
-
-@pytest.mark.usefixtures("hasty")
-def test_an_answer_that_waits_says_so_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With nothing new in it: only what is sent tells the server that a tab was closed."""
-    monkeypatch.setattr(working, "ALIVE_SECONDS", 0.02)
-    work = Held()
-    steps = working.followed(work, "Loading")
-    assert next(steps) == next(steps) == next(steps)
-    work.go.set()
-    assert list(steps)[-1] == ("", [1])
 
 
 @pytest.mark.usefixtures("hasty")

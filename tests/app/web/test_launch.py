@@ -1,6 +1,5 @@
 """The launch: whom it lets in, what it says, what is laid out, and what pages begin with."""
 
-import re
 import socket
 from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
@@ -8,11 +7,9 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 
-import gradio as gr
 import httpx
 import pytest
 from gradio.blocks import Blocks
-from starlette.testclient import TestClient
 
 from tests.fakes.launched import launched
 from theodolite.app import ui
@@ -150,43 +147,6 @@ def test_an_event_that_shows_no_progress_tells_nobody_of_it(config: Any) -> None
 def test_what_is_imported_ahead_exists(module: str) -> None:
     """A wrong name would only be seen as time that pages take."""
     assert find_spec(module)
-
-
-@pytest.fixture
-def launch():
-    """Launch a page that begins with this; what reads it."""
-    running = []
-
-    def launched(html: str) -> TestClient:
-        with gr.Blocks(analytics_enabled=False) as demo:
-            gr.Markdown("A page")
-        demo.launch(prevent_thread_lock=True, quiet=True)
-        running.append(demo)
-        template.begin_with(demo.app, html)
-        return TestClient(demo.app)
-
-    yield launched
-    for demo in running:
-        demo.close()
-
-
-def test_two_apps_of_a_process_begin_with_their_own(launch):
-    """The one that was launched last does not speak for the other."""
-    apps = [launch("<p>first {{ 1 }}</p>"), launch("<p>second</p>")]
-    first, second = (app.get("/").text for app in apps)
-    assert "<p>first {{ 1 }}</p><gradio-app" in first
-    assert "<p>second</p><gradio-app" in second
-
-
-def test_every_script_bears_the_number(launch, monkeypatch):
-    """Ours and Gradio's; JSON runs nothing and needs none."""
-    monkeypatch.setattr(template.policy, "number", lambda: "n")
-    data = '<script type="application/json">{}</script>'
-    page = launch(f"{data}<script>x</script>").get("/").text
-    assert data in page and '<script nonce="n">x</script>' in page
-    scripts = re.findall(r"<script(?! type=.application/json)[^>]*>", page)
-    assert scripts
-    assert all('nonce="' in script for script in scripts)
 
 
 def test_every_component_of_the_app_is_listed(tmp_path: Path) -> None:

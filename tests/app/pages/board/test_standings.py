@@ -116,17 +116,6 @@ def test_what_mteb_measured_is_never_mixed_with_ours(measured: Workspace) -> Non
     assert theirs.quality == {A: 88.0}
 
 
-def test_an_upload_and_another_seed(workspace: Workspace) -> None:
-    """A task whose data is gone is shown; the protocol's own seed counts before another."""
-    with refused("no-result", "all"):
-        standings.board(workspace)
-    put(workspace.store, A, "upload:gone", 40.0, "simcse-2021")
-    for seed, score in ((1111, 70.0), (1112, 75.0)):
-        put(workspace.store, A, "MR", score, seed=seed)
-    (row,) = answers(workspace)[-1].rows()
-    assert row["scores"] == {"MR": 70.0, "upload:gone": 40.0}
-
-
 def test_ranks_with_their_intervals(workspace: Workspace) -> None:
     """One far behind is always third; two close together tie."""
     invent_all(workspace, {A: 0.80, B: 0.795, C: 0.50}, ("MR", "CR", "SUBJ"))

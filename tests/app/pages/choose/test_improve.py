@@ -13,7 +13,6 @@ from scipy.stats import ttest_rel
 import theodolite as th
 from tests.engine.encoders.models import WORDS, save_sentence_transformer
 from tests.errors import refused
-from tests.fakes.command_line import objects, theodolite
 from tests.fakes.costs import keep
 from theodolite.app.blocks import Links
 from theodolite.app.pages.choose import improve
@@ -80,15 +79,6 @@ def test_a_newcomers_walk(workspace: Workspace, base: str, tmp_path: Path) -> No
     assert [run["state"] for run in runs] == ["done"] * len(runs)
     again = th.choose("upload:animals", [base], train=base, workspace=workspace)
     assert again.sheet == sheet and workspace.store.runs.list() == runs
-
-
-@pytest.mark.long  # `test_a_newcomers_walk` has the sheet, in one process
-def test_the_verb_trains_a_file(home: Path, base: str, tmp_path: Path) -> None:
-    """The sheet is the last object, with the change in it."""
-    file = written(tmp_path / "animals.csv", sentences(80))
-    *rows, sheet = objects(theodolite("choose", str(file), "--train", base, "--json"))
-    assert sheet["improvement"]["base"] == base and sheet["n"] < 30
-    assert {row["encoder"] for row in rows} > {base, "random:256"}
 
 
 @pytest.mark.parametrize(

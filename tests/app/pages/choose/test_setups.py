@@ -9,13 +9,11 @@ from scipy import stats
 
 import theodolite as th
 from tests.errors import refused
-from tests.fakes.command_line import objects, theodolite
 from tests.fakes.folder import files
 from tests.fakes.uploads import beir
 from theodolite.app.pages.choose import setups
 from theodolite.app.pages.choose.answer import Decision, headline, sentences
 from theodolite.app.pages.choose.candidates import ChooseSpec
-from theodolite.app.report.markdown import of_blocks
 from theodolite.app.workspace import Workspace
 from theodolite.engine import rankers
 from theodolite.engine.datasets.chunks import cut, parted
@@ -61,18 +59,6 @@ def test_a_grid_of_rankers_and_chunks_is_compared(workspace: Workspace, folder: 
     # The interval holds for all pairs at once, so it is wider than that of one pair.
     single = stats.bootstrap((apart,), np.mean, n_resamples=2000, rng=0).confidence_interval
     assert over["low"] <= single.low + 0.5 and over["high"] >= single.high - 0.5
-
-
-def test_the_sheet_says_it_in_words_everywhere(workspace: Workspace, folder: Path) -> None:
-    decision = chosen(workspace, folder, rankers=RANKERS, chunks="whole")
-    said = [headline(decision.sheet), *sentences(decision.sheet)]
-    assert any("BM25" in text for text in said)
-    assert any("ms a query" in text and "bytes a document" in text for text in said)
-    assert all(text in of_blocks(decision.blocks()) for text in said)
-    rows = decision.rows()
-    assert [row["encoder"] for row in rows] == SETUPS
-    assert "baseline" in rows[0]["remark"]
-    assert chosen(workspace, folder, rankers=RANKERS, chunks="whole").sheet == decision.sheet
 
 
 def sheet_of(**scores: float) -> Any:
@@ -155,17 +141,6 @@ def test_rankers_need_documents(workspace: Workspace, tmp_path: Path) -> None:
     bare = files(tmp_path / "bare", {"a.md": "Tea is brewed.", "b.md": "Milk is poured."})
     with refused("too-few", "few words"):  # to make queries of
         chosen(workspace, bare, rankers="bm25", chunks="whole")
-
-
-def test_from_a_terminal(folder: Path, tmp_path: Path) -> None:
-    """Commas inside of parentheses do not split."""
-    done = theodolite(
-        *("choose", str(folder), "--rankers", "bm25,fuse(bm25,wordllama)", "--chunks", "whole"),
-        *("--store", str(tmp_path / "store"), "--json"),
-    )
-    *rows, sheet = objects(done)
-    assert [row["encoder"] for row in rows] == ["bm25", "fuse(bm25, wordllama)"]
-    assert sheet["limits"]["rankers"] == "bm25, fuse(bm25, wordllama)"
 
 
 def test_documents_are_drawn_whole_in_intervals(workspace: Workspace, tmp_path: Path) -> None:

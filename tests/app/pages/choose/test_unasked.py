@@ -8,11 +8,9 @@ import pytest
 
 import theodolite as th
 from tests.errors import refused
-from tests.fakes.command_line import objects, theodolite
 from tests.fakes.folder import files
 from tests.fakes.openai import FakeOpenAI, status, talking
 from theodolite.app.blocks import Links
-from theodolite.app.pages.choose import unasked
 from theodolite.app.pages.choose.answer import Decision
 from theodolite.app.pages.data import service
 from theodolite.app.pages.judge import session as judging
@@ -130,14 +128,6 @@ def test_folders_that_cannot_be_ranked(
     named = {f"{i}.md": text for i, text in enumerate(texts)}
     with refused("too-few", said):
         chosen(workspace, files(tmp_path / "few", named))
-
-
-def test_the_command_says_by_rule(tmp_path: Path) -> None:
-    given = ("choose", str(sections(tmp_path / "guide", 12)), "--rankers", "bm25,wordllama")
-    *rows, sheet = objects(theodolite(*given, "--chunks", "whole", "--json"))
-    assert [row["encoder"] for row in rows] == ["bm25", "wordllama"]
-    assert sheet["by_rule"] is True and sheet["judged"] is None
-    assert unasked.asked(sheet)["in"].endswith("|queries:rule")
 
 
 def wrote(workspace: Workspace, server: FakeOpenAI, name: str = "asked", **more: Any) -> Any:

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 
 from tests.errors import refused
-from tests.fakes.command_line import objects, theodolite
 from tests.fakes.measured import put, put_trained
 from tests.fakes.results import invent_all
 from theodolite.app.pages.compare.evidence import Check, FairSpec
@@ -291,15 +290,6 @@ def test_each_seed_and_size_is_a_condition(workspace: Workspace) -> None:
     ):
         (first, *_) = check(workspace, key, A, B, tasks="MR")[0].numbers[f"theodolite-{what}"]
         assert list(first)[2:] == conditions
-
-
-def test_the_command_prints_a_check_a_line(workspace: Workspace) -> None:
-    """As JSON, with the numbers."""
-    measured_at_64(workspace, big=64.0, bag=65.0)
-    points = objects(theodolite("fair", "--store", str(workspace.store.folder), "--json"))
-    assert points[0]["verdict"] == "look" and len(points) == 7
-    row = points[0]["evidence"]["theodolite-size"][0]
-    assert {"encoder": BIG, "full size": 80.0}.items() <= row.items()
 
 
 def test_bad_input(workspace: Workspace) -> None:

@@ -28,15 +28,6 @@ def ask(workspace: Workspace, find: str, dataset: str = "upload:lines", **how: A
     return measure(workspace, CurateSpec(find, dataset, **how))
 
 
-def test_exact_duplicates_count_every_occurrence(workspace: Workspace) -> None:
-    """A dog twice word for word is one row that occurs twice; the cats differ in case and mark."""
-    found = ask(workspace, "exact")
-    table = found.to_pandas()
-    rows = set(zip(table["sentence"], table["occurs"], strict=True))
-    assert rows == {("A cat.", 1), ("a cat", 1), ("A dog.", 2)}
-    assert (found.info["groups"], found.info["spare"], found.info["n"]) == (2, 2, 7)
-
-
 def test_an_answer_is_kept_and_found_by_its_key(workspace: Workspace) -> None:
     """Equal questions are equal, whatever does not matter to them."""
     first = CurateSpec("near", "upload:lines", "random:32", threshold=0.99, many=5)
@@ -56,13 +47,6 @@ def test_leaks_between_two_collections(workspace: Workspace) -> None:
     found = ask(workspace, "leaks", dataset="starter-topics", threshold=0.95, **how)
     twins = set(found.to_pandas()["twin"])
     assert twins <= set(workspace.catalog.sentences("starter-pairs")[0])
-
-
-def test_outliers_and_typical_have_the_length_asked_for(workspace: Workspace) -> None:
-    """Three outliers; two at either end, the ends told apart."""
-    assert len(ask(workspace, "outliers", encoder="random:32", many=3).rows()) == 3
-    found = ask(workspace, "typical", encoder="random:32", many=2)
-    assert found.to_pandas()["most"].tolist() == ["most", "most", "least", "least"]
 
 
 @pytest.mark.parametrize(

@@ -108,8 +108,24 @@ def test_names_of_the_same_data(name: str, dataset: str, same: bool) -> None:
     assert trained.is_same(name, dataset) is same
 
 
-@pytest.mark.skipif(version() is None, reason="the extra mteb is not installed")
-def test_mteb_is_asked_once(workspace: Workspace) -> None:
+@pytest.fixture
+def mteb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Stands in for the package, which takes long to import; notes each process that asks it."""
+    if version() is None:
+        pytest.skip("the extra mteb is not installed")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    file = tmp_path / "mteb.py"
+    file.write_text(
+        "import pathlib\n"
+        "pathlib.Path(__file__).with_name('begun').open('a').write('x')\n"
+        "class Listed:\n"
+        "    def get_training_datasets(self): return {'MSMARCO', 'NQ'}\n"
+        "get_model_meta = {'sentence-transformers/all-MiniLM-L6-v2': Listed()}.__getitem__\n"
+    )
+    return file
+
+
+def test_mteb_is_asked_once(workspace: Workspace, mteb: Path) -> None:
     """What it knows is kept by its version; of what has no name there nothing is asked."""
     nothing = {"minilm": None, "random:8": None}
     assert trained.known(workspace, {}, [*nothing]) == nothing
@@ -117,19 +133,10 @@ def test_mteb_is_asked_once(workspace: Workspace) -> None:
     assert not trained.look_up(workspace, ["minilm"])
     facts = {"minilm": {"trained_on": ["snli", "MSMARCO"]}}
     names = trained.known(workspace, facts, ["minilm"])["minilm"]
-    sources = [names[name] for name in ("snli", "NQ", "MSMARCO")]
-    assert sources == [trained.FILES, trained.MTEB, trained.FILES]
-
-
-@pytest.mark.skipif(version() is None, reason="the extra mteb is not installed")
-def test_what_failed_is_not_begun_again(
-    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A process that ends badly ends so at every opening of a page: once is enough."""
-    begun = tmp_path / "begun"
-    broken = f"open({str(begun)!r}, 'a').write('x')\nraise SystemExit(1)\n"
-    (tmp_path / "mteb.py").write_text(broken)
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    assert names == {"snli": trained.FILES, "NQ": trained.MTEB, "MSMARCO": trained.FILES}
+    # A process that ends badly ends so at every opening of a page: once is enough.
+    with mteb.open("a") as file:
+        file.write("raise SystemExit(1)\n")
     for _ in range(2):
         assert not trained.look_up(workspace, ["hf:owner/broken"])
-    assert begun.read_text() == "x"
+    assert mteb.with_name("begun").read_text() == "xx"

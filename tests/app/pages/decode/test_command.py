@@ -139,10 +139,3 @@ def test_a_decoder_is_trained_and_used(tmp_path: Path) -> None:
     assert {row["what"] for row in rows} >= {"figure", "sample"}
     main = {"what": "figure", "metric": "token_f1", "giver": "decoder", "n": 9}
     assert len([row for row in rows if main.items() <= row.items() and not row["length"]]) == 1
-
-
-def test_a_diagnosis_is_left_to_the_worker(workspace: Workspace) -> None:
-    """It has nothing to keep, so it is cancelled and not stopped."""
-    (output,) = objects(theodolite("diagnose", ENCODER, "--queue", "--json"))
-    theodolite("jobs", "stop", output["id"], code=2)
-    theodolite("jobs", "cancel", output["id"])

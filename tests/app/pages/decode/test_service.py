@@ -1,9 +1,7 @@
 """Decoding: a sentence, a way, an expression, a place of a map; and for many who ask at once."""
 
 import json
-import threading
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +12,7 @@ from scipy.spatial.distance import cosine as cosine_distance
 
 from tests.errors import refused
 from tests.fakes.decoders import known_sentences
-from tests.waiting import PATIENCE
 from theodolite.app import decoders
-from theodolite.app.batches import Waiting
 from theodolite.app.pages.decode import analogies, service
 from theodolite.app.pages.decode.answer import (
     ANALOGY,
@@ -336,19 +332,15 @@ def test_a_decoder_that_cannot_be_read_is_told_of(workspace, pca, tmp_path):
 
 
 class Counting(Decoder):
-    """A decoder that remembers how many points it was given at a time, and can be held up."""
+    """A decoder that remembers how many points it was given at a time."""
 
     def __init__(self, opened: Decoder) -> None:
         super().__init__(opened.model, opened.vocabulary, opened.facts)
         self.passes: list[int] = []
-        self.inside, self.go = threading.Event(), threading.Event()
-        self.go.set()
 
     def decode(self, vectors: np.ndarray, **how: Any) -> list[Decoded]:
         """As it is."""
         self.passes.append(len(vectors))
-        self.inside.set()
-        assert self.go.wait(PATIENCE)
         return super().decode(vectors, **how)
 
 
@@ -364,31 +356,6 @@ def decoder(decoder_folder: Path) -> Iterator[Counting]:
 def encoder(workspace: Workspace) -> Encoder:
     """Whose vectors it reads."""
     return workspace.load(ENCODER)
-
-
-def test_many_who_ask_share_a_pass(decoder: Counting, encoder: Encoder) -> None:
-    """While one is decoded twelve ask: the next pass takes all, and says what it says alone."""
-    how = DecodeOptions(method="beam", rounds=1)
-    points = encoder.encode(known_sentences()[:13])
-
-    def ask(point: np.ndarray, waiting: Waiting | None = None) -> Decoded:
-        return service.decode_points(decoder, encoder, point[None], how, waiting)[0]
-
-    decoder.go.clear()
-    with ThreadPoolExecutor(13) as pool:
-        results = []
-        for point in points:
-            told = threading.Semaphore(0)
-            results.append(pool.submit(ask, point, lambda ahead, told=told: told.release()))
-            for _ in range(2):  # before it stands in the line, and while it does
-                assert told.acquire(timeout=PATIENCE)
-            assert decoder.inside.wait(PATIENCE)
-        decoder.go.set()
-        together = [one.result(PATIENCE) for one in results]
-    assert set(decoder.passes) == {1, 12}
-    service._answers.forget(lambda key: True)
-    alone = [ask(point) for point in points]
-    assert [one.sentence for one in together] == [one.sentence for one in alone]
 
 
 def test_what_was_asked_before_is_not_decoded_again(decoder: Counting, encoder: Encoder) -> None:

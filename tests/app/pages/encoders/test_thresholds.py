@@ -1,13 +1,11 @@
 """`theodolite encoders thresholds`, and the card on Encoders."""
 
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from tests.errors import refused
-from tests.fakes.command_line import said, theodolite
 from tests.fakes.uploads import beir
 from theodolite.app.pages.encoders.thresholds import CUTS, DEFAULT, ThresholdsSpec, thresholds
 from theodolite.app.workspace import Workspace
@@ -39,12 +37,6 @@ def test_cosines_are_translated_to_another_encoder(starter: Workspace) -> None:
     assert len(found.rows()) == 5 + len(CUTS) and "random:32" in found.finding
     untold = [row for row in found.rows() if row["cosine"] is not None and row["like"] is None]
     assert untold and any("About 200" in text for text in found.warnings())
-
-
-def test_in_a_terminal(home: object) -> None:
-    assert "Cut-offs of random:64: retrieval " in said("encoders", "thresholds", "random:64")
-    lines = theodolite("encoders", "thresholds", "random:64", "--json")
-    assert json.loads(lines[0])["purpose"] == "Semantic cache"
 
 
 def test_what_has_no_pairs_is_refused(starter: Workspace) -> None:

@@ -1,11 +1,9 @@
 """Geometry of spaces: what is measured, kept and said."""
 
 import json
-import math
 
 import numpy as np
 import pytest
-from scipy.spatial import distance
 
 from tests.errors import refused
 from tests.fakes.workers import do_units
@@ -60,23 +58,6 @@ def test_bad_questions_are_refused() -> None:
         geometry.take(pairs(dev=("a", "b", 1.0), test=("a", "c", 1.0)), "train")
     with refused("too-few", "1 sentence"):
         geometry.take(Sentences("mine", ["x"]))
-
-
-def test_alignment_under_both_rules_is_that_of_scipy(
-    starter: Workspace, measured: geometry.Geometry
-) -> None:
-    """Mean squared distance of unit vectors of the pairs graded above 4, and from 4 on."""
-    (part,) = starter.catalog.load("starter-pairs").parts.values()  # type: ignore[union-attr]
-    encoder = starter.load("random:32")
-    left, right = encoder.encode(part.left), encoder.encode(part.right)
-    unit = [v / np.linalg.norm(v, axis=1, keepdims=True) for v in (left, right)]
-    gaps = ((unit[0] - unit[1]) ** 2).sum(axis=1)
-    for name, rows in (("over", part.gold > 4), ("from", part.gold >= 4)):
-        assert measured.info[f"n_{name}"] == rows.sum()
-        assert measured.info[f"alignment_{name}"] == pytest.approx(gaps[rows].mean(), rel=1e-5)
-    squares = distance.pdist(np.concatenate(unit).astype(float), "sqeuclidean")
-    assert measured.info["n_data"] == 960
-    assert measured.info["uniformity"] == pytest.approx(math.log(np.exp(-2 * squares).mean()), 1e-5)
 
 
 def test_it_is_measured_once(starter: Workspace, measured: geometry.Geometry) -> None:

@@ -24,31 +24,26 @@ def begun(workspace: Workspace, kind: str) -> str:
     return run
 
 
-@pytest.mark.parametrize(("kind", "first"), [("evaluate", []), ("train-decoder", ["stop"])])
+@pytest.mark.parametrize(
+    ("kind", "state", "asked", "actions"),
+    [
+        ("evaluate", "queued", None, ["cancel"]),
+        ("evaluate", "running", None, ["cancel"]),
+        ("train-decoder", "running", None, ["stop", "cancel"]),
+        ("train-decoder", "running", "stop", ["cancel"]),
+        ("train", "cancelled", "stop", ["retry", "remove"]),
+        ("evaluate", "partly failed", None, ["retry", "remove"]),
+        ("evaluate", "done", None, ["remove"]),
+    ],
+)
 def test_what_can_be_done_follows_the_state(
-    workspace: Workspace, kind: str, first: list[str]
+    kind: str, state: str, asked: str | None, actions: list[str]
 ) -> None:
-    """From waiting to over; only a training has a best to keep, and is asked for it once."""
-    runs, run = workspace.store.runs, queued(workspace, kind)
-
-    def possible(**how: bool) -> list[str]:
-        return service.possible(runs.get(run), **how)
-
-    assert (possible(), possible(others_wait=True)) == (["cancel"], ["next", "cancel"])
-    runs.start(run, 1, "local-0", ["a part"])
-    assert possible() == [*first, "cancel"]
-    for action in first:
-        service.act(workspace, action, run)
-        assert possible() == ["cancel"]
-    service.act(workspace, "cancel", run)
-    assert possible() == ["retry", "remove"]
-    service.act(workspace, "retry", run)
-    assert possible() == ["cancel"]
-    runs.start(run, 2, "local-0", ["a part"])
-    runs.finish(run, 2, "done")
-    assert possible() == ["remove"]
-    service.act(workspace, "remove", run)
-    assert runs.list() == []
+    """Only a training has a best to keep, and is asked for it once; what waits can be moved."""
+    run = {"kind": kind, "state": state, "asked": asked}
+    assert service.possible(run) == actions
+    before = ["next"] if state == "queued" else []
+    assert service.possible(run, others_wait=True) == [*before, *actions]
 
 
 def test_what_does_not_fit_the_state_is_said(workspace: Workspace) -> None:

@@ -10,8 +10,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from fastapi import FastAPI
-from sklearn.decomposition import PCA
-from sklearn.manifold import trustworthiness
 from sklearn.neighbors import NearestNeighbors
 from starlette.testclient import TestClient
 
@@ -131,19 +129,6 @@ def test_a_missing_package_is_said_plainly(
         MapSpec(ENCODER, "starter-topics", method="pacmap").key(workspace)
 
 
-def test_points_and_trust_are_those_of_scikit_learn(
-    workspace: Workspace, pca: maps.StoredMap
-) -> None:
-    """Up to the sign of an axis; rows are the collection's sentences in order."""
-    assert pca.sentences == workspace.catalog.sentences("starter-topics")[0]
-    rows = workspace.load(ENCODER).encode(pca.sentences)
-    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-    expected = PCA(2, svd_solver="full").fit_transform(rows)
-    np.testing.assert_allclose(np.abs(pca.points), np.abs(expected), atol=1e-4)
-    trust = trustworthiness(rows, pca.points, n_neighbors=15, metric="cosine")
-    assert pca.info["trust"]["trustworthiness"] == pytest.approx(trust, abs=1e-3)
-
-
 def test_columns_say_what_the_data_set_says(workspace: Workspace, pca: maps.StoredMap) -> None:
     """Labels, length; trust is measured at every point of a small collection."""
     data, columns = workspace.catalog.load("starter-topics"), {c.key: c for c in pca.columns}
@@ -170,14 +155,6 @@ def test_a_point_knows_its_true_neighbours(workspace: Workspace, pca: maps.Store
     cosines = [one["cosine"] for one in found["neighbours"]]
     np.testing.assert_allclose(cosines, 1 - distances[0][1:], atol=1e-5)
     assert dict(found["facts"])["Length in characters"] == str(len(pca.sentences[7]))
-
-
-def test_a_known_sentence_is_placed_where_it_is(workspace: Workspace, pca: maps.StoredMap) -> None:
-    """Its own neighbour with cosine 1 outweighs the rest."""
-    first = maps.place(workspace, pca, pca.sentences[3], 5)["neighbours"][0]
-    assert (first["id"], first["cosine"]) == (3, pytest.approx(1, abs=1e-5))
-    with refused("missing"):
-        maps.place(workspace, pca, "  ", 5)
 
 
 def test_the_run_makes_the_map_that_the_key_names(workspace: Workspace) -> None:

@@ -165,18 +165,6 @@ def test_the_nearest_are_those_of_python(tmp_path: Path, spec: str) -> None:
     assert_near(tmp_path, spec, topics, pairs[:50])
 
 
-@pytest.mark.long
-@pytest.mark.data
-@pytest.mark.parametrize("spec", ["wordllama", "random:256", GLOVE])
-def test_the_nearest_of_many_are_those_of_python(
-    tmp_path: Path, data_root: Path, spec: str
-) -> None:
-    """500 queries among 20,000 sentences."""
-    sentences = Catalog(data_root).sentences(MIX)[0][:20_500]
-    name = f"words:{data_root / spec}" if spec == GLOVE else spec
-    assert_near(tmp_path, name, sentences[500:], sentences[:500])
-
-
 def test_an_encoder_that_needs_python_says_so(tmp_path: Path) -> None:
     """Nothing is written for a transformer, for steps, or for another pooling."""
     for spec in ("minilm", "random:16 | dims:4,random,0", "wordllama?pooling=max", "borep:16"):

@@ -45,16 +45,6 @@ def in_words(workspace: Workspace, name: str, query: str) -> list[tuple[str, lis
     return [(h.sentence, [h.sentence[a:b] for a, b in h.spans]) for h in hits]
 
 
-def test_a_phrase_is_found_whatever_its_case(workspace: Workspace) -> None:
-    """The first hits are returned, and the number of all."""
-    expected = [i for i, s in enumerate(topics(workspace)) if re.search(r"\bon the\b", s.lower())]
-    whole = last(workspace, queries=['"On THE"'], by="words", k=1)
-    (hit,) = whole.hits["words"][0]
-    assert whole.notes() == [f"{len(expected)} found, the first 1 are shown"]
-    assert hit.index == expected[0]
-    assert [hit.sentence[a:b].lower() for a, b in hit.spans] == ["on the"]
-
-
 def test_words_are_whole_and_in_any_order(workspace: Workspace, tmp_path: Path) -> None:
     """Quotes make a phrase; scripts without spaces have no borders to words."""
     texts = ["The ship's hip", "A ship sails", "A hip sailor", "sails of a  SHIP", "C++, 日本語"]

@@ -2,12 +2,11 @@
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -15,6 +14,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from tests.app.fleet.network import Network
 from tests.errors import refused
 from tests.fakes.command_line import objects, theodolite
 from tests.fakes.runs import BASE, sentences
@@ -148,49 +148,27 @@ def test_the_verb_hands_them_to_the_queue(home: Path) -> None:
     assert "--nproc-per-node=2" in launch.on_several_machines(command)
 
 
-NAMES = ("theo-a", "theo-b")
-ADDRESSES = ("10.77.31.1", "10.77.31.2")
-
-
-@contextmanager
-def two_machines() -> Iterator[None]:
-    """Two network namespaces with a cable between them."""
-
-    def ip(*words: str) -> None:
-        subprocess.run(["ip", *words], check=True, capture_output=True)
-
+@pytest.fixture
+def network() -> Iterator[Network]:
+    """Machines with a network of their own; skips where none can be made."""
     try:
-        for name in NAMES:
-            ip("netns", "add", name)
-        ip(*"link add veth0 netns theo-a type veth peer veth0 netns theo-b".split())
-        for name, address in zip(NAMES, ADDRESSES, strict=True):
-            ip("-n", name, "addr", "add", f"{address}/24", "dev", "veth0")
-            for device in ("veth0", "lo"):
-                ip("-n", name, "link", "set", device, "up")
-    except (OSError, subprocess.CalledProcessError) as error:
+        made = Network()
+    except OSError as error:
         pytest.skip(f"network namespaces cannot be made here: {error}")
-    try:
-        yield
-    finally:
-        for name in NAMES:
-            subprocess.run(["ip", "netns", "del", name], capture_output=True)
+    yield made
+    made.close()
 
 
-def start(machine: int, asked: TrainSpec, home: Path) -> subprocess.Popen[bytes]:
+def start(network: Network, machine: int, asked: TrainSpec, home: Path) -> subprocess.Popen[bytes]:
     """`torchrun` on a machine, as the form says it."""
     words = launch.on_several_machines(asked.command(), machines=2, rank=machine)
     at = words.index("--no-python")
     assert (words[0], words[at + 1]) == ("torchrun", "theodolite")
     torchrun = [sys.executable, "-m", "torch.distributed.run", *words[1:at]]
     command = [*torchrun, "-m", "theodolite.app", *words[at + 2 :]]
+    first = network.address_of(0)
     return subprocess.Popen(
-        [
-            "ip",
-            "netns",
-            "exec",
-            NAMES[machine],
-            *(w.replace("HOST", ADDRESSES[0]) for w in command),
-        ],
+        [*network.inside(machine), *(word.replace("HOST", first) for word in command)],
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         env={
@@ -203,24 +181,21 @@ def start(machine: int, asked: TrainSpec, home: Path) -> subprocess.Popen[bytes]
 
 
 @pytest.mark.long
-@pytest.mark.skipif(
-    not shutil.which("ip") or os.name != "posix" or os.getuid() != 0,
-    reason="needs root, to make network namespaces",
-)
-def test_two_machines_train_as_one_also_after_a_kill(home: Path, tmp_path: Path) -> None:
+def test_two_machines_train_as_one_also_after_a_kill(
+    home: Path, tmp_path: Path, network: Network
+) -> None:
     """Each with its own network and store; folder and data are shared."""
     wanted = spec(tmp_path, "together")
-    with two_machines():
-        pair = [start(machine, wanted, home) for machine in (0, 1)]
-        wait_until(lambda: newest_step(wanted.working_folder))
-        for launched in pair:
-            for one in psutil.Process(launched.pid).children(recursive=True):
-                one.kill()
-            launched.kill()
-            launched.communicate()
-        assert newest_step(wanted.working_folder) < STEPS
-        pair = [start(machine, wanted, home) for machine in (0, 1)]
-        for launched in pair:
-            _, output = launched.communicate(timeout=300)
-            assert launched.returncode == 0, output.decode()
+    pair = [start(network, machine, wanted, home) for machine in (0, 1)]
+    wait_until(lambda: newest_step(wanted.working_folder))
+    for launched in pair:
+        for one in psutil.Process(launched.pid).children(recursive=True):
+            one.kill()
+        launched.kill()
+        launched.communicate()
+    assert newest_step(wanted.working_folder) < STEPS
+    pair = [start(network, machine, wanted, home) for machine in (0, 1)]
+    for launched in pair:
+        _, output = launched.communicate(timeout=300)
+        assert launched.returncode == 0, output.decode()
     assert_trained(tmp_path / "together", tmp_path)

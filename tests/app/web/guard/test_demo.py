@@ -277,16 +277,6 @@ def test_a_forged_act_changes_nothing(visitor: httpx.Client, owner: Workspace, a
         assert sum("change nothing" in text for text in answers) >= 12  # two of each of six panels
 
 
-@pytest.mark.parametrize("spec", ["dir:/etc", "words:/etc/passwd", "hf:a/b", "random:17"])
-def test_only_listed_encoders_are_loaded(looking: Workspace, spec: str) -> None:
-    """A path in a spec is never looked at, nor the hub asked; it is not said what is there."""
-    with pytest.raises(UserError, match="not among the encoders here"):
-        looking.load(spec)
-    looking.load(LISTED)
-    with refused("denied"):
-        looking.catalog.load("hub:owner/name@main/file.csv")
-
-
 def test_nothing_is_added_or_started(looking: Workspace, tmp_path: Path) -> None:
     """Not by the services either, whoever asks them."""
     fair = fairness.FAIR.last(looking, FairSpec(), lambda job: False)
