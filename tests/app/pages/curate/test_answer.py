@@ -49,6 +49,13 @@ def test_leaks_between_two_collections(workspace: Workspace) -> None:
     assert twins <= set(workspace.catalog.sentences("starter-pairs")[0])
 
 
+def test_outliers_and_typical_have_the_length_asked_for(workspace: Workspace) -> None:
+    """Three outliers; two at either end, the ends told apart."""
+    assert len(ask(workspace, "outliers", encoder="random:32", many=3).rows()) == 3
+    found = ask(workspace, "typical", encoder="random:32", many=2)
+    assert found.to_pandas()["most"].tolist() == ["most", "most", "least", "least"]
+
+
 @pytest.mark.parametrize(
     ("job", "how", "code", "named"),
     [
