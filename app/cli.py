@@ -103,13 +103,13 @@ def load(name: str) -> Any:
     Until then, an interrupt ends the process in a line (`app.__main__`); a command says more.
     """
     one = typer.Typer(context_settings=_HELP, callback=lambda: None)
-    found = pages.load(_place(name))
-    if isinstance(found, typer.Typer):
+    module = pages.load(_place(name))
+    if isinstance(module, typer.Typer):
         for whole in PLACES:
             group, _, last = whole.rpartition(" ")
             if group == name:
-                found.command(last)(_command(whole))
-        one.add_typer(found, name=name)
+                module.command(last)(_command(whole))
+        one.add_typer(module, name=name)
     else:
         one.command(name)(_command(name))
     if threading.current_thread() is threading.main_thread():
@@ -120,8 +120,8 @@ def load(name: str) -> Any:
 def _command(name: str) -> Callable[..., Any]:
     from theodolite.app.terminal import command
 
-    found = pages.load(_place(name))
-    return found if callable(found) else command(found)
+    module = pages.load(_place(name))
+    return module if callable(module) else command(module)
 
 
 def _place(name: str) -> str:

@@ -71,18 +71,18 @@ class WithCorpora:
         self, fingerprint: str, keys: Sequence[bytes], dim: int
     ) -> tuple[np.ndarray, np.ndarray]:
         """See `VectorCache.get`."""
-        found, known = self._cache.get(fingerprint, keys, dim)
-        corpora = [] if found.all() else self._of(fingerprint)
+        rows, known = self._cache.get(fingerprint, keys, dim)
+        corpora = [] if rows.all() else self._of(fingerprint)
         if not corpora:
-            return found, known
+            return rows, known
         vectors = np.empty((len(keys), dim), np.float32)
-        vectors[found] = known
+        vectors[rows] = known
         for corpus in corpora:
-            rest = np.flatnonzero(~found)
+            rest = np.flatnonzero(~rows)
             at = corpus.find([keys[i] for i in rest.tolist()])
             there = rest[at >= 0]
-            vectors[there], found[there] = corpus.vectors(at[at >= 0]), True
-        return found, vectors[found]
+            vectors[there], rows[there] = corpus.vectors(at[at >= 0]), True
+        return rows, vectors[rows]
 
     def put(self, fingerprint: str, keys: Sequence[bytes], vectors: np.ndarray) -> None:
         """See `VectorCache.put`."""

@@ -21,8 +21,8 @@ def addresses(spec: str) -> list[Address]:
 
 def allowed(store: Store) -> list[str]:
     """URLs of the endpoints to which texts may be sent."""
-    found: list[str] = store.settings.get(_ALLOWED, [])
-    return found
+    servers: list[str] = store.settings.get(_ALLOWED, [])
+    return servers
 
 
 def unallowed(store: Store, spec: str) -> list[Address]:

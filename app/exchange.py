@@ -60,11 +60,12 @@ def bring(
     """
     workspace.refuse_visitors()
     named = results.inside(files) if isinstance(files, Path) else files
-    found = results.read(named, model.strip(), revision.strip())
+    entries = results.read(named, model.strip(), revision.strip())
     workspace.store.published.put(
-        asdict(one) | {"metric": one.main.metric, "score": one.main.score} for one in found.results
+        asdict(one) | {"metric": one.main.metric, "score": one.main.score}
+        for one in entries.results
     )
-    return found
+    return entries
 
 
 def forget(workspace: Workspace, models: Sequence[tuple[str, str]]) -> int:

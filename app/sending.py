@@ -20,12 +20,12 @@ def sendings(encoder: Encoder | Ranker, sentences: Sequence[str]) -> list[Sendin
     """The sentences that encoding would send to endpoints: those in no cache."""
     from theodolite.engine.encoders.endpoint import EndpointSource, Sending
 
-    found = []
+    every = []
     for model in sources(encoder):
         if isinstance(model.source, EndpointSource):
             new = uncached(model, sentences)
-            found += [Sending.of(model.source, new)] if new else []
-    return found
+            every += [Sending.of(model.source, new)] if new else []
+    return every
 
 
 def in_words(sendings: Sequence[Sending], price: float | None = None) -> list[str]:
@@ -45,8 +45,8 @@ def announced(
             continue
         texts, _ = workspace.catalog.sentences(dataset)
         try:
-            found = sendings(workspace.ranker(name), texts)
+            every = sendings(workspace.ranker(name), texts)
         except UserError as error:
             yield name, f"{name}: {error.message} {error.hint}"
         else:
-            yield from ((name, f"Sends up to {line}.") for line in in_words(found))
+            yield from ((name, f"Sends up to {line}.") for line in in_words(every))

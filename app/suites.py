@@ -55,16 +55,16 @@ def known(workspace: Workspace) -> Suites | None:
 
 def look_up(workspace: Workspace) -> Suites:
     """The suites of the installed version, read from mteb if needed, which takes seconds."""
-    found = known(workspace)
-    if found is None:
+    every = known(workspace)
+    if every is None:
         from theodolite.engine.mteb import suites
 
         listed = tuple(suites.suites())
         tasks = {one.name: tuple(suites.tasks_of(one.name)) for one in listed}
-        found = _HELD[_key()] = Suites(listed, tasks, suites.types())
+        every = _HELD[_key()] = Suites(listed, tasks, suites.types())
         if not workspace.demo:
-            workspace.store.derived.put(_key(), KIND, asdict(found))
-    return found
+            workspace.store.derived.put(_key(), KIND, asdict(every))
+    return every
 
 
 def members(workspace: Workspace, name: str) -> Sequence[str]:
@@ -93,11 +93,11 @@ def to_fetch(tasks: Sequence[str]) -> str:
     """A sentence on the tasks whose data are fetched from the hub first, with their size."""
     from theodolite.engine.mteb import suites
 
-    found = suites.to_fetch(tasks)
-    if not found:
+    fetch = suites.to_fetch(tasks)
+    if not fetch:
         return ""
-    who = f"{found[0].task} is" if len(found) == 1 else f"{len(found)} tasks are"
-    return f"{who} fetched from the hub first, {text_size(found)}."
+    who = f"{fetch[0].task} is" if len(fetch) == 1 else f"{len(fetch)} tasks are"
+    return f"{who} fetched from the hub first, {text_size(fetch)}."
 
 
 def _key() -> str:

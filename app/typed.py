@@ -115,17 +115,17 @@ def _looked_up(
     may_be_held: Callable[[bytes], bool],
 ) -> tuple[np.ndarray, np.ndarray]:
     """Look keys up on disk, and those not found, where allowed, in memory."""
-    found, known = disk.get(fingerprint, keys, dim)
-    rest = [i for i in np.flatnonzero(~found).tolist() if may_be_held(keys[i])]
+    rows, known = disk.get(fingerprint, keys, dim)
+    rest = [i for i in np.flatnonzero(~rows).tolist() if may_be_held(keys[i])]
     if not rest:
-        return found, known
+        return rows, known
     vectors = np.empty((len(keys), dim), np.float32)
-    vectors[found] = known
+    vectors[rows] = known
     here, held = memory.get(fingerprint, [keys[i] for i in rest], dim)
     remembered = np.array(rest)[here]
     vectors[remembered] = held
-    found[remembered] = True
-    return found, vectors[found]
+    rows[remembered] = True
+    return rows, vectors[rows]
 
 
 @contextmanager

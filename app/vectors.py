@@ -144,8 +144,8 @@ def uncached(source: CachedEncoder, sentences: Sequence[str]) -> list[str]:
     for start in range(0, len(unique), BLOCK):  # the cache returns vectors too: not all at once
         part = unique[start : start + BLOCK]
         keys = [sentence_key(sentence) for sentence in part]
-        found, _ = source.cache.get(source.fingerprint, keys, source.dim)
-        lacking += [s for s, there in zip(part, found, strict=True) if not there]
+        rows, _ = source.cache.get(source.fingerprint, keys, source.dim)
+        lacking += [s for s, there in zip(part, rows, strict=True) if not there]
     return lacking
 
 
@@ -156,8 +156,8 @@ def missing(workspace: Workspace, spec: str, collection: str) -> int:
     A file of vectors has nothing to encode.
     """
     sentences, _ = workspace.catalog.sentences(collection)
-    found = sources(workspace.bound(spec, collection))
-    return max((len(uncached(source, sentences)) for source in found), default=0)
+    needed = sources(workspace.bound(spec, collection))
+    return max((len(uncached(source, sentences)) for source in needed), default=0)
 
 
 def _parts(encoder: Encoder | Ranker) -> Sequence[Any]:

@@ -52,9 +52,9 @@ def _typed(
     def wrap(tool: Callable[..., Any]) -> Callable[..., Any]:
         @wraps(tool)
         def run(*args: Any, **given: Any) -> Any:
-            found, *rest = tool(*args, **given)
-            rows = [line(**{name: row.get(name) for name in columns}) for row in found[:MAX_ROWS]]
-            return whole(rows, len(found) - len(rows), *rest)
+            answer, *rest = tool(*args, **given)
+            rows = [line(**{name: row.get(name) for name in columns}) for row in answer[:MAX_ROWS]]
+            return whole(rows, len(answer) - len(rows), *rest)
 
         own = inspect.signature(tool, eval_str=True)
         run.__signature__ = own.replace(return_annotation=whole)  # type: ignore[attr-defined]

@@ -118,65 +118,65 @@ def url(key: str) -> str:
     return f"theodolite/map/{key}"
 
 
-def value(found: StoredMap, k: int = 0, **more: Any) -> dict[str, Any]:
+def value(stored: StoredMap, k: int = 0, **more: Any) -> dict[str, Any]:
     """What the script shows of a map.
 
     Args:
-        found: the map.
+        stored: the map.
         k: true neighbours of each point in the files that are read where nobody serves them.
         **more: `keeps`, whether a selection can become a data set; `making`, `url` of a map of the
             same points that is being laid out, which the points follow; `linked`, a group of maps
             that hover, select and zoom together; `whole`, the plane that is seen at first as x, y
             and its size, None for all points.
     """
-    info, has = found.info, {column.key for column in found.columns}
-    texts, _ = texts_of(found.sentences, info["data_hash"])
+    info, has = stored.info, {column.key for column in stored.columns}
+    texts, _ = texts_of(stored.sentences, info["data_hash"])
     return {
-        "url": url(found.key),
-        "label": f"Map of {len(found.points):,} sentences of {info['dataset']} as "
+        "url": url(stored.key),
+        "label": f"Map of {len(stored.points):,} sentences of {info['dataset']} as "
         f"{info['encoder']} has them",
-        "name": f"map-{found.key[:8]}",
+        "name": f"map-{stored.key[:8]}",
         "encoder": info["encoder"],
         "dataset": info["dataset"],
         "collection": info["data_hash"],
         "colour": next((key for key in COLOURS if key in has), None),
-        "columns": [asdict(column) for column in found.columns],
-        "regions": [asdict(one) for one in sorted(found.regions, key=lambda one: -one.size)],
+        "columns": [asdict(column) for column in stored.columns],
+        "regions": [asdict(one) for one in sorted(stored.regions, key=lambda one: -one.size)],
         "parts": {"per": PER_FILE, "k": k, "texts": texts},
         **more,
     }
 
 
-def folders(found: StoredMap, k: int, nearest: Nearest) -> Folders:
+def folders(stored: StoredMap, k: int, nearest: Nearest) -> Folders:
     """The files that the script reads where nobody serves them.
 
     Texts and true neighbours are in parts, fetched on demand.
 
     Args:
-        found: the map.
+        stored: the map.
         k: true neighbours of each point; 0 for none.
         nearest: finds the ids of these, int (n, k), and their cosines, float32 (n, k).
     """
 
     def numbers() -> dict[str, bytes]:
-        files = {"points": found.points.astype("<f4").tobytes()}
-        for column in found.columns:
+        files = {"points": stored.points.astype("<f4").tobytes()}
+        for column in stored.columns:
             kind = "<u2" if column.kind == "label" else "<f4"
-            files[f"column/{column.key}"] = found.values[column.key].astype(kind).tobytes()
+            files[f"column/{column.key}"] = stored.values[column.key].astype(kind).tobytes()
         if k:
-            marked, cosines = _mark(found.points, *nearest(k))
+            marked, cosines = _mark(stored.points, *nearest(k))
             for number, start in enumerate(range(0, len(marked), PER_FILE)):
                 part = slice(start, start + PER_FILE)
                 files[f"near-{number}"] = marked[part].tobytes() + cosines[part].tobytes()
         return files
 
-    _, texts = texts_of(found.sentences, found.info["data_hash"])
-    return {url(found.key): numbers, **texts}
+    _, texts = texts_of(stored.sentences, stored.info["data_hash"])
+    return {url(stored.key): numbers, **texts}
 
 
-def point_map(found: StoredMap, k: int, nearest: Nearest, **more: Any) -> Component:
+def point_map(stored: StoredMap, k: int, nearest: Nearest, **more: Any) -> Component:
     """The component, with its files; the arguments are those of `value` and `folders`."""
-    return Component("map/map", value(found, k, **more), PROPS, folders(found, k, nearest))
+    return Component("map/map", value(stored, k, **more), PROPS, folders(stored, k, nearest))
 
 
 def _mark(

@@ -51,11 +51,11 @@ def import_map(name: str) -> dict[str, str]:
         The module and all that it imports: name -> its source as a `data:` URL, in which relative
         names, which such a URL has none of, are whole ones.
     """
-    found: dict[str, str] = {}
+    addresses: dict[str, str] = {}
     waiting = [name]
     while waiting:
         module = waiting.pop()
-        if module in found:
+        if module in addresses:
             continue
 
         def whole(imported: re.Match[bytes], folder: str = posixpath.dirname(module)) -> bytes:
@@ -63,8 +63,8 @@ def import_map(name: str) -> dict[str, str]:
             return b'from "' + waiting[-1].encode() + b'"'
 
         source = _IMPORTED.sub(whole, _SOURCES[module])
-        found[module] = "data:text/javascript;base64," + base64.b64encode(source).decode()
-    return found
+        addresses[module] = "data:text/javascript;base64," + base64.b64encode(source).decode()
+    return addresses
 
 
 def sources() -> dict[str, bytes]:

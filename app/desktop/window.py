@@ -156,11 +156,11 @@ class Window:
 
     def close(self) -> None:
         """Close the window, if it is open."""
-        found = self._processes()
-        for process in found:
+        processes = self._processes()
+        for process in processes:
             with contextlib.suppress(psutil.Error):
                 process.terminate()
-        for process in psutil.wait_procs(found, timeout=_PATIENCE)[1]:
+        for process in psutil.wait_procs(processes, timeout=_PATIENCE)[1]:
             with contextlib.suppress(psutil.Error):
                 process.kill()
         self._process.wait()

@@ -118,8 +118,8 @@ class Files:
                     raise self._damaged(f"{path.name} is not at {self.name}.")
                 self._system.get_file(self._place(bundle["at"], digest), str(part))
                 with part.open("rb") as file:
-                    found = hashlib.file_digest(file, "sha256").hexdigest()
-                if found != digest:
+                    actual = hashlib.file_digest(file, "sha256").hexdigest()
+                if actual != digest:
                     self._system.rm_file(self._place(bundle["at"], digest))
                     raise self._damaged(f"{path.name} was damaged at {self.name}.")
                 path.parent.mkdir(parents=True, exist_ok=True)

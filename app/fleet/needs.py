@@ -91,10 +91,10 @@ class Resources:
     def needs(self, catalog: Catalog) -> list[str]:
         """What another machine needs."""
         kinds = [source.kind for encoder in self.encoders for source in parse(encoder).sources]
-        found = map(catalog.load, self._data_sets())
+        datasets = map(catalog.load, self._data_sets())
         packages = [_package(PACKAGES[kind]) for kind in kinds if kind in PACKAGES]
         files = [FILES] if self.out or self.paths() else []
-        data = [_data_set(one.name, one.hash) for one in found]
+        data = [_data_set(one.name, one.hash) for one in datasets]
         return list(dict.fromkeys([*data, *packages, *files]))
 
     def _data_sets(self) -> list[str]:
@@ -174,12 +174,12 @@ class Machine:
 
 def _devices() -> list[str]:
     """Names of the GPUs, else `CPU`; without torch, which would take seconds and memory."""
-    found = [
+    devices = [
         line.partition(":")[2].strip()
         for file in sorted(Path("/proc/driver/nvidia/gpus").glob("*/information"))
         for line in file.read_text("utf-8", "replace").splitlines()
         if line.startswith("Model")
     ]
     if platform.system() == "Darwin" and platform.machine() == "arm64":
-        found.append("Apple GPU")
-    return found or ["CPU"]
+        devices.append("Apple GPU")
+    return devices or ["CPU"]

@@ -127,13 +127,13 @@ class _Asking(Generic[A]):
                     whole = one
             return whole
 
-        for words, found in background_call.followed(last, "Looking for what is known", session):
-            if found is None:
+        for words, answer in background_call.followed(last, "Looking for what is known", session):
+            if answer is None:
                 yield {"answer": words}
                 continue
-            lack = None if self.workspace.read_only else found.lack
+            lack = None if self.workspace.read_only else answer.lack
             button = gr.skip() if lack is None else gr.update(value=lack, visible=lack != "")
-            yield {"answer": web.value(found.blocks()), "go": button}
+            yield {"answer": web.value(answer.blocks()), "go": button}
 
     def make(self, values: Values) -> str:
         """Queue what is lacking; return the id of the first run, empty if there is none."""

@@ -53,10 +53,10 @@ FACTS = (
 
 def private(encoders: Collection[str]) -> list[str]:
     """Paths and addresses of servers in the names of encoders."""
-    found = []
+    places = []
     for source in (source for name in encoders for source in parse(name).sources):
-        found += [source.value] if SOURCES[source.kind].value_is == "address" else source.paths
-    return list(dict.fromkeys(found))
+        places += [source.value] if SOURCES[source.kind].value_is == "address" else source.paths
+    return list(dict.fromkeys(places))
 
 
 class Alias:
@@ -312,11 +312,11 @@ def _datasets(workspace: Workspace, tasks: Collection[str]) -> list[str]:
     """Names of the data sets of tasks, as far as they are available here."""
     from theodolite.engine.tasks import get
 
-    here, found = set(workspace.catalog.names()), []
+    here, names = set(workspace.catalog.names()), []
     for name in tasks:
         with contextlib.suppress(UserError):
-            found.append(get(name, workspace.catalog).dataset)
-    return [name for name in dict.fromkeys(found) if name in here]
+            names.append(get(name, workspace.catalog).dataset)
+    return [name for name in dict.fromkeys(names) if name in here]
 
 
 PRIVATE = "__"

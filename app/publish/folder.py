@@ -94,10 +94,10 @@ def list_of(files: Iterable[str]) -> bytes:
 def listed(file: Path) -> set[str]:
     """The names in a list; none when it cannot be read."""
     try:
-        found = json.loads(file.read_text("utf-8"))["files"]
+        files = json.loads(file.read_text("utf-8"))["files"]
     except (OSError, ValueError, KeyError, TypeError):
         return set()
-    return {name for name in found if isinstance(name, str)} if isinstance(found, list) else set()
+    return {name for name in files if isinstance(name, str)} if isinstance(files, list) else set()
 
 
 def _write(folder: Path, name: str, data: bytes) -> None:

@@ -111,8 +111,8 @@ def _copy_vectors(workspace: Workspace, small: Part, encoder: str, datasets: Seq
         for one in vectors.sources(loaded):
             there, rows = workspace.store.vectors.get(one.fingerprint, keys, one.dim)
             if len(rows):
-                found = [key for key, known in zip(keys, there, strict=True) if known]
-                small.store.vectors.of(encoder).put(one.fingerprint, found, rows)
+                present = [key for key, known in zip(keys, there, strict=True) if known]
+                small.store.vectors.of(encoder).put(one.fingerprint, present, rows)
 
 
 def lend(decorated: zerogpu.Encode, store: Path) -> None:

@@ -149,10 +149,10 @@ def files(target: Target, models: Sequence[str]) -> dict[str, bytes]:
     if not target.live:
         return {}
     script = _START.format(**_LENT if target.name == "zerogpu" else dict.fromkeys(_LENT, ""))
-    found = {SCRIPT: script, "requirements.txt": requirements(target.managed)}
+    contents = {SCRIPT: script, "requirements.txt": requirements(target.managed)}
     if target.sdk == "docker":
-        found |= {"Dockerfile": _dockerfile(models), ".dockerignore": _DOCKERIGNORE}
-    return {name: text.encode() for name, text in found.items()}
+        contents |= {"Dockerfile": _dockerfile(models), ".dockerignore": _DOCKERIGNORE}
+    return {name: text.encode() for name, text in contents.items()}
 
 
 _START = f'''\
@@ -282,7 +282,7 @@ def requirements(leave_out: Collection[str] = ()) -> str:
 
 def _needed(name: str, extras: frozenset[str]) -> dict[str, str]:
     """Normalised name -> version of a package and its transitive requirements."""
-    found: dict[str, str] = {}
+    packages: dict[str, str] = {}
     waiting = [(name, extras)]
     seen = set()
     while waiting:
@@ -294,9 +294,9 @@ def _needed(name: str, extras: frozenset[str]) -> dict[str, str]:
             package = metadata.distribution(name)
         except metadata.PackageNotFoundError:  # for another machine than this: pip finds it there
             continue
-        found[canonicalize_name(name)] = package.version
+        packages[canonicalize_name(name)] = package.version
         for wanted in map(Requirement, package.requires or ()):
             places = [LINUX | {"extra": extra} for extra in ("", *extras)]
             if wanted.marker is None or any(map(wanted.marker.evaluate, places)):
                 waiting.append((canonicalize_name(wanted.name), frozenset(wanted.extras)))
-    return found
+    return packages

@@ -152,10 +152,10 @@ def html(report: Report, most: int = MAX_BYTES) -> str:
         most: bytes. Texts and tables are cut until the document fits, and a notice says so.
     """
     for cap in CAPS:
-        found = _document(report, cap)
-        if len(found.encode()) <= most:
+        document = _document(report, cap)
+        if len(document.encode()) <= most:
             break
-    return found
+    return document
 
 
 def _document(report: Report, cap: Cap) -> str:

@@ -25,19 +25,19 @@ def files(report: Report, stem: str) -> dict[str, bytes]:
     """
     cap = CAPS[0]
     tables = [table.cut(cap) for table in report.tables]
-    found: dict[str, bytes] = {}
+    pictures: dict[str, bytes] = {}
     text = [f"# {_text(report.title)}", _text(report.about)]
     text += [of_html(part) for part in report.draw(cap) if isinstance(part, str)]
     text.append("## Numbers")
     for table in tables:
         name = f"{stem}-{table.name}.csv"
-        found[name] = table.csv().encode()
+        pictures[name] = table.csv().encode()
         text.append(f"- [{name}]({name}), {len(table.rows):,} of {table.total:,} rows")
     if cut := left_out(report, tables, cap):
         text.append(f"Shortened: {cut}.")
     text.append(of_html(f"<p>{made(report)}</p>"))
     whole = "\n\n".join(one for one in text if one.strip())
-    return {f"{stem}.md": f"{whole}\n".encode(), **found}
+    return {f"{stem}.md": f"{whole}\n".encode(), **pictures}
 
 
 def of_blocks(blocks: Sequence[Block]) -> str:

@@ -184,15 +184,15 @@ def card(name: str, body: str, beside: str = "") -> str:
     )
 
 
-def others(found: Sequence[tuple[str, float]]) -> str:
+def others(pairs: Sequence[tuple[str, float]]) -> str:
     """The other candidates with their cosines, collapsed; empty for none."""
-    if not found:
+    if not pairs:
         return ""
     items = "".join(
         f'<li><span dir="auto">{escape(text) or "nothing"}</span>{parts.cosine(cosine)}</li>'
-        for text, cosine in found
+        for text, cosine in pairs
     )
-    title = formats.plural(len(found), "other candidate")
+    title = formats.plural(len(pairs), "other candidate")
     return f'<details class="t-others"><summary>{title}</summary><ol>{items}</ol></details>'
 
 

@@ -141,8 +141,8 @@ def followed(
     draw: Callable[[str, float | None, float | None], Any] | None = None,
 ) -> Iterator[tuple[Any, Any]]:
     """`together` for a single call: yield (the progress, None), then ("", its result)."""
-    for found in together({"": work}, {"": first}, session, draw):
-        yield found[""]
+    for answers in together({"": work}, {"": first}, session, draw):
+        yield answers[""]
 
 
 def changes(
@@ -156,8 +156,8 @@ def changes(
         session: session of the tab.
         words: name of the component which displays the progress.
     """
-    for progress, found in followed(lambda say: [work(say)], first, session):
-        yield {words: progress} if found is None else found[0]
+    for progress, answer in followed(lambda say: [work(say)], first, session):
+        yield {words: progress} if answer is None else answer[0]
 
 
 def waiting(say: Say) -> Callable[[int], None]:

@@ -50,8 +50,8 @@ class Pages(gr.Blocks):
             _empty(box) if one is None else one for box, one in zip(boxes, inputs, strict=False)
         ]
         try:
-            found: list[Any] = await super().preprocess_data(block_fn, inputs, *rest, **named)
-            for box, value in zip(boxes, found, strict=False):
+            values: list[Any] = await super().preprocess_data(block_fn, inputs, *rest, **named)
+            for box, value in zip(boxes, values, strict=False):
                 if not _fits(box, value):
                     raise ValueError(f"{box.get_block_name()} was sent {value!r}")
         except Exception as error:
@@ -60,7 +60,7 @@ class Pages(gr.Blocks):
                 "A control cannot have the value that was sent. Load the page again.",
                 print_exception=False,
             ) from None
-        return found
+        return values
 
 
 def _empty(box: Any) -> Any:

@@ -407,9 +407,9 @@ def _read(request: gr.Request, control: Control) -> Any:
     """Read a control's value from the address; the default where it is missing or invalid."""
     key = control.key or control.name
     if isinstance(control.default, list | tuple):
-        found = address.every(request, key)
+        texts = address.every(request, key)
         allowed = control.allowed()
-        kept = [value for value in found if value in allowed] if allowed else found
+        kept = [value for value in texts if value in allowed] if allowed else texts
         return kept or list(control.default)
     text = address.first(request, key)
     if not text:

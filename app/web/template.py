@@ -76,7 +76,7 @@ def component_files(kinds: Iterable[str]) -> list[str]:
     text = "".join(path.read_text(encoding="utf-8") for path in ASSETS.glob("core-*.js"))
     listed = _FILES.search(text)
     files = re.findall(r'"\./([^"]+)"', listed.group(1)) if listed else []
-    needed = {kind: re.findall(r"\[([\d,]+)\]", found) for kind, found in _KIND.findall(text)}
+    needed = {kind: re.findall(r"\[([\d,]+)\]", places) for kind, places in _KIND.findall(text)}
     numbers = {
         int(number) for kind in kinds for some in needed.get(kind, ()) for number in some.split(",")
     }

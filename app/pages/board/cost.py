@@ -130,14 +130,16 @@ def measure(workspace: Workspace, encoder: str, attempts: int = ATTEMPTS) -> Non
     named = {"encoder": encoder, "machine": machine()}
     stored = workspace.store.derived.get(_key(encoder))
     known: list[dict[str, Any]] = [stored["info"]] if stored else []
-    found: list[dict[str, Any]] = []
-    while len(found) < attempts and all(map(disturbed, found)):
+    measurements: list[dict[str, Any]] = []
+    while len(measurements) < attempts and all(map(disturbed, measurements)):
         allowed = endpoints.allowed(workspace.store)
-        found.append(fixed | footprint.in_own_process(encoder, environment, allowed) | named)
-    best = found[-1]
+        measurements.append(fixed | footprint.in_own_process(encoder, environment, allowed) | named)
+    best = measurements[-1]
     if disturbed(best):  # other programs only make single sentences slower
         middle = len(best["latency_ms"]) // 2
-        best = min([*found, *known], key=lambda one: (disturbed(one), one["latency_ms"][middle]))
+        best = min(
+            [*measurements, *known], key=lambda one: (disturbed(one), one["latency_ms"][middle])
+        )
     if best not in known:
         workspace.store.derived.put(_key(encoder), KIND, best)
 

@@ -83,11 +83,11 @@ def build(workspace: Workspace) -> None:
 
     def show(values: Values, session: str | None) -> Iterator[Mapping[str, Any]]:
         names = _encoders(workspace, values)
-        found = COST.last(workspace, CostSpec(names, values.suite, values.axis), lambda job: False)
-        left = len(names) - len(found.rows())
+        costs = COST.last(workspace, CostSpec(names, values.suite, values.axis), lambda job: False)
+        left = len(names) - len(costs.rows())
         label = f"Measure the cost of {formats.plural(left, 'encoder')}"
         yield {
-            "answer": web.value(found.blocks()),
+            "answer": web.value(costs.blocks()),
             "go": gr.update(
                 visible=not workspace.read_only, value=label if left else "Measure again"
             ),

@@ -183,7 +183,7 @@ def _texts(workspace: Workspace, row: Row, number: int) -> Sequence[tuple[tuple[
         data = workspace.catalog.load(task.dataset)
         if kind.examples is None or data.hash != row["data_hash"]:
             return nothing
-        found = kind.examples(data, row["protocol"], row["seed"])
+        examples = kind.examples(data, row["protocol"], row["seed"])
     except UserError:
         return nothing
-    return found if len(found) == number else nothing
+    return examples if len(examples) == number else nothing

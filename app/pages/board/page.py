@@ -179,9 +179,9 @@ def _views(published: Published) -> Iterator[tuple[str, BoardSpec]]:
 
 def _blocks(workspace: Workspace, spec: BoardSpec) -> list[Block]:
     """The board, and examples on which two encoders disagree."""
-    found = BOARD.last(workspace, spec, lambda job: True)
-    apart = _apart(workspace, spec, *examples.opening(found.standings, "", "", ""))
-    return [*found.blocks(), *([APART, *apart] if apart else [])]
+    answer = BOARD.last(workspace, spec, lambda job: True)
+    apart = _apart(workspace, spec, *examples.opening(answer.standings, "", "", ""))
+    return [*answer.blocks(), *([APART, *apart] if apart else [])]
 
 
 PUBLISHED = Static(BOARD, _views, blocks=_blocks, all_encoders=True)
@@ -226,15 +226,17 @@ def _importing(workspace: Workspace) -> gr.Dropdown:
                 "There is nothing to import.", "Choose files or a folder first.", code="missing"
             )
         places = [(Path(one).name, Path(one)) for one in files]
-        found = exchange.bring(workspace, places, model, revision)
-        models = formats.plural(len({(one.model, one.revision) for one in found.results}), "model")
-        tasks = formats.plural(len({one.task for one in found.results}), "task")
-        left = [f"Left out: {problem}." for problem in found.problems[:MAX_PROBLEMS]]
-        if more := len(found.problems) - len(left):
+        imported = exchange.bring(workspace, places, model, revision)
+        models = formats.plural(
+            len({(one.model, one.revision) for one in imported.results}), "model"
+        )
+        tasks = formats.plural(len({one.task for one in imported.results}), "task")
+        left = [f"Left out: {problem}." for problem in imported.problems[:MAX_PROBLEMS]]
+        if more := len(imported.problems) - len(left):
             left.append(f"Also left out: {formats.plural(more, 'file')}.")
-        results = formats.plural(len(found.results), "result")
+        results = formats.plural(len(imported.results), "result")
         said = parts.say(f"{results} of {models} on {tasks} imported.")
-        warned = parts.warn([*found.notes, *left])
+        warned = parts.warn([*imported.notes, *left])
         return {file: None, held: _imported(workspace), notice: f"{said}{warned}"}
 
     def let_go(chosen: Sequence[str]) -> Answer:

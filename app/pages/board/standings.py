@@ -545,10 +545,10 @@ def published(workspace: Workspace, board: Standings) -> list[Entry]:
 
     Imported are those of models that match the board's filters.
     """
-    found = _of_models(workspace, board.columns, workspace.store.published.edition())
-    found = [entry for entry in found if board.spec.fits(entry.facts)]
-    columns = compared(board, found)
-    placed = [replace(entry, **means(columns, entry.scores)) for entry in found]
+    entries = _of_models(workspace, board.columns, workspace.store.published.edition())
+    entries = [entry for entry in entries if board.spec.fits(entry.facts)]
+    columns = compared(board, entries)
+    placed = [replace(entry, **means(columns, entry.scores)) for entry in entries]
     placed.sort(key=lambda entry: entry.mean or -1.0, reverse=True)
     return [*_papers(board, columns), *placed]
 
@@ -579,12 +579,12 @@ def _of_models(
     for column in listed:
         if column.protocol == PUBLISHED or column.revision is not None:
             columns.setdefault(bare(column.task), []).append(column)
-    found: dict[tuple[str, str], Entry] = {}
+    entries: dict[tuple[str, str], Entry] = {}
     for row in imported(workspace, edition) if columns else ():
         for column in columns.get(row["task"], ()):
             name, revision = row["model"], row["revision"]
             facts = {"revision": revision, **(row["facts"].get("model") or {})}
-            entry = found.setdefault((name, revision), Entry(name, published="published"))
+            entry = entries.setdefault((name, revision), Entry(name, published="published"))
             entry.facts.update(facts)
             score, same = _score(row, column), column.revision in (None, row["data_revision"])
             kept = column.task in entry.scores and column.task not in entry.other
@@ -593,7 +593,7 @@ def _of_models(
                 entry.notes[column.task] = _note(row, column)
                 (entry.other.discard if same else entry.other.add)(column.task)
     return sorted(
-        (entry for entry in found.values() if entry.scores),
+        (entry for entry in entries.values() if entry.scores),
         key=lambda one: (-len(one.scores), one.name, one.facts["revision"]),
     )
 

@@ -46,15 +46,15 @@ def known(
 ) -> dict[str, Names | None]:
     """The training data of each encoder, given its facts in the list; None if nobody names any."""
     by_model = _by_mteb(workspace)
-    found: dict[str, Names | None] = {}
+    sets: dict[str, Names | None] = {}
     for encoder in encoders:
         reported = [by_model[model] for model in _models(encoder) if model in by_model]
         named = [name for names in reported for name in names or ()]
         listed = facts.get(encoder, {}).get("trained_on")
         known = dict.fromkeys(named, MTEB) | dict.fromkeys(listed or (), FILES)
         is_known = listed or any(names is not None for names in reported)
-        found[encoder] = known if is_known else None
-    return found
+        sets[encoder] = known if is_known else None
+    return sets
 
 
 def look_up(workspace: Workspace, encoders: Iterable[str]) -> bool:
@@ -71,11 +71,11 @@ def look_up(workspace: Workspace, encoders: Iterable[str]) -> bool:
         return False
     # In a separate process: importing mteb takes seconds, which would block this one.
     code, answer, _ = processes.output("theodolite.engine.mteb.models", new)
-    found: dict[str, list[str] | None] = {} if code else json.loads(answer)
-    _failed.update({*new} - found.keys())
-    if found:
-        workspace.store.derived.put(_key(), KIND, known | found)
-    return any(names is not None for names in found.values())
+    names_by_model: dict[str, list[str] | None] = {} if code else json.loads(answer)
+    _failed.update({*new} - names_by_model.keys())
+    if names_by_model:
+        workspace.store.derived.put(_key(), KIND, known | names_by_model)
+    return any(names is not None for names in names_by_model.values())
 
 
 def _by_mteb(workspace: Workspace) -> dict[str, list[str] | None]:
@@ -100,8 +100,8 @@ def tasks_of(datasets: Mapping[str, str], names: Names) -> Names:
 
 def here(names: Iterable[str], datasets: Sequence[str]) -> dict[str, list[str]]:
     """The available training sets: name -> data sets with its texts."""
-    found = {name: [one for one in datasets if is_same(name, one)] for name in names}
-    return {name: those for name, those in found.items() if those}
+    datasets_here = {name: [one for one in datasets if is_same(name, one)] for name in names}
+    return {name: those for name, those in datasets_here.items() if those}
 
 
 def is_same(name: str, dataset: str) -> bool:

@@ -206,8 +206,8 @@ def highest(data: Dataset, metric: str) -> float | None:
     counts = labels_of(data)
     if metric != "precision_at_10" or min(counts.values(), default=11) > 10:
         return None
-    found = sum(n * min(1.0, (n - 1) / 10) for n in counts.values())
-    return 100.0 * (found / counts.total())
+    total = sum(n * min(1.0, (n - 1) / 10) for n in counts.values())
+    return 100.0 * (total / counts.total())
 
 
 def sample(workspace: Workspace, name: str) -> list[str]:

@@ -156,8 +156,8 @@ def stored(workspace: Workspace, task: str, name: str) -> SetUp:
             sample = main_sample(workspace.store.results.examples(row["id"]), row["details"])
             kept = workspace.store.derived.get(_costs_key(workspace, task, name))
             scores = workspace.store.results.scores(row["id"])
-            found = {one["metric"]: one["score"] for one in scores}
-            costs = {**(kept["info"] if kept else {}), "passage_iou": found.get(PASSAGE)}
+            by_metric = {one["metric"]: one["score"] for one in scores}
+            costs = {**(kept["info"] if kept else {}), "passage_iou": by_metric.get(PASSAGE)}
         else:
             rows = workspace.store.results.table(encoders=[ranker], tasks=[own])[::-1]
             error = next((one["error"] for one in rows if one["error"]), "It crashed.")

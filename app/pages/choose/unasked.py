@@ -45,15 +45,15 @@ def firsts(workspace: Workspace, task: str, every: Sequence[setups.SetUp]) -> li
     """For each kind of queries: how many, and which set-up comes first with what score."""
     loaded: Any = workspace.catalog.load(task)
     kinds = [key.partition(":")[0] for key in judged_queries(loaded)[1]]
-    found = []
+    lists = []
     for kind in dict.fromkeys(kinds):
         at = [i for i, one in enumerate(kinds) if one == kind]
         scores = {
             one.name: 100.0 * float(one.sample.values[at].mean()) for one in every if one.sample
         }
         first = max(scores, key=scores.__getitem__)
-        found.append({"kind": kind, "n": len(at), "encoder": first, "score": scores[first]})
-    return found
+        lists.append({"kind": kind, "n": len(at), "encoder": first, "score": scores[first]})
+    return lists
 
 
 def judged(workspace: Workspace, sheet: Mapping[str, Any]) -> dict[str, Any] | None:

@@ -198,9 +198,9 @@ def size(evidence: Evidence) -> Check:
             f"None of the larger ones was evaluated at {smallest} dimensions by "
             f"{PROJECTIONS[projection]} yet, the largest size that all can have."
         )
-    found = contrast("size", _sizes(evidence, tasks), None, words, runs)
+    check = contrast("size", _sizes(evidence, tasks), None, words, runs)
     return replace(
-        found, look=bool(found.look) if known else None, evidence=[*found.evidence, *lines]
+        check, look=bool(check.look) if known else None, evidence=[*check.evidence, *lines]
     )
 
 
@@ -291,10 +291,10 @@ def classifier(evidence: Evidence) -> Check:
     runs = [run for name in CLASSIFIERS for run in evidence.missing(evidence.trained, name)]
     conditions = {name: evidence.scores(every, name) for name in OTHER_CLASSIFIERS}
     lead = ["Logistic regression alone may not be what a user would train."]
-    found = contrast("classifier", conditions, None, lead, runs)
-    if evidence.trained or found.evidence:
-        return found
-    return replace(found, words=[*lead, evidence.lacking("transfer")])
+    check = contrast("classifier", conditions, None, lead, runs)
+    if evidence.trained or check.evidence:
+        return check
+    return replace(check, words=[*lead, evidence.lacking("transfer")])
 
 
 def similarity(evidence: Evidence) -> Check:
@@ -458,7 +458,7 @@ def seeds(evidence: Evidence) -> Check:
         f"{task}).",
         f"{text}.",
     ]
-    found = contrast("seed", by_seed, None, words, runs)
+    check = contrast("seed", by_seed, None, words, runs)
     largest, protocol = max(groups, key=lambda where: len(groups[where]))
     drawn = groups[largest, protocol]
     chart = drawing(
@@ -477,10 +477,10 @@ def seeds(evidence: Evidence) -> Check:
         ],
     )
     return replace(
-        found,
-        words=[*found.words, tested],
+        check,
+        words=[*check.words, tested],
         look=bool(meeting),
-        evidence=[Chart(chart), *found.evidence],
+        evidence=[Chart(chart), *check.evidence],
     )
 
 

@@ -231,7 +231,7 @@ class Curated(Answer):
         ids = list(dict.fromkeys(table["id"].tolist()))
         label = "Open" if len(ids) <= MAX_IDS else f"Open the first {MAX_IDS}"
         on_map = {**place, "ids": ",".join(map(str, ids[:MAX_IDS]))}
-        found, kept = self.info["found"], self.info["kept"]
+        total, kept = self.info["found"], self.info["kept"]
         return [
             Finding(self._sentence(), shipped=self.shipped),
             Table(
@@ -239,7 +239,7 @@ class Curated(Answer):
                 [*(HEADS[name] for name in names), "More"],
                 rows,
                 MAX_SHOWN,
-                f"Of {found:,} the first {kept:,} were kept." if found > kept else "",
+                f"Of {total:,} the first {kept:,} were kept." if total > kept else "",
                 [Link(f"{label} on the map", "map", on_map)],
             ),
         ]
@@ -314,9 +314,9 @@ def measure(workspace: Workspace, spec: CurateSpec, progress: Progress | None = 
         return before
     by = _exact if spec.find == "exact" else _by_vectors
     info, arrays = by(workspace, spec, progress)
-    found = len(arrays["ids"])
+    total = len(arrays["ids"])
     arrays = {name: values[:MAX_ROWS] for name, values in arrays.items()}
-    info = {"found": found, "kept": len(arrays["ids"]), **info}
+    info = {"found": total, "kept": len(arrays["ids"]), **info}
     workspace.store.derived.put(_key(workspace, spec), KIND, info, arrays)
     return Curated(spec, info, _table(workspace, spec, arrays))
 

@@ -158,10 +158,10 @@ def mine_data(
         return
     with progress_bar(spec.title) as move:
         every = submit.perform(workspace, spec, move=move)
-        found = [one for *_, one in every if isinstance(one, Mined)]
-    shown = [asdict(one) for one in found[:limit]]
-    row = {"name": spec.made, "triplets": len(found), "examples": shown}
-    done(row, f"Kept {len(found):,} triplets as {spec.made}.", as_json)
+        triplets = [one for *_, one in every if isinstance(one, Mined)]
+    shown = [asdict(one) for one in triplets[:limit]]
+    row = {"name": spec.made, "triplets": len(triplets), "examples": shown}
+    done(row, f"Kept {len(triplets):,} triplets as {spec.made}.", as_json)
     if not as_json:
         emit(shown, [field.name for field in fields(Mined)], False)
 

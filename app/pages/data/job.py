@@ -115,17 +115,17 @@ class MineSpec(Spec, Job):
         with TemporaryDirectory() as folder:
             place = Path(folder)
             given = self._pairs(workspace, place)
-            found = list(mine(given, texts, workspace.load(self.encoder), self.how, reporter))
-            if not found:
+            triplets = list(mine(given, texts, workspace.load(self.encoder), self.how, reporter))
+            if not triplets:
                 raise UserError(
                     f"No text is a hard negative of a pair in {self.pairs} under these bounds.",
                     "Widen them: a smaller margin, a larger range, or more documents.",
                     code="too-few",
                 )
-            rows = ({role: getattr(one, role) for role in ROLES} for one in found)
+            rows = ({role: getattr(one, role) for role in ROLES} for one in triplets)
             file = place / f"{service.name_for(self.name)}.jsonl"
             service.write_lines(file, rows)
             mapping = Mapping("triplets", {role: role for role in ROLES})
             notes = [f"The negatives were mined for {self.pairs} by {self.encoder}."]
             service.keep(workspace, file, file.name, self.name, mapping, notes)
-        yield from found
+        yield from triplets

@@ -161,10 +161,10 @@ def _open(
 
     yield listing()
     first = f"Reading {name or 'what mteb has'}; the first time this takes some seconds"
-    for progress, found in background_call.followed(read, first, session):
-        if found is None:
+    for progress, answer in background_call.followed(read, first, session):
+        if answer is None:
             yield {"card": progress}
         else:
-            yield {"card": web.value(found[0]), "opened": name}
+            yield {"card": web.value(answer[0]), "opened": name}
     if of_mteb or look_up:
         yield listing()

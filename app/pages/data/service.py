@@ -219,21 +219,21 @@ def write_queries(
             code="denied",
         )
     tell(f"Sends {sends}: documents.")
-    found, error = written.write(
+    queries, error = written.write(
         spec,
         [(key, data.documents[key]) for key in chosen],
         lambda share: move(share, 1.0, "Queries"),
         [chat.address(spec).url],
     )
-    if not found:
+    if not queries:
         raise error or UserError(
             f"{spec} wrote no query for any of {len(chosen):,} documents.",
             "Its answers were no JSON with a query: choose another model.",
             code="unreachable",
         )
-    notes = [f"{spec} wrote queries for {len(found):,} of {len(chosen):,} documents."]
+    notes = [f"{spec} wrote queries for {len(queries):,} of {len(chosen):,} documents."]
     notes += [f"It ended early: {error.message}"] if error else []
-    return _keep_queries(workspace, data.documents, found, name, notes)
+    return _keep_queries(workspace, data.documents, queries, name, notes)
 
 
 def _keep_queries(

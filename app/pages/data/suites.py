@@ -204,14 +204,14 @@ def suite(name: str) -> Suite:
 
 def fetching(name: str, tasks: Sequence[str] = ()) -> FetchJob:
     """Create the job that fetches the missing data of some or all tasks of a suite."""
-    found = suite(name)
-    if unknown := sorted(set(tasks) - {one.task for one in found.tasks}):
+    every = suite(name)
+    if unknown := sorted(set(tasks) - {one.task for one in every.tasks}):
         raise UserError(
             f"{name} has no {', '.join(unknown)}.",
             "`theodolite data suite` lists it.",
             code="unknown",
         )
-    wanted = [one for one in found.lacking if not tasks or one.task in tasks]
+    wanted = [one for one in every.lacking if not tasks or one.task in tasks]
     if not wanted:
         raise UserError(
             f"The data of {', '.join(tasks) or name} are here.",
@@ -219,11 +219,11 @@ def fetching(name: str, tasks: Sequence[str] = ()) -> FetchJob:
             code="conflict",
         )
     size = size_of(wanted)
-    if size > found.free:
+    if size > every.free:
         raise UserError(
-            f"These data hold {formats.size(size)} of text, and {formats.size(found.free)} are "
-            f"free below {found.folder}.",
+            f"These data hold {formats.size(size)} of text, and {formats.size(every.free)} are "
+            f"free below {every.folder}.",
             "Download single tasks, or set HF_HOME to a folder on a larger disk.",
             code="too-large",
         )
-    return FetchJob(tuple(one.task for one in wanted), found.about.name)
+    return FetchJob(tuple(one.task for one in wanted), every.about.name)

@@ -90,8 +90,8 @@ def _keep(
     shipped.keep(workspace, type(spec).__name__, answer, vars(spec), **made_with)
 
 
-def _plain(found: DecodeResult) -> dict[str, Any]:
-    return {name: getattr(found, name) for name in _FIELDS}
+def _plain(result: DecodeResult) -> dict[str, Any]:
+    return {name: getattr(result, name) for name in _FIELDS}
 
 
 def _result(encoder: str, plain: Mapping[str, Any], given: str = "") -> DecodeResult:

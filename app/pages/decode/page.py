@@ -181,8 +181,8 @@ def build_interpolation(workspace: Workspace) -> None:
 
         first = OPENING.format(spec.encoder)
         try:
-            for progress, found in background_call.followed(ask, first, session, _progress):
-                yield found.blocks() if found else [progress]
+            for progress, decoded in background_call.followed(ask, first, session, _progress):
+                yield decoded.blocks() if decoded else [progress]
         except NoDecoder as error:
             yield [answer.no_decoder(spec.encoder, error)]
 

@@ -166,17 +166,17 @@ class Diagnosed(Undiagnosed):
 
     def rows(self) -> list[dict[str, Any]]:
         """A row per figure, then one per sample, then one per note; `what` tells them apart."""
-        head, found = {"encoder": self.diagnosis.encoder, "text": self.text}, self.diagnosis
+        head, diagnosis = {"encoder": self.diagnosis.encoder, "text": self.text}, self.diagnosis
         figures = [
             {"giver": row["system"], "length": row["length"], "n": row["n"], **one}
-            for row in found.to_dict()["rows"]
+            for row in diagnosis.to_dict()["rows"]
             for one in row["figures"]
         ]
         samples = [
             {**vars(one), "words": [{"text": w.text, "fate": w.fate} for w in one.words]}
-            for one in found.samples
+            for one in diagnosis.samples
         ]
-        notes = [{"note": note} for note in found.notes]
+        notes = [{"note": note} for note in diagnosis.notes]
         groups: dict[str, list[dict[str, Any]]]
         groups = {"figure": figures, "sample": samples, "note": notes}
         return [{"what": what, **head, **row} for what, rows in groups.items() for row in rows]
@@ -200,13 +200,13 @@ class Diagnosed(Undiagnosed):
 
     def notes(self) -> list[str]:
         """What it was measured on, and some samples."""
-        found = self.diagnosis
-        number = f"{found.encoder} on {found.rows[0].n:,} sentences of {self.text}"
+        diagnosis = self.diagnosis
+        number = f"{diagnosis.encoder} on {diagnosis.rows[0].n:,} sentences of {self.text}"
         samples = [
             f"{one.sentence}\n    -> {one.decoded}  ({one.cosine:.3f})"
-            for one in found.samples[:PRINTED]
+            for one in diagnosis.samples[:PRINTED]
         ]
-        return [f"{number}; 95 % intervals in brackets.", *samples, *found.notes]
+        return [f"{number}; 95 % intervals in brackets.", *samples, *diagnosis.notes]
 
     def warnings(self) -> list[str]:
         """They are among the rows and the notes."""
@@ -214,13 +214,13 @@ class Diagnosed(Undiagnosed):
 
     def blocks(self) -> list[Block]:
         """The figures beside the baselines, by length, and samples."""
-        found, rows = self.diagnosis, self.rows()
-        metrics = [m for m in (*METRICS, found.mover) if m and m in found.figures()]
-        charts = [Chart(chart) for metric in metrics if (chart := by_length(found, metric))]
+        diagnosis, rows = self.diagnosis, self.rows()
+        metrics = [m for m in (*METRICS, diagnosis.mover) if m and m in diagnosis.figures()]
+        charts = [Chart(chart) for metric in metrics if (chart := by_length(diagnosis, metric))]
         return [
             Finding(*self._headline(), self.shipped),
             self._figures(),
-            *([Caveats([Caveat(note) for note in found.notes])] if found.notes else []),
+            *([Caveats([Caveat(note) for note in diagnosis.notes])] if diagnosis.notes else []),
             Text("By sentence length"),
             *charts[:1],
             Fold("Other figures by sentence length", charts[1:]),
@@ -228,12 +228,12 @@ class Diagnosed(Undiagnosed):
                 "Samples",
                 "Each sentence, its reconstruction with differences marked, and the nearest "
                 "sentence in the decoder's training data.",
-                [(one.sentence, one.decoded) for one in found.samples],
+                [(one.sentence, one.decoded) for one in diagnosis.samples],
                 [
                     (one.cosine, f"nearest {cosine(one.nearest_cosine)}: {one.nearest}")
                     if one.nearest_cosine is not None
                     else (one.cosine, "")
-                    for one in found.samples
+                    for one in diagnosis.samples
                 ],
             ),
             Fold(
@@ -251,7 +251,7 @@ class Diagnosed(Undiagnosed):
 
     def _headline(self) -> tuple[str, str]:
         """Token F1 beside that of the last baseline; the decoder's training, and the sentences."""
-        found, facts = self.diagnosis, self.diagnosis.decoder
+        diagnosis, facts = self.diagnosis, self.diagnosis.decoder
         ours, *others = (
             f"{written(figures['token_f1'])[0]} for {name}"
             for name, figures in self.systems.items()
@@ -263,9 +263,9 @@ class Diagnosed(Undiagnosed):
             training += f", trained on {plural(int(facts['sentences']), 'sentence')}"
         if facts.get("words"):
             training += f" of at most {facts['words']} words"
-        number = plural(found.rows[0].n, "sentence")
+        number = plural(diagnosis.rows[0].n, "sentence")
         return (
-            f"{found.encoder}: token F1 {ours.partition(' ')[0]}{against}.",
+            f"{diagnosis.encoder}: token F1 {ours.partition(' ')[0]}{against}.",
             f"{training}. Measured on {number} of {self.text}; the small numbers are 95 % "
             "intervals.",
         )
@@ -303,17 +303,17 @@ def written(figure: Figure) -> tuple[str, str]:
     return value, f"{low} to {high}"
 
 
-def against_baselines(found: Diagnosis, metric: str) -> tuple[str, bool | None]:
+def against_baselines(diagnosis: Diagnosis, metric: str) -> tuple[str, bool | None]:
     """Compare a figure of the decoder with the baselines by their intervals.
 
     Returns:
         A phrase, and whether the figure is above all baselines; "" and None if not comparable.
     """
-    low = found.figures()[metric].low
+    low = diagnosis.figures()[metric].low
     others = {
-        name: found.figures(system)[metric]
+        name: diagnosis.figures(system)[metric]
         for system, name in SYSTEMS.items()
-        if system != "decoder" and metric in found.figures(system)
+        if system != "decoder" and metric in diagnosis.figures(system)
     }
     if metric == "id_perm" or not others or math.isnan(low):
         return "", None
@@ -323,15 +323,15 @@ def against_baselines(found: Diagnosis, metric: str) -> tuple[str, bool | None]:
     return "above both" if len(others) > 1 else "above it", True
 
 
-def by_length(found: Diagnosis, metric: str) -> dict[str, Any] | None:
+def by_length(diagnosis: Diagnosis, metric: str) -> dict[str, Any] | None:
     """Chart one metric by sentence length, with intervals; None if there are no values."""
     what = name_of(metric)
     traces, table = [], []
     for place, (system, name) in enumerate(SYSTEMS.items()):
         known = [
             (length, row.n, row_figure)
-            for length in found.lengths
-            for row in found.rows
+            for length in diagnosis.lengths
+            for row in diagnosis.rows
             if (row.system, row.length) == (system, length)
             for row_figure in row.figures
             if row_figure.metric == metric and not math.isnan(row_figure.value)
@@ -363,7 +363,7 @@ def by_length(found: Diagnosis, metric: str) -> dict[str, Any] | None:
     if not table:
         return None
     ours = [f"{row[3]:.4g} at {row[1]}" for row in table if row[0] == table[0][0]]
-    x = axis(type="category", categoryarray=list(found.lengths))
+    x = axis(type="category", categoryarray=list(diagnosis.lengths))
     y = axis(plain(what), rangemode="tozero")
     return drawing(
         draw(traces, x, y, height=340, left=64, legend=True),

@@ -194,10 +194,10 @@ def _training_text(
     try:
         spec = next((spec for spec in specs if spec.hash == facts["hash"]), None)
         spec = spec or DecoderSpec.from_dict(facts["spec"])
-        found = sentences_of(spec, workspace.catalog, folder)
-        if found.hash != facts["data_hash"]:
+        sentences = sentences_of(spec, workspace.catalog, folder)
+        if sentences.hash != facts["data_hash"]:
             raise UserError("Another text has that name.", code="stale")
-        return found.texts[: -spec.held_out], found.texts[-spec.held_out :], []
+        return sentences.texts[: -spec.held_out], sentences.texts[-spec.held_out :], []
     except (KeyError, TypeError, UserError):
         names = default_texts(workspace.catalog)
         texts = [s for name in names for s in _text(workspace, row, name, folder)]

@@ -197,9 +197,9 @@ def thresholds(
     def cut(purpose: str, kind: str, level: float | None, cosine: float | None) -> Cut:
         if cosine is None:
             return Cut(purpose, kind, level, None, None, None, None)
-        found = judge(own, same, cosine)
+        rates = judge(own, same, cosine)
         like = cutoffs.translated(cosine, own, others[0], same) if others else None
-        return Cut(purpose, kind, level, cosine, found.precision, found.recall, like)
+        return Cut(purpose, kind, level, cosine, rates.precision, rates.recall, like)
 
     by = {"precision": cutoffs.for_precision, "recall": cutoffs.for_recall}
     # Where every pair belongs together, nothing is known of those that do not.

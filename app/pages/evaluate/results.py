@@ -53,11 +53,11 @@ def known(
     """
     from theodolite.engine.evaluate import bind
 
-    found = tasks.get(task, workspace.catalog)
-    chosen = protocols.get(protocol or found.protocol)
+    definition = tasks.get(task, workspace.catalog)
+    chosen = protocols.get(protocol or definition.protocol)
     try:
-        dataset = workspace.catalog.load(found.dataset)
-        bound = bind(encoder, found, chosen, dataset)
+        dataset = workspace.catalog.load(definition.dataset)
+        bound = bind(encoder, definition, chosen, dataset)
     except UserError:
         return None  # the evaluation will report it
     results = workspace.store.results

@@ -151,12 +151,12 @@ def workers(workspace: Workspace, fleet: FleetOption = None, as_json: JsonOption
 
     if fleet:
         join_fleet(fleet)
-    found = now(workspace)
+    state = now(workspace)
     if as_json:
-        emit(found.rows(), (), as_json=True)
+        emit(state.rows(), (), as_json=True)
         return
-    emit(list(map(vars, found.workers)), list(found.columns), as_json=False)
-    for one in found.waiting:
+    emit(list(map(vars, state.workers)), list(state.columns), as_json=False)
+    for one in state.waiting:
         line(f"{one.title}: {one.parts} to do. {one.why}")
-    if found.problem:
-        say(found.problem)
+    if state.problem:
+        say(state.problem)

@@ -168,13 +168,13 @@ class Judgement(Answer):
         )
         if both := model["agreement"]:
             share, low, high = (100 * both[name] for name in ("share", "low", "high"))
-            kappa, found, spared = map(
+            kappa, sensitivity, specificity = map(
                 formats.score, (both["kappa"], both["sensitivity"], both["specificity"])
             )
             yield (
                 f"On {formats.plural(both['documents'], 'document')} marked by both, it agrees "
                 f"with the person in {share:.0f} % ({low:.0f} to {high:.0f} %); Cohen's kappa "
-                f"{kappa}, sensitivity {found}, specificity {spared}."
+                f"{kappa}, sensitivity {sensitivity}, specificity {specificity}."
             )
 
     def blocks(self) -> list[Block]:

@@ -50,13 +50,13 @@ def ranked(
         workspace.catalog.load(cut),
         workspace.bind(rankers.of(workspace.ranker(ranker)), cut),
     )
-    found = bound.index(texts_of(workspace, cut), progress).search(queries, surrogate.DEPTH)
+    hits = bound.index(texts_of(workspace, cut), progress).search(queries, surrogate.DEPTH)
     if not isinstance(data, Retrieval) or data.whole is None:
-        return found
+        return hits
     place = {key: i for i, key in enumerate(data.whole.documents)}
     of = np.array([place[data.places[chunk].document] for chunk in data.documents], np.int64)
-    firsts = [np.sort(np.unique(of[at], return_index=True)[1]) for at, _ in found]
-    return [(of[at][i], scores[i]) for i, (at, scores) in zip(firsts, found, strict=True)]
+    firsts = [np.sort(np.unique(of[at], return_index=True)[1]) for at, _ in hits]
+    return [(of[at][i], scores[i]) for i, (at, scores) in zip(firsts, hits, strict=True)]
 
 
 def texts_of(workspace: Workspace, collection: str) -> list[str]:
@@ -87,7 +87,7 @@ def predicted(
     data: Any = workspace.catalog.load(collection)
     _, judged = judged_queries(data)
     place = {key: i for i, key in enumerate(data.documents)}
-    right = {data.queries[key]: {place[d] for d in found} for key, found in judged.items()}
+    right = {data.queries[key]: {place[d] for d in documents} for key, documents in judged.items()}
     at = {text: i for i, text in reversed([*enumerate(data.documents.values())])}
     own = list(dict.fromkeys(query for query, _ in pairs if query not in right))
     is_right = [at[text] in right.get(query, ()) for query, text in pairs]

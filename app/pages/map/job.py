@@ -478,18 +478,18 @@ def measure(
     with ThreadPoolExecutor(1) as pool:  # words are counted by one core, distances by all
         named = pool.submit(_add_groups, facts, vectors, sentences, points)
         sample = n if n <= TRUSTED_WHOLE else 2000
-        found = trust(some, points[kept], k, sample=sample, tick=tick) if k else None
+        measured = trust(some, points[kept], k, sample=sample, tick=tick) if k else None
         named.result()
-    if found is None:
+    if measured is None:
         return {}
-    means: dict[str, float | int] = {"k": k, "looked_at": len(found.looked_at)}
+    means: dict[str, float | int] = {"k": k, "looked_at": len(measured.looked_at)}
     for key, name in (
         ("trustworthiness", "Trustworthiness"),
         ("continuity", "Continuity"),
         ("recall", f"Share of its {k} nearest kept"),
     ):
-        values, column = getattr(found, key), np.full(n, np.nan)
-        column[found.looked_at] = values
+        values, column = getattr(measured, key), np.full(n, np.nan)
+        column[measured.looked_at] = values
         facts.number(key, name, column[which])
         means[key] = float(values.mean())
     return means

@@ -89,9 +89,9 @@ def _body(most: int) -> Any:
     return Depends(read)
 
 
-def _there(ids: np.ndarray, found: StoredMap) -> np.ndarray:
+def _there(ids: np.ndarray, stored: StoredMap) -> np.ndarray:
     """The ids, if the map has all of these points."""
-    if not ((ids >= 0) & (ids < len(found.points))).all():
+    if not ((ids >= 0) & (ids < len(stored.points))).all():
         raise HTTPException(404, "These points are not on the map")
     return ids
 
@@ -101,10 +101,10 @@ def routes(workspace: Workspace) -> list[BaseRoute]:
     router = APIRouter(prefix="/theodolite/map/{key}", route_class=_Route)
 
     def opened(key: str) -> StoredMap:
-        found = service.stored(workspace, key)
-        if found is None:
+        stored = service.stored(workspace, key)
+        if stored is None:
             raise HTTPException(404, "There is no such map")
-        return found
+        return stored
 
     @router.get("/unfinished")
     def unfinished(key: str) -> Response:
@@ -123,39 +123,39 @@ def _add_points(router: APIRouter, needed: Any) -> None:
     """Coordinates, columns and texts."""
 
     @router.get("/points")
-    def points(found: StoredMap = needed) -> Response:
-        return Response(found.points.tobytes(), headers=FOREVER, media_type=_BINARY)
+    def points(stored: StoredMap = needed) -> Response:
+        return Response(stored.points.tobytes(), headers=FOREVER, media_type=_BINARY)
 
     @router.get("/column/{name}")
-    def column(name: str, found: StoredMap = needed) -> Response:
-        if name not in found.values:
+    def column(name: str, stored: StoredMap = needed) -> Response:
+        if name not in stored.values:
             raise HTTPException(404, "The map has no such column")
-        return Response(found.values[name].tobytes(), headers=FOREVER, media_type=_BINARY)
+        return Response(stored.values[name].tobytes(), headers=FOREVER, media_type=_BINARY)
 
     @router.get("/texts")
     def texts(
         ids: Annotated[
             list[Annotated[int, Query(ge=0)]], Query(min_length=1, max_length=MAX_TEXTS)
         ],
-        found: StoredMap = needed,
+        stored: StoredMap = needed,
     ) -> Response:
-        _there(np.array(ids), found)
-        return JSONResponse([formats.encodable(found.sentences[i]) for i in ids])
+        _there(np.array(ids), stored)
+        return JSONResponse([formats.encodable(stored.sentences[i]) for i in ids])
 
     @router.get("/find")
-    def find(text: str = "", pattern: bool = False, found: StoredMap = needed) -> Response:
+    def find(text: str = "", pattern: bool = False, stored: StoredMap = needed) -> Response:
         """Ids of the points whose text contains some words or matches a pattern; or an error."""
         from theodolite.app.pages.search import service as retrieval
 
         wanted = text[:MAX_CHARACTERS].strip()
         if pattern:
             try:
-                hits = [i for i, *_ in retrieval.matches(wanted, found.sentences)]
+                hits = [i for i, *_ in retrieval.matches(wanted, stored.sentences)]
             except UserError as error:  # returned as text: browsers log a 400 as an error
                 return PlainTextResponse(str(error))
         else:
             folded = wanted.casefold()
-            hits = [i for i, text in enumerate(found.sentences) if folded in text.casefold()]
+            hits = [i for i, text in enumerate(stored.sentences) if folded in text.casefold()]
         return Response(np.array(hits, "<u4").tobytes(), media_type=_BINARY)
 
 
@@ -163,51 +163,51 @@ def _add_places(router: APIRouter, workspace: Workspace, needed: Any) -> None:
     """A point, a position, a new sentence."""
 
     @router.get("/point")
-    def point(id: Annotated[int, Query(ge=0)], found: StoredMap = needed) -> Response:
-        _there(np.array([id]), found)
-        return JSONResponse(service.point(workspace, found, id, NEIGHBOURS))
+    def point(id: Annotated[int, Query(ge=0)], stored: StoredMap = needed) -> Response:
+        _there(np.array([id]), stored)
+        return JSONResponse(service.point(workspace, stored, id, NEIGHBOURS))
 
     @router.get("/decode")
-    def decode(x: Number, y: Number, found: StoredMap = needed) -> Response:
+    def decode(x: Number, y: Number, stored: StoredMap = needed) -> Response:
         """Decode a position on the plane."""
-        if not len(found.points):
+        if not len(stored.points):
             raise HTTPException(404, "There is no such position")
-        return JSONResponse(decoded(workspace, found, x, y))
+        return JSONResponse(decoded(workspace, stored, x, y))
 
     @router.post("/place")
-    def place(body: bytes = _body(4 * MAX_CHARACTERS), found: StoredMap = needed) -> Response:
+    def place(body: bytes = _body(4 * MAX_CHARACTERS), stored: StoredMap = needed) -> Response:
         text = body.decode("utf-8", "replace").strip()[:MAX_CHARACTERS]
-        return JSONResponse(service.place(workspace, found, text, NEIGHBOURS))
+        return JSONResponse(service.place(workspace, stored, text, NEIGHBOURS))
 
 
 def _add_tables(router: APIRouter, workspace: Workspace, needed: Any) -> None:
     """Files of the points whose ids are the body, uint32; and a data set of them."""
 
-    def rows(body: bytes = _body(4 * MAX_ROWS), found: StoredMap = needed) -> np.ndarray:
+    def rows(body: bytes = _body(4 * MAX_ROWS), stored: StoredMap = needed) -> np.ndarray:
         if len(body) % 4:
             raise HTTPException(404, "These points are not on the map")
-        return _there(np.frombuffer(body, "<u4"), found)
+        return _there(np.frombuffer(body, "<u4"), stored)
 
     chosen = Depends(rows)
 
     @router.post("/{name}.csv")
-    def csv(name: str, found: StoredMap = needed, ids: np.ndarray = chosen) -> Response:
-        table = service.table(found, ids, spreadsheet=name == "spreadsheet")
+    def csv(name: str, stored: StoredMap = needed, ids: np.ndarray = chosen) -> Response:
+        table = service.table(stored, ids, spreadsheet=name == "spreadsheet")
         text = table.to_csv(index=False, lineterminator="\r\n")
         return Response(text.encode("utf-8", "replace"), media_type="text/csv; charset=utf-8")
 
     @router.post("/table.parquet")
-    def parquet(found: StoredMap = needed, ids: np.ndarray = chosen) -> Response:
+    def parquet(stored: StoredMap = needed, ids: np.ndarray = chosen) -> Response:
         held = io.BytesIO()
-        service.table(found, ids).to_parquet(held, index=False)
+        service.table(stored, ids).to_parquet(held, index=False)
         return Response(held.getvalue(), media_type=_BINARY)
 
     @router.post("/dataset")
-    def dataset(chosen: Selection, found: StoredMap = needed) -> Response:
+    def dataset(chosen: Selection, stored: StoredMap = needed) -> Response:
         workspace.refuse_visitors()
-        _there(np.array(chosen.ids), found)
+        _there(np.array(chosen.ids), stored)
         try:
-            name = service.keep(workspace, found, chosen.name, chosen.ids, chosen.labels)
+            name = service.keep(workspace, stored, chosen.name, chosen.ids, chosen.labels)
         except UserError as error:  # returned as text: browsers log a 400 as an error
             return PlainTextResponse(str(error))
         return JSONResponse({"name": name})
@@ -230,7 +230,7 @@ def weighted(points: np.ndarray, x: float, y: float, k: int) -> tuple[np.ndarray
     return near, weights / weights.sum()
 
 
-def decoded(workspace: Workspace, found: StoredMap, x: float, y: float) -> dict[str, Any]:
+def decoded(workspace: Workspace, stored: StoredMap, x: float, y: float) -> dict[str, Any]:
     """Decode a position as the weighted mean of the full vectors of the nearest points.
 
     Returns:
@@ -238,9 +238,9 @@ def decoded(workspace: Workspace, found: StoredMap, x: float, y: float) -> dict[
         `neighbours` (each with `id`, `text`, `weight`); or `lacking` (the encoder), `training`
         (where one is trained) and `time` (of that) without a decoder; or `failure` and `hint`.
     """
-    encoder = found.info["encoder"]
-    ids, weights = weighted(found.points, x, y, NEAREST)
-    rows = service.vectors(workspace, encoder, found.info["dataset"])
+    encoder = stored.info["encoder"]
+    ids, weights = weighted(stored.points, x, y, NEAREST)
+    rows = service.vectors(workspace, encoder, stored.info["dataset"])
     place: dict[str, Any] = {"x": x, "y": y}
     try:
         (result,) = decode.open_decoder(workspace, encoder).decode((weights @ rows[ids])[None])
@@ -250,7 +250,7 @@ def decoded(workspace: Workspace, found: StoredMap, x: float, y: float) -> dict[
     except UserError as error:  # returned as a value: browsers log a 400 as an error
         return place | {"failure": error.message, "hint": error.hint}
     near = [
-        {"id": int(i), "text": formats.encodable(found.sentences[i]), "weight": float(weight)}
+        {"id": int(i), "text": formats.encodable(stored.sentences[i]), "weight": float(weight)}
         for i, weight in zip(ids, weights, strict=True)
         if weight >= 0.0005
     ]

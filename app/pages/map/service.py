@@ -82,7 +82,7 @@ def equal_vectors(info: Mapping[str, Any]) -> str:
     )
 
 
-def point(workspace: Workspace, found: StoredMap, number: int, k: int) -> dict[str, Any]:
+def point(workspace: Workspace, stored: StoredMap, number: int, k: int) -> dict[str, Any]:
     """One point for display: text, facts, and its k nearest in the full space.
 
     Returns:
@@ -92,28 +92,28 @@ def point(workspace: Workspace, found: StoredMap, number: int, k: int) -> dict[s
     import numpy as np
 
     def written(column: MapColumn) -> str:
-        value = found.values[column.key][number]
+        value = stored.values[column.key][number]
         if column.kind == "label":
             return formats.encodable(column.labels[value])
         return "not measured" if np.isnan(value) else f"{value:.3g}"
 
-    k = min(k, len(found.points) - 1)
-    away = ((found.points - found.points[number]) ** 2).sum(axis=1)
+    k = min(k, len(stored.points) - 1)
+    away = ((stored.points - stored.points[number]) ** 2).sum(axis=1)
     away[number] = np.inf
     near = set(np.argsort(away, kind="stable")[:k].tolist())
-    if found.nearest is not None and k <= found.nearest[0].shape[1]:
-        hits = _hits(found, *(array[number, :k] for array in found.nearest))
+    if stored.nearest is not None and k <= stored.nearest[0].shape[1]:
+        hits = _hits(stored, *(array[number, :k] for array in stored.nearest))
     else:
-        rows = unit_vectors(workspace, found)
-        hits = _nearest(found, rows, rows[number], k, number)
+        rows = unit_vectors(workspace, stored)
+        hits = _nearest(stored, rows, rows[number], k, number)
     return {
-        "text": formats.encodable(found.sentences[number]),
-        "facts": [(column.name, written(column)) for column in found.columns],
+        "text": formats.encodable(stored.sentences[number]),
+        "facts": [(column.name, written(column)) for column in stored.columns],
         "neighbours": [hit | {"kept": hit["id"] in near} for hit in hits],
     }
 
 
-def place(workspace: Workspace, found: StoredMap, text: str, k: int) -> dict[str, Any]:
+def place(workspace: Workspace, stored: StoredMap, text: str, k: int) -> dict[str, Any]:
     """Place a new sentence on the map, at the weighted mean of its nearest neighbours.
 
     Returns:
@@ -123,26 +123,26 @@ def place(workspace: Workspace, found: StoredMap, text: str, k: int) -> dict[str
 
     if not text.strip():
         raise UserError("No sentence given.", "Write one.", code="missing")
-    encoder = workspace.bound(found.info["encoder"], found.info["dataset"])
+    encoder = workspace.bound(stored.info["encoder"], stored.info["dataset"])
     vector = Typed(encoder).encode([text])
-    rows = unit_vectors(workspace, found)
-    ((x, y),) = placed(vector, rows, found.points)
-    return {"x": float(x), "y": float(y), "neighbours": _nearest(found, rows, vector[0], k)}
+    rows = unit_vectors(workspace, stored)
+    ((x, y),) = placed(vector, rows, stored.points)
+    return {"x": float(x), "y": float(y), "neighbours": _nearest(stored, rows, vector[0], k)}
 
 
 def keep(
-    workspace: Workspace, found: StoredMap, name: str, ids: Sequence[int], labels: Sequence[str]
+    workspace: Workspace, stored: StoredMap, name: str, ids: Sequence[int], labels: Sequence[str]
 ) -> str:
     """Store points as a data set; return its name.
 
     Args:
         workspace: store and data.
-        found: the map.
+        stored: the map.
         name: of the data set.
         ids: of the points.
         labels: one for each, or none.
     """
-    rows = [{"text": found.sentences[i]} for i in ids]
+    rows = [{"text": stored.sentences[i]} for i in ids]
     if labels:
         rows = [row | {"label": label} for row, label in zip(rows, labels, strict=True)]
     with TemporaryDirectory() as folder:
@@ -154,7 +154,7 @@ def keep(
 
 
 def _nearest(
-    found: StoredMap, rows: np.ndarray, vector: np.ndarray, k: int, itself: int | None = None
+    stored: StoredMap, rows: np.ndarray, vector: np.ndarray, k: int, itself: int | None = None
 ) -> list[dict[str, Any]]:
     import numpy as np
 
@@ -162,21 +162,21 @@ def _nearest(
     if itself is not None:
         cosines[itself] = -np.inf
     best = np.argsort(-cosines, kind="stable")[:k]
-    return _hits(found, best, cosines[best])
+    return _hits(stored, best, cosines[best])
 
 
-def _hits(found: StoredMap, ids: np.ndarray, cosines: np.ndarray) -> list[dict[str, Any]]:
+def _hits(stored: StoredMap, ids: np.ndarray, cosines: np.ndarray) -> list[dict[str, Any]]:
     return [
-        {"id": int(i), "text": formats.encodable(found.sentences[i]), "cosine": float(cosine)}
+        {"id": int(i), "text": formats.encodable(stored.sentences[i]), "cosine": float(cosine)}
         for i, cosine in zip(ids, cosines, strict=True)
     ]
 
 
-def unit_vectors(workspace: Workspace, found: StoredMap) -> np.ndarray:
+def unit_vectors(workspace: Workspace, stored: StoredMap) -> np.ndarray:
     """Unit vectors of all points in the full space, float32 (n, dim)."""
     from theodolite.engine.search.index import unit_rows
 
-    return unit_rows(vectors(workspace, found.info["encoder"], found.info["dataset"]))
+    return unit_rows(vectors(workspace, stored.info["encoder"], stored.info["dataset"]))
 
 
 def drawn_at_once(workspace: Workspace, encoder: str, dataset: str) -> bool:
@@ -187,7 +187,7 @@ def drawn_at_once(workspace: Workspace, encoder: str, dataset: str) -> bool:
 
 
 def table(
-    found: StoredMap,
+    stored: StoredMap,
     ids: np.ndarray,
     labels: Mapping[str, Sequence[str]] | None = None,
     *,
@@ -196,7 +196,7 @@ def table(
     """A table of points: id, sentence, x, y, and every column with its labels written out.
 
     Args:
-        found: the map.
+        stored: the map.
         ids: ids of the points, in the order of the rows.
         labels: key of a column -> labels of the rows, where they differ from the points'.
         spreadsheet: put an apostrophe before text that a spreadsheet would take for a formula.
@@ -205,11 +205,11 @@ def table(
     import pandas as pd
 
     safe = formats.spreadsheet_text if spreadsheet else formats.encodable
-    texts = {"sentence": [found.sentences[i] for i in ids]}
+    texts = {"sentence": [stored.sentences[i] for i in ids]}
     columns: dict[str, Any] = {"id": ids, "sentence": None}
-    columns |= {"x": found.points[ids, 0], "y": found.points[ids, 1]}
-    for column in found.columns:
-        columns[column.key] = values = found.values[column.key][ids]
+    columns |= {"x": stored.points[ids, 0], "y": stored.points[ids, 1]}
+    for column in stored.columns:
+        columns[column.key] = values = stored.values[column.key][ids]
         if column.kind == "label":
             texts[column.key] = [column.labels[v] for v in values]
     for name, written in (texts | dict(labels or {})).items():
@@ -218,7 +218,7 @@ def table(
 
 
 def nearest(
-    workspace: Workspace, found: StoredMap, k: int = NEIGHBOURS
+    workspace: Workspace, stored: StoredMap, k: int = NEIGHBOURS
 ) -> tuple[np.ndarray, np.ndarray]:
     """The k nearest neighbours of each point in the full space.
 
@@ -227,7 +227,7 @@ def nearest(
     """
     from theodolite.engine.search.index import neighbours_of_each
 
-    if found.nearest is not None and k <= found.nearest[0].shape[1]:
-        return found.nearest[0][:, :k], found.nearest[1][:, :k]
-    cosines, ids = neighbours_of_each(unit_vectors(workspace, found), k)
+    if stored.nearest is not None and k <= stored.nearest[0].shape[1]:
+        return stored.nearest[0][:, :k], stored.nearest[1][:, :k]
+    cosines, ids = neighbours_of_each(unit_vectors(workspace, stored), k)
     return ids, cosines

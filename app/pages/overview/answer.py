@@ -76,13 +76,13 @@ def table(workspace: Workspace) -> tuple[list[HeatmapColumn], list[HeatmapRow]]:
     """Columns and rows of the overview: listed encoders, then published ones."""
     listed = workspace.store.encoders.infos()
     stored = workspace.store.results.table(encoders=list(listed))
-    found, moved = under_own_protocol(stored), spread.spreads(stored)
-    lost = workspace.store.results.missing(found.values())
+    scores, moved = under_own_protocol(stored), spread.spreads(stored)
+    lost = workspace.store.results.missing(scores.values())
     waiting = job.waiting(workspace)
     ships = shipped.scores(workspace, {owner for owner, _ in waiting})
-    names = in_order(sorted({task for _, task in (*found, *waiting)}))
+    names = in_order(sorted({task for _, task in (*scores, *waiting)}))
     rows = {name: HeatmapRow(name, {}, note=_about(info)) for name, info in listed.items()}
-    for (owner, task), row in found.items():
+    for (owner, task), row in scores.items():
         over = moved.get((owner, task, row["protocol"]))
         rows[owner].cells[task] = _cell(row, over, row["id"] in lost)
     for owner, task in waiting & {(owner, task) for owner in rows for task in names}:
@@ -144,12 +144,12 @@ def _cell(row: Mapping[str, Any], over: spread.Spread | None, lost: bool) -> Cel
 
 def _scores(rows: Sequence[HeatmapRow], tasks: Sequence[str]) -> dict[str, dict[str, float]]:
     """Encoder -> task -> score, of the encoders that are not waiting for one of these tasks."""
-    found = {}
+    scores = {}
     for row in rows:
         cells = {task: row.cells[task] for task in tasks if task in row.cells}
         if not any(cell.state == "waiting" and cell.score is None for cell in cells.values()):
-            found[row.name] = {t: c.score for t, c in cells.items() if c.score is not None}
-    return found
+            scores[row.name] = {t: c.score for t, c in cells.items() if c.score is not None}
+    return scores
 
 
 def _add_means(rows: Mapping[str, HeatmapRow], suite: str, tasks: Sequence[str]) -> None:

@@ -124,10 +124,10 @@ def import_results(
 
     theodolite results import ~/mteb/results/intfloat__multilingual-e5-small
     """
-    found = exchange.bring(workspace, place, model, revision)
-    for problem in found.problems:
+    imported = exchange.bring(workspace, place, model, revision)
+    for problem in imported.problems:
         say(f"Left out: {problem}.")
-    for note in found.notes:
+    for note in imported.notes:
         say(note)
     rows = [
         {
@@ -139,7 +139,7 @@ def import_results(
             "metric": one.main.metric,
             "score": one.main.score,
         }
-        for one in found.results
+        for one in imported.results
     ]
     emit(rows, ("model", "revision", "task", "metric", "score"), as_json)
 

@@ -208,14 +208,14 @@ class SearchAnswer(Answer):
 
     def notes(self) -> list[str]:
         """How the hits were found, and why there are none."""
-        found = [column.note for column in self.columns_of_hits if column.note]
+        texts = [column.note for column in self.columns_of_hits if column.note]
         for name, column in zip(self.hits, self.columns_of_hits, strict=False):
             match column.status:
                 case Nothing(why, hint):
-                    found.append(f"{name}: {why} {hint}")
+                    texts.append(f"{name}: {why} {hint}")
                 case Problem(error):
-                    found.append(f"{name} could not search. {error.message} {error.hint}")
-        return list(dict.fromkeys(found))
+                    texts.append(f"{name} could not search. {error.message} {error.hint}")
+        return list(dict.fromkeys(texts))
 
     def problems(self) -> list[Problem]:
         """Encoders that could not search."""
@@ -289,12 +289,12 @@ def answer(
 
 def shipped_hits(workspace: Workspace, spec: SearchSpec) -> dict[str, list[list[Hit]]]:
     """Encoder -> its hits that ship for exactly this search; empty if none do."""
-    found = {}
+    hits = {}
     for name in spec.encoders if spec.is_near and not spec.chunks else ():
         if rows := shipped.read(workspace, KIND, question(spec, name)):
             sentences = workspace.catalog.sentences(spec.data)[0]
-            found[name] = [[Hit(index, sentences[index], cosine) for index, cosine in rows]]
-    return found
+            hits[name] = [[Hit(index, sentences[index], cosine) for index, cosine in rows]]
+    return hits
 
 
 def question(spec: SearchSpec, encoder: str) -> dict[str, Any]:
@@ -341,12 +341,12 @@ def _by_text(workspace: Workspace, spec: SearchSpec, way: str, limits: Limits) -
     labels = service.labels(workspace, collection)
     lists, notes = [], []
     for text in spec.queries:
-        found = find(text, candidates)
+        matches = find(text, candidates)
         lists.append(
-            [Hit(i, sentences[i], None, at, labels.get(i, "")) for i, at in found[: spec.k]]
+            [Hit(i, sentences[i], None, at, labels.get(i, "")) for i, at in matches[: spec.k]]
         )
-        more = f", the first {spec.k} are shown" if len(found) > spec.k else ""
-        notes.append(f"{len(found):,} found{more}")
+        more = f", the first {spec.k} are shown" if len(matches) > spec.k else ""
+        notes.append(f"{len(matches):,} found{more}")
     hint = "Case is ignored; spaces are not." if spec.by == "pattern" else "Use fewer words."
     return HitsColumn(
         "sentences with these words" if spec.by == "words" else "sentences that match",

@@ -194,9 +194,9 @@ class Exact:
         later ones stop where the run is.
         """
         for block, texts in self._blocks():
-            found, rows = vectors.known(self.encoder, texts)
-            self._take(block[found], rows)
-            if self._refreshed and not found.all():
+            there, rows = vectors.known(self.encoder, texts)
+            self._take(block[there], rows)
+            if self._refreshed and not there.all():
                 break
         self._refreshed = True
 
@@ -286,10 +286,10 @@ def ranked(
     key = (workspace.store.folder, bound.fingerprint, data_hash)
     index = _ranked.get(key, lambda: bound.index(sentences))
     among = None if limits.among is None else [limits.among] * len(queries)
-    found = index.search(queries, limits.k, among)
+    nearest = index.search(queries, limits.k, among)
     hits = [
         [Hit(int(i), sentences[i], None, bound.spans(query, sentences[i])) for i in at]
-        for query, (at, _) in zip(queries, found, strict=True)
+        for query, (at, _) in zip(queries, nearest, strict=True)
     ]
     return hits, index.notes
 
@@ -499,15 +499,15 @@ def with_words(words: str, sentences: Mapping[int, str]) -> list[tuple[int, Span
     patterns = [_whole_words(term) for term in terms if term.strip()]
     if not patterns:
         raise UserError("The query is empty.", "Write the words to search for.", code="missing")
-    found = []
+    hits = []
     for i, sentence in sentences.items():
         folded = sentence.casefold()
         matches = [m for pattern in patterns if (m := pattern.search(folded))]
         if len(matches) == len(patterns):
             # ß folds to ss: then the positions differ, and nothing is marked
             spans = sorted(m.span() for m in matches) if len(folded) == len(sentence) else ()
-            found.append((i, tuple(spans)))
-    return found
+            hits.append((i, tuple(spans)))
+    return hits
 
 
 def _whole_words(term: str) -> re.Pattern[str]:
@@ -520,8 +520,8 @@ def _whole_words(term: str) -> re.Pattern[str]:
 def with_pattern(pattern: str, sentences: Mapping[int, str]) -> list[tuple[int, Spans]]:
     """The sentences in which a regular expression matches, with the place of the first match."""
     places = list(sentences)
-    found = matches(pattern, list(sentences.values()))
-    return [(places[i], ((start, end),)) for i, start, end in found]
+    spans = matches(pattern, list(sentences.values()))
+    return [(places[i], ((start, end),)) for i, start, end in spans]
 
 
 def matches(pattern: str, sentences: Sequence[str]) -> list[tuple[int, int, int]]:
@@ -545,22 +545,22 @@ def attributes(data: Dataset) -> dict[str, tuple[Sequence[str], Sequence[str]]]:
         Triplets,
     )
 
-    found: dict[str, Sequence[str]] = {}
+    columns: dict[str, Sequence[str]] = {}
     texts: Sequence[str] = data.sentences
     match data:
         case LabelledSentences():
-            found = {"label": data.labels, "split": data.splits or ()}
+            columns = {"label": data.labels, "split": data.splits or ()}
         case LabelledPairs():
             texts = [data.sentences[i] for side in (data.left, data.right) for i in side]
-            found = {"label": [*data.labels, *data.labels], "split": [*data.splits, *data.splits]}
+            columns = {"label": [*data.labels, *data.labels], "split": [*data.splits, *data.splits]}
         case ScoredPairs():
             sizes = {name: 2 * len(part.left) for name, part in data.parts.items()}
-            found["part"] = [name for name, size in sizes.items() for _ in range(size)]
+            columns["part"] = [name for name, size in sizes.items() for _ in range(size)]
         case Triplets():
             n = len(data.anchors)
             roles = {"anchor": n, "positive": n, "negative": len(texts) - 2 * n}
-            found["role"] = [role for role, size in roles.items() for _ in range(size)]
-    return {name: (texts, list(map(str, values))) for name, values in found.items() if values}
+            columns["role"] = [role for role, size in roles.items() for _ in range(size)]
+    return {name: (texts, list(map(str, values))) for name, values in columns.items() if values}
 
 
 def properties(workspace: Workspace, collection: str) -> dict[str, dict[str, np.ndarray]]:
@@ -573,14 +573,14 @@ def properties(workspace: Workspace, collection: str) -> dict[str, dict[str, np.
     columns = attributes(workspace.catalog.load(collection))
     sentences = workspace.catalog.sentences(collection)[0] if columns else ()
     place = {sentence: i for i, sentence in enumerate(sentences)}
-    found: dict[str, dict[str, np.ndarray]] = {}
+    by_name: dict[str, dict[str, np.ndarray]] = {}
     for name, (texts, values) in columns.items():
         held: dict[str, set[int]] = {}
         for text, value in zip(texts, values, strict=True):
             held.setdefault(value, set()).add(place[text])
         if len(held) > 1:
-            found[name] = {v: np.array(sorted(ids), np.int64) for v, ids in held.items()}
-    return found
+            by_name[name] = {v: np.array(sorted(ids), np.int64) for v, ids in held.items()}
+    return by_name
 
 
 def offered(workspace: Workspace, collection: str, most: int = 500) -> list[str]:
@@ -641,11 +641,11 @@ def labels(workspace: Workspace, collection: str) -> Mapping[int, str]:
 def _places(data: Retrieval, sentences: Sequence[str]) -> dict[int, str]:
     """Position of a document or chunk -> where it stands first; of a query that it is one."""
     place = {sentence: i for i, sentence in enumerate(sentences)}
-    found: dict[int, str] = {}
+    places: dict[int, str] = {}
     for name, text in data.documents.items():
         at = data.places.get(name)
         where = f"{at.document}, {at.start:,}–{at.stop:,}" if at else name
-        found.setdefault(place[text], where)
+        places.setdefault(place[text], where)
     for text in data.queries.values():
-        found.setdefault(place[text], "a query")
-    return found
+        places.setdefault(place[text], "a query")
+    return places

@@ -280,10 +280,10 @@ def _clusters(report: Mapping[str, Any]) -> list[Block]:
         f"adjusted mutual information {between['ami']:.2f} and adjusted Rand index "
         f"{between['ari']:.2f} (1 is the same division, 0 for the last two is chance)."
     )
-    for name, found in zip(encoders, clusters["labels"] or (), strict=False):
+    for name, one in zip(encoders, clusters["labels"] or (), strict=False):
         text += (
-            f" {name} agrees with the collection's labels by V-measure {found['v_measure']:.2f} "
-            f"and adjusted Rand index {found['ari']:.2f}."
+            f" {name} agrees with the collection's labels by V-measure {one['v_measure']:.2f} "
+            f"and adjusted Rand index {one['ari']:.2f}."
         )
     if any(clusters["noise"]):
         counts = " and ".join(f"{n:,}" for n in clusters["noise"])

@@ -201,8 +201,8 @@ class SpacesSpec(Spec, Job):
 
     def make(self, workspace: Workspace, tick: ProgressCallback = nobody) -> Pair:
         """Return the stored pair, or align two maps, compare their spaces, and store both."""
-        if (found := self.stored(workspace)) is not None:
-            return found
+        if (stored := self.stored(workspace)) is not None:
+            return stored
         self.validate(workspace)
         first, second = (plane.make(workspace) for plane in self.planes(workspace))
         workspace.store.refuse_writing()
@@ -272,9 +272,9 @@ def measure(
     sentences = spec.sentences(workspace)
     first, second = (maps.vectors(workspace, name, spec.data) for name in spec.encoders)
     k = min(spec.k, len(sentences) - 1)
-    found = engine.change(first, second, k, tick=lambda share: tick(0.5 * share))
+    change = engine.change(first, second, k, tick=lambda share: tick(0.5 * share))
     spread = np.full(len(sentences), np.nan)
-    spread[found.looked_at] = 1 - found.overlap
+    spread[change.looked_at] = 1 - change.overlap
     facts.number("change", f"How much its {k} nearest changed", spread)
 
     def row(kind: str, name: str, how: str, a: np.ndarray, b: np.ndarray, of: Change) -> Any:
@@ -282,7 +282,7 @@ def measure(
         numbers = {key: value if math.isfinite(value) else None for key, value in figures.items()}
         return {"kind": kind, "name": name, "how": how, "n": len(of.looked_at), **numbers}
 
-    rows = [row("between", " and ".join(spec.encoders), "", first, second, found)]
+    rows = [row("between", " and ".join(spec.encoders), "", first, second, change)]
     references = _references(workspace, spec, first, second)
     for place, (kind, name, how, a, b) in enumerate(references, 1):
         of = engine.change(a, b, k, sample=FLOOR_SAMPLE)
@@ -293,9 +293,9 @@ def measure(
         "dataset": spec.data,
         "n": len(sentences),
         "k": k,
-        "looked_at": len(found.looked_at),
+        "looked_at": len(change.looked_at),
         "rows": rows,
-        "changed": _changed(found, first, second),
+        "changed": _changed(change, first, second),
         "clusters": _clusters(workspace, spec, first, second, sentences, facts),
     }
     tick(1.0)
@@ -349,7 +349,7 @@ def _again(workspace: Workspace, encoder: str, dataset: str) -> np.ndarray | Non
     return encoders.bind_task(loaded, data.sentences, data.hash, task).encode(sentences)
 
 
-def _changed(found: Change, first: np.ndarray, second: np.ndarray) -> list[dict[str, Any]]:
+def _changed(change: Change, first: np.ndarray, second: np.ndarray) -> list[dict[str, Any]]:
     """The sentences whose neighbourhoods changed most, with (id, cosine) of their neighbours."""
     import numpy as np
 
@@ -361,13 +361,13 @@ def _changed(found: Change, first: np.ndarray, second: np.ndarray) -> list[dict[
 
     return [
         {
-            "id": (i := int(found.looked_at[row])),
-            "jaccard": float(found.jaccard[row]),
-            "overlap": float(found.overlap[row]),
-            "first": near(first, i, found.first[row]),
-            "second": near(second, i, found.second[row]),
+            "id": (i := int(change.looked_at[row])),
+            "jaccard": float(change.jaccard[row]),
+            "overlap": float(change.overlap[row]),
+            "first": near(first, i, change.first[row]),
+            "second": near(second, i, change.second[row]),
         }
-        for row in found.most(CHANGED)
+        for row in change.most(CHANGED)
     ]
 
 

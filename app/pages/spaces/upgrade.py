@@ -270,19 +270,19 @@ def measure(workspace: Workspace, spec: UpgradeSpec) -> None:
     )
     keep, again = options.pop("keep"), options.pop("re-encode")
     best = next(iter(options))
-    found = bridge.verdict(keep, options[best], again, spec.least)
+    verdict = bridge.verdict(keep, options[best], again, spec.least)
     rows = [("keep", keep), *((f"bridge, {NAMES[k]}", v) for k, v in options.items())]
     names = {"keep": "keep", "bridge": f"bridge, {NAMES[best]}", "re-encode": "re-encode"}
     sample = task.documents[:TIMED]
     seconds = _seconds(workspace, spec.new, sample) / len(sample)
     texts, dim = spec.texts or len(task.documents), fitted[0].matrix.shape[0]
     info = {
-        "verdict": found,
+        "verdict": verdict,
         "judged": task.relevant is not None,
         "queries": len(keep),
         "documents": len(task.documents),
         "fitted": min(len(task.documents) // 2, MAX_FITTED),
-        "rows": [_row(name, v, keep, names[found]) for name, v in [*rows, ("re-encode", again)]],
+        "rows": [_row(name, v, keep, names[verdict]) for name, v in [*rows, ("re-encode", again)]],
         "texts": texts,
         "seconds": seconds * texts,
         "bytes": 4 * dim * texts,
@@ -342,7 +342,7 @@ def _nearest(queries: np.ndarray, documents: np.ndarray, own: np.ndarray) -> lis
     """The K nearest documents of each query, without the one that has its text."""
     from theodolite.engine.search.ranked import most_similar
 
-    ranked = (best(*found, K + 1)[0].tolist() for found in most_similar(queries, documents, K + 1))
+    ranked = (best(*hits, K + 1)[0].tolist() for hits in most_similar(queries, documents, K + 1))
     return [
         [i for i in row if i != same][:K] for row, same in zip(ranked, own.tolist(), strict=True)
     ]

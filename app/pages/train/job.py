@@ -650,7 +650,7 @@ def first_examples(
     # Labels may be sorted, so the first ones do not tell whether there are several.
     has_labels = objective == "st" and LOSSES[loss].has_labels
     most = limit if has_labels else min(limit or CHECKED, CHECKED)
-    found = {}
+    tables = {}
     for name in names_of(train):
         if name.endswith((".gz", ".parquet")):
             continue
@@ -665,5 +665,5 @@ def first_examples(
                 **options,
             )
             shown = range(min(SHOWN, len(examples)))
-            found[name] = [examples.columns, *(examples[at] for at in shown)]
-    return found
+            tables[name] = [examples.columns, *(examples[at] for at in shown)]
+    return tables

@@ -167,10 +167,10 @@ class EncoderForm(Form):
         known, blocks = self._shown
         if known == asked:  # files may be large, and most settings do not matter to them
             return blocks
-        found = first_examples(self.workspace, **asked)
+        tables_by_name = first_examples(self.workspace, **asked)
         tables = [
             Table("examples", columns, [[formats.shorten(c, LONG) for c in row] for row in rows])
-            for columns, *rows in found.values()
+            for columns, *rows in tables_by_name.values()
         ]
         blocks = [Fold("First examples", tables)] if tables else []
         self._shown = asked, blocks

@@ -259,4 +259,4 @@ def _most(path: str) -> int:
 
 def whole_characters(body: bytes) -> bytes:
     """Replace lone surrogates in JSON by U+FFFD."""
-    return _ESCAPES.sub(lambda found: rb"\ufffd" if len(found[0]) == _HALF else found[0], body)
+    return _ESCAPES.sub(lambda match: rb"\ufffd" if len(match[0]) == _HALF else match[0], body)

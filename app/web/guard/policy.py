@@ -54,10 +54,10 @@ def headers(frame_ancestors: str) -> Iterator[tuple[bytes, bytes]]:
         "form-action 'self'",
         f"frame-ancestors {frame_ancestors}",
     )
-    found = {"content-security-policy": "; ".join(rules), **OTHERS}
+    sent = {"content-security-policy": "; ".join(rules), **OTHERS}
     if frame_ancestors == "'self'":  # the older header cannot express other origins
-        found["x-frame-options"] = "SAMEORIGIN"
-    return ((name.encode(), value.encode()) for name, value in found.items())
+        sent["x-frame-options"] = "SAMEORIGIN"
+    return ((name.encode(), value.encode()) for name, value in sent.items())
 
 
 def ancestors(text: str) -> str:
