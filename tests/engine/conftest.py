@@ -6,9 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from huggingface_hub import constants
 
+from tests.fakes.hub import FakeHub
 from tests.fakes.openai import FakeOpenAI
-from theodolite.engine import load
+from theodolite.engine import hub, load
 from theodolite.engine.encoders.base import Encoder
 from theodolite.engine.endpoints import KEY
 
@@ -30,4 +32,21 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeOpenAI]:
     """A server that speaks OpenAI's API, and no key."""
     monkeypatch.delenv(KEY, raising=False)
     with FakeOpenAI() as fake:
+        yield fake
+
+
+@pytest.fixture
+def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeHub]:
+    """The hub that this process finds, of the files below `hub`; its cache is empty."""
+    with FakeHub(tmp_path / "hub") as fake:
+        url = constants.HUGGINGFACE_CO_URL_TEMPLATE.replace(constants.ENDPOINT, fake.url)
+        for name, value in {
+            "HUGGINGFACE_CO_URL_TEMPLATE": url,
+            "ENDPOINT": fake.url,
+            "HF_HUB_CACHE": str(tmp_path / "cache"),
+            "HF_HUB_OFFLINE": False,
+            "HF_HUB_DISABLE_XET": True,
+        }.items():
+            monkeypatch.setattr(constants, name, value)
+        monkeypatch.setattr(hub, "_silent", -hub.REMEMBERED)
         yield fake

@@ -211,6 +211,7 @@ def test_learned_relatedness(
     assert result.main.metric == ("spearman" if variant == "simcse_fork" else "pearson")
 
 
+@pytest.mark.long
 def test_similarities_side_by_side(
     encoder: Encoder, catalog: Catalog, reference: dict[str, Any]
 ) -> None:

@@ -25,7 +25,7 @@ from theodolite.engine.classifiers.validation import (
 )
 from theodolite.engine.progress import nobody
 
-EXACT = SolverSetting("exact", folds=3)
+EXACT = SolverSetting("exact", folds=3, max_passes=40)
 FAST = replace(EXACT, solver="columns")
 
 

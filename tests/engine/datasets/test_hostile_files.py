@@ -24,7 +24,7 @@ from theodolite.engine.datasets.tables import Mapping, Preview, preview, read
 from theodolite.engine.errors import Code, UserError
 
 SEED = 20
-DAMAGED = 40
+DAMAGED = 25
 """Of every sound file."""
 SECONDS = 2.0
 MEGABYTES = 300

@@ -144,14 +144,14 @@ def test_it_is_trained_written_and_read_like_any_other(gpt2: Path, tmp_path: Pat
         base=f"dir:{gpt2}",
         words=7,
         held_out=10,
-        epochs=20,
+        epochs=10,
         batch_tokens=300,
         learning_rate=2e-2,
         warmup=5,
         device="cpu",
     )
     losses = [e.loss for e in train_decoder(spec) if e.kind == "looked"]
-    assert min(losses) < 0.9 * losses[0]
+    assert min(losses) < 0.95 * losses[0]
     vectors = load("random:32").encode(known_sentences()[:3])
     assert len(open_decoder(spec.out_folder).decode(vectors, method="beam", beams=2)) == 3
     model, vocabulary, facts = folders.read(spec.out_folder)

@@ -24,7 +24,7 @@ from theodolite.engine.decode import open_decoder
 from theodolite.engine.decoding import folder as folders
 from theodolite.engine.decoding.dataset import sentences_of
 from theodolite.engine.decoding.facts import facts_of
-from theodolite.engine.decoding.spec import Architecture, DecoderSpec
+from theodolite.engine.decoding.spec import DecoderSpec
 from theodolite.engine.decoding.train import SAMPLES, DecoderTrainer, train_decoder
 from theodolite.engine.decoding.vocabulary import Vocabulary
 from theodolite.engine.encoders import load
@@ -161,22 +161,6 @@ def test_weights_of_nan_are_neither_kept_nor_saved(
 def finite(tensors: dict[str, torch.Tensor]) -> bool:
     """Whether all are numbers."""
     return all(bool(tensor.isfinite().all()) for tensor in tensors.values())
-
-
-@pytest.mark.parametrize("architecture", ["prefix", "lstm", "lstm-mos"])
-def test_half_precision_learns_nearly_the_same(
-    spec: DecoderSpec, architecture: Architecture
-) -> None:
-    """As on a GPU; the weights stay float32."""
-    spec = replace(spec, architecture=architecture, width=16, epochs=1, dropout=0.0, noise=0.0)
-    losses = []
-    for name in ("fp32", "bf16"):
-        trainer = opened(replace(spec, precision=name))
-        for rows in trainer.batches(0):
-            trainer.update(rows)
-        losses.append(trainer.score()[0])
-        assert {p.dtype for p in trainer.model.parameters()} == {torch.float32}
-    assert losses[0] != losses[1] == pytest.approx(losses[0], rel=0.02)
 
 
 def test_an_update_that_does_not_fit_says_so(spec: DecoderSpec) -> None:

@@ -19,7 +19,7 @@ from theodolite.engine.progress import nobody
 from theodolite.engine.tasks import relatedness, transfer
 
 QUICK = SolverSetting(
-    "columns", folds=3, batch=8, passes=100, max_passes=200
+    "columns", folds=3, batch=8, passes=50, max_passes=100
 )  # small sets need passes
 
 

@@ -329,13 +329,13 @@ def test_another_sentence_or_another_order_gives_another_hash(tmp_path, objectiv
 
 
 def test_memory_does_not_hold_the_texts(tmp_path):
-    """100 MB of text, a kilobyte a line, is written to a file that is read by number."""
+    """50 MB of text, a kilobyte a line, is written to a file that is read by number."""
     path = tmp_path / "large.txt"
     line = ("word " * 204 + "end.\n").encode()
     with path.open("wb") as file:
-        for _ in range(100):
+        for _ in range(50):
             file.write(line * 1000)
-    assert path.stat().st_size > 100 * 10**6
+    assert path.stat().st_size > 50 * 10**6
     code = (
         "import resource, sys, pyarrow; from pathlib import Path\n"
         "from theodolite.engine.datasets.catalog import Catalog\n"
@@ -344,7 +344,7 @@ def test_memory_does_not_hold_the_texts(tmp_path):
         "catalog, path = Catalog(), sys.argv[1]\n"
         "before = peak()\n"
         "examples = open_examples(path, 'unsup', catalog, folder=Path('.'))\n"
-        "assert len(examples) == 100_000 and examples[99_999][0].endswith('end.')\n"
+        "assert len(examples) == 50_000 and examples[49_999][0].endswith('end.')\n"
         "print(peak() - before)\n"
     )
     result = subprocess.run(
