@@ -1,75 +1,48 @@
 """MTEB's tasks by name from the hub: fetched from a server that speaks as much of its protocol."""
 
 import json
-import os
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import datasets
 import pytest
+from typer.testing import CliRunner
 
+from tests.fakes.folder import files
 from tests.fakes.hub import FakeHub
 
 TASK = "mteb:Banking77Classification"
 PLACE, REVISION = "mteb/banking77", "0fd18e25b25c072e09e0d92ab615fda904d66300"
 """Where mteb keeps its data, and at which revision."""
-CLIENT = """
-import json, sys
-from typer.testing import CliRunner
-from theodolite.app.cli import app
-for line in sys.stdin:
-    done = CliRunner().invoke(app, json.loads(line))
-    print(json.dumps([done.exit_code, done.stdout, done.stderr]), flush=True)
-"""
-
-
-Ask = Callable[..., tuple[int, list[dict[str, Any]], str]]
 
 
 @pytest.fixture
-def hub(tmp_path: Path) -> Iterator[FakeHub]:
+def hub(served: FakeHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeHub:
     """With the few rows of a task at the revision that mteb names, and others at main."""
     words = ("my card was stolen again", "what is the exchange rate today")
     for name, text in ((f"banking77@{REVISION}", "{}"), ("banking77", "newer: {}")):
-        folder = tmp_path / "hub/datasets/mteb" / name
-        folder.mkdir(parents=True)
         for split, n in (("train", 12), ("test", 8)):
             rows = [f"{text.format(words[i % 2])} {i},{i % 2}" for i in range(n)]
-            (folder / f"{split}.csv").write_text("\n".join(["text,label", *rows]))
-    with FakeHub(tmp_path / "hub") as served:
-        yield served
-
-
-@pytest.fixture
-def ask(hub: FakeHub, tmp_path: Path) -> Iterator[Ask]:
-    """`theodolite` in a process of its own, with that hub and an empty cache.
-
-    It reads HF_ENDPOINT before all else. What is asked has as its answer the exit code, the objects
-    of `--json`, and what was said beside them.
-    """
-    process = subprocess.Popen(
-        [sys.executable, "-c", CLIENT],
-        text=True,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        env={**os.environ, **hub.environment(tmp_path / "cache")},
-    )
-
-    def answer(*words: str) -> tuple[int, list[dict[str, Any]], str]:
-        line = [*words, "--json", "--store", str(tmp_path / "store")]
-        print(json.dumps(line), file=process.stdin, flush=True)
-        code, out, stderr = json.loads(process.stdout.readline())
-        return code, [json.loads(row) for row in out.splitlines()], stderr
-
-    yield answer
-    process.communicate(timeout=60)
+            table = {f"{split}.csv": "\n".join(["text,label", *rows])}
+            files(served.root / "datasets/mteb" / name, table)
+    for name, value in {
+        "HF_ENDPOINT": served.url,
+        "HF_DATASETS_CACHE": tmp_path / "cache",
+        "DOWNLOADED_DATASETS_PATH": str(tmp_path / "cache/downloads"),
+    }.items():
+        monkeypatch.setattr(datasets.config, name, value)
+    return served
 
 
 @pytest.mark.long
-def test_a_task_of_the_hub(hub: FakeHub, ask: Ask) -> None:
+def test_a_task_of_the_hub(hub: FakeHub, tmp_path: Path) -> None:
     """Its size is said before a byte is fetched; refusals are sentences; it is fetched once."""
+    from theodolite.app.cli import app
+
+    def ask(*words: str) -> tuple[int, list[dict[str, Any]], str]:
+        """Exit code, the objects of `--json`, and what was said beside them."""
+        done = CliRunner().invoke(app, [*words, "--json", "--store", str(tmp_path / "store")])
+        return done.exit_code, [json.loads(line) for line in done.stdout.splitlines()], done.stderr
 
     def listed() -> dict[str, Any]:
         """The task as its suite shows it."""
