@@ -100,17 +100,6 @@ WRITTEN = sorted({found for page in PAGES for found in in_blocks(page.read_text(
 MENTIONED = sorted({found for page in PAGES for found in in_sentences(page.read_text("utf-8"))})
 
 
-def test_a_command_that_is_not_there_is_found() -> None:
-    """The option that the documentation named once, a wrong verb, a missing argument."""
-    parse(("project", "minilm", "starter-topics", "--store", "demo"))
-    for wrong in ("project minilm --in starter-topics", "projekt minilm", "data show", "jobs shop"):
-        with pytest.raises(Exception, match=r"(?i)no such|missing"):
-            parse(tuple(wrong.split()))
-    text = "```sh\na && theodolite data \\\n  list > b  # all\n```\n`theodolite jobs list`"
-    assert in_blocks(text) == [("data", "list")]
-    assert in_sentences(text) == [("jobs", "list")]
-
-
 @pytest.mark.parametrize("arguments", WRITTEN, ids=" ".join)
 def test_a_command_of_the_documentation_can_be_pasted(arguments: tuple[str, ...]) -> None:
     """Its verb, its options and their values, and each argument that it needs."""

@@ -6,7 +6,6 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 import httpx
 
@@ -18,7 +17,6 @@ def started(
     command: Sequence[str | Path],
     where: Path,
     environment: dict[str, str] | None = None,
-    **how: Any,
 ) -> Iterator[str]:
     """Address of an app that is started in a folder, once it answers.
 
@@ -26,7 +24,6 @@ def started(
         command: that starts it; it is to listen on the port that `PORT` names.
         where: the folder; beside it is a home, in which there is nothing.
         environment: more than that, and all that it gets.
-        **how: as for `Popen`.
     """
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -43,7 +40,6 @@ def started(
             stdout=file,
             stderr=file,
             env={**inherited, "HOME": str(home), "PORT": str(port), **(environment or {})},
-            **how,
         )
         try:
             address = f"http://127.0.0.1:{port}"

@@ -62,19 +62,6 @@ def test_a_file_becomes_a_decision(visitor, place, desk, tmp_path):
     says(again.locator("#sheet h2").first, "wordllama is best")
 
 
-def test_an_encoder_is_typed(visitor, place):
-    """It is taken with Enter, or refused with a sentence."""
-    page = visitor(place).open(TWO)
-    expect(page.locator("#sheet")).not_to_be_empty()
-    box = page.locator("#encoders input")
-    box.fill("random:32")
-    box.press("Enter")
-    address_of(page, "random%3A32")
-    box.fill("minilmm")
-    box.press("Enter")
-    says(page.get_by_role("alert"), "minilmm")
-
-
 def test_without_labels_the_way_leads_to_judging(visitor, place, desk, tmp_path):
     page = visitor(place).open(TWO)
     bring(page, written(tmp_path / "plain.csv", [(line,) for line, _ in topics(20)], ("text",)))

@@ -46,8 +46,11 @@ def desk(desk):
     return desk
 
 
-def test_two_encoders_are_compared_beside_a_published_one(visit):
-    """A difference has its interval and verdict; a number from a paper has neither."""
+def test_two_are_compared_beside_a_published_one_and_a_third_is_typed(visit):
+    """A difference has its interval and verdict; a number from a paper has neither.
+
+    The chart is of the page's colours and has its numbers beside it.
+    """
     page = visit.open(f"{TWO}&published=SimCSE-BERT-base,+unsupervised,+all")
     says(page.locator("#comparison thead th").last, "published")
     row = page.locator("#comparison tbody tr", has_text="StarterSTS")
@@ -55,22 +58,30 @@ def test_two_encoders_are_compared_beside_a_published_one(visit):
     expect(row.locator(".t-tag")).to_have_text(re.compile("tie|worse|better"))
     expect(row.locator("td").last.locator(".t-tag")).to_have_count(0)
 
-
-def test_a_chart_is_of_the_pages_colours_with_its_numbers_beside_it(visit):
-    page = visit.open(TWO)
-    title = page.locator("#comparison .t-plot .xtitle").first
+    chart = page.locator("#comparison .t-chart").first
+    title = chart.locator(".xtitle").first
     light = title.evaluate("node => getComputedStyle(node).fill")
     page.evaluate("theodolite.toggleTheme()")
     expect(title).not_to_have_css("fill", light)
-    bar = [
-        one.get_attribute("data-title")
-        for one in page.locator("#comparison .t-chart").first.locator(".modebar-btn").all()
+    buttons = chart.locator(".modebar-btn").all()
+    assert [one.get_attribute("data-title") for one in buttons] == [
+        "Zoom",
+        "Pan",
+        "Reset axes",
+        "Download plot as a PNG",
     ]
-    assert bar == ["Zoom", "Pan", "Reset axes", "Download plot as a PNG"]
-    chart = page.locator("#comparison .t-chart").first
     chart.locator("summary").click()
     rows = rows_saved(chart.get_by_role("button", name="Download CSV"))
     assert "StarterSTS" in {row["task"] for row in rows}
+
+    box = page.locator("#encoders input")
+    box.fill("minilmm")
+    box.press("Enter")
+    says(page.locator(".t-notice.t-bad"), "minilmm")
+    expect(page.locator("#encoders .token", has_text="minilmm")).to_have_count(0)
+    box.fill("random:64|normalise")
+    box.press("Enter")
+    says(page.locator("#encoders"), "random:64 | normalise")
 
 
 def test_only_the_picture_is_styled_anew_while_it_is_drawn(visit):
@@ -113,18 +124,6 @@ def test_verdicts_and_ranks_stand_below_each_other(visitor, place):
     expect(page.get_by_role("heading", level=1)).to_have_text("Fairness")
     says(page.locator("#encoders"), "random:64")
     says(page.locator("#classifier"), "turns with it on MRPC")
-
-
-def test_a_typed_encoder_is_taken_or_refused_with_a_sentence(visit):
-    page = visit.open(TWO)
-    box = page.locator("#encoders input")
-    box.fill("random:64|normalise")
-    box.press("Enter")
-    says(page.locator("#encoders"), "random:64 | normalise")
-    box.fill("minilmm")
-    box.press("Enter")
-    says(page.locator(".t-notice.t-bad"), "minilmm")
-    expect(page.locator("#encoders .token", has_text="minilmm")).to_have_count(0)
 
 
 def test_many_encoders_are_a_row_each_with_marks_for_verdicts(visitor, place):

@@ -9,12 +9,11 @@ from tests.fakes.uploads import beir
 from tests.ui.conftest import NARROW, WIDE
 from tests.ui.steps import HOSTILE, bring, done, says, stays_text, write
 from theodolite.app.pages.encoders import service as encoders
-from theodolite.app.workspace import Workspace
 
 STICKING_OUT = """(lines) => lines.flatMap((line) => [...line.querySelectorAll("*")].filter(
     (node) => node.getBoundingClientRect().right > line.getBoundingClientRect().right + 1))"""
 BOX = "#upload input[type=file]"
-CSV = f"""s1,s2,score,note
+CSV = f"""s1,s2,score,note <xss-probe>
 A cat sits.,{HOSTILE},1.5,a
 Rain falls.,It is raining.,4.8,b
 Bread is baked.,The oven bakes bread.,4.1,c
@@ -56,6 +55,8 @@ def test_a_file_becomes_a_data_set_and_is_removed_again(visit, workspace, tmp_pa
     page = bringing(visit.open("data"))
     page.set_input_files(BOX, file)
     expect(page.locator("#role-score input")).to_have_value("score")
+    says(page.locator("#look"), "<xss-probe>", HOSTILE)
+    stays_text(page)
     page.locator("#kind").get_by_label("Triplets").check()
     expect(page.locator("#role-anchor")).to_be_visible()
     page.locator("#take-in").click()
@@ -96,6 +97,7 @@ def test_the_panel_of_the_rest_opens_and_closes(visit):
     expect(inside).to_be_hidden()
 
 
+@pytest.mark.long
 def test_a_suite_of_mtebs_is_looked_at_and_fetched_by_a_run(visit, workspace):
     pytest.importorskip("mteb")
     page = visit.open("data")
@@ -109,16 +111,6 @@ def test_a_suite_of_mtebs_is_looked_at_and_fetched_by_a_run(visit, workspace):
     assert workspace.store.runs.list(("queued",), kinds=["fetch"])
 
 
-PAIRS = """first;second;grade
-A cat sits.;A cat is sitting.;4.5
-Rain falls.;Bread is baked.;0.5
-A man runs.;A man is running fast.;4
-"""
-THINGS = "text,label\n" + "".join(
-    f"The {thing} number {i} is here.,{thing}\n" for i in range(20) for thing in ("dog", "car")
-)
-
-
 @pytest.fixture(scope="module")
 def desk(desk):
     """A store with two encoders and no result."""
@@ -126,19 +118,6 @@ def desk(desk):
     for spec in ("minilm", "random:256"):  # leaves wordllama of what ships
         encoders.remove(desk, spec)
     return desk
-
-
-def taken_in_and_evaluated(page: Page, desk: Workspace, name: str, *tasks: str) -> None:
-    """Take the data set in, and evaluate both encoders on it as a worker does."""
-    page.locator("#upload-name input").fill(name)
-    page.locator("#take-in").click()
-    says(page.locator("#preview h2"), f"upload:{name}")
-    expect(page.locator("#more")).to_be_hidden()
-    page.get_by_role("link", name="Evaluate on it").click()
-    says(page.locator("#plan"), f"2 encoders on {len(tasks)} task")
-    done(page, desk, "#evaluate")
-    expect(page.locator("#results table").first.locator("tbody tr")).to_have_count(2 * len(tasks))
-    says(page.locator("#results"), *(f"upload:{task}" for task in tasks))
 
 
 def test_from_a_folder_of_beir_to_a_ranked_board(visitor, place, desk, tmp_path):
@@ -152,34 +131,18 @@ def test_from_a_folder_of_beir_to_a_ranked_board(visitor, place, desk, tmp_path)
         page.locator("#upload button").first.click()
     chosen.value.set_files(judged)
     says(page.locator("#look"), "3 files of queries and documents")
-    taken_in_and_evaluated(page, desk, "mine", "mine")
+    page.locator("#upload-name input").fill("mine")
+    page.locator("#take-in").click()
+    says(page.locator("#preview h2"), "upload:mine")
+    expect(page.locator("#more")).to_be_hidden()
+    page.get_by_role("link", name="Evaluate on it").click()
+    says(page.locator("#plan"), "2 encoders on 1 task")
+    done(page, desk, "#evaluate")
+    expect(page.locator("#results table").first.locator("tbody tr")).to_have_count(2)
+    says(page.locator("#results"), "upload:mine")
     page.get_by_role("link", name="Rank them").click()
     says(page.locator("#board h2"), "wordllama leads 2 encoders")
     first = page.locator("#board tbody tr:not(.t-gap)").first
     expect(first.locator("td").first).to_have_text(re.compile(r"^1\s*1 to 1$"))
     says(page.locator("#board thead"), "mineRetrieval")
     expect(page.locator("#apart tbody tr").first).not_to_contain_text("not at hand")
-
-
-def test_a_file_is_known_by_its_columns_and_evaluated(visitor, place, desk, tmp_path):
-    """Which column is what is guessed, what it is called and what can be evaluated."""
-    visit = visitor(place)
-    for file, text, holds, *tasks in (
-        ("graded.csv", PAIRS, "Scored pairs", ""),
-        (
-            "things.csv",
-            THINGS,
-            "Labelled sentences",
-            "/classify",
-            "/search",
-            "/few-shot",
-            "/cluster",
-        ),
-    ):
-        (tmp_path / file).write_text(text)
-        page = bringing(visit.open("data"))
-        page.set_input_files(BOX, tmp_path / file)
-        expect(page.get_by_label(holds, exact=True)).to_be_checked()
-        name = file.removesuffix(".csv")
-        expect(page.locator("#upload-name input")).to_have_value(name)
-        taken_in_and_evaluated(page, desk, name, *(f"{name}{task}" for task in tasks))

@@ -78,15 +78,15 @@ def test_a_session_by_keyboard(visitor, site, workspace, session):
 
 def test_closed_in_the_middle_of_a_mark(visitor, site, workspace, session):
     """It is kept or it is not; what is asked next is what was not marked."""
-    for text in "jkj":
-        page = visitor(site).open(f"judge?session={session}")
-        says(page.locator("#judging .t-card-head").first, "Question")
-        page.keyboard.press(text)
-        page.close()
+    page = visitor(site).open(f"judge?session={session}")
+    asks(page, 1)
+    page.keyboard.press("j")
+    page.close()
     page = visitor(site).open(f"judge?session={session}")
     says(page.locator("#judging .t-card-head").first, "Question")
     marks = workspace.store.judgements.marks(session)
-    assert list(marks) == list(range(len(marks))) and len(marks) <= 3
+    asks(page, len(marks) + 1)
+    assert marks in ({}, {0: {"me": 1.0}})
 
 
 def test_a_session_is_begun_a_model_judges_as_well_and_it_becomes_a_data_set(
@@ -95,11 +95,6 @@ def test_a_session_is_begun_a_model_judges_as_well_and_it_becomes_a_data_set(
     """What goes where is said before it goes; its marks show beside those of the person."""
     page = visitor(site).open("judge?encoder=random:256&encoder=random:64&draw=6")
     expect(page.locator("#findings")).not_to_be_empty()  # opening it clears what was said
-    typed = page.locator("#encoders input")
-    typed.fill("minilmm")
-    typed.press("Enter")
-    says(page.get_by_role("alert"), "minilmm")
-    page.get_by_role("button", name="Remove minilmm").click()
     page.get_by_role("button", name="More controls").click()
     box(page, "second").fill("api:https://api.invalid/v1#m")
     says(page.locator("#second-where"), "Up to 60 documents, each with its query", "api.invalid")

@@ -150,40 +150,19 @@ def test_scores_and_tabs_live_on(visitor, frozen):
     expect(page.locator(".t-board tbody button")).to_have_count(0)  # what opens nothing is none
 
 
-@pytest.mark.parametrize(
-    ("path", "choose", "place", "shown", "query"),
-    [
-        (
-            "board",
-            "document.querySelector('.t-views select').value = '1'",
-            ".t-board thead",
-            "Transfer",
-            "columns=types",
-        ),
-        (
-            "map",
-            "document.querySelector('.t-views select').value = '1'",
-            ".t-map-said",
-            "960 points",
-            "starter-pairs",
-        ),
-    ],
-)
-def test_a_choice_made_while_the_page_loads_is_answered(
-    visitor, frozen, path, choose, place, shown, query
-):
+def test_a_choice_made_while_the_page_loads_is_answered(visitor, frozen):
     """The module that listens to choices is the last to arrive; the address keeps them as well."""
     page, held = visitor(frozen).page, []
     page.route("**/static-*.js", lambda route: held.append(route))
     with page.expect_request("**/static-*.js"):
-        page.goto(f"{frozen}/{path}/", wait_until="commit")
+        page.goto(f"{frozen}/map/", wait_until="commit")
     page.locator("fieldset").last.wait_for(state="attached")
-    page.evaluate(choose)
+    page.evaluate("document.querySelector('.t-views select').value = '1'")
     assert "?" not in page.url
     [waiting] = held
     waiting.continue_()
-    says(page.locator(place), shown)
-    assert query in page.url
+    says(said(page), "960 points")
+    assert "starter-pairs" in page.url
 
 
 def test_a_map_answers_out_of_its_files(visitor, frozen, desk):
@@ -234,7 +213,7 @@ def test_hostile_texts_and_names_are_shown_as_text(visitor, freeze, tmp_path):
         assert evaluated(made, name, "MR")["error"] is None
     visit = visitor(freeze("hostile", made, every))
     made.close()
-    for path in ("", "compare", "board", "fair-play"):
+    for path in ("", "board"):
         page = visit.open(path)
         page.wait_for_selector(READY[path])
         says(page.locator("#t-main"), "<xss-probe>")
@@ -266,15 +245,15 @@ def test_a_page_is_published_as_it_is_seen(visitor, site, web):
     assert "/compare/?" in frozen.url
 
 
-PATHS = {
-    "choose": ("#answer", "Decision sheet for upload:topics"),
-    "judge": ("#answer", "10 of at most 20 marks on"),
-    "runs": ("#answer", "60 updates"),
-    "decode": ("#answer", "He drinks coffee in the morning."),
-    "interpolate": ("#answer", "of the way"),
-    "arithmetic": ("#answer", "Is the shop closed?"),
+ANSWERS = {
+    "choose": ["Decision sheet for upload:topics"],
+    "judge": ["10 of at most 20 marks on"],
+    "runs": ["60 updates", "<img src=x"],
+    "decode": ["He drinks coffee in the morning."],
+    "interpolate": ["of the way"],
+    "arithmetic": ["Is the shop closed?"],
 }
-"""Page -> where it says what."""
+"""Page -> what it says."""
 
 
 @pytest.fixture(scope="module")
@@ -293,36 +272,30 @@ def answers(answered: Workspace, freeze) -> str:
     )
 
 
-def test_answers_are_shown(visitor, answers):
+def test_answers_are_shown_as_on_their_pages_and_another_is_chosen(visitor, answers, answered):
     """With nothing sticking out, and hostile texts as texts."""
-    visit = visitor(answers)
-    for path, (place, words) in PATHS.items():
-        page = visit.open(path)
-        says(page.locator(place), words)
-        expect(page.locator("#t-main .t-button, #t-main [data-act]")).to_have_count(0)
-        visit.fits(f"answers-{path}")
-        assert "hit" not in page.title()
-        stays_text(page)
-
-
-def test_they_are_those_of_their_pages_and_another_is_chosen(visitor, answers, answered):
     session = answered.store.judgements.list()[0]["id"]
     (pair,) = board_of(judging.open_session(answered, session))["pairs"]
-    page = visitor(answers).open("judge")
-    for side in ("low", "high"):
-        says(page.locator("#answer"), f"{abs(pair[side]):.2f}")
-    page.goto(f"{answers}/choose")
-    assert "upload:topics" in saved(page.get_by_role("button", name="Markdown")).read_text()
-    page.goto(f"{answers}/runs")
-    says(page.locator("#answer"), "<img src=x")
-    page.goto(f"{answers}/arithmetic")
+    visit = visitor(answers)
+    for path, words in ANSWERS.items():
+        page = visit.open(path)
+        says(page.locator("#answer"), *words)
+        expect(page.locator("#t-main .t-button, #t-main [data-act]")).to_have_count(0)
+        assert "hit" not in page.title()
+        stays_text(page)
+        if path == "judge":
+            says(page.locator("#answer"), f"{abs(pair['low']):.2f}", f"{abs(pair['high']):.2f}")
+        elif path == "choose":
+            sheet = saved(page.get_by_role("button", name="Markdown"))
+            assert "upload:topics" in sheet.read_text()
+        elif path == "interpolate":
+            page.get_by_role("slider").press("End")
+            says(page.locator("#answer"), "100 % of the way")
+    visit.fits("answers-arithmetic")
     page.locator(".t-views select").select_option(label="Negation")
     says(page.locator("#t-main"), "I do not like this film.")
     page.reload()  # the address leads to it again
     says(page.locator("#t-main"), "b = I like this film.")
-    page.goto(f"{answers}/interpolate")
-    page.get_by_role("slider").press("End")
-    says(page.locator("#answer"), "100 % of the way")
 
 
 # Search in a searchable workbench: new sentences found in the browser, from a plain web server.

@@ -11,16 +11,24 @@ from playwright.sync_api import expect
 
 from tests.fakes.diagnoses import diagnosis
 from tests.fakes.workers import say, work_off
-from tests.ui.steps import HOSTILE, address_of, gone_from_address, rows_saved, says, stays_text
+from tests.ui.steps import (
+    HOSTILE,
+    address_of,
+    gone_from_address,
+    rows_saved,
+    run_in_address,
+    says,
+    stays_text,
+)
 from theodolite.app import decoders
 from theodolite.app.jobs import submit
+from theodolite.app.pages.data.service import keep
 from theodolite.app.pages.encoders import service as encoders
-from theodolite.app.pages.train.job import TrainDecoderJob, TrainJob
+from theodolite.app.pages.train.job import TrainJob
+from theodolite.engine.datasets.tables import preview
 from theodolite.engine.decoding.diagnosis import to_result
-from theodolite.engine.decoding.spec import DecoderSpec
 from theodolite.engine.training import TrainSpec
 from theodolite.engine.training.events import (
-    Encoded,
     Evaluated,
     Finished,
     Noted,
@@ -33,7 +41,6 @@ QUICK = (
     f"train?preset=own&base={TINY}&train=starter&dev=starter-pairs&steps=20&dev_every=10"
     "&batch_size=16&learning_rate=0.001"
 )
-HELD_OUT = "#curves [aria-label^='Loss on held-out']"
 SCORE = "#curves [aria-label^='Dev score']"
 COMMAND = "#command pre >> nth=0"
 """That of this machine; the one for several is folded below it."""
@@ -99,56 +106,33 @@ def test_only_what_applies_is_asked_and_a_slip_is_said(visitor, place, desk, tmp
     assert desk.store.runs.list(("queued",)) == []
 
 
-def test_what_a_loss_lacks_is_said_and_can_be_mined(visitor, place, desk):
+def test_what_a_loss_lacks_is_said_and_can_be_mined(visitor, place, desk, tmp_path):
     """Pairs do for no loss of triplets; those that are mined for them are chosen, and shown."""
-    page = visitor(place).open("train?objective=st&loss=TripletLoss&train=starter&dev=none")
+    pairs = tmp_path / "few.csv"
+    rows = [f"Why is road {i} closed?,Road {i} is under water.,{i % 2 * 5}" for i in range(20)]
+    pairs.write_text("\n".join(["first,second,score", *rows]), encoding="utf-8")
+    keep(desk, pairs, pairs.name, "few", preview(pairs, pairs.name).mapping)
+    page = visitor(place).open("train?objective=st&loss=TripletLoss&train=upload:few&dev=none")
     says(page.locator("#examples"), "TripletLoss learns from triplets")
     page.get_by_role("button", name="Mine hard negatives").click()
     page.locator("#start-mining").click()
-    says(page.locator("#following"), "Hard negatives for starter-pairs by minilm")
+    says(page.locator("#following"), "Hard negatives for upload:few by minilm")
     work_off(desk, desk.store.runs.list(kinds=["mine"])[0]["id"])
-    expect(page.locator("#train input")).to_have_value("upload:starter-pairs-mined")
+    expect(page.locator("#train input")).to_have_value("upload:few-mined")
     page.get_by_text("First examples").click()
     says(page.locator("#examples"), "hard neg")
-    desk.store.uploads.remove("starter-pairs-mined")
 
 
-def test_several_values_are_one_sweep(visitor, place, desk):
-    """What they make is shown before, with its command; the start leads to Runs."""
-    page = form(visitor(place))
-    page.get_by_role("button", name="Try several values at once").click()
-    values = page.locator("#sweep-values textarea")
-    page.wait_for_function(  # Gradio may empty a fold that it still draws: again until it is read
-        """(text) => {
-          const box = document.querySelector("#sweep-values textarea");
-          if (!box || box.value === text) return document.querySelector("[role=alert]");
-          box.value = text;
-          box.dispatchEvent(new Event("input", { bubbles: true }));
-        }""",
-        arg="temprature = 0.1",
-    )
-    says(page.get_by_role("alert"), "no field 'temprature'")
-    values.fill("temperature = 0.05, 0.1\nseed = 1, 2, 3")
-    says(page.locator("#sweep-preview"), "6 runs", "--set temperature=0.05,0.1")
-    page.locator("#start-sweep").click()
-    page.wait_for_url("**/runs?*")
-    run = desk.store.runs.list(kinds=["sweep"])[0]
-    assert len(run["spec"]["children"]) == 6
-    desk.store.runs.cancel(run["id"])
-
-
-def test_a_model_is_trained_for_real(visitor, place, desk):
-    """From the estimate to the encoder: a tiny BERT on the starter set."""
+def test_a_start_leads_to_the_run(visitor, place, desk):
+    """From the estimate to Trainings; a worker takes it from there."""
     page = visitor(place).open(QUICK)
     says(page.locator("#said"), "Unknown until the first minute")
     page.locator("#start").click()
     page.wait_for_url("**/runs?*")
-    row = page.locator("#runs .t-open")
-    work_off(desk, desk.store.runs.list(kinds=["train"])[0]["id"])
-    says(row, "20 updates")
-    expect(page.locator(f"{SCORE} .point")).to_have_count(3)
-    row.get_by_role("link", name="Evaluate").click()
-    expect(page.locator("#encoders .token")).to_have_count(1)
+    says(page.locator("#runs .t-open"), "waiting for its turn")
+    run = desk.store.runs.get(run_in_address(page))
+    assert (run["kind"], run["spec"]["base"], run["spec"]["steps"]) == ("train", TINY, 20)
+    desk.store.runs.cancel(run["id"])
 
 
 OF_ENCODER = TrainSpec("unsup", "minilm", "starter", "", dev="starter-pairs", dev_every=20)
@@ -197,7 +181,8 @@ def training(desk):
 @pytest.fixture
 def finished(desk):
     """A run that is over, from another seed."""
-    run = submit.queue(desk, TrainJob.of(desk, replace(OF_ENCODER, seed=2, batch_size=128)))
+    job = TrainJob.of(desk, replace(OF_ENCODER, seed=2, batch_size=128))
+    run = submit.queue(desk, job, title=HOSTILE)
     begin(desk, run)
     learn(desk, run, 61.0, 65.0, 70.25)
     say(desk, run, Noted(40, "Out of memory: the micro-batch is now 16."))
@@ -206,19 +191,33 @@ def finished(desk):
     return run
 
 
-def test_runs_lie_over_each_other(visitor, place, training, finished):
-    """One line a run in every chart, beside the settings that differ; a name adds a run by key."""
+def test_runs_lie_over_each_other_and_lead_elsewhere(visitor, place, training, finished):
+    """One line a run in every chart, beside the settings that differ; a name adds a run by key.
+
+    Evaluate has the encoder, Compare has it beside its base, Map draws it; its form is had again.
+    """
     visit = visitor(place)
-    page = visit.open(f"runs?run={training}")
-    page.locator(f"#runs [data-id='{finished}']").first.press("Enter")
+    page = visit.open(f"runs?run={finished}")
+    row = page.locator("#runs .t-open")
+    for name, query in (
+        ("Evaluate", "encoder=random%3A64"),
+        ("Compare", "encoder=minilm&encoder=random%3A64"),
+        ("Map", "encoder=random%3A64"),
+    ):
+        assert query in row.get_by_role("link", name=name).get_attribute("href")
+    again = row.get_by_role("link", name="Train again").get_attribute("href")
+    page.locator(f"#runs [data-id='{training}']").first.press("Enter")
     for chart in ("Dev score", "Alignment", "Loss", "Learning rate", "Speed"):
         lines = page.locator(f"#curves [aria-label^='{chart}'] .scatterlayer .js-line")
         expect(lines).to_have_count(2)
     rows = page.get_by_role("region", name="settings").locator("tbody tr")
     expect(rows).to_have_count(2)
-    says(rows.first, "70.25")
-    says(page.get_by_role("region", name="notes"), "the micro-batch is now 16")
+    says(page.get_by_role("region", name="settings"), "70.25")
+    says(page.get_by_role("region", name="notes"), "the micro-batch is now 16", HOSTILE)
+    stays_text(page)
     visit.fits("runs")
+    page = visit.open(again)
+    says(page.locator(COMMAND), "--batch-size 128", "--seed 2")
 
 
 def test_a_running_run_is_followed_stopped_and_tried_again(visitor, place, desk, training):
@@ -243,24 +242,23 @@ def test_a_running_run_is_followed_stopped_and_tried_again(visitor, place, desk,
     says(row, "waiting for its turn")
 
 
-def test_a_finished_encoder_opens_elsewhere(visitor, place, finished):
-    """Evaluate has it, Compare has it beside its base, Map draws it; its form can be had again."""
-    page = visitor(place).open(f"runs?run={finished}")
-    row = page.locator("#runs .t-open")
-    for name, query in (
-        ("Evaluate", "encoder=random%3A64"),
-        ("Compare", "encoder=minilm&encoder=random%3A64"),
-        ("Map", "encoder=random%3A64"),
-    ):
-        assert query in row.get_by_role("link", name=name).get_attribute("href")
-    row.get_by_role("link", name="Train again").click()
-    says(page.locator("#command pre >> nth=0"), "--batch-size 128", "--seed 2")
-
-
-def test_a_table_of_the_paper_is_one_sweep(visitor, place, desk):
-    """All of its rows with two seeds, as one run; its outcome stands beside the paper's."""
+def test_values_or_a_table_of_the_paper_are_one_sweep(visitor, place, desk):
+    """What they make is shown before, with its command; its outcome stands beside the paper's."""
     page = form(visitor(place))
     page.get_by_role("button", name="Try several values at once").click()
+    page.wait_for_function(  # Gradio may empty a fold that it still draws: again until it is read
+        """(text) => {
+          const box = document.querySelector("#sweep-values textarea");
+          if (!box || box.value === text) return document.querySelector("[role=alert]");
+          box.value = text;
+          box.dispatchEvent(new Event("input", { bubbles: true }));
+        }""",
+        arg="temprature = 0.1",
+    )
+    says(page.get_by_role("alert"), "no field 'temprature'")
+    page.locator("#sweep-values textarea").fill("temperature = 0.05, 0.1\nseed = 1, 2, 3")
+    says(page.locator("#sweep-preview"), "6 runs", "--set temperature=0.05,0.1")
+    page.locator("#sweep-values textarea").fill("")
     page.get_by_label("Seeds", exact=True).fill("2")
     page.get_by_label("Table of the paper").click()
     page.get_by_role("option", name="3: Dropout").click()
@@ -268,7 +266,7 @@ def test_a_table_of_the_paper_is_one_sweep(visitor, place, desk):
     page.locator("#start-sweep").click()
     page.wait_for_url("**/runs?*")
     expect(page.get_by_role("region", name="settings").locator("tbody tr")).to_have_count(16)
-    run = address_of(page, "run=").split("run=")[1].split("&")[0]
+    run = run_in_address(page)
     labels = [child["label"] for child in desk.store.runs.get(run)["spec"]["children"]]
     begin(desk, run, labels)
     for position, label in enumerate(labels):
@@ -285,29 +283,6 @@ def test_a_table_of_the_paper_is_one_sweep(visitor, place, desk):
     desk.store.runs.cancel(run)
 
 
-def test_an_error_and_a_name_with_markup_are_shown_as_they_are(visitor, place, desk):
-    """What a run failed of, with what to do; no text becomes part of the page."""
-    run = submit.queue(desk, TrainJob.of(desk, replace(OF_ENCODER, seed=77)), title=HOSTILE)
-    begin(desk, run)
-    learn(desk, run, 50.0)
-    desk.store.runs.finish(run, 1, "failed", error="The loss is <nan>.", hint="Lower the rate.")
-    page = visitor(place).open(f"runs?run={run}")
-    says(page.locator("#runs .t-open"), "The loss is <nan>.", HOSTILE)
-    expect(page.locator(f"{SCORE} .main-svg").first).to_be_visible()
-    stays_text(page)
-
-
-OF_DECODER = DecoderSpec("random:64", ("starter",), "")
-SAMPLES = (
-    ("The old dog slept by the fire.", "The dog slept by the old stove."),
-    ("<b>Rain</b> fell.", "<i>Rain fell."),
-)
-QUICK_DECODER = (
-    "train-decoder?encoder=random:32&train=starter&limit=300&held_out=40&width=32&layers=1"
-    "&vocabulary=300&epochs=1&batch_tokens=256&device=cpu"
-)
-
-
 @pytest.fixture(scope="module")
 def desk(desk, decoder_folder):
     """A store with a decoder, and an encoder that has none."""
@@ -316,46 +291,7 @@ def desk(desk, decoder_folder):
     return desk
 
 
-def learn_decoder(desk, run, step):
-    """Twenty updates and a look."""
-    stepped = Stepped(step, 400, 6 - step / 100, 2e-3, 1.0, 900.0, float(step), 9.0, None)
-    say(desk, run, stepped, Evaluated(step, True, loss=6.5 - step / 100, samples=SAMPLES))
-
-
-@pytest.fixture
-def decoder_training(desk):
-    """A training that has looked three times and goes on."""
-    run = submit.queue(desk, TrainDecoderJob.of(desk, OF_DECODER))
-    desk.store.runs.start(run, 1, "local-0", ["decoder"])
-    say(desk, run, Noted(0, "2,398 different sentences."), Encoded(2398, 2398, 0.0))
-    say(desk, run, Started(0, 400, 1898, 5_300_000, "cpu", "fp32", "0" * 32))
-    for step in (20, 40, 60):
-        learn_decoder(desk, run, step)
-    yield run
-    desk.store.runs.cancel(run)
-
-
-def test_a_training_is_followed_and_stopped(visitor, place, desk, decoder_training):
-    """New losses move into the same picture; what it says so far has the differences marked."""
-    visit = visitor(place)
-    page = visit.open(f"runs?run={decoder_training}")
-    row, samples = page.locator("#runs .t-open"), page.locator(".t-samples li")
-    expect(page.locator(f"{HELD_OUT} .scatterlayer .js-line")).to_have_count(1)
-    expect(samples.first.locator("ins")).to_have_text("stove")
-    says(samples.nth(1), "<b>Rain</b> fell.")
-    visit.fits("runs")
-    page.evaluate(
-        "(at) => { document.querySelector(at).dataset.mark = 'mine'; }", f"{HELD_OUT} .main-svg"
-    )
-    learn_decoder(desk, decoder_training, 80)
-    says(page.locator("#curves"), "after 80 updates")
-    expect(page.locator(f"{HELD_OUT} .main-svg[data-mark=mine]")).to_have_count(1)
-    page.get_by_role("button", name="Stop decoder of random:64 on starter now").click()
-    says(row, "stopping")
-    assert desk.store.runs.asked(decoder_training, 1) == "stop"
-
-
-def test_the_command_follows_and_a_slip_is_said(visitor, place):
+def test_the_command_follows_a_slip_is_said_and_a_start_leads_to_the_run(visitor, place, desk):
     """A preset of the paper fills the form; what is wrong is said while one types, and at a start.
 
     A handler is called again only when the server has taken the call before, or the answer to the
@@ -386,19 +322,13 @@ def test_the_command_follows_and_a_slip_is_said(visitor, place):
         assert course == (["made", "taken"] * len(course))[: len(course)]
     assert len(calls) > 2 * len({handler for handler, _ in calls})  # one of them more than once
 
-
-def test_a_decoder_is_trained_for_real(visitor, place, desk):
-    """From the estimate to the page Decode."""
-    page = visitor(place).open(QUICK_DECODER)
+    page.get_by_label("Epochs").fill("1")
+    says(command, "--epochs 1")
     page.locator("#start").click()
     page.wait_for_url("**/runs?*")
-    row = page.locator("#runs .t-open")
-    says(row, "waiting for its turn")
-    assert work_off(desk, desk.store.runs.list(("queued",))[0]["id"])["state"] == "done"
-    expect(page.locator(".t-samples li")).to_have_count(5)
-    row.get_by_role("link", name="Decode:").click()
-    page.wait_for_url("**/decode?encoder=*")
-    expect(page.locator("#encoders input:checked")).to_have_count(1)
+    run = desk.store.runs.get(run_in_address(page))
+    assert (run["kind"], run["spec"]["epochs"]) == ("train-decoder", 1)
+    desk.store.runs.cancel(run["id"])
 
 
 def test_a_decoder_is_read_and_removed_by_keyboard(visitor, place, desk, decoder_folder):
@@ -439,11 +369,12 @@ def test_a_diagnosis_is_shown_and_another_is_made(visitor, place, desk):
     wanted = ("decoder", "", "token_f1")
     (main,) = [row for row in rows if (row["giver"], row["length"], row["metric"]) == wanted]
     assert [float(main[name]) for name in ("value", "low", "high")] == [40.0, 37.5, 42.5]
-
-    page = visit.open("diagnose?encoder=random:64")
     page.get_by_role("button", name="More controls").click()
     page.get_by_label("How many").fill("50")
     page.locator("#start").click()
-    says(page.locator("#following"), "diagnosis of random:64")
-    assert work_off(desk, desk.store.runs.list(kinds=["diagnose"])[0]["id"])["state"] == "done"
-    says(answer, "Measured on 20 sentences")
+    says(page.locator("#following"), "diagnosis of random:")
+    desk.keep_result(to_result(diagnosis("random:64", 60.0), "abd"))
+    (run,) = desk.store.runs.list(kinds=["diagnose"])
+    desk.store.runs.start(run["id"], 1, "local-0", ["one"])
+    desk.store.runs.finish(run["id"], 1, "done")
+    says(answer, "60.0")

@@ -32,7 +32,6 @@ def test_they_look_and_touch_nothing(visitor, desk):
                 "#judging [data-act]",
             ),
             ("train", "#command pre", "theodolite train", "#start, #cost, #upload, #file, #sweep"),
-            ("train-decoder", "#command pre", "theodolite", "#start, #cost, #installed summary"),
             ("runs", "#runs", "ships as an example", f"{ACTS}, #ablations, .t-verbs a"),
             ("fair-play", "#t-main", "eeds", "[data-act=evaluate]"),
             (
