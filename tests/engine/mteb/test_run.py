@@ -53,6 +53,7 @@ ONE_OF_EACH = (
     "tweeteval_irony/few-shot",
 )
 """The smallest set of each type."""
+LONG = ("cranfield", "bbc_news/cluster", "tweeteval_irony/few-shot")
 
 
 class Few(Catalog):
@@ -81,11 +82,8 @@ def measured(task: str, protocol: str, data: Path | Catalog | None = None) -> Re
 
 @pytest.mark.parametrize(
     "name",
-    # `test_mteb_types` compares clustering, which takes longest, on fewer sentences.
-    [
-        pytest.param(name, marks=[pytest.mark.long] if name.endswith("/cluster") else ())
-        for name in ONE_OF_EACH
-    ],
+    # `test_mteb_types` compares those that take longest on fewer sentences.
+    [pytest.param(name, marks=[pytest.mark.long] if name in LONG else ()) for name in ONE_OF_EACH],
 )
 def test_one_small_set_of_each_type(name: str, data_root: Path) -> None:
     """By mteb's code as in a script of one's own; by ours under mteb-v2; values per example too."""

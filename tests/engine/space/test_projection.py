@@ -71,7 +71,7 @@ def test_a_plane_that_is_the_space_itself_is_trusted_fully() -> None:
 
 def test_tsne_is_that_of_scikit_learn_on_unit_rows() -> None:
     """The divergence that is left is that of scikit-learn finding the neighbours itself."""
-    vectors = _groups(100)
+    vectors = _groups(60)
     unit = _unit(vectors)
     theirs = TSNE(perplexity=15, init=1e-2 * PCA(2).fit_transform(unit), random_state=0)
     ours, again = (projection.tsne(vectors, neighbours=15).points for _ in range(2))

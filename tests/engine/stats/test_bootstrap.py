@@ -121,6 +121,16 @@ def test_at_the_true_mean_no_bet_wins(mean: float) -> None:
     assert total == pytest.approx(np.ones(9), abs=1e-9)
 
 
+def test_it_narrows_with_the_variance() -> None:
+    """Observations that vary little give a narrower interval, as no bound by the range would."""
+    rng = np.random.default_rng(0)
+    widths = []
+    for a, b in ((1.0, 1.0), (10.0, 10.0)):
+        low, high = confidence_sequence(Observations.between(rng.beta(a, b, 300), 0.0, 1.0), 0.05)
+        widths.append(high[-1] - low[-1])
+    assert widths[1] < 0.55 * widths[0] < 0.1
+
+
 def test_a_bound_alone_excludes() -> None:
     """A mean below what can be observed is impossible."""
     seen = Observations(np.array([0.5]), np.array([0.4]), np.array([0.6]), np.array([0.01]))

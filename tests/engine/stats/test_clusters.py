@@ -134,11 +134,20 @@ def clustered(rng: np.random.Generator, count: int, size: int) -> np.ndarray:
     return np.repeat(rng.normal(size=count), size) + rng.normal(size=count * size)
 
 
-def holds_zero(values: np.ndarray, clusters: np.ndarray | None, n: int, seed: int = 0) -> bool:
-    """Whether the interval of the mean does."""
+def ends(values: np.ndarray, clusters: np.ndarray, n: int, seed: int = 0) -> tuple[float, float]:
+    """Of the interval of the mean, in points."""
     (drawn,) = resample_all([Sample(values, clusters=clusters)], n, seed)
     low, high = interval(drawn.draws[None], [drawn.units])
-    return bool(low[0] <= 0.0 <= high[0])
+    return low[0], high[0]
+
+
+def test_the_interval_of_few_clusters_is_students() -> None:
+    """Of the means of fifteen clusters of eight, by scipy."""
+    values = clustered(np.random.default_rng(0), 15, 8)
+    means = values.reshape(15, 8).mean(axis=1)
+    expected = 100 * np.array(stats.t.interval(0.95, 14, means.mean(), stats.sem(means)))
+    found = ends(values, np.repeat(np.arange(15), 8), 20_000)
+    assert found == pytest.approx(expected, abs=0.04 * np.ptp(expected))
 
 
 def test_equal_encoders_on_clusters_are_rarely_called_different() -> None:
@@ -166,5 +175,6 @@ def test_texts_in_chains_are_drawn_wide_enough() -> None:
     for trial in range(trials):
         rng = np.random.default_rng(trial)
         values = rng.normal(size=120)[pairs].sum(axis=1) + rng.normal(size=300)
-        held += holds_zero(values, clusters, 300, trial)
+        low, high = ends(values, clusters, 300, trial)
+        held += low <= 0.0 <= high
     assert held >= stats.binom.ppf(0.001, trials, 0.95)

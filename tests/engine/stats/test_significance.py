@@ -256,11 +256,6 @@ def right(n: int, wrong: int, start: int = 0) -> Sample:
     return Sample(values)
 
 
-def test_the_same_examples_are_fine() -> None:
-    (one,) = gate([(right(20, 5), right(20, 5))], least=0.0)
-    assert (one.verdict, one.change.delta, one.p) == ("fine", 0.0, 0.5)
-
-
 def test_a_loss_is_tested_as_scipy_tests_it() -> None:
     """The mid-p of the one-sided sign test of the examples that differ."""
     (one,) = gate([(right(200, 20), right(200, 30))], least=1.0)
@@ -285,7 +280,9 @@ def test_too_few_examples_say_how_many_more() -> None:
     assert lost.verdict == "unclear" and 100 < lost.more < 2000
 
 
-def test_a_gain_and_a_small_loss_are_fine() -> None:
+def test_no_change_a_gain_and_a_small_loss_are_fine() -> None:
+    (same,) = gate([(right(20, 5), right(20, 5))], least=0.0)
+    assert (same.verdict, same.change.delta, same.p) == ("fine", 0.0, 0.5)
     better, slightly = gate(
         [(right(200, 40), right(200, 20)), (right(9000, 900), right(9000, 910))], least=1.0
     )

@@ -16,7 +16,6 @@ from mteb.abstasks.retrieval import AbsTaskRetrieval
 from mteb.abstasks.sts import AbsTaskSTS
 from mteb.abstasks.text.bitext_mining import AbsTaskBitextMining
 from mteb.abstasks.text.summarization import AbsTaskSummarization
-from sklearn.cluster import kmeans_plusplus
 
 from tests.fakes.mteb_oracle import Given, scores, table
 from theodolite.engine import protocols
@@ -102,15 +101,6 @@ def test_few_shot_without_train() -> None:
     assert_same(measured("few-shot", data, model), found, 7, "accuracy")
 
 
-def test_few_shot_takes_the_number_of_mtebs_own_task() -> None:
-    """Emotion learns from 16 sentences a label, and says so."""
-    sentences, names, vectors = clouds(60, 3)
-    data = LabelledSentences("emotion", sentences, names, ["train"] * 120 + ["test"] * 60)
-    ours = measured("few-shot", data, Given(sentences, vectors))
-    assert set(ours.details["learnt_from"]) == {48}
-    assert any(note.startswith("16 sentences") for note in ours.details["notes"])
-
-
 @pytest.mark.parametrize("labels", [6, 20])
 def test_clustering(monkeypatch: pytest.MonkeyPatch, labels: int) -> None:
     """Draws of a part of the sentences; and all of them at once, as the first benchmark did.
@@ -147,16 +137,6 @@ def test_clustering(monkeypatch: pytest.MonkeyPatch, labels: int) -> None:
     # Further seeds say how much k-means varies, and leave the score alone.
     assert at_once.examples["seeds"][0] == pytest.approx(at_once.scores[0].score)
     assert len(set(at_once.examples["seeds"])) > 1
-
-
-def test_the_first_centres_are_those_of_scikit_learn() -> None:
-    """The same rows for every draw and seed, also where rows occur several times."""
-    _, _, vectors = clouds(30, 15)
-    ours = clustering.KMeansPlusPlus(vectors)
-    for seed in range(20):
-        sample = vectors[np.random.default_rng(seed).integers(0, len(vectors), 300)]
-        expected, _ = kmeans_plusplus(sample, 15, random_state=seed)
-        np.testing.assert_array_equal(ours(sample, 15, np.random.RandomState(seed)), expected)
 
 
 def pairs(n: int) -> tuple[list[str], list[str], np.ndarray, Given]:

@@ -130,13 +130,6 @@ def test_every_row_is_a_run_of_its_own_and_the_paper_chose_the_best(name) -> Non
     assert any(usual | row.changes == usual for row in ablation.rows if row.score == top)
 
 
-def test_alpha_of_equation_8_becomes_a_logit() -> None:
-    """Adding log 2 to a logit doubles its term in the sum."""
-    weights = [row.changes.get("hard_negative_weight") for row in ABLATIONS["hard-negatives"].rows]
-    assert weights[0] is None
-    assert [math.exp(weight) for weight in weights[1:]] == pytest.approx([0.5, 1.0, 2.0])
-
-
 def test_a_table_needs_the_objective_it_starts_from() -> None:
     """A table of supervised runs is none of unsupervised data."""
     with refused("mismatch", "Table D.1", "unsup"):
