@@ -101,6 +101,15 @@ def test_few_shot_without_train() -> None:
     assert_same(measured("few-shot", data, model), found, 7, "accuracy")
 
 
+def test_few_shot_takes_the_number_of_mtebs_own_task() -> None:
+    """Emotion learns from 16 sentences a label, and says so."""
+    sentences, names, vectors = clouds(60, 3)
+    data = LabelledSentences("emotion", sentences, names, ["train"] * 120 + ["test"] * 60)
+    ours = measured("few-shot", data, Given(sentences, vectors))
+    assert set(ours.details["learnt_from"]) == {48}
+    assert any(note.startswith("16 sentences") for note in ours.details["notes"])
+
+
 @pytest.mark.parametrize("labels", [6, 20])
 def test_clustering(monkeypatch: pytest.MonkeyPatch, labels: int) -> None:
     """Draws of a part of the sentences; and all of them at once, as the first benchmark did.
