@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import httpx
@@ -19,6 +20,7 @@ from tests.errors import refused
 from tests.fakes.command_line import objects, theodolite
 from tests.fakes.small_training import small, write_sentences
 from tests.fakes.terminals import heed_interrupts
+from tests.waiting import wait_until
 from theodolite.app import serve, terminal as output
 from theodolite.app.cli import app, summary
 from theodolite.app.jobs.unit import conclude
@@ -187,24 +189,6 @@ def test_a_fault_of_ours_is_a_sentence_too(home: Path) -> None:
     assert "Traceback" in (home / "store" / "theodolite.log").read_text()
 
 
-def test_without_a_tunnel_the_app_goes_on_here(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`--share` where no link can be had: what to do on stderr, one JSON object on stdout."""
-    for name in ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"):
-        monkeypatch.setenv(name, "http://127.0.0.1:9")  # nobody listens there
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost")
-    arguments = [*COMMAND, "serve", "--share", "--no-browser", "--json"]
-    with (
-        (home / "said").open("w") as file,
-        subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=file, text=True) as serving,
-    ):
-        ready = json.loads(serving.stdout.readline())
-        status = httpx.get(ready["url"] + "config").status_code
-        serving.terminate()
-    assert (ready["share"], status) == (None, 401)
-    for words in ("no public link", "goes on", "--host", "Login"):
-        assert words in (home / "said").read_text()
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -295,25 +279,28 @@ def test_a_run_with_failed_parts_is_no_success(home: Path, failing: int, state: 
     assert state in " ".join(theodolite("jobs", "list"))
 
 
-def test_an_interrupted_training_says_how_to_go_on(home: Path) -> None:
+def test_an_interrupted_training_says_how_to_go_on(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Ctrl-C ends it with 130; the checkpoint stays."""
     spec = small(write_sentences(home / "s.txt"), home / "out", steps=100_000)
-    words = [sys.executable, "-m", "theodolite.app", *spec.command()[1:], "--json"]
-    pipe = subprocess.PIPE
-    with subprocess.Popen(
-        words, stdout=pipe, stderr=pipe, text=True, preexec_fn=heed_interrupts
-    ) as training:
-        looks = (line for line in training.stdout or () if json.loads(line)["kind"] == "looked")
-        assert next(looks) and next(looks)  # the checkpoint of the first is written
-        training.send_signal(signal.SIGINT)
-        rest, output = training.communicate()
-    assert training.returncode == 130
-    last = json.loads(rest.splitlines()[-1])
-    assert last["kind"] == "interrupted"
-    assert 0 < last["checkpoint"] <= last["step"]
-    assert "Traceback" not in output
+    kept = home / "out.training"
+    monkeypatch.setattr(sys, "argv", spec.command())
+
+    def interrupt() -> None:
+        wait_until(lambda: [*kept.glob("step-*[0-9]")])
+        signal.raise_signal(signal.SIGINT)
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        threading.Thread(target=interrupt, daemon=True).start()
+        *lines, output = theodolite(*spec.command()[1:], "--json", code=130)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    last = objects(lines)[-1]
+    assert last["kind"] == "interrupted" and 0 < last["checkpoint"] <= last["step"]
     assert "theodolite train unsup" in output and "theodolite jobs retry" in output
-    assert [*(home / "out.training").glob("step-*")]
+    assert [*kept.glob("step-*")]
 
 
 def test_a_run_whose_terminal_was_killed_is_over_at_the_next_look(home: Path) -> None:
@@ -466,19 +453,27 @@ def test_what_is_no_path_is_refused(text: str) -> None:
         serve.parse_root_path(text)
 
 
-def test_a_demonstration_says_what_is_open_and_starts_no_worker(tmp_path: Path) -> None:
-    """`theodolite --demo`, below a path, for everybody."""
+def test_a_demonstration_without_a_tunnel_goes_on_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is open and what to do stand on stderr, one JSON object on stdout; no worker starts."""
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:9")  # nobody listens there
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost")
     made = Workspace(tmp_path / "store")
     made.store.encoders.add("random:16")
     made.close()
-    options = "--demo --no-browser --json --root-path tools --host 0.0.0.0".split()
-    command = [sys.executable, "-m", "theodolite.app", *options, "--store", tmp_path / "store"]
+    options = "serve --demo --share --no-browser --json --root-path tools --host 0.0.0.0".split()
+    command = [*COMMAND, *options, "--store", tmp_path / "store"]
     with (
         (tmp_path / "said").open("w") as file,
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=file, text=True) as serving,
     ):
-        port = httpx.URL(json.loads(serving.stdout.readline())["url"]).port
-        assert httpx.get(f"http://127.0.0.1:{port}/tools/healthz").json() == {"status": "ok"}
+        ready = json.loads(serving.stdout.readline())
+        app = f"http://127.0.0.1:{httpx.URL(ready['url']).port}/tools"
+        assert httpx.get(f"{app}/healthz").json() == {"status": "ok"}
+        assert (ready["share"], httpx.get(f"{app}/config").status_code) == (None, 401)
         assert psutil.Process(serving.pid).children() == []
         serving.terminate()
-    assert "Open to everybody: random:16; " in (tmp_path / "said").read_text()
+    for words in ("Open to everybody: random:16; ", "no public link", "goes on", "--host", "Login"):
+        assert words in (tmp_path / "said").read_text()

@@ -1,13 +1,10 @@
 """`import theodolite as th`: what is kept and what is not, and how an answer is looked at."""
 
-import base64
-import json
 import re
 from dataclasses import FrozenInstanceError
 from html import unescape
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 import theodolite as th
@@ -71,22 +68,6 @@ def test_sentences_of_ones_own_are_searched_without_a_store(tmp_path: Path) -> N
     assert "\\u003cimg src=x" in unpacked(seen(html))
     with refused("conflict"):
         th.search("dog", sentences, by="words")
-
-
-def test_a_map_is_a_table_of_places_and_a_picture(own: th.Workspace) -> None:
-    """A row a sentence; drawn in the notebook, kept for the page."""
-    found = th.map("random:8", "starter-pairs", method="pca")
-    table = found.to_pandas()
-    assert {"sentence", "x", "y"} <= set(table.columns) and len(table) == len(found.points)
-    assert own.store.derived.get(found.key) is not None
-    html = unpacked(seen(found._repr_html_()))
-    held = json.loads(re.findall(r'id="t-held"[^>]*>(.*?)</script>', html)[0])
-    (value,) = [piece["props"]["value"] for piece in held]
-    points = np.frombuffer(
-        base64.b64decode(value["held"][f"{value['url']}/points"]), "<f4"
-    ).reshape(-1, 2)
-    assert np.array_equal(points, table[["x", "y"]].to_numpy(np.float32))
-    assert '"map/map.js": "data:text/javascript;base64,' in html and "plotly.js v" not in html
 
 
 def test_a_training_shows_its_curves() -> None:

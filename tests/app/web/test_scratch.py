@@ -7,7 +7,6 @@ import sys
 import tempfile
 from pathlib import Path
 
-import pytest
 from filelock import FileLock
 
 from tests.fakes.launched import launched
@@ -32,31 +31,32 @@ def test_what_another_gradio_app_holds_is_not_served(workspace: Workspace) -> No
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
 
 
-@pytest.mark.parametrize("killed", [False, True], ids=["ends", "is killed"])
-def test_nothing_is_left_when_the_process(tmp_path: Path, killed: bool) -> None:
+def test_nothing_is_left_when_the_process_is_gone(tmp_path: Path) -> None:
     """At its end, or at the start of the next; never that of a process that still runs."""
-    end = "os._exit(1)" if killed else "pass"
     code = (
-        "import os; from theodolite.app.web import scratch\n"
-        f"print(scratch.folder(), flush=True); {end}"
+        "import os, sys; from theodolite.app.web import scratch\n"
+        "print(scratch.folder(), flush=True); 'killed' in sys.argv and os._exit(1)"
     )
-    environment = os.environ | {"GRADIO_TEMP_DIR": str(tmp_path)}
 
-    def run() -> Path:
+    def run(*how: str) -> Path:
         done = subprocess.run(
-            [sys.executable, "-c", code], env=environment, text=True, stdout=subprocess.PIPE
+            [sys.executable, "-c", code, *how],
+            env=os.environ | {"GRADIO_TEMP_DIR": str(tmp_path)},
+            text=True,
+            stdout=subprocess.PIPE,
         )
         return Path(done.stdout.strip())
 
-    first = run()
-    assert first.parent == tmp_path and first.exists() is killed
+    ended, left = run(), run("killed")
+    assert ended.parent == left.parent == tmp_path
+    assert left.exists() and not ended.exists()
     busy, unknown, new = (tmp_path / f"theodolite-{name}" for name in ("busy", "unknown", "new"))
     for folder in (busy, unknown, new):
         folder.mkdir()
     (new / ".in-use").touch()
     with FileLock(busy / ".in-use"):
-        for folder in filter(Path.exists, (first, busy, unknown)):
+        for folder in (left, busy, unknown):
             os.utime(folder, (0, 0))
         run()
-        assert not first.exists()
-        assert busy.exists() and unknown.exists() and new.exists()
+    assert not left.exists()
+    assert busy.exists() and unknown.exists() and new.exists()

@@ -42,19 +42,6 @@ def evidence(found: Check, name: str) -> list[tuple[Any, ...]]:
     return [tuple(row.values()) for row in found.numbers[f"theodolite-{name}"]]
 
 
-def test_an_empty_store_asks_for_what_it_lacks(workspace: Workspace) -> None:
-    """Every listed encoder is judged, and every run it asks for could be queued."""
-    found = advise(workspace)
-    assert found.evidence.encoders == (BIG, SMALL, BAG)
-    assert list(found.checks) == [
-        *("size", "normalisation", "classifier", "similarity", "baselines"),
-        *("transfer-probing", "seeds"),
-    ]
-    runs = [run for one in found.checks.values() for run in one.runs]
-    assert {task for run in runs for task in run.job.tasks} <= set(found.evidence.tasks)
-    assert all(run.command.startswith("theodolite evaluate ") for run in runs)
-
-
 def test_sizes_that_differ_ask_for_the_variants(workspace: Workspace) -> None:
     """At the smallest size, on the tasks that two of them have; variants are not listed."""
     for name, dim, score in FULL:
@@ -236,13 +223,6 @@ def test_verdicts(
         put(workspace.store, name, "MR", score, **more)
     found, words = check(workspace, key, *encoders)
     assert found.verdict == verdict and said in words
-
-
-def test_absent_baselines_are_offered(workspace: Workspace) -> None:
-    """One of each kind."""
-    found, _ = check(workspace, "baselines", BIG)
-    assert (found.verdict, found.add) == ("missing", ["random:256", "wordllama"])
-    assert check(workspace, "baselines", BIG, SMALL)[0].add == ["wordllama"]
 
 
 def test_chosen_tasks_are_all_the_advice_is_about(workspace: Workspace) -> None:

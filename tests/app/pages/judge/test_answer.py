@@ -343,8 +343,8 @@ def test_it_marks_the_pool_once(workspace: Workspace, server: FakeOpenAI, second
 
 def test_a_good_one_narrows_the_interval(workspace: Workspace, server: FakeOpenAI) -> None:
     """Fewer marks are enough; both intervals are told, and how far it agrees with the person."""
-    plain = judging.begin(workspace, JudgeSpec(STARTER, PAIR, draw=25))
-    session = begun(workspace, server, 25)
+    plain = judging.begin(workspace, JudgeSpec(STARTER, PAIR, draw=15))
+    session = begun(workspace, server, 15)
     marked(workspace, session)
     right = by_label(workspace)
     assert judging.play(workspace, session, right) < 0.9 * judging.play(workspace, plain, right)

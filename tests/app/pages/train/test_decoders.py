@@ -4,11 +4,13 @@ import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.errors import refused
 from tests.fakes.decoders import small_spec
+from tests.fakes.stores import starter_store
 from tests.fakes.workers import happened
 from theodolite.app import decoders
 from theodolite.app.jobs import submit
@@ -16,10 +18,8 @@ from theodolite.app.jobs.reporter import Reporter
 from theodolite.app.pages.train.job import TrainDecoderJob
 from theodolite.app.pages.trainings import service as runs
 from theodolite.app.workspace import Workspace
-from theodolite.engine.datasets.catalog import Catalog
 from theodolite.engine.decoding.facts import facts_of
 from theodolite.engine.decoding.spec import DecoderSpec
-from theodolite.engine.decoding.train import train_decoder
 from theodolite.engine.errors import UserError
 from theodolite.engine.training.events import (
     Encoded,
@@ -37,11 +37,17 @@ def spec(tmp_path: Path) -> DecoderSpec:
 
 
 @pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A decoder of random:32, to be copied."""
-    out = tmp_path_factory.mktemp("trained") / "out"
-    list(train_decoder(small_spec(out), Catalog(None)))
-    return out
+def course(tmp_path_factory: pytest.TempPathFactory) -> tuple[Workspace, list[Any]]:
+    """A store in which a decoder of random:32 was trained, and all that was said of it."""
+    made = starter_store(tmp_path_factory.mktemp("trained"))
+    job = TrainDecoderJob(small_spec(made.store.folder.with_name("out")))
+    return made, [event for _, event in happened(made, job)]
+
+
+@pytest.fixture(scope="module")
+def trained(course: tuple[Workspace, list[Any]]) -> Path:
+    """That decoder, to be copied."""
+    return course[0].store.folder.with_name("out")
 
 
 @pytest.fixture
@@ -68,10 +74,10 @@ def test_a_decoder_to_start_from_has_the_name_of_the_list(
 
 
 def test_a_training_is_a_run_with_a_course_and_a_decoder(
-    workspace: Workspace, spec: DecoderSpec
+    course: tuple[Workspace, list[Any]],
 ) -> None:
     """What was said is in the store, by step; the decoder is listed, its encoder too."""
-    events = [event for _, event in happened(workspace, TrainDecoderJob(spec))]
+    workspace, events = course
     (run,) = workspace.store.runs.list()
     assert (run["kind"], run["state"], run["fraction"]) == ("train-decoder", "done", 1.0)
     found = runs.curves(workspace, run["id"])

@@ -266,15 +266,12 @@ def visitor(looking: Workspace) -> Iterator[httpx.Client]:
 def test_a_forged_act_changes_nothing(visitor: httpx.Client, owner: Workspace, act: str) -> None:
     """Every list and panel is sent an act it did not offer; those of runs say why they refuse."""
     (run,) = owner.store.runs.list()
-    answers = []
-    for name in (LISTED, run["id"], "upload:x"):
-        forged = handlers(visitor, "act", about={"act": act, "id": name})
-        answers += sent(
-            visitor, [(event, [""] * len(data), about) for event, data, about in forged]
-        )
+    named = LISTED if act in ("remove", "audit") else run["id"]
+    forged = handlers(visitor, "act", about={"act": act, "id": named})
+    answers = sent(visitor, [(event, [""] * len(data), about) for event, data, about in forged])
     assert owner.store.runs.list() == [run] and owner.store.encoders.names() == [LISTED]
     if act in ("cancel", "retry"):
-        assert sum("change nothing" in text for text in answers) >= 12  # two of each of six panels
+        assert sum("change nothing" in text for text in answers) >= 6  # one of each panel
 
 
 def test_nothing_is_added_or_started(looking: Workspace, tmp_path: Path) -> None:
