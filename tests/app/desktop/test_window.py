@@ -1,8 +1,6 @@
 """A window: its browser, how it is opened, remembered and closed, and what its end means."""
 
-import os
 import shlex
-import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -12,7 +10,7 @@ import pytest
 
 from tests.errors import refused
 from tests.fakes import browser as fake
-from tests.fakes.command_line import theodolite
+from tests.fakes.command_line import said, theodolite
 from tests.fakes.server import FakeServer, Handler
 from tests.waiting import PATIENCE
 from theodolite.app.desktop import window
@@ -119,23 +117,25 @@ def test_it_needs_a_browser_and_a_screen(monkeypatch: pytest.MonkeyPatch) -> Non
         assert "Install one of them" in theodolite("serve", "--window", code=2)[-1]
 
 
-def test_the_app_ends_with_its_window(tmp_path: Path) -> None:
-    """`theodolite --window`: the page is there, the window is closed, the process is over."""
-    made = Workspace(tmp_path / "store")
-    made.store.settings.set("welcomed", True)  # or it would first measure the starter set
-    made.close()
-    environment = os.environ | {
-        VARIABLE: shlex.join(fake.COMMAND),
-        "DISPLAY": ":0",
-        "XDG_STATE_HOME": str(tmp_path / "state"),
-    }
-    command = [sys.executable, "-m", "theodolite.app", "--window", "--store", tmp_path / "store"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment) as app:
-        profile = tmp_path / "state" / "theodolite" / "window" / "1"
-        assert fake.seen(profile)["status"] == 200
+def test_the_app_ends_with_its_window(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`theodolite --window`: the page is there, the window is closed, the command is over."""
+    workspace.store.settings.set("welcomed", True)  # or it would first measure the starter set
+    monkeypatch.setenv(VARIABLE, shlex.join(fake.COMMAND))
+    monkeypatch.setenv("DISPLAY", ":0")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    profile = tmp_path / "state" / "theodolite" / "window" / "1"
+
+    def look_and_close() -> int:
+        status = fake.seen(profile)["status"]
         fake.close(profile)
-        _, output = app.communicate()
-    assert app.returncode == 0, output
+        return int(status)
+
+    with ThreadPoolExecutor() as pool:
+        looked = pool.submit(look_and_close)
+        output = said("serve", "--window", "--store", str(workspace.store.folder))
+    assert looked.result() == 200
     assert "Close its window" in output and "Traceback" not in output
 
 
