@@ -1,6 +1,7 @@
 """What a checkpoint keeps, and what happens to it when it cannot be written."""
 
 import json
+import os
 import random
 import resource
 import signal
@@ -18,7 +19,6 @@ from torch import nn
 from torch.testing import assert_close
 
 from tests.errors import refused
-from tests.fakes.kills import killed_at
 from tests.fakes.runs import TinyCatalog, tiny_run, tiny_spec
 from theodolite.engine.threads import one_torch_thread
 from theodolite.engine.train import train
@@ -147,7 +147,17 @@ def assert_same_weights(folder):
 
 def test_a_killed_run_ends_with_the_weights_of_an_unbroken_one(tmp_path):
     spec = tiny_spec(tmp_path, **EVERYTHING)
-    killed_at(8, CHILD, spec.to_dict())
+    child = subprocess.Popen(
+        [sys.executable, "-c", CHILD, json.dumps(spec.to_dict())],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+    )
+    with child:
+        events = map(json.loads, child.stdout)
+        next(event for event in events if event["kind"] == "looked" and event["step"] == 8)
+        child.kill()
+    assert child.returncode == -signal.SIGKILL
     assert not (tmp_path / "encoder").exists()
 
     resumed = list(train(spec, TinyCatalog()))

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tests.engine.datasets.test_catalog import Uploads
 from tests.errors import refused
 from theodolite.engine.datasets.catalog import Catalog, Upload
 from theodolite.engine.datasets.parquet import ParquetFile
@@ -440,18 +441,11 @@ def test_prompts_stand_before_the_sentences_of_each_column(
         assert prompted == tuple(map("".join, zip(parts, cells, strict=True)))
 
 
-class _Uploads(dict):
-    """Uploads by their names."""
-
-    def names(self):
-        return list(self)
-
-
 def test_an_upload_is_data_like_any_other(tmp_path):
     path = written(tmp_path, "stored", "question,duplicate,other\na,b,c\nd,,f\ng,h,i\n")
     columns = {"anchor": "question", "positive": "duplicate", "negative": "other"}
     mapping = {"kind": "triplets", "columns": columns, "header": True}
-    catalog = Catalog(uploads=_Uploads(mine=Upload(path, "mine.csv", mapping)))
+    catalog = Catalog(uploads=Uploads(mine=Upload(path, "mine.csv", mapping)))
     examples = open_examples("upload:mine", "sup", catalog, folder=tmp_path)
     assert list(examples) == [("a", "b", "c"), ("g", "h", "i")]
     assert examples.notes == ("1 row with an empty sentence was left out.",)
