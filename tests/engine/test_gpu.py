@@ -116,18 +116,6 @@ def test_encoders_are_trained(
     assert all(w.dtype == torch.float32 and bool(w.isfinite().all()) for w in weights)
 
 
-def test_micro_batches_have_the_gradients_of_the_batch(tmp_path: Path) -> None:
-    """GradCache on a GPU: its generator is put back before the second pass, dropout and all."""
-    losses = []
-    for size in (None, 3):
-        run = tiny_run(
-            tiny_spec(tmp_path, device="cuda", precision="fp32", dropout=0.0, micro_batch=size)
-        )
-        run.update(np.arange(8))
-        losses.append(float(run.meter._losses[0]))
-    assert losses[0] == pytest.approx(losses[1], rel=1e-4)
-
-
 def test_a_run_goes_on_with_the_generator_of_the_gpu(tmp_path: Path) -> None:
     """Broken off and resumed it draws the same dropout masks as before."""
     first = tiny_run(tiny_spec(tmp_path, device="cuda"))
@@ -139,15 +127,6 @@ def test_a_run_goes_on_with_the_generator_of_the_gpu(tmp_path: Path) -> None:
     torch.cuda.manual_seed(99)
     tiny_run(first.spec)
     assert torch.equal(torch.rand(5, device="cuda"), following)
-
-
-def test_out_of_memory_reduces_the_micro_batch(tmp_path: Path) -> None:
-    """By the GPU's own allocator."""
-    run = tiny_run(tiny_spec(tmp_path, device="cuda", dev=None, steps=3))
-    memory = Allocation(run.model.encoder().embeddings.word_embeddings, most=60)
-    assert list(run.events())[-1].why == "done"
-    assert memory.failures > 0
-    assert run.state.micro_batch in (1, 2, 4)
 
 
 @pytest.mark.parametrize("objective", ["unsup", "sup", "mlm"])

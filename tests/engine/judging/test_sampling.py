@@ -152,13 +152,6 @@ def test_probabilities_are_bounded_below() -> None:
     assert (chances >= 0.4 * share - 1e-12).all() and chances.sum() == pytest.approx(1.0)
 
 
-@pytest.mark.long
-def test_no_difference_is_rarely_claimed() -> None:
-    """Of 100 sessions without a difference no more claim one than chance allows; of 1,000 66."""
-    assert judging.most_by_chance(1000) == 66
-    assert judging.false_claims(100, queries=14) <= judging.most_by_chance(100)
-
-
 def test_adaptive_choice_needs_fewer_marks() -> None:
     """On ten sessions with a clear difference: under 0.8 of those of random queries."""
     worlds = [judging.drawn_world(seed, 0.8) for seed in range(10)]
@@ -246,11 +239,15 @@ def test_one_that_says_nothing_changes_nothing() -> None:
     "kind",
     [
         "contrary",
-        *(pytest.param(kind, marks=pytest.mark.long) for kind in ("deceptive", "good", "useless")),
+        *(
+            pytest.param(kind, marks=pytest.mark.long)
+            for kind in ("deceptive", "good", "useless", "")
+        ),
     ],
 )
-def test_no_second_judge_makes_intervals_invalid(kind: str) -> None:
-    """Of 60 sessions without a difference no more claim one than chance allows."""
+def test_no_difference_is_rarely_claimed(kind: str) -> None:
+    """Of 60 sessions without one, with and without a second judge, no more than chance allows."""
+    assert judging.most_by_chance(1000) == 66
     assert judging.false_claims(60, 10, kind) <= judging.most_by_chance(60)
 
 
