@@ -6,8 +6,10 @@ only.
 
 import os
 import subprocess
+from itertools import count
 
 HARDWARE = "02:00:00:00:00:01"  # of the bridge; 02 means locally administered
+_made = count()
 HOSTS = range(2, 250)  # numbers of the machines in the last part of the address; 1 is the database
 
 
@@ -19,7 +21,8 @@ class Network:
     """
 
     def __init__(self) -> None:
-        self._bridge = f"theo{os.getpid() % 10**8}"
+        self._key = f"{os.getpid() % 10**6}x{next(_made)}"
+        self._bridge = f"theo{self._key}"
         self._machines: dict[int, str] = {}
         # Without one of its own, a bridge takes the lowest hardware address of its cables: with
         # another cable it may change, and no machine reaches it until its ARP entry has expired.
@@ -51,7 +54,7 @@ class Network:
         """What to put before a command for it to run on this machine."""
         if number not in self._machines:
             name = f"{self._bridge}-{number}"
-            cable = f"th{number}x{os.getpid() % 10**8}"  # 15 characters at most
+            cable = f"th{number}x{self._key}"  # 15 characters at most
             self._machines[number] = name
             _ip("netns", "add", name)
             _ip("link", "add", cable, "type", "veth", "peer", "eth0", "netns", name)
