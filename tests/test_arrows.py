@@ -64,15 +64,22 @@ SHARED = {
 HEAVY = {"torch", "transformers", "sentence_transformers", "sklearn", "umap", "faiss"}
 
 
-def imported(source: str) -> set[str]:
+@cache
+def imports(path: Path) -> list[ast.Import | ast.ImportFrom]:
+    """Those of a module anywhere, in functions and for types too."""
+    nodes = ast.walk(ast.parse(path.read_text("utf-8")))
+    return [node for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)]
+
+
+def imported(path: Path) -> set[str]:
     """Packages that a module imports anywhere, in functions too; of ours by the second name."""
     found = set()
-    for node in ast.walk(ast.parse(source)):
+    for node in imports(path):
         if isinstance(node, ast.Import):
             found |= {_package(alias.name) for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module == "theodolite":
+        elif node.module == "theodolite":
             found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+        elif node.level == 0 and node.module:
             found.add(_package(node.module))
     return found
 
@@ -97,12 +104,11 @@ def imports_between_modules() -> dict[str, set[str]]:
     }
     found: dict[str, set[str]] = {}
     for name, path in files.items():
-        tree = ast.parse(path.read_text("utf-8"))
         targets = set()
-        for node in ast.walk(tree):
+        for node in imports(path):
             if isinstance(node, ast.Import):
                 targets |= {alias.name for alias in node.names}
-            elif isinstance(node, ast.ImportFrom) and node.module:
+            elif node.module:
                 full = {f"{node.module}.{alias.name}" for alias in node.names}
                 targets |= {name if name in files else node.module for name in full}
         found[name] = {target for target in targets if target in files} - {name}
@@ -127,7 +133,7 @@ def test_arrows_point_one_way(package: str) -> None:
     turned = {
         f"{path.relative_to(ROOT)} imports {name}"
         for path in sorted((ROOT / package).rglob("*.py"))
-        for name in imported(path.read_text("utf-8")) & FORBIDDEN[package]
+        for name in imported(path) & FORBIDDEN[package]
     }
     assert not turned
 
@@ -210,8 +216,8 @@ def test_services_have_no_face_and_verbs_no_page() -> None:
             if module == "command":
                 seen -= {"theodolite.app.terminal", *(t for t in seen if t.endswith(".command"))}
             else:
-                source = ROOT.joinpath(*name.split(".")[1:]).with_suffix(".py").read_text("utf-8")
-                seen |= imported(source) & {"gradio", "typer", "plotly", "html"}
+                path = ROOT.joinpath(*name.split(".")[1:]).with_suffix(".py")
+                seen |= imported(path) & {"gradio", "typer", "plotly", "html"}
             wrong |= {f"{name} imports {target}" for target in seen}
     assert not wrong
 

@@ -23,15 +23,11 @@ def test_a_claim_is_the_median_of_its_rounds(capsys: pytest.CaptureFixture[str])
 
 
 def test_a_limit_stands_in_the_place_of_the_peer(capsys: pytest.CaptureFixture[str]) -> None:
-    """Half the limit is a ratio of 2."""
+    """Half of it is a ratio of 2. What is no time is said in words, and counts all the same."""
     assert within("x", 3.0, [1.5])
     assert not within("x", 3.0, [3.5])
     first = json.loads(capsys.readouterr().out.splitlines()[0])
     assert (first["name"], first["ratio"], first["clock"]) == ("x within 3 s", 2.0, "wall")
-
-
-def test_what_is_no_time_is_no_claim(capsys: pytest.CaptureFixture[str]) -> None:
-    """It is said in words, and counts all the same."""
     assert at_least("recall", 0.995, 0.99)
     assert not at_least("recall", 0.98, 0.99)
     assert at_most("GiB", 2.5, 2.5)

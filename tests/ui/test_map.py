@@ -380,7 +380,7 @@ def test_figures_flow_and_list_have_their_numbers(visit, pair):
 
 
 def test_what_is_done_on_one_map_is_seen_on_the_other(visit, pair):
-    """By key and by mouse: selection, hover, words found, colour, filter.
+    """By key and by mouse: selection, zoom, hover, words found, colour, filter.
 
     From two maps to one that moves, by slider to the other end, by button back and on its way.
     """
@@ -388,6 +388,13 @@ def test_what_is_done_on_one_map_is_seen_on_the_other(visit, pair):
     left, right = sides(page)
     over(left).press("v")
     says(said(right), "2,040 selected")
+    over(right).press("Escape")
+    expect(said(left)).to_have_text("2,040 points.")
+    for _ in range(3):
+        over(left).press("+")
+    over(right).press("v")
+    assert chosen(left) == chosen(right) != "2,040"
+    address_of(page, "view=")
     over(right).press("Escape")
     expect(said(left)).to_have_text("2,040 points.")
 
@@ -429,26 +436,6 @@ def test_what_is_done_on_one_map_is_seen_on_the_other(visit, pair):
     page.get_by_label("Side by side").check()
     expect(slider).to_have_count(0)
     expect(right).to_be_visible()
-
-
-def test_zoom_is_shared_and_the_address_keeps_both_maps(visitor, site, pair):
-    """Closer on the left is closer on the right; another tab has it too, and what was filtered."""
-    page = visitor(site).open(SPACES)
-    left, right = sides(page)
-    for _ in range(3):
-        over(left).press("+")
-    over(right).press("v")
-    assert chosen(left) == chosen(right) != "2,040"
-    page.keyboard.press("Escape")
-    left.locator(".t-map-label").first.click()
-    says(said(right), "1,938 filtered away")
-    over(right).press("v")
-    seen = chosen(left)
-    there = sides(visitor(site).open(address_of(page, "view=", "filter=")))
-    for side in there:
-        says(said(side), "1,938 filtered away")
-    over(there[1]).press("v")
-    assert chosen(there[0]) == seen
 
 
 def the_list_opens_both_neighbour_lists_by_key(page, left, right, pair):

@@ -220,7 +220,7 @@ def test_runs_lie_over_each_other_and_lead_elsewhere(visitor, place, training, f
     says(page.locator(COMMAND), "--batch-size 128", "--seed 2")
 
 
-def test_a_running_run_is_followed_stopped_and_tried_again(visitor, place, desk, training):
+def test_a_running_run_is_followed_and_stopped(visitor, place, desk, training):
     """New numbers move into the same picture; the focus stays on the button that has it."""
     page = visitor(place).open(f"runs?run={training}")
     row, points = page.locator("#runs .t-open"), page.locator(f"{SCORE} .point")
@@ -237,9 +237,6 @@ def test_a_running_run_is_followed_stopped_and_tried_again(visitor, place, desk,
     stop.press("Enter")
     says(row, "stopping")
     assert desk.store.runs.asked(training, 1) == "stop"
-    row.get_by_role("button", name="Cancel").click()
-    row.get_by_role("button", name="Retry").click()
-    says(row, "waiting for its turn")
 
 
 def test_values_or_a_table_of_the_paper_are_one_sweep(visitor, place, desk):
