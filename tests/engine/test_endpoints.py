@@ -223,22 +223,12 @@ def test_a_silent_hub_is_asked_once(asked: list[str], monkeypatch: pytest.Monkey
         assert not constants.HF_HUB_OFFLINE
 
 
-def test_the_last_thread_to_leave_restores(
-    asked: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """One that leaves early takes nothing from another, which would else stay off line."""
+def test_the_last_one_to_leave_restores(asked: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that leaves early takes nothing from another, which would else be on line again."""
     monkeypatch.setattr(constants, "ENDPOINT", "down")
-    entered, left = threading.Event(), threading.Event()
-
-    def other() -> None:
-        with offline_if_unreachable():
-            entered.set()
-            left.wait(10)
-
-    thread = threading.Thread(target=other)
-    with offline_if_unreachable():
-        thread.start()
-        assert entered.wait(10)
-    assert constants.HF_HUB_OFFLINE, "the other thread is still inside"
-    left.set()
-    thread.join(10)
+    first, last = offline_if_unreachable(), offline_if_unreachable()
+    first.__enter__()
+    last.__enter__()
+    first.__exit__(None, None, None)
+    assert constants.HF_HUB_OFFLINE, "the other is still inside"
+    last.__exit__(None, None, None)

@@ -26,15 +26,8 @@ def one_text(length: int, rows: int, name: str = "text") -> bytes:
     return parquet(pa.table({name: column}), compression="zstd")
 
 
-def test_names_of_columns_cost_what_they_are_long() -> None:
-    """Two thousand columns of one name, which took 25 s, are named at once."""
-    raw = (",".join(["a"] * 2000) + "\n" + ",".join(["x"] * 2000) + "\n").encode()
-    before = time.process_time()
-    columns = formats.open_table(raw, "x.csv", header=True).columns
-    assert time.process_time() - before < 2
-    assert (columns[:3], len(set(columns))) == (("a", "a (2)", "a (3)"), 2000)
-    assert preview(raw, "x.csv", header=True).n_rows == 1
-    # A name that a file gives may be one that we would make.
+def test_names_of_columns_are_all_different() -> None:
+    """A name that a file gives may be one that we would make."""
     columns = formats.open_table(b"a,a (2),a,a,a (2)\n1,2,3,4,5\n", "x.csv", header=True).columns
     assert columns == ("a", "a (2)", "a (3)", "a (4)", "a (2) (2)")
 
