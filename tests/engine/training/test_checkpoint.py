@@ -19,7 +19,7 @@ from torch import nn
 from torch.testing import assert_close
 
 from tests.errors import refused
-from tests.fakes.runs import TinyCatalog, tiny_run, tiny_spec
+from tests.fakes.runs import TinyCatalog, tiny_base, tiny_run, tiny_spec
 from theodolite.engine.threads import one_torch_thread
 from theodolite.engine.train import train
 from theodolite.engine.training import checkpoint
@@ -145,8 +145,18 @@ def assert_same_weights(folder):
     torch.testing.assert_close(*tensors, rtol=0, atol=0)
 
 
-def test_a_killed_run_ends_with_the_weights_of_an_unbroken_one(tmp_path):
-    spec = tiny_spec(tmp_path, **EVERYTHING)
+@pytest.mark.parametrize(
+    "changes",
+    [
+        EVERYTHING,
+        pytest.param({"train": "graded, starter-topics", "steps": 24}, marks=pytest.mark.long),
+        pytest.param({"lora": 4, "head": "none", "steps": 24}, marks=pytest.mark.long),
+    ],
+    ids=["everything random", "several data sets", "LoRA"],
+)
+def test_a_killed_run_ends_with_the_weights_of_an_unbroken_one(tmp_path, changes):
+    trained = {"base": tiny_base(tmp_path)} if "lora" in changes else {}
+    spec = tiny_spec(tmp_path, **changes, **trained)
     child = subprocess.Popen(
         [sys.executable, "-c", CHILD, json.dumps(spec.to_dict())],
         stdout=subprocess.PIPE,
