@@ -209,6 +209,7 @@ def test_a_training_stops_elsewhere_and_keeps_its_best(
     assert lab.home.encoders.list() == []
 
 
+@pytest.mark.long  # `test_files.py` has damage that is found and mended
 def test_weights_that_are_damaged_on_their_way_are_sent_again(
     lab: Lab, workspace: Workspace, tmp_path: Path
 ) -> None:
