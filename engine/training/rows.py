@@ -90,8 +90,6 @@ class Examples:
 
     def with_prompts(self, prompts: Sequence[str]) -> Examples:
         """The same with a text before the sentences of each column, as `column_prompts` has it."""
-        if not any(prompts):
-            return self
         sentences = len(self.columns) - (self.columns[-1] == LABEL)
 
         def read(position: int) -> tuple[str, ...]:

@@ -103,8 +103,8 @@ def kill():
     if asked == 2:
         raise Killed
 
-begin(torch.device("cpu"))
 ranks = Ranks.of_environment()
+begin(ranks, torch.device("cpu"))
 whole, broken = (TrainSpec.from_dict(json.loads(text)) for text in sys.argv[1:])
 list(tiny_run(whole, ranks).events())
 asked = 0
@@ -125,8 +125,8 @@ from theodolite.engine.training.devices import Ranks, begin, end
 from theodolite.engine.training.spec import TrainSpec
 from tests.fakes.runs import tiny_run
 
-begin(torch.device("cpu"))
 ranks = Ranks.of_environment()
+begin(ranks, torch.device("cpu"))
 try:
     tiny_run(TrainSpec.from_dict(json.loads(sys.argv[1 + ranks.rank])), ranks)
 except UserError as error:
