@@ -143,7 +143,7 @@ class EncoderTrainer(Trainer):
         # Order and weights are the same on all ranks; dropout masks and augmentations are not.
         rng = devices.seed(spec.seed, ranks.rank)
         state = State(spec.to_dict(), examples.hash, micro_batch=spec.micro_batch)
-        steps = steps_of(spec, *(examples.sizes or (len(examples),)))
+        steps = steps_of(spec, *(examples.sizes or (examples.count,)))
         super().__init__(spec, model, adamw(model, spec), rng, state, steps, precision, ranks)
 
     def opening(self) -> Iterator[Event]:
@@ -151,7 +151,7 @@ class EncoderTrainer(Trainer):
         yield Started(
             step=self.step,
             steps=self.steps,
-            examples=len(self.examples),
+            examples=self.examples.count,
             parameters=sum(p.numel() for p in self.model.parameters() if p.requires_grad),
             device=str(self.precision.device),
             precision=self.precision.name,
@@ -165,7 +165,7 @@ class EncoderTrainer(Trainer):
     def batches(self, start: int) -> Iterator[np.ndarray]:
         """Yield the positions of the examples of each update from `start` on."""
         spec = self.spec
-        sizes = self.examples.sizes or (len(self.examples),)
+        sizes = self.examples.sizes or (self.examples.count,)
         return batches(
             sizes, spec.batch_size, self.steps, spec.seed, start=start, sampler=spec.sampler
         )
@@ -275,7 +275,7 @@ class EncoderTrainer(Trainer):
         record = Record(
             spec=self.spec,
             data_hash=state.data_hash,
-            examples=len(self.examples),
+            examples=self.examples.count,
             notes=(*self.examples.notes, *state.notes),
             steps=self.step,
             best_step=best_step,
