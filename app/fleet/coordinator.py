@@ -1,6 +1,6 @@
 """The home's side of a fleet: send the units of a run out, and store the answers.
 
-The store here stays the single source of truth. Units are looked up by ids made of the run, its
+The store here stays the single source of truth. Units are read by ids made of the run, its
 attempt and the position, so a home that was killed resumes by looking them up again.
 """
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 LOOK_EVERY = 0.5
 AHEAD = 256
-"""Maximum number of units of a run in the database; all of them are looked up every round."""
+"""Maximum number of units of a run in the database; all of them are read every round."""
 MAX_STARTS = 20
 """Times that a unit is claimed by workers that each crash, before it is given up."""
 

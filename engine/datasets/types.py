@@ -422,6 +422,12 @@ class Retrieval(Clustered):
         """Content hash: ids, texts, judgements and candidates."""
         return content_hash(self._lines())
 
+    @cached_property
+    def texts_hash(self) -> str:
+        """Content hash of whole documents and of their cuts: marks of a person leave it alone."""
+        documents = (f"{key}\0{text}" for key, text in (self.whole or self).documents.items())
+        return content_hash([*documents, *map(str, self.places.values())])
+
     def _lines(self) -> Iterator[str]:
         for texts in (self.queries, self.documents):
             yield str(len(texts))

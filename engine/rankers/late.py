@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from itertools import chain, groupby, islice
+from itertools import groupby, islice
 from typing import Any, TypeVar
 
 import numpy as np
 
-from theodolite.engine.datasets.types import Dataset, Place, Retrieval, content_hash
+from theodolite.engine.datasets.types import Dataset, Place, Retrieval
 from theodolite.engine.encoders.cached import CachedEncoder
 from theodolite.engine.encoders.fingerprint import fingerprint
 from theodolite.engine.encoders.pooling import MEANS
@@ -74,11 +74,7 @@ class LateSource(Source):
     def __init__(self, source: TransformerSource, data: Retrieval) -> None:
         self.name, self.dim, self.prompt = source.name, source.dim, source.prompt
         self.uses_gpu = source.uses_gpu
-        assert data.whole is not None  # noqa: S101 - it is cut
-        documents = (f"{name}\0{text}" for name, text in data.whole.documents.items())
-        # Of neither queries nor judgements: marks of a person leave the vectors as they are.
-        cut = content_hash(chain(documents, map(str, data.places.values())))
-        self.fingerprint = fingerprint("late", source.fingerprint, cut)
+        self.fingerprint = fingerprint("late", source.fingerprint, data.texts_hash)
         self._source, self._data = source, data
 
     @property

@@ -36,7 +36,7 @@ MIN_EXAMPLES = 20
 MAX_COMPARED = 2_000
 """Most sentences whose neighbours are compared if there are no labels."""
 SAMPLE = 200
-"""Rows that are looked at."""
+"""Rows that are read."""
 EXAMPLES = {
     "pairs": ("pair", "pairs"),
     "labelled-pairs": ("pair", "pairs"),

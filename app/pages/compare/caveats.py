@@ -142,8 +142,8 @@ def _of_training(
 def _can_be_ranked(task: str) -> bool:
     """Whether a ranker without vectors can be scored on a task; true of unknown tasks."""
     try:
-        task_type = tasks.get(task)
-        return tasks.type_of(task_type, protocols.get(task_type.protocol)).ranked is not None
+        definition = tasks.get(task)
+        return tasks.type_of(definition, protocols.get(definition.protocol)).ranked is not None
     except ValueError:
         return True
 

@@ -291,7 +291,7 @@ class Coverage(Answer):
 
 
 def coverage(workspace: Workspace, spec: CoverageSpec, do: Do) -> Iterator[Coverage | Working]:
-    """Yield how many tasks were looked at, and finally what each lacks."""
+    """Yield how many tasks were examined, and finally what each lacks."""
     from theodolite.engine import tasks as registry
     from theodolite.engine.encoders.vectors import files_of, lacking
 
