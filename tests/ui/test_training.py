@@ -126,7 +126,7 @@ def test_what_a_loss_lacks_is_said_and_can_be_mined(visitor, place, desk, tmp_pa
 def test_a_start_leads_to_the_run(visitor, place, desk):
     """From the estimate to Trainings; a worker takes it from there."""
     page = visitor(place).open(QUICK)
-    says(page.locator("#said"), "Unknown until the first minute")
+    says(page.locator("#said"), "unknown until the first minute")
     page.locator("#start").click()
     page.wait_for_url("**/runs?*")
     says(page.locator("#runs .t-open"), "waiting for its turn")

@@ -164,15 +164,13 @@ def held_out(name: str) -> str:
 
 def plan(workspace: Workspace, name: str, encoder: str) -> list[str]:
     """What will be learned, from what, and how long it takes, in sentences."""
-    dataset, pace = workspace.catalog.load(name), training(workspace, name, encoder).pace(workspace)
+    dataset = workspace.catalog.load(name)
     learned, tested = sizes(dataset)
     loss, what = LOSSES[dataset.kind]
     return [
         f"{encoder} is trained on {formats.count(learned)} of these, on {what} ({loss}); the other "
         f"{data.in_words(tested, dataset.kind)}, which it never sees, are for the sheet.",
-        f"Training takes {pace}, as training {pace.run} did."
-        if pace
-        else "How long training takes is unknown until its first minute.",
+        f"How long training takes: {training(workspace, name, encoder).takes(workspace)}",
     ]
 
 

@@ -312,12 +312,12 @@ def _begin(workspace: Workspace, job: Trains, estimate: bool, queue: bool, as_js
 def _estimate(workspace: Workspace, job: Trains, as_json: bool) -> None:
     """Say how long each training takes, going by the newest one here of the same cost."""
     for label, training in zip(job.units(), job.trainings(), strict=True):
-        pace = training.pace(workspace)
         if as_json:
+            pace = training.pace(workspace)
             facts = asdict(pace) | {"seconds": pace.seconds} if pace else {"seconds": None}
             emit_json({"label": label, **facts})
         else:
-            line(f"{label}: {pace or jobs.UNKNOWN}")
+            line(f"{label}: {training.takes(workspace)}")
 
 
 def _perform(workspace: Workspace, job: Trains, as_json: bool) -> str:

@@ -18,7 +18,7 @@ import gradio as gr
 import theodolite.app.surfaces.web as web
 from theodolite.app.blocks import Block, Problem
 from theodolite.app.jobs.submit import queue
-from theodolite.app.pages.train.job import UNKNOWN, TrainingJob
+from theodolite.app.pages.train.job import TrainingJob
 from theodolite.app.pages.train.launch import on_several_machines
 from theodolite.app.web import address, parts
 from theodolite.app.web.controls import Answer, Control, Controls, Values as Namespace, on, on_load
@@ -295,8 +295,7 @@ class Form(ABC):
             problem = f"<p>{escape(error.message)}</p><p>{escape(error.hint)}</p>"
             problem = f'<div class="t-notice t-bad" role="status">{problem}</div>'
             return {**seen, self._command: "", self._plan: problem}
-        pace = self.job_type(spec).pace(self.workspace)
-        takes = f"{pace}, as training {pace.run} did." if pace else UNKNOWN
+        takes = self.job_type(spec).takes(self.workspace)
         facts = (self.plan(spec) | {"Takes": takes}).items()
         plan = "".join(f"<dt>{name}</dt><dd>{escape(fact)}</dd>" for name, fact in facts)
         command = self.command(spec)

@@ -58,7 +58,6 @@ CHECKED, SHOWN = 1000, 3
 """Examples read before a training is queued or begun, and those of them that are shown."""
 READING = ("objective", "hard_negatives", "next_sentences", "loss", "limit")
 """Fields of a TrainSpec that determine how its data are read."""
-UNKNOWN = "Unknown until the first minute of training."
 AGAIN = "It starts again from the beginning: no checkpoint was kept."
 LEFT_OUT = "Left out: the sweep was asked to stop before."
 Children = Sequence[tuple[str, Mapping[str, Any]]]
@@ -87,7 +86,8 @@ class Pace:
 
     def __str__(self) -> str:
         each = f"{formats.duration(self.seconds_per_step)} an update"
-        return f"about {formats.duration(self.seconds)}, {each}" if self.steps else f"about {each}"
+        whole = f"{formats.duration(self.seconds)}, " if self.steps else ""
+        return f"about {whole}{each}, as training {self.run} did"
 
 
 @dataclass(frozen=True)
@@ -152,6 +152,10 @@ class TrainingJob(Job, ABC, Generic[S]):
                     steps = round(begun["steps"] * mine["epochs"] / past["epochs"])
                 return Pace(run["id"], over["seconds"] / over["step"], steps)
         return None
+
+    def takes(self, workspace: Workspace) -> str:
+        """How long it takes, in words that end a sentence."""
+        return f"{self.pace(workspace) or 'unknown until the first minute of training'}."
 
     def part(self, position: int) -> Self | None:
         """The job itself: it has one unit."""
