@@ -79,9 +79,12 @@ def test_two_are_compared_beside_a_published_one_and_a_third_is_typed(visit):
     box.press("Enter")
     says(page.locator(".t-notice.t-bad"), "minilmm")
     expect(page.locator("#encoders .token", has_text="minilmm")).to_have_count(0)
+    asked = []
+    visit.listen("request", lambda sent: asked.append(sent.post_data or ""))
     box.fill("random:64|normalise")
     box.press("Enter")
-    says(page.locator("#encoders"), "random:64 | normalise")
+    says(page.locator("#comparison thead").last, "random:64 | normalise")
+    assert sum("random:64" in data for data in asked) == 1
 
 
 def test_only_the_picture_is_styled_anew_while_it_is_drawn(visit):

@@ -57,7 +57,7 @@ def build(workspace: Workspace) -> None:
             controls.render("tasks", "projection", "curve", "classifier")
     notice, panel = parts.notice(), RunPanel(workspace)
     shown = web.answer(charts=True, elem_id="checks", elem_classes=["t-answer"])
-    asked = gr.State([])  # encoders of what is shown
+    asked, chips_changed = choices.changed(controls["encoder"])
     asks = [box.input for name, box in controls.items() if name != "encoder"]
     run = controls.add("run", panel.run)
 
@@ -80,15 +80,11 @@ def build(workspace: Workspace) -> None:
             }
         filled |= {"encoder": choices.filled(workspace, chosen), "projection": values.projection}
         filled |= {"classifier": values.classifier, "run": address.first(request, "run")}
-        return {asked: chosen} | {controls[name]: value for name, value in filled.items()}
+        return {asked: ",".join(chosen)} | {controls[name]: value for name, value in filled.items()}
 
     def show(values: Values) -> Iterator[Answer]:
         blocks = report(values).blocks() if values.encoder else [NO_ENCODER]
-        yield {shown: web.value(blocks), asked: values.encoder}
-
-    def choose(values: Values) -> Iterator[Answer]:
-        """Gradio tells of a chip that was typed by `change` alone, as of what the page filled."""
-        yield from show(values) if values.encoder != values.asked else [None]
+        yield {shown: web.value(blocks), asked: ",".join(values.encoder)}
 
     def act(values: Values, event: PageEvent) -> Answer:
         if event.act == "add":
@@ -99,9 +95,7 @@ def build(workspace: Workspace) -> None:
 
     every = (show, controls, [shown, asked], notice)
     on_open(load, lambda values, _: show(values), *every[1:])
-    on([*asks, panel.moved.change], *every, **parts.ALWAYS_LAST)
-    known = {**controls, "asked": asked}
-    on(controls["encoder"].change, choose, known, [shown, asked], notice, **parts.ALWAYS_LAST)
+    on([*asks, chips_changed, panel.moved.change], *every, **parts.ALWAYS_LAST)
     controls.keep()
     places = [controls["encoder"], run]
     done = on(

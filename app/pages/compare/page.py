@@ -101,19 +101,21 @@ def build(workspace: Workspace) -> None:
     notice = parts.notice()
     shown = web.answer(charts=True, elem_id="comparison", elem_classes=["t-answer"])
     seen, newer = gr.State(None), gr.State(None)  # edition of the results shown, and a newer one
-    asked = gr.State([])  # encoders of what is shown
+    asked, chips_changed = choices.changed(controls["encoder"])
     numbers = _numbers(workspace, controls, notice)
     report_button(controls, notice, lambda values: of_answer(COMPARE, *_asked(workspace, values)))
     rates = _null_check(workspace, controls, notice)
 
     def show(values: Values) -> Iterator[Answer]:
-        yield {seen: workspace.store.results.edition(), asked: values.encoder}
+        yield {seen: workspace.store.results.edition(), asked: ",".join(values.encoder)}
         for blocks, is_large in _blocks(workspace, values):
             yield {shown: web.value(blocks), numbers: gr.update(visible=is_large), rates: ""}
 
     def load(request: gr.Request) -> Answer:
         loaded = _loaded(workspace, request)
-        return {asked: loaded["encoder"]["value"]} | {controls[n]: v for n, v in loaded.items()}
+        return {asked: ",".join(loaded["encoder"]["value"])} | {
+            controls[n]: v for n, v in loaded.items()
+        }
 
     def choose(values: Values) -> Iterator[Answer]:
         """Take what was chosen or typed, or say why it cannot be read."""
@@ -123,15 +125,10 @@ def build(workspace: Workspace) -> None:
         yield {
             controls["encoder"]: choices.filled(workspace, values.encoder, rankers=True),
             controls["baseline"]: gr.update(choices=values.encoder, value=values.baseline),
-            asked: values.encoder,
+            asked: ",".join(values.encoder),
             **({notice: problem} if problem else {}),
         }
         yield from show(values)
-
-    def type_in(values: Values) -> Iterator[Answer]:
-        """Gradio tells of what was typed by `change` alone, as of what the page itself chose."""
-        is_new = not set(values.encoder or ()) <= set(values.asked)
-        yield from choose(values) if is_new else [None]
 
     def refresh(known: Any) -> Answer:
         edition = workspace.store.results.edition()
@@ -141,12 +138,9 @@ def build(workspace: Workspace) -> None:
     opened = on_open(load, lambda values, _: show(values), controls, every, notice)
     if not workspace.read_only:
         poll(POLL_SECONDS, opened, refresh, [seen], [newer])
-    pair = [controls["encoder"], controls["baseline"]]
-    changed = [*pair, *every]
-    known = {**controls, "asked": asked}
-    on([one.input for one in pair], choose, known, changed, notice, **parts.ALWAYS_LAST)
-    on(controls["encoder"].change, type_in, known, changed, notice, **parts.ALWAYS_LAST)
-    others = [controls[name].input for name in ("protocol", "tasks", "published")]
+    changed = [controls["encoder"], controls["baseline"], *every]
+    on(chips_changed, choose, controls, changed, notice, **parts.ALWAYS_LAST)
+    others = [box.input for name, box in controls.items() if name != "encoder"]
     on([*others, newer.change], show, controls, every, notice, **parts.ALWAYS_LAST)
     controls.keep()
 

@@ -53,6 +53,21 @@ ENCODER = Control(
 """The list to choose one from, or to write a spec in, still empty."""
 
 
+NEWS = """(chips, answered) => chips.join() === answered
+  ? { __type__: "update" } : String(performance.now())"""
+
+
+def changed(chips: Any) -> tuple[Any, Any]:
+    """A box for the chips that the page has answered, joined by commas, and the event of others.
+
+    Gradio tells of what was typed by `change` alone, as of what the page itself filled: only the
+    browser can tell them apart without asking the server.
+    """
+    answered, news = (gr.Textbox(visible="hidden", label="Chips") for _ in range(2))
+    chips.change(None, [chips, answered], news, js=NEWS)
+    return answered, news.change
+
+
 def from_address(
     workspace: Workspace,
     request: gr.Request,
