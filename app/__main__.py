@@ -3,8 +3,6 @@
 It hears interrupts before it imports the command line, which ends that once a command is imported.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import os

@@ -4,8 +4,6 @@ A forward pass over many rows takes little longer than over one. So while one ba
 requests to the same model queue up and form the next batch.
 """
 
-from __future__ import annotations
-
 import threading
 from collections import deque
 from collections.abc import Callable, Hashable, Sequence

@@ -4,8 +4,6 @@ A command's module is imported when the command is run. The list of all commands
 sources: importing them takes seconds.
 """
 
-from __future__ import annotations
-
 import ast
 import signal
 import sys

@@ -1,7 +1,5 @@
 """Formatting of numbers and times for people, the same everywhere, so that columns line up."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from contextvars import ContextVar
 from datetime import UTC, datetime

@@ -5,8 +5,6 @@ in pieces between blocks that are still in use, and by default apart for each of
 per core: a server with many threads grows for hours, though nothing in it does.
 """
 
-from __future__ import annotations
-
 import ctypes
 import sys
 import threading

@@ -1,7 +1,5 @@
 """The names of metrics and aggregations, as people read them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

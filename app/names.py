@@ -3,8 +3,6 @@
 `engine.encoders.spec` reads them wherever a spec is typed; programs are given specs.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace

@@ -1,7 +1,5 @@
 """A small LRU cache of objects that take long to load."""
 
-from __future__ import annotations
-
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable

@@ -4,8 +4,6 @@ The store has a result of an encoder on a task for each protocol, seed and versi
 shows or compares encoders needs one of each; which one depends on what is asked.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence

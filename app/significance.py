@@ -4,8 +4,6 @@ A verdict tests an encoder against the baseline, with Holm's correction over the
 of a task test all pairs of encoders on it, with Holm's correction over the pairs.
 """
 
-from __future__ import annotations
-
 import threading
 import zlib
 from collections import Counter

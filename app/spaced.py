@@ -1,7 +1,5 @@
 """Which rows of many are shown."""
 
-from __future__ import annotations
-
 
 def evenly_spaced(total: int, most: int) -> range | list[int]:
     """At most `most` evenly spaced indices below `total`."""

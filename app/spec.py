@@ -10,8 +10,6 @@ that an agent sees are derived from the fields, in `app.surfaces`. Values are ch
 to their types when a spec is made, wherever they come from.
 """
 
-from __future__ import annotations
-
 import contextlib
 import math
 import types

@@ -1,7 +1,5 @@
 """`theodolite store`: verify the store, and reclaim its space."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

@@ -1,7 +1,5 @@
 """Texts of data sets as files of published pages, fetched when one is viewed."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 

@@ -13,8 +13,6 @@ results, as on MTEB's leaderboard. The app is launched separately for each.
 There is no peer: times are compared with limits.
 """
 
-from __future__ import annotations
-
 import argparse
 import statistics
 import sys

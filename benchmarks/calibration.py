@@ -11,8 +11,6 @@ Each line is a JSON object. The seeds were fixed before the first run. Nothing h
 speed.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

@@ -9,8 +9,6 @@ from real predictions; if one promises a verdict with some more examples, a new 
 rows is drawn and decided. The seed was fixed before the first run. Nothing here is about speed.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

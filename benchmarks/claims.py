@@ -1,7 +1,5 @@
 """Print the claims of a benchmark, one JSON object per line, and check their targets."""
 
-from __future__ import annotations
-
 import json
 import statistics
 from collections.abc import Sequence

@@ -9,8 +9,6 @@ function to its tables and charts. There is no peer: times are compared with a l
 with three of the encoders.
 """
 
-from __future__ import annotations
-
 import argparse
 import statistics
 import sys

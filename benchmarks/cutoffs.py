@@ -6,8 +6,6 @@ Pairs of data sets that played no part in writing the cut-offs are split at rand
 calibrates, the other is looked at. All seeds are fixed.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Iterator

@@ -15,8 +15,6 @@ disturb least; wall seconds are printed too. Last, the page Decode in Chromium: 
 greedily.
 """
 
-from __future__ import annotations
-
 import argparse
 import gzip
 import os

@@ -10,8 +10,6 @@ There `dtype=int8` is measured as well, on the same texts and on a few one by on
 our float32, and its loss on STS-B and SICK-R.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import random

@@ -17,8 +17,6 @@ launched on an empty store, with its worker.
 There is no peer: times are compared with limits.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import tempfile

@@ -12,8 +12,6 @@ without a queue. In the second form many clients send units that do nothing, whi
 them.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -14,8 +14,6 @@ is more, as the drop is exact in the examples drawn. Where that power is below 9
 little less than it, and the verdict on the rest has to be 'unclear'.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from dataclasses import replace

@@ -11,8 +11,6 @@ Then the same with a second judge: a model that is good, useless, contrary, or r
 is trusted; its marks arrive during the session.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Callable, Iterator

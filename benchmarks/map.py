@@ -12,8 +12,6 @@ and left out above `--peer-points`. *Memory*: unique memory of the browser's pro
 the one that draws, at the end, beyond that of an empty page.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import json

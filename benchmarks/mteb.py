@@ -16,8 +16,6 @@ in the last bit, with those of mteb on ours, marked `same vectors`. On a CPU the
 seconds.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import logging

@@ -11,8 +11,6 @@ that first call has its own column. The first principal components are timed fro
 to points and density, as the page draws them.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import statistics

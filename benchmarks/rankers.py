@@ -11,8 +11,6 @@ The grid is Choose on pages of 3,000 characters, a file each, with queries by ru
 chunks for three rankers, in a new store, and again with another margin. Wall seconds.
 """
 
-from __future__ import annotations
-
 import argparse
 import gzip
 import os

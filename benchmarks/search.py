@@ -17,8 +17,6 @@ In each round brute force (FAISS Flat) and the lists answer the same queries one
 recall of 0.99. Times are wall seconds, which a person waits for queries and indexes.
 """
 
-from __future__ import annotations
-
 import argparse
 import gzip
 import os

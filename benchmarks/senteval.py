@@ -9,8 +9,6 @@ not counted. Times of the original on another machine are printed too (recorded,
 `--memory` measures the peak of one epoch over a task of SNLI's official size.
 """
 
-from __future__ import annotations
-
 import argparse
 import importlib
 import json

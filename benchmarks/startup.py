@@ -7,8 +7,6 @@ start of the process until the page is usable: for hello-world, a text box is vi
 table of the overview is drawn from a store with results.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import socket

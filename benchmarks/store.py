@@ -6,8 +6,6 @@ the simplest cache one might write. Results: the table of 100 encoders on 50 tas
     python -m benchmarks.store
 """
 
-from __future__ import annotations
-
 import hashlib
 import sqlite3
 import sys

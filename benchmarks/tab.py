@@ -5,8 +5,6 @@ looks up its place in the source, and keeps no compiled code: plotly.js takes a 
 each time, where it takes 0.4 s at first and 0.06 s later. This tab navigates and evaluates only.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 import os

@@ -18,8 +18,6 @@ With `--compiled`, our training with `torch.compile` is compared with ours witho
 the time of the first updates is printed.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import statistics

@@ -9,8 +9,6 @@ that loses less than `MARGIN` points of recall against the best. All seeds are f
 A bridge is right where the old index is good and its queries are not: with a wrong prompt.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable, Sequence

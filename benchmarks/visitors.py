@@ -23,8 +23,6 @@ Memory is measured after each round. Threads and models are allocated in the fir
 must stay flat. `--rounds 9` makes some 2,160 requests.
 """
 
-from __future__ import annotations
-
 import argparse
 import asyncio
 import random

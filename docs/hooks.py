@@ -5,8 +5,6 @@
   links lead to the same files.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import sys

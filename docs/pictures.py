@@ -8,8 +8,6 @@ also light and dark for the README. With paths of pages (`map`, `fair-play`; `ov
 first) only these are taken.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import os

@@ -3,8 +3,6 @@
 Knows nothing of the site; `docs.hooks` puts it in its places.
 """
 
-from __future__ import annotations
-
 import inspect
 import re
 from collections.abc import Iterator

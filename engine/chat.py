@@ -1,7 +1,5 @@
 """Language models behind OpenAI's API: how they are written, and their answer to one question."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable, Collection, Sequence

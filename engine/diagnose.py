@@ -7,8 +7,6 @@ A space that keeps words and loses their order shows a high PERM and a low Id/PE
 figures mean something only where they differ from those of the baselines.
 """
 
-from __future__ import annotations
-
 import hashlib
 import math
 import time

@@ -1,7 +1,5 @@
 """The exception whose message is shown to users, and how other exceptions are described."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Iterable
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """What a file is by its first bytes, asked before a reader is chosen."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Checks of the texts that a program hands over, whose types nothing has checked before."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 from theodolite.engine.errors import UserError

@@ -1,7 +1,5 @@
 """Loading from the Hugging Face hub: whether it answers, and why something did not come from it."""
 
-from __future__ import annotations
-
 import re
 import sys
 import threading

@@ -1,7 +1,5 @@
 """Device memory: copying to it, running out of it, and returning it."""
 
-from __future__ import annotations
-
 import ctypes
 import sys
 

@@ -1,7 +1,5 @@
 """Paths as people write them."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Progress callbacks for long work; a callback may raise to stop it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 Progress = Callable[[int, int], None]

@@ -1,7 +1,5 @@
 """The result of an evaluation: scores, the values behind them, or an error as a value."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any

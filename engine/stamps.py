@@ -3,8 +3,6 @@
 A stamp costs a scan of the folder, where a hash reads every byte.
 """
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

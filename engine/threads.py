@@ -5,8 +5,6 @@ The numbers are the same. The context managers also work as decorators, and seve
 process may use them at once.
 """
 
-from __future__ import annotations
-
 import sys
 import threading
 from collections.abc import Iterator

@@ -14,8 +14,6 @@ encoder, `NAME.training`, until the encoder is written. On a CPU it ends with ex
 an uninterrupted run.
 """
 
-from __future__ import annotations
-
 import math
 import shutil
 import time

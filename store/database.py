@@ -1,7 +1,5 @@
 """The SQLite file: one connection per thread, transactions, columns of JSON."""
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import os

@@ -4,8 +4,6 @@ Each has named files (arrays, or a file written elsewhere) and one row that name
 written last, so that an interrupted write leaves no result.
 """
 
-from __future__ import annotations
-
 import builtins
 import contextlib
 import io

@@ -1,7 +1,5 @@
 """Errors of the disk and the store, with messages that users can act on. Knows no SQL."""
 
-from __future__ import annotations
-
 import copyreg
 import errno
 import sqlite3

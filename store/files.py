@@ -1,7 +1,5 @@
 """Immutable files, named by the hash of their content."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import secrets

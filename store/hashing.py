@@ -1,7 +1,5 @@
 """Values as canonical JSON, and hashes of texts."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Judging sessions: the pool, the draws, and every mark as it was made."""
 
-from __future__ import annotations
-
 import builtins
 import secrets
 import time

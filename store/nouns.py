@@ -1,7 +1,5 @@
 """The small tables: settings, encoders, decoders, workers. Knows a spec only as a name."""
 
-from __future__ import annotations
-
 import builtins
 import contextlib
 import math

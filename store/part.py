@@ -1,7 +1,5 @@
 """Copy part of a store: some results under other names, or all of them to be shipped."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Runs and units as the store returns them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypedDict
 

@@ -5,8 +5,6 @@ incremented by each retry, and a worker names the attempt it works for: late rep
 was cancelled or retried change nothing.
 """
 
-from __future__ import annotations
-
 import builtins
 import contextlib
 import re

@@ -4,8 +4,6 @@ Such a run has a row like any other, so that pages show it; it is in no queue. A
 process holds tells whether the terminal is still there.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path

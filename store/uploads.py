@@ -1,7 +1,5 @@
 """Files that users uploaded as data sets. Knows their bytes, not their meaning."""
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Mapping

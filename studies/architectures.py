@@ -16,8 +16,6 @@ beams and intervals of the page *Diagnose*. Ours is better if the lower end of i
 the upper end of the other's.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

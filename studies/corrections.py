@@ -9,8 +9,6 @@ FOLDER (they are written if they are missing). A round of correction encodes the
 moves the query by half of what it misses, and decodes again; the best by cosine is kept.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import time

@@ -1,7 +1,5 @@
 """The text of the shipped decoders: training, held-out and unseen sentences."""
 
-from __future__ import annotations
-
 import gzip
 import random
 import sys

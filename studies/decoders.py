@@ -27,8 +27,6 @@ Last, it prints how well each encoder's sentences are reconstructed: the paper f
 vectors keep words and lose their order (high PERM, low Id/PERM; section 3).
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import shutil

@@ -6,8 +6,6 @@ Every row of `ROWS` is trained with the same seeds, updates and batches; scored 
 before and after. Each run is an encoder in FOLDER, and a further call continues. Prints a table.
 """
 
-from __future__ import annotations
-
 import argparse
 import statistics
 from pathlib import Path

@@ -14,8 +14,6 @@ Pooling is the average, not [CLS]: masked language modelling alone leaves [CLS] 
 steps `unsup` had 22.5 on dev with [CLS] and over 54 with the average, `sup` 57.1 and 68.8.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import math

@@ -1,7 +1,5 @@
 """`theodolite mcp`: the tools for agents, over standard input and output."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

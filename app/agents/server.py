@@ -1,7 +1,5 @@
 """The tools over the Model Context Protocol, with its official package."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 from functools import wraps

@@ -3,8 +3,6 @@
 A chart follows light and dark, and offers the numbers of every figure as a table and as CSV.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -4,8 +4,6 @@ They are read once, when the app starts: an address selects a constant of ours a
 a browser may cache a module for ever.
 """
 
-from __future__ import annotations
-
 import base64
 import posixpath
 import re

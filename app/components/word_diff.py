@@ -3,8 +3,6 @@
 Outside text is escaped. Marks differ in shape and wording, not in colour alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from html import escape
 from itertools import groupby

@@ -4,8 +4,6 @@ The launcher and its icons lie in the user's own data folder (XDG_DATA_HOME); no
 changed.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -5,8 +5,6 @@ data that they name. The store is part of the repository; a test fails when it n
 default query of a page.
 """
 
-from __future__ import annotations
-
 import shutil
 import sys
 import tempfile

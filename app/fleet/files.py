@@ -4,8 +4,6 @@ A bundle describes one path: a file with its companion files, or a folder. A mac
 bundle names into a folder of its own, and opens nothing else that another machine names.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import re

@@ -4,8 +4,6 @@ A process learns that its parent is gone from the end of its standard input: the
 pipe however the parent ended, kill -9 included, on every platform.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import os

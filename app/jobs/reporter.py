@@ -1,7 +1,5 @@
 """How a running unit reports its progress, and receives requests such as to stop."""
 
-from __future__ import annotations
-
 import contextlib
 import time
 from collections.abc import Collection, Mapping

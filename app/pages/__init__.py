@@ -37,8 +37,6 @@ building.
   `show_progress="hidden"`.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """`theodolite publish`: chosen results as a folder, frozen or as an app, and its upload."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import replace
 from pathlib import Path

@@ -4,8 +4,6 @@ It loads nothing, so it works in a notebook and from a disk without a network. T
 components of the pages with their own JavaScript. Needs no Gradio.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import zlib

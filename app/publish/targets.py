@@ -7,8 +7,6 @@ What the hub requires in a Space's front matter, and who may host what there, is
 documentation and the answers of its server, last read on 24 November 2026.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module, metadata

@@ -1,7 +1,5 @@
 """`theodolite.load`: the engine's, which reads the names in your own store as well."""
 
-from __future__ import annotations
-
 from functools import wraps
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The button *Report* of a page: downloads its content as a file."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

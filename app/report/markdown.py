@@ -1,7 +1,5 @@
 """A report as Markdown: the text and tables of its HTML, and its numbers as files."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from html.parser import HTMLParser

@@ -6,8 +6,6 @@ its server at four of them. Together that took longer than the rest of the launc
 of Gradio.
 """
 
-from __future__ import annotations
-
 import inspect
 import logging
 import math

@@ -16,8 +16,6 @@ does empties what they saw there. What happens by itself empties only an error o
 to fill the same components. So nothing is lost, in whichever order the answers come.
 """
 
-from __future__ import annotations
-
 import functools
 import inspect
 import itertools

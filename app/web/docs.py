@@ -1,7 +1,5 @@
 """The pages of the documentation, served with the app: they are there without a network."""
 
-from __future__ import annotations
-
 import re
 from html import escape
 from pathlib import Path

@@ -4,8 +4,6 @@ An event can be sent without its page: its data may lack fields that the page wo
 other types.
 """
 
-from __future__ import annotations
-
 from collections.abc import Container
 from typing import Any
 

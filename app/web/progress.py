@@ -1,7 +1,5 @@
 """The progress of runs on Overview and Jobs: share done, time left, outcome."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any

@@ -3,8 +3,6 @@
 Files are named by constants of ours and never by a part of a request.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from importlib.metadata import version

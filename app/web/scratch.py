@@ -3,8 +3,6 @@
 By default all Gradio apps of a machine share one, and each serves whatever lies in it.
 """
 
-from __future__ import annotations
-
 import atexit
 import contextlib
 import functools

@@ -3,8 +3,6 @@
 Gradio's `head` argument is inserted by those scripts, half a second after the page.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from functools import cache

@@ -6,8 +6,6 @@ After each round every column is scored on its own stopping rows, stopped by its
 dropped. The classifiers are the reference's with another order of random draws.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

@@ -6,8 +6,6 @@ for numbers that must be exactly comparable with published tables.
 Source: facebookresearch/SentEval, `senteval/tools/classifier.py`.
 """
 
-from __future__ import annotations
-
 import copy
 import warnings
 

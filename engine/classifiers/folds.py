@@ -5,8 +5,6 @@ from it. The steps of all folds are solved together, by conjugate gradients: two
 iteration. Fifty folds take about as long as scikit-learn takes for five.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

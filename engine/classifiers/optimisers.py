@@ -4,8 +4,6 @@ Written out because torch's take one weight decay for a whole matrix, and becaus
 stopped are removed from the state.
 """
 
-from __future__ import annotations
-
 import torch
 
 from theodolite.engine.classifiers.models import Parameter

@@ -6,8 +6,6 @@ image of a pair are projected once, where the reference projects them again for 
 Source: facebookresearch/SentEval, `senteval/tools/ranking.py` and `senteval/rank.py`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 

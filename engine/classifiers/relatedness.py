@@ -7,8 +7,6 @@ gradient is written out because autograd would take most of the time.
 Source: facebookresearch/SentEval, `senteval/tools/relatedness.py` and `senteval/sick.py`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -7,8 +7,6 @@ same rows that it is scored on, so the dev accuracy is optimistic: that is the p
 Source: facebookresearch/SentEval, `senteval/tools/validation.py`. `normalised` is ours.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """Encodes shards, and writes the manifest when all are done."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path

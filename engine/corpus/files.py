@@ -1,7 +1,5 @@
 """The files of an encoded corpus, and their atomic writes."""
 
-from __future__ import annotations
-
 import json
 import os
 import secrets

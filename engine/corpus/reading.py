@@ -1,7 +1,5 @@
 """An encoded corpus, read in place: only the keys of its sentences are in memory."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator, Sequence
 from functools import cached_property

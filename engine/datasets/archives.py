@@ -4,8 +4,6 @@ They come as a ZIP archive, or are packed into one here. Archives are read in me
 ever written under a name from an archive.
 """
 
-from __future__ import annotations
-
 import re
 import zipfile
 import zlib

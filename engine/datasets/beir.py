@@ -7,8 +7,6 @@ columns, and columns `start` and `end` of the passage that answers, in character
 Source: beir-cellar/beir, the data loader; embeddings-benchmark/mteb, `abstasks/retrieval.py`.
 """
 
-from __future__ import annotations
-
 import filecmp
 import re
 from collections.abc import Iterable, Iterator, Mapping

@@ -11,8 +11,6 @@ model wrote before (`written`) stand beside them. One sentence at most is
 taken out of a document, so that all queries search the same documents.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Collection, Sequence

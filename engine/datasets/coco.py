@@ -7,8 +7,6 @@ not read; `docs/pages/data.md` says how to convert them.
 Source: facebookresearch/SentEval, `senteval/rank.py`.
 """
 
-from __future__ import annotations
-
 import json
 from functools import partial
 from pathlib import Path

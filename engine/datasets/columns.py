@@ -3,8 +3,6 @@
 Guesses only prefill the form, for a person to confirm.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping, Sequence

@@ -4,8 +4,6 @@ Text is converted if it is certain to be Windows-1252, of which Latin-1 is a par
 of other scripts may be any of dozens of encodings, and its reader says what to do.
 """
 
-from __future__ import annotations
-
 import codecs
 import csv
 import zipfile

@@ -6,8 +6,6 @@ be a web page or a Git LFS pointer. `dialect_of` is asked by all readers of rows
 an upload, a training and a corpus see the same rows.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import json

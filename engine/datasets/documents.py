@@ -5,8 +5,6 @@ A document is named by its file, such as `guide/install.md`. Queries and judgeme
 the documents. Of a web page only the text is taken; headings become those of Markdown.
 """
 
-from __future__ import annotations
-
 import html
 import io
 import json

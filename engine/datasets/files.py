@@ -4,8 +4,6 @@ A file may be plain or a `.gz`; both are streamed line by line, so that a file o
 takes no more memory than its sentences. Knows no format.
 """
 
-from __future__ import annotations
-
 import codecs
 import gzip
 import io

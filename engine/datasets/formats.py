@@ -9,8 +9,6 @@ names the columns. Which of these a file is, `engine.datasets.dialect` finds. Kn
 a column means.
 """
 
-from __future__ import annotations
-
 import csv
 import json
 import math

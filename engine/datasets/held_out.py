@@ -6,8 +6,6 @@ what was learned from. Where the data have splits of their own, these stay, and 
 common with `test` is left out of it.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections import Counter

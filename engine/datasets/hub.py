@@ -13,8 +13,6 @@ no code from a repository is run. For a repository without a file, the error lis
 `HF_ENDPOINT`, `HF_HOME`, `HF_TOKEN` and `HF_HUB_OFFLINE` work as in `huggingface_hub`.
 """
 
-from __future__ import annotations
-
 import difflib
 import re
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Language codes: files use `de`, lists use `deu` as MTEB does (ISO 639-3)."""
 
-from __future__ import annotations
-
 import re
 
 _ISO = (

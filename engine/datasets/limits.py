@@ -5,8 +5,6 @@ of columns. Within these limits, time and memory are proportional to the file's 
 need for a timeout, which would refuse a file on one machine and accept it on another.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sized
 from pathlib import Path

@@ -5,8 +5,6 @@ languages before the ending (`tatoeba.afr-eng.afr`), and BUCC's `zh-en.dev.zh`, 
 begins with an id and `zh-en.dev.gold` pairs the ids.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from functools import partial

@@ -4,8 +4,6 @@ As in MTEB, queries without judgements are left out. As in trec_eval, a judged d
 in the corpus counts as not found.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple

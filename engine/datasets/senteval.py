@@ -10,8 +10,6 @@ Sources: `senteval/{sts,sick,binary,sst,trec,mrpc,snli,probing}.py` of facebookr
 and `sts.py` and `sick.py` of the copy in princeton-nlp/SimCSE.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path

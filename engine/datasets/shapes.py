@@ -1,7 +1,5 @@
 """Conversion of a table's columns to a data set of a given kind."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace

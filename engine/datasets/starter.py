@@ -3,8 +3,6 @@
 Small on purpose and not a benchmark: it demonstrates Theodolite before any download.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from importlib.resources import files
 from importlib.resources.abc import Traversable

@@ -3,8 +3,6 @@
 Source: Yale-LILY/SummEval; embeddings-benchmark/mteb, `abstasks/text/summarization.py`.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 from typing import Any

@@ -4,8 +4,6 @@ A file is a split (`dev.tsv`), or a language or part of one (`dev-de.tsv`, `base
 Columns are recognised by name or content, as for an upload; `.xml` is that of the RTE challenges.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection
 from functools import lru_cache, partial

@@ -4,8 +4,6 @@ The model sees one document at a time. What it was shown is the document to find
 whether others answer the query too.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import threading

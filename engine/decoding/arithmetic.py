@@ -1,7 +1,5 @@
 """Arithmetic over named vectors: `a - b + c`, `(a + b) / 2`. Parsed by `ast`, without `eval`."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Mapping

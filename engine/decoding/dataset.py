@@ -1,7 +1,5 @@
 """The training data of a decoder: sentences of files, their tokens, and their vectors."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ All take `references` and `hypotheses`, lists of equal length of plain sentences
 punctuation marks are tokens, as in the text of the paper's figures; whitespace is ignored.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 

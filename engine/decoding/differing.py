@@ -1,7 +1,5 @@
 """The difference between two sentences as data: words kept, moved, lost or new."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 Read without torch: only `engine.decode.open_decoder` checks that a decoder is complete.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from contextlib import suppress

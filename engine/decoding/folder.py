@@ -7,8 +7,6 @@ README.md           the same for people
 words.txt.gz        the words that decoding is restricted to, one a line; optional
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import shlex

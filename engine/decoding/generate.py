@@ -4,8 +4,6 @@ A decoder here is anything with `begin(vectors)`, `step(state, last)` and `chose
 `Incremental` and `ConditionedLSTM` have.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush, nlargest

@@ -7,8 +7,6 @@ released scripts keep at most 14 words and test on 1,000. Both train the LSTM wi
 softmaxes over 50,000 tokens. Their text is lower-cased, with every digit as 0; ours never is.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from theodolite.engine.datasets.catalog import Catalog

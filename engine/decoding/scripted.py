@@ -5,8 +5,6 @@ computes in Python, each acquisition may wait five milliseconds: decoding eight 
 a thread took 13 s instead of 0.3 s. A function in TorchScript acquires it once.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from typing import TypeVar

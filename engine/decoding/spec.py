@@ -1,7 +1,5 @@
 """The spec of a decoder's training: frozen, versioned, hashed."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Annotated, Literal
 

@@ -1,7 +1,5 @@
 """Sentences for a decoder: cleaned, split into clauses if they are long, counted in words."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 

@@ -13,8 +13,6 @@ the weights of an uninterrupted one. The checkpoint lies beside the folder, in `
 until the decoder is written.
 """
 
-from __future__ import annotations
-
 import math
 import shutil
 import time

@@ -7,8 +7,6 @@ everything else sees a model like any other. Only safetensors are read, and of t
 only fields that describe the matrices: none of them names code.
 """
 
-from __future__ import annotations
-
 import hashlib
 import shutil
 import tempfile

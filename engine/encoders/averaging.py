@@ -5,8 +5,6 @@ Gurevych 2019) compares with trained encoders. They work on any word vectors, kn
 words where the method uses it, and give zero for a sentence without a known word.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass

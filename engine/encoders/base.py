@@ -3,8 +3,6 @@
 Knows neither where an encoder comes from nor where a cache keeps its vectors.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from typing import Protocol, TypeGuard, runtime_checkable

@@ -4,8 +4,6 @@ Works in blocks, so that memory beyond the result stays the same whatever the si
 puts every chunk into the cache as soon as it is encoded, so that a killed job loses little.
 """
 
-from __future__ import annotations
-
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence

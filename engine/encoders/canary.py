@@ -4,8 +4,6 @@ Another pooling, prompt, precision, length or tokenizer moves some of the vector
 weights behind the name of an endpoint. Knows texts and vectors, and not where they are kept.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ A wrong pooling is the commonest cause of SimCSE numbers that cannot be reproduc
 files only; `engine.encoders.audit` measures.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

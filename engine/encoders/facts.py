@@ -1,7 +1,5 @@
 """Facts about an encoder from its spec and files. Downloads nothing, loads no model."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path

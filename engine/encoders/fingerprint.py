@@ -1,7 +1,5 @@
 """Fingerprints of everything that determines a vector: hashes of files and of settings."""
 
-from __future__ import annotations
-
 import hashlib
 from functools import lru_cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Refuse vectors with NaN or infinity, and those that are all equal, before they are used."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

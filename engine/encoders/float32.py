@@ -4,8 +4,6 @@ A process may allow its matrix products less than the 24 bits of float32. Vector
 compared and published must not depend on that.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -9,8 +9,6 @@ The network is zuko's (extra `flow`). It is the same whenever it is fitted again
 are kept as rows in the cache of vectors, under a fingerprint of what it was fitted on.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 from torch import nn

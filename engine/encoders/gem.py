@@ -7,8 +7,6 @@ paper leaves open follow the authors' code (ziyi-yang/GEM): windows are cut at t
 sentence and significance is divided by their length.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import numpy as np

@@ -3,8 +3,6 @@
 Nothing is loaded here. Without the network, an earlier download is used.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path, PurePosixPath
 

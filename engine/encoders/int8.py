@@ -10,8 +10,6 @@ was tried without AVX-512 VNNI. `benchmarks.encode` measures what this brings, a
 scores.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import nn
 

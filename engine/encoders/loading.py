@@ -1,7 +1,5 @@
 """From a spec to an encoder. Each kind of source is imported only when it is used."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
 from pathlib import Path
 from weakref import WeakValueDictionary

@@ -1,7 +1,5 @@
 """An encoder with noise: its copies measure alike, so a test that tells them apart is wrong."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -4,8 +4,6 @@ Models of E5's or BGE's kind put one prompt before queries and another one befor
 encoder is its own query side unless it has an attribute `queries`; `query_side` says which.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 

@@ -3,8 +3,6 @@
 A source knows no cache, no de-duplication and no steps; those are wrapped around it.
 """
 
-from __future__ import annotations
-
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence

@@ -4,8 +4,6 @@ After Eger, Rücklé, Gurevych 2019, Pitfalls in the Evaluation of Sentence Embe
 specs out: nothing is loaded.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Literal
 

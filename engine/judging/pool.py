@@ -6,8 +6,6 @@ documents, so the difference of two encoders is a sum too, and a document that b
 rank need not be judged.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 from typing import Literal

@@ -4,8 +4,6 @@ A document's text may sway the model: its marks predict a person's, and are weig
 they have done so (`engine.judging.sampling`).
 """
 
-from __future__ import annotations
-
 import math
 import re
 from dataclasses import dataclass

@@ -6,8 +6,6 @@ documents a person will mark. It may be wrong in any way: predictions decide wha
 and every mark corrects them (`engine.judging.sampling`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 

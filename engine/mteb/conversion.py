@@ -4,8 +4,6 @@ The split, the rows and the meaning of labels are those of the native tasks, so 
 only in whose code computes the score.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

@@ -6,8 +6,6 @@ a task with several subsets or splits the values are concatenated in the order o
 `details["parts"]`; where MTEB gives no values, the notes say so.
 """
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Callable, Mapping, Sequence

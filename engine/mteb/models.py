@@ -1,7 +1,5 @@
 """MTEB's model registry, by names on the hub. Only `load` downloads."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -3,8 +3,6 @@
 Their data come from the hub or the local cache of `datasets`, at MTEB's pinned revision.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Imports of the package `mteb`, and the errors when it is missing or of an unknown version."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from types import ModuleType
 from typing import Any

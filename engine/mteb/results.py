@@ -9,8 +9,6 @@ does not name its model; the folders around it do, or the `model_meta.json`. The
 with its model and names it nowhere.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

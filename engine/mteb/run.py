@@ -4,8 +4,6 @@ The scores are those that the leaderboard would show. Files are written only to 
 MTEB's own cache of results is not used.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import math

@@ -4,8 +4,6 @@ The model's code chooses the prompt, which may depend on the task, so each task 
 search is a separate source. Without a task a model is prompted as for STS.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any

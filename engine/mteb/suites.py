@@ -3,8 +3,6 @@
 Only `fetch` downloads. Sizes come from MTEB's own descriptive statistics.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from contextlib import suppress

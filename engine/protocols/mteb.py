@@ -4,8 +4,6 @@
 and a bug in summarization. Under `mteb-X.Y.Z` mteb's own code runs; these two do not need mteb.
 """
 
-from __future__ import annotations
-
 from theodolite.engine.protocols.protocol import Choices, Protocol
 
 _TYPES = (

@@ -5,8 +5,6 @@ classification, and those of retrieval with `ignore_identical_ids`. Names of tas
 words (such as StyleClassification) are left out: a data set of that name need not be MTEB's.
 """
 
-from __future__ import annotations
-
 import re
 
 USUAL_SHOTS = 8

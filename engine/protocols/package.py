@@ -1,7 +1,5 @@
 """Protocols of the package mteb, one per version: the code of that version determines the score."""
 
-from __future__ import annotations
-
 import re
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version as version_of

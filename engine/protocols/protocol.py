@@ -1,7 +1,5 @@
 """The `Protocol` data class and its card. Knows no particular protocol."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from dataclasses import dataclass

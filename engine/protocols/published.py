@@ -14,8 +14,6 @@ From Eger, Rücklé, Gurevych, "Pitfalls in the Evaluation of Sentence Embedding
 comes the single Spearman of a plain cosine in section 3: table 2 has Pearson, no main score here.
 """
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ A protocol never changes: other settings get another name. Results store the nam
 on screen can show the card. Knows neither tasks' code nor pages.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from theodolite.engine.errors import UserError, did_you_mean

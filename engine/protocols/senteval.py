@@ -4,8 +4,6 @@ In the latter, for a fair comparison, settings are tuned for each encoder separa
 a card are those of `engine.tasks.transfer.SETTINGS`; a test compares them.
 """
 
-from __future__ import annotations
-
 from theodolite.engine.protocols.protocol import Choices, Protocol
 
 _TYPES = ("transfer", "probing", "relatedness", "retrieval")

@@ -3,8 +3,6 @@
 The numbers on a card are those of `engine.decoding`; a test compares them.
 """
 
-from __future__ import annotations
-
 from theodolite.engine.protocols.protocol import Protocol
 
 VEC2SENT = Protocol(

@@ -4,8 +4,6 @@ An array is cut into rows of one width, each under a key of its own; its shape i
 is put last, so that what a killed job left is made again.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain

@@ -5,8 +5,6 @@ transformer whole, in windows of the most tokens that the model takes. Of specia
 prompt nothing is in the means. Chunks of the same text share the vector of the first.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from itertools import groupby, islice

@@ -7,8 +7,6 @@ full vectors, which stay where they are: in the cache, or in a mapped file. A ne
 missed: the recall is measured when the index is built, and stored with it.
 """
 
-from __future__ import annotations
-
 import tempfile
 import time
 from collections.abc import Callable, Iterator

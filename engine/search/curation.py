@@ -3,8 +3,6 @@
 From sentences and their vectors to positions and numbers. Knows neither encoders nor files.
 """
 
-from __future__ import annotations
-
 import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 Knows vectors and positions, not sentences.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial

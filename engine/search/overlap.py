@@ -9,8 +9,6 @@ for similarity joins in data cleaning).
 A sentence within a longer text is not found: the two differ in all the rest.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

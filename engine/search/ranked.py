@@ -4,8 +4,6 @@ Knows vectors and positions. Documents are processed in blocks, so that neither 
 matrix of queries by documents is ever in memory.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 import numpy as np

@@ -5,8 +5,6 @@ it. So a child process does the search, and is killed after a timeout. The packa
 timeouts, but no limit of memory: `(?:(?:x?){1000}){1000}y` took it 600 MiB within a second.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

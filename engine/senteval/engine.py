@@ -12,8 +12,6 @@ and `senteval`). Differences from the original:
 - Bad input raises a `UserError` that says what to do, not an assertion.
 """
 
-from __future__ import annotations
-
 import inspect
 import re
 from collections.abc import Callable

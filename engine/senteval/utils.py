@@ -1,7 +1,5 @@
 """The names that scripts import from `senteval.utils`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

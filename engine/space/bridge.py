@@ -4,8 +4,6 @@ Pure functions from arrays to arrays; knows neither encoders nor texts. Row i of
 same text. Cosines are what counts, so both sides are unit rows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal

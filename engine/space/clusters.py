@@ -4,8 +4,6 @@ k-means and HDBSCAN of scikit-learn, on unit rows, so that distances agree with 
 functions from arrays to arrays; knows neither encoders nor sentences.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Literal
 

@@ -5,8 +5,6 @@ Pure functions from arrays to arrays; knows neither encoders nor sentences. The 
 different dimensions; row i of both is the same sentence. n x n is never formed.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

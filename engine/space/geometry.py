@@ -3,8 +3,6 @@
 Pure functions from arrays to numbers and small arrays. Knows no encoders, data sets or charts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise

@@ -4,8 +4,6 @@ PCA, UMAP, umap-learn's UMAP, t-SNE and PaCMAP. Pure functions from arrays to ar
 encoders nor sentences. All work on unit rows, so that distances agree with cosines.
 """
 
-from __future__ import annotations
-
 import time
 import warnings
 from collections.abc import Callable, Iterator

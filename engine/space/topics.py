@@ -4,8 +4,6 @@ Class-based TF-IDF (Grootendorst 2022, equation 2) over plain counts, and region
 several levels with a name each. Knows sentences and numbers of groups, neither encoders nor pages.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """How far a projection can be trusted: how well it preserves neighbourhoods."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 

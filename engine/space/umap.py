@@ -6,8 +6,6 @@ mode. Arithmetic on whole arrays takes a fraction of the time of umap-learn's co
 seed gives one plane for any number of cores.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass

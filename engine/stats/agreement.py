@@ -5,8 +5,6 @@ Eger 2020, Vec2Sent. Pure functions from scores by name to numbers. A missing sc
 never counts as zero. Knows neither the store nor how scores were measured.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

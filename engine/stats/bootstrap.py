@@ -4,8 +4,6 @@ Pure functions from arrays to numbers. Knows neither encoders nor data sets. For
 differences see `engine.stats.significance`, for the uncertainty of ranks `engine.stats.ranks`.
 """
 
-from __future__ import annotations
-
 import math
 import zlib
 from collections.abc import Iterator, Mapping, Sequence

@@ -6,8 +6,6 @@ studentised differences on the resamples sets how wide they are (max-t; Westfall
 functions from per-example values to numbers; knows neither encoders nor data sets.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ An encoder has not seen the pairs, so all of them calibrate. What is guaranteed 
 are drawn like these. Knows cosines and labels; neither encoders nor texts.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -3,8 +3,6 @@
 Knows per-example values; neither encoders nor data sets. Both must be of the same examples.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -8,8 +8,6 @@ is the verdict of a new and larger sheet, with the same correction for all of it
 `benchmarks.choosing` measures how often the prediction comes true.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

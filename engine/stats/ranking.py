@@ -1,7 +1,5 @@
 """Ranking metrics, by trec_eval's definitions. Pure functions; knows no data set."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

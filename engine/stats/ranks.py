@@ -4,8 +4,6 @@ Pure functions from scores, resampled or in a table where nan is a missing one, 
 counted as zero. Knows neither encoders nor data sets.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

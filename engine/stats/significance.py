@@ -7,8 +7,6 @@ below 0.001, and 11 encoders are 55 tests. So p-values are those of the t-test. 
 arrays to numbers; knows neither encoders nor data sets.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

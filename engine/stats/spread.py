@@ -1,7 +1,5 @@
 """The spread of scores over several seeds of one evaluation."""
 
-from __future__ import annotations
-
 import math
 import statistics
 from collections.abc import Mapping, Sequence

@@ -3,8 +3,6 @@
 Knows cosines and binary labels; neither encoders nor files.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

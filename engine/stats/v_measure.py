@@ -1,7 +1,5 @@
 """Agreement of clusters with labels: V-measure by example, and adjusted mutual information."""
 
-from __future__ import annotations
-
 import numpy as np
 
 

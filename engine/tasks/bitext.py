@@ -4,8 +4,6 @@ Protocols `mteb-v1` and `mteb-v2`, which agree here. Knows vectors and which sen
 another; neither encoders nor files.
 """
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

@@ -5,8 +5,6 @@ Knows caption vectors and image features; neither encoders nor files.
 Source: facebookresearch/SentEval, `senteval/rank.py`.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from theodolite.engine.datasets.types import CAPTIONS, Captions

@@ -6,8 +6,6 @@ drawn ten times): standardised features, logistic regression. Search, `starter-1
 a query against all others, by cosine. Knows vectors and labels; neither encoders nor files.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections import Counter
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ Protocols `mteb-v2` (draws from a sample) and `mteb-v1` (all sentences at once).
 vectors and labels; neither encoders nor files.
 """
 
-from __future__ import annotations
-
 import random
 from typing import Any
 

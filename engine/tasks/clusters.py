@@ -5,8 +5,6 @@ are no 1,190 samples (Miller 2024, "Adding Error Bars to Evals"). So examples ar
 a column of the data names it, or examples that share a text or a relevant document are one.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType

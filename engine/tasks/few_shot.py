@@ -4,8 +4,6 @@ MTEB's classification, protocols `mteb-v1` and `mteb-v2`, which agree here. Know
 labels; neither encoders nor files.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections import Counter
 from collections.abc import Iterator

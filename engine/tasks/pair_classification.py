@@ -4,8 +4,6 @@ Protocols `mteb-v2` (the best of several similarities) and `mteb-v1` (the cosine
 labels; neither encoders nor files.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from theodolite.engine.datasets.types import Dataset, LabelledPairs, Retrieval, ScoredPairs

@@ -8,8 +8,6 @@ here: the cosine in float32, and two distances. Knows vectors and gold scores; n
 files.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 

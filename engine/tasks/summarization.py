@@ -4,8 +4,6 @@ Protocols `mteb-v2` and `mteb-v1` (with its bug). Knows vectors and ratings; nei
 nor files.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

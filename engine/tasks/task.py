@@ -3,8 +3,6 @@
 Knows no particular task; each type is defined at the end of its module.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any

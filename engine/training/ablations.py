@@ -10,8 +10,6 @@ a million sentences or 275,601 triplets. Rows whose data or method are not avail
 in `left_out`.
 """
 
-from __future__ import annotations
-
 import math
 import tomllib
 from dataclasses import dataclass, replace

@@ -15,8 +15,6 @@ is the previous one removed: whenever a run is killed or the disk is full, a com
 pickle: tensors in safetensors, the rest in JSON.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

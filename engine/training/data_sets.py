@@ -3,8 +3,6 @@
 Where a set has a training split, the others are left out, so that no run trains on test data.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 import numpy as np

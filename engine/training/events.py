@@ -1,7 +1,5 @@
 """The events of trainings, of encoders and decoders, in the order they happen; JSON-able."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar

@@ -18,8 +18,6 @@ The columns of a table are found by their names (`sent0,sent1,hard_neg`; `premis
 loader does. A text file has one sentence per line, and an empty line between documents.
 """
 
-from __future__ import annotations
-
 import hashlib
 from array import array
 from collections.abc import Callable, Iterator

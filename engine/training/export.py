@@ -13,8 +13,6 @@ of a BERT, the pooler for transformers. A training-only head is left out (Gao et
 6.3).
 """
 
-from __future__ import annotations
-
 import copy
 import json
 import shutil

@@ -6,8 +6,6 @@ The vocabulary is learned by WordPiece (Schuster and Nakajima 2012, as in BERT) 
 alone, in any language. The same sentences and seed give the same model everywhere.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any

@@ -13,8 +13,6 @@ Before the second pass of a micro-batch the random state of its first is restore
 have the same dropout masks.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np

@@ -7,8 +7,6 @@ subclasses define the loss, the data and the score: `engine.train`,
 `engine.decoding.train`.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from abc import ABC, abstractmethod

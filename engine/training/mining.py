@@ -5,8 +5,6 @@ too close to be wrong is probably an unmarked partner, so a margin to the anchor
 a highest score, leaves it out (NV-Retriever, Moreira et al. 2024).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The model that is trained: a transformer, its pooling, and its head."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

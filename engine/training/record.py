@@ -1,7 +1,5 @@
 """What an encoder's folder says of its training: `theodolite.json`, and the card, `README.md`."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

@@ -3,8 +3,6 @@
 Defaults are those of unsupervised SimCSE on BERT-base (Gao et al. 2021, section 5 and appendix A).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal

@@ -8,8 +8,6 @@ A search draws from ranges as well: `temperature=0.01..0.1` evenly, `learning_ra
 evenly in its logarithm.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence

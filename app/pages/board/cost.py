@@ -1,7 +1,5 @@
 """Costs of encoders on this machine, measured once by a job, against their quality."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The page *Cost*: quality against cost on this machine, and smaller vectors."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """The examples of a task that one encoder gets right and another wrong."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache

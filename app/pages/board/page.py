@@ -1,7 +1,5 @@
 """The page *Board*: all evaluated encoders ranked, with the uncertainty of each rank."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path

@@ -3,8 +3,6 @@
 Data sets are matched by name only: `app.pages.curate.leaks` compares their texts.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Which encoder to take for data of your own: the question, and the decision sheet in words."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Candidate encoders: their measurements, in a form that respects the limits, and the cheapest."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal

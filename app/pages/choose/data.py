@@ -3,8 +3,6 @@
 The columns of a file are found by their values, and asked for in doubt.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from itertools import islice
 from pathlib import Path

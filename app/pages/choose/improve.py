@@ -5,8 +5,6 @@ learned from depends on the data: labels become pairs, alike or not, as in SetFi
 2022), and on both encoders, as they are and trained, a linear classifier learns from the same part.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

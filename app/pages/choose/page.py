@@ -1,7 +1,5 @@
 """The page *Choose*: a file in, a decision sheet out."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 from typing import Any

@@ -5,8 +5,6 @@ scored by document on the same queries. BM25 is the one to beat. Makes the sheet
 words is in `answer.py`.
 """
 
-from __future__ import annotations
-
 import random
 import time
 from collections.abc import Iterator, Sequence

@@ -4,8 +4,6 @@ The job *choose* measures one encoder a unit, then makes the sheet from what the
 JSON-able, so that it is stored and shipped unchanged. What it says is in `answer.py`.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence

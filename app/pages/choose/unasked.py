@@ -4,8 +4,6 @@ A score on queries that nobody asked is a guess. Its sheet says so, and calls no
 person has marked documents that the set-ups return: see `engine.judging.surrogate`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 

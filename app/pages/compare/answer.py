@@ -1,7 +1,5 @@
 """Several encoders on the same tasks: which differences are real, and how sure their ranks are."""
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Generator, Iterator, Mapping, Sequence

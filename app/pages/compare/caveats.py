@@ -3,8 +3,6 @@
 Published scores are numbers without examples: never part of a test.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from statistics import fmean

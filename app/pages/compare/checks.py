@@ -5,8 +5,6 @@ After Eger, Rücklé, Gurevych 2019, Pitfalls in the Evaluation of Sentence Embe
 against probing, figure 3); on seeds Reimers and Gurevych 2017, whom it follows.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence

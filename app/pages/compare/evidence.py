@@ -1,7 +1,5 @@
 """The stored results that the fairness checks are made on, and what a check finds in them."""
 
-from __future__ import annotations
-
 import json
 import math
 import shlex

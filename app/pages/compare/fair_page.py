@@ -1,7 +1,5 @@
 """The tab *Fairness* of Compare: what makes a comparison unfair, with the evidence."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import gradio as gr

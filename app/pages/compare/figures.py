@@ -3,8 +3,6 @@
 Series differ by shape as well as by colour. Rank 1 is at the top or left, as people read a ranking.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The page *Compare*: encoders side by side, significant differences, uncertainty of ranks."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any

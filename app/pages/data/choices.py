@@ -1,7 +1,5 @@
 """The choice of a collection that several pages share, filled when a page is loaded."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import gradio as gr

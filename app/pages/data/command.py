@@ -1,7 +1,5 @@
 """`theodolite data`: the data sets that can be used, and files of your own."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, fields
 from itertools import islice
 from pathlib import Path

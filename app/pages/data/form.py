@@ -3,8 +3,6 @@
 After a wrong mapping the file and all choices stay as they are.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any

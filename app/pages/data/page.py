@@ -1,7 +1,5 @@
 """The page *Data*: data sets to evaluate on and to search, and forms to add your own."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

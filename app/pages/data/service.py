@@ -1,7 +1,5 @@
 """Your own data sets: files stored as uploads or named on the hub, and their removal."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """MTEB's suites: what of their data is here, how large the rest is, and its download."""
 
-from __future__ import annotations
-
 import shutil
 from collections import Counter
 from collections.abc import Sequence

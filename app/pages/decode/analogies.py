@@ -1,7 +1,5 @@
 """Expressions over named sentences: the presets, and how the names are written."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 A shipped answer is shown only for the encoder, decoder and decoding options it was made with.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """`theodolite evaluate`: encoders evaluated on tasks, from a terminal."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 import typer

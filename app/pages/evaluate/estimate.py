@@ -1,7 +1,5 @@
 """What an evaluation would cost: its time by earlier ones here, disk, texts sent to endpoints."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass

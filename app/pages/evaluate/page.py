@@ -1,7 +1,5 @@
 """The page *Evaluate*: choose encoders and tasks, start a run, follow it, come back to it."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """One result: from the store if it was computed before, otherwise computed now."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from theodolite.app.workspace import Workspace

@@ -1,7 +1,5 @@
 """How encoders use their space: their geometry on a data set, and their cosines of graded pairs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar

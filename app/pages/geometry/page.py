@@ -1,7 +1,5 @@
 """How encoders use their space: over all pairs of a data set, and over pairs that are graded."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace

@@ -3,8 +3,6 @@
 The distributions of cosines over graded pairs are read here, from results or from geometries.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """The geometry of one encoder's space on one data set: measured once and stored."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass

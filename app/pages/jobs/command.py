@@ -1,7 +1,5 @@
 """`theodolite jobs`: background runs, from a terminal."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

@@ -1,7 +1,5 @@
 """What the marks of a session say of its encoders."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress

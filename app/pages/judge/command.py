@@ -1,7 +1,5 @@
 """`theodolite judge`: encoders compared by your own judgements, from a terminal or a script."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import asdict, replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A session as a data set, in BEIR's layout with TREC's qrels, and what nobody has judged."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The page *Judge*: encoders compared by your own judgements, without labels."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial

@@ -3,8 +3,6 @@
 A set-up is a ranker on whole documents or on chunks: `bm25`, `minilm|chunk:recursive,800,100`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

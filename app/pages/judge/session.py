@@ -3,8 +3,6 @@
 The whole state is in the store and read from there each time. Questions name no encoder.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property, lru_cache

@@ -1,7 +1,5 @@
 """Stored results: the table of scores, one result in full, and removal."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any

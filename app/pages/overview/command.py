@@ -1,7 +1,5 @@
 """`theodolite results`: listing, exporting, importing and removing results."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any

@@ -1,7 +1,5 @@
 """The first page: all results, encoders by tasks, and current runs."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

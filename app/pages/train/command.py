@@ -1,7 +1,5 @@
 """`theodolite train | sweep | train-decoder | decoders`: models trained from a terminal."""
 
-from __future__ import annotations
-
 import inspect
 import os
 import shlex

@@ -1,7 +1,5 @@
 """`theodolite runs`: trainings and diagnoses, their curves and where they differ."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

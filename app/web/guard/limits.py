@@ -10,8 +10,6 @@ to nothing, static files and the health check, are not counted. (Libraries for r
 by time windows, which let twice the number through at their border.)
 """
 
-from __future__ import annotations
-
 import math
 import re
 import time

@@ -1,7 +1,5 @@
 """The login check: each failed attempt makes the next one slower."""
 
-from __future__ import annotations
-
 import asyncio
 import math
 import time

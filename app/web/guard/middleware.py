@@ -5,8 +5,6 @@ and a link that would load something not listed asks for confirmation. After: no
 site read an answer, frame a page or send our cookie.
 """
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import Callable, Collection

@@ -1,7 +1,5 @@
 """A page of a few sentences without the rail: a question about a link, or that there is no page."""
 
-from __future__ import annotations
-
 from html import escape
 
 from theodolite.app.web import theme

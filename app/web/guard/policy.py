@@ -5,8 +5,6 @@ Gradio, which compiles the JavaScript of our events; `unsafe-inline`, for styles
 and Plotly, which set them on elements.
 """
 
-from __future__ import annotations
-
 import re
 import secrets
 from collections.abc import Iterator

@@ -3,8 +3,6 @@
 They decide nothing; `middleware` does.
 """
 
-from __future__ import annotations
-
 import inspect
 import ipaddress
 import logging

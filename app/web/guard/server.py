@@ -4,8 +4,6 @@ Gradio wraps its own middleware, with the CORS headers, around whatever middlewa
 guard, which has the last word, has to be outside of that.
 """
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Mapping, Sequence
 from copy import copy
