@@ -33,6 +33,9 @@ def test_the_order_is_read_sorted_filtered_and_taken_away(visitor, place):
     first = page.locator(ROWS).first
     says(first.locator("td").first, "1 to 2")  # the ranks come last
     visit.fits("board")
+    page.set_viewport_size({"width": 1024, "height": 768})
+    frame = "document.querySelector('#board .t-board')"
+    page.wait_for_function(f"{frame}.scrollWidth <= {frame}.clientWidth")
     mean = page.locator("#board th", has_text="Mean (task)")
     expect(mean).to_have_attribute("aria-sort", "descending")
     expect(page.locator("#board table")).to_have_attribute("aria-rowcount", "5")

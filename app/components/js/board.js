@@ -2,7 +2,7 @@
 
 const ROW = 34; // as in board.css
 const WIDE = 124;
-const NARROW = 72; // of a column where all of them fit so
+const NARROW = 70; // of a column where all of them fit so
 const AROUND = 6;
 
 export function mount({ element, props, trigger, watch }) {
@@ -74,8 +74,9 @@ export function mount({ element, props, trigger, watch }) {
     if (!data) return;
     const columns = data.heads.length - 1;
     const named = table.tHead?.rows[0]?.cells[0]?.offsetWidth ?? 240;
-    const fitting = Math.floor((region.clientWidth - 242) / columns);
-    const width = fitting >= NARROW && fitting < WIDE ? fitting : WIDE;
+    const [wide, narrow] = [242, 202].map((names) => Math.floor((region.clientWidth - names) / columns));
+    const isNarrow = wide < WIDE && narrow >= NARROW;
+    const width = isNarrow ? Math.min(narrow, WIDE) : WIDE;
     const left = Math.max(0, Math.floor(region.scrollLeft / width) - 2);
     const right = Math.min(columns, left + Math.ceil((region.clientWidth - named) / width) + 4);
     const top = Math.max(0, Math.floor(region.scrollTop / ROW) - AROUND);
@@ -96,7 +97,7 @@ export function mount({ element, props, trigger, watch }) {
     const rows = order.slice(top, bottom).map(line);
     const focused = place();
     table.classList.toggle("t-few", 240 + columns * WIDE < region.clientWidth);
-    table.classList.toggle("t-narrow", width < WIDE);
+    table.classList.toggle("t-narrow", isNarrow);
     table.style.setProperty("--column", `${width}px`);
     table.setAttribute("aria-rowcount", order.length + 1);
     table.setAttribute("aria-colcount", columns + 1);
