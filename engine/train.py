@@ -110,7 +110,7 @@ class EncoderTrainer(Trainer):
     Args:
         spec: of the run.
         model: in training mode; moved to the device.
-        examples: training examples.
+        examples: training examples, without prompts.
         dev: selects the best weights; None keeps the last.
         precision: device and precision.
         ranks: rank of this process.
@@ -131,7 +131,7 @@ class EncoderTrainer(Trainer):
     ) -> None:
         ranks = ranks or Ranks()
         _check_batch(spec, examples, ranks)
-        self.examples, self.dev = examples, dev
+        self.examples, self.dev = examples.with_prompts(model.column_prompts), dev
         self.eval_every = None if dev is None else spec.dev_every
         self.scored, self.patience = f"the dev score of {spec.dev}", spec.patience
         self.objective = objective_of(spec)
@@ -243,7 +243,7 @@ class EncoderTrainer(Trainer):
 
     def _dev_score(self, *, as_base: bool = False) -> DevScore:
         dev = cast("DevSet", self.dev)  # without one `eval_every` is None
-        sentences = [self.spec.column_prompts[0] + sentence for sentence in dev.sentences]
+        sentences = [self.model.column_prompts[0] + sentence for sentence in dev.sentences]
         return dev.score(self.model.encode(sentences, as_base=as_base))
 
     def _score_base(self) -> Iterator[Event]:

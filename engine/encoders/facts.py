@@ -25,6 +25,7 @@ from theodolite.engine.encoders.spec import (
     EncoderSpec,
     SourceSpec,
     parse,
+    transformer_of,
 )
 from theodolite.engine.endpoints import Address
 from theodolite.engine.errors import UserError, first_line
@@ -286,6 +287,16 @@ def _text(value: Any) -> str | None:
 def _texts(value: Any) -> list[str]:
     listed = value if isinstance(value, list) else [value]
     return [one for one in listed if isinstance(one, str)]
+
+
+def column_prompts(spec: str, *, sided: bool) -> tuple[str, ...]:
+    """The texts that a training from a model has before its columns, see `Prompts.columns`.
+
+    Empty for a model that is not downloaded yet.
+    """
+    source = transformer_of(spec).sources[0]
+    checkpoint = _here(source)
+    return Prompts.of(checkpoint).asked(source).columns(sided=sided) if checkpoint else ()
 
 
 def _prompt_texts(own: Mapping[str, str], spec: SourceSpec) -> dict[str, str]:

@@ -6,9 +6,11 @@ a search before the plain one, then by the side alone. Knows neither tasks nor m
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
+
+from theodolite.engine.encoders.spec import TASK_DATA, SourceSpec
 
 if TYPE_CHECKING:
     from theodolite.engine.encoders.checkpoint import Checkpoint
@@ -55,6 +57,28 @@ class Prompts:
         default = config.get("default_prompt_name")
         return cls(named, default if isinstance(default, str) and default in named else None)
 
+    @classmethod
+    def of_columns(cls, texts: Sequence[str]) -> Prompts:
+        """Those of a training: of queries in its first column, of documents in the second.
+
+        A single text stands before every sentence.
+        """
+        query, document = (*texts, texts[-1])[:2]
+        same = query if query == document else ""
+        return cls({"query": query, "document": document}, "query" if same else None)
+
+    def asked(self, spec: SourceSpec) -> Prompts:
+        """The same with what a spec asks for by its options, but for `@task`."""
+        options = (spec.option("prompt"), spec.option("query_prompt"))
+        prompt, query = (None if text == TASK_DATA else text for text in options)
+        sides = {"document": prompt, "query": prompt if query is None else query}
+        texts = {side: self.text(name) for side, name in sides.items() if name is not None}
+        return Prompts({**self.named, **texts}, self.default if prompt is None else "document")
+
+    def columns(self, *, sided: bool) -> tuple[str, ...]:
+        """The texts before queries and documents, or the one before sentences without a side."""
+        return (self.named["query"], self.named["document"]) if sided else (self.text(None),)
+
     @property
     def own(self) -> dict[str, str]:
         """The prompts that are not empty."""
@@ -86,3 +110,6 @@ class Prompts:
     def shown(self, name: str | None) -> str | None:
         """The prompt as a spec's option, whatever the default is."""
         return name if name is None or self.text(name) else ""
+
+
+NO_PROMPTS = Prompts({"query": "", "document": ""})

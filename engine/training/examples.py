@@ -148,8 +148,7 @@ def examples_of(spec: TrainSpec, catalog: Catalog, folder: Path) -> Examples:
         )
         for name in names
     }
-    examples = opened[names[0]] if len(opened) == 1 else Examples.joined(opened)
-    return examples.with_prompts(spec.column_prompts) if spec.prompts else examples
+    return opened[names[0]] if len(opened) == 1 else Examples.joined(opened)
 
 
 def names_of(train: str) -> list[str]:

@@ -179,11 +179,10 @@ def _write_modules(model: TrainingModel, folder: Path) -> None:
     _write_json(folder / "modules.json", listed)
     limit = {"max_seq_length": model.base.limit, "do_lower_case": False}
     _write_json(folder / "sentence_bert_config.json", limit)
-    query, document = (*model.spec.column_prompts, model.spec.column_prompts[-1])[:2]
-    named = {"query": query, "document": document}
+    own = model.prompts.own
     prompted: dict[str, Any] = {
-        "prompts": named if query or document else {},
-        "default_prompt_name": "query" if query and query == document else None,
+        "prompts": own,
+        "default_prompt_name": model.prompts.default if model.prompts.default in own else None,
         "similarity_fn_name": "cosine",
     }
     _write_json(folder / "config_sentence_transformers.json", prompted)

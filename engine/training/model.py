@@ -15,11 +15,12 @@ from theodolite.engine.encoders.adapter import add
 from theodolite.engine.encoders.batching import TokenBudget
 from theodolite.engine.encoders.checkpoint import Checkpoint
 from theodolite.engine.encoders.pooling import ALL_LAYERS
+from theodolite.engine.encoders.prompts import NO_PROMPTS, Prompts
 from theodolite.engine.encoders.source import clean
 from theodolite.engine.errors import UserError, first_line
 from theodolite.engine.training.devices import exact
 from theodolite.engine.training.packed import Layout, can_pack, packed_states, padded_states, pooled
-from theodolite.engine.training.spec import Pooling, TrainSpec
+from theodolite.engine.training.spec import BASE, Pooling, TrainSpec
 
 Ids = Sequence[Sequence[int]]
 
@@ -66,6 +67,7 @@ class Base:
         pooling: the one that its files name, if a training has it; else None.
         name: for messages.
         normalises: whether its modules scale vectors to unit length.
+        prompts: its own, or those that its spec asks for.
     """
 
     whole: Any
@@ -75,6 +77,7 @@ class Base:
     pooling: str | None
     name: str
     normalises: bool = False
+    prompts: Prompts = NO_PROMPTS
 
 
 class TrainingModel(nn.Module):
@@ -83,6 +86,9 @@ class TrainingModel(nn.Module):
     Attributes:
         spec: of the run.
         pooling: its own, or that of the base.
+        column_prompts: the text before the sentences of each column, its own or of the base; the
+            last is also that of further ones.
+        prompts: of the trained encoder.
         encoders: the transformer, and the second one of `dual`.
         heads: a new head for each encoder; empty when the spec has none, or none is trained.
         tokenizer: a tokenizer of transformers.
@@ -96,7 +102,10 @@ class TrainingModel(nn.Module):
         super().__init__()
         self.spec, self.base = spec, base
         own = cast("Pooling", base.pooling or "cls_token")
-        self.pooling = own if spec.pooling == "base" else spec.pooling
+        self.pooling = own if spec.pooling == BASE else spec.pooling
+        given, of_base = spec.column_prompts, spec.prompts == BASE
+        self.column_prompts = given or base.prompts.columns(sided=spec.has_sides)
+        self.prompts = base.prompts if of_base else Prompts.of_columns(given)
         self.tokenizer = base.tokenizer
         self.pad = int(getattr(base.tokenizer, "pad_token_id", None) or 0)
         encoder = _without_pooler(base.whole)
@@ -303,7 +312,8 @@ def _opened(spec: TrainSpec) -> Base:
     trained = pooling if pooling in get_args(Pooling) else None
     normalises = any(part.kind == "Normalize" for part in checkpoint.parts)
     normalises = normalises and not source.option("pooling")
-    return Base(whole, tokenizer, limit, dropouts, trained, checkpoint.label, normalises)
+    prompts = Prompts.of(checkpoint).asked(source)
+    return Base(whole, tokenizer, limit, dropouts, trained, checkpoint.label, normalises, prompts)
 
 
 def _read(checkpoint: Checkpoint, config: Any, mlm: bool) -> Any:

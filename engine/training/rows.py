@@ -90,6 +90,8 @@ class Examples:
 
     def with_prompts(self, prompts: Sequence[str]) -> Examples:
         """The same with a text before the sentences of each column, as `column_prompts` has it."""
+        if not any(prompts):
+            return self
         sentences = len(self.columns) - (self.columns[-1] == LABEL)
 
         def read(position: int) -> tuple[str, ...]:
@@ -100,7 +102,9 @@ class Examples:
             ]
             return (*texts, *cells[sentences:])
 
-        return replace(self, read=read)
+        texts = " | ".join(map(repr, prompts))
+        note = f"Prompts stand before the sentences, by column: {texts}."
+        return replace(self, read=read, notes=(*self.notes, note))
 
     def __len__(self) -> int:
         return self.count

@@ -5,7 +5,7 @@ Defaults are those of unsupervised SimCSE on BERT-base (Gao et al. 2021, section
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from theodolite.engine.encoders.spec import TWO_MEANINGS
 from theodolite.engine.errors import UserError
@@ -17,6 +17,8 @@ VERSION = 1
 ObjectiveName = Literal["unsup", "sup", "mlm", "next-sentence", "st", "static"]
 Similarity = Literal["cosine", "dot"]
 Augmentation = Literal["none", "crop", "delete", "delete-one", "mlm"]
+BASE: Final = "base"
+"""Of a setting: what the base has."""
 Pooling = Literal["base", "cls_token", "avg", "avg_first_last", "avg_top2", "max"]
 Sampler = Literal["proportional", "round-robin"]
 Head = Literal["none", "mlp", "mlp-train-only"]
@@ -54,11 +56,17 @@ def _uses_negatives(values: Mapping[str, Any]) -> bool:
     return is_sup or (_st(values) and losses.LOSSES[values["loss"]].negatives)
 
 
+def _has_prompts(values: Mapping[str, Any]) -> bool:
+    return values["objective"] not in ("mlm", "static")
+
+
 def _has_guide(values: Mapping[str, Any]) -> bool:
     return _st(values) and bool(losses.LOSSES[values["loss"]].guide)
 
 
 _st, _static = _for("st"), _for("static")
+SIDED = ("sup", "pairs", "triplets")
+"""Objectives, and data of losses, whose columns have the prompts of queries and of documents."""
 _READ_BY_STATIC = ("dims", "dev", "limit", "name")
 """The settings of a static encoder, which is computed without updates."""
 _contrastive, _unsup = _for("unsup", "sup", "next-sentence"), _for("unsup")
@@ -141,11 +149,12 @@ class TrainSpec(BaseSpec):
         str | None,
         Setting(
             "Prompts",
-            "Before the sentences of each column, such as query: | passage: for the first and all "
-            "others, with one space after each; empty or none: none.",
-            when=lambda values: values["objective"] not in ("mlm", "static"),
+            "Before the sentences of the first column and of all others, such as query: | "
+            "passage:, with one space after each; base: the base's own; empty or none: none.",
+            offers={BASE: "the base's own", "none": "none"},
+            when=_has_prompts,
         ),
-    ] = None
+    ] = BASE
     hard_negatives: Annotated[
         bool, Setting("Use hard negatives from the third column", when=_uses_negatives)
     ] = True
@@ -222,7 +231,7 @@ class TrainSpec(BaseSpec):
             "How token vectors become one, in the loss.",
             _LOSS,
             choices={
-                "base": "the base's own",
+                BASE: "the base's own",
                 "cls_token": "[CLS]",
                 "avg": "mean",
                 "avg_first_last": "first and last layer",
@@ -230,7 +239,7 @@ class TrainSpec(BaseSpec):
                 "max": "max",
             },
         ),
-    ] = "base"
+    ] = BASE
     head: Annotated[
         Head,
         Setting(
@@ -423,8 +432,21 @@ class TrainSpec(BaseSpec):
         return super().applies(setting, values)
 
     @property
+    def has_sides(self) -> bool:
+        """Whether its columns have the base's prompts of queries and of documents."""
+        wants = losses.LOSSES[self.loss].data if self.objective == "st" else self.objective
+        return wants in SIDED
+
+    @property
     def column_prompts(self) -> tuple[str, ...]:
-        """The text before the sentences of each column; the last is also that of further ones."""
+        """The text before the sentences of each column; the last is also that of further ones.
+
+        Empty for those of the base.
+        """
+        if not _has_prompts(vars(self)):
+            return ("",)
+        if self.prompts == BASE:
+            return ()
         stripped = map(str.strip, (self.prompts or "").split("|"))
         return tuple(f"{text} " if text else "" for text in stripped)
 

@@ -3,12 +3,14 @@
 Forms that say the command, the cost and what is wrong; curves that follow; runs for real.
 """
 
+import json
 import shutil
 from dataclasses import replace
 
 import pytest
 from playwright.sync_api import expect
 
+from tests.engine.encoders.models import save_sentence_transformer
 from tests.fakes.diagnoses import diagnosis
 from tests.fakes.workers import say, work_off
 from tests.ui.steps import (
@@ -83,14 +85,23 @@ def test_only_what_applies_is_asked_and_a_slip_is_said(visitor, place, desk, tmp
     page.get_by_role("radio", name="Supervised SimCSE: pairs").check()
     expect(page.get_by_label("Use hard negatives")).to_be_visible()
     says(page.locator(COMMAND), "train sup minilm")
+    folder = save_sentence_transformer(tmp_path / "asks", "mean")
+    own = {"prompts": {"query": "Ask: ", "document": "doc: "}, "default_prompt_name": None}
+    (folder / "config_sentence_transformers.json").write_text(json.dumps(own), encoding="utf-8")
+    base, prompts = (page.get_by_role("combobox", name=name) for name in ("Base", "Prompts"))
+    base.fill(f"dir:{folder}")
+    base.press("Enter")
+    expect(prompts).to_have_value("Ask: | doc:")
+    prompts.fill("q:")
+    prompts.press("Enter")
+    says(page.locator("#said"), "Its prompts are left out: Ask: | doc:")
     page.get_by_role("radio", name="Unsupervised SimCSE").check()
-    base = page.get_by_role("combobox", name="Base")
     base.fill("new:layers=4,hidden=10,heads=4")
     base.press("Enter")
     says(page.locator("#said"), "4 heads")
     base.fill("new:layers=2,hidden=64,heads=4")
     base.press("Enter")
-    says(page.locator(COMMAND), "new:layers=2,hidden=64,heads=4")
+    says(page.locator(COMMAND), "new:layers=2,hidden=64,heads=4", "--prompts q:")
     lines = tmp_path / "harbour.txt"
     lines.write_text("The harbour is full.\nNo ship can leave.\n", encoding="utf-8")
     with page.expect_file_chooser() as chosen:

@@ -40,7 +40,6 @@ from theodolite.app.workspace import Workspace
 from theodolite.engine.datasets.chunks import base
 from theodolite.engine.datasets.types import Retrieval
 from theodolite.engine.errors import UserError
-from theodolite.engine.training.record import encoder_of
 from theodolite.store.hashing import to_json
 
 EXAMPLE = "starter-topics"
@@ -554,8 +553,8 @@ def job_of(workspace: Workspace, spec: ChooseSpec) -> ChooseJob:
         return ChooseJob(**vars(spec))
     if spec.train:
         name = improve.held_out(spec.data)
-        trained = improve.training(workspace, name, spec.train).spec.out
-        named = (*(spec.encoders or ()), spec.train, encoder_of(Path(trained)))
+        trained = improve.trained(workspace, name, spec.train)
+        named = (*(spec.encoders or ()), spec.train, trained)
         return ChooseJob(**vars(spec) | {"data": name, "encoders": tuple(dict.fromkeys(named))})
     encoders = spec.encoders or names(workspace)
     if not encoders:

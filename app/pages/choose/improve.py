@@ -6,6 +6,7 @@ learned from depends on the data: labels become pairs, alike or not, as in SetFi
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from theodolite.app import formats
@@ -22,7 +23,7 @@ from theodolite.engine.datasets.types import (
     ScoredPairs,
 )
 from theodolite.engine.encoders import describe
-from theodolite.engine.encoders.spec import MODELS, parse
+from theodolite.engine.encoders.spec import MODELS, PROMPTS, parse
 from theodolite.engine.errors import UserError
 from theodolite.engine.stats.bootstrap import Sample
 from theodolite.engine.stats.choice import behind
@@ -30,6 +31,8 @@ from theodolite.engine.tasks.pair_classification import scored
 from theodolite.engine.tasks.retrieval import judged_queries
 from theodolite.engine.tasks.sts import main_rows
 from theodolite.engine.training import TrainSpec
+from theodolite.engine.training.record import encoder_of
+from theodolite.engine.training.spec import BASE
 from theodolite.store.hashing import hash_of
 
 SEED = 0
@@ -86,11 +89,23 @@ def training(workspace: Workspace, name: str, encoder: str) -> TrainJob:
     dataset = workspace.catalog.load(name)
     loss, _ = LOSSES[dataset.kind]
     length = min(MAX_TOKENS, describe(encoder)["max_tokens"] or MAX_TOKENS)
-    spec = TrainSpec("st", encoder, name, "", loss=loss, max_length=length, **SETTINGS)
+    prompts = BASE if any(_prompts(encoder).values()) else None  # as the sheet asks for them
+    more = SETTINGS | {"max_length": length, "prompts": prompts}
+    spec = TrainSpec("st", encoder, name, "", loss=loss, **more)
     stem = slug(formats.last_part(encoder))
     out = f"{stem}-trained-{hash_of(spec.hash, dataset.hash)[:14]}"
     whole = {**spec.to_dict(), "out": str(workspace.store.folder / "encoders" / out)}
     return TrainJob.of(workspace, TrainSpec.from_dict(whole))
+
+
+def trained(workspace: Workspace, name: str, encoder: str) -> str:
+    """The encoder that comes of a training, with the prompts that its base has in the sheet."""
+    made = parse(encoder_of(training(workspace, name, encoder).spec.out_folder))
+    return str(replace(made, sources=(made.sources[0].with_options(**_prompts(encoder)),)))
+
+
+def _prompts(encoder: str) -> dict[str, str | None]:
+    return {name: parse(encoder).sources[0].option(name) for name in PROMPTS}
 
 
 def sizes(dataset: Dataset) -> tuple[int, int]:

@@ -60,6 +60,7 @@ class Form(ABC):
     Attributes:
         job_type: class of its jobs.
         own: the controls that name the model and the data.
+        following: the controls whose choices follow the other values.
         usual: the preset that it starts with, the first of all.
         out: name of the folder in the command.
         settings: the fields of the spec that can be set, in their order.
@@ -72,6 +73,7 @@ class Form(ABC):
     job_type: ClassVar[type[TrainingJob[Any]]]
     own: ClassVar[Sequence[Control]]
     out: ClassVar[str]
+    following: ClassVar[Sequence[str]] = ("train",)
 
     def __init__(self, workspace: Workspace) -> None:
         self.workspace = workspace
@@ -231,14 +233,14 @@ class Form(ABC):
         address.keep(controls, usual | {"preset": self.usual})
 
     def reshape(self, values: Namespace) -> Answer:
-        """Show the controls that apply, and offer the data that fits.
+        """Show the controls that apply, and offer what fits the others.
 
         Values are left alone: somebody may type meanwhile.
         """
         if values.preset is None:
             return None  # a control fired before all are filled
-        choices, _ = self.offer(vars(values))["train"]
-        return self._shape(vars(values), {"train": {"choices": choices}})
+        offered = self.offer(vars(values))
+        return self._shape(vars(values), {n: {"choices": offered[n][0]} for n in self.following})
 
     def _shape(self, values: Values, updates: dict[str, dict[str, Any]]) -> dict[Any, Any]:
         """The updates, with which settings and folds are shown."""

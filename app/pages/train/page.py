@@ -25,13 +25,15 @@ from theodolite.app.web import parts
 from theodolite.app.web.controls import Answer, Control, Controls, Values as Namespace, on, shape
 from theodolite.app.web.parts import HIDE_PROGRESS, ONE_AT_A_TIME
 from theodolite.engine.datasets.dialect import ENDINGS
+from theodolite.engine.encoders import describe
+from theodolite.engine.encoders.facts import column_prompts
 from theodolite.engine.encoders.spec import transformer_of
 from theodolite.engine.errors import UserError
-from theodolite.engine.training.base_spec import settings
+from theodolite.engine.training.base_spec import Setting, settings
 from theodolite.engine.training.from_scratch import shape_of
 from theodolite.engine.training.losses import LOSSES
 from theodolite.engine.training.presets import STARTER, default_dev, presets
-from theodolite.engine.training.spec import TrainSpec
+from theodolite.engine.training.spec import BASE, SIDED, TrainSpec
 
 if TYPE_CHECKING:
     from theodolite.app.workspace import Workspace
@@ -95,6 +97,7 @@ class EncoderForm(Form):
         ),
     )
     out = "my-encoder"
+    following = ("train", "prompts")
     _shown: tuple[dict[str, Any], list[Block]] = ({}, [])
 
     def presets(self) -> Sequence[Any]:
@@ -121,11 +124,13 @@ class EncoderForm(Form):
         sets = dict.fromkeys([*uploads, STARTER, *fitting, train])
         scored = [name for name in known if known[name] == "pairs"]
         dev = values["dev"] if values["dev"] in scored else NONE
+        own = self._prompts_of(base, sided=wants in SIDED)
         return {
             "objective": (OBJECTIVES, objective),
             "base": ([*dict.fromkeys([*bases, "minilm", NEW, base])], base),
             "train": ([("Starter set" if n == STARTER else n, n) for n in sets], train),
             "dev": ([*scored, ("none: no scores, the last weights are kept", NONE)], dev),
+            "prompts": ([(own, BASE), *[(NONE, NONE)] * (own != NONE)], values["prompts"]),
         }
 
     def spec(self, values: Values) -> TrainSpec:
@@ -178,8 +183,7 @@ class EncoderForm(Form):
 
     def _start_of(self, spec: TrainSpec) -> str:
         """The base, and which of its settings the training changes."""
-        listed = self.workspace.store.encoders.list()
-        info = next((row["info"] for row in listed if row["name"] == spec.base), {})
+        info = describe(spec.base) if self._may_read(spec.base) else {}
         own, most = info.get("pooling"), info.get("max_tokens") or 0
         pooled = f", with its own pooling, {own}" if own else ""
         if spec.pooling not in ("base", own):
@@ -191,10 +195,33 @@ class EncoderForm(Form):
         facts = [f"{spec.base}{pooled}{layer}"]
         if spec.max_length < most:
             facts.append(f"Training reads {spec.max_length} of its {most} tokens")
-        if (prompts := info.get("prompts")) and not spec.prompts:
-            named = ", ".join(f"{name} {text!r}" for name, text in prompts.items())
-            facts.append(f"Its prompts are left out unless they stand under Prompts: {named}")
+        own = self._prompts_of(spec.base, sided=spec.has_sides)
+        if own != NONE and spec.objective != "mlm":
+            put = "stand before the columns" if spec.prompts == BASE else "are left out"
+            facts.append(f"Its prompts {put}: {own}")
         return ". ".join(facts) + "."
+
+    def _control(self, setting: Setting, first: Values) -> Control:
+        control = super()._control(setting, first)
+        if setting.name != "prompts":
+            return control
+        typed = {"filterable": True, "allow_custom_value": True, "min_width": 300}
+        return replace(control, choices=(), options={**control.options, **typed})
+
+    def _may_read(self, base: str) -> bool:
+        """Whether the files of a base are read: those of a new one do not exist."""
+        listed = not self.workspace.read_only or base in self.workspace.store.encoders.names()
+        return listed and not base.startswith("new:")
+
+    def _prompts_of(self, base: str, *, sided: bool) -> str:
+        """The prompts of a base by column, as one types them."""
+        try:
+            prompts = column_prompts(base, sided=sided) if self._may_read(base) else ("",)
+        except UserError:  # the plan says what is wrong with it
+            return NONE
+        if not prompts:
+            return "those of the base, once it is downloaded"
+        return " | ".join(map(str.strip, prompts)) if any(prompts) else NONE
 
 
 _FIELDS = {parameter.name: parameter for parameter in parameters(SweepSpec)}

@@ -5,7 +5,6 @@ import json
 import os
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -436,8 +435,8 @@ def test_prompts_stand_before_the_sentences_of_each_column(
     path = written(tmp_path, "a.csv", "sent0,sent1,hard_neg\na,b,c\nd,e,f\n")
     train = "starter" if loss else str(path)
     spec = TrainSpec(objective, "minilm", train, "x", prompts=prompts, loss=loss or "CoSENTLoss")
-    plain = examples_of(replace(spec, prompts=None), catalog, tmp_path)
-    for cells, prompted in zip(plain, examples_of(spec, catalog, tmp_path), strict=True):
+    plain = examples_of(spec, catalog, tmp_path)
+    for cells, prompted in zip(plain, plain.with_prompts(spec.column_prompts), strict=True):
         assert prompted == tuple(map("".join, zip(parts, cells, strict=True)))
 
 

@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import shutil
 import warnings
 from dataclasses import replace
 from pathlib import Path
@@ -84,15 +85,35 @@ def test_three_libraries_give_the_vectors_of_training(folders, tmp_path, kind, p
         assert (own.dim, own.warnings) == (32, ())
 
 
+ASK, DOC = "Ask this:\n", "doc:"
+"""The prompts of a base, which cannot be written with a line between them."""
+
+
 @pytest.mark.parametrize(
-    ("prompts", "query", "document", "usual"),
-    [("query: | passage:", "query: ", "passage: ", ""), ("say:", "say: ", "say: ", "say: ")],
+    ("objective", "asked", "prompts", "columns", "query", "document", "usual"),
+    [
+        ("sup", "", "query: | passage:", ["query: ", "passage: "], "query: ", "passage: ", ""),
+        ("unsup", "", "say:", ["say: "], "say: ", "say: ", "say: "),
+        ("unsup", "", None, [""], "", "", ""),
+        ("mlm", "", "base", [""], ASK, DOC, ""),
+        ("unsup", "", "base", [""], ASK, DOC, ""),
+        ("sup", "", "base", [ASK, DOC], ASK, DOC, ""),
+        ("sup", "?prompt=@task", "base", [ASK, DOC], ASK, DOC, ""),
+        ("sup", "?query_prompt=", "base", ["", DOC], "", DOC, ""),
+        ("sup", "?prompt=own", "base", ["own", "own"], "own", "own", "own"),
+        ("unsup", "?prompt=document&query_prompt=query", "base", [DOC], ASK, DOC, DOC),
+    ],
 )
 def test_prompts_are_read_by_sentence_transformers(
-    folders, tmp_path, prompts, query, document, usual
+    folders, tmp_path, objective, asked, prompts, columns, query, document, usual
 ):
-    """One for all columns is what stands before every sentence; of two, the side decides."""
-    model = trained(folders["bert"], tmp_path / "out", prompts=prompts, pooling="avg", head="none")
+    """Those of the base unless others are given; one for all columns precedes every sentence."""
+    base = shutil.copytree(folders["bert"], tmp_path / "base")
+    own = {"prompts": {"query": ASK, "document": DOC}, "default_prompt_name": None}
+    (base / "config_sentence_transformers.json").write_text(json.dumps(own))
+    changes = {"prompts": prompts, "pooling": "avg", "head": "none"}
+    model = trained(f"dir:{base}{asked}", tmp_path / "out", objective, **changes)
+    assert list(model.column_prompts) == columns
     spec = write(model, record_of(model))
     peer = SentenceTransformer(str(tmp_path / "out"), device="cpu")
     for encode, prompt in (

@@ -79,6 +79,10 @@ def test_a_newcomers_walk(workspace: Workspace, base: str, tmp_path: Path) -> No
     assert [run["state"] for run in runs] == ["done"] * len(runs)
     again = th.choose("upload:animals", [base], train=base, workspace=workspace)
     assert again.sheet == sheet and workspace.store.runs.list() == runs
+    asks, name = f"{base}?prompt=A%20", improve.held_out("upload:animals")
+    assert improve.trained(workspace, name, asks).endswith("?prompt=A%20")
+    used = [improve.training(workspace, name, one).spec.prompts for one in (base, asks)]
+    assert used == [None, "base"]
 
 
 @pytest.mark.parametrize(
