@@ -1,6 +1,8 @@
 """A training that is killed goes on from its checkpoint, and ends with the same weights."""
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,6 +10,7 @@ from safetensors.numpy import load_file
 
 from tests.app.jobs.conftest import Bench
 from tests.app.jobs.test_kills import kill_app, start_app, tree
+from tests.engine.encoders.models import save_sentence_transformer
 from tests.fakes.decoders import small_spec
 from tests.fakes.small_training import small, write_sentences
 from tests.waiting import wait_until
@@ -51,14 +54,17 @@ def killed_twice(bench: Bench, kind: str, spec: TrainSpec | DecoderSpec) -> str:
     return run_id
 
 
-@pytest.mark.long  # `test_resume` has the weights of a killed training, in one process
-def test_a_killed_training_goes_on(bench: Bench, tmp_path: Path) -> None:
+@pytest.mark.long  # `test_checkpoint` has the weights of a killed training, in one process
+@pytest.mark.parametrize("changes", [{}, {"objective": "st", "train": "starter", "lora": 4}])
+def test_a_killed_training_goes_on(bench: Bench, tmp_path: Path, changes: dict[str, Any]) -> None:
     """Its child is killed, then the app with all it started; the weights are as if unbroken."""
     file = write_sentences(tmp_path / "sentences.txt")
-    spec = small(file, tmp_path / "broken", steps=400, dev_every=20)
+    base = f"dir:{save_sentence_transformer(tmp_path / 'base', 'mean')}"
+    of_base = {"base": base} if "lora" in changes else {}
+    spec = small(file, tmp_path / "broken", steps=400, dev_every=20, **changes, **of_base)
     run_id = killed_twice(bench, "train", spec)
     assert bench.store.encoders.names() == [f"dir:{spec.out}"]
-    unbroken = small(file, tmp_path / "unbroken", steps=400, dev_every=20)
+    unbroken = replace(spec, out=str(tmp_path / "unbroken"))
     other_id = bench.store.runs.create("train", unbroken.to_dict(), "unbroken")
     assert bench.over(other_id)["state"] == "done"
     ends = [bench.store.events.last(number, "finished") for number in (run_id, other_id)]
