@@ -66,7 +66,7 @@ def build(workspace: Workspace) -> None:
 def _load(workspace: Workspace, values: Values, request: gr.Request) -> dict[str, Any]:
     """The values of the controls from the address."""
     named = dict(layout.filled(workspace, CurateSpec, values, request))
-    place = named["dataset"]["value"]
+    place, named["dataset"] = filled(workspace, values.dataset)
     other, named["against"] = filled(workspace, values.against, place)
     return named | {
         "find": values.find or FIRST,

@@ -25,6 +25,9 @@ def filled(
 ) -> tuple[str, dict[str, Any]]:
     """Return the initial collection of a page, and an update of the list.
 
+    One that is not there stays in the list, and the page's answer says so; the controls that depend
+    on it are then those of another.
+
     Args:
         workspace: the workspace.
         named: the collection in the address; hub files and chunks are listed only if named here.
@@ -32,8 +35,8 @@ def filled(
         **options: options of the update.
     """
     names = workspace.catalog.names()
-    shown = named and (named.startswith("hub:") or base(named) in names)
-    if named and shown and named not in names:
-        names.append(named)
-    chosen = next(name for name in (named, *usual, DEFAULT, *names) if name in names)
-    return str(chosen), gr.update(choices=names, value=chosen, **options)
+    known = named and (named.startswith("hub:") or base(named) in names)
+    others = (name for name in (*usual, DEFAULT, *names) if name in names)
+    chosen = named if named and known else next(others)
+    value = named if named and named != DEFAULT else chosen
+    return chosen, gr.update(choices=list(dict.fromkeys([*names, value])), value=value, **options)

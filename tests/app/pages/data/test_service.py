@@ -189,7 +189,8 @@ def test_chunks_named_in_an_address_stay_chosen(workspace: Workspace) -> None:
     name = "starter-pairs|chunk:recursive,400"
     chosen, update = choices.filled(workspace, name)
     assert chosen == name and name in update["choices"]
-    assert choices.filled(workspace, "nothing|chunk:recursive,400")[0] == choices.DEFAULT
+    chosen, update = choices.filled(workspace, "upload:gone")  # the answer is to say that it is
+    assert (chosen, update["value"]) == (choices.DEFAULT, "upload:gone")
 
 
 def test_many_sets_of_a_folder_are_a_line_of_the_list(tmp_path: Path) -> None:
