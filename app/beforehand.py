@@ -1,19 +1,14 @@
 """What to know of an encoder before it encodes: said before a run by whatever starts one."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING
 
 from theodolite.app.recent import Recent
+from theodolite.app.workspace import Workspace
 from theodolite.engine.datasets import hub
 from theodolite.engine.errors import UserError
 from theodolite.engine.mteb import own_tasks
-
-if TYPE_CHECKING:
-    from theodolite.app.workspace import Workspace
 
 UNKNOWN_BYTES = 100_000
 """Assumed of a data set whose size is not known, such as one that ships."""

@@ -3,23 +3,18 @@
 The store keeps the paths of their folders. A sentence already encoded in a corpus is read from it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from theodolite.app.recent import Recent
+from theodolite.engine.corpus.reading import EncodedCorpus
+from theodolite.engine.encoders.base import VectorCache
 from theodolite.engine.errors import UserError
 from theodolite.engine.stamps import stamp
-
-if TYPE_CHECKING:
-    from theodolite.engine.corpus.reading import EncodedCorpus
-    from theodolite.engine.encoders.base import VectorCache
-    from theodolite.store import Store
+from theodolite.store import Store
 
 PREFIX = "corpus:"
 _KEPT = "corpora"

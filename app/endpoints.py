@@ -1,12 +1,7 @@
 """The endpoints to which the user has allowed texts to be sent."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from theodolite.engine.endpoints import Address
-    from theodolite.store import Store
+from theodolite.engine.endpoints import Address
+from theodolite.store import Store
 
 _ALLOWED = "send_texts"
 

@@ -4,19 +4,15 @@ Published results are kept apart from those computed here: they have no values p
 are marked as published and never tested for significance.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
 from theodolite.engine.mteb import results
 from theodolite.engine.mteb.results import NamedFile, Reading
-
-if TYPE_CHECKING:
-    from theodolite.app.workspace import Workspace
 
 FORMATS = ("mteb", "yaml")
 

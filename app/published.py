@@ -1,17 +1,13 @@
 """What is published of a store, and under which names."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from theodolite.app.workspace import Workspace
 from theodolite.store.hashing import hash_of
-
-if TYPE_CHECKING:
-    from theodolite.app.workspace import Workspace
 
 LIVE = "t-live-only"
 """CSS class of text about work that a page could start; a frozen page leaves it out."""

@@ -20,11 +20,10 @@ from theodolite.app.blocks import Block, Caveats, Finding, Problem, Progress
 from theodolite.app.jobs.job import Job
 from theodolite.app.spec import Spec, function_name, words
 from theodolite.app.surfaces import document
+from theodolite.app.workspace import Workspace
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from theodolite.app.workspace import Workspace
 
 S = TypeVar("S", bound=Spec)
 A = TypeVar("A", bound="Answer")

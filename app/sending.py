@@ -1,19 +1,14 @@
 """What encoding would send to endpoints, before it is sent."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from theodolite.app.endpoints import addresses
 from theodolite.app.vectors import sources, uncached
+from theodolite.app.workspace import Workspace
+from theodolite.engine.encoders.base import Encoder
+from theodolite.engine.encoders.endpoint import Sending
 from theodolite.engine.errors import UserError
-
-if TYPE_CHECKING:
-    from theodolite.app.workspace import Workspace
-    from theodolite.engine.encoders.base import Encoder
-    from theodolite.engine.encoders.endpoint import Sending
-    from theodolite.engine.rankers import Ranker
+from theodolite.engine.rankers import Ranker
 
 
 def sendings(encoder: Encoder | Ranker, sentences: Sequence[str]) -> list[Sending]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from theodolite.app.desktop.window import Browser
 from theodolite.app.pages.evaluate.job import welcome
 from theodolite.app.terminal import (
     DataOption,
@@ -26,14 +27,12 @@ from theodolite.app.terminal import (
     plain_errors,
     say,
 )
+from theodolite.app.ui import Auth
 from theodolite.app.workspace import Workspace, default_data, default_store
 from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
     import gradio as gr
-
-    from theodolite.app.desktop.window import Browser
-    from theodolite.app.ui import Auth
 
 _QUEUE_SECONDS = 0.005
 NO_TUNNEL = """\

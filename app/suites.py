@@ -7,17 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
 
 from theodolite.app import formats
+from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
 from theodolite.engine.mteb.suites import SuiteInfo, SuiteTask, is_suite as is_suite
 from theodolite.engine.protocols.package import version
 from theodolite.engine.tasks import SUITES, in_order
 from theodolite.store.hashing import hash_of
-
-if TYPE_CHECKING:
-    from theodolite.app.workspace import Workspace
 
 KIND, FORMAT = "mteb-suites", "1"
 ALL, UPLOADS = "all", "uploads"

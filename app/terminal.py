@@ -1,7 +1,5 @@
 """Output of commands: tables for people, JSON lines for programs, errors in a sentence."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import logging
@@ -16,7 +14,7 @@ from contextlib import contextmanager, nullcontext
 from functools import wraps
 from logging.handlers import RotatingFileHandler
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ParamSpec, TypeVar
+from typing import Annotated, Any, ParamSpec, TypeVar
 
 import typer
 from rich.cells import cell_len
@@ -33,15 +31,13 @@ from rich.table import Table
 from rich.text import Text
 
 from theodolite.app import formats
+from theodolite.app.jobs.job import Job
 from theodolite.app.names import labelled
+from theodolite.app.question import Answer, Question
 from theodolite.app.spec import Parameter, Spec, parameters
 from theodolite.app.workspace import Workspace, default_data, default_store
 from theodolite.engine.errors import UserError
-
-if TYPE_CHECKING:
-    from theodolite.app.jobs.job import Job
-    from theodolite.app.question import Answer, Question
-    from theodolite.store.errors import StoreError
+from theodolite.store.errors import StoreError
 
 P = ParamSpec("P")
 R = TypeVar("R")

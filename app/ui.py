@@ -4,8 +4,6 @@ Knows the order of the pages, the frame around them and how to serve them safely
 contents. Importing this module imports Gradio but none of the engine's heavy modules.
 """
 
-from __future__ import annotations
-
 import errno
 import importlib
 import os
@@ -14,7 +12,6 @@ import threading
 from collections.abc import Sequence
 from functools import partial
 from types import ModuleType
-from typing import TYPE_CHECKING
 
 # Read by Gradio when it is imported: send no telemetry.
 os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
@@ -41,10 +38,8 @@ from theodolite.app.web.guard.login import MESSAGE, Login
 from theodolite.app.web.guard.middleware import Guard
 from theodolite.app.web.guard.server import GuardedApp
 from theodolite.app.web.routes import PLOTLY_JS, health, routes
+from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
-
-if TYPE_CHECKING:
-    from theodolite.app.workspace import Workspace
 
 Auth = Accounts | tuple[str, str]
 RAIL = tuple(tuple(map(frame.entry, group)) for group in pages.RAIL)

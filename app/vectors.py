@@ -1,25 +1,20 @@
 """Vectors of collections, and the sentences that an encoder still has to encode."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from theodolite.app import formats
 from theodolite.app.recent import Recent
-from theodolite.engine.encoders.base import sentence_key
+from theodolite.app.workspace import Workspace
+from theodolite.engine.encoders.base import Encoder, sentence_key
+from theodolite.engine.encoders.cached import CachedEncoder
 from theodolite.engine.encoders.finite import finite
 from theodolite.engine.errors import UserError
 from theodolite.engine.progress import Progress
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from theodolite.app.workspace import Workspace
-    from theodolite.engine.encoders.base import Encoder
-    from theodolite.engine.encoders.cached import CachedEncoder
-    from theodolite.engine.rankers import Ranker
+from theodolite.engine.rankers import Ranker
 
 SMALL = 500
 """Up to this many sentences are encoded at once, in a second or two; more need a background run."""

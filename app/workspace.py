@@ -11,20 +11,18 @@ from collections.abc import Collection
 from dataclasses import fields
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from theodolite.app import corpora, endpoints, typed
 from theodolite.app.recent import Recent
 from theodolite.engine.datasets import Catalog, Upload, chunks
+from theodolite.engine.encoders import MemoryCache
+from theodolite.engine.encoders.base import Encoder
 from theodolite.engine.encoders.spec import NAMES
 from theodolite.engine.errors import UserError
+from theodolite.engine.rankers import Ranker
+from theodolite.engine.results import Result
 from theodolite.store import Store
-
-if TYPE_CHECKING:
-    from theodolite.engine.encoders import MemoryCache
-    from theodolite.engine.encoders.base import Encoder
-    from theodolite.engine.rankers import Ranker
-    from theodolite.engine.results import Result
 
 E = TypeVar("E")
 IN_MEMORY = 4

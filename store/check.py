@@ -1,14 +1,11 @@
 """Verify every byte of a store, and reclaim the space of unreferenced files."""
 
-from __future__ import annotations
-
 import contextlib
 import shutil
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from theodolite.store.errors import (
     DATABASE,
@@ -19,10 +16,8 @@ from theodolite.store.errors import (
 )
 from theodolite.store.files import is_whole
 from theodolite.store.folder import Store
+from theodolite.store.nouns import DecoderRow
 from theodolite.store.results import REPAIR
-
-if TYPE_CHECKING:
-    from theodolite.store.nouns import DecoderRow
 
 _CHECKPOINT = ".training"
 """Suffix of a folder that holds the checkpoint of a training."""

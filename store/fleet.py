@@ -6,18 +6,15 @@ its connection, which the server releases however the worker ends. Times are tho
 Everything that a program may look at is a column with a type, so whatever others write can be read.
 """
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import psycopg
 
 from theodolite.store.errors import StoreError
 from theodolite.store.nouns import SILENCE
-
-if TYPE_CHECKING:
-    import psycopg
 
 Row = dict[str, Any]
 """A row, with the columns of `_MAKE`."""

@@ -1,12 +1,8 @@
 """Deletion: finished runs with their events and logs, and results."""
 
-from __future__ import annotations
-
 import time
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from theodolite.store.folder import Store
+from theodolite.store.folder import Store
 
 _DAY = 86400.0
 _OVER = "state NOT IN ('queued', 'running')"

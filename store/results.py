@@ -5,17 +5,16 @@ the fields of an evaluation's result. Its arrays lie in one `.npz` file named by
 bytes, its numbers in SQLite.
 """
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import io
 import math
+import sqlite3
 import time
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -23,9 +22,6 @@ from theodolite.store.database import Filed, Table, where
 from theodolite.store.errors import StoreError, as_store_errors
 from theodolite.store.files import is_whole, write_once
 from theodolite.store.hashing import to_json
-
-if TYPE_CHECKING:
-    import sqlite3
 
 KEY = ("encoder", "fingerprint", "task", "protocol", "seed", "data_hash")
 """The key of a result. The encoder's name is part of it so that two specs of one fingerprint each

@@ -1,18 +1,13 @@
 """Access control for agents: available data, and files below folders that the user allowed."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from theodolite.app.workspace import Workspace
 from theodolite.engine.datasets.chunks import base
 from theodolite.engine.encoders.spec import SourceSpec
 from theodolite.engine.errors import UserError
 from theodolite.engine.rankers.spec import parse
-
-if TYPE_CHECKING:
-    from theodolite.app.workspace import Workspace
 
 SHIPPED = ("minilm", "wordllama", "random", "borep")
 """Sources that ship with Theodolite."""

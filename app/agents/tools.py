@@ -4,25 +4,21 @@ Results of an evaluation are stored as if the user had run it; nothing else chan
 the descriptions that an agent sees, so they state the limits.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import make_dataclass
 from functools import wraps
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from pydantic import Field as PydanticField
 
 from theodolite.app.agents.allowed import Allowed
+from theodolite.app.jobs.job import Job
 from theodolite.app.pages.evaluate.answer import Results
 from theodolite.app.question import Question
 from theodolite.app.spec import Parameter, parameters
 from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
-
-if TYPE_CHECKING:
-    from theodolite.app.jobs.job import Job
 
 MAX_ENCODERS, MAX_TASKS, MAX_QUERIES = 8, 20, 10
 MAX_CHARACTERS, MAX_ROWS = 2000, 500

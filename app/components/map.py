@@ -10,13 +10,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+
 from theodolite.app.blocks import Component, Folders
 from theodolite.app.text_files import PER_FILE, texts_of
 from theodolite.app.web.theme import SERIES
 
 if TYPE_CHECKING:
-    import numpy as np
-
     Nearest = Callable[[int], tuple[np.ndarray, np.ndarray]]
 
 PROPS = {"palette": list(SERIES), "height": 560}

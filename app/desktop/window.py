@@ -4,8 +4,6 @@ The browser is based on Chromium: Chrome, Chromium, Edge, or another one that `T
 names, as a command with its options if it needs any. It remembers the window's size in the profile.
 """
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import os
@@ -17,7 +15,6 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import platformdirs
 import psutil
@@ -25,11 +22,9 @@ from filelock import FileLock, Timeout
 
 from theodolite.app import formats
 from theodolite.app.terminal import say
+from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
 from theodolite.store.run_rows import LIVE
-
-if TYPE_CHECKING:
-    from theodolite.app.workspace import Workspace
 
 VARIABLE = "THEODOLITE_BROWSER"
 CLASS = "theodolite"

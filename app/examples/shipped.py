@@ -6,18 +6,14 @@ encoders that ship. A page whose answers are stored looks for them there as in a
 only with the encoders, the data and the decoders that they were made with.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from theodolite.app.decoders import mark_of
+from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
 from theodolite.engine.tasks import get
 from theodolite.store.hashing import hash_of, to_json
-
-if TYPE_CHECKING:
-    from theodolite.app.workspace import Workspace
 
 
 def keep(

@@ -15,20 +15,18 @@ import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from theodolite.app.fleet import files as bundles
 from theodolite.app.fleet.address import Address
 from theodolite.app.fleet.files import Bundle, Damaged, Files
 from theodolite.app.fleet.needs import FINISHED, VERSION, WORK, Resources, lacking
+from theodolite.app.jobs.job import Job
 from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
 from theodolite.store import StoreError
 from theodolite.store.fleet import LOG, FleetAway, Row
 from theodolite.store.run_rows import LIVE, STOP, RunRow, UnitRow
-
-if TYPE_CHECKING:
-    from theodolite.app.jobs.job import Job
 
 LOOK_EVERY = 0.5
 AHEAD = 256

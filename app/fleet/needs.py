@@ -4,8 +4,6 @@ Needs are texts for people, such as `the data set MR (1a2b…)` or `the package 
 what is needed if it says the same, or the same without the hash, while it has not read the data.
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib.metadata
 import os
@@ -13,19 +11,17 @@ import platform
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import psutil
 
 from theodolite.app import formats
+from theodolite.app.workspace import Workspace
+from theodolite.engine.datasets import Catalog
 from theodolite.engine.encoders.packaged import MINILM, WORDLLAMA
 from theodolite.engine.encoders.spec import SOURCES
 from theodolite.engine.errors import UserError
 from theodolite.engine.rankers.spec import parse
-
-if TYPE_CHECKING:
-    from theodolite.app.workspace import Workspace
-    from theodolite.engine.datasets import Catalog
 
 PACKAGES = {"minilm": MINILM, "wordllama": WORDLLAMA, "borep": WORDLLAMA, "mteb": "mteb"}
 """Source of an encoder -> the distribution it needs, which not every machine has."""

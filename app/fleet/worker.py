@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from theodolite.app.fleet.address import Address
 from theodolite.app.fleet.files import (
     MADE,
     UNUSED_SECONDS,
@@ -40,6 +41,7 @@ from theodolite.app.fleet.needs import (
     replace_texts,
 )
 from theodolite.app.jobs.child_process import Child, GivenUp, Stopped
+from theodolite.app.jobs.job import Job
 from theodolite.app.jobs.kinds import job_of
 from theodolite.app.workspace import StoredUploads
 from theodolite.engine.datasets import Catalog
@@ -48,12 +50,9 @@ from theodolite.store import Store, StoreError, forget
 from theodolite.store.errors import NoSuchRun, RunAtWork
 from theodolite.store.fleet import LOG, Fleet, FleetAway
 from theodolite.store.hashing import hash_of, to_json
+from theodolite.store.run_rows import RunRow
 
 if TYPE_CHECKING:
-    from theodolite.app.fleet.address import Address
-    from theodolite.app.jobs.job import Job
-    from theodolite.store.run_rows import RunRow
-
     AnyJob = TypeVar("AnyJob", bound=Job)
 
 BEAT = 1.0

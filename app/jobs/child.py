@@ -5,8 +5,6 @@ torch and the models are loaded once, and exits when it was idle for a while, to
 When it crashes, the worker survives.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import importlib
@@ -17,16 +15,14 @@ import queue
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from theodolite.app.jobs import processes
+from theodolite.app.jobs.job import Job
 from theodolite.app.jobs.kinds import job_of, kind_of
 from theodolite.app.jobs.reporter import PausingReporter, Reporter
 from theodolite.app.jobs.unit import Outcome, do
 from theodolite.app.workspace import Workspace
-
-if TYPE_CHECKING:
-    from theodolite.app.jobs.job import Job
 
 IDLE_SECONDS = 600.0
 WARM_AFTER_SECONDS = 0.5

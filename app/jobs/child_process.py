@@ -1,21 +1,17 @@
 """The worker's side of its child process: starting it, sending units, ending it."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import queue
 import subprocess
 import threading
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from theodolite.app.jobs import processes
 from theodolite.engine.errors import UserError
-
-if TYPE_CHECKING:
-    from theodolite.store import Store
-    from theodolite.store.run_rows import RunRow
+from theodolite.store import Store
+from theodolite.store.run_rows import RunRow
 
 CRASHES_ALLOWED = 3
 

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
+from theodolite.app.fleet.needs import Resources
+from theodolite.app.jobs.reporter import Reporter
+from theodolite.app.workspace import Workspace
+from theodolite.engine.datasets import Catalog
 from theodolite.engine.errors import UserError
-
-if TYPE_CHECKING:
-    from theodolite.app.fleet.needs import Resources
-    from theodolite.app.jobs.reporter import Reporter
-    from theodolite.app.workspace import Workspace
-    from theodolite.engine.datasets import Catalog
-    from theodolite.store import Store
+from theodolite.store import Store
 
 Spec = Mapping[str, Any]
 

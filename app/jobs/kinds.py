@@ -1,15 +1,11 @@
 """The kinds of jobs and where each is defined. Modules are imported when they are needed."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from theodolite.app.jobs.job import Job, Spec
 from theodolite.app.pages import load, named
 from theodolite.engine.errors import UserError
-
-if TYPE_CHECKING:
-    from theodolite.app.jobs.job import Job, Spec
 
 KINDS = named("JOBS")
 

@@ -1,7 +1,5 @@
 """The two ways to execute a job: by a worker in the background, or here in the foreground."""
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import os
@@ -10,19 +8,16 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from theodolite.app.jobs.job import Job
 from theodolite.app.jobs.reporter import Cancelled, Reporter
 from theodolite.app.jobs.unit import Outcome, conclude, iter_unit
+from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
+from theodolite.store import Store
 from theodolite.store.errors import RunAtWork, StoreError
 from theodolite.store.run_rows import LIVE, RunRow, UnitRow
 from theodolite.store.terminals import NAME as TERMINAL
-
-if TYPE_CHECKING:
-    from theodolite.app.jobs.job import Job
-    from theodolite.app.workspace import Workspace
-    from theodolite.store import Store
 
 Move = Callable[[float, float, str], None]
 """Progress callback of a bar: called with (done, total, message)."""

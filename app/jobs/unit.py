@@ -1,21 +1,17 @@
 """How a unit is executed and a run is ended, both in a worker's child and in a terminal."""
 
-from __future__ import annotations
-
 import logging
 import time
 from collections.abc import Generator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from theodolite.app.jobs.job import Job, LeftOut
 from theodolite.app.jobs.reporter import Cancelled, Reporter
+from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
+from theodolite.store import Store
 from theodolite.store.errors import StoreError
-
-if TYPE_CHECKING:
-    from theodolite.app.workspace import Workspace
-    from theodolite.store import Store
 
 log = logging.getLogger("theodolite.jobs")
 

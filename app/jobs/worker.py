@@ -6,8 +6,6 @@ worker that was killed finds the runs it had begun again by the name of its slot
 the first unit that is not over. A lock beside the store says whether a slot is filled.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import importlib
@@ -20,10 +18,10 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from filelock import BaseFileLock, FileLock, Timeout
 
+from theodolite.app.fleet.coordinator import Coordinator
 from theodolite.app.jobs import processes
 from theodolite.app.jobs.child_process import Child, GivenUp, Stopped
 from theodolite.app.jobs.kinds import job_of, kind_of
@@ -33,9 +31,6 @@ from theodolite.store import Store, StoreError
 from theodolite.store.errors import StoreGone
 from theodolite.store.run_rows import RunRow, UnitRow
 from theodolite.store.terminals import NAME as TERMINAL
-
-if TYPE_CHECKING:
-    from theodolite.app.fleet.coordinator import Coordinator
 
 QUEUE, INTERACTIVE, FLEET = "runs", "interactive", "fleet"
 AT_ONCE = {QUEUE: 1, INTERACTIVE: 1, FLEET: 8}

@@ -1,32 +1,28 @@
 """How a page asks its question: controls from its address, a button, the run, the answer."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import gradio as gr
 
 import theodolite.app.surfaces.web as web
 from theodolite.app.blocks import Link, Nothing
+from theodolite.app.jobs.job import Job
 from theodolite.app.jobs.submit import queue
 from theodolite.app.pages.data import choices as collections
 from theodolite.app.pages.encoders import choices
 from theodolite.app.pages.jobs.run_panel import NOTHING, Named, RunPanel
+from theodolite.app.published import Published
 from theodolite.app.question import Answer, Question, Working
 from theodolite.app.report.button import report_button
 from theodolite.app.spec import Spec, parameters
 from theodolite.app.surfaces.static import Static
 from theodolite.app.web import address, background_call, parts
 from theodolite.app.web.controls import Controls, Values
-
-if TYPE_CHECKING:
-    from theodolite.app.jobs.job import Job
-    from theodolite.app.published import Published
-    from theodolite.app.workspace import Workspace
+from theodolite.app.workspace import Workspace
 
 A = TypeVar("A", bound=Answer)
 AWAITED = Nothing(

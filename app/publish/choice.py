@@ -5,31 +5,27 @@ is drawn: a chart that shortens a name would leave half a path visible. What is 
 this machine, or all names that its user gave.
 """
 
-from __future__ import annotations
-
 import builtins
 import contextlib
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 from urllib.parse import parse_qsl, urlsplit
 
 from theodolite.app import formats
+from theodolite.app.pages.trainings.service import TrainingRun
 from theodolite.app.published import Choice, Query
 from theodolite.app.workspace import StoredUploads, Workspace
 from theodolite.engine.datasets import Catalog
+from theodolite.engine.datasets.types import Dataset, DatasetInfo
+from theodolite.engine.encoders import Encoder
 from theodolite.engine.encoders.spec import SOURCES, EncoderSpec, SourceSpec
 from theodolite.engine.errors import UserError
+from theodolite.engine.rankers import Ranker
 from theodolite.engine.rankers.spec import RankerSpec, Spec, parse
 from theodolite.store.part import copy_results
-
-if TYPE_CHECKING:
-    from theodolite.app.pages.trainings.service import TrainingRun
-    from theodolite.engine.datasets.types import Dataset, DatasetInfo
-    from theodolite.engine.encoders import Encoder
-    from theodolite.engine.rankers import Ranker
 
 Mask = Literal["none", "paths", "names"]
 UPLOAD = "upload:"

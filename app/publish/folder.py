@@ -14,12 +14,11 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
+from theodolite.app.publish.targets import Target
 from theodolite.engine.errors import UserError
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
-
-    from theodolite.app.publish.targets import Target
 
 LIST = "theodolite/published.json"
 """The list of the files that were written, so that these alone are replaced the next time."""

@@ -1,21 +1,20 @@
 """The files of a published app, and its start where a GPU is lent."""
 
-from __future__ import annotations
-
 import re
 import tempfile
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import gradio as gr
+import numpy as np
 
 from theodolite.app import vectors
 from theodolite.app.pages.map import service as maps
 from theodolite.app.publish import targets
 from theodolite.app.publish.choice import SHIPPED, UPLOAD, Part, private
 from theodolite.app.publish.site import Site
+from theodolite.app.publish.targets import Target
 from theodolite.app.published import Choice
 from theodolite.app.workspace import Workspace
 from theodolite.engine.encoders import zerogpu
@@ -23,11 +22,6 @@ from theodolite.engine.encoders.base import sentence_key
 from theodolite.engine.encoders.spec import TASK_DATA
 from theodolite.engine.errors import UserError
 from theodolite.engine.rankers.spec import parse
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from theodolite.app.publish.targets import Target
 
 _TAG = re.compile(r"<[^>]*>")
 EVERY_PAGE = "All pages, for looking only"

@@ -1,23 +1,19 @@
 """What leaves this machine with a published folder: listed before it is written, and its README."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 from theodolite.app import formats
 from theodolite.app.publish import live, targets
 from theodolite.app.publish.choice import private
+from theodolite.app.publish.site import Site
 from theodolite.app.published import Choice
-
-if TYPE_CHECKING:
-    from theodolite.app.publish.site import Site
-    from theodolite.app.workspace import Workspace
+from theodolite.app.workspace import Workspace
 
 COLUMNS = ("kind", "name", "about", "licence", "bytes")
 OURS = "Apache-2.0"

@@ -4,8 +4,6 @@ Both use `theodolite publish`, in a process of its own: freezing lays a page out
 interfere with those that are served.
 """
 
-from __future__ import annotations
-
 import json
 import secrets
 import shlex
@@ -15,7 +13,7 @@ import threading
 from dataclasses import dataclass, field
 from pathlib import Path
 from shutil import make_archive
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from pydantic import BaseModel, Field, ValidationError
 from starlette.concurrency import run_in_threadpool
@@ -26,10 +24,8 @@ from starlette.routing import Route
 from theodolite.app.jobs import processes
 from theodolite.app.publish.choice import Mask
 from theodolite.app.web.routes import NO_STORE
+from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
-
-if TYPE_CHECKING:
-    from theodolite.app.workspace import Workspace
 
 SECONDS = 600
 MAX_ASKED = 2**16

@@ -1,14 +1,12 @@
 """The files of a frozen workbench: its pages, and what they share."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import gradio
 
@@ -19,10 +17,8 @@ from theodolite.app.published import Choice, Published, Query, hashed
 from theodolite.app.surfaces.static import StaticPage, label_of, of_address
 from theodolite.app.web import frame, theme
 from theodolite.app.web.routes import PLOTLY_JS, plotly_file
+from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
-
-if TYPE_CHECKING:
-    from theodolite.app.workspace import Workspace
 
 HERE = Path(__file__).parent
 SURFACES = theme.APP / "surfaces"

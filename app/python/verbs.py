@@ -9,16 +9,15 @@ store is opened.
 your own: THEODOLITE_HOME, else the platform's folder, with the data of THEODOLITE_DATA.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from theodolite.app import formats
 from theodolite.app.blocks import Block, Finding
+from theodolite.app.jobs.submit import Move
 from theodolite.app.pages.choose.answer import CHOOSE
 from theodolite.app.pages.compare.answer import COMPARE
 from theodolite.app.pages.decode.answer import DECODE
@@ -29,16 +28,13 @@ from theodolite.app.pages.search.answer import SEARCH, SearchAnswer, SearchSpec,
 from theodolite.app.question import Answer
 from theodolite.app.surfaces.notebook import asks, function, own, performed
 from theodolite.app.workspace import Workspace
+from theodolite.engine.encoders.base import Encoder
 from theodolite.engine.errors import UserError
 from theodolite.engine.given import text, texts
-
-if TYPE_CHECKING:
-    from theodolite.app.jobs.submit import Move
-    from theodolite.engine.encoders.base import Encoder
-    from theodolite.engine.progress import Progress
-    from theodolite.engine.results import Result
-    from theodolite.engine.training.events import Event, Finished
-    from theodolite.engine.training.spec import TrainSpec
+from theodolite.engine.progress import Progress
+from theodolite.engine.results import Result
+from theodolite.engine.training.events import Event, Finished
+from theodolite.engine.training.spec import TrainSpec
 
 
 def evaluate(

@@ -1,15 +1,16 @@
 """`theodolite report`: a comparison, map, training, judgement or decision as one file."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from theodolite.app.jobs.job import Job
 from theodolite.app.pages import load, questions
 from theodolite.app.pages.map.answer import MAP
+from theodolite.app.question import Question
+from theodolite.app.report.file import Report
 from theodolite.app.spec import Spec
 from theodolite.app.terminal import (
     JsonOption,
@@ -22,11 +23,6 @@ from theodolite.app.terminal import (
     verbs,
 )
 from theodolite.app.workspace import Workspace
-
-if TYPE_CHECKING:
-    from theodolite.app.jobs.job import Job
-    from theodolite.app.question import Question
-    from theodolite.app.report.file import Report
 
 report_verbs = verbs(
     "Write one answer to a self-contained file that opens offline and without Theodolite."

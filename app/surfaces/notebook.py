@@ -1,20 +1,16 @@
 """Questions as functions of `import theodolite`, whose answers a notebook shows."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
+from theodolite.app.jobs.job import Job
+from theodolite.app.jobs.submit import Move
 from theodolite.app.question import Answer, Do, Question
 from theodolite.app.spec import Parameter, parameters
 from theodolite.app.workspace import Workspace, default_data, default_store
-
-if TYPE_CHECKING:
-    from theodolite.app.jobs.job import Job
-    from theodolite.app.jobs.submit import Move
 
 A = TypeVar("A", bound=Answer)
 _COMMON = {

@@ -4,12 +4,10 @@ A page that can be published has `PUBLISHED`, a `Static`. What is shown is what 
 in a store of the published results alone.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlencode
 from zlib import compress
 
@@ -22,10 +20,8 @@ from theodolite.app.question import Question
 from theodolite.app.spec import Spec, parameters, query, read_query
 from theodolite.app.surfaces import document
 from theodolite.app.web import parts
+from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
-
-if TYPE_CHECKING:
-    from theodolite.app.workspace import Workspace
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; font-src 'self'; "

@@ -1,9 +1,7 @@
 """Specs as controls of a page, and answers as one component."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import gradio as gr
 
@@ -15,9 +13,7 @@ from theodolite.app.spec import Parameter, Spec, parameters
 from theodolite.app.surfaces import document
 from theodolite.app.web.controls import Control, Values
 from theodolite.app.web.routes import PLOTLY_JS
-
-if TYPE_CHECKING:
-    from theodolite.app.workspace import Workspace
+from theodolite.app.workspace import Workspace
 
 S = TypeVar("S", bound=Spec)
 

@@ -1,20 +1,16 @@
 """Background calls of a page, with their progress: the current step, a bar, the time left."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from theodolite.app import formats
 from theodolite.app.names import labelled
 from theodolite.app.vectors import encoding
 from theodolite.app.web import parts
-
-if TYPE_CHECKING:
-    from theodolite.app.workspace import Workspace
+from theodolite.app.workspace import Workspace
 
 Say = Callable[[str, float | None, float | None], None]
 """Progress callback: the current step, the share done and the seconds left (None: unknown)."""

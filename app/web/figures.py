@@ -9,19 +9,16 @@ component gives them those of the page, light or dark. Marks take `SERIES`, whic
 No information is in the colour alone: a position or a shape repeats it.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from theodolite.app import formats
 from theodolite.app.components.chart import plain
 from theodolite.app.web.theme import SERIES
-
-if TYPE_CHECKING:
-    import numpy as np
 
 Trace = dict[str, Any]
 Figure = dict[str, Any]

@@ -4,23 +4,19 @@ The rail is drawn by the script at the beginning of every page, before Gradio la
 is the same on every page, and nothing moves when the page appears.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import gradio as gr
 
 from theodolite.app.pages import Line
 from theodolite.app.pages.layout import QuestionPage
 from theodolite.app.web import parts
-
-if TYPE_CHECKING:
-    from theodolite.app.workspace import Workspace
+from theodolite.app.workspace import Workspace
 
 _JUMP = 'aria-haspopup="dialog" data-press="jump"'
 

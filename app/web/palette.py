@@ -4,10 +4,7 @@ Visitors get only what the pages list to them as well: names of encoders and dat
 titles of runs. The browser inserts every text as text, not as HTML.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -17,11 +14,9 @@ from theodolite.app.names import labelled
 from theodolite.app.web import address
 from theodolite.app.web.frame import Entry
 from theodolite.app.web.routes import NO_STORE
+from theodolite.app.workspace import Workspace
 from theodolite.store.errors import StoreError
 from theodolite.store.run_rows import LIVE
-
-if TYPE_CHECKING:
-    from theodolite.app.workspace import Workspace
 
 MAX_RUNS = 200
 

@@ -1,11 +1,9 @@
 """Every evaluated encoder in order, with how certain each rank is, and published scores beside."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from theodolite.app import formats
 from theodolite.app.blocks import Block, Filters, Finding, Grid, GridCell, GridHead
@@ -22,12 +20,10 @@ from theodolite.app.pages.board.standings import (
     TaskColumn,
 )
 from theodolite.app.question import Answer, Do, Question
+from theodolite.app.significance import Ranking
+from theodolite.app.workspace import Workspace
 from theodolite.engine.mteb.own_tasks import PREFIX
-
-if TYPE_CHECKING:
-    from theodolite.app.significance import Ranking
-    from theodolite.app.workspace import Workspace
-    from theodolite.engine.stats.ranks import RankInterval
+from theodolite.engine.stats.ranks import RankInterval
 
 MAX_NAMED = 3
 COSTS = ("per_second_64", "latency_p50", "memory")

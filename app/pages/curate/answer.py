@@ -11,12 +11,15 @@ import numpy as np
 from theodolite.app import formats, vectors
 from theodolite.app.blocks import Block, Cell, Finding, Link, Nothing, Table
 from theodolite.app.jobs.job import Job
+from theodolite.app.jobs.reporter import Reporter
 from theodolite.app.pages.geometry.service import ALL, take
 from theodolite.app.question import Answer, Do, Question
 from theodolite.app.spec import Field, Spec, parameters
+from theodolite.app.workspace import Workspace
 from theodolite.engine.encoders import parse
 from theodolite.engine.encoders.finite import finite
 from theodolite.engine.errors import UserError
+from theodolite.engine.progress import Progress
 from theodolite.engine.search import curation
 from theodolite.engine.search.ann_index import index_of
 from theodolite.store.derived import array
@@ -24,10 +27,6 @@ from theodolite.store.hashing import hash_of, to_json
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from theodolite.app.jobs.reporter import Reporter
-    from theodolite.app.workspace import Workspace
-    from theodolite.engine.progress import Progress
 
 KIND, FORMAT = "curate", 1
 """The format is increased whenever the result of the same check would change."""

@@ -5,16 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from theodolite.app import formats
 from theodolite.app.blocks import Block, Finding, Nothing, Problem, Table
 from theodolite.app.examples import shipped
 from theodolite.app.jobs.job import Job
+from theodolite.app.jobs.reporter import Reporter
 from theodolite.app.pages.board import trained
 from theodolite.app.pages.geometry.service import splits, take
 from theodolite.app.question import Answer, Do, Question
 from theodolite.app.spec import Field, Spec
+from theodolite.app.workspace import Workspace
 from theodolite.engine import protocols
 from theodolite.engine.datasets.types import Retrieval
 from theodolite.engine.encoders import describe, parse
@@ -23,10 +25,6 @@ from theodolite.engine.search.overlap import overlap
 from theodolite.engine.tasks import SUITES, available, get, in_order, type_of
 from theodolite.engine.tasks.retrieval import judged_queries
 from theodolite.store.hashing import hash_of, to_json
-
-if TYPE_CHECKING:
-    from theodolite.app.jobs.reporter import Reporter
-    from theodolite.app.workspace import Workspace
 
 TITLE, PATH, BUTTON = "Leaks", "leaks", "Search"
 KIND, FORMAT = "leaks", "1"

@@ -1,10 +1,8 @@
 """The page *Curate*: duplicates, outliers, leaks, typical sentences of a collection."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import gradio as gr
 
@@ -15,9 +13,7 @@ from theodolite.app.pages.data.choices import COLLECTION, filled
 from theodolite.app.pages.geometry.service import ALL, splits
 from theodolite.app.web import parts
 from theodolite.app.web.controls import Control, Controls, Values, shape
-
-if TYPE_CHECKING:
-    from theodolite.app.workspace import Workspace
+from theodolite.app.workspace import Workspace
 
 TITLE = "Curate"
 PATH = "curate"

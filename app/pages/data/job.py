@@ -1,25 +1,21 @@
 """The job *mine*: hard negatives for pairs, kept as a data set of triplets to train on."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from theodolite.app.jobs.job import Job
+from theodolite.app.jobs.reporter import Reporter
 from theodolite.app.pages.data import service
 from theodolite.app.spec import Field, Spec
+from theodolite.app.workspace import Workspace
 from theodolite.engine.datasets.tables import Mapping
 from theodolite.engine.encoders.spec import parse
 from theodolite.engine.errors import UserError
 from theodolite.engine.training.examples import absolute, names_of, open_examples
 from theodolite.engine.training.mining import Mined, Mining, mine
-
-if TYPE_CHECKING:
-    from theodolite.app.jobs.reporter import Reporter
-    from theodolite.app.workspace import Workspace
 
 CHECKED = 1000
 """Pairs that are read before a run is queued or begun."""

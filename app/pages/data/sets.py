@@ -1,11 +1,9 @@
 """The data sets as blocks: the list of all, and one with its facts and first rows."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice, takewhile
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from theodolite.app import formats
 from theodolite.app.blocks import (
@@ -23,6 +21,7 @@ from theodolite.app.blocks import (
     Table,
     Text,
 )
+from theodolite.app.workspace import Workspace
 from theodolite.engine.datasets import chunks, starter
 from theodolite.engine.datasets.types import (
     Captions,
@@ -36,9 +35,6 @@ from theodolite.engine.datasets.types import (
     Summaries,
     Triplets,
 )
-
-if TYPE_CHECKING:
-    from theodolite.app.workspace import Workspace
 
 MIN_FAMILY = 3
 """Data sets of a folder that are one line of the list."""

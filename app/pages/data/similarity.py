@@ -1,12 +1,10 @@
 """How similar data sets are to an encoder: the cosines between the means of some sentences."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, groupby
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 
@@ -14,6 +12,7 @@ from theodolite.app import formats
 from theodolite.app.blocks import Block, Chart, Finding, Nothing
 from theodolite.app.components.chart import drawing, plain
 from theodolite.app.jobs.job import Job
+from theodolite.app.jobs.reporter import Reporter
 from theodolite.app.question import Answer, Do, Question
 from theodolite.app.spec import Field, Spec
 from theodolite.app.web.figures import Figure, axis, clear_colour, draw, scatter
@@ -26,9 +25,6 @@ from theodolite.engine.space import dataset_similarity as engine
 from theodolite.engine.space.dataset_similarity import Collection
 from theodolite.store.derived import array
 from theodolite.store.hashing import hash_of, to_json
-
-if TYPE_CHECKING:
-    from theodolite.app.jobs.reporter import Reporter
 
 TITLE, PATH, BUTTON = "Similarity", "similarity", "Compare"
 KIND, FORMAT = "dataset-similarity", "1"

@@ -1,13 +1,12 @@
 """Questions that decode points of a space: of sentences, between two, and of an expression."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from theodolite.app import decoders, formats
+from theodolite.app.batches import Waiting
 from theodolite.app.blocks import (
     Block,
     Chart,
@@ -39,11 +38,8 @@ from theodolite.app.question import Answer, Do, Question
 from theodolite.app.spec import Encoders, Field
 from theodolite.app.web.figures import scatter
 from theodolite.app.web.theme import SERIES
+from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
-
-if TYPE_CHECKING:
-    from theodolite.app.batches import Waiting
-    from theodolite.app.workspace import Workspace
 
 MAX_UNSEEN = 5
 """Words named that a decoder does not know."""

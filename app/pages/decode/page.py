@@ -1,12 +1,10 @@
 """The pages that decode: a sentence, the points between two, and an expression over several."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import gradio as gr
 
@@ -29,16 +27,14 @@ from theodolite.app.pages.encoders import choices
 from theodolite.app.pages.encoders.service import STARTERS
 from theodolite.app.pages.layout import Page
 from theodolite.app.pages.search import service as search
+from theodolite.app.published import Published
 from theodolite.app.spec import parameters
 from theodolite.app.surfaces import web
 from theodolite.app.surfaces.static import Static
 from theodolite.app.web import address, background_call, parts
 from theodolite.app.web.controls import Answer, Control, Controls, Values, on, on_load, shape
+from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
-
-if TYPE_CHECKING:
-    from theodolite.app.published import Published
-    from theodolite.app.workspace import Workspace
 
 Blocks = Iterator[Sequence[Block]]
 

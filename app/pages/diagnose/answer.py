@@ -1,13 +1,11 @@
 """How well a decoder reconstructs sentences that are new to it, and what that says of encoders."""
 
-from __future__ import annotations
-
 import math
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from theodolite.app.blocks import (
     Block,
@@ -38,12 +36,10 @@ from theodolite.app.question import Answer, Do, Question
 from theodolite.app.spec import Field, Spec
 from theodolite.app.web.figures import axis, draw, scatter
 from theodolite.app.web.theme import SERIES
+from theodolite.app.workspace import Workspace
 from theodolite.engine.decoding.diagnosis import NAMES, SYSTEMS, Diagnosis, Figure, source_of
 from theodolite.engine.errors import UserError
-
-if TYPE_CHECKING:
-    from theodolite.app.workspace import Workspace
-    from theodolite.engine.stats.agreement import DecoderAgreement, Relations
+from theodolite.engine.stats.agreement import DecoderAgreement, Relations
 
 EXAMPLE_ENCODER, EXAMPLE_TEXT = "minilm", "starter-topics"
 """Of the diagnosis that ships."""

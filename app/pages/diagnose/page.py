@@ -1,9 +1,7 @@
 """The page *Diagnose*: reconstructions of new sentences, compared with two baselines."""
 
-from __future__ import annotations
-
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import gradio as gr
 
@@ -14,9 +12,7 @@ from theodolite.app.pages.diagnose.answer import EXAMPLE_ENCODER, SO_FAR, Diagno
 from theodolite.app.surfaces import web
 from theodolite.app.web import parts
 from theodolite.app.web.controls import Control, Controls, Values
-
-if TYPE_CHECKING:
-    from theodolite.app.workspace import Workspace
+from theodolite.app.workspace import Workspace
 
 TITLE = "Diagnose"
 PATH = "diagnose"

@@ -6,28 +6,26 @@ import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from theodolite.app import decoders
+from theodolite.app.decoders import DecoderInfo
 from theodolite.app.formats import last_part
 from theodolite.app.jobs.job import Job
 from theodolite.app.jobs.kinds import spec_of
+from theodolite.app.jobs.reporter import Reporter
 from theodolite.app.jobs.submit import queue
 from theodolite.app.pages.decode.service import need_decoder
 from theodolite.app.pages.trainings.service import DECODERS
+from theodolite.app.workspace import Workspace
+from theodolite.engine.decoding.diagnosis import Diagnosis
 from theodolite.engine.decoding.facts import facts_of
 from theodolite.engine.decoding.presets import TEST_TEXTS, default_texts
 from theodolite.engine.errors import UserError
 from theodolite.engine.paths import named
 from theodolite.engine.progress import ProgressCallback
-
-if TYPE_CHECKING:
-    from theodolite.app.decoders import DecoderInfo
-    from theodolite.app.jobs.reporter import Reporter
-    from theodolite.app.workspace import Workspace
-    from theodolite.engine.decoding.diagnosis import Diagnosis
 
 HELD_OUT = "kept-apart"
 """In place of a text: the sentences held out of the decoder's training."""

@@ -1,9 +1,7 @@
 """The controls that build a spec: source, pooling, further sources, steps."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 import gradio as gr
@@ -11,10 +9,8 @@ import gradio as gr
 from theodolite.app.web import parts
 from theodolite.app.web.controls import Answer, Control, Controls, Values, on, on_load, shape
 from theodolite.app.web.parts import HIDE_PROGRESS
+from theodolite.app.workspace import Workspace
 from theodolite.engine.encoders.spec import MODELS, POOLINGS, TASK_DATA
-
-if TYPE_CHECKING:
-    from theodolite.app.workspace import Workspace
 
 SOURCES = {
     "hf": ("Hugging Face model", "Id on the hub", "BAAI/bge-small-en-v1.5"),

@@ -1,21 +1,17 @@
 """Checks of an encoder: what each of its settings is worth, and what its files of vectors lack."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from theodolite.app import formats
 from theodolite.app.blocks import Block, Caveat, Caveats, Cell, Finding, Link, Nothing, Table
 from theodolite.app.question import Answer, Do, Question, Working
 from theodolite.app.spec import Field, Spec
+from theodolite.app.workspace import Workspace
+from theodolite.engine.datasets.types import Dataset
+from theodolite.engine.encoders.audit import Audit
 from theodolite.engine.errors import UserError
-
-if TYPE_CHECKING:
-    from theodolite.app.workspace import Workspace
-    from theodolite.engine.datasets.types import Dataset
-    from theodolite.engine.encoders.audit import Audit
 
 ALL_PAIRS = 10**9
 """More pairs than any data set has."""

@@ -1,9 +1,7 @@
 """The choice of encoders that several pages start with, filled when the page is opened."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import gradio as gr
 
@@ -14,10 +12,8 @@ from theodolite.app.pages.encoders.service import (
 )
 from theodolite.app.web import address
 from theodolite.app.web.controls import Control
+from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
-
-if TYPE_CHECKING:
-    from theodolite.app.workspace import Workspace
 
 MAX_ENCODERS = 8
 """Most encoders side by side, unless a page has its own limit: more become unreadable, and a link

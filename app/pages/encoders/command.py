@@ -1,13 +1,12 @@
 """`theodolite encoders`, `encode` and `encode-corpus`: the listed encoders, and vectors by them."""
 
-from __future__ import annotations
-
 import io
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
+import numpy as np
 import typer
 
 from theodolite.app import corpora, endpoints, formats
@@ -32,9 +31,6 @@ from theodolite.app.terminal import (
 from theodolite.app.typed import Typed
 from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import Code, UserError
-
-if TYPE_CHECKING:
-    import numpy as np
 
 ENDINGS = (".npy", ".parquet", ".csv", ".jsonl")
 """Endings of files of vectors."""

@@ -6,26 +6,24 @@ import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from theodolite.app import corpora, endpoints
 from theodolite.app.fleet.needs import Resources
 from theodolite.app.formats import count, last_part, plural
 from theodolite.app.jobs.job import Job
+from theodolite.app.jobs.reporter import Reporter
 from theodolite.app.jobs.submit import Move
 from theodolite.app.typed import NothingKept
+from theodolite.app.workspace import Workspace
 from theodolite.engine import encoders
 from theodolite.engine.corpus import cut as cutting, encode as shards
 from theodolite.engine.corpus.cut import Cut, Shard
 from theodolite.engine.corpus.files import DTYPES, ENDINGS, SHARDS, shard_file, whole
+from theodolite.engine.datasets import Catalog
+from theodolite.engine.encoders import Encoder
 from theodolite.engine.errors import UserError
 from theodolite.engine.paths import named
-
-if TYPE_CHECKING:
-    from theodolite.app.jobs.reporter import Reporter
-    from theodolite.app.workspace import Workspace
-    from theodolite.engine.datasets import Catalog
-    from theodolite.engine.encoders import Encoder
 
 
 @dataclass(frozen=True)

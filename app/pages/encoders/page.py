@@ -1,10 +1,8 @@
 """The page *Encoders*: the listed encoders, and a form to write a new one."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import gradio as gr
 
@@ -31,12 +29,10 @@ from theodolite.app.web import address, parts
 from theodolite.app.web.controls import Answer, Control, Controls, Values, on, on_load
 from theodolite.app.web.events import PageEvent
 from theodolite.app.web.parts import HIDE_PROGRESS, ONE_AT_A_TIME
+from theodolite.app.workspace import Workspace
 from theodolite.engine.encoders.facts import describe
 from theodolite.engine.encoders.spec import MODELS, TASK_DATA
 from theodolite.engine.errors import UserError
-
-if TYPE_CHECKING:
-    from theodolite.app.workspace import Workspace
 
 TITLE = "Encoders"
 PATH = "encoders"

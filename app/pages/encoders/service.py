@@ -1,24 +1,19 @@
 """The listed encoders: adding and removing them."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from theodolite.app import endpoints
 from theodolite.app.names import labelled
-from theodolite.app.workspace import STARTER_ENCODERS
+from theodolite.app.workspace import STARTER_ENCODERS, Workspace
 from theodolite.engine.encoders.facts import LATER, RANKER_KIND, describe
 from theodolite.engine.encoders.spec import check_name
 from theodolite.engine.errors import UserError
 from theodolite.engine.rankers.spec import parse
 from theodolite.store import StoreError
-
-if TYPE_CHECKING:
-    from theodolite.app.workspace import Workspace
-    from theodolite.store.nouns import EncoderRow
+from theodolite.store.nouns import EncoderRow
 
 STARTERS = STARTER_ENCODERS[::-1]
 """Encoders that ship, the best first; a page starts with them, if they are listed."""

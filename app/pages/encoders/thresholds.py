@@ -1,21 +1,17 @@
 """Which cosine to use for what: cut-offs of an encoder with a guarantee, and those of another."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
+
+import numpy as np
 
 from theodolite.app import formats
 from theodolite.app.blocks import Block, Caveat, Caveats, Cell, Finding, Table
 from theodolite.app.question import Answer, Do, Question, Working
 from theodolite.app.spec import Field, Spec
 from theodolite.app.web.figures import percent
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from theodolite.app.workspace import Workspace
+from theodolite.app.workspace import Workspace
 
 DEFAULT = "starter-pairs"
 PURPOSES = (

@@ -1,19 +1,15 @@
 """The results of an evaluation, one for each encoder, task and seed, and cards of protocols."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from theodolite.app.blocks import Block, Facts, Fold, Table
 from theodolite.app.metrics import metric
 from theodolite.app.question import Answer
 from theodolite.engine import protocols
+from theodolite.engine.results import Result
 from theodolite.engine.stats.spread import Spread, words
-
-if TYPE_CHECKING:
-    from theodolite.engine.results import Result
 
 MAX_SHOWN = 500
 Spreads = Mapping[tuple[str, str, str], Spread]

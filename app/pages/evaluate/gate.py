@@ -1,7 +1,5 @@
 """`theodolite gate`: an encoder's examples in one file, and whether it is still as good."""
 
-from __future__ import annotations
-
 import base64
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,7 +7,7 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar
 from xml.etree import ElementTree
 
 import numpy as np
@@ -22,17 +20,14 @@ from theodolite.app.question import Answer, Do, Question, Working
 from theodolite.app.spec import Field, Spec
 from theodolite.app.terminal import check_writable, progress_bar, say, verb, verbs
 from theodolite.app.workspace import Workspace
-from theodolite.engine.encoders import canary, describe
+from theodolite.engine.encoders import Encoder, canary, describe
+from theodolite.engine.encoders.canary import Drift
 from theodolite.engine.encoders.vectors import files_of
 from theodolite.engine.errors import UserError
+from theodolite.engine.results import Result
+from theodolite.engine.stats.bootstrap import Sample
+from theodolite.engine.stats.gate import Gated
 from theodolite.store.hashing import hash_of, to_json
-
-if TYPE_CHECKING:
-    from theodolite.engine.encoders import Encoder
-    from theodolite.engine.encoders.canary import Drift
-    from theodolite.engine.results import Result
-    from theodolite.engine.stats.bootstrap import Sample
-    from theodolite.engine.stats.gate import Gated
 
 FORMAT = 1
 """Increased whenever a baseline would be read otherwise."""

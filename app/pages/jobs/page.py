@@ -1,9 +1,7 @@
 """The page *Jobs*: the queue, and the details of a run."""
 
-from __future__ import annotations
-
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import gradio as gr
 
@@ -14,11 +12,9 @@ from theodolite.app.pages.jobs.workers import in_fleet
 from theodolite.app.web import address, parts, progress
 from theodolite.app.web.controls import Answer, on, on_load, poll
 from theodolite.app.web.events import PageEvent
+from theodolite.app.workspace import Workspace
 from theodolite.store import forget
 from theodolite.store.run_rows import LIVE, RunRow
-
-if TYPE_CHECKING:
-    from theodolite.app.workspace import Workspace
 
 TITLE = "Jobs"
 PATH = "jobs"

@@ -3,13 +3,11 @@
 While the run is alive, it asks every second, and each answer waits until then for a change.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import gradio as gr
 
@@ -19,10 +17,8 @@ from theodolite.app.web import address, background_call, parts
 from theodolite.app.web.controls import Answer, Controls, Values, on, on_open
 from theodolite.app.web.events import PageEvent
 from theodolite.app.web.progress import card
+from theodolite.app.workspace import Workspace
 from theodolite.store.run_rows import LIVE, RunRow
-
-if TYPE_CHECKING:
-    from theodolite.app.workspace import Workspace
 
 Named = Mapping[str, Any]
 """Changes of a page's components, by their names on the page."""

@@ -4,21 +4,17 @@ Used by the page Jobs, the command `jobs`, the trainings of encoders and decoder
 a page that follows its run.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from theodolite.app import formats
 from theodolite.app.jobs.kinds import job_of
 from theodolite.app.jobs.submit import queue
+from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
 from theodolite.store import forget
 from theodolite.store.run_rows import STOP, is_stopping
-
-if TYPE_CHECKING:
-    from theodolite.app.workspace import Workspace
 
 TRAININGS = ("train", "sweep", "train-decoder")
 """Kinds of runs with best weights to keep and a checkpoint to resume from."""

@@ -1,21 +1,17 @@
 """Runs as HTML: a list entry, its buttons, its card on the page that started it, its parts."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from theodolite.app import formats
 from theodolite.app.components.actions import button
 from theodolite.app.names import labelled
 from theodolite.app.pages.jobs import service
 from theodolite.app.web import parts, progress
+from theodolite.app.workspace import Workspace
 from theodolite.store.run_rows import UnitRow, at_work
-
-if TYPE_CHECKING:
-    from theodolite.app.workspace import Workspace
 
 _LABELS = {
     "next": ("Run next", "Run {} next"),

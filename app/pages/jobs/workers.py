@@ -14,14 +14,13 @@ from theodolite.app.blocks import Block, Caveat, Caveats, Code, Finding, Table, 
 from theodolite.app.fleet.address import VARIABLE, Address
 from theodolite.app.fleet.needs import Machine
 from theodolite.app.question import Answer
+from theodolite.app.web.controls import Answer as Changes
+from theodolite.app.workspace import Workspace
 from theodolite.store import StoreError
+from theodolite.store.fleet import Fleet
 
 if TYPE_CHECKING:
     import gradio as gr
-
-    from theodolite.app.web.controls import Answer as Changes
-    from theodolite.app.workspace import Workspace
-    from theodolite.store.fleet import Fleet
 
 TITLE = "Workers"
 PATH = "workers"

@@ -15,11 +15,10 @@ from theodolite.app.pages.map.job import MapSpec, Unmade, is_running, preview
 from theodolite.app.question import Answer, Do, Question
 from theodolite.app.spaced import evenly_spaced
 from theodolite.app.web.figures import percent
+from theodolite.app.workspace import Workspace
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from theodolite.app.workspace import Workspace
 
 MAX_POINTS = 20_000
 """Points of a map in a document; the page draws millions."""

@@ -8,17 +8,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
 from theodolite.app.pages.map import service
 from theodolite.app.pages.map.answer import Map, trust
 from theodolite.app.pages.map.job import MapSpec, Unmade
 from theodolite.app.pages.search.service import attributes
 from theodolite.app.question import Do, Question
+from theodolite.app.workspace import Workspace
 
 if TYPE_CHECKING:
-    import numpy as np
     import pandas as pd
-
-    from theodolite.app.workspace import Workspace
 
 MAX_SHOWN = 10
 

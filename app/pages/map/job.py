@@ -4,38 +4,34 @@ It is stored under a hash of everything that determines it. Pages draw the first
 components while it is computed.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
+
+import numpy as np
 
 from theodolite.app import formats
 from theodolite.app.blocks import Block, Nothing, Problem
 from theodolite.app.components.map import NEIGHBOURS, Facts, Region
 from theodolite.app.jobs.job import Job
+from theodolite.app.jobs.reporter import Reporter
 from theodolite.app.pages.map import service
 from theodolite.app.pages.map.service import NAMES, QUICK_POINTS, StoredMap
 from theodolite.app.pages.search.service import attributes
 from theodolite.app.question import Answer, Working
 from theodolite.app.spec import Field, Spec
 from theodolite.app.vectors import TooSlow, encoding, missing
+from theodolite.app.workspace import Workspace
+from theodolite.engine.datasets.types import Dataset
 from theodolite.engine.errors import UserError
 from theodolite.engine.progress import ProgressCallback, nobody
+from theodolite.engine.space.projection import Plane
 from theodolite.store.errors import StoreClosed
 from theodolite.store.hashing import hash_of, to_json
 from theodolite.store.run_rows import LIVE
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from theodolite.app.jobs.reporter import Reporter
-    from theodolite.app.workspace import Workspace
-    from theodolite.engine.datasets.types import Dataset
-    from theodolite.engine.space.projection import Plane
 
 WATCHED_POINTS = 50_000
 """Larger maps are not shown during the projection: each update would be megabytes."""

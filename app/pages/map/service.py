@@ -11,21 +11,21 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from theodolite.app import formats
 from theodolite.app.components.map import NEIGHBOURS, MapColumn, Region, StoredMap as StoredMap
 from theodolite.app.pages.data import service as data
 from theodolite.app.recent import Recent
 from theodolite.app.typed import Typed
 from theodolite.app.vectors import missing, vectors as vectors
+from theodolite.app.workspace import Workspace
 from theodolite.engine.datasets import tables
 from theodolite.engine.errors import UserError
 from theodolite.store.derived import arrays
 
 if TYPE_CHECKING:
-    import numpy as np
     import pandas as pd
-
-    from theodolite.app.workspace import Workspace
 
 KIND = "map"
 """Of the store's derived results."""

@@ -1,11 +1,9 @@
 """Search a collection by meaning, examples, words or pattern."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from theodolite.app import formats
 from theodolite.app.blocks import (
@@ -24,13 +22,11 @@ from theodolite.app.pages.search import service
 from theodolite.app.pages.search.service import Limits
 from theodolite.app.question import Answer, Do, Question
 from theodolite.app.spec import Encoders, Field, Spec, query
+from theodolite.app.workspace import Workspace
 from theodolite.engine.datasets.chunks import cuts, join, written
+from theodolite.engine.encoders.base import Encoder
 from theodolite.engine.errors import UserError
 from theodolite.engine.rankers.spec import RankerSpec, parse
-
-if TYPE_CHECKING:
-    from theodolite.app.workspace import Workspace
-    from theodolite.engine.encoders.base import Encoder
 
 KIND = "search"
 QUERY = "The storm cut the power to our street."

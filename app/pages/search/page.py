@@ -1,12 +1,10 @@
 """The page *Search*: sentences of a collection by meaning, example, words or pattern."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import gradio as gr
 
@@ -22,12 +20,10 @@ from theodolite.app.web import address, parts
 from theodolite.app.web.controls import Answer, Controls, Values, on, on_load, shape
 from theodolite.app.web.parts import ALWAYS_LAST, HIDE_PROGRESS
 from theodolite.app.web.progress import signature
+from theodolite.app.workspace import Workspace
 from theodolite.engine.datasets.types import Retrieval
 from theodolite.engine.errors import UserError
 from theodolite.store.run_rows import LIVE
-
-if TYPE_CHECKING:
-    from theodolite.app.workspace import Workspace
 
 TITLE = "Search"
 PATH = "search"

@@ -6,13 +6,11 @@ on demand. A static encoder's vector of a sentence is the mean of its words' vec
 neighbours of every sentence are precomputed. Vectors are quantised to 255 levels per row.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -23,11 +21,9 @@ from theodolite.app.published import Published, hashed
 from theodolite.app.surfaces.static import Static
 from theodolite.app.text_files import PER_FILE, texts_of
 from theodolite.app.web.theme import SERIES
+from theodolite.app.workspace import Workspace
+from theodolite.engine.encoders.base import Encoder
 from theodolite.engine.errors import UserError
-
-if TYPE_CHECKING:
-    from theodolite.app.workspace import Workspace
-    from theodolite.engine.encoders.base import Encoder
 
 K = 10
 MAX_SENTENCES = 200_000

@@ -13,34 +13,30 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from theodolite.app import formats, vectors
 from theodolite.app.blocks import Hit, Spans
 from theodolite.app.jobs.job import Job
 from theodolite.app.jobs.kinds import job_of
+from theodolite.app.jobs.reporter import Reporter
 from theodolite.app.jobs.submit import queue
 from theodolite.app.recent import Recent
 from theodolite.app.typed import Typed
-from theodolite.engine.datasets.types import Retrieval
+from theodolite.app.workspace import Workspace
+from theodolite.engine.datasets.types import Dataset, Retrieval
+from theodolite.engine.encoders.base import Encoder
 from theodolite.engine.encoders.finite import finite
 from theodolite.engine.encoders.spec import parse
 from theodolite.engine.errors import UserError
 from theodolite.engine.progress import Progress
+from theodolite.engine.rankers import Index
 from theodolite.engine.rankers.spec import RankerSpec, parse as parse_ranker
+from theodolite.engine.search.ann_index import Built, MappedIndex
 from theodolite.store.hashing import hash_of
-from theodolite.store.run_rows import LIVE
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from theodolite.app.jobs.reporter import Reporter
-    from theodolite.app.workspace import Workspace
-    from theodolite.engine.datasets.types import Dataset
-    from theodolite.engine.encoders.base import Encoder
-    from theodolite.engine.rankers import Index
-    from theodolite.engine.search.ann_index import Built, MappedIndex
-    from theodolite.store.run_rows import RunRow
+from theodolite.store.run_rows import LIVE, RunRow
 
 Key = tuple[Path, str, str]
 """Store, fingerprint, hash of the collection."""

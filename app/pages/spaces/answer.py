@@ -1,11 +1,9 @@
 """How much two encoders agree about a collection: what is said of a pair of spaces."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 from urllib.parse import urlencode
 
 from theodolite.app import formats
@@ -19,9 +17,7 @@ from theodolite.app.question import Answer, Do, Question
 from theodolite.app.spec import query
 from theodolite.app.web.figures import Figure, clear_colour, percent
 from theodolite.app.web.theme import SERIES
-
-if TYPE_CHECKING:
-    from theodolite.app.workspace import Workspace
+from theodolite.app.workspace import Workspace
 
 GROUP = "spaces"
 """The maps and the list of sentences that are linked with each other."""

@@ -4,32 +4,28 @@ The second map starts from the first and is aligned with it; what is measured ar
 Both maps are stored as projections, so that the browser reads them like any map.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
+
+import numpy as np
 
 from theodolite.app import formats
 from theodolite.app.components.map import Facts, Region, StoredMap
 from theodolite.app.jobs.job import Job
+from theodolite.app.jobs.reporter import Reporter
 from theodolite.app.pages.map import service as maps
 from theodolite.app.pages.map.job import MapSpec, SecondMap, is_unknown
 from theodolite.app.spec import Field, Spec
+from theodolite.app.workspace import Workspace
+from theodolite.engine.encoders.spec import SourceSpec
 from theodolite.engine.errors import UserError
 from theodolite.engine.progress import ProgressCallback, nobody
+from theodolite.engine.space.clusters import Clusters
+from theodolite.engine.space.compare import Change
 from theodolite.store.hashing import hash_of, to_json
-
-if TYPE_CHECKING:
-    import numpy as np
-
-    from theodolite.app.jobs.reporter import Reporter
-    from theodolite.app.workspace import Workspace
-    from theodolite.engine.encoders.spec import SourceSpec
-    from theodolite.engine.space.clusters import Clusters
-    from theodolite.engine.space.compare import Change
 
 FORMAT = 1
 """Increased whenever the result of the same comparison would change."""

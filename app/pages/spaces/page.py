@@ -1,13 +1,11 @@
 """The page *Two spaces*: one collection under two encoders, side by side, and what differs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from itertools import combinations, permutations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import gradio as gr
 
@@ -22,11 +20,9 @@ from theodolite.app.spec import parameters
 from theodolite.app.surfaces.static import Static
 from theodolite.app.web import parts
 from theodolite.app.web.controls import Controls, Values
+from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
 from theodolite.store.derived import arrays
-
-if TYPE_CHECKING:
-    from theodolite.app.workspace import Workspace
 
 TITLE = "Two spaces"
 PATH = "spaces"

@@ -1,34 +1,30 @@
 """Whether a newer encoder is worth it: keep the old index, bridge to it, or encode all again?"""
 
-from __future__ import annotations
-
 import shlex
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from theodolite.app import formats
 from theodolite.app.blocks import Block, Caveat, Caveats, Cell, Code, Finding, Nothing, Table, Text
 from theodolite.app.jobs.job import Job
+from theodolite.app.jobs.reporter import Reporter
 from theodolite.app.question import Answer, Do, Question
 from theodolite.app.spec import Field, Spec
+from theodolite.app.workspace import Workspace
+from theodolite.engine.datasets.types import Dataset
 from theodolite.engine.encoders import parse, query_side
 from theodolite.engine.encoders.finite import differing
 from theodolite.engine.errors import UserError
 from theodolite.engine.rankers.base import best
+from theodolite.engine.space.bridge import Bridge
+from theodolite.engine.stats.significance import Difference
 from theodolite.store.derived import arrays
 from theodolite.store.hashing import hash_of, to_json
-
-if TYPE_CHECKING:
-    from theodolite.app.jobs.reporter import Reporter
-    from theodolite.app.workspace import Workspace
-    from theodolite.engine.datasets.types import Dataset
-    from theodolite.engine.space.bridge import Bridge
-    from theodolite.engine.stats.significance import Difference
 
 TITLE, PATH, BUTTON = "Upgrade", "upgrade", "Measure"
 KIND, FORMAT = "upgrade", 1

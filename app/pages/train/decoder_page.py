@@ -1,9 +1,7 @@
 """The page *Train decoder*: the form of a decoder's training, and the installed decoders."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import gradio as gr
 
@@ -17,13 +15,11 @@ from theodolite.app.web import address, parts
 from theodolite.app.web.controls import Answer, Control, on, on_load
 from theodolite.app.web.events import PageEvent
 from theodolite.app.web.parts import HIDE_PROGRESS
+from theodolite.app.workspace import Workspace
 from theodolite.engine import encoders
 from theodolite.engine.decoding.presets import PRESETS, default_texts
+from theodolite.engine.decoding.spec import DecoderSpec
 from theodolite.engine.errors import UserError
-
-if TYPE_CHECKING:
-    from theodolite.app.workspace import Workspace
-    from theodolite.engine.decoding.spec import DecoderSpec
 
 __all__ = ["CLOSED", "PATH", "TITLE", "build"]
 TITLE = "Train decoder"

@@ -4,14 +4,12 @@ Numbers are typed as text, so that `3e-5` stays as written and a typo is reporte
 instead of being clipped. Types, defaults and bounds are those of the engine's spec.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from html import escape
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import gradio as gr
 
@@ -23,11 +21,9 @@ from theodolite.app.pages.train.launch import on_several_machines
 from theodolite.app.web import address, parts
 from theodolite.app.web.controls import Answer, Control, Controls, Values as Namespace, on, on_load
 from theodolite.app.web.parts import ALWAYS_LAST, HIDE_PROGRESS, ONE_AT_A_TIME
+from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
 from theodolite.engine.training.base_spec import Setting, settings, written
-
-if TYPE_CHECKING:
-    from theodolite.app.workspace import Workspace
 
 Values = Mapping[str, Any]
 LONG = 60

@@ -1,7 +1,5 @@
 """The jobs *train*, *train-decoder* and *sweep*: from a spec to a registered model."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from abc import ABC, abstractmethod
@@ -11,16 +9,18 @@ from datetime import date
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Self, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, Self, TypeVar
 
 from theodolite.app import decoders, formats
 from theodolite.app.fleet.files import is_address
 from theodolite.app.fleet.needs import Resources
 from theodolite.app.jobs.job import Job, LeftOut
 from theodolite.app.jobs.processes import under_torchrun
+from theodolite.app.jobs.reporter import Reporter
 from theodolite.app.names import labelled
 from theodolite.app.pages.encoders.service import refresh
 from theodolite.app.spec import Field, Spec
+from theodolite.app.workspace import Workspace
 from theodolite.engine.datasets import Catalog
 from theodolite.engine.decoding.spec import DecoderSpec
 from theodolite.engine.encoders.spec import parse, transformer_of
@@ -44,12 +44,8 @@ from theodolite.engine.training.examples import absolute, is_file, names_of, ope
 from theodolite.engine.training.losses import LOSSES
 from theodolite.engine.training.presets import STARTER
 from theodolite.engine.training.record import RECORD, encoder_of
+from theodolite.store import Store
 from theodolite.store.run_rows import STOP
-
-if TYPE_CHECKING:
-    from theodolite.app.jobs.reporter import Reporter
-    from theodolite.app.workspace import Workspace
-    from theodolite.store import Store
 
 TOPICS = "starter-topics"
 WHOLE = 1_000_000

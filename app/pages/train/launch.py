@@ -5,8 +5,6 @@ theodolite.app.pages.train.launch FILE N`, this is the launcher, and started by 
 FILE is the request. The processes end with the one that follows them.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import os
@@ -17,15 +15,13 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from theodolite.app.jobs import processes
+from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
 from theodolite.engine.training.events import EVENTS, Event
-
-if TYPE_CHECKING:
-    from theodolite.app.workspace import Workspace
-    from theodolite.engine.training.spec import TrainSpec
+from theodolite.engine.training.spec import TrainSpec
 
 NAME = "theodolite.app.pages.train.launch"
 MARK = "\x1etheodolite "

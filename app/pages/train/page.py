@@ -1,13 +1,11 @@
 """The page *Train*: the form of an encoder's training, and sweeps over its settings."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import gradio as gr
 
@@ -24,6 +22,7 @@ from theodolite.app.spec import parameters, words
 from theodolite.app.web import parts
 from theodolite.app.web.controls import Answer, Control, Controls, Values as Namespace, on, shape
 from theodolite.app.web.parts import HIDE_PROGRESS, ONE_AT_A_TIME
+from theodolite.app.workspace import Workspace
 from theodolite.engine.datasets.dialect import ENDINGS
 from theodolite.engine.encoders import describe
 from theodolite.engine.encoders.facts import column_prompts
@@ -34,9 +33,6 @@ from theodolite.engine.training.from_scratch import shape_of
 from theodolite.engine.training.losses import LOSSES
 from theodolite.engine.training.presets import STARTER, default_dev, presets
 from theodolite.engine.training.spec import BASE, SIDED, TrainSpec
-
-if TYPE_CHECKING:
-    from theodolite.app.workspace import Workspace
 
 __all__ = ["CLOSED", "PATH", "TITLE", "build"]
 TITLE = "Train"

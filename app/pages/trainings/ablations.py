@@ -1,19 +1,15 @@
 """A sweep over the rows of a table of the paper, beside that table."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from statistics import mean, stdev
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from theodolite.app import formats
 from theodolite.app.blocks import Block, Finding, Table
+from theodolite.app.pages.trainings.service import TrainingRun
 from theodolite.engine.training.ablations import ABLATIONS, Ablation
 from theodolite.engine.training.sweeps import without_seed
-
-if TYPE_CHECKING:
-    from theodolite.app.pages.trainings.service import TrainingRun
 
 VERDICTS = {
     "agrees": "as in the paper",

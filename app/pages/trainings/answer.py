@@ -1,10 +1,8 @@
 """Trainings over each other: charts by step, samples, and where their settings differ."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from theodolite.app import formats
 from theodolite.app.blocks import Block, Chart, Finding, Fold, Link, Samples, Table, Text
@@ -16,10 +14,8 @@ from theodolite.app.question import Answer, Do, Question
 from theodolite.app.spec import Field, Spec
 from theodolite.app.web.figures import Trace, axis, clear_colour, draw, scatter, style
 from theodolite.app.web.theme import SERIES
+from theodolite.app.workspace import Workspace
 from theodolite.engine.training.events import against_base, headline, is_improved
-
-if TYPE_CHECKING:
-    from theodolite.app.workspace import Workspace
 
 MAX_POINTS = 1000
 """Points of a curve; a longer one is averaged over neighbouring points."""

@@ -1,11 +1,9 @@
 """The page *Trainings*: trainings live, and side by side."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import gradio as gr
 
@@ -34,15 +32,13 @@ from theodolite.app.web.controls import Answer, on, on_load, poll
 from theodolite.app.web.events import PageEvent
 from theodolite.app.web.figures import style
 from theodolite.app.web.parts import HIDE_PROGRESS
+from theodolite.app.workspace import Workspace
 from theodolite.engine.decoding.spec import DecoderSpec
 from theodolite.engine.errors import UserError
 from theodolite.engine.training import TrainSpec
 from theodolite.engine.training.base_spec import defaults, written
 from theodolite.engine.training.events import against_base
 from theodolite.store.run_rows import LIVE
-
-if TYPE_CHECKING:
-    from theodolite.app.workspace import Workspace
 
 TITLE = "Trainings"
 PATH = "runs"

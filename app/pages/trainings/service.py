@@ -1,21 +1,16 @@
 """Trainings of encoders and decoders: their list, their curves, and where they differ."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from theodolite.app.examples import shipped
 from theodolite.app.jobs.kinds import spec_of
 from theodolite.app.recent import Recent
+from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
-from theodolite.store.run_rows import at_work, is_stopping
-
-if TYPE_CHECKING:
-    from theodolite.app.workspace import Workspace
-    from theodolite.store.run_rows import RunRow
+from theodolite.store.run_rows import RunRow, at_work, is_stopping
 
 KIND = "training"
 """Of an answer that is published or ships."""

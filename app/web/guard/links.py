@@ -5,11 +5,8 @@ anything from the hub or another host. Whatever is listed was added by a person;
 a click.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from html import escape
-from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 from starlette.requests import Request
@@ -17,11 +14,9 @@ from starlette.responses import HTMLResponse, Response
 
 from theodolite.app.web.guard.plain_page import plain_page
 from theodolite.app.web.guard.requests import path_of
+from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
 from theodolite.engine.training.presets import STARTER
-
-if TYPE_CHECKING:
-    from theodolite.app.workspace import Workspace
 
 TEXTS = frozenset(
     {"q", "unlike", "only", "let", "x", "a", "b", "find", "label", "filter", "said", "judge"}
