@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from theodolite.engine import protocols
-from theodolite.engine.datasets.types import MtebTask, Retrieval
+from theodolite.engine.datasets.types import HOLDS, MtebTask, Retrieval
 from theodolite.engine.encoders.base import Encoder
 from theodolite.engine.encoders.finite import finite
 from theodolite.engine.errors import UserError, first_line
@@ -259,7 +259,8 @@ def _load(task: Task, catalog: Catalog) -> Dataset:
     dataset = catalog.load(task.dataset)
     if dataset.kind != task.kind:
         raise UserError(
-            f"{task.name} needs a data set of {task.kind}; {task.dataset} holds {dataset.kind}.",
+            f"{task.name} needs a data set of {HOLDS[task.kind]}; {task.dataset} holds "
+            f"{HOLDS[dataset.kind]}.",
             f"Name {task.dataset}/classify, /search or /probe for labelled sentences."
             if dataset.kind == "labels"
             else "Choose another data set, or map its columns anew.",

@@ -20,7 +20,7 @@ import numpy as np
 
 from theodolite.engine.datasets.chunks import sentences_of
 from theodolite.engine.datasets.languages import is_unspaced
-from theodolite.engine.datasets.types import Dataset, Retrieval
+from theodolite.engine.datasets.types import HOLDS, Dataset, Retrieval
 from theodolite.engine.errors import UserError
 
 STEP = "queries:rule"
@@ -60,7 +60,7 @@ def make(data: Dataset, name: str) -> Retrieval:
     """Make queries of documents; any that people asked are left aside."""
     if not isinstance(data, Retrieval):
         raise UserError(
-            f"{data.name} holds {data.kind}: queries are made of documents.",
+            f"{data.name} holds {HOLDS[data.kind]}: queries are made of documents.",
             f"Name it without {STEP}, or bring the documents as a folder.",
             code="wrong-kind",
         )

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
-from theodolite.engine.datasets.types import Dataset, Place, Retrieval
+from theodolite.engine.datasets.types import HOLDS, Dataset, Place, Retrieval
 from theodolite.engine.errors import UserError
 
 MIN_SIZES = {"recursive": 20, "sentences": 20, "headings": 20, "tokens": 4}
@@ -214,7 +214,7 @@ def cut(data: Dataset, splitter: Splitter, name: str) -> Retrieval:
     """Cut the documents of a retrieval set; its judgements stay those of whole documents."""
     if not isinstance(data, Retrieval):
         raise UserError(
-            f"{data.name} holds {data.kind}: only documents can be cut into chunks.",
+            f"{data.name} holds {HOLDS[data.kind]}: only documents can be cut into chunks.",
             f"Name it without {PREFIX}…, or bring the documents as a folder.",
             code="wrong-kind",
         )

@@ -15,6 +15,7 @@ from dataclasses import replace
 import numpy as np
 
 from theodolite.engine.datasets.types import (
+    HOLDS,
     Dataset,
     LabelledPairs,
     LabelledSentences,
@@ -67,7 +68,7 @@ def split(data: Dataset, seed: int, name: str) -> Dataset:
                     judgements[to][key] = data.judgements[own][key]
             return replace(data, name=name, judgements=judgements)
     raise UserError(
-        f"{data.name} holds {data.kind}: there is nothing to learn from and to test on.",
+        f"{data.name} holds {HOLDS[data.kind]}: there is nothing to learn from and to test on.",
         "Choose data with labels, scored or marked pairs, or judgements.",
         code="wrong-kind",
     )

@@ -22,6 +22,19 @@ Kind = Literal[
     "summaries",
     "mteb",
 ]
+HOLDS: dict[Kind, str] = {
+    "pairs": "scored pairs",
+    "labels": "labelled sentences",
+    "sentences": "sentences",
+    "triplets": "triplets",
+    "labelled-pairs": "labelled pairs",
+    "captions": "captioned images",
+    "retrieval": "queries and documents",
+    "parallel": "parallel sentences",
+    "summaries": "rated summaries",
+    "mteb": "a task of MTEB's",
+}
+"""What a data set of a kind holds, in words."""
 
 TaskType = Literal[
     "BitextMining",

@@ -9,6 +9,7 @@ import numpy as np
 
 from theodolite.engine.datasets.catalog import Catalog
 from theodolite.engine.datasets.types import (
+    HOLDS,
     Captions,
     Dataset,
     LabelledPairs,
@@ -112,7 +113,7 @@ def with_labels(name: str, loss: str, catalog: Catalog, limit: int | None) -> Ex
             held = getattr(data, "labels", None)
             of = f" with the labels {', '.join(sorted(set(held))[:5])}" if held else ""
             raise UserError(
-                f"{name} holds {data.kind}{of}; {loss} learns from {need.needs}.",
+                f"{name} holds {HOLDS[data.kind]}{of}; {loss} learns from {need.needs}.",
                 "Choose other data or another loss.",
                 code="wrong-kind",
             )

@@ -115,7 +115,7 @@ def _with_labels(name: str, loss: str, catalog: Catalog, limit: int | None) -> E
     """Open a data set for a loss that learns from scores or labels."""
     if is_file(name):
         raise UserError(
-            f"{loss} learns from {LOSSES[loss].needs}, which a file has as a data set only.",
+            f"{loss} learns from {LOSSES[loss].needs}. A file has them once it is a data set.",
             f"Add it first: theodolite data add {name}; then train on it by its name, upload:….",
             code="wrong-kind",
         )

@@ -26,8 +26,8 @@ NEEDS: dict[Data, str] = {
     "pairs": "pairs that mean the same",
     "triplets": "triplets: a sentence, one that means the same, one that does not",
     "sentences": "sentences",
-    "scored": "pairs with a score; sentences with a label",
-    "labelled-pairs": "pairs with the label 1 (alike) or 0, or yes or no; sentences with a label",
+    "scored": "pairs with a score, or sentences with a label",
+    "labelled-pairs": "pairs labelled 1 (alike) or 0, or yes or no, or sentences with a label",
     "labelled": "sentences with a label",
 }
 """What the training data hold, in words."""

@@ -174,9 +174,9 @@ def blank(count: int) -> list[str]:
 
 
 def no_pairs(name: str, what: str) -> UserError:
-    """Return the error for data without pairs, which supervised training needs."""
+    """Return the error for data without pairs that mean the same."""
     return UserError(
-        f"{name} holds {what}; supervised training needs pairs of sentences that mean the same.",
+        f"{name} holds {what}; needed are pairs of sentences that mean the same.",
         "Give a file with the columns sent0,sent1 (and hard_neg), inference pairs, graded pairs or "
         "triplets, or choose the objective unsup.",
         code="wrong-kind",

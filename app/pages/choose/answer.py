@@ -586,12 +586,11 @@ def plan(workspace: Workspace, job: ChooseJob) -> list[str]:
                 "sheet is a guess until people have marked documents on the page Judge."
             )
         return [what, f"{formats.plural(len(job.setups), 'set-up')}: {formats.listed(job.setups)}."]
-    learned = improve.plan(workspace, job.data, job.train) if job.train else []
+    said = improve.plan(workspace, job.data, job.train) if job.train else [what]
     untimed = len(set(job.measured) - cost.measured(workspace).keys())
     return [
         *[columns(used)] * bool(used),
-        *learned,
-        what,
+        *said,
         *[f"{formats.plural(unlabelled, 'row')} without a label are left out."] * bool(unlabelled),
         f"{formats.plural(len(job.measured), 'encoder')}, among them random words "
         f"({job.baseline}) as the baseline.",

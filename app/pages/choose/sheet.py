@@ -30,6 +30,7 @@ from theodolite.app.workspace import Workspace
 from theodolite.engine import rankers
 from theodolite.engine.datasets.chunks import base, parted
 from theodolite.engine.datasets.types import (
+    HOLDS,
     Dataset,
     LabelledPairs,
     LabelledSentences,
@@ -470,7 +471,7 @@ class ChooseJob(ChooseSpec, Job):
         data.check(dataset)
         if self.rankers and not isinstance(dataset, Retrieval):
             raise UserError(
-                f"{dataset.name} holds {dataset.kind}, and rankers order documents.",
+                f"{dataset.name} holds {HOLDS[dataset.kind]}, and rankers order documents.",
                 "Choose documents with queries, or encoders in place of rankers.",
                 code="wrong-kind",
             )
@@ -500,9 +501,10 @@ class ChooseJob(ChooseSpec, Job):
 
     def units(self) -> list[str]:
         """One unit for the training, if there is one, one per encoder, and one for the sheet."""
-        first = [f"Training {self.train} on {self.data}"] * bool(self.train)
+        first = [f"Training {self.train} on most of {base(self.data)}"] * bool(self.train)
+        where = "the rest" if self.train else self.data
         names = (relative_path(labelled(name)) for name in self.measured)
-        evaluations = (f"Evaluating {name} on {self.data}" for name in names)
+        evaluations = (f"Evaluating {name} on {where}" for name in names)
         return [*first, *evaluations, "Decision sheet"]
 
     def work(self, workspace: Workspace, position: int, reporter: Reporter) -> Iterator[object]:

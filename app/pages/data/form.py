@@ -13,16 +13,15 @@ import theodolite.app.surfaces.web as web
 from theodolite.app import formats
 from theodolite.app.blocks import Block, Caveat, Caveats, Table, Text
 from theodolite.app.pages.data import service
-from theodolite.app.pages.data.sets import KINDS
 from theodolite.app.web import parts
 from theodolite.app.web.controls import Answer, Control, Controls, Values, on, shape
 from theodolite.app.workspace import Workspace
 from theodolite.engine.datasets import archives, tables
 from theodolite.engine.datasets.columns import ROLES as NEEDED, roles_of
-from theodolite.engine.datasets.types import TYPES as INFO_TYPES
+from theodolite.engine.datasets.types import HOLDS, TYPES as INFO_TYPES
 from theodolite.engine.errors import UserError
 
-OFFERED = [(words.capitalize(), kind) for kind, words in KINDS.items() if kind in NEEDED]
+OFFERED = [(words.capitalize(), kind) for kind, words in HOLDS.items() if kind in NEEDED]
 TYPES = {
     "Classification": "distinguished (classification)",
     "Clustering": "found as groups (clustering)",
@@ -206,7 +205,7 @@ def _belongs(role: str, kind: str) -> bool:
 def _look(name: str, seen: tables.Preview, notes: Sequence[str]) -> list[Block]:
     """The first rows of a file, and what is doubtful about it."""
     if seen.type:
-        size = f"{formats.plural(seen.n_rows, 'file')} of {KINDS[seen.kind]}"
+        size = f"{formats.plural(seen.n_rows, 'file')} of {HOLDS[seen.kind]}"
     else:
         head = "first line has column names" if seen.header else "no header line"
         columns = formats.plural(len(seen.columns), "column")

@@ -24,6 +24,7 @@ from theodolite.app.blocks import (
 from theodolite.app.workspace import Workspace
 from theodolite.engine.datasets import chunks, starter
 from theodolite.engine.datasets.types import (
+    HOLDS,
     Captions,
     Dataset,
     DatasetInfo,
@@ -39,18 +40,6 @@ from theodolite.engine.datasets.types import (
 MIN_FAMILY = 3
 """Data sets of a folder that are one line of the list."""
 MAX_ROWS, MAX_LABELS = 20, 8
-KINDS = {
-    "pairs": "scored pairs",
-    "labels": "labelled sentences",
-    "sentences": "sentences",
-    "triplets": "triplets",
-    "labelled-pairs": "labelled pairs",
-    "captions": "captioned images",
-    "retrieval": "queries and documents",
-    "parallel": "parallel sentences",
-    "summaries": "rated summaries",
-    "mteb": "a task of MTEB's",
-}
 ORIGINS = {
     "upload": ("Your uploads", "Stored on this machine."),
     "starter": (
@@ -93,7 +82,7 @@ def _row(info: DatasetInfo) -> tuple[Any, ...]:
     return (
         open_button(info.name),
         Cell(info.description, info.description, notes=[info.licence] if info.licence else []),
-        KINDS[info.kind or "sentences"],
+        HOLDS[info.kind or "sentences"],
         formats.size(info.bytes) if info.bytes else "",
         (info.task or "").removeprefix(f"{info.name}/"),
     )
@@ -110,7 +99,7 @@ def _family_row(family: str, members: Sequence[DatasetInfo]) -> tuple[Any, ...]:
     return (
         f"{family}, {len(members)} sets",
         (*([f"{' '.join(about).rstrip(',:.')}:"] if about else []), *buttons),
-        " and ".join(dict.fromkeys(KINDS[info.kind or "sentences"] for info in members)),
+        " and ".join(dict.fromkeys(HOLDS[info.kind or "sentences"] for info in members)),
         formats.size(size) if size else "",
         "one each" if all(info.task for info in members) else "",
     )
@@ -140,7 +129,7 @@ def preview(workspace: Workspace, name: str) -> Card:
         remove = Action("Remove it", "remove", name, f"Remove {name} permanently")
         blocks.append(Fold(f"Remove {name}", [Actions([remove], REMOVAL[info.origin])]))
     blocks.append(Actions([Action("Close", "open", "", "Close the preview")]))
-    return Card(name, blocks, tag=KINDS[data.kind])
+    return Card(name, blocks, tag=HOLDS[data.kind])
 
 
 REMOVAL = {
