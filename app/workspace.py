@@ -210,8 +210,7 @@ class Workspace:
 
         data = self.catalog.load(dataset)
         task = PromptTask(dataset, "Retrieval")
-        bound = bind_task(encoder, data.sentences, data.hash, task)
-        return late(bound, data) if is_late else bound
+        return late(bind_task(encoder, data.sentences, data.hash, task), data)
 
     def keep_result(self, result: Result) -> dict[str, Any]:
         """Store a result, and return its row."""

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from theodolite.engine import protocols
-from theodolite.engine.datasets.types import HOLDS, MtebTask, Retrieval
+from theodolite.engine.datasets.types import HOLDS, MtebTask
 from theodolite.engine.encoders.base import Encoder
 from theodolite.engine.encoders.finite import finite
 from theodolite.engine.errors import UserError, first_line
@@ -272,17 +272,13 @@ def _load(task: Task, catalog: Catalog) -> Dataset:
 def bind(encoder: E, task: Task, protocol: Protocol, dataset: Dataset) -> E:
     """Return the encoder or ranker bound to a task, whose sentences and prompts replace `@task`."""
     from theodolite.engine.encoders import PromptTask, bind_task
+    from theodolite.engine.rankers.late import late
     from theodolite.engine.tasks import prompt_task, type_of
 
     known_as = prompt_task(task, type_of(task, protocol))
     if isinstance(dataset, MtebTask):
         known_as = PromptTask(dataset.task, dataset.type)
-    bound = bind_task(encoder, dataset.sentences, dataset.hash, known_as)
-    if isinstance(dataset, Retrieval) and dataset.late:
-        from theodolite.engine.rankers.late import late
-
-        return late(bound, dataset)
-    return bound
+    return late(bind_task(encoder, dataset.sentences, dataset.hash, known_as), dataset)
 
 
 def _prompts(encoder: Encoder | Ranker, dataset: Dataset) -> dict[str, dict[str, str]]:

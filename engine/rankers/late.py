@@ -30,14 +30,14 @@ E = TypeVar("E")
 
 
 def late(encoder: E, data: Dataset) -> E:
-    """Return an encoder or ranker with late vectors of the chunks of a data set."""
-    assert isinstance(data, Retrieval)  # noqa: S101 - nothing else is cut
-    name = str(getattr(encoder, "name", encoder))
-    made: Any = _late(encoder, data, name)
-    if made.fingerprint == encoder.fingerprint:  # type: ignore[attr-defined]
-        raise _refusal(name)
-    found: E = made
-    return found
+    """Return an encoder or ranker with late vectors of chunks, if a data set is cut so.
+
+    Rankers without an encoder, such as BM25, read the texts of the chunks as ever.
+    """
+    if not (isinstance(data, Retrieval) and data.late):
+        return encoder
+    made: E = _late(encoder, data, str(getattr(encoder, "name", encoder)))
+    return made
 
 
 def _late(encoder: Any, data: Retrieval, name: str) -> Any:
