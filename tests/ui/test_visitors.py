@@ -33,6 +33,7 @@ def test_they_look_and_touch_nothing(visitor, desk):
             ),
             ("train", "#command pre", "theodolite train", "#start, #cost, #upload, #file, #sweep"),
             ("runs", "#runs", "ships as an example", f"{ACTS}, #ablations, .t-verbs a"),
+            ("upgrade?new=random:256", "#t-main", "Not measured yet", "#t-main :text('Press')"),
             ("fair-play", "#t-main", "eeds", "[data-act=evaluate]"),
             (
                 "compare",

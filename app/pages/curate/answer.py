@@ -212,7 +212,7 @@ class Curated(Answer):
         """A summary, and the sentences with links to the map and to searches."""
         table, spec = self.table, self.spec
         if table is None:
-            hint = "Press Run check. Large collections are processed in the background."
+            hint = "A check of a large collection runs in the background, and is stored."
             return [Nothing(f"{NAMES[spec.find]}: not checked yet", hint)]
         place = {"in": spec.dataset, "encoder": spec.encoder or None}
         names = [name for name in HEADS if name in table and name != "id"]

@@ -235,7 +235,7 @@ class Leaks(Answer):
     def blocks(self) -> list[Block]:
         """The worst leak, all of them, and some of the texts."""
         if not self.leaks:
-            title, hint = "Not checked for leaks yet", "Press Search."
+            title, hint = "Not checked for leaks yet", "A search takes minutes and is stored."
             if self.missing is None:
                 title, hint = "None of its training data is available here", "Choose some under …."
             return [Nothing(title, f"{self.summary} {hint}")]

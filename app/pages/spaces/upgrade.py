@@ -176,7 +176,9 @@ class Upgrade(Answer):
         """The verdict, the options, the price, and how to use the map."""
         info, spec = self.info, self.spec
         if not info:
-            return [Nothing("Not measured yet", "Press Measure; it runs in the background.")]
+            return [
+                Nothing("Not measured yet", "It takes minutes in the background, and is stored.")
+            ]
         detail = (
             f"Recall at {K} of {info['queries']:,} queries among {info['documents']:,} documents "
             f"of {spec.data}; maps fitted on {info['fitted']:,} of them."
