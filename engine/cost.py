@@ -99,7 +99,7 @@ def measure(spec: str, send_texts: Sequence[str] = ()) -> dict[str, Any]:
         )
     process, peak = psutil.Process(), 0
     before = process.memory_info().rss
-    began, others = time.perf_counter(), _used_by_others()
+    load = others()
 
     def held() -> None:
         nonlocal peak
@@ -117,13 +117,12 @@ def measure(spec: str, send_texts: Sequence[str] = ()) -> dict[str, Any]:
     speeds = {str(length): _speed(encode, length, most, held) for length in LENGTHS}
     _, once, size = _work(encoder, sentences(64, _INDEXED, 64))
     latency = sorted(_latency(once))
-    load = (_used_by_others() - others) / (time.perf_counter() - began)
     return {
         "dim": encoder.dim,
         "load_seconds": loads,
         "per_second": speeds,
         "latency_ms": latency,
-        "load": round(max(0.0, load), 2),
+        "load": round(load(), 2),
         "cores": psutil.cpu_count() or 1,
         "memory_bytes": max(0, peak - before),
         "vector_bytes": size,
@@ -141,6 +140,20 @@ def disturbed(costs: Mapping[str, Any]) -> bool:
         return False
     apart = max(max(values) / min(values) for values in costs["per_second"].values())
     return bool(costs["load"] > BUSY * costs["cores"] or apart > APART)
+
+
+def others() -> Callable[[], float]:
+    """Return what tells how many cores other programs have used since, on average.
+
+    What took less than a tenth of a second is too short to tell: 0.
+    """
+    began, before = time.perf_counter(), _used_by_others()
+
+    def load() -> float:
+        took = time.perf_counter() - began
+        return max(0.0, (_used_by_others() - before) / took) if took > 0.1 else 0.0
+
+    return load
 
 
 def _used_by_others() -> float:

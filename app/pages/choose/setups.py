@@ -5,6 +5,7 @@ scored by document on the same queries. BM25 is the one to beat. Makes the sheet
 words is in `answer.py`.
 """
 
+import os
 import random
 import time
 from collections.abc import Iterator, Sequence
@@ -20,7 +21,7 @@ from theodolite.app.pages.evaluate.results import evaluated, known
 from theodolite.app.vectors import sources
 from theodolite.app.workspace import Workspace
 from theodolite.engine import tasks
-from theodolite.engine.cost import NoCache
+from theodolite.engine.cost import BUSY, NoCache, others
 from theodolite.engine.datasets import chunks
 from theodolite.engine.datasets.chunks import Splitter
 from theodolite.engine.datasets.types import Retrieval
@@ -96,7 +97,8 @@ def measure(workspace: Workspace, task: str, name: str, progress: Progress) -> N
     if row["error"] is not None:
         raise UserError(row["error"], row["hint"] or "", code="failed")
     place = _costs_key(workspace, task, name)
-    if workspace.store.derived.get(place) is None:
+    kept = workspace.store.derived.get(place)
+    if kept is None or kept["info"]["busy"]:
         workspace.store.derived.put(place, _KIND, _costs(workspace, own, ranker))
 
 
@@ -114,6 +116,7 @@ def _costs(workspace: Workspace, task: str, ranker: str) -> dict[str, float]:
     assert isinstance(data, Retrieval)  # noqa: S101 - for the type checker
     loaded = of(workspace.bind(workspace.ranker(ranker), dataset))
     texts = [*data.documents.values()]
+    load = others()
     index = loaded.index(texts)
     rng, took = random.Random(f"{ranker} {dataset}"), []
     with _no_cache(loaded):
@@ -127,6 +130,7 @@ def _costs(workspace: Workspace, task: str, ranker: str) -> dict[str, float]:
         "ms_per_query": float(np.median(took[1:] or took)),
         "bytes_per_document": index.bytes / len((data.whole or data).documents),
         "cut_off": cut_off(ranker, texts, late=data.late),
+        "busy": load() > BUSY * (os.cpu_count() or 1),
     }
 
 
@@ -272,6 +276,10 @@ def warnings(workspace: Workspace, task: str, every: Sequence[SetUp], sheet: Any
         own = workspace.catalog.load(tasks.get(task_of(task, one.name), workspace.catalog).dataset)
         said = () if one.row is None else one.row["details"].get("notes", ())
         notes |= {note: None for note in said if note not in getattr(own, "notes", ())}
+    if text := cost.disturbance(
+        {"encoder": one.name, "disturbed": one.costs.get("busy")} for one in every
+    ):
+        yield "timed_disturbed", text
     over, best = sheet["against_baseline"], sheet["best"]
     if over is not None and not over["beaten"] and not is_words(best["encoder"]):
         yield (

@@ -481,9 +481,14 @@ class ChooseJob(ChooseSpec, Job):
             improve.check(workspace, self.data, self.train)
 
     def is_stored(self, workspace: Workspace) -> bool:
-        """Whether there is a sheet of these encoders and data in which no encoder failed."""
+        """Whether there is a sheet of these encoders and data in which none failed.
+
+        Set-ups that were timed while the machine was busy are timed again.
+        """
         sheet = stored(workspace, self)
         if sheet is None or any(row["error"] for row in sheet["encoders"]):
+            return False
+        if self.rankers and "timed_disturbed" in {one["code"] for one in sheet["warnings"]}:
             return False
         return all(
             _fingerprint(workspace, name) == known for name, known in sheet["fingerprints"].items()

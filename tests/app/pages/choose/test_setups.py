@@ -36,6 +36,16 @@ def chosen(workspace: Workspace, given: Path | str, **options: Any) -> Decision:
     return th.choose(given, workspace=workspace, **options)
 
 
+def test_times_of_a_busy_machine_are_marked_and_taken_again(
+    workspace: Workspace, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for cores in (1000.0, 0.0):
+        monkeypatch.setattr(setups, "others", lambda cores=cores: lambda: cores)
+        sheet = chosen(workspace, folder, rankers="wordllama").sheet
+        marked = [one for one in sheet["warnings"] if one["code"] == "timed_disturbed"]
+        assert bool(marked) == bool(cores)
+
+
 def test_a_grid_of_rankers_and_chunks_is_compared(workspace: Workspace, folder: Path) -> None:
     """BM25 is added, every set-up has the score of an evaluation, and differences its queries."""
     sheet = chosen(workspace, folder, rankers=RANKERS, chunks="whole, sentences,20").sheet
