@@ -99,12 +99,12 @@ def card(run: Mapping[str, Any], verbs: str = "") -> str:
         present = f'<div class="t-present"><span>{escape(run["message"])}</span>{bar}</div>'
     if run["state"] == "queued":
         what = ". You can close this page meanwhile"
-    error = parts.failure(run["error"], run["hint"])
+    far = f'<span class="t-muted">{escape(how_far(run) + what)}</span>'
+    ended, moving = ("", f"<p>{far}</p>") if live else (far, "")
     log = address.link("jobs", run=run["id"])
     below = f'<div class="t-verbs">{verbs}</div>' if verbs else ""
     return (
         f'<div class="t-run" role="status"><p><strong>{escape(run["title"])}</strong> '
-        f'{tag(run)}<a href="{escape(log)}">Log</a></p>{gauge(run) if live else ""}'
-        f'<p class="t-muted">{escape(how_far(run) + what)}</p>{present}{error}'
-        f"{below}</div>"
+        f'{tag(run)}{ended}<a href="{escape(log)}">Log</a></p>{gauge(run) if live else ""}'
+        f"{moving}{present}{parts.failure(run['error'], run['hint'])}{below}</div>"
     )

@@ -277,10 +277,13 @@ def test_principal_components_come_at_once_and_the_map_when_it_is_made(visit, wo
     store.end_unfinished(key)
     store.put(key, "map", sound["info"] | {"method": "umap"}, arrays)
     run = workspace.store.runs.list(kinds=["project"])[0]
-    workspace.store.runs.start(run["id"], run["attempt"], "test", ["one"])
+    workspace.store.runs.start(run["id"], run["attempt"], "test", ["one", "two"])
+    expect(page.locator("#following-units li")).to_have_count(2)
     workspace.store.runs.finish(run["id"], run["attempt"], "done")
     says(page.locator("#answer .t-section"), "neighbours on this map")
     says(said(page), "2,040 points")
+    expect(page.locator("#following-units li")).to_have_count(0)
+    expect(page.locator("#following .t-run > *")).to_have_count(1)
     store.remove(key)
 
 

@@ -163,7 +163,8 @@ class RunPanel:
             self.moved: now,
         }
         if now != known:
-            units = self._workspace.store.runs.units(run_id)
+            is_over = run["state"] == "done"  # folds to one line; its parts are in the log
+            units = [] if is_over else self._workspace.store.runs.units(run_id)
             shown[self._units] = views.parts_of(run, units, not self._workspace.read_only)
         return shown
 
