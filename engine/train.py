@@ -132,6 +132,7 @@ class EncoderTrainer(Trainer):
         ranks = ranks or Ranks()
         _check_batch(spec, examples, ranks)
         self.examples, self.dev = examples.with_prompts(model.column_prompts), dev
+        self.notes = (*model.base.notes, *self.examples.notes)
         self.eval_every = None if dev is None else spec.dev_every
         self.scored, self.patience = f"the dev score of {spec.dev}", spec.patience
         self.objective = objective_of(spec)
@@ -156,7 +157,7 @@ class EncoderTrainer(Trainer):
             data_hash=self.examples.hash,
         )
         if self.step == 0:
-            yield from (Noted(0, note) for note in self.examples.notes)
+            yield from (Noted(0, note) for note in self.notes)
             yield from self._score_base()
         yield from self.resumed
 
@@ -274,7 +275,7 @@ class EncoderTrainer(Trainer):
             spec=self.spec,
             data_hash=state.data_hash,
             examples=self.examples.count,
-            notes=(*self.examples.notes, *state.notes),
+            notes=(*self.notes, *state.notes),
             steps=self.step,
             best_step=best_step,
             best_score=state.best_score,

@@ -37,6 +37,8 @@ _DROPOUTS = (
     "resid_pdrop",
 )
 """Names of dropout in the `config.json` of the families of transformers."""
+_TRAINED = ("Transformer", "Pooling", "WeightedLayerPooling", "Normalize")
+"""Modules of sentence-transformers that a training knows."""
 _LM_HEADS = ("cls", "lm_head", "predictions")
 """Their names for the head that predicts masked tokens."""
 
@@ -68,6 +70,7 @@ class Base:
         name: for messages.
         normalises: whether its modules scale vectors to unit length.
         prompts: its own, or those that its spec asks for.
+        notes: what of it is not trained.
     """
 
     whole: Any
@@ -78,6 +81,7 @@ class Base:
     name: str
     normalises: bool = False
     prompts: Prompts = NO_PROMPTS
+    notes: tuple[str, ...] = ()
 
 
 class TrainingModel(nn.Module):
@@ -313,7 +317,14 @@ def _opened(spec: TrainSpec) -> Base:
     normalises = any(part.kind == "Normalize" for part in checkpoint.parts)
     normalises = normalises and not source.option("pooling")
     prompts = Prompts.of(checkpoint).asked(source)
-    return Base(whole, tokenizer, limit, dropouts, trained, checkpoint.label, normalises, prompts)
+    left_out = (part.kind for part in checkpoint.parts if part.kind not in _TRAINED)
+    notes = tuple(
+        f"The module {kind} of {checkpoint.label} is left out: what is trained ends with the "
+        "pooling."
+        for kind in left_out
+    )
+    label = checkpoint.label
+    return Base(whole, tokenizer, limit, dropouts, trained, label, normalises, prompts, notes)
 
 
 def _read(checkpoint: Checkpoint, config: Any, mlm: bool) -> Any:

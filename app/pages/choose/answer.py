@@ -196,7 +196,7 @@ class Decision(Answer):
 def headline(sheet: Sheet) -> str:
     """The decision in a line; whether training helped comes first."""
     change = sheet.get("improvement")
-    return f"{improve.headline(change)}; {_decided(sheet)}" if change else _decided(sheet)
+    return f"{improve.headline(change)}. {_decided(sheet)}" if change else _decided(sheet)
 
 
 def _decided(sheet: Sheet) -> str:

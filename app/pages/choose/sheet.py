@@ -506,9 +506,9 @@ class ChooseJob(ChooseSpec, Job):
 
     def units(self) -> list[str]:
         """One unit for the training, if there is one, one per encoder, and one for the sheet."""
-        first = [f"Training {self.train} on most of {base(self.data)}"] * bool(self.train)
-        where = "the rest" if self.train else self.data
-        names = (relative_path(labelled(name)) for name in self.measured)
+        learns, *names = (relative_path(labelled(name)) for name in (self.train, *self.measured))
+        first = [f"Training {learns} on most of {base(self.data)}"] * bool(learns)
+        where = "the rest" if learns else self.data
         evaluations = (f"Evaluating {name} on {where}" for name in names)
         return [*first, *evaluations, "Decision sheet"]
 

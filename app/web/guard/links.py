@@ -87,7 +87,7 @@ def _page(whole: str, without: str, wanted: Sequence[str]) -> str:
     more = f"<li>and {len(names) - MAX_SHOWN} more</li>" if len(names) > MAX_SHOWN else ""
     return plain_page(
         "Load what this link names?",
-        "<p>It is not among what is listed here. To load it may read files of this machine, or "
+        "<p>It is not among what is listed here. Loading it may read files of this machine, or "
         "fetch them from elsewhere. Go on if you trust whoever wrote the link.</p>"
         f'<ul>{items}{more}</ul><p><a class="t-button" id="load" '
         f'href="{escape(whole)}">Load</a> '

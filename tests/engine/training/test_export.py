@@ -14,7 +14,7 @@ from safetensors.torch import save_file
 from sentence_transformers import SentenceTransformer
 from transformers import AutoModelForMaskedLM, AutoTokenizer, BertConfig, BertModel, BertTokenizer
 
-from tests.engine.encoders.models import SENTENCES, plainly
+from tests.engine.encoders.models import SENTENCES, plainly, save_sentence_transformer
 from tests.errors import refused
 from tests.fakes.pickles import Calls
 from theodolite.engine.encoders import describe, load
@@ -125,6 +125,13 @@ def test_prompts_are_read_by_sentence_transformers(
         np.testing.assert_allclose(encode(SENTENCES), expected, atol=1e-5)
     own = load(spec, device="cpu").encode(SENTENCES)
     np.testing.assert_allclose(own, peer.encode(SENTENCES), atol=1e-5)
+
+
+def test_a_module_of_the_base_that_is_left_out_is_said(tmp_path):
+    folder = save_sentence_transformer(tmp_path / "dense", "mean")
+    model = open_model(TrainSpec("unsup", f"dir:{folder}", "x", "y", max_length=6), [])
+    (note,) = model.base.notes
+    assert note.startswith("The module Dense of ")
 
 
 def test_a_kept_head_over_a_mean_is_a_dense_layer(folders, tmp_path):

@@ -73,7 +73,7 @@ def test_a_newcomers_walk(workspace: Workspace, base: str, tmp_path: Path) -> No
     assert change["after"] - change["before"] == pytest.approx(change["delta"])
     assert change["low"] <= change["delta"] <= change["high"]
     told = [block.text for block in second.blocks() if hasattr(block, "text")]
-    assert told[0].startswith(f"{improve.headline(change)}; ") and change["verdict"] == "better"
+    assert told[0].startswith(f"{improve.headline(change)}. ") and change["verdict"] == "better"
     assert trained in {row["name"] for row in workspace.store.encoders.list()}
     runs = workspace.store.runs.list()
     assert [run["state"] for run in runs] == ["done"] * len(runs)
