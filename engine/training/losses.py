@@ -27,7 +27,7 @@ NEEDS: dict[Data, str] = {
     "triplets": "triplets: a sentence, one that means the same, one that does not",
     "sentences": "sentences",
     "scored": "pairs with a score, or sentences with a label",
-    "labelled-pairs": "pairs with the label 1 (alike) or 0, yes or no; or sentences with a label",
+    "labelled-pairs": "pairs with the label 1 (alike) or 0, or yes or no; sentences with a label",
     "labelled": "sentences with a label",
 }
 """What the training data hold, in words."""
