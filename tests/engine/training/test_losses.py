@@ -162,7 +162,7 @@ def test_micro_batches_leave_the_weights_as_they_are(tmp_path, base, loss):
     ("changes", "code", "named"),
     [
         ({"loss": "CoSENTLoss", "train": "triplets"}, "wrong-kind", "pairs with a score"),
-        ({"loss": "ContrastiveLoss", "train": "scored"}, "wrong-kind", "labelled 1"),
+        ({"loss": "ContrastiveLoss", "train": "scored"}, "wrong-kind", "label 1"),
         ({"loss": "TripletLoss", "train": "scored"}, "wrong-kind", "triplets"),
         ({"loss": "BatchAllTripletLoss", "train": "sentences"}, "too-few", "same score or label"),
         ({"loss": "CoSENTLoss", "train": "pairs.csv"}, "wrong-kind", "data add"),
