@@ -136,10 +136,12 @@ class Parameter:
         if isinstance(value, str) and self.field.none and value.strip() in (self.field.none, ""):
             return None
         if value is None or (value == "" and self.type is not str):
-            if not (self.optional or self.required):
-                return self.default
             if self.optional:
                 return None
+            if not self.required:
+                return self.default
+            if value is None:
+                raise UserError(f"{self.field.label} is missing.", self.meaning)
         if self.many:
             given = [value] if isinstance(value, str) or not isinstance(value, Iterable) else value
             return tuple(dict.fromkeys(self._one(item) for item in given))

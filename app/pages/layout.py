@@ -173,9 +173,9 @@ def filled(workspace: Workspace, spec: type[Spec], values: Values, request: gr.R
         elif names == "dataset" and not one.many:
             _, chosen = collections.filled(workspace, chosen)
         elif names == "dataset":
-            offered = workspace.catalog.names()
-            kept = [name for name in chosen or () if name in offered]
-            chosen = gr.update(choices=offered, value=kept)
+            given = list(chosen or ())  # the answer names those that are gone
+            offered = dict.fromkeys([*workspace.catalog.names(), *given])
+            chosen = gr.update(choices=list(offered), value=given)
         elif one.many and isinstance(chosen, str):
             chosen = "\n".join(address.every(request, one.key)) or chosen
         named[one.name] = chosen
