@@ -3,6 +3,7 @@
 const ROW = 34; // as in board.css
 const WIDE = 124;
 const NARROW = 70; // of a column where all of them fit so
+const TIGHT = 84; // below which letters are smaller
 const AROUND = 6;
 
 export function mount({ element, props, trigger, watch }) {
@@ -98,6 +99,7 @@ export function mount({ element, props, trigger, watch }) {
     const focused = place();
     table.classList.toggle("t-few", 240 + columns * WIDE < region.clientWidth);
     table.classList.toggle("t-narrow", isNarrow);
+    table.classList.toggle("t-tight", width < TIGHT);
     table.style.setProperty("--column", `${width}px`);
     table.setAttribute("aria-rowcount", order.length + 1);
     table.setAttribute("aria-colcount", columns + 1);
