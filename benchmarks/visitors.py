@@ -72,7 +72,7 @@ TASKS = (
 EVENTS: dict[str, tuple[str, str]] = {
     "search": ("search-button", "click"),
     "compare": ("baseline", "input"),
-    "map": ("distance", "input"),
+    "map": ("min_dist", "input"),
     "decode": ("decode-button", "click"),
 }
 OPENED: dict[str, dict[str, list[str]]] = {"compare": {"encoder": INVENTED}}
@@ -236,8 +236,8 @@ class Visitor:
         await self._fire(
             "search",
             query=self.site.sentence(),
-            collection=COLLECTION,
-            mode="meaning",
+            data=COLLECTION,
+            by="meaning",
             k=10,
             only=[],
             unlike="",
@@ -255,8 +255,6 @@ class Visitor:
             protocol="",
             tasks=tasks,
             published=[],
-            drawn="within",
-            **{"stability-by": "classifier"},
         )
 
     async def map(self) -> None:
@@ -265,10 +263,10 @@ class Visitor:
         shown = await self._fire(
             "map",
             encoder=encoder,
-            collection=COLLECTION,
+            data=COLLECTION,
             method="pca",
             neighbours=15,
-            distance=0.1,
+            min_dist=0.1,
             seed="0",
             **{"following-run": ""},
         )
