@@ -100,8 +100,6 @@ class WithCorpora:
 
 def _open(folder: Path) -> EncodedCorpus | None:
     """Open a corpus; None for a missing or damaged one, whose vectors are computed again."""
-    from theodolite.engine.corpus.reading import EncodedCorpus
-
     try:
         return EncodedCorpus(folder)
     except UserError:

@@ -8,7 +8,6 @@ _ALLOWED = "send_texts"
 
 def addresses(spec: str) -> list[Address]:
     """The endpoints of a spec."""
-    from theodolite.engine.endpoints import Address
     from theodolite.engine.rankers.spec import parse
 
     return [Address.parse(one.value) for one in parse(spec).sources if one.kind == "api"]

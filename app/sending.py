@@ -6,15 +6,13 @@ from theodolite.app.endpoints import addresses
 from theodolite.app.vectors import sources, uncached
 from theodolite.app.workspace import Workspace
 from theodolite.engine.encoders.base import Encoder
-from theodolite.engine.encoders.endpoint import Sending
+from theodolite.engine.encoders.endpoint import EndpointSource, Sending
 from theodolite.engine.errors import UserError
 from theodolite.engine.rankers import Ranker
 
 
 def sendings(encoder: Encoder | Ranker, sentences: Sequence[str]) -> list[Sending]:
     """The sentences that encoding would send to endpoints: those in no cache."""
-    from theodolite.engine.encoders.endpoint import EndpointSource, Sending
-
     every = []
     for model in sources(encoder):
         if isinstance(model.source, EndpointSource):

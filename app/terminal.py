@@ -36,7 +36,7 @@ from theodolite.app.names import labelled
 from theodolite.app.question import Answer, Question
 from theodolite.app.spec import Parameter, Spec, parameters
 from theodolite.app.workspace import Workspace, default_data, default_store
-from theodolite.engine.errors import UserError
+from theodolite.engine.errors import PlacedError, UserError
 from theodolite.store.errors import StoreError
 
 P = ParamSpec("P")
@@ -245,8 +245,6 @@ def plain_errors(command: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(command)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
-        from theodolite.store.errors import StoreError
-
         store = kwargs.get("store")
         file = _log_to(store if isinstance(store, Path) else default_store())
         as_json = bool(kwargs.get("as_json"))
@@ -467,8 +465,6 @@ def open_workspace(store: StoreOption = None, data: DataOption = None) -> Worksp
 
 
 def _report_error(error: UserError | StoreError, as_json: bool) -> typer.Exit:
-    from theodolite.engine.errors import PlacedError
-
     placed = error if isinstance(error, PlacedError) else None
     if as_json:
         where = {"text": placed.text, "place": placed.place} if placed else {}

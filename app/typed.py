@@ -13,7 +13,7 @@ from itertools import compress
 import numpy as np
 
 from theodolite.app.batches import Batches
-from theodolite.engine.encoders.base import Encoder, VectorCache
+from theodolite.engine.encoders.base import Encoder, VectorCache, sentence_key
 from theodolite.engine.progress import Progress
 
 MEMORY_BYTES = 8 * 2**20
@@ -126,8 +126,6 @@ def _looked_up(
 @contextmanager
 def _typed(sentences: Sequence[str]) -> Iterator[None]:
     """Mark the sentences encoded in this context as typed."""
-    from theodolite.engine.encoders.base import sentence_key
-
     before = _typing.set(frozenset(map(sentence_key, sentences)))
     try:
         yield

@@ -110,10 +110,6 @@ def encoding(
 
 def known(encoder: Encoder, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
     """Vectors of distinct texts available without a model: bool (n,), and the vectors found."""
-    import numpy as np
-
-    from theodolite.engine.encoders.cached import CachedEncoder
-
     if isinstance(encoder, CachedEncoder):
         keys = [sentence_key(text) for text in texts]
         return encoder.cache.get(encoder.fingerprint, keys, encoder.dim)
@@ -124,8 +120,6 @@ def known(encoder: Encoder, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarra
 
 def sources(encoder: Encoder | Ranker) -> Iterator[CachedEncoder]:
     """The models behind an encoder, whose vectors are cached, unlike those of steps and files."""
-    from theodolite.engine.encoders.cached import CachedEncoder
-
     if isinstance(encoder, CachedEncoder):
         yield encoder
     for part in _parts(encoder):

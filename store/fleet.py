@@ -120,8 +120,6 @@ class Fleet:
         Raises:
             FleetAway: when the database does not answer.
         """
-        import psycopg
-
         with self._turn:
             old = self._connection is not None
             try:
@@ -146,7 +144,6 @@ class Fleet:
                 connection.close()
 
     def _connected(self) -> psycopg.Connection[Any]:
-        import psycopg
         from psycopg.rows import dict_row
 
         if self._connection is None or self._connection.closed:

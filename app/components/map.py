@@ -78,8 +78,6 @@ class Facts:
 
     def number(self, key: str, name: str, values: np.ndarray) -> None:
         """Add a column of numbers, NaN for missing values; skipped when all are missing."""
-        import numpy as np
-
         known = values[np.isfinite(values)]
         if len(known):
             low, high = float(known.min()), float(known.max())
@@ -188,7 +186,6 @@ def _mark(
         uint32 (n, k): 2 * id, plus 1 for neighbours that are also among the k nearest on the map;
         float32 (n, k): cosines.
     """
-    import numpy as np
     from scipy.spatial import cKDTree
 
     ids, n = np.asarray(ids, np.int64), len(points)

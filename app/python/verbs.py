@@ -17,7 +17,7 @@ from typing import Any
 
 from theodolite.app import formats
 from theodolite.app.blocks import Block, Finding
-from theodolite.app.jobs.submit import Move
+from theodolite.app.jobs.submit import Move, perform
 from theodolite.app.pages.choose.answer import CHOOSE
 from theodolite.app.pages.compare.answer import COMPARE
 from theodolite.app.pages.decode.answer import DECODE
@@ -32,8 +32,8 @@ from theodolite.engine.encoders.base import Encoder
 from theodolite.engine.errors import UserError
 from theodolite.engine.given import text, texts
 from theodolite.engine.progress import Progress
-from theodolite.engine.results import Result
-from theodolite.engine.training.events import Event, Finished
+from theodolite.engine.results import Result, Score
+from theodolite.engine.training.events import Event, Finished, headline
 from theodolite.engine.training.spec import TrainSpec
 
 
@@ -101,8 +101,6 @@ def _kept(
 
 def _result(workspace: Workspace, row: dict[str, Any]) -> Result:
     """Restore the engine's result from a row of the store."""
-    from theodolite.engine.results import Result, Score
-
     full = workspace.store.results.in_full([row["id"]])[row["id"]]
     names = {field.name for field in fields(Score)}
     scores = tuple(
@@ -184,7 +182,6 @@ class Training(Answer):
         """Its outcome, and its curves."""
         from theodolite.app.pages.trainings.answer import charts
         from theodolite.app.pages.trainings.service import Curves
-        from theodolite.engine.training.events import Finished, headline
 
         curves, last = Curves(), self.events[-1]
         for event in self.events:
@@ -217,10 +214,7 @@ def train(
             be resumed.
         workspace: store which lists the encoder; None for your own.
     """
-    from theodolite.app.jobs.submit import perform
     from theodolite.app.pages.train.job import TrainJob
-    from theodolite.engine.training.events import Event
-    from theodolite.engine.training.spec import TrainSpec
 
     if not isinstance(spec, TrainSpec):
         raise UserError(

@@ -10,7 +10,7 @@ from theodolite.app.jobs.job import Job
 from theodolite.app.pages import load, questions
 from theodolite.app.pages.map.answer import MAP
 from theodolite.app.question import Question
-from theodolite.app.report.file import Report
+from theodolite.app.report.file import Report, of_answer
 from theodolite.app.spec import Spec
 from theodolite.app.terminal import (
     JsonOption,
@@ -99,7 +99,6 @@ def report_training(
     theodolite report training 36e4305ecb44 --out training.html
     """
     from theodolite.app.pages.trainings.answer import TRAINING, TrainingsSpec
-    from theodolite.app.report.file import of_answer
 
     spec = TrainingsSpec(keys)
     answer = TRAINING.last(workspace, spec, lambda job: False)
@@ -111,8 +110,6 @@ def _of_question(question: Question[Any, Any]) -> Callable[..., None]:
 
     @takes_values("spec", question.spec)
     def report(workspace: Workspace, spec: Spec, out: Out, as_json: JsonOption = False) -> None:
-        from theodolite.app.report.file import of_answer
-
         def do(job: Job) -> bool:
             do_here(workspace, job)
             return True

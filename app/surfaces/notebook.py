@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from theodolite.app.jobs.job import Job
-from theodolite.app.jobs.submit import Move
+from theodolite.app.jobs.submit import Move, perform
 from theodolite.app.question import Answer, Do, Question
 from theodolite.app.spec import Parameter, parameters
 from theodolite.app.workspace import Workspace, default_data, default_store
@@ -65,8 +65,6 @@ def performed(workspace: Workspace, move: Move | None = None) -> Do:
     """A function which does a job at once, in the foreground."""
 
     def do(job: Job) -> bool:
-        from theodolite.app.jobs.submit import perform
-
         for _ in perform(workspace, job, move=move):
             pass
         return True

@@ -217,8 +217,6 @@ def _panel_traces(panel: Panel, grid: np.ndarray, scale: float, y_axis: str) -> 
 
 def _outline(density: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Indices and heights of the points to draw: of a stretch at 0, only the two ends."""
-    import numpy as np
-
     some = density.round(3) > 0
     seen = some | np.roll(some, 1) | np.roll(some, -1)
     seen[[0, -1]] = True
@@ -384,8 +382,6 @@ def draw(
 
 def overlap(first: np.ndarray, second: np.ndarray, grid: np.ndarray) -> float:
     """Area that two densities share, from 0 (apart) to 1 (the same)."""
-    import numpy as np
-
     return float(np.minimum(first, second).sum() * (grid[1] - grid[0]))
 
 

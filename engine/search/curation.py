@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from theodolite.engine.progress import Progress
-from theodolite.engine.search.index import neighbours_of_each, unit_rows
+from theodolite.engine.search.index import Index, neighbours_of_each, unit_rows
 
 _NEAREST = 20
 """Neighbours compared for near duplicates: larger groups are linked transitively."""
@@ -177,8 +177,6 @@ def leaks(
         progress: called with (sentences done, sentences); may raise.
         use_index: builds the index of `seen_vectors`; by default an exact one.
     """
-    from theodolite.engine.search.index import Index
-
     index = (use_index or Index)(seen_vectors)
     cosines, twins = np.full(len(new), -np.inf, np.float32), np.zeros(len(new), np.int64)
     for start in range(0, len(new), _QUERIES):

@@ -39,7 +39,13 @@ from theodolite.app.web.theme import SERIES
 from theodolite.app.workspace import Workspace
 from theodolite.engine.decoding.diagnosis import NAMES, SYSTEMS, Diagnosis, Figure, source_of
 from theodolite.engine.errors import UserError
-from theodolite.engine.stats.agreement import DecoderAgreement, Relations
+from theodolite.engine.stats.agreement import (
+    DecoderAgreement,
+    Relations,
+    between_decoders,
+    relate,
+    without_each,
+)
 
 EXAMPLE_ENCODER, EXAMPLE_TEXT = "minilm", "starter-topics"
 """Of the diagnosis that ships."""
@@ -425,7 +431,6 @@ def across(workspace: Workspace) -> Correlated:
     the newest counts.
     """
     from theodolite.app.results import has_score, under_own_protocol
-    from theodolite.engine.stats.agreement import between_decoders, relate, without_each
 
     table = workspace.store.results.table
     rows = [row for row in table(protocols=[PROTOCOL], all_versions=True) if row["error"] is None]

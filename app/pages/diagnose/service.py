@@ -20,7 +20,7 @@ from theodolite.app.jobs.submit import queue
 from theodolite.app.pages.decode.service import need_decoder
 from theodolite.app.pages.trainings.service import DECODERS
 from theodolite.app.workspace import Workspace
-from theodolite.engine.decoding.diagnosis import Diagnosis
+from theodolite.engine.decoding.diagnosis import Diagnosis, source_of, to_result
 from theodolite.engine.decoding.facts import facts_of
 from theodolite.engine.decoding.presets import TEST_TEXTS, default_texts
 from theodolite.engine.errors import UserError
@@ -108,8 +108,6 @@ def queue_again(workspace: Workspace, row: Mapping[str, Any]) -> str:
     Raises:
         NoDecoder: the encoder's decoder is gone.
     """
-    from theodolite.engine.decoding.diagnosis import source_of
-
     source = source_of(row["task"])
     for run in workspace.store.runs.list(limit=1000, kinds=[DiagnoseJob.kind]):
         job = DiagnoseJob.from_spec(spec_of(run))
@@ -132,8 +130,6 @@ def diagnoses(workspace: Workspace) -> list[dict[str, Any]]:
 
 def newest(workspace: Workspace, encoder: str, text: str | None) -> tuple[Diagnosis, str] | None:
     """The newest stored diagnosis of an encoder, on a text or on any, and its text."""
-    from theodolite.engine.decoding.diagnosis import Diagnosis, source_of
-
     for row in diagnoses(workspace):
         source = source_of(row["task"])
         if row["encoder"] == encoder and text in (None, source):
@@ -144,7 +140,6 @@ def newest(workspace: Workspace, encoder: str, text: str | None) -> tuple[Diagno
 
 def diagnosed(workspace: Workspace, job: DiagnoseJob, tick: ProgressCallback) -> Diagnosis:
     """Diagnose a decoder on the same random sentences as any other, and store the result."""
-    from theodolite.engine.decoding.diagnosis import to_result
     from theodolite.engine.diagnose import diagnose
 
     own = (row for row in decoders.listed(workspace) if row.name == job.decoder)

@@ -10,7 +10,7 @@ from theodolite.app.question import Answer, Do, Question, Working
 from theodolite.app.spec import Field, Spec
 from theodolite.app.workspace import Workspace
 from theodolite.engine.datasets.types import Dataset
-from theodolite.engine.encoders.audit import Audit
+from theodolite.engine.encoders.audit import GROUPS, Audit, audit as measure, some_of
 from theodolite.engine.errors import UserError
 
 ALL_PAIRS = 10**9
@@ -118,8 +118,6 @@ class Audits(Answer):
 
     def blocks(self) -> list[Block]:
         """What is better than the encoder as given, and all settings."""
-        from theodolite.engine.encoders.audit import GROUPS
-
         audit, rows = self.audit, self.rows()
         titles: dict[str, str] = {"asked": ""} | {
             str(name): title for name, title in GROUPS.items()
@@ -166,8 +164,6 @@ class Audits(Answer):
 
 def audit(workspace: Workspace, spec: AuditSpec, do: Do) -> Iterator[Audits | Working]:
     """Yield what is measured next, and finally the audit of a few examples."""
-    from theodolite.engine.encoders.audit import audit as measure, some_of
-
     workspace.refuse_visitors()
     for step in measure(_source(spec.encoder), some_of(_examples(workspace, spec.examples))):
         if isinstance(step, tuple):
@@ -195,8 +191,6 @@ def check_poolings(workspace: Workspace, spec: str) -> tuple[str, list[dict[str,
     Returns:
         (the data it was measured on, rows of pooling, spearman in points, seconds), best first.
     """
-    from theodolite.engine.encoders.audit import Audit, audit as measure, some_of
-
     workspace.refuse_visitors()
     examples = some_of(_examples(workspace), ALL_PAIRS)
     *_, made = measure(_source(spec), examples, ("pooling",))

@@ -279,7 +279,6 @@ def _announce(
 
 def _write(out: Path, sentences: list[str], vectors: np.ndarray) -> None:
     """Write vectors in the format of the file's ending, with their sentences unless it is .npy."""
-    import numpy as np
     import pandas as pd
 
     from theodolite.engine.encoders import vectors as files

@@ -173,8 +173,6 @@ def thresholds(
     workspace: Workspace, spec: ThresholdsSpec, do: Do
 ) -> Iterator[Thresholds | Working]:
     """Yield which encoder is at work, and finally the cut-offs."""
-    import numpy as np
-
     from theodolite.engine.stats import cutoffs
     from theodolite.engine.stats.thresholds import judge
     from theodolite.engine.tasks.pair_classification import labelled_texts

@@ -25,8 +25,8 @@ from theodolite.engine.encoders.canary import Drift
 from theodolite.engine.encoders.vectors import files_of
 from theodolite.engine.errors import UserError
 from theodolite.engine.results import Result
-from theodolite.engine.stats.bootstrap import Sample
-from theodolite.engine.stats.gate import Gated
+from theodolite.engine.stats.bootstrap import Sample, main_sample
+from theodolite.engine.stats.gate import Gated, gate
 from theodolite.store.hashing import hash_of, to_json
 
 FORMAT = 1
@@ -296,8 +296,6 @@ def save(workspace: Workspace, spec: str, tasks: str | Sequence[str]) -> Iterato
 
 def check(workspace: Workspace, spec: GateSpec, do: Do) -> Iterator[Gate | Working]:
     """Yield what is measured next, and finally the verdict; the vectors come first."""
-    from theodolite.engine.stats.gate import gate
-
     workspace.refuse_visitors()
     saved = read(Path(spec.baseline))
     encoder = workspace.fresh(spec.encoder or saved["encoder"])
@@ -405,7 +403,6 @@ def _measured(
     In float32, now as then, so that rounding makes no difference.
     """
     from theodolite.engine import evaluate
-    from theodolite.engine.stats.bootstrap import main_sample
 
     data = workspace.catalog
     (result,) = evaluate(encoder, [task], protocol=protocol, seed=seed, data=data)
@@ -432,8 +429,6 @@ def _measured(
 
 def _sample(kept: Mapping[str, Any]) -> Sample:
     """The examples of a task of a baseline."""
-    from theodolite.engine.stats.bootstrap import Sample
-
     arrays: dict[str, Any] = {
         name: None if kept[name] is None else np.array(kept[name])
         for name in ("values", "gold", "clusters", "beside", "luck")

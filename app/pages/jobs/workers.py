@@ -14,7 +14,7 @@ from theodolite.app.blocks import Block, Caveat, Caveats, Code, Finding, Table, 
 from theodolite.app.fleet.address import VARIABLE, Address
 from theodolite.app.fleet.needs import Machine
 from theodolite.app.question import Answer
-from theodolite.app.web.controls import Answer as Changes
+from theodolite.app.web.controls import Answer as Changes, on_load, poll
 from theodolite.app.workspace import Workspace
 from theodolite.store import StoreError
 from theodolite.store.fleet import Fleet
@@ -220,7 +220,6 @@ def build(workspace: Workspace) -> None:
     """Lay out the page."""
     import theodolite.app.surfaces.web as web
     from theodolite.app.web import parts
-    from theodolite.app.web.controls import on_load, poll
 
     with parts.bar(TITLE, DESCRIPTION):
         pass

@@ -35,8 +35,6 @@ class Projection(Map):
     @cached_property
     def ids(self) -> np.ndarray:
         """The point of each sentence, int64 (n,)."""
-        import numpy as np
-
         place = {sentence: number for number, sentence in enumerate(self.sentences)}
         every = self.workspace.catalog.load(self.spec.data).sentences
         return np.array([place[sentence] for sentence in every], np.int64)
@@ -51,8 +49,6 @@ class Projection(Map):
 
     def to_npy(self, out: Path) -> None:
         """Write the points alone, float32 (n, 2)."""
-        import numpy as np
-
         with out.open("wb") as file:
             np.save(file, self.points[self.ids], allow_pickle=False)
 

@@ -25,10 +25,10 @@ from theodolite.app.question import Answer, Working
 from theodolite.app.spec import Field, Spec
 from theodolite.app.vectors import TooSlow, encoding, missing
 from theodolite.app.workspace import Workspace
-from theodolite.engine.datasets.types import Dataset
+from theodolite.engine.datasets.types import Dataset, LabelledPairs
 from theodolite.engine.errors import UserError
 from theodolite.engine.progress import ProgressCallback, nobody
-from theodolite.engine.space.projection import Plane
+from theodolite.engine.space.projection import TSNE_POINTS, Plane, distinct
 from theodolite.store.errors import StoreClosed
 from theodolite.store.hashing import hash_of, to_json
 from theodolite.store.run_rows import LIVE
@@ -130,8 +130,6 @@ class MapSpec(Spec, Job):
 
     def validate(self, workspace: Workspace) -> None:
         """Raise if the method's package is missing, or t-SNE has too many points."""
-        from theodolite.engine.space.projection import TSNE_POINTS
-
         self._library()
         sentences, _ = workspace.catalog.sentences(self.data)
         if self.method == "tsne" and len(sentences) > TSNE_POINTS:
@@ -209,8 +207,6 @@ class MapSpec(Spec, Job):
 
     def _compute(self, workspace: Workspace, key: str, tick: ProgressCallback) -> None:
         """Project, measure, and store under a key."""
-        from theodolite.engine.space.projection import distinct
-
         data = workspace.catalog.load(self.data)
         sentences, data_hash = workspace.catalog.sentences(self.data)
         vectors = service.vectors(workspace, self.encoder, self.data)
@@ -275,8 +271,6 @@ class MapSpec(Spec, Job):
         A collection too small for its method is projected by PCA; a single vector is put at the
         origin.
         """
-        import numpy as np
-
         from theodolite.engine.space import projection
 
         if len(vectors) < 2:
@@ -402,10 +396,6 @@ def is_unknown(workspace: Workspace, data: str, encoders: Sequence[str]) -> bool
 
 def quick_facts(dataset: Dataset, sentences: Sequence[str], points: np.ndarray) -> Facts:
     """The facts that are fast to compute: labels of the data set, length, density."""
-    import numpy as np
-
-    from theodolite.engine.datasets.types import LabelledPairs
-
     facts = Facts()
     # The sentences of labelled pairs have no labels of their own.
     known = {} if isinstance(dataset, LabelledPairs) else attributes(dataset)
@@ -430,7 +420,6 @@ def density(points: np.ndarray) -> np.ndarray:
     Returns:
         float32 (n,).
     """
-    import numpy as np
     from scipy.ndimage import gaussian_filter
 
     low = points.min(axis=0)
@@ -464,8 +453,6 @@ def measure(
         The means of the trust measures, `k` and `looked_at` (points measured); empty for too few
         points.
     """
-    import numpy as np
-
     from theodolite.engine.space.trust import trust
 
     kept, which = distinct
@@ -495,8 +482,6 @@ def _add_groups(
     facts: Facts, vectors: np.ndarray, sentences: Sequence[str], points: np.ndarray
 ) -> None:
     """Add clusters of the full space and named topics of the plane."""
-    import numpy as np
-
     from theodolite.engine.space.topics import RegionWords, distinct, groups, regions
 
     n = len(points)

@@ -89,7 +89,6 @@ def point(workspace: Workspace, stored: StoredMap, number: int, k: int) -> dict[
         `text`, `facts` (pairs of name and value) and `neighbours`: each with `id`, `text`, `cosine`
         and `kept`, whether it is among the k nearest on the map too.
     """
-    import numpy as np
 
     def written(column: MapColumn) -> str:
         value = stored.values[column.key][number]
@@ -156,8 +155,6 @@ def keep(
 def _nearest(
     stored: StoredMap, rows: np.ndarray, vector: np.ndarray, k: int, itself: int | None = None
 ) -> list[dict[str, Any]]:
-    import numpy as np
-
     cosines = rows @ (vector / (np.linalg.norm(vector) or 1.0))
     if itself is not None:
         cosines[itself] = -np.inf
@@ -201,7 +198,6 @@ def table(
         labels: key of a column -> labels of the rows, where they differ from the points'.
         spreadsheet: put an apostrophe before text that a spreadsheet would take for a formula.
     """
-    import numpy as np
     import pandas as pd
 
     safe = formats.spreadsheet_text if spreadsheet else formats.encodable

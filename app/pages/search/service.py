@@ -26,7 +26,14 @@ from theodolite.app.jobs.submit import queue
 from theodolite.app.recent import Recent
 from theodolite.app.typed import Typed
 from theodolite.app.workspace import Workspace
-from theodolite.engine.datasets.types import Dataset, Retrieval
+from theodolite.engine.datasets.types import (
+    Dataset,
+    LabelledPairs,
+    LabelledSentences,
+    Retrieval,
+    ScoredPairs,
+    Triplets,
+)
 from theodolite.engine.encoders.base import Encoder
 from theodolite.engine.encoders.finite import finite
 from theodolite.engine.encoders.spec import parse
@@ -120,8 +127,6 @@ class Searchable:
 
         The query is the mean direction of the former minus half that of the latter (Rocchio 1971).
         """
-        import numpy as np
-
         from theodolite.engine.search.index import unit_rows
 
         if not any(text.strip() for text in like):
@@ -154,8 +159,6 @@ class Exact:
     """Exact search over the vectors of a collection in memory, which may be added in parts."""
 
     def __init__(self, encoder: Encoder, sentences: Sequence[str]) -> None:
-        import numpy as np
-
         from theodolite.engine.search.index import Index
 
         self.encoder, self._sentences = encoder, sentences
@@ -209,8 +212,6 @@ class Exact:
 
     def _blocks(self) -> Iterator[tuple[np.ndarray, list[str]]]:
         """Positions and texts of sentences whose vectors are lacking."""
-        import numpy as np
-
         lacking = np.flatnonzero(~self._there)
         for start in range(0, len(lacking), vectors.BLOCK):
             block = lacking[start : start + vectors.BLOCK]
@@ -292,8 +293,6 @@ def ranked(
 
 def _open(workspace: Workspace, spec: str, collection: str) -> Searchable:
     """Open a collection with its index, else with the vectors loaded before."""
-    from theodolite.engine.search.ann_index import Built, MappedIndex
-
     sentences, data_hash = workspace.catalog.sentences(collection)
     encoder = workspace.bound(spec, collection)
     key = (workspace.store.folder, encoder.fingerprint, data_hash)
@@ -534,13 +533,6 @@ def matches(pattern: str, sentences: Sequence[str]) -> list[tuple[int, int, int]
 
 def attributes(data: Dataset) -> dict[str, tuple[Sequence[str], Sequence[str]]]:
     """What is known of the sentences of a data set: `label`, … -> sentences, the value of each."""
-    from theodolite.engine.datasets.types import (
-        LabelledPairs,
-        LabelledSentences,
-        ScoredPairs,
-        Triplets,
-    )
-
     columns: dict[str, Sequence[str]] = {}
     texts: Sequence[str] = data.sentences
     match data:
@@ -564,8 +556,6 @@ def properties(workspace: Workspace, collection: str) -> dict[str, dict[str, np.
 
     A sentence that occurs with several labels is listed under each.
     """
-    import numpy as np
-
     columns = attributes(workspace.catalog.load(collection))
     sentences = workspace.catalog.sentences(collection)[0] if columns else ()
     place = {sentence: i for i, sentence in enumerate(sentences)}
@@ -594,8 +584,6 @@ def among(workspace: Workspace, collection: str, only: Sequence[str]) -> np.ndar
 
     Values of one property are alternatives; different properties must all match.
     """
-    import numpy as np
-
     held = properties(workspace, collection) if only else {}
     wanted: dict[str, set[int]] = {}
     for text in only:

@@ -226,8 +226,6 @@ def _onto(second: StoredMap, first: StoredMap) -> StoredMap:
 
     Procrustes alone would shrink a map the more, the less it has in common with the other.
     """
-    import numpy as np
-
     from theodolite.engine.space.projection import procrustes
 
     middle, width = first.points.mean(axis=0), float(first.points.std())
@@ -261,8 +259,6 @@ def measure(
         floor) and of chance; `changed`: the sentences that changed most, with both neighbour
         lists; `clusters`: sizes, names, flow, agreement. JSON-serialisable.
     """
-    import numpy as np
-
     from theodolite.engine.space import compare as engine
 
     sentences = spec.sentences(workspace)
@@ -347,8 +343,6 @@ def _again(workspace: Workspace, encoder: str, dataset: str) -> np.ndarray | Non
 
 def _changed(change: Change, first: np.ndarray, second: np.ndarray) -> list[dict[str, Any]]:
     """The sentences whose neighbourhoods changed most, with (id, cosine) of their neighbours."""
-    import numpy as np
-
     from theodolite.engine.space.geometry import cosine
 
     def near(vectors: np.ndarray, i: int, ids: np.ndarray) -> list[list[float]]:
@@ -376,8 +370,6 @@ def _clusters(
     facts: Facts,
 ) -> dict[str, Any]:
     """Cluster both spaces and match the groups; adds the group numbers as columns of both maps."""
-    import numpy as np
-
     from theodolite.engine.datasets.types import LabelledSentences
     from theodolite.engine.space import clusters as engine
     from theodolite.engine.space.topics import RegionWords, distinct

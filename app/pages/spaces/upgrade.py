@@ -16,13 +16,19 @@ from theodolite.app.jobs.reporter import Reporter
 from theodolite.app.question import Answer, Do, Question
 from theodolite.app.spec import Field, Spec
 from theodolite.app.workspace import Workspace
-from theodolite.engine.datasets.types import Dataset
+from theodolite.engine.datasets.types import (
+    Dataset,
+    LabelledPairs,
+    LabelledSentences,
+    Retrieval,
+    ScoredPairs,
+)
 from theodolite.engine.encoders import parse, query_side
 from theodolite.engine.encoders.finite import differing
 from theodolite.engine.errors import UserError
 from theodolite.engine.rankers.base import best
-from theodolite.engine.space.bridge import Bridge
-from theodolite.engine.stats.significance import Difference
+from theodolite.engine.space.bridge import Bridge, fit
+from theodolite.engine.stats.significance import Difference, difference
 from theodolite.store.derived import arrays
 from theodolite.store.hashing import hash_of, to_json
 
@@ -303,8 +309,6 @@ def qualities(
     task: Search, old: Callable[..., np.ndarray], new: Callable[..., np.ndarray]
 ) -> tuple[dict[str, np.ndarray], list[Bridge]]:
     """What share of its relevant documents each query finds, by option; the maps, best first."""
-    from theodolite.engine.space.bridge import fit
-
     documents = {"old": old(task.documents), "new": new(task.documents)}
     rng = np.random.default_rng(0)
     some = rng.permutation(len(task.documents))[: min(len(task.documents) // 2, MAX_FITTED)]
@@ -348,12 +352,6 @@ def _nearest(queries: np.ndarray, documents: np.ndarray, own: np.ndarray) -> lis
 
 def search_of(data: Dataset) -> Search:
     """The search that a data set describes."""
-    from theodolite.engine.datasets.types import (
-        LabelledPairs,
-        LabelledSentences,
-        Retrieval,
-        ScoredPairs,
-    )
     from theodolite.engine.tasks.pair_classification import labelled_texts
 
     if isinstance(data, Retrieval):
@@ -398,7 +396,6 @@ def _row(name: str, values: np.ndarray, keep: np.ndarray, chosen: str) -> dict[s
 
 def _change(values: np.ndarray, keep: np.ndarray) -> Difference:
     from theodolite.engine.stats.bootstrap import Sample, resample_all
-    from theodolite.engine.stats.significance import difference
 
     one, base = resample_all([Sample(values), Sample(keep)])
     return difference([one], [base])

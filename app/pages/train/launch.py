@@ -116,9 +116,7 @@ def main() -> None:
 def _train(request: dict[str, Any]) -> None:
     import torch
 
-    from theodolite.app.workspace import Workspace
     from theodolite.engine.train import train
-    from theodolite.engine.training.spec import TrainSpec
 
     def send(**event: Any) -> None:
         os.write(1, (MARK + json.dumps(event) + "\n").encode())  # at once: ranks share the pipe

@@ -14,7 +14,7 @@ from starlette.responses import HTMLResponse, Response
 
 from theodolite.app.web.guard.plain_page import plain_page
 from theodolite.app.web.guard.requests import path_of
-from theodolite.app.workspace import Workspace
+from theodolite.app.workspace import STARTER_ENCODERS, Workspace
 from theodolite.engine.errors import UserError
 from theodolite.engine.training.presets import STARTER
 
@@ -67,7 +67,6 @@ def _is_unlisted(workspace: Workspace, name: str, value: str, signed_in: bool) -
             return False
     if any(part.strip().startswith(HUB) for part in value.split(",")):
         return True
-    from theodolite.app.workspace import STARTER_ENCODERS
     from theodolite.engine.rankers.spec import parse
 
     try:

@@ -109,9 +109,9 @@ def test_tsne_of_too_many_sentences_is_refused(
     """Before anything is queued or encoded; as many as it takes are not."""
     n = len(workspace.catalog.sentences("starter-topics")[0])
     job = MapSpec(ENCODER, "starter-topics", method="tsne")
-    monkeypatch.setattr(projection, "TSNE_POINTS", n)
+    monkeypatch.setattr(map_job, "TSNE_POINTS", n)
     job.validate(workspace)
-    monkeypatch.setattr(projection, "TSNE_POINTS", n - 1)
+    monkeypatch.setattr(map_job, "TSNE_POINTS", n - 1)
     with refused("too-large", f"{n:,}", f"{n - 1:,}"):
         queue(workspace, job)
     with refused("too-large"):
