@@ -77,7 +77,7 @@ def look_up(workspace: Workspace, encoders: Iterable[str]) -> bool:
 
 
 def _by_mteb(workspace: Workspace) -> dict[str, list[str] | None]:
-    """Model -> its training data by the installed version of MTEB, of those looked up."""
+    """Model -> its training data by the installed version of MTEB, where it was asked."""
     row = workspace.store.derived.get(_key())
     return row["info"] if row else {}
 

@@ -105,7 +105,8 @@ def trained(workspace: Workspace, name: str, encoder: str) -> str:
 
 
 def _prompts(encoder: str) -> dict[str, str | None]:
-    return {name: parse(encoder).sources[0].option(name) for name in PROMPTS}
+    source = parse(encoder).sources[0]
+    return {name: source.option(name) for name in PROMPTS}
 
 
 def sizes(dataset: Dataset) -> tuple[int, int]:

@@ -106,7 +106,7 @@ def _costs_key(workspace: Workspace, task: str, name: str) -> str:
     own = tasks.get(task_of(task, name), workspace.catalog)
     data = workspace.catalog.load(own.dataset)
     fingerprint = workspace.ranker(chunks.parted(name)[0]).fingerprint
-    return hash_of(_KIND, "1", fingerprint, data.hash, cost.machine())
+    return hash_of(_KIND, "2", fingerprint, data.hash, cost.machine())
 
 
 def _costs(workspace: Workspace, task: str, ranker: str) -> dict[str, float]:

@@ -489,7 +489,7 @@ def interpolate(
         spec: what is asked.
         do: as of `decode`.
         waiting: as of `decode`.
-        lacking: why no real sentences can be shown, so that none are looked for.
+        lacking: why no real sentences can be shown, so that no search is made.
     """
     import numpy as np
 

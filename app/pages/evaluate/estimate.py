@@ -116,7 +116,7 @@ class Estimates(Answer):
 def estimate(
     workspace: Workspace, job: EvaluateJob, price: float | None = None
 ) -> Iterator[Answer]:
-    """Yield what is being looked at, then the estimates."""
+    """Yield the task that is being read, then the estimates."""
     workspace.refuse_visitors()
     sentences: dict[str, list[str]] = {}
     for i, task in enumerate(job.tasks):

@@ -162,7 +162,7 @@ class Session:
         return bool(self.spec.queries)
 
     def at_one_look(self) -> list[tuple[float, float, float]]:
-        """Difference, low and high of each pair, if nobody looked before."""
+        """Difference, low and high of each pair, as if it were tested now for the first time."""
         judged = self.draws[: len(self.values)]
         return sampling.single_look(self.units, judged, self.values, ALPHA)
 

@@ -21,7 +21,7 @@ MAX_WAIT = 900.0
 FORGOTTEN_AFTER = 3600.0
 MESSAGE = (
     "After five wrong tries the next has to wait, each time twice as long, at most a quarter of "
-    "an hour. A try made meanwhile is not looked at."
+    "an hour. Attempts made before then are ignored."
 )
 
 
