@@ -27,7 +27,7 @@ Under any other name, a value which parses as an encoder's spec or as a hub name
 new page is guarded by default.
 """
 FILES = frozenset({"train"})
-"""Query parameters whose values may be file paths, names of data sets, or encoders to train."""
+"""Query parameters whose values may be file paths as well as names of data sets."""
 HUB = "hub:"
 MAX_SHOWN, MAX_LENGTH = 20, 200
 
@@ -63,8 +63,7 @@ def _is_unlisted(workspace: Workspace, name: str, value: str, signed_in: bool) -
     if name in FILES:
         known = {STARTER, *(workspace.catalog.names() if signed_in else ())}
         several = {part.strip() for part in value.split(",")}
-        if value in known or several <= known:
-            return False
+        return value not in known and not several <= known
     if any(part.strip().startswith(HUB) for part in value.split(",")):
         return True
     from theodolite.engine.rankers.spec import parse
@@ -72,7 +71,7 @@ def _is_unlisted(workspace: Workspace, name: str, value: str, signed_in: bool) -
     try:
         parsed = parse(value)
     except UserError:
-        return name in FILES  # of another, nothing is loaded: the page shows the error
+        return False  # nothing is loaded by it; the page shows the error
     if {str(one) for one in parsed.encoders} <= {*STARTER_ENCODERS} and not parsed.models:
         return False
     return not signed_in or workspace.store.encoders.get(str(parsed)) is None

@@ -197,7 +197,6 @@ def test_a_link_to_what_is_not_listed_asks_first(client: httpx.Client, link: str
         "map?encoder=nonsense",
         "train?train=starter&base=minilm",
         "data?set=starter-topics",
-        "choose?data=starter-topics&train=minilm",
         "train-decoder?train=starter-pairs",
         "evaluate?task=MR,STS13&task=StarterSTS",
     ],
