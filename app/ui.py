@@ -94,7 +94,7 @@ def build(workspace: Workspace) -> gr.Blocks:
     demo._queue.progress_update_sleep_when_free = 1.0  # no handler tells its progress that way
     if workspace.demo:  # keep unfetched answers for the last tabs only
         demo._queue.pending_messages_per_session = LRUCache(STRANGERS_SESSIONS)
-    demo.laid_out = True
+    demo.finish()
     return demo
 
 

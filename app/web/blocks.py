@@ -11,6 +11,7 @@ import logging
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 import gradio as gr
@@ -23,9 +24,14 @@ log = logging.getLogger(__name__)
 
 
 class Pages(gr.Blocks):
-    """Blocks whose configuration is serialised only once they are `laid_out`."""
+    """Blocks whose components are serialised once, when everything is laid out."""
 
     laid_out = False
+
+    def finish(self) -> None:
+        """Everything is laid out."""
+        self.laid_out = True
+        self.default_config.get_config = cache(self.default_config.get_config)
 
     def get_config_file(self) -> BlocksConfigDict:
         """Gradio's configuration; until everything is laid out, that of the empty Blocks."""
