@@ -23,6 +23,8 @@ from theodolite.app.surfaces.static import Static
 from theodolite.app.web import address, background_call, parts
 from theodolite.app.web.controls import Controls, Values
 from theodolite.app.workspace import Workspace
+from theodolite.store.hashing import hash_of, to_json
+from theodolite.store.run_rows import LIVE
 
 A = TypeVar("A", bound=Answer)
 AWAITED = Nothing(
@@ -114,9 +116,17 @@ class _Asking(Generic[A]):
             yield {"answer": ""}
             return
 
+        lacking: set[str] = set()
+
+        def do(job: Job) -> bool:
+            done = job.is_stored(self.workspace)
+            if not done:
+                lacking.add(hash_of(job.kind, to_json(job.to_spec())))
+            return done
+
         def last(say: background_call.Say) -> A:
             # One call: a second one would take the place of what the tab asked meanwhile.
-            for one in self.question.answer(self.workspace, self.spec(values), self._is_stored):
+            for one in self.question.answer(self.workspace, self.spec(values), do):
                 if isinstance(one, Working):
                     say(one.text, one.done, one.left)
                 else:
@@ -129,7 +139,10 @@ class _Asking(Generic[A]):
                 continue
             lack = None if self.workspace.read_only else answer.lack
             button = gr.skip() if lack is None else gr.update(value=lack, visible=lack != "")
-            yield {"answer": web.value(answer.blocks()), "go": button}
+            live = self.workspace.store.runs.list(LIVE) if lacking else ()
+            # A page that was reloaded before its run was queued does not know of it.
+            run = next((run["id"] for run in live if run["spec_hash"] in lacking), gr.skip())
+            yield {"answer": web.value(answer.blocks()), "go": button, "run": run}
 
     def make(self, values: Values) -> str:
         """Queue what is lacking; return the id of the first run, empty if there is none."""
@@ -145,9 +158,6 @@ class _Asking(Generic[A]):
         for _ in self.question.answer(self.workspace, self.spec(values), do):
             pass
         return next(iter(runs), "")
-
-    def _is_stored(self, job: Job) -> bool:
-        return job.is_stored(self.workspace)
 
 
 def filled(workspace: Workspace, spec: type[Spec], values: Values, request: gr.Request) -> Named:

@@ -103,6 +103,19 @@ CHOICES: dict[str, tuple[str, Change, str]] = {
     ),
 }
 """Page -> the query it is opened with, what is chosen then, and what its address says of that."""
+GONE = (
+    "compare?encoder=random:64&encoder=random:256&task=Gone",
+    "diagnose?encoder=minilm&in=upload:gone",
+    "distributions?task=Gone",
+    "evaluate?task=Gone",
+    "fair-play?task=Gone",
+    "interpolate?in=upload:gone",
+    "judge?in=upload:gone",
+    "judge?session=gone",
+    "leaks?in=upload:gone",
+    "map?in=upload:gone",
+)
+"""Addresses that name what was there once."""
 
 
 @pytest.fixture(scope="module")
@@ -174,3 +187,21 @@ def violations(page: Page, axe: str | None, rules: dict[str, Any]) -> list[str]:
         rules,
     )
     return list(found)
+
+
+def test_what_an_address_names_in_vain_is_said(visitor, site):
+    """Nothing else is answered in its place, and the address stays as it was."""
+    seen = visitor(site)
+    for address in GONE:
+        page = seen.open(address)
+        named = (
+            "session of judging"
+            if "session" in address
+            else "task"
+            if "task" in address
+            else "data set"
+        )
+        expect(page.get_by_role("alert")).to_contain_text(
+            re.compile(f"no {named} (named )?'.*[gG]one'")
+        )
+        address_of(page, "one")

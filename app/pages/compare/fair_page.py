@@ -71,9 +71,8 @@ def build(workspace: Workspace) -> None:
         values.tasks, filled = (), {}
         if values.encoder:
             known = report(values).evidence
-            tasks = [task for task in wanted if task in known.tasks]
-            filled = {
-                "tasks": gr.update(choices=list(known.tasks), value=tasks),
+            filled = {  # the answer says which tasks are unknown
+                "tasks": gr.update(choices=[*dict.fromkeys([*known.tasks, *wanted])], value=wanted),
                 "curve": gr.update(choices=list(known.tasks), value=known.curve or None),
             }
         filled |= {"encoder": choices.filled(workspace, chosen), "projection": values.projection}

@@ -316,9 +316,9 @@ def _connect(
             values["encoders"] = choices.filled(workspace, named)
         else:
             values["encoder"] = choices.one(workspace, next(iter(named), None))
-            names = [info.name for info in workspace.catalog.list()]
-            chosen = values["data"] if values["data"] in ("none", *names) else collections.DEFAULT
-            values["data"] = gr.update(choices=[("None", "none"), *names], value=chosen)
+            _, data = collections.filled(workspace, values["data"])
+            names = (name for name in data["choices"] if name != "none")
+            values["data"] = data | {"choices": [("None", "none"), *names]}
         for name in texts:
             box = controls.declared[name]
             written = "\n".join(address.every(request, box.key)) or box.default

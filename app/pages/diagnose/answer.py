@@ -486,15 +486,16 @@ def example(workspace: Workspace, encoder: str) -> Diagnosis | None:
 
 
 def so_far(workspace: Workspace, spec: DiagnoseSpec, do: Do) -> Iterator[Any]:
-    """The same, but until it is made an earlier diagnosis, on any text, or one that ships."""
+    """The same, but where no text is named an earlier diagnosis, on any text, or one that ships."""
     job = DiagnoseJob.of(workspace, spec.encoder, spec.text, spec.sentences)
     do(job)
     known = newest(workspace, job.encoder, spec.text and last_part(job.text))
     if known:
         yield Diagnosed(spec, known[1], known[0])
-    elif ships := example(workspace, job.encoder):
+    elif not spec.text and (ships := example(workspace, job.encoder)):
         yield Diagnosed(spec, EXAMPLE_TEXT, ships, shipped=True)
     else:
+        job.validate(workspace)
         yield Undiagnosed(spec)
 
 

@@ -93,6 +93,11 @@ class DiagnoseJob(Job):
         """`diagnosis of minilm on starter-topics`."""
         return f"diagnosis of {self.encoder} on {last_part(self.text)}"
 
+    def validate(self, workspace: Workspace) -> None:
+        """Refuse a text that is gone."""
+        if self.text != HELD_OUT and not named(self.text).is_file():
+            workspace.catalog.stamp(self.text)
+
     def work(self, workspace: Workspace, position: int, reporter: Reporter) -> Iterator[Diagnosis]:
         """Diagnose, store the result, and yield the diagnosis."""
         yield diagnosed(workspace, self, reporter.tick)

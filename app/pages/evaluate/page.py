@@ -284,7 +284,9 @@ def _ready(workspace: Workspace, values: Values) -> EvaluateJob:
 def _offer(here: Mapping[str, str], tasks: Sequence[str]) -> Any:
     """An update of the list of tasks, each with its family."""
     every = [(f"{name} · {here[name]}", name) for name in here]
-    return gr.update(choices=every, value=[task for task in here if task in tasks])
+    unknown = [task for task in tasks if task not in here]  # the plan says so
+    chosen = [*(task for task in here if task in tasks), *unknown]
+    return gr.update(choices=[*every, *unknown], value=chosen)
 
 
 def _opened(workspace: Workspace, controls: Controls, request: gr.Request) -> Values:
@@ -302,7 +304,8 @@ def _opened(workspace: Workspace, controls: Controls, request: gr.Request) -> Va
         values.encoders = choices.from_address(workspace, request, choices.names(workspace))
     values.suite = values.suite or (OWN if values.tasks else "starter")
     if not values.tasks:
-        values.tasks = members(values.suite, tasks_here(workspace))
+        here = tasks_here(workspace)
+        values.tasks = [task for task in members(values.suite, here) if task in here]
     if values.suite == "senteval" and not values.protocol:
         values.protocol = "senteval"
     values.protocol = values.protocol or ""

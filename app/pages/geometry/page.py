@@ -67,12 +67,10 @@ def build_distributions(workspace: Workspace) -> None:
 
     def load(values: Values, request: gr.Request) -> dict[str, Any]:
         tasks = answer.pair_tasks(workspace)
-        if (values.task or "").startswith("hub:"):  # hub files are named, not listed
-            tasks.append(values.task)
-        chosen = values.task if values.task in tasks else answer.opening(workspace, tasks)
+        chosen = values.task or answer.opening(workspace, tasks)
         return {
             "encoders": choices.filled(workspace, choices.from_address(workspace, request)),
-            "task": gr.update(choices=tasks, value=chosen),
+            "task": gr.update(choices=list(dict.fromkeys([*tasks, chosen])), value=chosen),
         }
 
     _ask(workspace, answer.DISTRIBUTIONS, controls, load)

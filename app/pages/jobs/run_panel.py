@@ -80,7 +80,7 @@ class RunPanel:
 
         Args:
             controls: controls of the page; the run becomes one of them.
-            shown: components that `show` may change, by name.
+            shown: components that `show` may change, by name; it may change the `run` as well.
             words: the component among `shown` which displays the progress.
             go: the button that starts the run.
             notice: component which shows an error.
@@ -89,9 +89,10 @@ class RunPanel:
             make: queues the run that computes the answer and returns its id, empty if stored.
             refill: control -> function which updates other controls on its change, before `show`.
         """
+        places = {**shown, "run": self.run}
 
         def changed(named: Named) -> Answer:
-            return {shown[name]: value for name, value in named.items()}
+            return {places[name]: value for name, value in named.items()}
 
         def opening(request: gr.Request) -> Answer:
             named = load(controls.from_address(request), request)
@@ -119,8 +120,8 @@ class RunPanel:
 
         asks = [controls[name].input for name in controls.declared if name not in refill]
         controls.add("run", self.run)
-        on_open(opening, showing, controls, shown.values(), notice)
-        again = (showing, controls, [*shown.values()], notice)
+        on_open(opening, showing, controls, places.values(), notice)
+        again = (showing, controls, [*places.values()], notice)
         declared = [controls[name] for name in controls.declared]
         for name in refill:
             filled = on(
@@ -133,7 +134,7 @@ class RunPanel:
             )
             on(filled.then, *again, **parts.ALWAYS_LAST)
         on(asks, *again, trigger_mode="multiple", **parts.HIDE_PROGRESS)
-        on(go.click, making, controls, [*shown.values(), self.run], notice, **parts.HIDE_PROGRESS)
+        on(go.click, making, controls, [*places.values()], notice, **parts.HIDE_PROGRESS)
         on(self.moved.change, *again, **parts.ALWAYS_LAST)
         controls.keep()
 

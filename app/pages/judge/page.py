@@ -225,13 +225,14 @@ def _sending(workspace: Workspace, values: Values) -> tuple[str, str]:
 
 
 def _sessions(workspace: Workspace, wanted: str, *, newest: bool = False) -> Any:
-    """The list of sessions; without the wanted one, the newest or the example is chosen."""
+    """The list of sessions, also one that is gone; if none is wanted, the newest or the example."""
     rows = workspace.store.judgements.list()
     offered = [(f"{row['title']} ({row['marks']} marked)", row["id"]) for row in rows]
-    if (run := run_of(workspace, wanted)) and wanted not in [row["id"] for row in rows]:
-        offered.insert(0, (f"{run['title']} (being prepared)", wanted))
     known = [session for _, session in offered]
-    value = wanted if wanted in known else next(iter(known), "") if newest else ""
+    if wanted and wanted not in known:
+        run = run_of(workspace, wanted)
+        offered.insert(0, (f"{run['title']} (being prepared)" if run else wanted, wanted))
+    value = wanted or (next(iter(known), "") if newest else "")
     return gr.update(choices=[*offered, ("Example", "")], value=value)
 
 
@@ -267,6 +268,8 @@ def _blocks(workspace: Workspace, values: Values) -> tuple[list[Block], list[Blo
             "The first follows when all encoders have answered. You can close the page until then."
         )
         return [Nothing("No question yet", hint)], []
+    if not session:
+        workspace.catalog.stamp(values.collection)  # raises if it is gone
     asks = bool(session) and not workspace.read_only
     # A question may be drawn now, so it comes before the state of the session.
     question = judging.ask(workspace, session, values.judge) if asks else None

@@ -5,8 +5,10 @@ import json
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import gradio as gr
 import pytest
 
 import theodolite as th
@@ -20,6 +22,7 @@ from tests.fakes.uploads import beir
 from theodolite.app.blocks import Table
 from theodolite.app.pages.choose import data
 from theodolite.app.pages.choose.answer import (
+    CHOOSE,
     UNDECIDED,
     Decision,
     headline,
@@ -30,6 +33,7 @@ from theodolite.app.pages.choose.answer import (
 )
 from theodolite.app.pages.choose.candidates import ChooseSpec
 from theodolite.app.pages.choose.sheet import ChooseJob
+from theodolite.app.pages.layout import _Asking
 from theodolite.app.report.markdown import of_blocks
 from theodolite.app.workspace import Workspace
 from theodolite.engine.datasets.starter import FOLDER
@@ -111,6 +115,17 @@ def test_who_knows_words_beats_who_does_not(ready: Workspace, file: Path) -> Non
     runs = ready.store.runs.list()
     assert th.choose(file, TWO, workspace=ready).sheet == sheet.sheet
     assert ready.store.runs.list() == runs
+
+
+def test_a_page_opened_again_follows_the_run_that_is_under_way(ready: Workspace) -> None:
+    """Also if it was reloaded before the run was queued, so that its address does not name it."""
+    page = _Asking(ready, CHOOSE, lambda values: ChooseSpec("starter-pairs", TWO))
+    run = page.make(SimpleNamespace())
+    *_, shown = page.show(SimpleNamespace(), None)
+    assert shown["run"] == run
+    ready.store.runs.cancel(run)
+    *_, shown = page.show(SimpleNamespace(), None)
+    assert shown["run"] == gr.skip()
 
 
 @pytest.mark.usefixtures("int8_products")

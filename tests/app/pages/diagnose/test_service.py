@@ -22,6 +22,7 @@ from theodolite.app.pages.diagnose.answer import (
     DiagnoseSpec,
     across,
     against_baselines,
+    so_far,
 )
 from theodolite.app.pages.diagnose.service import DiagnoseJob
 from theodolite.app.pages.encoders import service as encoders
@@ -106,6 +107,10 @@ def test_what_cannot_be_diagnosed_is_said_before(workspace: Workspace, tmp_path:
         DiagnoseJob.of(workspace, "random:32")
     with refused("invalid", "10,000", 1):
         DiagnoseSpec(ENCODER, sentences=1)
+    with refused("unknown", "upload:gone"):
+        queue(workspace, DiagnoseJob.of(workspace, ENCODER, "upload:gone"))
+    with refused("unknown", "upload:gone"):  # rather than the diagnosis of another text
+        list(so_far(workspace, DiagnoseSpec(ENCODER, "upload:gone"), lambda job: False))
     file = tmp_path / "known.txt"
     file.write_text("\n".join(known_sentences()) + "\n", encoding="utf-8")
     for path, code in ((str(file), "too-few"), ("/nowhere/at/all.txt", "no-file")):
