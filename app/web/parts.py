@@ -34,6 +34,8 @@ ALWAYS_LAST: dict[str, Any] = {**HIDE_PROGRESS, "trigger_mode": "always_last"}
 ONE_AT_A_TIME: dict[str, Any] = {**ALWAYS_LAST, "concurrency_limit": 1}
 """Options of an event that many controls fire, some at the same moment: answers arrive in order.
 Visitors wait for each other, so the handler has to be quick."""
+CLOSE_MORE = """() => document.querySelector("#more.t-open .t-rest-head button")?.click()"""
+"""Closes the panel of `more`, which may cover what was added there."""
 _LEFT = ("value", "visible")
 SHIPPED = (
     '<small class="t-shipped" title="Made with this very encoder before Theodolite was shipped">'

@@ -15,7 +15,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.ui.conftest import NARROW, WIDE, Visit
-from tests.ui.steps import address_of, write
+from tests.ui.steps import address_of, says, write
 from theodolite.app.ui import PAGES, RAIL
 
 MIDDLE = (1024, 768)
@@ -205,3 +205,7 @@ def test_what_an_address_names_in_vain_is_said(visitor, site):
             re.compile(f"no {named} (named )?'.*[gG]one'")
         )
         address_of(page, "one")
+    page = seen.open("curate")
+    expect(page.get_by_label("Collection", exact=True)).to_have_value("starter-topics")
+    says(page.locator("#found"), "shipped example")
+    assert address_of(page) == "curate"  # what is as usual is left out

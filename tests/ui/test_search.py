@@ -39,8 +39,12 @@ def test_each_encoder_has_its_nearest_by_cosine(visit, workspace):
 
 
 def test_the_page_opens_with_what_ships_and_is_asked_again(visit):
-    """Said to be so; the address stays plain. A picked query finds itself; encoders come and go."""
+    """Said to be so; the address stays plain. A picked query finds itself; encoders come and go.
+
+    One may type at once.
+    """
     page = visit.open("search")
+    expect(page.locator("#query textarea")).to_be_focused()
     column = page.locator(".t-column", has=page.locator("header", has_text="random:256"))
     says(column.locator("header"), "shipped example")
     assert "q=" not in page.url

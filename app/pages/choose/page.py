@@ -33,8 +33,6 @@ DESCRIPTION = (
     "Which encoder to use for your data: the best one, those that tie with it, their costs, "
     "how many more examples would separate them, and what limits confidence in the answer."
 )
-CLOSE = """() => document.querySelector("#more.t-open .t-rest-head button")?.click()"""
-"""Closes the panel, which may cover the decision."""
 KINDS = ("labels", "labelled-pairs", "pairs", "retrieval", "parallel", "sentences")
 """Kinds of data set that encoders can be chosen for."""
 _FIELDS = {parameter.name: parameter for parameter in parameters(ChooseSpec)}
@@ -97,7 +95,7 @@ def build(workspace: Workspace) -> None:
     typed.change(None, typed, moved, js="(specs) => specs.join(' ')")
     on(asked.answer.change, same, controls, [command], asked.notice, **HIDE_PROGRESS)
     if added is not None:
-        added.change(None, js=CLOSE)
+        added.change(None, js=parts.CLOSE_MORE)
         on(
             added.change,
             turn_to,

@@ -11,6 +11,7 @@ from theodolite.app.pages import layout
 from theodolite.app.pages.curate.answer import CURATE, NAMES, VALUES, CurateSpec
 from theodolite.app.pages.data.choices import COLLECTION, filled
 from theodolite.app.pages.geometry.service import ALL, splits
+from theodolite.app.spec import parameters
 from theodolite.app.web import parts
 from theodolite.app.web.controls import Control, Controls, Values, shape
 from theodolite.app.workspace import Workspace
@@ -20,6 +21,7 @@ PATH = "curate"
 FIRST = "outliers"
 CONTROLS = web.controls(
     CurateSpec,
+    find=replace(web.control(parameters(CurateSpec)[0]), default=FIRST),
     split=Control("split", "Split", gr.Dropdown, ALL, options={"choices": [ALL]}),
     against=replace(
         COLLECTION, name="against", label="Already seen: collection", default="", key=""
@@ -49,12 +51,8 @@ def build(workspace: Workspace) -> None:
         every = {name for names in VALUES.values() for name in names}
         return {controls[name]: gr.update(visible=name in VALUES[find]) for name in every}
 
-    def split_of(data: str, split: str, values: Values) -> dict[str, Any]:
-        return {split: _splits(workspace, getattr(values, data))}
-
     shape(used, {controls["find"]: NAMES})
-    pairs = {"dataset": "split", "against": "against_split"}
-    refill = {data: partial(split_of, data, split) for data, split in pairs.items()}
+    refill = dict.fromkeys(["dataset", "against"], partial(_splits, workspace))
     load = partial(_load, workspace)
     layout.ask(workspace, CURATE, controls, go, load=load, refill=refill, elem_id="found")
 
@@ -63,14 +61,21 @@ def _load(workspace: Workspace, values: Values, request: gr.Request) -> dict[str
     """The values of the controls from the address."""
     named = dict(layout.filled(workspace, CurateSpec, values, request))
     place, named["dataset"] = filled(workspace, values.dataset)
-    other, named["against"] = filled(workspace, values.against, place)
-    return named | {
-        "find": values.find or FIRST,
-        "split": _splits(workspace, place, values.split),
-        "against_split": _splits(workspace, other, values.against_split),
+    other, against = filled(workspace, values.against, place)
+    named["against"] = against | {
+        "choices": [("The same collection", ""), *against["choices"]],
+        "value": values.against,
     }
+    there = Values(**vars(values) | {"dataset": place, "against": other})
+    return named | _splits(workspace, there)
 
 
-def _splits(workspace: Workspace, dataset: str, wanted: str = ALL) -> Any:
-    offered = splits(workspace, dataset)
-    return gr.update(choices=offered, value=wanted if wanted in offered else ALL)
+def _splits(workspace: Workspace, values: Values) -> dict[str, Any]:
+    """The updates of both splits, with the given values if the collections have them."""
+    places = {"split": values.dataset, "against_split": values.against or values.dataset}
+    offered = {name: splits(workspace, place) for name, place in places.items()}
+    chosen = {name: getattr(values, name) for name in places}
+    return {
+        name: gr.update(choices=names, value=chosen[name] if chosen[name] in names else ALL)
+        for name, names in offered.items()
+    }

@@ -24,8 +24,6 @@ CLOSED = (
 )
 DESCRIPTION = "Data sets to evaluate and to search. Click a name for a preview."
 NARROW = """(words) => requestAnimationFrame(() => theodolite.narrow("#datasets", words))"""
-CLOSE = """() => document.querySelector("#more.t-open .t-rest-head button")?.click()"""
-"""Closes the panel, which may cover the added data set."""
 TO_CARD = """() => document.querySelector("#preview section")?.scrollIntoView()"""
 LINE = {"max_lines": 1}
 CONTROLS = (
@@ -108,10 +106,10 @@ def build(workspace: Workspace) -> None:
     controls.keep()
     if not workspace.read_only:
         on(added.change, show, {"set": added}, outputs, notice, **parts.ALWAYS_LAST).then(
-            None, js=CLOSE
+            None, js=parts.CLOSE_MORE
         )
         wanted, waiting = [read.click, hub["columns"].submit], {"show_progress_on": read}
-        on(wanted, from_hub, hub, outputs, notice, **waiting).then(None, js=CLOSE)
+        on(wanted, from_hub, hub, outputs, notice, **waiting).then(None, js=parts.CLOSE_MORE)
 
 
 def _bring(workspace: Workspace, hub: Controls) -> tuple[Any, gr.Button]:

@@ -106,7 +106,7 @@ def _of_data(workspace: Workspace, name: str, values: Values) -> dict[str, Any]:
             value=values.rule,
             visible=at is not None,
         ),
-        "cut": gr.update(value=at if values.cut is None else values.cut, visible=at is not None),
+        "cut": gr.update(value=values.cut, placeholder=f"{at or 4:g}", visible=at is not None),
         "label": gr.update(
             choices=labels,
             value=values.label if values.label in labels else usual,

@@ -58,6 +58,13 @@ LINES: dict[str, Any] = {
     "max_length": 2 * MAX_CHARACTERS,
     "elem_classes": ["t-wide"],
 }
+FOCUS = """() => {
+  const box = document.querySelector("#query textarea");
+  if (document.activeElement !== document.body || !matchMedia("(pointer: fine)").matches) return;
+  box.focus({ preventScroll: true });
+  box.select();
+}"""
+"""One types at once, in place of what stands there; on a phone it would open the keyboard."""
 _FIELDS = {parameter.name: parameter for parameter in parameters(SearchSpec)}
 CONTROLS = web.controls(
     SearchSpec,
@@ -122,6 +129,7 @@ def build(workspace: Workspace) -> None:
 
     opened = on_load(load, [*controls.values(), *examples], notice)
     on(opened.then, asking.reopen, controls, outputs, notice, **ALWAYS_LAST)
+    opened.then(None, js=FOCUS)
     other = on(
         place.input,
         filter_of,
