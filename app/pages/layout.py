@@ -1,7 +1,7 @@
 """How a page asks its question: controls from its address, a button, the run, the answer."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from types import ModuleType
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -31,6 +31,10 @@ AWAITED = Nothing(
     "The first results are being computed",
     "They will appear here as they are computed. Jobs shows the progress.",
     Link("Jobs", "jobs"),
+)
+NO_RUNS = (
+    "This demonstration does not start runs: choose something else, or run Theodolite on your own "
+    "machine."
 )
 Load = Callable[[Values, gr.Request], Named]
 
@@ -142,7 +146,11 @@ class _Asking(Generic[A]):
             live = self.workspace.store.runs.list(LIVE) if lacking else ()
             # A page that was reloaded before its run was queued does not know of it.
             run = next((run["id"] for run in live if run["spec_hash"] in lacking), gr.skip())
-            yield {"answer": web.value(answer.blocks()), "go": button, "run": run}
+            blocks = answer.blocks()
+            if lacking and self.workspace.read_only:
+                told = (replace(b, hint=NO_RUNS) if isinstance(b, Nothing) else b for b in blocks)
+                blocks = [*told]
+            yield {"answer": web.value(blocks), "go": button, "run": run}
 
     def make(self, values: Values) -> str:
         """Queue what is lacking; return the id of the first run, empty if there is none."""

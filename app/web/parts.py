@@ -162,11 +162,6 @@ def readings(values: Mapping[str, str]) -> str:
     return f'<ul class="t-readings" aria-label="How to read it">{items}</ul>'
 
 
-def next_step(visitor: bool, instead: str, press: str) -> str:
-    """Advice where a run is needed, or `instead` for visitors, who cannot start one."""
-    return f"This demonstration does not start runs: {instead}." if visitor else press
-
-
 def empty(title: str, text: str, link: tuple[str, str] | None = None) -> str:
     """Placeholder where nothing is stored yet. `link` is (label, address)."""
     anchor = ""

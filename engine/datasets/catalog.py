@@ -364,7 +364,7 @@ def _of_upload(name: str, upload: Upload) -> DatasetInfo:
         name,
         mapping.kind,
         "upload",
-        f"Your file {upload.filename}.",
+        f"Uploaded as {upload.filename}.",
         task=task,
         type=mapping.type,
         bytes=upload.bytes,

@@ -68,7 +68,7 @@ SUITE_LABELS = {
     "transfer": "The 7 transfer tasks",
     "senteval": "SentEval",
     "probing": "Probing",
-    UPLOADS: "Your uploads",
+    UPLOADS: "Uploads",
 }
 MAX_RANKED = 50
 """Number of encoders, the best ones, whose ranks are resampled."""

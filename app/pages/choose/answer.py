@@ -34,7 +34,6 @@ from theodolite.app.report.markdown import of_blocks
 from theodolite.app.spec import query
 from theodolite.app.surfaces.static import Static
 from theodolite.app.web.figures import axis, draw, scatter
-from theodolite.app.web.parts import next_step
 from theodolite.app.web.theme import SERIES
 from theodolite.app.workspace import Workspace
 from theodolite.engine.datasets.chunks import base
@@ -87,7 +86,6 @@ class Decision(Answer):
         sheet: `best`, `ties`, `cheapest`, `more_examples`, `warnings`, and the numbers behind them;
             empty while nothing is decided.
         plan: what will be measured, in sentences.
-        hint: how to have it measured.
         is_shipped: whether it ships with Theodolite.
         is_closed: whether nobody here can start a training.
     """
@@ -109,7 +107,6 @@ class Decision(Answer):
     spec: ChooseSpec
     sheet: Sheet
     plan: Sequence[str] = ()
-    hint: str = ""
     is_shipped: bool = False
     is_closed: bool = False
 
@@ -148,11 +145,12 @@ class Decision(Answer):
     def blocks(self) -> list[Block]:
         """The decision with its warnings, the chart, the numbers."""
         if not self.sheet:
-            return [_points(self.plan), Nothing("No decision yet", self.hint)]
+            hint = f"Press {self.lack} to make one; it appears here when the run is done."
+            return [_points(self.plan), Nothing("No decision yet", hint)]
         part = f", on {_examples(self.sheet)} held out" * bool(self.sheet.get("improvement"))
         used = columns(self["columns"])
         lead = f"Decision sheet for {base(self['data'])}{part}. {used}".strip()
-        warnings = [(one["code"].replace("_", " "), one["message"]) for one in self["warnings"]]
+        warnings = [("", one["message"]) for one in self["warnings"]]
         blocks: list[Block] = [
             Finding(headline(self.sheet), lead, self.is_shipped),
             _points(sentences(self.sheet)),
@@ -616,13 +614,7 @@ def answer(workspace: Workspace, spec: ChooseSpec, do: Do) -> Iterator[Decision]
     elif example := shipped.read(workspace, sheets.KIND, spec.data):
         yield Decision(job, example, is_shipped=True, is_closed=workspace.read_only)
     else:
-        decided = Decision(job, {}, plan(workspace, job))
-        hint = next_step(
-            workspace.read_only,
-            "choose other data or encoders",
-            f"Press {decided.lack} to make one; it appears here when the run is done.",
-        )
-        yield replace(decided, hint=hint)
+        yield Decision(job, {}, plan(workspace, job))
 
 
 CHOOSE = Question(

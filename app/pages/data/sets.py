@@ -41,7 +41,7 @@ MIN_FAMILY = 3
 """Data sets of a folder that are one line of the list."""
 MAX_ROWS, MAX_LABELS = 20, 8
 ORIGINS = {
-    "upload": ("Your uploads", "Stored on this machine."),
+    "upload": ("Uploads", "Stored on this machine."),
     "starter": (
         "Starter set",
         "Small, and written for this app. It shows how the app works and is not a benchmark. It "

@@ -104,7 +104,7 @@ OFFERED = {
     ),
     "others": Suite(
         OTHERS,
-        "Your uploads, and all other available sets of scored pairs or for probing.",
+        "Uploads, and all other available sets of scored pairs or for probing.",
         (OTHERS,),
     ),
     "all": Suite("All available", "Every task whose data is available.", FAMILIES),

@@ -23,7 +23,6 @@ from theodolite.app.pages.geometry.sections import (
 from theodolite.app.pages.geometry.service import Geometry, GeometryJob
 from theodolite.app.question import Answer, Do, Question
 from theodolite.app.spec import Field, Spec
-from theodolite.app.web.parts import next_step
 from theodolite.app.workspace import Workspace
 from theodolite.engine import tasks
 from theodolite.engine.encoders import parse
@@ -83,13 +82,11 @@ class Measured(Answer):
         data: a data set, or a task.
         absent: encoders that are not measured.
         failures: why others cannot be, or cannot be read.
-        visitor: whether whoever reads it cannot have them measured.
     """
 
     data: str
     absent: Sequence[str]
     failures: Sequence[Problem]
-    visitor: bool
 
     @property
     def lack(self) -> str:
@@ -103,8 +100,7 @@ class Measured(Answer):
         if self.absent and (self.rows() or self.failures):
             blocks.append(Text("", f"Not measured on {self.data} yet: {', '.join(self.absent)}."))
         elif self.absent:
-            press = "Press the button above. It takes seconds to minutes, in the background."
-            hint = next_step(self.visitor, "choose other data", press)
+            hint = "Press the button above. It takes seconds to minutes, in the background."
             blocks.append(Nothing(f"None of them has been measured on {self.data}", hint))
         return blocks
 
@@ -206,7 +202,7 @@ def answer(workspace: Workspace, spec: GeometrySpec, do: Do) -> Iterator[Geometr
     there = [one for one in measured.values() if one]
     everyone = service.everyone(workspace, data, spec.split) if there else {}
     everyone |= {one.encoder: one.info for one in there}
-    yield GeometryAnswer(data, absent, failures, workspace.read_only, spec, there, everyone)
+    yield GeometryAnswer(data, absent, failures, spec, there, everyone)
 
 
 @dataclass(frozen=True)
@@ -259,7 +255,7 @@ def distributions(workspace: Workspace, spec: DistributionsSpec, do: Do) -> Iter
     if absent and do(EvaluateJob.of(workspace, absent, [task])):
         known, failures = read(workspace, spec.encoders, task)
         absent = [name for name in spec.encoders if name not in known]
-    yield Distributions(task, absent, failures, workspace.read_only, known)
+    yield Distributions(task, absent, failures, known)
 
 
 def pair_tasks(workspace: Workspace) -> list[str]:

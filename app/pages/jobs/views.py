@@ -60,17 +60,17 @@ _PARTS = {"running": "live", "failed": "bad", "left out": "", "waiting": "", "do
 
 def nothing(visitor: bool) -> str:
     """The placeholder of an empty list, with the pages and commands that queue runs."""
-    text = parts.next_step(
-        visitor,
-        "see waiting work here",
-        "Jobs started on these pages or in a terminal are listed here, with progress, log "
-        "and buttons. They continue when the page is closed.",
+    text = (
+        "This demonstration does not start runs."
+        if visitor
+        else "Jobs started on these pages or in a terminal are listed here, with progress, log and "
+        "buttons. They continue when the page is closed."
     )
     rows = [
         (f'<a href="./{path}">{title}</a>', escape(what), f"<code>{escape(command)}</code>")
         for title, path, what, command in _BEGUN
     ]
-    heads = ("Begun on", "Leaves", "In a terminal")
+    heads = ("Begun on", "Result", "In a terminal")
     table = parts.table(heads, rows, "What can be queued", stacked=True)
     return f'<div class="t-plan">{parts.heading("Nothing was queued yet", text)}{table}</div>'
 
