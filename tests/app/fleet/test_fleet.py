@@ -13,7 +13,6 @@ import pytest
 
 from tests.app.fleet.conftest import Lab, Postgres, films, trained, weights
 from tests.app.jobs.conftest import kill
-from tests.engine.encoders.models import save_sentence_transformer
 from tests.fakes import decoders
 from tests.fakes.bucket import FakeBucket
 from tests.fakes.small_training import small, write_sentences
@@ -77,6 +76,15 @@ def corpus_job(workspace: Workspace, text: Path, out: Path) -> EncodeCorpusJob:
     return EncodeCorpusJob.of(workspace, [text], None, encoder, out, form, lambda *_: None)
 
 
+def write_vectors(file: Path) -> Path:
+    """Vectors of a dozen words."""
+    names = "the cat dog man woman child bird horse king sees likes finds".split()
+    vectors = np.random.default_rng(0).normal(size=(len(names), 32)).round(4)
+    lines = [f"{name} {' '.join(map(str, at))}" for name, at in zip(names, vectors, strict=True)]
+    file.write_text("\n".join(lines))
+    return file
+
+
 def test_a_killed_worker_costs_nothing(
     lab: Lab, workspace: Workspace, postgres: Postgres, tmp_path: Path
 ) -> None:
@@ -84,8 +92,8 @@ def test_a_killed_worker_costs_nothing(
 
     An encoder in files is among them, under its name here.
     """
-    folder = save_sentence_transformer(tmp_path / "model", "mean")
-    encoders = ["random:32", "random:64", f"dir:{folder}?pooling=avg | center:starter-pairs"]
+    words = write_vectors(tmp_path / "words.txt")
+    encoders = ["random:32", "random:64", f"words:{words} | center:starter-pairs"]
     run_id = queue_evaluation(workspace, encoders, TASKS)
     workers = [lab.start_worker(number) for number in (1, 2)]
     lab.start_home()
@@ -270,11 +278,7 @@ def test_a_decoder_is_trained_elsewhere(lab: Lab, workspace: Workspace, tmp_path
     """And is a decoder of the encoder as it is called here, which came as a file."""
     lab.start_worker(1)
     lab.start_home()
-    words = tmp_path / "words.txt"
-    names = "the cat dog man woman child bird horse king sees likes finds".split()
-    vectors = np.random.default_rng(0).normal(size=(len(names), 32)).round(4)
-    lines = [f"{name} {' '.join(map(str, at))}" for name, at in zip(names, vectors, strict=True)]
-    words.write_text("\n".join(lines))
+    words = write_vectors(tmp_path / "words.txt")
     spec = replace(decoders.random_spec(tmp_path), encoder=f"words:{words}", epochs=1)
     job = TrainDecoderJob.of(workspace, spec)
     over(lab.home, submit.queue(workspace, job))
