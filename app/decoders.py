@@ -71,7 +71,7 @@ def listed(workspace: Workspace) -> list[DecoderInfo]:
     """Every decoder whose folder exists: trained ones, newest first, then the shipped ones."""
     kept = workspace.store.decoders.list()
     trained = [_info(**row) for row in kept if (row["folder"] / FACTS).is_file()]
-    return [*trained, *_shipped()]
+    return [*trained, *_list_shipped()]
 
 
 def texts(workspace: Workspace, chosen: Sequence[str] = ()) -> list[tuple[str, str]]:
@@ -138,7 +138,7 @@ def opened(workspace: Workspace, row: DecoderInfo) -> tuple[Decoder, Encoder]:
 def register(workspace: Workspace, folder: Path) -> DecoderInfo:
     """Add a decoder's folder to the list, and its encoder with it."""
     facts = facts_of(folder)
-    info = {name: facts.get(name) for name in _LISTED} | {"train": _trained_on(facts)}
+    info = {name: facts.get(name) for name in _LISTED} | {"train": _training_texts(facts)}
     fingerprint = str(facts.get("fingerprint", ""))
     kept = workspace.store.decoders.add(folder, facts["encoder"], fingerprint, info)
     ensure_listed(workspace, [facts["encoder"]])
@@ -162,7 +162,7 @@ class Removed(NamedTuple):
 def remove(workspace: Workspace, name: str) -> Removed:
     """Remove a decoder from the list, with its files if they are in the store's own folder."""
     workspace.refuse_visitors()
-    row = _named(workspace, name)
+    row = _find(workspace, name)
     if row.shipped:
         raise UserError(
             f"The decoder of {name} ships with the app and cannot be removed.",
@@ -187,7 +187,7 @@ def remove(workspace: Workspace, name: str) -> Removed:
 
 def card_of(workspace: Workspace, name: str) -> str:
     """The card of a decoder, as Markdown: its training and its quality."""
-    row = _named(workspace, name)
+    row = _find(workspace, name)
     try:
         return (row.folder / CARD).read_text("utf-8", errors="replace")
     except OSError as error:
@@ -210,7 +210,7 @@ def inside(workspace: Workspace, folder: Path) -> bool:
     return folder.resolve().parent == workspace.store.decoders.folder.resolve()
 
 
-def _named(workspace: Workspace, name: str) -> DecoderInfo:
+def _find(workspace: Workspace, name: str) -> DecoderInfo:
     """The decoder of a name in the list."""
     for row in listed(workspace):
         if row.name == name:
@@ -248,7 +248,7 @@ def _info(
     )
 
 
-def _shipped() -> Iterator[DecoderInfo]:
+def _list_shipped() -> Iterator[DecoderInfo]:
     """The shipped decoders."""
     for name, folder in shipped().items():
         facts = facts_of(folder)
@@ -257,13 +257,13 @@ def _shipped() -> Iterator[DecoderInfo]:
             folder=folder,
             encoder=name,
             fingerprint=str(facts.get("fingerprint", "")),
-            info=facts | {"train": _trained_on(facts)},
+            info=facts | {"train": _training_texts(facts)},
             added=0.0,
             shipped=True,
         )
 
 
-def _trained_on(facts: Mapping[str, Any]) -> str:
+def _training_texts(facts: Mapping[str, Any]) -> str:
     """The names of a decoder's training files and data sets, without their folders."""
     train = (facts.get("spec") or {}).get("train", ())
     return ", ".join(last_part(str(name)) for name in train)

@@ -26,12 +26,12 @@ def labelled(value: T) -> T:
     specs = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
     # Not the beginning of a longer path, or of more options.
     pattern = re.compile(rf"(?:{specs})(?![\w/%&-]|\.\w)")
-    return _mapped(value, pattern, names)
+    return _replace_names(value, pattern, names)
 
 
-def _mapped(value: Any, pattern: re.Pattern[str], names: Mapping[str, str]) -> Any:
+def _replace_names(value: Any, pattern: re.Pattern[str], names: Mapping[str, str]) -> Any:
     def mapped(one: Any) -> Any:
-        return _mapped(one, pattern, names)
+        return _replace_names(one, pattern, names)
 
     if isinstance(value, str):
         return pattern.sub(lambda match: names[match[0]], value)

@@ -131,7 +131,7 @@ def on_task(workspace: Workspace, task: str, base: str, rows: Mapping[str, Row])
     `rows` has the store's row of each encoder that has one.
     """
     scored = {name: row for name, row in rows.items() if row["error"] is None}
-    measured = _measured(workspace, task, [row["id"] for row in scored.values()])
+    measured = _load_inputs(workspace, task, [row["id"] for row in scored.values()])
     readable = {name: row for name, row in scored.items() if row["id"] in measured}
     tested = {name: measured[row["id"]] for name, row in readable.items()}
     known = {name: one for name, one in tested.items() if one is not None}
@@ -272,10 +272,10 @@ def resample_ahead(workspace: Workspace, ending: threading.Event) -> None:
             by_task.setdefault(row["task"], []).append(row["id"])
     for task, ids in by_task.items():
         if not ending.is_set():
-            _measured(workspace, task, ids)
+            _load_inputs(workspace, task, ids)
 
 
-def _measured(workspace: Workspace, task: str, ids: Sequence[int]) -> dict[int, Measured | None]:
+def _load_inputs(workspace: Workspace, task: str, ids: Sequence[int]) -> dict[int, Measured | None]:
     """Inputs of the tests by id, without results whose values cannot be read."""
     with _BUSY:  # a request for results being resampled waits for them
         known = {one: _MEASURED[workspace, one] for one in ids if (workspace, one) in _MEASURED}

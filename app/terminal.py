@@ -139,7 +139,7 @@ def emit(
         table.add_row(*(Text(_cell(row.get(column), decimals)) for column in columns))
     # A file or a pipe has no width: nothing is cut.
     wide = None if sys.stdout.isatty() else 10_000
-    with _writing():
+    with _refuse_full_output():
         Console(highlight=False, width=wide).print(table)
 
 
@@ -166,13 +166,13 @@ def line(text: str) -> None:
 
 
 def _print(text: str) -> None:
-    with _writing():
+    with _refuse_full_output():
         sys.stdout.write(text + "\n")
         sys.stdout.flush()
 
 
 @contextmanager
-def _writing() -> Iterator[None]:
+def _refuse_full_output() -> Iterator[None]:
     try:
         yield
     except OSError as error:

@@ -43,7 +43,7 @@ class TypedApart:
     ) -> tuple[np.ndarray, np.ndarray]:
         """See `VectorCache.get`."""
         typed = _typing.get()
-        return _looked_up(self._disk, self._memory, fingerprint, keys, dim, typed.__contains__)
+        return _look_up(self._disk, self._memory, fingerprint, keys, dim, typed.__contains__)
 
     def put(self, fingerprint: str, keys: Sequence[bytes], vectors: np.ndarray) -> None:
         """See `VectorCache.put`."""
@@ -68,7 +68,7 @@ class NothingKept:
         self, fingerprint: str, keys: Sequence[bytes], dim: int
     ) -> tuple[np.ndarray, np.ndarray]:
         """See `VectorCache.get`."""
-        return _looked_up(self._disk, self._memory, fingerprint, keys, dim, lambda key: True)
+        return _look_up(self._disk, self._memory, fingerprint, keys, dim, lambda key: True)
 
     def put(self, fingerprint: str, keys: Sequence[bytes], vectors: np.ndarray) -> None:
         """See `VectorCache.put`."""
@@ -92,7 +92,7 @@ class Typed:
             # Sentences are few: a second thread would only slow other visitors down. Torch, where
             # nothing needed it so far, would take them longer to import than to be encoded.
             alone = one_torch_thread() if "torch" in sys.modules else nullcontext()
-            with _typed(texts), alone:
+            with _mark_typed(texts), alone:
                 return list(self._encoder.encode(texts))
 
         rows = _batches.ask(self.fingerprint, sentences, work, TOGETHER)
@@ -101,7 +101,7 @@ class Typed:
         return np.stack(rows) if rows else np.empty((0, self.dim), np.float32)
 
 
-def _looked_up(
+def _look_up(
     disk: VectorCache,
     memory: VectorCache,
     fingerprint: str,
@@ -124,7 +124,7 @@ def _looked_up(
 
 
 @contextmanager
-def _typed(sentences: Sequence[str]) -> Iterator[None]:
+def _mark_typed(sentences: Sequence[str]) -> Iterator[None]:
     """Mark the sentences encoded in this context as typed."""
     before = _typing.set(frozenset(map(sentence_key, sentences)))
     try:

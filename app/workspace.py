@@ -176,7 +176,7 @@ class Workspace:
         return encoders.load(spec, cache=cache, datasets=data, send_texts=allowed)
 
     @cached_property
-    def _typed(self) -> MemoryCache:
+    def _typed_vectors(self) -> MemoryCache:
         """Vectors of typed sentences, of all encoders."""
         from theodolite.engine.encoders import MemoryCache
 
@@ -186,7 +186,9 @@ class Workspace:
         from theodolite.engine import rankers
 
         apart = typed.NothingKept if self.store.reading else typed.TypedApart
-        cache = apart(corpora.WithCorpora(self.store.vectors.of(name), self.store), self._typed)
+        cache = apart(
+            corpora.WithCorpora(self.store.vectors.of(name), self.store), self._typed_vectors
+        )
         return rankers.load(
             name, cache=cache, datasets=self.catalog.every_sentence, send_texts=send_texts
         )

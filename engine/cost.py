@@ -108,7 +108,7 @@ def measure(spec: str, send_texts: Sequence[str] = ()) -> dict[str, Any]:
     loads = []
     for seed in range(3):
         start = time.perf_counter()
-        encoder = _loaded(spec, send_texts)
+        encoder = _load(spec, send_texts)
         encode, once, _ = _work(encoder, sentences(8, 1, seed))
         once(sentences(8, 1, seed))  # weights are read on first use
         loads.append(time.perf_counter() - start)
@@ -147,16 +147,16 @@ def others() -> Callable[[], float]:
 
     What took less than a tenth of a second is too short to tell: 0.
     """
-    began, before = time.perf_counter(), _used_by_others()
+    began, before = time.perf_counter(), _seconds_of_others()
 
     def load() -> float:
         took = time.perf_counter() - began
-        return max(0.0, (_used_by_others() - before) / took) if took > 0.1 else 0.0
+        return max(0.0, (_seconds_of_others() - before) / took) if took > 0.1 else 0.0
 
     return load
 
 
-def _used_by_others() -> float:
+def _seconds_of_others() -> float:
     """Seconds of all cores that other programs have used since the machine was started."""
     import psutil
 
@@ -181,7 +181,7 @@ def _work(
     return encoder.index, lambda query: index.search(query, 10), index.bytes // len(texts)
 
 
-def _loaded(spec: str, send_texts: Sequence[str]) -> Encoder | Ranker:
+def _load(spec: str, send_texts: Sequence[str]) -> Encoder | Ranker:
     from theodolite.engine.encoders import bind_task
     from theodolite.engine.rankers import RankerSpec, load, parse
 

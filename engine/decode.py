@@ -93,7 +93,7 @@ class Decoder:
             known_words: write only words of the training text, where the decoder has their list;
                 ignored by the reference code's beam.
         """
-        points = self._checked(vectors)
+        points = self._check(vectors)
         if encoder is not None and encoder.dim != self.dim:
             raise UserError(
                 f"{encoder.name} has {encoder.dim} dimensions.",
@@ -110,7 +110,7 @@ class Decoder:
                 candidates += self._candidates(
                     part, method, beams, temperature, top_p, generator, words
                 )
-        return self._ranked(candidates, vectors if targets is None else targets, encoder)
+        return self._rank(candidates, vectors if targets is None else targets, encoder)
 
     def correct(
         self,
@@ -174,7 +174,7 @@ class Decoder:
             digest.update(tensor.float().contiguous().numpy().tobytes())
         return digest.hexdigest()
 
-    def _checked(self, vectors: np.ndarray) -> np.ndarray:
+    def _check(self, vectors: np.ndarray) -> np.ndarray:
         points = np.asarray(vectors, np.float32)
         if points.ndim != 2 or points.shape[1] != self.dim:
             raise UserError(
@@ -217,7 +217,7 @@ class Decoder:
             return [drawn[i : i + beams] for i in range(0, len(drawn), beams)]
         return [reference_beam(model, point, longest=longest) for point in points]
 
-    def _ranked(
+    def _rank(
         self, beams: list[list[Candidate]], targets: np.ndarray, encoder: Encoder | None
     ) -> list[Decoded]:
         """The candidates of each vector as sentences, each once, the best first."""

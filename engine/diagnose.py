@@ -81,11 +81,11 @@ def diagnose(
     """
     began = time.perf_counter()
     seed = VEC2SENT.seed if seed is None else seed
-    references = _checked(sentences)
+    references = _check(sentences)
     notes: list[str] = []
     tell = tick or nobody
     words = words or _mover_words(notes)
-    vectors, decoded = _reproduced(decoder, encoder, references, lambda share: tell(0.4 * share))
+    vectors, decoded = _reproduce(decoder, encoder, references, lambda share: tell(0.4 * share))
     back: dict[System, list[str]] = {"decoder": [one.sentence for one in decoded]}
     near: dict[System, np.ndarray] = {
         "decoder": np.array([one.cosine for one in decoded], np.float64)
@@ -101,7 +101,7 @@ def diagnose(
         notes.append("No training sentences were given: how near they come is not known.")
     given: dict[System, _Given] = {}
     for system in (system for system in SYSTEMS if system in back):
-        given[system] = _measured(references, back[system], near[system], words)
+        given[system] = _measure(references, back[system], near[system], words)
         tell(0.7 + 0.1 * len(given))
     mover = f"mover-{words.name}" if words else ""
     rows = _figure_rows(given, mover, seed)
@@ -125,7 +125,7 @@ def diagnose(
     )
 
 
-def _checked(sentences: Sequence[str]) -> list[str]:
+def _check(sentences: Sequence[str]) -> list[str]:
     stripped = [sentence.strip() for sentence in sentences]
     if len(stripped) < 2:
         raise UserError(
@@ -148,7 +148,7 @@ def _mover_words(notes: list[str]) -> Encoder | None:
         return None
 
 
-def _reproduced(
+def _reproduce(
     decoder: Decoder, encoder: Encoder, references: Sequence[str], tell: ProgressCallback
 ) -> tuple[np.ndarray, list[Decoded]]:
     """Encode and decode the references, with progress after each batch."""
@@ -182,7 +182,7 @@ def _nearest(
     return [known[i] for i in places[:, 0]], cosine(there[places[:, 0]], vectors)
 
 
-def _measured(
+def _measure(
     references: Sequence[str], back: Sequence[str], near: np.ndarray, words: Encoder | None
 ) -> _Given:
     values = {

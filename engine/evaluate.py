@@ -127,7 +127,7 @@ def _one(
     except Exception as error:
         if watched.stop is not None:
             raise watched.stop from None
-        return _failed(result, error, time.perf_counter() - start - watched.seconds)
+        return _failure(result, error, time.perf_counter() - start - watched.seconds)
     choice = "default of the task" if chosen is None else "asked for"
     return replace(
         result,
@@ -313,9 +313,9 @@ def vectors_for(
     """
     n, dim = len(sentences), encoder.dim
     pieces = list(_pieces(encoder, n, kind.queries(dataset) if kind.queries else 0))
-    vectors = np.empty((n, dim), np.float32) if 4 * n * dim <= _MAX_BYTES else _mapped((n, dim))
+    vectors = np.empty((n, dim), np.float32) if 4 * n * dim <= _MAX_BYTES else _map_memory((n, dim))
     for side, start, stop in pieces:
-        of_all = _shifted(progress, start, n)
+        of_all = _part_of(progress, start, n)
         some = np.asarray(side.encode(sentences[start:stop], of_all))
         if some.shape != (stop - start, dim):
             raise UserError(
@@ -345,7 +345,7 @@ def _pieces(encoder: Encoder, n: int, queries: int) -> Iterator[tuple[Encoder, i
             yield side, start, min(start + most, last)
 
 
-def _mapped(shape: tuple[int, int]) -> np.ndarray:
+def _map_memory(shape: tuple[int, int]) -> np.ndarray:
     # The default would be /tmp, which many systems keep in memory.
     on_disk = "TMPDIR" not in os.environ and os.access(_ON_DISK, os.W_OK)
     # The file exists for as long as it is mapped.
@@ -353,7 +353,7 @@ def _mapped(shape: tuple[int, int]) -> np.ndarray:
         return np.memmap(file, np.float32, "w+", shape=shape)
 
 
-def _shifted(progress: Progress, start: int, total: int) -> Progress:
+def _part_of(progress: Progress, start: int, total: int) -> Progress:
     """Return a callback that reports the progress of one call as part of the total."""
     return lambda done, _: progress(start + done, total)
 
@@ -380,7 +380,7 @@ def _notes(sentences: list[str], vectors: np.ndarray) -> list[str]:
     ]
 
 
-def _failed(result: Result, error: Exception, seconds: float) -> Result:
+def _failure(result: Result, error: Exception, seconds: float) -> Result:
     """Turn an exception into a result that says what went wrong; the log keeps the traceback."""
     hint = getattr(error, "hint", None)
     if hint is not None:  # meant for people: a UserError, or an error of a durable cache

@@ -27,11 +27,11 @@ def libraries() -> ThreadpoolController:
 
     Finding them takes 2 to 70 ms, and is repeated only after further modules were imported.
     """
-    return _loaded(len(sys.modules))
+    return _controller(len(sys.modules))
 
 
 @lru_cache(maxsize=1)
-def _loaded(_modules: int) -> ThreadpoolController:
+def _controller(_modules: int) -> ThreadpoolController:
     return ThreadpoolController()
 
 

@@ -73,7 +73,7 @@ def train(
         devices.barrier()  # the folder may be removed once all have unpacked what is in there
         if record is not None:
             if ranks.rank == 0:
-                yield from _repeated(spec, record, examples)
+                yield from _repeat(spec, record, examples)
             return
         dev = None if spec.dev is None else DevSet.open(spec.dev, catalog)
         if spec.objective == "static":
@@ -89,7 +89,7 @@ def train(
         devices.end()
 
 
-def _repeated(spec: TrainSpec, record: dict[str, Any], examples: Examples) -> Iterator[Event]:
+def _repeat(spec: TrainSpec, record: dict[str, Any], examples: Examples) -> Iterator[Event]:
     """The last events of a run, killed or repeated, that has written its encoder."""
     folder = spec.out_folder
     if record["data_hash"] != examples.hash:

@@ -59,7 +59,7 @@ class Finding:
 def check(store: Store) -> list[Finding]:
     """Verify the database, every file named in it, every vector, and look for orphans."""
     problems = [*_database(store)]
-    for part in (_dangling, _named_files, _decoders, _vectors, _orphan_findings):
+    for part in (_find_dangling, _find_missing, _decoders, _vectors, _orphan_findings):
         try:
             with as_store_errors(store.folder):
                 problems.extend(part(store))
@@ -92,7 +92,7 @@ def clean(store: Store, grace: float = GRACE) -> int:
             path.unlink(missing_ok=True)
         for folder in checkpoints(store, grace):
             shutil.rmtree(folder, ignore_errors=True)
-        for fingerprint in [*_abandoned(store), *_ownerless(store, grace)]:
+        for fingerprint in [*_find_abandoned(store), *_ownerless(store, grace)]:
             with contextlib.suppress(StoreFull):  # its files go first
                 store.vectors.remove(fingerprint)
         _if_room(store, lambda: store.database.connection.execute("VACUUM"))
@@ -122,7 +122,7 @@ def _forget_lost(store: Store) -> None:
 
 def orphans(store: Store, grace: float = GRACE) -> Iterator[Path]:
     """Files of the store that no row names, older than `grace` seconds; temporary ones included."""
-    named = {f"{folder}/{file}" for folder, file, *_ in _named(store)}
+    named = {f"{folder}/{file}" for folder, file, *_ in _files_of_rows(store)}
     named |= {f"logs/{run_id}.log" for run_id in store.runs.ids()}
     latest = time.time() - grace
     for folder in ("logs", *(folder for folder, *_ in _FILES)):
@@ -178,7 +178,7 @@ def _database(store: Store) -> Iterator[Finding]:
         yield _damage(error)
 
 
-def _dangling(store: Store) -> Iterator[Finding]:
+def _find_dangling(store: Store) -> Iterator[Finding]:
     rows = store.database.connection.execute("PRAGMA foreign_key_check")
     for table, rowid, parent, _ in rows:
         yield Finding(
@@ -188,7 +188,7 @@ def _dangling(store: Store) -> Iterator[Finding]:
         )
 
 
-def _named(store: Store) -> Iterator[tuple[str, str, str, str]]:
+def _files_of_rows(store: Store) -> Iterator[tuple[str, str, str, str]]:
     """(folder, file, what it is, what to do) for each file that a row names; see `_FILES`."""
     for folder, sql, hint in _FILES:
         for row in store.database.rows(sql):
@@ -197,8 +197,8 @@ def _named(store: Store) -> Iterator[tuple[str, str, str, str]]:
                 yield folder, file, row["what"], hint
 
 
-def _named_files(store: Store) -> Iterator[Finding]:
-    for folder, file, what, hint in _named(store):
+def _find_missing(store: Store) -> Iterator[Finding]:
+    for folder, file, what, hint in _files_of_rows(store):
         failure = _failure(store.folder / folder / file)
         if failure:
             yield Finding(f"{folder}/{file}", f"{what} {failure}.", hint)
@@ -251,7 +251,7 @@ def _orphan_findings(store: Store) -> Iterator[Finding]:
             )
 
 
-def _abandoned(store: Store) -> list[str]:
+def _find_abandoned(store: Store) -> list[str]:
     """Fingerprints all of whose known users were removed from the list of encoders."""
     rows = store.database.rows(
         "SELECT fingerprint FROM vector_users LEFT JOIN encoders ON encoders.name = encoder"

@@ -118,7 +118,7 @@ def _of_disk(error: OSError, place: Path) -> StoreError:
     if error.errno in FULL:
         return _full(place)
     if error.errno in DENIED:
-        return _denied(place, error.strerror)
+        return _denial(place, error.strerror)
     return StoreError(
         f"The store at {place} cannot be used: {error.strerror or error}.",
         "Choose another folder with --store.",
@@ -138,11 +138,11 @@ def _of_sqlite(error: sqlite3.Error, place: Path) -> StoreError:
     if unreadable or code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
         return damaged(place, error)
     if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
-        return _denied(place, error)
+        return _denial(place, error)
     return StoreError(f"The database of the store at {place} answered: {error}.")
 
 
-def _denied(place: Path, why: object) -> StoreDenied:
+def _denial(place: Path, why: object) -> StoreDenied:
     return StoreDenied(
         f"The store at {place} cannot be written: {why}.",
         "Give this user the right to write there, or choose another folder with --store. What is"

@@ -123,7 +123,7 @@ class Fleet:
         with self._turn:
             old = self._connection is not None
             try:
-                cursor = self._connected().execute(sql.encode(), given)
+                cursor = self._connect().execute(sql.encode(), given)
                 return cursor.fetchall() if cursor.description else []
             except psycopg.Error as error:
                 self.close()
@@ -143,7 +143,7 @@ class Fleet:
             if connection is not None:
                 connection.close()
 
-    def _connected(self) -> psycopg.Connection[Any]:
+    def _connect(self) -> psycopg.Connection[Any]:
         from psycopg.rows import dict_row
 
         if self._connection is None or self._connection.closed:

@@ -146,7 +146,7 @@ class Decoders(Filed):
 
         `encoder` is the canonical spec of the encoder that it belongs to.
         """
-        stored = self._stored(folder)
+        stored = self._stored_path(folder)
         with self._database.write() as connection:
             connection.execute("DELETE FROM decoders WHERE folder = ?", [stored])
             names = {name for (name,) in connection.execute("SELECT name FROM decoders")}
@@ -172,7 +172,7 @@ class Decoders(Filed):
         """Forget a decoder; return whether it was listed. Its folder stays."""
         return self._database.change("DELETE FROM decoders WHERE name = ?", [name]) > 0
 
-    def _stored(self, folder: Path) -> str:
+    def _stored_path(self, folder: Path) -> str:
         """The path to store: relative for a folder of the store, so that the store can move."""
         path, own = folder.expanduser().absolute(), self.folder.absolute()
         return str(path.relative_to(own) if path.is_relative_to(own) else path)

@@ -28,7 +28,7 @@ Found = list[Any]
 """Rows, and what else a tool returns."""
 
 
-def _typed(
+def _with_schema(
     title: str, columns: Mapping[str, Any], **more: Any
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Have a tool that finds rows return them typed: the schema that an agent sees.
@@ -71,7 +71,7 @@ class Tools:
         self._workspace = workspace
         self._allowed = allowed
 
-    @_typed(
+    @_with_schema(
         "Encoders",
         {
             "name": str,
@@ -87,12 +87,12 @@ class Tools:
 
         return [service.listed(self._workspace)]
 
-    @_typed("Data", {"name": str, "kind": str | None, "description": str, "task": str | None})
+    @_with_schema("Data", {"name": str, "kind": str | None, "description": str, "task": str | None})
     def data(self) -> Found:
         """List the available data sets, with the task that uses each. At most 500 rows."""
         return [[vars(info) for info in self._workspace.catalog.list()]]
 
-    @_typed("Results", Results.columns)
+    @_with_schema("Results", Results.columns)
     def results(self, encoders: list[str] | None = None, tasks: str | None = None) -> Found:
         """Read stored scores; nothing is evaluated.
 
@@ -100,11 +100,11 @@ class Tools:
             encoders: spec strings, at most 8; all evaluated encoders if left out.
             tasks: names with commas, at most 20; all if left out.
         """
-        names = None if encoders is None else self._named(encoders)
+        names = None if encoders is None else self._resolve(encoders)
         wanted = None if tasks is None else _few(tasks.split(","), MAX_TASKS, "task")
         return [self._workspace.store.results.table(encoders=names, tasks=wanted)]
 
-    @_typed("Results", Results.columns)
+    @_with_schema("Results", Results.columns)
     def evaluate(
         self, encoders: list[str], tasks: str, protocol: str | None = None, seed: int | None = None
     ) -> Found:
@@ -122,7 +122,7 @@ class Tools:
         from theodolite.app.pages.evaluate.job import EvaluateJob, evaluate
         from theodolite.engine.tasks import get
 
-        names = self._named(encoders)
+        names = self._resolve(encoders)
         job = EvaluateJob.of(self._workspace, names, tasks, protocol, seed)
         for task in _few(job.tasks, MAX_TASKS, "task"):
             self._allowed.data(get(task, self._workspace.catalog).dataset)
@@ -147,7 +147,7 @@ class Tools:
 
         def tool(**values: Any) -> Found:
             checked = {
-                parameter.name: self._checked(question, parameter, values[parameter.name])
+                parameter.name: self._check(question, parameter, values[parameter.name])
                 for parameter in asked
                 if values.get(parameter.name) is not None
             }
@@ -157,12 +157,12 @@ class Tools:
         tool.__name__, tool.__doc__ = question.function, question.about
         tool.__signature__ = inspect.Signature(list(map(_keyword, asked)))  # type: ignore[attr-defined]
         columns = question.answer_type.columns
-        return _typed(question.name.capitalize(), columns, warnings=list[str])(tool)
+        return _with_schema(question.name.capitalize(), columns, warnings=list[str])(tool)
 
-    def _checked(self, question: Question[Any, Any], parameter: Parameter, value: Any) -> Any:
+    def _check(self, question: Question[Any, Any], parameter: Parameter, value: Any) -> Any:
         """A value within the limits of an agent."""
         if parameter.field.names == "encoder":
-            return self._named(value) if parameter.many else self._allowed.encoder(value)
+            return self._resolve(value) if parameter.many else self._allowed.encoder(value)
         if parameter.field.names == "dataset":
             for name in value if parameter.many else [value]:
                 self._check_data(question, name)
@@ -186,7 +186,7 @@ class Tools:
                 code="too-large",
             )
 
-    def _named(self, encoders: Sequence[str]) -> list[str]:
+    def _resolve(self, encoders: Sequence[str]) -> list[str]:
         return [self._allowed.encoder(name) for name in _few(encoders, MAX_ENCODERS, "encoder")]
 
 

@@ -113,13 +113,13 @@ class Files:
                 if path.is_file() and path.stat().st_size == size:
                     continue
                 if (self._find(bundle["at"], digest) or (None,))[0] != size:
-                    raise self._damaged(f"{path.name} is not at {self.name}.")
+                    raise self._damage(f"{path.name} is not at {self.name}.")
                 self._system.get_file(self._place(bundle["at"], digest), str(part))
                 with part.open("rb") as file:
                     actual = hashlib.file_digest(file, "sha256").hexdigest()
                 if actual != digest:
                     self._system.rm_file(self._place(bundle["at"], digest))
-                    raise self._damaged(f"{path.name} was damaged at {self.name}.")
+                    raise self._damage(f"{path.name} was damaged at {self.name}.")
                 path.parent.mkdir(parents=True, exist_ok=True)
                 part.replace(path)
         return folder / str(bundle["name"])
@@ -163,7 +163,7 @@ class Files:
             raise UserError(f"{place} leads out of {self._root}.", code="denied")
         return place
 
-    def _damaged(self, message: str) -> Damaged:
+    def _damage(self, message: str) -> Damaged:
         return Damaged(message, "Give --files the same address on all machines, and try again.")
 
     @contextlib.contextmanager
@@ -178,7 +178,7 @@ class Files:
         except (UserError, StoreError):
             raise
         except FileNotFoundError as error:
-            raise self._damaged(f"A file is not at {self.name}.") from error
+            raise self._damage(f"A file is not at {self.name}.") from error
         except PermissionError as error:
             raise UserError(
                 f"Permission denied at {self.name}.",

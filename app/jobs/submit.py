@@ -133,11 +133,11 @@ def _do(
     """
     store = workspace.store
     with (
-        _ended_by_signals(),
+        _signals_interrupt(),
         store.terminals.holding(
             job.kind, job.to_spec(), title, job.units(), job.weights(store)
         ) as run,
-        _logged(store.logs.path(run["id"])),
+        _log_to(store.logs.path(run["id"])),
     ):
         own = (run["id"], run["attempt"])
         try:
@@ -159,7 +159,7 @@ def _do(
 
 
 @contextlib.contextmanager
-def _ended_by_signals() -> Iterator[None]:
+def _signals_interrupt() -> Iterator[None]:
     """Treat SIGTERM and SIGHUP as an interrupt first; then they end the process as usual."""
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -189,7 +189,7 @@ def _ended_by_signals() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _logged(file: Path) -> Iterator[None]:
+def _log_to(file: Path) -> Iterator[None]:
     """Write the warnings of this process to the log of a run, as a worker's child does."""
     handler = logging.FileHandler(file, encoding="utf-8", delay=True)
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s %(message)s"))

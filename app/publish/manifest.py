@@ -66,7 +66,7 @@ def _rows(workspace: Workspace, choice: Choice, site: Site) -> Iterator[Row]:
     for title in site.pages:
         yield "page", title, "", "", None
     yield from _encoders(workspace, choice)
-    named = [name for name, public in choice.tasks.items() if _named(site.files, public)]
+    named = [name for name, public in choice.tasks.items() if _is_named(site.files, public)]
     for name in named:
         public = choice.tasks[name]
         yield "task", public, f"here {name}" if public != name else "", "", None
@@ -111,11 +111,11 @@ def _paths(
     if workspace.catalog.root:
         own[str(workspace.catalog.root)] = "of this machine"
     for path, about in own.items():
-        if len(path) > 1 and _named(files, path):
+        if len(path) > 1 and _is_named(files, path):
             yield path, f"{about}; --mask paths takes it out"
 
 
-def _named(files: Mapping[str, bytes], text: str) -> bool:
+def _is_named(files: Mapping[str, bytes], text: str) -> bool:
     """Whether a text can be read in any of the files that may name something."""
     forms = {form.encode() for form in (text, escape(text), quote(text), json.dumps(text)[1:-1])}
     written = (data for name, data in files.items() if name.endswith(NAMING))
@@ -128,12 +128,12 @@ def _files(files: Mapping[str, bytes]) -> Iterator[Row]:
         for part, (what, licence) in known.items():
             some = [name for name in rest if is_one(name, part)]
             if some:
-                yield "files", what, _counted(some), licence, _size(rest.pop(n) for n in some)
-    yield "files", "Theodolite's pages and scripts", _counted(rest), OURS, _size(rest.values())
-    yield "total", formats.size(_size(files.values())), _counted(files), "", _size(files.values())
+                yield "files", what, _count(some), licence, _size(rest.pop(n) for n in some)
+    yield "files", "Theodolite's pages and scripts", _count(rest), OURS, _size(rest.values())
+    yield "total", formats.size(_size(files.values())), _count(files), "", _size(files.values())
 
 
-def _counted(names: Iterable[str]) -> str:
+def _count(names: Iterable[str]) -> str:
     return formats.plural(len(list(names)), "file")
 
 

@@ -86,7 +86,7 @@ def freeze(
                     progress(page.TITLE, chosen.index(page), len(chosen))
                     own = [query for name, query in at if known[name] is page]
                     try:
-                        frozen[page] = _published(entry, page, published, own)
+                        frozen[page] = _publish(entry, page, published, own)
                     except UserError:
                         if named:  # else it is left out: nobody has asked for it
                             raise
@@ -109,7 +109,7 @@ def _answers(workspace: Workspace, views: Sequence[str]) -> list[tuple[str, str]
     ]
 
 
-def _published(
+def _publish(
     entry: frame.Entry, page: Any, published: Published, at: Sequence[Query]
 ) -> StaticPage:
     """The answers at the given addresses of a page, or those that it chooses."""
@@ -136,7 +136,7 @@ def _files(frozen: Mapping[ModuleType, StaticPage]) -> dict[str, bytes]:
         "rail": frame.rail([group for group in rail if group], f"Published {date}"),
         "titles": {page.PATH: page.TITLE for page in frozen},
     }
-    files, shared = _shared()
+    files, shared = _shared_files()
     for page, made in frozen.items():
         files |= made.files
         files[f"{page.PATH}/index.html".lstrip("/")] = made.html(frame_data, shared)
@@ -150,7 +150,7 @@ def _only(entry: frame.Entry, chosen: Sequence[ModuleType]) -> frame.Entry:
     return replace(entry, title=title, pages=pages)
 
 
-def _shared() -> tuple[dict[str, bytes], dict[str, str]]:
+def _shared_files() -> tuple[dict[str, bytes], dict[str, str]]:
     """What all pages load, and the addresses of those that every page names itself."""
     files = {**modules.sources(), PLOTLY_JS: plotly_file().read_bytes()}
     faces = ""

@@ -66,7 +66,7 @@ def document(parts: Sequence[str | Piece], title: str = "Theodolite") -> str:
     """
     charts = any(isinstance(part, Piece) and part.name == CHART for part in parts)
     packer = zlib.compressobj(9, wbits=_RAW)
-    packed = _packed_head(charts) + packer.compress(_rest(parts, title).encode()) + packer.flush()
+    packed = _pack_head(charts) + packer.compress(_rest(parts, title).encode()) + packer.flush()
     return (
         f'<!doctype html><html lang="en-GB"><head>{_META}'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
@@ -77,7 +77,7 @@ def document(parts: Sequence[str | Piece], title: str = "Theodolite") -> str:
 
 
 @lru_cache(maxsize=2)
-def _packed_head(charts: bool) -> bytes:
+def _pack_head(charts: bool) -> bytes:
     """The head of every document, packed once: the style, and the library that draws charts."""
     library = f"<script>{_script(plotly_file())}</script>" if charts else ""
     head = f'<!doctype html><html lang="en-GB"><head>{_META}<style>{_style()}</style>{library}'

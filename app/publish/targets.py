@@ -268,7 +268,7 @@ def requirements(leave_out: Collection[str] = ()) -> str:
     Args:
         leave_out: normalised names of packages that the host installs itself.
     """
-    pinned = _needed("theodolite", frozenset({EXTRA}))
+    pinned = _requirements("theodolite", frozenset({EXTRA}))
     lines = [
         f"{name}=={Version(version).public}"
         for name, version in sorted(pinned.items())
@@ -278,7 +278,7 @@ def requirements(leave_out: Collection[str] = ()) -> str:
     return "\n".join([*head, *lines]) + "\n"
 
 
-def _needed(name: str, extras: frozenset[str]) -> dict[str, str]:
+def _requirements(name: str, extras: frozenset[str]) -> dict[str, str]:
     """Normalised name -> version of a package and its transitive requirements."""
     packages: dict[str, str] = {}
     waiting = [(name, extras)]

@@ -81,13 +81,13 @@ class Out:
         done(row, f"{report.title}: {self.path}, {size / 1e6:.1f} MB.", as_json)
 
 
-def _written(command: Any) -> Any:
+def _report_verb(command: Any) -> Any:
     """Make a verb of a function that takes a workspace and an `Out`."""
     return verb(takes("out", Out)(command))
 
 
 @report_verbs.command("training")
-@_written
+@_report_verb
 def report_training(
     workspace: Workspace,
     keys: Annotated[list[str], typer.Argument(metavar="RUN…", help="Keys of `theodolite runs`.")],
@@ -121,7 +121,7 @@ def _of_question(question: Question[Any, Any]) -> Callable[..., None]:
     words = question.examples[0].removeprefix(f"{question.group} ").removeprefix(question.name)
     example = f"theodolite report {name}{words} --out {name}.html"
     report.__doc__ = f"{question.about}\n\n{example}"
-    written: Callable[..., None] = _written(report)
+    written: Callable[..., None] = _report_verb(report)
     return written
 
 

@@ -74,10 +74,10 @@ def performed(workspace: Workspace, move: Move | None = None) -> Do:
 
 def own(workspace: Workspace | None) -> Workspace:
     """The given workspace, or the user's own: THEODOLITE_HOME with THEODOLITE_DATA."""
-    return workspace or _opened(default_store(), default_data())
+    return workspace or _open(default_store(), default_data())
 
 
 @lru_cache(maxsize=2)
-def _opened(store: Path, data: Path | None) -> Workspace:
+def _open(store: Path, data: Path | None) -> Workspace:
     """Open a workspace once, so that its encoders stay in memory between calls."""
     return Workspace(store, data)

@@ -48,7 +48,7 @@ def solve(
 ) -> list[Fitted]:
     """Train every fit, all in one pass. See `engine.classifiers.setting.Solver`."""
     random = np.random.RandomState(seed)
-    groups, group_of = _grouped(fits, random)
+    groups, group_of = _group(fits, random)
     with torch.inference_mode():  # gradients are written out; autograd is not needed
         training = _Training(features, labels, fits, groups, group_of, setting, seed)
         training.normalise()
@@ -60,7 +60,7 @@ def solve(
     return training.answers()
 
 
-def _grouped(fits: list[Fit], random: np.random.RandomState) -> tuple[list[_Group], np.ndarray]:
+def _group(fits: list[Fit], random: np.random.RandomState) -> tuple[list[_Group], np.ndarray]:
     """Find which fits share their rows; return the groups and each fit's group.
 
     Held-out rows are drawn from the same state for each group, as the reference reseeds; later

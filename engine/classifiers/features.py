@@ -62,14 +62,14 @@ class Features:
         self._kept: torch.Tensor | None = None
         self._scale: tuple[torch.Tensor, torch.Tensor] | None = None
         if 4 * self.width * len(left) <= KEPT_BYTES:
-            self._kept = self._formed(torch.arange(len(left), device=device))
+            self._kept = self._combine(torch.arange(len(left), device=device))
 
     def __len__(self) -> int:
         return len(self._left)
 
     def rows(self, rows: torch.Tensor) -> torch.Tensor:
         """Return float32 (len(rows), width) for int64 row numbers on the device."""
-        features = self._formed(rows) if self._kept is None else self._kept.index_select(0, rows)
+        features = self._combine(rows) if self._kept is None else self._kept.index_select(0, rows)
         if self._scale is None:
             return features
         mean, deviation = self._scale
@@ -103,7 +103,7 @@ class Features:
         scaled._scale = mean.float(), deviation.float()
         return scaled
 
-    def _formed(self, rows: torch.Tensor) -> torch.Tensor:
+    def _combine(self, rows: torch.Tensor) -> torch.Tensor:
         u = self._vectors.index_select(0, self._left[rows])
         if self._right is None:
             return u

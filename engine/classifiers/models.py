@@ -84,7 +84,7 @@ def linear_start(width: int, outputs: int, generator: torch.Generator) -> torch.
     return torch.cat([weights.T, biases[None]])
 
 
-def _repeated(one: torch.Tensor, columns: int, axis: int, device: str) -> Parameter:
+def _repeat(one: torch.Tensor, columns: int, axis: int, device: str) -> Parameter:
     """Initialise every column alike: the reference reseeds for every fit."""
     shape = list(one.shape)
     shape.insert(axis, columns)
@@ -102,19 +102,19 @@ class TwoClasses:
 
     def __init__(self, width: int, columns: int, generator: torch.Generator, device: str) -> None:
         start = linear_start(width, 2, generator)
-        self.parameters = [_repeated(start, columns, 2, device)]
+        self.parameters = [_repeat(start, columns, 2, device)]
         self.scaling: Scaling | None = None
 
     def _difference(self) -> torch.Tensor:
         w = self.parameters[0].values
-        return _seen(w[:, 1] - w[:, 0], self.scaling, 1)  # (F + 1, C)
+        return _weights_of_raw(w[:, 1] - w[:, 0], self.scaling, 1)  # (F + 1, C)
 
     def gradients(
         self, x: torch.Tensor, y: torch.Tensor, weight: torch.Tensor, out: list[torch.Tensor]
     ) -> None:
         """See `ColumnsModel`."""
         error = _affine(x, self._difference()).sigmoid_().sub_(y[:, 1:]).mul_(weight)
-        _pulled_back(x, error, self.scaling, 1, out[0][:, 1])
+        _write_gradient(x, error, self.scaling, 1, out[0][:, 1])
         torch.neg(out[0][:, 1], out=out[0][:, 0])
 
     def predict(self, x: torch.Tensor, columns: torch.Tensor) -> torch.Tensor:
@@ -134,7 +134,7 @@ class ColumnsLinear:
     ) -> None:
         start = linear_start(width, classes, generator)
         self._classes, axis = (1, 2) if classes <= _MAX_INNER else (2, 1)
-        self.parameters = [_repeated(start, columns, axis, device)]
+        self.parameters = [_repeat(start, columns, axis, device)]
         self.scaling: Scaling | None = None
 
     def gradients(
@@ -142,15 +142,15 @@ class ColumnsLinear:
     ) -> None:
         """See `ColumnsModel`."""
         w = self.parameters[0]
-        z = _affine(x, _seen(w.values, self.scaling, w.axis))
+        z = _affine(x, _weights_of_raw(w.values, self.scaling, w.axis))
         error = _softmax_error(z, y, weight, self._classes)
-        _pulled_back(x, error, self.scaling, w.axis, out[0])
+        _write_gradient(x, error, self.scaling, w.axis, out[0])
 
     def predict(self, x: torch.Tensor, columns: torch.Tensor) -> torch.Tensor:
         """See `ColumnsModel`."""
         w = self.parameters[0].kept(columns)
         scaling = None if self.scaling is None else self.scaling.kept(columns)
-        return _affine(x, _seen(w.values, scaling, w.axis)).argmax(self._classes)
+        return _affine(x, _weights_of_raw(w.values, scaling, w.axis)).argmax(self._classes)
 
 
 def _softmax_error(
@@ -182,7 +182,7 @@ def _along(scale: torch.Tensor, axis: int, dimensions: int) -> torch.Tensor:
     return scale.view(shape)
 
 
-def _seen(w: torch.Tensor, scaling: Scaling | None, axis: int) -> torch.Tensor:
+def _weights_of_raw(w: torch.Tensor, scaling: Scaling | None, axis: int) -> torch.Tensor:
     """Return weights (F + 1, ...) for raw features from those for normalised features."""
     if scaling is None:
         return w
@@ -191,7 +191,7 @@ def _seen(w: torch.Tensor, scaling: Scaling | None, axis: int) -> torch.Tensor:
     return torch.cat([scaled, (w[-1] - moved)[None]])
 
 
-def _pulled_back(
+def _write_gradient(
     x: torch.Tensor,
     error: torch.Tensor,
     scaling: Scaling | None,
@@ -227,8 +227,8 @@ class Hidden:
         first = linear_start(width, hidden, generator)
         second = linear_start(hidden, classes, generator)
         self.parameters = [
-            _repeated(first, columns, 1, device),
-            _repeated(second, columns, 0, device),
+            _repeat(first, columns, 1, device),
+            _repeat(second, columns, 0, device),
         ]
         self.dropout = dropout
         self.scaling: Scaling | None = None
@@ -243,7 +243,7 @@ class Hidden:
     ) -> None:
         """See `ColumnsModel`."""
         first, second = (parameter.values for parameter in self.parameters)
-        active = _affine(x, _seen(first, self.scaling, 1))  # (B, C, H)
+        active = _affine(x, _weights_of_raw(first, self.scaling, 1))  # (B, C, H)
         kept = None
         if self.dropout:
             kept = torch.empty_like(active).bernoulli_(1 - self.dropout, generator=self._noise)
@@ -257,10 +257,12 @@ class Hidden:
         back = back * active * (1 - active)
         if kept is not None:
             back.mul_(kept)
-        _pulled_back(x, back, self.scaling, 1, out[0])
+        _write_gradient(x, back, self.scaling, 1, out[0])
 
     def predict(self, x: torch.Tensor, columns: torch.Tensor) -> torch.Tensor:
         """See `ColumnsModel`; without dropout."""
         first, second = (p.kept(columns).values for p in self.parameters)
         scaling = None if self.scaling is None else self.scaling.kept(columns)
-        return self._logits(_affine(x, _seen(first, scaling, 1)).sigmoid_(), second).argmax(2)
+        return self._logits(
+            _affine(x, _weights_of_raw(first, scaling, 1)).sigmoid_(), second
+        ).argmax(2)

@@ -176,18 +176,18 @@ class ProjectionHeads:
         return CaptionRanks(np.concatenate(of_captions), np.concatenate(of_images), tuple(sizes))
 
     def _images(self, data: Matched, rows: np.ndarray) -> torch.Tensor:
-        return self._projected(data.images, rows, self.weights[0])
+        return self._project(data.images, rows, self.weights[0])
 
     def _captions(self, data: Matched, rows: np.ndarray) -> torch.Tensor:
-        return self._projected(data.captions, rows, self.weights[1])
+        return self._project(data.captions, rows, self.weights[1])
 
-    def _projected(self, vectors: np.ndarray, rows: np.ndarray, w: torch.Tensor) -> torch.Tensor:
+    def _project(self, vectors: np.ndarray, rows: np.ndarray, w: torch.Tensor) -> torch.Tensor:
         """Return unit vectors, float32 (len(rows), 1000)."""
-        x = self._gathered(vectors, rows)
+        x = self._gather(vectors, rows)
         projected = torch.addmm(w[-1], x, w[:-1])
         return projected / projected.square().sum(1, keepdim=True).sqrt()
 
-    def _gathered(self, vectors: np.ndarray, rows: np.ndarray) -> torch.Tensor:
+    def _gather(self, vectors: np.ndarray, rows: np.ndarray) -> torch.Tensor:
         """Take rows of a matrix: on a GPU from a copy there, if half of its memory holds it."""
         if self.device == "cpu":
             return torch.from_numpy(np.asarray(vectors[rows]))

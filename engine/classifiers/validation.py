@@ -141,7 +141,7 @@ def nested(trainer: FoldTrainer) -> Validated:
     else:
         final = trainer.solve([last[place] for place in places])
     chosen = [penalties[place % len(penalties)] for place in places]
-    return _combined(trainer, outer, scores, chosen, final)
+    return _combine(trainer, outer, scores, chosen, final)
 
 
 def folds(trainer: FoldTrainer, train: np.ndarray, test: np.ndarray) -> Validated:
@@ -154,7 +154,7 @@ def folds(trainer: FoldTrainer, train: np.ndarray, test: np.ndarray) -> Validate
     scores = [_points(mean) for mean in means]
     best = penalties[int(np.argmax(scores))]
     (final,) = trainer.solve([Fit(train, None, best, test)])
-    return _chosen(trainer, penalties, scores, final.predicted, test, len(train))
+    return _choose(trainer, penalties, scores, final.predicted, test, len(train))
 
 
 def split(
@@ -179,7 +179,7 @@ def split(
     final = solution[best]
     if not trainer.together:
         (final,) = trainer.solve([Fit(train, dev, penalties[best], test)])
-    return _chosen(trainer, penalties, scores, final.predicted, test, len(dev))
+    return _choose(trainer, penalties, scores, final.predicted, test, len(dev))
 
 
 def normalised(
@@ -222,7 +222,7 @@ def normalised(
         scores, places = _best(accuracies.reshape(len(outer), len(penalties)))
         chosen = [penalties[place % len(penalties)] for place in places]
         fits = [finals[at + place] for place in places]
-        options.append(_combined(trainer, outer, scores, chosen, fits))
+        options.append(_combine(trainer, outer, scores, chosen, fits))
     plain, normal = options
     znorm = normal.dev > plain.dev
     best = normal if znorm else plain
@@ -241,7 +241,7 @@ def _best(shares: np.ndarray) -> tuple[list[list[float]], list[int]]:
     return scores, [fold * len(scores[0]) + place for fold, place in enumerate(best)]
 
 
-def _combined(
+def _combine(
     trainer: FoldTrainer,
     outer: list[tuple[np.ndarray, np.ndarray]],
     scores: list[list[float]],
@@ -265,7 +265,7 @@ def outer_folds(trainer: FoldTrainer) -> list[tuple[np.ndarray, np.ndarray]]:
     return _folds(trainer, np.arange(len(trainer.labels)), OUTER_SEED)
 
 
-def _chosen(
+def _choose(
     trainer: FoldTrainer,
     penalties: list[float],
     scores: list[float],

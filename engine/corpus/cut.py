@@ -223,7 +223,7 @@ def texts_of(file: Path, column: str | None = None) -> Iterator[str]:
         return
 
     def chosen(columns: Sequence[str]) -> list[str]:
-        return [_chosen(columns, column, name)]
+        return [_choose_column(columns, column, name)]
 
     table = open_table(file, name, bounded=False, choose=chosen)
     (called,) = chosen(table.columns)
@@ -232,7 +232,7 @@ def texts_of(file: Path, column: str | None = None) -> Iterator[str]:
         yield _one_line(cells[at], place, called)
 
 
-def _chosen(columns: Sequence[str], column: str | None, name: str) -> str:
+def _choose_column(columns: Sequence[str], column: str | None, name: str) -> str:
     if column is None and len(columns) == 1:
         return columns[0]
     if column not in columns:

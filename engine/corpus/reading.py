@@ -118,7 +118,7 @@ class EncodedCorpus:
                 return known
             name = self._names[shard]
             rows = int(self._bounds[shard + 1] - self._bounds[shard])
-            array = _mapped(self._file(name))
+            array = _map_file(self._file(name))
             if array.shape != (rows, self.dim):
                 raise UserError(
                     f"{name} in {self.folder} has the shape {array.shape}.", _AGAIN, code="damaged"
@@ -156,7 +156,7 @@ def _incomplete(folder: Path) -> UserError:
     )
 
 
-def _mapped(file: Path) -> np.ndarray:
+def _map_file(file: Path) -> np.ndarray:
     if file.suffix == ".npy":
         try:
             return cast("np.ndarray", np.load(file, mmap_mode="r", allow_pickle=False))

@@ -108,7 +108,7 @@ class Catalog:
     ) -> None:
         if root is None and os.environ.get("THEODOLITE_DATA"):
             root = Path(os.environ["THEODOLITE_DATA"])
-        self.root = None if root is None else _checked(root)
+        self.root = None if root is None else _check_root(root)
         self._uploads = uploads
         self._corpora = corpora
         self._hub_files = hub_files
@@ -347,8 +347,8 @@ def _standard(root: Path) -> list[DatasetSource]:
 
 def _sources(root: Path) -> dict[str, DatasetSource]:
     sources = _standard(root)
-    sources += table_folders.sources(root, _taken(sources))
-    sources += _unreadable(root, _taken(sources))
+    sources += table_folders.sources(root, _covered_paths(sources))
+    sources += _unreadable(root, _covered_paths(sources))
     named: dict[str, DatasetSource] = {}
     for source in sources:  # of equal names, the set of a built-in task comes first
         named.setdefault(source.info.name, source)
@@ -383,7 +383,7 @@ def _read_corpus(name: str, folder: Path) -> Dataset:
     return Sentences(name, list(EncodedCorpus(folder).sentences()))
 
 
-def _checked(root: Path) -> Path:
+def _check_root(root: Path) -> Path:
     root = root.expanduser()
     if not root.is_dir():
         raise UserError(
@@ -410,7 +410,7 @@ _EXPECTED: dict[str, tuple[Kind, str]] = {
 """Folder -> kind of its data sets, and the expected layout."""
 
 
-def _taken(sources: Iterable[DatasetSource]) -> set[Path]:
+def _covered_paths(sources: Iterable[DatasetSource]) -> set[Path]:
     """Return the files and folders that readers cover, and all their parent folders."""
     paths = {path for source in sources for path in source.paths}
     return paths | {folder for path in paths for folder in path.parents}

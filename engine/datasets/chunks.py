@@ -93,9 +93,9 @@ class Splitter:
             return list(self._of_tokens(text))
         if self.method == "headings":
             sections = _sections(text)
-            return [span for one in sections for span in self._packed(text, [one], _SEPARATORS)]
+            return [span for one in sections for span in self._pack(text, [one], _SEPARATORS)]
         if self.method == "sentences":
-            return list(self._packed(text, sentences_of(text), _SEPARATORS))
+            return list(self._pack(text, sentences_of(text), _SEPARATORS))
         return list(self._recursive(text, (0, len(text)), _SEPARATORS))
 
     def _recursive(self, text: str, part: Span, separators: Sequence[str]) -> Iterator[Span]:
@@ -108,35 +108,33 @@ class Splitter:
         else:
             found = re.finditer(re.escape(separator), text[start:stop])
             places = [start + match.start() for match in found]
-        yield from self._packed(text, _between(start, places, stop), separators[at + 1 :])
+        yield from self._pack(text, _spans_between(start, places, stop), separators[at + 1 :])
 
-    def _packed(
-        self, text: str, pieces: Iterable[Span], separators: Sequence[str]
-    ) -> Iterator[Span]:
+    def _pack(self, text: str, pieces: Iterable[Span], separators: Sequence[str]) -> Iterator[Span]:
         """Join consecutive pieces to chunks; those that are too long are cut at the separators."""
         short = list[Span]()
         for piece in pieces:
             if piece[1] - piece[0] < self.size or not separators:
                 short.append(piece)
                 continue
-            yield from self._joined(text, short)
+            yield from self._join(text, short)
             short = []
             yield from self._recursive(text, piece, separators)
-        yield from self._joined(text, short)
+        yield from self._join(text, short)
 
-    def _joined(self, text: str, pieces: Sequence[Span]) -> Iterator[Span]:
+    def _join(self, text: str, pieces: Sequence[Span]) -> Iterator[Span]:
         """Join as many consecutive pieces as fit; the last ones again where chunks overlap."""
         first, total = 0, 0
         for at, (start, stop) in enumerate(pieces):
             length = stop - start
             if total + length > self.size and at > first:
-                yield from _trimmed(text, pieces[first][0], start)
+                yield from _trim(text, pieces[first][0], start)
                 while total > self.overlap or (total + length > self.size and total > 0):
                     total -= pieces[first][1] - pieces[first][0]
                     first += 1
             total += length
         if pieces:
-            yield from _trimmed(text, pieces[first][0], pieces[-1][1])
+            yield from _trim(text, pieces[first][0], pieces[-1][1])
 
     def _of_tokens(self, text: str) -> Iterator[Span]:
         ends = _tokenizer().encode(text, add_special_tokens=False).offsets
@@ -147,14 +145,14 @@ class Splitter:
 
 def sentences_of(text: str) -> list[Span]:
     """Return where the sentences of a text start and stop, which together are all of it."""
-    return _between(0, (match.end() for match in _SENTENCE.finditer(text)), len(text))
+    return _spans_between(0, (match.end() for match in _SENTENCE.finditer(text)), len(text))
 
 
-def _between(start: int, places: Iterable[int], stop: int) -> list[Span]:
+def _spans_between(start: int, places: Iterable[int], stop: int) -> list[Span]:
     return [(a, b) for a, b in pairwise([start, *places, stop]) if a < b]
 
 
-def _trimmed(text: str, start: int, stop: int) -> Iterator[Span]:
+def _trim(text: str, start: int, stop: int) -> Iterator[Span]:
     """The span without white space around it; none if it has nothing else."""
     chunk = text[start:stop]
     if words := chunk.strip():
@@ -171,7 +169,7 @@ def _sections(text: str) -> list[Span]:
         elif not code and _HEADING.match(line):
             starts.append(at)
         at += len(line)
-    return _between(0, starts, len(text))
+    return _spans_between(0, starts, len(text))
 
 
 def _tokenizer() -> Any:

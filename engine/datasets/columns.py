@@ -173,7 +173,7 @@ def has_header(rows: Sequence[Sequence[str]]) -> tuple[bool, bool]:
     cells = [cell.strip() for cell in rows[0]]
     whole = [row for row in rows[1:] if len(row) == len(cells)]
     columns = [[row[i].strip() for row in whole] for i in range(len(cells))]
-    if len(cells) > 1 and _counted(cells) and not all(map(_is_numeric, columns)):
+    if len(cells) > 1 and _are_counted(cells) and not all(map(_is_numeric, columns)):
         return True, True  # a table of pandas whose columns have no names
     if any(
         cell and not is_number(cell) and _is_numeric([value for value in column if value])
@@ -191,7 +191,7 @@ def has_header(rows: Sequence[Sequence[str]]) -> tuple[bool, bool]:
     return not any(map(_alike, cells, columns)), False
 
 
-def _counted(cells: Sequence[str]) -> bool:
+def _are_counted(cells: Sequence[str]) -> bool:
     """Whether cells are 0, 1, 2 … in order, perhaps after an empty one for the index."""
     start = 0 if cells[0] else 1
     return list(cells[start:]) == [str(i) for i in range(len(cells) - start)]

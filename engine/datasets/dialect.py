@@ -204,9 +204,9 @@ def _of_text(text: str, whole: bool, ending: str) -> Dialect:
         ".tsv" if bare else ".csv", separator=separator, escape=escape, skip=int(said is not None)
     )
     if bare:
-        return _described(dialect, [line.rstrip("\r\n").split("\t") for line in lines])
+        return _describe(dialect, [line.rstrip("\r\n").split("\t") for line in lines])
     rows = list(islice(_rows(start, separator, escape), _ROWS))
-    return _described(*_without_spaces(dialect, rows, start))
+    return _describe(*_without_spaces(dialect, rows, start))
 
 
 def _without_spaces(
@@ -219,7 +219,7 @@ def _without_spaces(
     return replace(dialect, spaced=True), list(islice(again, _ROWS))
 
 
-def _described(dialect: Dialect, rows: list[list[str]]) -> Dialect:
+def _describe(dialect: Dialect, rows: list[list[str]]) -> Dialect:
     """Fill in what the cells of the first rows show."""
     if not rows or len(rows[0]) > MAX_COLUMNS:
         return dialect

@@ -132,9 +132,9 @@ def text_of(name: str, raw: bytes) -> str:
     if ending == ".pdf":
         text = _of_pdf(raw)
     elif ending in _PAGES:
-        text = _of_html(_decoded(raw, name, _CHARSET.search(raw[:_START])))
+        text = _of_html(_decode(raw, name, _CHARSET.search(raw[:_START])))
     else:
-        text = _decoded(raw, name, None)
+        text = _decode(raw, name, None)
     text = re.sub(r"\r\n?|\f", "\n", text).strip()
     if not text:
         scanned = "PDF without text, probably scanned, so recognise its text (OCR) first"
@@ -147,7 +147,7 @@ def _check_length(characters: int) -> None:
         raise _LeftOut("Documents of more than a million characters, left out, so split them")
 
 
-def _decoded(raw: bytes, name: str, declared: re.Match[bytes] | None) -> str:
+def _decode(raw: bytes, name: str, declared: re.Match[bytes] | None) -> str:
     """Decode text of any encoding that is certain."""
     try:
         if declared is None and not (name.lower().endswith(_PAGES) and is_page(raw[:_START])):
@@ -174,7 +174,7 @@ def _of_html(page: str) -> str:
     """
     parts, at = list[str](), 0
     while (start := page.find("<", at)) >= 0:
-        parts.append(_spaced(page[at:start]))
+        parts.append(_plain(page[at:start]))
         if page.startswith(("<!", "<?"), start):
             ends = "-->" if page.startswith("<!--", start) else ">"
             end = page.find(ends, start)
@@ -193,12 +193,12 @@ def _of_html(page: str) -> str:
         else:
             parts.append("<")
             at = start + 1
-    text = "".join([*parts, _spaced(page[at:])])
+    text = "".join([*parts, _plain(page[at:])])
     lines = (" ".join(line.split()) for line in text.split("\n"))
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines))
 
 
-def _spaced(text: str) -> str:
+def _plain(text: str) -> str:
     return html.unescape(re.sub(r"\s+", " ", text))
 
 

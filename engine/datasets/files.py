@@ -119,12 +119,12 @@ def decode(
         raw.seek(0)
         refuse_other(start, name)
         encoding = encoding_of(start) if encoding == "utf-8" else encoding
-        yield from _decoded(raw, name, encoding, newline)
+        yield from _decode(raw, name, encoding, newline)
     except BROKEN_GZIP as error:
         raise not_whole_gzip(name, error) from error
 
 
-def _decoded(raw: IO[bytes], name: str, encoding: str, newline: str | None) -> Iterator[str]:
+def _decode(raw: IO[bytes], name: str, encoding: str, newline: str | None) -> Iterator[str]:
     text = io.TextIOWrapper(raw, "utf-8-sig" if encoding == "utf-8" else encoding, newline=newline)
     try:
         read = iter(partial(text.readline, MAX_ROW + 1), "")

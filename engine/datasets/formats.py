@@ -83,7 +83,7 @@ def open_table(
         bounded: whether all of `limits` apply, or only those on a row and the ratio of sizes.
         choose: finds the columns that are needed; of Parquet, the others are not read.
     """
-    table = _opened(source, filename, header, bounded, choose)
+    table = _open(source, filename, header, bounded, choose)
     limits.check_columns(filename, table.columns)
     if not bounded:
         return table
@@ -178,7 +178,7 @@ def _more(table: Table, filename: str) -> Iterator[TableRow]:
     yield from ()
 
 
-def _opened(
+def _open(
     source: Path | bytes,
     filename: str,
     header: bool | None,
@@ -213,7 +213,7 @@ def _opened(
         return Table(("text",), rows, header=False)
     if ending in JSON_LINES:
         return _objects(rows, filename)
-    table = _named(rows, dialect.header if header is None else header)
+    table = _name_columns(rows, dialect.header if header is None else header)
     guessed = header is None and table.header and not dialect.sure
     return replace(table, guessed=guessed)
 
@@ -350,7 +350,7 @@ def _json_object(line: str, place: str) -> dict[str, Any]:
     return value
 
 
-def _named(rows: Iterator[TableRow], header: bool) -> Table:
+def _name_columns(rows: Iterator[TableRow], header: bool) -> Table:
     """Use the first row as names, or make up names if it holds data."""
     first = next(rows, None)
     if first is None:

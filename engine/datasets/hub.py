@@ -66,14 +66,14 @@ def parse(name: str) -> HubFile:
         raise UserError(f"{name!r} does not name a file on the hub.", f"Write {_FORM}.")
     columns = dict(parse_qsl(match["query"] or "", keep_blank_values=True))
     if columns:
-        _mapping(columns)
+        _infer_mapping(columns)
     file = unquote(match["file"] or "")
     if ".." in PurePosixPath(file).parts:
         raise UserError(f"{name!r} points outside its repository.", f"Write {_FORM}.")
     return HubFile(match["repository"], unquote(match["revision"] or "main"), file, columns)
 
 
-def _mapping(columns: dict[str, str]) -> Mapping:
+def _infer_mapping(columns: dict[str, str]) -> Mapping:
     """Infer the kind of data set from the given roles."""
     telling: dict[str, Kind] = {"score": "pairs", "left": "pairs", "right": "pairs"}
     telling |= {"anchor": "triplets", "positive": "triplets", "negative": "triplets"}
@@ -103,7 +103,7 @@ def load(name: str) -> Dataset:
     commit = path.parents[len(PurePosixPath(wanted.file).parts) - 1].name
     filename = path.name
     columns = wanted.columns
-    mapping = _mapping(columns) if columns else preview(path, filename).mapping
+    mapping = _infer_mapping(columns) if columns else preview(path, filename).mapping
     pinned = HubFile(wanted.repository, commit, wanted.file, mapping.columns)
     return read(path, filename, mapping, str(pinned))
 

@@ -117,7 +117,7 @@ def sources(root: Path) -> list[DatasetSource]:
     """List the data sets of all manifests for a data folder."""
     own = [file for place in _FOLDERS for file in sorted(root.glob(f"{place}/{NAME}"))]
     sets = [source for file in own for source in _of_file(root, file)]
-    for manifest in _shipped():
+    for manifest in _read_shipped():
         folder = root / manifest.folder
         if folder.is_dir() and folder / NAME not in own:
             sets += _sets(manifest, folder)
@@ -125,7 +125,7 @@ def sources(root: Path) -> list[DatasetSource]:
 
 
 @lru_cache(maxsize=1)
-def _shipped() -> list[Manifest]:
+def _read_shipped() -> list[Manifest]:
     file = resources("theodolite.engine.datasets") / "manifests.json"
     return [Manifest.of(one, "manifests.json") for one in json.loads(file.read_text("utf-8"))]
 
@@ -152,13 +152,13 @@ def _sets(manifest: Manifest, folder: Path, file: Path | None = None) -> Iterato
     for variables, by_split in _files(manifest, folder):
         if not (file or any(map(_is_there, by_split.values()))):
             continue
-        name = _filled(manifest.name or folder.name, variables)
+        name = _fill(manifest.name or folder.name, variables)
         split = tuple(filter(None, by_split)) if "split" in roles_of(manifest.kind) else ()
         info = DatasetInfo(
             name,
             manifest.kind,
             "folder",
-            _filled(manifest.description, variables) or f"Files of the folder {folder.name}.",
+            _fill(manifest.description, variables) or f"Files of the folder {folder.name}.",
             manifest.licence,
             type=manifest.type,
             task={"labels": f"{name}/classify", "sentences": None, "triplets": None}.get(
@@ -172,7 +172,7 @@ def _sets(manifest: Manifest, folder: Path, file: Path | None = None) -> Iterato
         yield DatasetSource(info, partial(read, name, manifest, by_split, others))
 
 
-def _filled(text: str, variables: Mapping[str, str]) -> str:
+def _fill(text: str, variables: Mapping[str, str]) -> str:
     for name, value in variables.items():
         text = text.replace(f"{{{name}}}", value)
     return text
@@ -186,11 +186,11 @@ def _is_there(parts: Sequence[Part]) -> bool:
 def _files(manifest: Manifest, folder: Path) -> list[tuple[dict[str, str], dict[str, list[Part]]]]:
     """The variables of each data set's name, and its files by split."""
     if isinstance(manifest.files, Mapping):
-        return [({}, {split: _named(folder, given) for split, given in manifest.files.items()})]
+        return [({}, {split: _files_of(folder, given) for split, given in manifest.files.items()})]
     patterns = [manifest.files] if isinstance(manifest.files, str) else manifest.files
     files: dict[tuple[tuple[str, str], ...], dict[str, list[Part]]] = {}
     for pattern in patterns:
-        for variables, path in _matching(folder, pattern):
+        for variables, path in _find_matches(folder, pattern):
             words = set(re.split(r"[-_]", variables.get("part", "")))
             if words & set(manifest.without) or (manifest.only and not words & set(manifest.only)):
                 continue
@@ -209,7 +209,7 @@ def _order(item: tuple[Any, Any]) -> tuple[int, str]:
     return (SPLITS.index(split) if split in SPLITS else len(SPLITS), str(item[0]))
 
 
-def _matching(folder: Path, pattern: str) -> Iterator[tuple[dict[str, str], Path]]:
+def _find_matches(folder: Path, pattern: str) -> Iterator[tuple[dict[str, str], Path]]:
     """The variables of each file, plain or packed, whose name fits a pattern."""
     below = folder / Path(pattern).parent
     fits = _expression(Path(pattern).name, _VARIABLES)
@@ -236,7 +236,7 @@ def _expression(pattern: str, variables: Mapping[str, str]) -> re.Pattern[str]:
     )
 
 
-def _named(folder: Path, given: Any) -> list[Part]:
+def _files_of(folder: Path, given: Any) -> list[Part]:
     """The files of a split, all of them inside of the folder."""
 
     def inside(name: str) -> Path:

@@ -93,7 +93,7 @@ class ParquetFile:
         except UserError:
             raise
         except self._faults as error:
-            raise self._broken(error) from error
+            raise self._damage(error) from error
         self.columns = [field.name for field in self._fields]
         self._plain = [field.name for field in self._fields if not _is_opaque(field.type)]
         if not self._plain:
@@ -131,7 +131,7 @@ class ParquetFile:
         except UserError:
             raise
         except self._faults as error:
-            raise self._broken(error) from error
+            raise self._damage(error) from error
 
     def _longest(self, group: int) -> int:
         """Return an upper bound on the bytes of a row group's texts that are not stored plainly."""
@@ -161,11 +161,11 @@ class ParquetFile:
         return [
             [Opaque(str(field.type))] * batch.num_rows
             if _is_opaque(field.type)
-            else self._unpacked(field, next(columns))
+            else self._unpack(field, next(columns))
             for field in self._fields
         ]
 
-    def _unpacked(self, field: pa.Field, column: pa.Array) -> list[Any]:
+    def _unpack(self, field: pa.Field, column: pa.Array) -> list[Any]:
         total, longest = _lengths(column)
         if longest > limits.MAX_ROW:
             raise limits.row_too_long(f"{self._filename}, column {field.name!r}")
@@ -182,7 +182,7 @@ class ParquetFile:
                 code="damaged",
             ) from error
 
-    def _broken(self, error: Exception) -> UserError:
+    def _damage(self, error: Exception) -> UserError:
         return UserError(
             f"{self._filename} cannot be read as Parquet: {first_line(error, 200)}",
             "Save it again.",

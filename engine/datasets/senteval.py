@@ -90,7 +90,7 @@ def _columns(*places: int) -> Callable[[str], list[str]]:
     return row
 
 
-def _graded(pair: str, score: str) -> tuple[str, str, str]:
+def _split_pair(pair: str, score: str) -> tuple[str, str, str]:
     left, right = pair.split("\t")
     return left, right, score
 
@@ -160,10 +160,10 @@ def _rows(known: _Set, part: str, folder: Path) -> tuple[Path, list[tuple[Any, .
             raise _wrong(paths[0], line, "Compare the line with its neighbours.") from None
         value = number(last, f"{where(paths[-1])}, line {line}") if scored else last
         rows.append((*map(known.joined, texts), value))
-    return paths[-1], _filled(rows, paths[-1])
+    return paths[-1], _not_empty(rows, paths[-1])
 
 
-def _filled(rows: list[tuple[Any, ...]], path: Path) -> list[tuple[Any, ...]]:
+def _not_empty(rows: list[tuple[Any, ...]], path: Path) -> list[tuple[Any, ...]]:
     if not rows:
         raise UserError(f"{where(path)} contains no row.", "Is it complete?", code="missing")
     return rows
@@ -185,7 +185,7 @@ _STS_LICENCE = "scores CC BY-SA 4.0; sentences under the terms of their sources"
 def _year(name: str, subsets: tuple[str, ...]) -> _Set:
     what = f"SemEval 20{name[3:]} sentence pairs graded 0 to 5, in {len(subsets)} subsets"
     files = {one: (f"STS.input.{one}.txt", f"STS.gs.{one}.txt") for one in subsets}
-    return _Set("pairs", f"STS/{name}-en-test", what, files, _graded, _STS_LICENCE, ("test",))
+    return _Set("pairs", f"STS/{name}-en-test", what, files, _split_pair, _STS_LICENCE, ("test",))
 
 
 def _by_class(place: str, what: str, files: dict[str, str]) -> _Set:
@@ -309,7 +309,7 @@ def sources(root: Path) -> list[DatasetSource]:
                 splits=known.splits,
             )
             sets.append(DatasetSource(info, partial(_read, folder, name)))
-    return [*sets, *_probing(root)]
+    return [*sets, *_probing_sources(root)]
 
 
 TEN: dict[str, tuple[str, str]] = {
@@ -330,7 +330,7 @@ _PROBING = ("probing", "senteval/probing", "senteval/probing_derived")
 _MULTILINGUAL = ("probing_multilingual", "senteval/probing_multilingual")
 
 
-def _probing(root: Path) -> list[DatasetSource]:
+def _probing_sources(root: Path) -> list[DatasetSource]:
     """List the probing sets; official files take precedence over stand-ins in the same format.
 
     Any other file of that format is named by its path: `probing/my_probe`,
@@ -387,7 +387,7 @@ def _read_probing(path: Path, name: str) -> LabelledSentences:
             raise _wrong(path, count, layout)
         text = " ".join(cells[-1].split()) if len(cells) > 1 else ""
         rows.append((text, cells[0], PROBING_SPLITS[mark]))
-    texts, labels, splits = (list(column) for column in zip(*_filled(rows, path), strict=True))
+    texts, labels, splits = (list(column) for column in zip(*_not_empty(rows, path), strict=True))
     return LabelledSentences(
         name, texts, labels, splits, files=(LineRange(where(path), len(rows)),)
     )

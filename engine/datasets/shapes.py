@@ -96,7 +96,7 @@ def _build(
             }
             return parallel(name, pairs, languages)
         case "retrieval":
-            rows = _judged(columns)
+            rows = _judgements(columns)
             of = reranking if type == "Reranking" else of_texts
             return of(name, title, rows)
         case _:
@@ -119,7 +119,7 @@ def _by_split(columns: Columns, count: int, split: str) -> dict[str, list[int]]:
     return rows
 
 
-def _judged(columns: Columns) -> dict[str, list[Judged]]:
+def _judgements(columns: Columns) -> dict[str, list[Judged]]:
     """Return judgements by split, of texts, not ids; without grades, all rows are relevant."""
     queries, documents, places = columns["query"], columns["document"], columns["place"]
     grades = columns.get("grade") or ["1"] * len(queries)

@@ -104,7 +104,7 @@ def _sources(folder: Path, name: str, kind: Kind, type: TaskType) -> list[Datase
 def _problem(files: dict[str, list[Path]], kind: Kind) -> str | None:
     try:
         for path in chain.from_iterable(files.values()):
-            _mapped(path, kind, of_file(path))
+            _mapping_of(path, kind, of_file(path))
     except UserError as error:
         return str(error)
     except OSError as error:
@@ -113,7 +113,7 @@ def _problem(files: dict[str, list[Path]], kind: Kind) -> str | None:
 
 
 @lru_cache(maxsize=1024)
-def _mapped(path: Path, kind: Kind, stamp: Any) -> dict[str, str]:
+def _mapping_of(path: Path, kind: Kind, stamp: Any) -> dict[str, str]:
     """Return role -> column from the first rows of a file; `stamp` invalidates the cache."""
     if path.name.endswith(".xml"):
         return {}
@@ -145,7 +145,7 @@ def read(name: str, kind: Kind, type: TaskType, files: dict[str, list[Path]]) ->
 def _columns(path: Path, kind: Kind) -> dict[str, list[Any]]:
     if path.name.endswith(".xml"):
         return _xml_columns(path)
-    return read_columns(path, where(path), _mapped(path, kind, of_file(path)), placed=True)
+    return read_columns(path, where(path), _mapping_of(path, kind, of_file(path)), placed=True)
 
 
 class _XmlPairs:

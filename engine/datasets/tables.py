@@ -134,7 +134,7 @@ def preview(source: Path | bytes, filename: str, header: bool | None = None) -> 
         return Preview(("file", "bytes"), rows, len(files), kind, {}, [], True, type)
     table = open_table(source, filename, header)
     width = len(table.columns)
-    sample = _sampled(table)
+    sample = _sample(table)
     if not sample:
         raise _no_rows(filename, table)
     whole = [cells for _, cells in sample if len(cells) == width]
@@ -213,7 +213,7 @@ def _refuse_judgements(filename: str) -> None:
 def guesses_of(source: Path | bytes, filename: str) -> dict[str, str]:
     """Return role -> column, guessed from the first rows of a table."""
     table = open_table(source, filename)
-    sample = _sampled(table, _MAX_SHOWN_ROWS)
+    sample = _sample(table, _MAX_SHOWN_ROWS)
     rows = [cells for _, cells in sample if len(cells) == len(table.columns)]
     if not rows:
         raise _no_rows(filename, table)
@@ -224,7 +224,7 @@ def _plain(rows: list[list[Any]]) -> list[list[Any]]:
     return [["" if isinstance(cell, Opaque) else cell for cell in cells] for cells in rows]
 
 
-def _sampled(table: Table, most: int = _MAX_SAMPLE_ROWS) -> list[TableRow]:
+def _sample(table: Table, most: int = _MAX_SAMPLE_ROWS) -> list[TableRow]:
     """Return the first rows, cut: some kilobytes of JSON may hold lists of millions."""
     sample: list[TableRow] = []
     size = 0

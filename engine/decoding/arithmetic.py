@@ -109,7 +109,7 @@ class _Expression:
             node = node.left
         value = self._operand(node, vectors)
         for joint in reversed(chain):
-            value = self._joined(joint, value, self._of(joint.right, vectors))
+            value = self._apply(joint, value, self._of(joint.right, vectors))
         return value
 
     def _operand(self, node: ast.expr, vectors: Mapping[str, np.ndarray]) -> Value:
@@ -125,7 +125,7 @@ class _Expression:
                 return np.asarray(vectors[name], np.float64)
         raise self.refused((node.end_col_offset or 0) - len(_BEGIN), _UNEXPECTED)
 
-    def _joined(self, node: ast.BinOp, left: Value, right: Value) -> Value:
+    def _apply(self, node: ast.BinOp, left: Value, right: Value) -> Value:
         numbers = [isinstance(each, float) for each in (left, right)]
         message, hint = "{} is not allowed.", _SIGNS
         match node.op:

@@ -66,7 +66,7 @@ class CausalDecoder(nn.Module):
             positions: most tokens of a sentence, BEGIN included.
         """
         checkpoint, tokenizer = _checkpoint(source)
-        base, most = _opened(checkpoint), checkpoint.positions
+        base, most = _load(checkpoint), checkpoint.positions
         if most is not None and most < PREFIX + positions:
             raise UserError(
                 f"{checkpoint.label} takes {most} positions, and {PREFIX + positions} are needed.",
@@ -128,7 +128,7 @@ class CausalDecoder(nn.Module):
     def step(self, cache: Any, last: Tensor) -> tuple[Tensor, Any]:
         """Advance by one token; see `Incremental.step`."""
         given = self.base.get_input_embeddings()(self._own(last))[:, None]
-        out = self.base(inputs_embeds=given, past_key_values=_copied(cache), use_cache=True)
+        out = self.base(inputs_embeds=given, past_key_values=_copy(cache), use_cache=True)
         logits = out.logits[:, -1].float()
         end = self.ends[1]
         ends = logits[:, end : end + 1]
@@ -139,7 +139,7 @@ class CausalDecoder(nn.Module):
     @staticmethod
     def chosen(cache: Any, rows: Tensor) -> Any:
         """Select rows of a cache, as when a beam continues some of its hypotheses."""
-        copied = _copied(cache)
+        copied = _copy(cache)
         copied.batch_select_indices(rows)
         return copied
 
@@ -181,7 +181,7 @@ def _checkpoint(source: str) -> tuple[Checkpoint, Any]:
         return checkpoint, read_tokenizer(checkpoint)
 
 
-def _opened(checkpoint: Checkpoint) -> Any:
+def _load(checkpoint: Checkpoint) -> Any:
     from transformers import AutoModelForCausalLM
 
     try:
@@ -217,7 +217,7 @@ def _made(config: dict[str, Any]) -> Any:
     return AutoModelForCausalLM.from_config(made, trust_remote_code=False).float()
 
 
-def _copied(cache: Any) -> Any:
+def _copy(cache: Any) -> Any:
     """Copy a cache, sharing its tensors: transformers extends the one it is given."""
     copied = copy.copy(cache)
     copied.layers = [copy.copy(layer) for layer in cache.layers]

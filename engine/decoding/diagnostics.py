@@ -73,10 +73,10 @@ def reference_bleu(references: Sequence[str], hypotheses: Sequence[str]) -> floa
     The code wrote all lines without line breaks, so that the whole file is one sentence: the last
     word of a line is glued to the first of the next, and n-grams match anywhere. No smoothing.
     """
-    return _glued([tokens(line) for line in references], [tokens(line) for line in hypotheses])
+    return _bleu([tokens(line) for line in references], [tokens(line) for line in hypotheses])
 
 
-def _glued(references: Sequence[Sequence[str]], hypotheses: Sequence[Sequence[str]]) -> float:
+def _bleu(references: Sequence[Sequence[str]], hypotheses: Sequence[Sequence[str]]) -> float:
     from sacrebleu.metrics.bleu import BLEU
 
     sides = ["".join(map(" ".join, side)).split() for side in (hypotheses, references)]
@@ -163,10 +163,10 @@ def reference_bleu_interval(
         return float("nan"), float("nan")
     group = np.arange(len(left)) % groups
     kept = [np.flatnonzero(group != one) for one in range(groups)]
-    without = np.array([_glued([left[i] for i in k], [right[i] for i in k]) for k in kept])
+    without = np.array([_bleu([left[i] for i in k], [right[i] for i in k]) for k in kept])
     error = np.sqrt((groups - 1) * without.var())
     reach = float(stdtrit(groups - 1, (1 + LEVEL) / 2) * error)
-    score = _glued(left, right)
+    score = _bleu(left, right)
     return max(score - reach, 0.0), min(score + reach, 100.0)
 
 

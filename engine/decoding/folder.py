@@ -105,7 +105,7 @@ def write(
     """
     folder.mkdir(parents=True, exist_ok=True)
     tensors: dict[str, Tensor] = {}
-    for name, tensor in _stored(model).items():
+    for name, tensor in _tensors_of(model).items():
         if small and tensor.ndim == 2:
             scale = tensor.abs().amax(1, keepdim=True).clamp_min(1e-12) / 127
             tensors[name] = (tensor / scale).round().to(torch.int8)
@@ -140,7 +140,7 @@ def read(folder: Path) -> tuple[DecoderModel, Vocabulary, dict[str, Any]]:
     try:
         vocabulary = _vocabulary(folder, facts)
         model = build(facts["architecture"], facts["dim"], len(vocabulary), facts["sizes"])
-        own, tensors = _stored(model), _whole(load_file(folder / "model.safetensors"))
+        own, tensors = _tensors_of(model), _whole(load_file(folder / "model.safetensors"))
         if {n: t.shape for n, t in own.items()} != {n: t.shape for n, t in tensors.items()}:
             raise ValueError("its weights are not those of the model that decoder.json describes")
         model.load_state_dict(tensors, strict=False)
@@ -162,7 +162,7 @@ def _vocabulary(folder: Path, facts: dict[str, Any]) -> Vocabulary:
     return Vocabulary(tokenizer, words, SHIFT if facts["architecture"] == "causal" else 0)
 
 
-def _stored(model: nn.Module) -> dict[str, Tensor]:
+def _tensors_of(model: nn.Module) -> dict[str, Tensor]:
     """The tensors of a model on the CPU, each once however many names it has."""
     tensors: dict[str, Tensor] = {}
     seen: set[int] = set()

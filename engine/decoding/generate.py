@@ -190,7 +190,7 @@ def beam(
             _finish(done[row.owner], row, end / size, width)
         if place == longest:
             break
-        chosen = _continued(rows, best, width)
+        chosen = _best_continuations(rows, best, width)
         # Log-probabilities only fall, and the longest sentence has the largest divisor: hypotheses
         # that cannot enter any more are dropped. Those they would have displaced are worse still.
         chosen = [one for one in chosen if one[0] / most > _bar(done[rows[one[1]].owner], width)]
@@ -229,7 +229,7 @@ def _tensor(values: Sequence[float], kind: type[np.generic], device: torch.devic
     return made if device.type == "cpu" else made.to(device)
 
 
-def _continued(
+def _best_continuations(
     rows: list[_Hypothesis], scores: list[list[float]], width: int
 ) -> list[tuple[float, int, int]]:
     """The best `width` continuations of each vector: score, row and token."""
@@ -313,7 +313,7 @@ def reference_beam(
             else:
                 batch.append(best)
         for one in batch:
-            for hypotheses in _followed(model, one, width, longest):
+            for hypotheses in _extend(model, one, width, longest):
                 heappush(queue, (-hypotheses.score, next(order), hypotheses))
         if len(finished) >= REFERENCE_FINISHED or not queue:
             break
@@ -323,7 +323,7 @@ def reference_beam(
     return sorted(finished, key=lambda c: -c.score)
 
 
-def _followed(model: Steps, one: _Open, width: int, longest: int) -> list[_Open]:
+def _extend(model: Steps, one: _Open, width: int, longest: int) -> list[_Open]:
     """Extend a hypothesis by its most probable tokens; at the maximum length by END alone."""
     last = torch.tensor([one.ids[-1]])
     logits, state = model.step(one.state, last)

@@ -91,20 +91,20 @@ def train_decoder(
         first update it ends without `Finished`, as there is nothing to keep.
     """
     sentences = sentences_of(spec, catalog or Catalog(), spec.working_folder)
-    if last := _finished(spec, sentences):
+    if last := _last_event(spec, sentences):
         yield Noted(last.step, f"{last.out} already exists, from this same training.")
         yield last
         return
     with lock(spec.working_folder):
-        yield from _trained(spec, sentences, encoder or load(spec.encoder), stop)
+        yield from _train(spec, sentences, encoder or load(spec.encoder), stop)
 
 
-def _trained(
+def _train(
     spec: DecoderSpec, sentences: DecoderTexts, encoder: Encoder, stop: Callable[[], bool]
 ) -> Iterator[Event]:
     yield from (Noted(0, note) for note in sentences.notes)
     before = _start(spec, encoder)
-    vectors = yield from _encoded(sentences.texts, encoder, stop)
+    vectors = yield from _encode(sentences.texts, encoder, stop)
     if vectors is None:
         yield Noted(0, "Stopped before the first update: there is no decoder.")
         return
@@ -132,7 +132,7 @@ def vocabulary_of(spec: DecoderSpec, sentences: Iterable[str]) -> Vocabulary:
     return Vocabulary.learn(sentences, spec.vocabulary)
 
 
-def _encoded(
+def _encode(
     sentences: list[str], encoder: Encoder, stop: Callable[[], bool]
 ) -> Generator[Encoded, None, np.ndarray | None]:
     """Encode sentences a batch at a time; the generator returns their vectors.
@@ -192,7 +192,7 @@ def _start(spec: DecoderSpec, encoder: Encoder) -> tuple[Sized, Vocabulary, dict
     return (own, sizes), vocabulary, facts
 
 
-def _finished(spec: DecoderSpec, sentences: DecoderTexts) -> Finished | None:
+def _last_event(spec: DecoderSpec, sentences: DecoderTexts) -> Finished | None:
     """Return the last event of a training, killed or repeated, that has written its decoder."""
     out = spec.out_folder
     if not out.exists():

@@ -144,7 +144,7 @@ def _write(
             _copy(adapter.folder, part, leaving=(place / CONFIG, place / WEIGHTS))
             inside = adapter.root.relative_to(adapter.folder) if adapter.modules else None
             root = part / (inside if inside is not None else base.root.relative_to(base.folder))
-            _merged(base, place, given, adapter.label).save_pretrained(root)
+            _merge(base, place, given, adapter.label).save_pretrained(root)
             if not folder.is_dir():  # another process may have been faster
                 part.rename(folder)
     except OSError as error:
@@ -164,7 +164,7 @@ def _copy(source: Path, target: Path, leaving: tuple[Path, ...]) -> None:
             shutil.copyfile(file, copy)
 
 
-def _merged(base: Checkpoint, place: Path, given: dict[str, Any], label: str) -> Any:
+def _merge(base: Checkpoint, place: Path, given: dict[str, Any], label: str) -> Any:
     """The base's transformer with the matrices of the adapter added, float32."""
     import torch
     from safetensors.torch import load_file

@@ -91,7 +91,7 @@ def _pairs(data: ScoredPairs, most: int) -> Examples:
     parts = data.parts
     name = data.name
     if data.parts_are == "splits":
-        split = _preferred(list(parts))
+        split = _preferred_split(list(parts))
         parts, name = {split: parts[split]}, f"{name} {split}"
     left = [s for part in parts.values() for s in part.left]
     right = [s for part in parts.values() for s in part.right]
@@ -118,7 +118,7 @@ def _queries(data: Retrieval, most: int) -> Examples:
         raise UserError(
             f"{data.name} has no judgements.", "Name a data set that has.", code="missing"
         )
-    split = _preferred(list(judged))
+    split = _preferred_split(list(judged))
     keys = [key for key, grades in judged[split].items() if max(grades.values(), default=0) > 0]
     chosen = {keys[i]: judged[split][keys[i]] for i in _some(len(keys), most)}
     wanted = {name for grades in chosen.values() for name in grades}
@@ -153,7 +153,7 @@ def _ndcg(
     return np.array(values, np.float64)
 
 
-def _preferred(splits: Sequence[str]) -> str:
+def _preferred_split(splits: Sequence[str]) -> str:
     return next((split for split in _NOT_TO_REPORT if split in splits), splits[0])
 
 
@@ -283,7 +283,7 @@ def audit(
         examples.name,
         examples.metric,
         examples.n,
-        _compared(tried),
+        _compare(tried),
         tuple(warnings_of(source)),
         tuple(notes),
     )
@@ -437,7 +437,7 @@ def _cuts(spec: SourceSpec, checkpoint: Checkpoint, longest: int) -> list[int]:
     return [lengths[kept] for kept in sorted(lengths.keys() - {min(limit, longest)})]
 
 
-def _compared(tried: Sequence[_Tried]) -> tuple[Audited, ...]:
+def _compare(tried: Sequence[_Tried]) -> tuple[Audited, ...]:
     """The rows with their differences, from the same resamples of the examples."""
     resampled = [[one] for one in resample_all([s for _, s in tried if s is not None])]
     best = max(resampled, key=lambda one: one[0].statistic)

@@ -115,7 +115,7 @@ class TokenBudget:
         began = time.process_time()
         try:
             made = forward(ids)
-            self._timed(ids, time.process_time() - began)
+            self._add_time(ids, time.process_time() - began)
             return made
         except (RuntimeError, MemoryError) as error:
             if not ran_out(error):
@@ -131,7 +131,7 @@ class TokenBudget:
         self._trials, self._tokens = [], max(1, len(ids) * len(ids[0]) // 2)
         return None
 
-    def _timed(self, ids: Sequence[Ids], seconds: float) -> None:
+    def _add_time(self, ids: Sequence[Ids], seconds: float) -> None:
         """Add the CPU seconds of a batch to the trial; after the last one choose a size."""
         size = self.tokens()
         if not self._trying or not self._trials or len(ids) * len(ids[0]) < FULL_ENOUGH * size:

@@ -146,7 +146,7 @@ def _prompts(checkpoint: Checkpoint, spec: SourceSpec) -> Iterator[str]:
     prompts = Prompts.of(checkpoint)
     given = [spec.option(name) for name in PROMPTS]
     if given == [None, None]:
-        yield from _unspecified(checkpoint, spec, prompts)
+        yield from _warn_of_prompts(checkpoint, spec, prompts)
     if TASK_DATA in given and not prompts.own:
         yield f"The files of {checkpoint.label} name no prompts: @task puts none before sentences."
     for text in dict.fromkeys(given):
@@ -154,7 +154,7 @@ def _prompts(checkpoint: Checkpoint, spec: SourceSpec) -> Iterator[str]:
             yield from _unknown(checkpoint, text, prompts)
 
 
-def _unspecified(checkpoint: Checkpoint, spec: SourceSpec, prompts: Prompts) -> Iterator[str]:
+def _warn_of_prompts(checkpoint: Checkpoint, spec: SourceSpec, prompts: Prompts) -> Iterator[str]:
     """Warn where the model was trained with prompts, and the spec gives none."""
     # Only sentence-transformers itself applies a default prompt unasked.
     own = runs_modules(checkpoint, spec)

@@ -98,7 +98,7 @@ def make(spec: SourceSpec, cache: VectorCache, send_texts: Collection[str]) -> E
     """Make the source of a spec; the length of a vector is requested once, and cached."""
     given = {name: int(spec.option(name) or 0) or None for name in ("dimensions", "rpm", "tpm")}
     endpoint = Endpoint(Address.parse(spec.value), send_texts, rpm=given["rpm"], tpm=given["tpm"])
-    dim = given["dimensions"] or _probed(endpoint, cache)
+    dim = given["dimensions"] or _find_dim(endpoint, cache)
     return EndpointSource(
         str(spec),
         endpoint,
@@ -109,7 +109,7 @@ def make(spec: SourceSpec, cache: VectorCache, send_texts: Collection[str]) -> E
     )
 
 
-def _probed(endpoint: Endpoint, cache: VectorCache) -> int:
+def _find_dim(endpoint: Endpoint, cache: VectorCache) -> int:
     place = fingerprint("endpoint's dim", endpoint.address.url, endpoint.address.model)
     is_stored, known = cache.get(place, [sentence_key(_PROBE)], 1)
     if is_stored.any():

@@ -239,7 +239,7 @@ def _checkpoint_facts(spec: SourceSpec, ranker: str) -> dict[str, Any]:
         "bytes": sum(f.stat().st_size for f in checkpoint.weights) or None,
         "max_tokens": min((n for _, n in _limits(checkpoint, spec) if n), default=None),
         "licence": _text(checkpoint.card.get("license")),
-        "trained_on": _trained_on(checkpoint),
+        "trained_on": _training_data(checkpoint),
         "pooling": chosen or poolings,
         "why": list(diagnosis.reasons) if poolings == diagnosis.pooling else [],
         "warnings": [] if ranker else [*diagnosis.warnings, *contradictions(checkpoint, spec)],
@@ -265,7 +265,7 @@ def _cautions(spec: SourceSpec) -> list[str]:
     return list(cautions(Address.parse(spec.value)))
 
 
-def _trained_on(checkpoint: Checkpoint) -> list[str]:
+def _training_data(checkpoint: Checkpoint) -> list[str]:
     """The data sets that its card names; if trained here, its own after those of its base."""
     spec = checkpoint.trained.get("spec")
     if not isinstance(spec, dict) or not isinstance(spec.get("train"), str):

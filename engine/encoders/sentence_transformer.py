@@ -270,7 +270,7 @@ class SentenceTransformerSource(Source):
         # A score was a cosine whatever the model says, until its own similarity was used.
         settings += [self.similarity] if self.similarity != "cosine" else []
         self.fingerprint = fingerprint("sentence-transformers", *self._hashes, *settings)
-        self.dim = checkpoint.vector_dim or self._probed().dim
+        self.dim = checkpoint.vector_dim or self._probe().dim
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -282,13 +282,13 @@ class SentenceTransformerSource(Source):
         """See `Source.read`."""
         self._weights.get(self._load)
 
-    def _probed(self) -> Probe:
+    def _probe(self) -> Probe:
         with self._weights.lock:
             return self._loaded.probe(self._side)
 
     def _encode(self, sentences: Sequence[str]) -> np.ndarray:
         model, vectors = self._loaded, None
-        probed = self._probed()
+        probed = self._probe()
         if probed.dim != self.dim:
             raise UserError(
                 f"{self.checkpoint.label} gives vectors of {probed.dim} dimensions; its files say "
@@ -299,7 +299,7 @@ class SentenceTransformerSource(Source):
         texts = [clean(s) for s in sentences]
         with self._weights.lock, exact_float32():
             while vectors is None:
-                vectors = self._tried(model, texts)
+                vectors = self._try(model, texts)
         rows = np.asarray(vectors, np.float32)
         finite = np.isfinite(rows).all(axis=1)
         if not finite.all() and self._dtype == "float32":
@@ -312,7 +312,7 @@ class SentenceTransformerSource(Source):
             )
         return rows
 
-    def _tried(self, model: Loaded, texts: list[str]) -> np.ndarray | None:
+    def _try(self, model: Loaded, texts: list[str]) -> np.ndarray | None:
         """The library's vectors; None, and smaller batches, if one does not fit the memory."""
         from theodolite.engine.memory import empty_cache, ran_out
 

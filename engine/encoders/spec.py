@@ -272,7 +272,7 @@ def parse(spec: str) -> EncoderSpec:
         )
     if not spec.strip():
         raise UserError(
-            "The encoder is empty.", f"Write one of: {_listed(_shapes())}.", code="missing"
+            "The encoder is empty.", f"Write one of: {_list(_shapes())}.", code="missing"
         )
     if RANKER.search(spec):
         raise UserError(
@@ -323,7 +323,7 @@ def by_name(name: str) -> SourceSpec | None:
     if len(specs) > 1:
         raise UserError(
             f"Stores that are open have different encoders named '{name}'.",
-            f"Write one of {_listed(sorted(specs))}.",
+            f"Write one of {_list(sorted(specs))}.",
             code="ambiguous",
         )
     return parse(specs.pop()).sources[0] if specs else None
@@ -366,7 +366,7 @@ def _options(kind: str, text: str, piece: str) -> Iterator[tuple[str, str]]:
     for pair in filter(None, text.split("&")):
         name, _, value = (part.strip() for part in pair.partition("="))
         if name not in known:
-            hint = f"Available: {_listed(known)}." if known else f"{kind} takes no options."
+            hint = f"Available: {_list(known)}." if known else f"{kind} takes no options."
             raise UserError(
                 f"Unknown option '{name}' in '{piece}'.",
                 _closest(name, known) + hint,
@@ -392,7 +392,7 @@ def _option_value(kind: str, name: str, value: str) -> str:
     if name in allowed and value not in allowed[name]:
         raise UserError(
             f"Unknown {name} '{value}'.",
-            _closest(value, allowed[name]) + f"Available: {_listed(allowed[name])}.",
+            _closest(value, allowed[name]) + f"Available: {_list(allowed[name])}.",
             code="unknown",
         )
     if name in _NUMBERS:
@@ -430,7 +430,7 @@ def _step(piece: str, spec: str) -> StepSpec:
     if name not in STEPS:
         raise UserError(
             f"Unknown step '{piece}' in '{spec}'.",
-            _closest(name, STEPS) + f"Available: {_listed(STEPS.values())}.",
+            _closest(name, STEPS) + f"Available: {_list(STEPS.values())}.",
             code="unknown",
         )
     arguments = [unquote(a.strip()) for a in text.split(",")] if text.strip() else []
@@ -483,7 +483,7 @@ def _shapes() -> list[str]:
 
 def _source_hint(head: str, kind: str) -> str:
     close = _closest(kind, SOURCES)
-    known = f"Available: {_listed(_shapes())}."
+    known = f"Available: {_list(_shapes())}."
     if close or not re.fullmatch(r"[\w.\-]+(/[\w.\-]+)?", head):
         return close + known
     return f"A model of the hub is written hf:{head}, a folder dir:{head}. {known}"
@@ -494,5 +494,5 @@ def _closest(word: str, known: Iterable[str]) -> str:
     return f"Did you mean '{close[0]}'? " if close else ""
 
 
-def _listed(words: Iterable[str]) -> str:
+def _list(words: Iterable[str]) -> str:
     return ", ".join(words)

@@ -103,7 +103,7 @@ class VectorFile(KnownVectors):
         sentences = self._file.sentences()
         rows: dict[str, int] = {}
         for row, sentence in enumerate(sentences):
-            rows.setdefault(_spaced(sentence), row)
+            rows.setdefault(_one_space(sentence), row)
         return rows
 
     @cached_property
@@ -112,10 +112,10 @@ class VectorFile(KnownVectors):
 
     def lacking(self, sentences: Sequence[str]) -> list[str]:
         """See `KnownVectors.lacking`."""
-        return [s for s in sentences if _spaced(s) not in self._rows]
+        return [s for s in sentences if _one_space(s) not in self._rows]
 
     def _encode(self, sentences: Sequence[str]) -> np.ndarray:
-        rows = [self._rows[_spaced(s)] for s in sentences]
+        rows = [self._rows[_one_space(s)] for s in sentences]
         vectors = np.asarray(self._vectors[rows], np.float32)
         self._check_unchanged()  # a mapped array shows what another process writes
         finite = np.isfinite(vectors).all(axis=1)
@@ -166,7 +166,7 @@ def save(path: Path, sentences: Sequence[str], vectors: np.ndarray) -> None:
     pq.write_table(pa.table({"sentence": pa.array(sentences, pa.string()), "vector": column}), path)
 
 
-def _spaced(sentence: str) -> str:
+def _one_space(sentence: str) -> str:
     return " ".join(sentence.split())
 
 
@@ -202,7 +202,7 @@ def _npy(path: Path, *_: str | None) -> _Contents:
             code="no-file",
         )
     refuse_pointer(beside)
-    array = _checked(_loaded(path, mmap_mode="r"), path.name)
+    array = _check(_load(path, mmap_mode="r"), path.name)
 
     def sentences() -> list[str]:
         texts = list(lines(beside))
@@ -217,7 +217,7 @@ def _npz(path: Path, *_: str | None) -> _Contents:
     from theodolite.engine.datasets.archives import BROKEN_ZIP
 
     _check_unpacked(path)
-    archive = _loaded(path)
+    archive = _load(path)
     names = getattr(archive, "files", [])
     if "sentences" not in names or "vectors" not in names:
         raise UserError(
@@ -226,7 +226,7 @@ def _npz(path: Path, *_: str | None) -> _Contents:
             code="missing",
         )
     try:
-        sentences, vectors = archive["sentences"], _checked(archive["vectors"], path.name)
+        sentences, vectors = archive["sentences"], _check(archive["vectors"], path.name)
     except UserError:
         raise
     except (*BROKEN_ZIP, OSError, MemoryError) as error:
@@ -257,7 +257,7 @@ def _parquet(path: Path, text: str | None, vector: str | None) -> _Contents:
         _column(text, texts, "text", "text", path.name),
         _column(vector, lists, "vector", "lists of numbers", path.name),
     )
-    _opened(path, columns)
+    _open(path, columns)
     dim = _width(path, columns[1], schema.field(columns[1]).type)
     return _Contents(
         (path,),
@@ -267,7 +267,7 @@ def _parquet(path: Path, text: str | None, vector: str | None) -> _Contents:
     )
 
 
-def _opened(path: Path, columns: tuple[str, str]) -> ParquetFile:
+def _open(path: Path, columns: tuple[str, str]) -> ParquetFile:
     """Open two columns of Parquet, and check the sizes that the file states for them."""
     from theodolite.engine.datasets.parquet import ParquetFile
 
@@ -293,7 +293,7 @@ def _width(path: Path, column: str, kind: Any) -> int:
 
 def _texts_of_column(path: Path, columns: tuple[str, str]) -> Iterator[str]:
     """The texts in the first of two columns of Parquet."""
-    file = _opened(path, columns)
+    file = _open(path, columns)
     place = file.columns.index(columns[0])
     for batch in file.batches():
         for sentence in batch[place]:
@@ -354,14 +354,14 @@ def _check_unpacked(path: Path) -> None:
         unpacking.add(sum(entry.file_size for entry in archive.infolist()))
 
 
-def _loaded(path: Path, mmap_mode: Any = None) -> Any:
+def _load(path: Path, mmap_mode: Any = None) -> Any:
     try:
         return np.load(path, mmap_mode=mmap_mode, allow_pickle=False)
     except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
         raise _unreadable(path, error) from error
 
 
-def _checked(array: np.ndarray, name: str) -> np.ndarray:
+def _check(array: np.ndarray, name: str) -> np.ndarray:
     if array.ndim != 2 or array.dtype.kind != "f" or not array.shape[1]:
         raise UserError(
             f"The vectors of {name} are {array.dtype} of shape {array.shape}.",

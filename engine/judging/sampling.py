@@ -143,12 +143,12 @@ def rates(units: Units, drawn: Sequence[int], marks: np.ndarray) -> tuple[float,
     middle = (1.0 + units.low) / 2.0
     mean = (marks.sum() + middle) / (len(marks) + 1.0)
     if units.expected is not None:
-        mean, many = _shifted(units.expected, cells, marks), len(units.expected)
+        mean, many = _shift(units.expected, cells, marks), len(units.expected)
     smoothed = np.bincount(cells, marks, many) + _SHRINKAGE * mean
     return tuple((smoothed / (np.bincount(cells, minlength=many) + _SHRINKAGE)).tolist())
 
 
-def _shifted(expected: np.ndarray, cells: np.ndarray, marks: np.ndarray) -> np.ndarray:
+def _shift(expected: np.ndarray, cells: np.ndarray, marks: np.ndarray) -> np.ndarray:
     """Return predictions with their log odds shifted to fit the marks (ridge, Newton)."""
     odds, shift = np.log(expected / (1.0 - expected)), 0.0
     for _ in range(_STEPS):

@@ -97,7 +97,7 @@ def _few_shot(data: LabelledSentences) -> _Made:
     return split, _splits(tables), how
 
 
-def _clustering(data: LabelledSentences) -> _Made:
+def _convert_clustering(data: LabelledSentences) -> _Made:
     split, rows = clustering.scored(data)
     table = {
         "sentences": [data.sentences[i] for i in rows],
@@ -172,7 +172,7 @@ def _summaries(data: Summaries) -> _Made:
 TYPES: dict[str, tuple[str, str, Callable[[Any], _Made]]] = {
     "sts": ("AbsTaskSTS", "cosine_spearman", _similarity),
     "few-shot": ("AbsTaskClassification", "accuracy", _few_shot),
-    "clustering": ("AbsTaskClustering", "v_measure", _clustering),
+    "clustering": ("AbsTaskClustering", "v_measure", _convert_clustering),
     "pair-classification": ("AbsTaskPairClassification", "max_ap", _pairs),
     "document-retrieval": ("AbsTaskRetrieval", "ndcg_at_10", _retrieval),
     "reranking": ("AbsTaskRetrieval", "map_at_1000", _retrieval),

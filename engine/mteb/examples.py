@@ -62,7 +62,7 @@ def values_of(
     parts, kind = parts_of(task), _KINDS.get(task.metadata.type)
     if not writes(task):
         values = [_of_queries(queries[part], main) for part in parts if part in queries]
-        return _joined(values, parts, {"mean_of": main.partition("_at_")[0]})
+        return _join(values, parts, {"mean_of": main.partition("_at_")[0]})
     file = folder / task.prediction_file_name
     if kind is None or not file.is_file():
         return {}, {"notes": [NONE]}
@@ -73,7 +73,7 @@ def values_of(
         return {}, {"notes": [NONE]}
     details = {"mean_of": main} if kind.by_metric else kind.details
     named = [] if task.metadata.type == "Clustering" else parts
-    return _joined([kind.values(task, *row) for row in rows], named, details)
+    return _join([kind.values(task, *row) for row in rows], named, details)
 
 
 def _rows_of(task: Any, part: Part) -> Any:
@@ -82,7 +82,7 @@ def _rows_of(task: Any, part: Part) -> Any:
     return rows[0] if task.metadata.type == "PairClassification" and len(rows) == 1 else rows
 
 
-def _embedded(task: Any, number: int) -> tuple[list[int], random.Random]:
+def _sample_of(task: Any, number: int) -> tuple[list[int], random.Random]:
     """Return the rows of a clustering that MTEB encodes, out of `number`, and its generator."""
     draw = random.Random(task.seed)
     share, most = task.max_fraction_of_documents_to_embed, task.max_document_to_embed
@@ -97,7 +97,7 @@ def _clusters(task: Any, rows: Any, levels: Any) -> Values:
     if len(parts_of(task)) > 1 or not isinstance(levels, dict) or len(levels) > 1:
         return {}
     labels = list(rows[task.label_column_name])
-    places, draw = _embedded(task, len(labels))
+    places, draw = _sample_of(task, len(labels))
     used = [labels[i] for i in places]
     flat = [one[0] if isinstance(one, list) and len(one) == 1 else one for one in used]
     if any(isinstance(one, list) for one in flat):
@@ -113,7 +113,7 @@ def _clusters(task: Any, rows: Any, levels: Any) -> Values:
     return {"v_measure": np.array(parts)}
 
 
-def _joined(values: list[Values], parts: list[Part], details: dict[str, Any]) -> tuple[Values, Any]:
+def _join(values: list[Values], parts: list[Part], details: dict[str, Any]) -> tuple[Values, Any]:
     """Concatenate parts; values of a mean are weighted so that each part counts the same.
 
     Of values of each draw, (draws, n), the means are kept, and the scores of the draws in points.
@@ -273,7 +273,7 @@ def with_clusters(measured: Measurement, task: Any) -> Measurement:
     return clusters.of_examples(measured, texts_of(task), documents=not writes(task))
 
 
-def _scored(task: Any, rows: Any) -> ExampleTexts:
+def _scored_pairs(task: Any, rows: Any) -> ExampleTexts:
     left, right = task.column_names
     return [
         ((a, b), f"{score:g}")
@@ -287,14 +287,14 @@ def _labelled_pairs(task: Any, rows: Any) -> ExampleTexts:
     return [((a, b), label) for a, b, label in zip(left, right, labels, strict=True)]
 
 
-def _labelled(task: Any, rows: Any) -> ExampleTexts:
+def _labelled_texts(task: Any, rows: Any) -> ExampleTexts:
     labels = _names(rows, task.label_column_name)
     return [((a,), label) for a, label in zip(rows[task.input_column_name], labels, strict=True)]
 
 
-def _clustered(task: Any, rows: Any) -> ExampleTexts:
-    every = _labelled(task, rows)
-    return [every[i] for i in _embedded(task, len(every))[0]]
+def _clustered_texts(task: Any, rows: Any) -> ExampleTexts:
+    every = _labelled_texts(task, rows)
+    return [every[i] for i in _sample_of(task, len(every))[0]]
 
 
 def _names(rows: Any, column: str) -> list[str]:
@@ -366,12 +366,12 @@ class _Kind:
 
 
 _KINDS = {
-    "STS": _Kind(_scored, _similarity),
+    "STS": _Kind(_scored_pairs, _similarity),
     "PairClassification": _Kind(_labelled_pairs, _pairs, {"statistic": "average_precision"}),
-    "Classification": _Kind(_labelled, _labels, {"mean_of": "share_right"}),
-    "MultilabelClassification": _Kind(_labelled, _label_sets, by_metric=True),
-    "Regression": _Kind(_labelled, _numbers, by_metric=True),
-    "Clustering": _Kind(_clustered, _clusters, {"mean_of": "v_measure"}),
+    "Classification": _Kind(_labelled_texts, _labels, {"mean_of": "share_right"}),
+    "MultilabelClassification": _Kind(_labelled_texts, _label_sets, by_metric=True),
+    "Regression": _Kind(_labelled_texts, _numbers, by_metric=True),
+    "Clustering": _Kind(_clustered_texts, _clusters, {"mean_of": "v_measure"}),
     "BitextMining": _Kind(_translations, _nearest, {"mean_of": "f1"}),
     "Summarization": _Kind(_summaries, _correlations, {"mean_of": "correlation"}),
     **{name: _Kind(_retrieval) for name in _WITHOUT_FILE},

@@ -37,11 +37,11 @@ def trained_on(model: str) -> tuple[str, ...] | None:
         Sorted task names; empty if it was trained on none of them. None if unknown: mteb is not
         installed, does not list the model, or does not state its training data.
     """
-    return None if version() is None else _trained_on(model)
+    return None if version() is None else _training_data(model)
 
 
 @cache
-def _trained_on(model: str) -> tuple[str, ...] | None:
+def _training_data(model: str) -> tuple[str, ...] | None:
     listed = registered(model)
     names = None if listed is None else listed.get_training_datasets()
     return None if names is None else tuple(sorted(names))
@@ -105,7 +105,7 @@ def load(meta: Any, device: str | None) -> Any:
     except UserError:
         raise
     except Exception as error:  # every loader raises its own kinds
-        raise _explained(error, meta) from error
+        raise _explain(error, meta) from error
 
 
 @contextmanager
@@ -134,7 +134,7 @@ def _remote(meta: Any) -> UserError:
     )
 
 
-def _explained(error: Exception, meta: Any) -> UserError:
+def _explain(error: Exception, meta: Any) -> UserError:
     chain = causes(error)
     refused = next((one for one in chain if isinstance(one, UserError)), None)
     if refused is not None:

@@ -53,7 +53,9 @@ class ModelSource(Source):
         key = self._task.name, self._task.type, side
         self.fingerprint = fingerprint("mteb", version(), meta.name, meta.revision, *key)
         self._weights = weights("mteb", meta.name, meta.revision, device)
-        self.dim = meta.embed_dim if isinstance(meta.embed_dim, int) else self._given([""]).shape[1]
+        self.dim = (
+            meta.embed_dim if isinstance(meta.embed_dim, int) else self._encode_side([""]).shape[1]
+        )
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -64,7 +66,7 @@ class ModelSource(Source):
         return (f"MTEB compares vectors of {self._meta.name} by {by!s}; here it is the cosine.",)
 
     def _encode(self, sentences: Sequence[str]) -> np.ndarray:
-        vectors = self._given(sentences)
+        vectors = self._encode_side(sentences)
         if vectors.shape != (len(sentences), self.dim):
             raise UserError(
                 f"{self._meta.name} gave vectors of shape {vectors.shape} for {len(sentences)} "
@@ -74,7 +76,7 @@ class ModelSource(Source):
             )
         return vectors
 
-    def _given(self, sentences: Sequence[str]) -> np.ndarray:
+    def _encode_side(self, sentences: Sequence[str]) -> np.ndarray:
         from datasets import Dataset
         from torch.utils.data import DataLoader
 

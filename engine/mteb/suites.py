@@ -103,7 +103,7 @@ def tasks_of(name: str) -> list[str]:
 
 def suite(name: str) -> list[SuiteTask]:
     """Describe every task of a suite, with the size of its data and whether they are here."""
-    return [_described(task) for task in _suite(name).tasks]
+    return [_describe(task) for task in _suite(name).tasks]
 
 
 def types() -> dict[str, str]:
@@ -128,7 +128,7 @@ def to_fetch(tasks: Iterable[str]) -> list[SuiteTask]:
     for name in tasks:
         if name.startswith(PREFIX):
             with suppress(UserError):
-                missing.append(_described(make(name)))
+                missing.append(_describe(make(name)))
     return [one for one in missing if not one.here]
 
 
@@ -156,7 +156,7 @@ def _benchmarks() -> dict[str, Any]:
     return aliases | {one.name: one for one in every}
 
 
-def _described(task: Any) -> SuiteTask:
+def _describe(task: Any) -> SuiteTask:
     about = task.metadata
     examples, size = count_examples(task)
     kinds = list(about.modalities)

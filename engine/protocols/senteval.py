@@ -96,7 +96,7 @@ _STOPPING_ROWS = (
 )
 
 
-def _trained(
+def _training_rows(
     optimiser: str,
     batch: int,
     tenacity: int,
@@ -121,7 +121,7 @@ def _trained(
     )
 
 
-_FULL = _trained("Adam, lr 0.001", 64, 5, 4)
+_FULL = _training_rows("Adam, lr 0.001", 64, 5, 4)
 _SAME_DRAWS = (
     "random draws",
     "the reference's, in its order: NumPy and torch reseeded for every fit",
@@ -161,7 +161,7 @@ SENTEVAL_MLP = _protocol(
     "senteval-mlp",
     "SentEval in the full setting of the papers, with 50 hidden units.",
     10,
-    _trained("Adam, lr 0.001", 64, 5, 4, _MLP),
+    _training_rows("Adam, lr 0.001", 64, 5, 4, _MLP),
 )
 
 SENTEVAL_EXACT = _protocol(
@@ -176,7 +176,7 @@ SENTEVAL_FAST = _protocol(
     "senteval-fast",
     "SentEval's setting for prototyping: fewer folds, larger steps.",
     5,
-    _trained("RMSprop, lr 0.01", 128, 3, 2),
+    _training_rows("RMSprop, lr 0.01", 128, 3, 2),
     _SAME_DRAWS,
 )
 
@@ -263,8 +263,8 @@ _ROWS_OF_A_FAIR_FIT = (
 )
 
 
-def _classified(classifier: str) -> Choices:
-    how = _trained("Adam, lr 0.001", 64, 5, 4, classifier, _ROWS_OF_A_FAIR_FIT)
+def _classifier_rows(classifier: str) -> Choices:
+    how = _training_rows("Adam, lr 0.001", 64, 5, 4, classifier, _ROWS_OF_A_FAIR_FIT)
     return (*_NORMALISED, *_PARTS, *how, *_WHAT, *_DRAWS)
 
 
@@ -274,7 +274,7 @@ PITFALLS = Protocol(
     "three similarities.",
     types=("sts", "transfer", "probing"),
     seed=1111,
-    choices=(*_classified(_LOGISTIC), *_SIMILARITY),
+    choices=(*_classifier_rows(_LOGISTIC), *_SIMILARITY),
     sources=(_SOURCE, *_SOURCES[:2]),
 )
 
@@ -283,6 +283,6 @@ PITFALLS_MLP = Protocol(
     description="A fair comparison: z-normalisation tuned for every encoder; 50 hidden units.",
     types=("transfer", "probing"),
     seed=1111,
-    choices=_classified(_MLP),
+    choices=_classifier_rows(_MLP),
     sources=(_SOURCE, *_SOURCES[:2]),
 )

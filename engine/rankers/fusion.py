@@ -94,7 +94,7 @@ def fuse(
             the sum of 1 / (60 + rank).
     """
     weights = [weight, 1 - weight] if weight is not None else [1.0] * len(lists)
-    value: Callable[[np.ndarray], np.ndarray] = _reciprocal if weight is None else _scaled
+    value: Callable[[np.ndarray], np.ndarray] = _reciprocal if weight is None else _scale
     return [
         _sum(
             [(at, w * value(scores)) for (at, scores), w in zip(of_query, weights, strict=True)],
@@ -108,7 +108,7 @@ def _reciprocal(scores: np.ndarray) -> np.ndarray:
     return 1.0 / (RRF_K + 1 + np.arange(len(scores)))
 
 
-def _scaled(scores: np.ndarray) -> np.ndarray:
+def _scale(scores: np.ndarray) -> np.ndarray:
     """Scores from 0, the last, to 1, the first; all 0.5 where they are equal."""
     if not len(scores) or scores[0] == scores[-1]:
         return np.full(len(scores), 0.5)

@@ -107,9 +107,9 @@ class LateSource(Source):
         groups = [(name, list(of)) for name, of in groupby(places, lambda at: at.document)]
         rest = (of for _, of in groups)
         for some in slices([whole[name] for name, _ in groups], _DOCUMENTS, _CHARACTERS):
-            yield self._pooled(some, list(islice(rest, len(some))))
+            yield self._pool(some, list(islice(rest, len(some))))
 
-    def _pooled(self, documents: Sequence[str], places: Sequence[Sequence[Place]]) -> np.ndarray:
+    def _pool(self, documents: Sequence[str], places: Sequence[Sequence[Place]]) -> np.ndarray:
         """Return float32 (chunks, dim) of the chunks of all documents."""
         model, settings = self._source.transformer, self._source.settings
         shift = len(self.prompt)

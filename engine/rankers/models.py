@@ -214,7 +214,7 @@ class Embedded(Ranker):
             if lacking:
                 rows = (one.cpu().numpy() for one in self._run("encode_document", lacking))
                 made = {
-                    text: _weighed(row) if self.how == "splade" else row
+                    text: _weights_of(row) if self.how == "splade" else row
                     for text, row in zip(lacking, rows, strict=True)
                 }
                 if all(np.isfinite(array).all() for array in made.values()):
@@ -236,7 +236,7 @@ class Embedded(Ranker):
         return kind(self, self.documents(documents, progress))
 
 
-def _weighed(row: np.ndarray) -> np.ndarray:
+def _weights_of(row: np.ndarray) -> np.ndarray:
     """The numbers of the words that have a weight, and the weights, float32 (words, 2)."""
     words = np.flatnonzero(row)
     return np.column_stack([words, row[words]]).astype(np.float32)

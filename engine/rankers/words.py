@@ -41,7 +41,7 @@ class Bm25(Ranker):
 
     def words(self, texts: Sequence[str]) -> list[list[str]]:
         """The words of each text that count, stemmed."""
-        return list(self._tokenized(texts, return_ids=False))
+        return list(self._tokenize(texts, return_ids=False))
 
     def spans(self, query: str, text: str) -> tuple[tuple[int, int], ...]:
         """See `Ranker.spans`."""
@@ -52,7 +52,7 @@ class Bm25(Ranker):
 
     def index(self, documents: Sequence[str], progress: Progress | None = None) -> Bm25Index:
         """See `Ranker.index`."""
-        tokens = self._tokenized(documents)
+        tokens = self._tokenize(documents)
         if documents and not any(tokens.ids):
             raise UserError(
                 f"{self.name} finds no word in any of {len(documents):,} documents.",
@@ -64,7 +64,7 @@ class Bm25(Ranker):
             progress(len(documents), len(documents))
         return index
 
-    def _tokenized(self, texts: Sequence[str], *, return_ids: bool = True) -> Any:
+    def _tokenize(self, texts: Sequence[str], *, return_ids: bool = True) -> Any:
         import bm25s
 
         return bm25s.tokenize(

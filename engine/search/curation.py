@@ -92,7 +92,7 @@ def exact_duplicates(sentences: Sequence[str]) -> Groups:
     label = np.empty(len(sentences), np.int64)
     for number, positions in enumerate(places.values()):
         label[positions] = number
-    return _grouped(label, np.ones(len(sentences), np.float32))
+    return _groups_of(label, np.ones(len(sentences), np.float32))
 
 
 def near_duplicates(
@@ -111,7 +111,7 @@ def near_duplicates(
 
     n = len(vectors)
     if n < 2:
-        return _grouped(np.arange(n), np.ones(n, np.float32))
+        return _groups_of(np.arange(n), np.ones(n, np.float32))
     k = min(_NEAREST, n - 1)
     cosines, ids = neighbours_of_each(vectors, k, index, progress)
     # Rounded as float32 cosines of equal vectors may fall short of 1.
@@ -122,7 +122,7 @@ def near_duplicates(
     closest = np.where(linked.any(axis=1), cosines[:, 0], -np.inf).astype(np.float32)
     # A link counts for both ends, even where only one has the other among its nearest.
     np.maximum.at(closest, ids[linked], cosines[linked])
-    return _grouped(label, closest)
+    return _groups_of(label, closest)
 
 
 def outliers(
@@ -139,7 +139,7 @@ def outliers(
         progress: called with (rows done, rows); may raise.
     """
     cosines, _ = neighbours_of_each(vectors, min(k, len(vectors) - 1), index, progress)
-    return _ranked(cosines.mean(axis=1, dtype=np.float64).astype(np.float32))
+    return _rank(cosines.mean(axis=1, dtype=np.float64).astype(np.float32))
 
 
 def typical(vectors: np.ndarray) -> Ranked:
@@ -152,7 +152,7 @@ def typical(vectors: np.ndarray) -> Ranked:
     centre = rows.mean(axis=0, dtype=np.float64)
     length = np.linalg.norm(centre)
     cosines = rows @ (centre / (length or 1.0)).astype(np.float32)
-    ranked = _ranked(-cosines)
+    ranked = _rank(-cosines)
     return Ranked(ranked.ids, -ranked.scores)
 
 
@@ -196,7 +196,7 @@ def leaks(
     return Leaks(order, twins[order], cosines[order], exact[order])
 
 
-def _grouped(label: np.ndarray, closest: np.ndarray) -> Groups:
+def _groups_of(label: np.ndarray, closest: np.ndarray) -> Groups:
     """Groups of at least two, the largest first, then by their first sentence."""
     if not len(label):
         return Groups(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.float32))
@@ -211,6 +211,6 @@ def _grouped(label: np.ndarray, closest: np.ndarray) -> Groups:
     return Groups(ids, np.cumsum(starts) - 1, closest[ids])
 
 
-def _ranked(scores: np.ndarray) -> Ranked:
+def _rank(scores: np.ndarray) -> Ranked:
     order = np.argsort(scores, kind="stable")
     return Ranked(order, scores[order])

@@ -73,7 +73,7 @@ def first_of_each(
         some = comparable(documents[start : start + _DOCUMENTS], similarity).to(device)
         block = max(1, _CELLS // len(some))
         parts = [
-            _merged(
+            _merge(
                 scores[a : a + block],
                 positions[a : a + block],
                 compare(targets[a : a + block], some, similarity),
@@ -87,7 +87,7 @@ def first_of_each(
     return scores.cpu().numpy(), positions.cpu().numpy()
 
 
-def _merged(
+def _merge(
     scores: torch.Tensor, positions: torch.Tensor, more: torch.Tensor, start: int, k: int
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """The k best of those found before and of a block that starts at `start`."""

@@ -124,7 +124,7 @@ def jaccard(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     Returns:
         float64 (m,), from 0 to 1.
     """
-    shared = _shared_at(first, second).sum(axis=1)
+    shared = _count_shared(first, second).sum(axis=1)
     return shared / (2 * first.shape[1] - shared)
 
 
@@ -149,12 +149,12 @@ def rank_biased_overlap(
     if not 0 < persistence < 1:
         raise ValueError(f"expected a persistence between 0 and 1, got {persistence}")
     depths = np.arange(1, first.shape[1] + 1)
-    agreement = np.cumsum(_shared_at(first, second), axis=1) / depths
+    agreement = np.cumsum(_count_shared(first, second), axis=1) / depths
     weights = (1 - persistence) * persistence ** (depths - 1)
     return agreement @ weights + agreement[:, -1] * persistence ** depths[-1]
 
 
-def _shared_at(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+def _count_shared(first: np.ndarray, second: np.ndarray) -> np.ndarray:
     """Number of members that become shared at each depth 1 … k: int64 (m, k)."""
     m, k = first.shape
     ranks = np.arange(k)

@@ -276,7 +276,7 @@ def relate(diagnostics: Scores, scores: Scores) -> Relations:
     if not pairs:
         raise _too_few(max(most.values(), default=0), "a diagnosis and a score")
     missing = {task: MIN_ENCODERS - n for task, n in most.items() if n < MIN_ENCODERS}
-    return _related(diagnostics, scores, encoders, pairs, missing)
+    return _relate(diagnostics, scores, encoders, pairs, missing)
 
 
 def without_each(diagnostics: Scores, scores: Scores) -> dict[str, Relations]:
@@ -289,14 +289,14 @@ def without_each(diagnostics: Scores, scores: Scores) -> dict[str, Relations]:
     whole = relate(diagnostics, scores)
     pairs = [(cell.diagnostic, cell.score) for cell in whole.cells]
     return {
-        left_out: _related(
+        left_out: _relate(
             diagnostics, scores, [e for e in whole.encoders if e != left_out], pairs, whole.missing
         )
         for left_out in whole.encoders
     }
 
 
-def _related(
+def _relate(
     diagnostics: Scores,
     scores: Scores,
     encoders: Sequence[str],

@@ -245,12 +245,12 @@ class Sample:
     @cached_property
     def order(self) -> tuple[np.ndarray, np.ndarray]:
         """The sorting order of the values, and where each distinct one starts in it."""
-        return _grouped(self.plain)
+        return _group(self.plain)
 
     @cached_property
     def gold_order(self) -> tuple[np.ndarray, np.ndarray]:
         """The sorting order of the gold, and where each distinct value starts in it."""
-        return _grouped(np.asarray(self.gold, dtype=np.float64))
+        return _group(np.asarray(self.gold, dtype=np.float64))
 
 
 def main_sample(examples: Mapping[str, np.ndarray], details: Mapping[str, Any]) -> Sample:
@@ -488,7 +488,7 @@ class _RankedGold:
         return counts, (self._n**3 - tied) / 12.0
 
 
-def _grouped(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _group(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The sorting order of values, and where each distinct one starts in it."""
     _, inverse = np.unique(values, return_inverse=True)
     order = np.argsort(inverse, kind="stable")

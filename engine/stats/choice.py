@@ -81,7 +81,7 @@ def choose(samples: Mapping[str, Sample], refit: float = 0.0, seed: int = 0) -> 
         seed: of the resamples.
     """
     names = list(samples)
-    scores, noise, units = _resampled(list(samples.values()), refit, seed)
+    scores, noise, units = _resample(list(samples.values()), refit, seed)
     order = sorted(range(len(names)), key=lambda i: (math.isnan(scores[i]), -scores[i]))
     best, pairs = order[0], list(combinations(range(len(names)), 2))
     sample = samples[names[best]]
@@ -100,7 +100,10 @@ def choose(samples: Mapping[str, Sample], refit: float = 0.0, seed: int = 0) -> 
     return Choice(
         tuple(names[i] for i in order),
         tuple(names[i] for i in others if frozenset((names[i], names[best])) not in apart),
-        {n: _bounded(float(scores[i]), float(low[i]), float(high[i])) for i, n in enumerate(names)},
+        {
+            n: _within_bounds(float(scores[i]), float(low[i]), float(high[i]))
+            for i, n in enumerate(names)
+        },
         max(0.0, float(np.nanmean(noise[first, np.arange(noise.shape[1])]))),
         {
             names[i]: _behind(
@@ -127,7 +130,7 @@ def behind(
         refit: see `choose`.
         seed: of the resamples.
     """
-    scores, noise, units = _resampled([best, *others.values()], refit, seed)
+    scores, noise, units = _resample([best, *others.values()], refit, seed)
     least = _least(best, units)
     differences = [_difference(scores, noise, least, i, 0) for i in range(1, len(scores))]
     critical = _critical(differences)
@@ -141,7 +144,7 @@ _Difference = tuple[float, float, np.ndarray]
 """A difference in points, its standard error, and its studentised deviations on the resamples."""
 
 
-def _resampled(
+def _resample(
     samples: Sequence[Sample], refit: float, seed: int
 ) -> tuple[np.ndarray, np.ndarray, float]:
     """Scores (k,), deviations of the resamples from their mean (k, resamples), and units."""
@@ -187,6 +190,6 @@ def _behind(
     return Behind(middle, low, high, error, critical, len(sample.values), least)
 
 
-def _bounded(score: float, low: float, high: float) -> tuple[float, float, float]:
+def _within_bounds(score: float, low: float, high: float) -> tuple[float, float, float]:
     """A score and its interval; no share is below 0 or above 100."""
     return score, max(score + low, min(score, 0.0)), min(score + high, max(score, 100.0))

@@ -79,12 +79,12 @@ def of_passages(retrieved: Sequence[Span], answers: Sequence[Span]) -> tuple[flo
         for other, first, last in answers
         if document == other and max(start, first) < min(stop, last)
     ]
-    both, wanted = _covered(shared), _covered(answers)
+    both, wanted = _length_of(shared), _length_of(answers)
     size = sum(stop - start for _, start, stop in retrieved)
     return both / max(wanted, 1), both / max(size, 1), both / max(size + wanted - both, 1)
 
 
-def _covered(spans: Sequence[Span]) -> int:
+def _length_of(spans: Sequence[Span]) -> int:
     """How many characters are in any of the spans."""
     total, document, end = 0, "", 0
     for name, start, stop in sorted(spans):

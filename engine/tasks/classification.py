@@ -65,7 +65,7 @@ def measure(
         predicted[held_out] = classifier.predict(features[held_out])
         tested[held_out] = True
     predicted, labels = predicted[tested], labels[tested]
-    measured = _scored(predicted[:, None], labels, "test" if split else "all")
+    measured = _score(predicted[:, None], labels, "test" if split else "all")
     left_out = {"left_out": len(data.labels) - len(rows), "fits_not_converged": unfinished}
     return replace(measured, details={**measured.details, **left_out})
 
@@ -93,12 +93,12 @@ def measure_repeatedly(
         seen[held_out, place] = False
     predictions = folds.predictions(features, labels, seen, PENALTY, tick)
     predicted = predictions[~seen].reshape(len(rows), repeats)  # row by row, draw by draw
-    measured = _scored(classes[predicted], names, "all")
+    measured = _score(classes[predicted], names, "all")
     details = {"left_out": len(data.labels) - len(rows), "repeats": repeats}
     return replace(measured, details={**measured.details, **details})
 
 
-def _scored(predicted: np.ndarray, labels: np.ndarray, name: str) -> Measurement:
+def _score(predicted: np.ndarray, labels: np.ndarray, name: str) -> Measurement:
     """Score predictions (n, repeats); an example is right or wrong, or how often it is right."""
     from sklearn.metrics import f1_score
 
@@ -167,7 +167,7 @@ def _own_splits(protocol: str) -> bool:
     return protocol != "starter-1"
 
 
-def _measured(
+def _measure_faults(
     task: Task,
     data: LabelledSentences,
     vectors: np.ndarray,
@@ -185,7 +185,7 @@ TYPE = TaskType(
     protocol="starter-2",
     metric="accuracy",
     about="Tell the labels of {} apart, in its own splits or else in five folds.",
-    measure=_measured,
+    measure=_measure_faults,
     examples=_examples,
 )
 

@@ -130,7 +130,7 @@ def scored(data: LabelledPairs) -> tuple[str, np.ndarray, np.ndarray]:
     mine = [i for i, name in enumerate(data.splits) if name == split]
     marks = [mark(data.labels[i]) for i in mine]
     if None in marks or not {"0", "1"} <= set(marks):
-        held = sorted({_folded(data.labels[i]) for i in mine})
+        held = sorted({_fold(data.labels[i]) for i in mine})
         raise UserError(
             f"Pairs of {data.name} are labelled {', '.join(held[:6]) or 'nowhere'}; "
             "which of them mean the same is not clear, or all do.",
@@ -148,10 +148,10 @@ def mark(label: str) -> str | None:
     >>> [mark(label) for label in ("Not duplicate", "neutral", "maybe")]
     ['0', '', None]
     """
-    return _MARKS.get(_folded(label))
+    return _MARKS.get(_fold(label))
 
 
-def _folded(label: str) -> str:
+def _fold(label: str) -> str:
     return label.strip().casefold().replace(" ", "_")
 
 

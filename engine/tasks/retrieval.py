@@ -52,10 +52,10 @@ def measure(
 
     _, judged = judged_queries(data)
     n, keys = len(judged), list(data.documents)
-    names = [keys[i] for i in _needed(data, judged)]
+    names = [keys[i] for i in _documents_to_rank(data, judged)]
     among = _among(data, judged, names)
     nearest = most_similar(vectors[:n], vectors[n:], max(CUTOFFS), among, tick, similarity)
-    return _measured(data, judged, _values(data, judged, names, nearest), main)
+    return _measurement(data, judged, _values(data, judged, names, nearest), main)
 
 
 def measure_ranker(
@@ -91,7 +91,7 @@ def measure_ranker(
     else:
         rankings = index.search(queries, max(CUTOFFS), among, tick)
         values = _values(data, judged, names, rankings)
-    measured = _measured(data, judged, values, main)
+    measured = _measurement(data, judged, values, main)
     notes = [*index.notes, *measured.details["notes"]]
     return replace(measured, details={**measured.details, **details, "notes": notes})
 
@@ -127,7 +127,7 @@ def _values(
     )
 
 
-def _measured(
+def _measurement(
     data: Retrieval, judged: dict[str, dict[str, int]], values: np.ndarray, main: str
 ) -> Measurement:
     split, n = judged_queries(data)[0], len(values)
@@ -160,7 +160,8 @@ def rows(data: Retrieval, protocol: str = "", seed: int = 0) -> np.ndarray:
     place = {key: i for i, key in enumerate(data.queries)}
     start = len(data.queries)
     return np.array(
-        [place[key] for key in judged] + [start + i for i in _needed(data, judged)], np.int64
+        [place[key] for key in judged] + [start + i for i in _documents_to_rank(data, judged)],
+        np.int64,
     )
 
 
@@ -201,7 +202,7 @@ def own_documents(data: Retrieval, judged: Mapping[str, Mapping[str, int]]) -> s
     }
 
 
-def _needed(data: Retrieval, judged: Iterable[str]) -> list[int]:
+def _documents_to_rank(data: Retrieval, judged: Iterable[str]) -> list[int]:
     """Return the positions of the documents to rank: all, or the candidates of any query."""
     if data.candidates is None:
         return list(range(len(data.documents)))
@@ -283,7 +284,7 @@ def examples(data: Retrieval, protocol: str = "", seed: int = 0) -> ExampleTexts
     return [((data.queries[key],), data.documents.get(name, "")) for key, name in best.items()]
 
 
-def _ranking(name: str, metric: str, about: str) -> TaskType:
+def _ranking_task(name: str, metric: str, about: str) -> TaskType:
     return TaskType(
         name,
         kind="retrieval",
@@ -303,5 +304,7 @@ def _ranking(name: str, metric: str, about: str) -> TaskType:
     )
 
 
-TYPE = _ranking("document-retrieval", "ndcg_at_10", "Find the documents of {} that answer a query.")
-RERANKING = _ranking("reranking", "map_at_1000", "Put the candidates of {} in order.")
+TYPE = _ranking_task(
+    "document-retrieval", "ndcg_at_10", "Find the documents of {} that answer a query."
+)
+RERANKING = _ranking_task("reranking", "map_at_1000", "Put the candidates of {} in order.")

@@ -233,7 +233,7 @@ def measure_three(
             scores.append(replace(main, metric=f"znorm_{name}", score=value, main=False))
     in_three = data.parts_are == "splits" and {"train", "dev", "test"} <= set(data.parts)
     if in_three and data.scale in _SCALES:
-        scores += _learned(data, vectors, seed, tick)
+        scores += _learned_scores(data, vectors, seed, tick)
     return Measurement(tuple(scores), plain.examples, plain.details)
 
 
@@ -259,7 +259,7 @@ def normalised_cosine(vectors: np.ndarray, left: np.ndarray, right: np.ndarray) 
     return geometry.cosine(every[: len(left)], every[len(left) :])
 
 
-def _learned(
+def _learned_scores(
     data: ScoredPairs, vectors: np.ndarray, seed: int, tick: ProgressCallback
 ) -> list[Score]:
     measured = relatedness.measure(data, vectors, "pearson", seed, tick)

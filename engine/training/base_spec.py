@@ -90,7 +90,7 @@ class Setting:
             )
         if self.kind is bool:
             if text.casefold() not in ("true", "false"):
-                raise self._refused(text)
+                raise self._refusal(text)
             return text.casefold() == "true"
         return self.number(text) if self.is_number else text
 
@@ -101,13 +101,13 @@ class Setting:
         except ValueError:
             value = math.nan
         if not math.isfinite(value) or (self.kind is int and value != int(value)):
-            raise self._refused(text)
+            raise self._refusal(text)
         return int(value) if self.kind is int else value
 
     def check(self, value: Any) -> None:
         """Refuse a value that the field cannot have."""
         if not (self._fits(value) if value is not None else self.optional):
-            raise self._refused(value)
+            raise self._refusal(value)
 
     def _fits(self, value: Any) -> bool:
         if self.choices is not None:
@@ -133,7 +133,7 @@ class Setting:
         )
         return [one for one in every if one[-1] is not None]
 
-    def _refused(self, value: Any) -> UserError:
+    def _refusal(self, value: Any) -> UserError:
         """The error of a value, which says what was expected."""
         expected = "true or false"
         if self.choices is not None:
@@ -170,10 +170,10 @@ DEVICE = Setting(
 def settings(spec: Any) -> dict[str, Setting]:
     """The fields of a spec, a class, in their order."""
     hints = get_type_hints(spec, include_extras=True)
-    return {field.name: _setting(hints[field.name], field) for field in fields(spec)}
+    return {field.name: _setting_of(hints[field.name], field) for field in fields(spec)}
 
 
-def _setting(hint: Any, field: Field[Any]) -> Setting:
+def _setting_of(hint: Any, field: Field[Any]) -> Setting:
     declared = Setting()
     if get_origin(hint) is Annotated:
         hint, declared = get_args(hint)

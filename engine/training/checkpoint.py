@@ -110,7 +110,7 @@ def save(
         flush(folder)
     except (OSError, SafetensorError) as error:
         shutil.rmtree(part, ignore_errors=True)
-        raise _unwritten(folder, state["step"], error) from error
+        raise _not_written(folder, state["step"], error) from error
     for path in folder.glob("step-*"):
         if path != place:
             shutil.rmtree(path, ignore_errors=True)
@@ -149,7 +149,7 @@ def load(
     Raises:
         FileNotFoundError: there is no checkpoint.
     """
-    newest = _existing(folder)
+    newest = _newest_or_error(folder)
     state = json.loads((newest / "state.json").read_text("utf-8"))
     load_weights(folder, model)
     _restore_moments(optimiser, load_file(newest / "optimiser.safetensors"))
@@ -162,7 +162,7 @@ def load(
 
 def load_weights(folder: Path, model: nn.Module) -> int:
     """Restore only the weights of the newest checkpoint; return its step."""
-    newest = _existing(folder)
+    newest = _newest_or_error(folder)
     put_back(model, load_file(newest / "model.safetensors"))
     return int(newest.name.removeprefix("step-"))
 
@@ -191,7 +191,7 @@ def why_unwritten(error: Exception) -> str:
     return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 
-def _unwritten(folder: Path, step: int, error: Exception) -> UserError:
+def _not_written(folder: Path, step: int, error: Exception) -> UserError:
     last = newest_step(folder)
     left = "There is no earlier one." if last is None else f"That of step {last} is whole."
     start = "from the beginning" if last is None else "on from there"
@@ -203,7 +203,7 @@ def _unwritten(folder: Path, step: int, error: Exception) -> UserError:
     )
 
 
-def _existing(folder: Path) -> Path:
+def _newest_or_error(folder: Path) -> Path:
     newest = _newest(folder)
     if newest is None:
         raise FileNotFoundError(folder)

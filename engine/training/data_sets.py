@@ -58,7 +58,7 @@ def examples(name: str, wanted: ExamplesSpec, catalog: Catalog) -> Examples:
         name = "starter-pairs" if wanted.objective == "sup" else "starter-topics"
     data = catalog.load(name)
     if wanted.objective == "next-sentence":
-        return _following(data, wanted)
+        return _running_text(data, wanted)
     if wanted.single:
         texts, notes = _texts(data)
         distinct = [text for text in dict.fromkeys(text.strip() for text in texts) if text]
@@ -97,7 +97,7 @@ def with_labels(name: str, loss: str, catalog: Catalog, limit: int | None) -> Ex
                 for left, right, gold in zip(part.left, part.right, part.gold, strict=True)
             ]
         case "labelled-pairs", LabelledPairs() if _are_marked(data):
-            left, right, labels, notes = _labelled(data)
+            left, right, labels, notes = _labelled_pairs(data)
             marked = zip(left, right, map(pair_classification.mark, labels), strict=True)
             rows = [(one, other, same) for one, other, same in marked if same]
         case "labelled" | "labelled-pairs" | "scored", LabelledSentences():
@@ -179,7 +179,7 @@ def _texts(data: Dataset) -> tuple[list[str], list[str]]:
             rows, notes = _labelled_sentences(data)
             return [text for text, _ in rows], notes
         case LabelledPairs():
-            left, right, _, notes = _labelled(data)
+            left, right, _, notes = _labelled_pairs(data)
             return [*left, *right], notes
         case _:
             return list(data.sentences), []
@@ -191,7 +191,7 @@ def _train_parts(data: ScoredPairs) -> tuple[list[PairPart], list[str]]:
     return [data.parts[split]] if split else list(data.parts.values()), notes
 
 
-def _labelled(data: LabelledPairs) -> tuple[list[str], list[str], list[str], list[str]]:
+def _labelled_pairs(data: LabelledPairs) -> tuple[list[str], list[str], list[str], list[str]]:
     """Return left, right and labels of the training split, and notes."""
     split, notes = _train_part(data.splits)
     rows = [i for i, p in enumerate(data.splits) if split is None or p == split]
@@ -206,7 +206,7 @@ def _positives(data: Dataset, wanted: ExamplesSpec) -> tuple[tuple[str, ...], _T
             sides = (data.anchors, data.positives, data.negatives)[: wanted.width(TRIPLET)]
             return TRIPLET[: len(sides)], list(zip(*sides, strict=True)), []
         case ScoredPairs():
-            return PAIR, *_graded(data)
+            return PAIR, *_good_pairs(data)
         case LabelledPairs():
             return _by_label(data, wanted)
         case Retrieval():
@@ -225,7 +225,7 @@ def _positives(data: Dataset, wanted: ExamplesSpec) -> tuple[tuple[str, ...], _T
             raise no_pairs(data.name, "single sentences")
 
 
-def _graded(data: ScoredPairs) -> tuple[_Tuples, list[str]]:
+def _good_pairs(data: ScoredPairs) -> tuple[_Tuples, list[str]]:
     parts, notes = _train_parts(data)
     pairs = [pair for part in parts for pair in zip(part.left, part.right, strict=True)]
     note, good = good_pairs(np.concatenate([part.gold for part in parts]).tolist(), data.scale)
@@ -235,7 +235,7 @@ def _graded(data: ScoredPairs) -> tuple[_Tuples, list[str]]:
 def _by_label(
     data: LabelledPairs, wanted: ExamplesSpec
 ) -> tuple[tuple[str, ...], _Tuples, list[str]]:
-    left, right, labels, notes = _labelled(data)
+    left, right, labels, notes = _labelled_pairs(data)
     if not is_inference(set(labels)):
         rows = zip(left, right, labels, strict=True)
         pairs = [(a, b) for a, b, label in rows if label == _POSITIVE]
@@ -253,7 +253,7 @@ def _by_label(
     return TRIPLET, [(left[e], right[e], right[c]) for e, c in both], notes
 
 
-def _following(data: Dataset, wanted: ExamplesSpec) -> Examples:
+def _running_text(data: Dataset, wanted: ExamplesSpec) -> Examples:
     """Treat the sentences, in their order, as running text."""
     if not isinstance(data, Sentences):
         raise no_running_text(data.name, "no plain collection of sentences")

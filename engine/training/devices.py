@@ -327,13 +327,13 @@ def states(rng: np.random.Generator, device: torch.device) -> States:
         device: of the model.
     """
     kept = dropout_states(device)
-    return kept | {"numpy": _packed(rng.bit_generator.state), "python": _packed(random.getstate())}
+    return kept | {"numpy": _pack(rng.bit_generator.state), "python": _pack(random.getstate())}
 
 
 def restore(kept: States, rng: np.random.Generator, device: torch.device) -> None:
     """Restore the states of all generators."""
-    rng.bit_generator.state = _unpacked(kept["numpy"])
-    version, numbers, gauss = _unpacked(kept["python"])
+    rng.bit_generator.state = _unpack(kept["numpy"])
+    version, numbers, gauss = _unpack(kept["python"])
     random.setstate((version, tuple(numbers), gauss))
     restore_dropout(kept, device)
 
@@ -357,9 +357,9 @@ def restore_dropout(kept: States, device: torch.device) -> None:
         torch.mps.set_rng_state(kept["mps"])
 
 
-def _packed(state: Any) -> torch.Tensor:
+def _pack(state: Any) -> torch.Tensor:
     return torch.frombuffer(bytearray(json.dumps(state).encode()), dtype=torch.uint8)
 
 
-def _unpacked(state: torch.Tensor) -> Any:
+def _unpack(state: torch.Tensor) -> Any:
     return json.loads(state.numpy().tobytes())

@@ -198,7 +198,7 @@ def _of_file(path: Path, wanted: ExamplesSpec, folder: Path) -> Examples:
     if ending == ".txt":
         if wanted.objective == "sup":
             raise no_pairs(name, "one sentence a line")
-        return (_lines if wanted.single else _following)(path, wanted, folder)
+        return (_lines if wanted.single else _following_lines)(path, wanted, folder)
     if wanted.objective == "next-sentence":
         raise no_running_text(name, "columns")
     table = _of_texts(open_table(path, name, bounded=False))
@@ -233,7 +233,7 @@ def _lines(path: Path, wanted: ExamplesSpec, folder: Path) -> Examples:
     return Examples(SENTENCE, str(digest), tuple(notes), number, rows.__getitem__)
 
 
-def _following(path: Path, wanted: ExamplesSpec, folder: Path) -> Examples:
+def _following_lines(path: Path, wanted: ExamplesSpec, folder: Path) -> Examples:
     """Every line but the last of its document, with those that follow it."""
     digest, documents, size = Digest(), 0, 0
     anchors, ends = array("q"), array("q")  # a line that others follow, and its document's end
@@ -422,7 +422,7 @@ def _pairs(rows: _WholeRows, wanted: ExamplesSpec, folder: Path) -> Examples:
     return rows.made(TRIPLET[:width], number, read)
 
 
-def _graded(rows: _WholeRows, wanted: ExamplesSpec, folder: Path) -> Examples:
+def _good_pairs(rows: _WholeRows, wanted: ExamplesSpec, folder: Path) -> Examples:
     scores = array("d")
 
     def pairs() -> Iterator[list[str]]:
@@ -469,5 +469,5 @@ _READERS = {
     "sentences": _sentences,
     "pairs": _pairs,
     "inference": _inference,
-    "graded": _graded,
+    "graded": _good_pairs,
 }

@@ -70,7 +70,7 @@ def backward(
         masked = masked.without_labels() if is_stand_in(counts) else masked
         # As many sentences at once as a micro-batch of all columns has.
         step = size * sum(column.side == 0 for column in columns)
-        loss = loss + _masked(model, objective.mlm_weight, masked, step, scaled)
+        loss = loss + _mlm_loss(model, objective.mlm_weight, masked, step, scaled)
     return loss
 
 
@@ -127,7 +127,7 @@ def _contrastive(
     return loss.detach()
 
 
-def _masked(
+def _mlm_loss(
     model: TrainingModel, weight: float, masked: Masked, step: int, scaled: Scaled
 ) -> torch.Tensor:
     """The weighted MLM loss: a mean over the tokens of all micro-batches and processes."""

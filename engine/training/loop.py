@@ -210,7 +210,7 @@ class Trainer(ABC):
             evaluating = self.eval_every is not None and (
                 self.step == self.steps or self.step % self.eval_every == 0
             )
-            meeting = evaluating or self._meeting
+            meeting = evaluating or self._is_time_to_agree
             saving = meeting and self.must_save()
             if evaluating or saving or self.meter.due:
                 yield from self._report()
@@ -218,7 +218,7 @@ class Trainer(ABC):
                 yield from self.evaluate()
             saving = saving or (evaluating and self._may_save())
             # Weights that may be NaN or infinity are not saved.
-            if meeting and _agreed(saving and not self.meter.failure):
+            if meeting and _agree(saving and not self.meter.failure):
                 self.save()
         yield from self._finish(why or "done")
 
@@ -281,13 +281,13 @@ class Trainer(ABC):
         self.meter.pause(self._save_seconds)
 
     @property
-    def _meeting(self) -> bool:
+    def _is_time_to_agree(self) -> bool:
         """Whether processes are to agree on what is next after this update; a single one always."""
         return self.ranks.world_size == 1 or self.step % _MEET_EVERY == 0
 
     def _why_to_stop(self, stop: Callable[[], bool]) -> str:
         """One of `_REASONS`; the same on all ranks."""
-        if not self._meeting:
+        if not self._is_time_to_agree:
             return ""
         why = ""
         if self.meter.failure:
@@ -310,7 +310,7 @@ class Trainer(ABC):
         yield from self._report()
         if self.state.evaluated_step != self.step:
             yield from self.evaluate()  # stopped between two evaluations: these may be the best
-        if good := _agreed(not self.meter.failure):
+        if good := _agree(not self.meter.failure):
             self.save()
         if self.ranks.rank > 0:
             return
@@ -395,7 +395,7 @@ class Trainer(ABC):
             ]
 
 
-def _agreed(choice: bool) -> bool:
+def _agree(choice: bool) -> bool:
     """The choice of rank 0, on all ranks: clocks differ, and only rank 0 has scores."""
     return devices.broadcast("yes" if choice else "no", ("yes", "no")) == "yes"
 

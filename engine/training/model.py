@@ -172,7 +172,7 @@ class TrainingModel(nn.Module):
         side = side if self.spec.is_dual else 0
         layout = Layout.of(ids, self.device)
         pooling = (self.base.pooling if as_base else None) or self.pooling
-        vectors = self._pooled(layout, side, pooling)
+        vectors = self._pool(layout, side, pooling)
         if len(self.heads) and not as_base and (head or self.spec.head == "mlp"):
             vectors = self.heads[side](vectors)
         return functional.normalize(vectors) if self.normalises else vectors
@@ -228,7 +228,7 @@ class TrainingModel(nn.Module):
             lists = self.tokenizer(texts, truncation=True, max_length=limit)["input_ids"]
         return [list(row) or [self.pad] for row in lists]
 
-    def _pooled(self, layout: Layout, side: int, pooling: str) -> torch.Tensor:
+    def _pool(self, layout: Layout, side: int, pooling: str) -> torch.Tensor:
         if self.packed and pooling == "cls_token":
             return exact(self._states(layout, side, first_only=True)[-1])
         return pooled(self._states(layout, side, every=pooling in ALL_LAYERS), layout, pooling)
@@ -252,7 +252,7 @@ def open_model(spec: TrainSpec, examples: Iterable[tuple[str, ...]]) -> Training
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(spec.seed)
-        base = _fresh(spec, examples) if spec.base.startswith("new:") else _opened(spec)
+        base = _fresh(spec, examples) if spec.base.startswith("new:") else _open(spec)
         if spec.max_length > base.limit:
             raise UserError(
                 f"The max length {spec.max_length} is more than the {base.limit} tokens that "
@@ -293,7 +293,7 @@ def _fresh(spec: TrainSpec, examples: Iterable[tuple[str, ...]]) -> Base:
     return Base(whole, tokenizer, shape["positions"], dropouts, None, spec.base)
 
 
-def _opened(spec: TrainSpec) -> Base:
+def _open(spec: TrainSpec) -> Base:
     from transformers import AutoConfig
 
     from theodolite.engine.encoders.doctor import own_pooling

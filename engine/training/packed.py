@@ -108,7 +108,7 @@ def packed_states(
     Returns:
         (t, d) for each layer; with `first_only` the last is (n, d).
     """
-    x = _embedded(model, layout)
+    x = _embed(model, layout)
     states = [x]
     last = len(model.encoder.layer) - 1
     for number, layer in enumerate(model.encoder.layer):
@@ -156,7 +156,7 @@ def pooled(states: Sequence[torch.Tensor], layout: Layout, pooling: str) -> torc
     return layout.pad(last).sum(1) / layout.lengths[:, None]
 
 
-def _embedded(model: Any, layout: Layout) -> torch.Tensor:
+def _embed(model: Any, layout: Layout) -> torch.Tensor:
     embeddings = model.embeddings
     first = embeddings.padding_idx + 1 if FAMILIES[model.config.model_type] else 0
     x = embeddings.word_embeddings(layout.ids)
@@ -169,17 +169,17 @@ def _layer(layer: Any, x: torch.Tensor, layout: Layout, first: bool) -> torch.Te
     """(t, d) -> (t, d), or (n, d) for the first tokens alone."""
     attention = layer.attention
     wanted = x.index_select(0, layout.starts) if first else x
-    x = _closed(attention.output, _attended(attention.self, wanted, x, layout, first), wanted)
+    x = _close(attention.output, _attend(attention.self, wanted, x, layout, first), wanted)
     inner = layer.intermediate.intermediate_act_fn(layer.intermediate.dense(x))
-    return _closed(layer.output, inner, x)
+    return _close(layer.output, inner, x)
 
 
-def _closed(output: Any, inner: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
+def _close(output: Any, inner: torch.Tensor, x: torch.Tensor) -> torch.Tensor:
     """Dense layer, dropout, residual and norm: the end of both halves of a layer."""
     return output.LayerNorm(output.dropout(output.dense(inner)) + x)
 
 
-def _attended(
+def _attend(
     attention: Any, wanted: torch.Tensor, x: torch.Tensor, layout: Layout, first: bool
 ) -> torch.Tensor:
     """Attention of the wanted tokens over all tokens of their sentences."""

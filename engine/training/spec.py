@@ -31,7 +31,7 @@ def _for(*objectives: ObjectiveName) -> Callable[[Mapping[str, Any]], bool]:
     return lambda values: values["objective"] in objectives
 
 
-def _evaluated(values: Mapping[str, Any]) -> bool:
+def _is_evaluated(values: Mapping[str, Any]) -> bool:
     return bool(values["dev"] != "none")
 
 
@@ -213,7 +213,7 @@ class TrainSpec(BaseSpec):
     ] = "STSBenchmark"
     dev_every: Annotated[
         int,
-        Setting("Evaluate every N steps", "On the dev set.", ge=1, when=_evaluated),
+        Setting("Evaluate every N steps", "On the dev set.", ge=1, when=_is_evaluated),
     ] = 125
     patience: Annotated[
         int | None,
@@ -221,7 +221,7 @@ class TrainSpec(BaseSpec):
             "Early stopping patience",
             "Evaluations without a better score until training stops; empty or none: never.",
             ge=1,
-            when=_evaluated,
+            when=_is_evaluated,
         ),
     ] = None
     pooling: Annotated[

@@ -64,9 +64,7 @@ def test_a_geometry_that_ships_is_the_one_measured_here(starter):
     """To the last digits that a float32 has."""
     shipped_one = geometry.found(starter, "wordllama", "starter-pairs")
     taken = geometry.take(starter.catalog.load("starter-pairs"))
-    info, arrays = geometry._measured(
-        taken, starter.load("wordllama").encode(taken.sentences), None
-    )
+    info, arrays = geometry._measure(taken, starter.load("wordllama").encode(taken.sentences), None)
     assert np.allclose(arrays["cosine"], shipped_one.cosine, atol=1e-5)
     for name in ("uniformity", "alignment_over", "isoscore", "hub_skew"):
         assert info[name] == pytest.approx(shipped_one.info[name], rel=1e-3)

@@ -215,7 +215,7 @@ class BoardAnswer(Answer):
             (GridHead("Mean (task)", over), self._mean),
             (GridHead("Mean (type)", formats.plural(types, "type")), type_mean),
             *([(GridHead("Borda", "points, rank"), self._borda)] if own else []),
-            *([(head, self._trained)] if knows else []),
+            *([(head, self._training_cell)] if knows else []),
             *self._scores(),
             *((cost.head(key), partial(self._cost, key)) for key in COSTS if self.costs),
         ]
@@ -232,7 +232,7 @@ class BoardAnswer(Answer):
     def _rank(self, entry: Entry) -> GridCell:
         row = self._intervals.get(entry.name)
         if row is None or entry.published:
-            return _missing(
+            return _unknown_cell(
                 entry,
                 "lacks tasks that the others share, is still being evaluated, or is not among the "
                 f"{standings.MAX_RANKED} best, whose ranks are resampled",
@@ -247,14 +247,14 @@ class BoardAnswer(Answer):
 
     def _borda(self, entry: Entry) -> GridCell:
         if entry.points is None or entry.rank is None:
-            return _missing(entry)
+            return _unknown_cell(entry)
         return GridCell(formats.brief(entry.points), note=f"({formats.ordinal(entry.rank)})")
 
-    def _trained(self, entry: Entry) -> GridCell:
+    def _training_cell(self, entry: Entry) -> GridCell:
         """On the data of how many of the tasks an encoder was trained, and who says so."""
         tasks = None if entry.published else self.trained_on.get(entry.name)
         if tasks is None:
-            return _missing(entry, "training data unknown")
+            return _unknown_cell(entry, "training data unknown")
         by = {who: [task for task in tasks if tasks[task] == who] for who in tasks.values()}
         return GridCell(
             f"{len(tasks)} of {len(self.standings.columns)}",
@@ -265,7 +265,7 @@ class BoardAnswer(Answer):
 
     def _cost(self, key: str, entry: Entry) -> GridCell:
         row = None if entry.published else self.costs.get(entry.name)
-        return cost.cell(row, key) if row else _missing(entry, "not measured")
+        return cost.cell(row, key) if row else _unknown_cell(entry, "not measured")
 
     def _groups(self, by: str) -> dict[str, list[str]]:
         """Type, or language -> its tasks among those of the means."""
@@ -300,7 +300,7 @@ class BoardAnswer(Answer):
         return tied if tied and max(scores, key=scores.__getitem__) in tied else set()
 
 
-def _missing(entry: Entry, why: str = "") -> GridCell:
+def _unknown_cell(entry: Entry, why: str = "") -> GridCell:
     """What is not known of an encoder; nothing for a model, of which it never is."""
     return GridCell("") if entry.published else GridCell(formats.MISSING, "muted", why)
 

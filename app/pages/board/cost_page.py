@@ -132,11 +132,11 @@ class Scored:
 def curves(workspace: Workspace, encoder: str, task: str) -> list[Scored]:
     """Score a task on fewer dimensions and fewer bits; nothing is encoded."""
     bound = workspace.bound(encoder, get(task, workspace.catalog).dataset)
-    return _scored(workspace, encoder, task, bound.fingerprint)
+    return _scores(workspace, encoder, task, bound.fingerprint)
 
 
 @lru_cache(maxsize=64)
-def _scored(workspace: Workspace, encoder: str, name: str, _fingerprint: str) -> list[Scored]:
+def _scores(workspace: Workspace, encoder: str, name: str, _fingerprint: str) -> list[Scored]:
     task = get(name, workspace.catalog)
     protocol = protocols.get(task.protocol)
     kind, data = type_of(task, protocol), workspace.catalog.load(task.dataset)

@@ -68,15 +68,15 @@ def build(workspace: Workspace) -> None:
         with gr.Row():
             controls.render(*COMPARED)
         apart = web.answer(elem_id="apart")
-    others = [] if workspace.read_only else [_importing(workspace)]
+    others = [] if workspace.read_only else [_place_import(workspace)]
     seen, newer = gr.State(None), gr.State(None)
 
     def load(request: gr.Request) -> Answer:
         values = controls.from_address(request)
-        shown = {**filled(workspace, BoardSpec, values, request), **_compared(workspace, values)}
+        shown = {**filled(workspace, BoardSpec, values, request), **_offer(workspace, values)}
         return {
             **{controls[name]: shown[name] for name in controls},
-            **dict.fromkeys(others, _imported(workspace)),
+            **dict.fromkeys(others, _import_choices(workspace)),
             seen: _state(workspace),
         }
 
@@ -90,7 +90,7 @@ def build(workspace: Workspace) -> None:
 
     def compare(values: Values) -> Answer:
         """Offer the encoders and tasks of the board, and compare two of them by example."""
-        offers = _compared(workspace, values)
+        offers = _offer(workspace, values)
         picked = [offers[name]["value"] or "" for name in COMPARED]
         return {
             section: gr.update(visible=bool(offers["better"]["choices"])),
@@ -138,7 +138,7 @@ def _state(workspace: Workspace) -> list[Any]:
     return [*standings.edition(workspace), sorted(map(list, waiting(workspace)))]
 
 
-def _compared(workspace: Workspace, values: Values) -> dict[str, Any]:
+def _offer(workspace: Workspace, values: Values) -> dict[str, Any]:
     """Updates of the tasks and encoders to compare; a choice stays if it is still available."""
     try:
         board = standings.board(workspace, web.spec_of(BoardSpec, values))
@@ -185,7 +185,7 @@ def _blocks(workspace: Workspace, spec: BoardSpec) -> list[Block]:
 PUBLISHED = Static(BOARD, _views, blocks=_blocks, all_encoders=True)
 
 
-def _importing(workspace: Workspace) -> gr.Dropdown:
+def _place_import(workspace: Workspace) -> gr.Dropdown:
     """Lay out the section; the page notices imports by itself, and fills the list of models."""
     with gr.Accordion("Published results", open=False, elem_id="published-results"):
         parts.static(f'<p class="t-muted">{PUBLISHED_LEAD}</p>')
@@ -235,12 +235,12 @@ def _importing(workspace: Workspace) -> gr.Dropdown:
         results = formats.plural(len(imported.results), "result")
         said = parts.say(f"{results} of {models} on {tasks} imported.")
         warned = parts.warn([*imported.notes, *left])
-        return {file: None, held: _imported(workspace), notice: f"{said}{warned}"}
+        return {file: None, held: _import_choices(workspace), notice: f"{said}{warned}"}
 
     def let_go(chosen: Sequence[str]) -> Answer:
         number = exchange.forget(workspace, [tuple(json.loads(one)) for one in chosen])
         said = parts.say(f"{formats.plural(number, 'published result')} removed.")
-        return {held: _imported(workspace), notice: said}
+        return {held: _import_choices(workspace), notice: said}
 
     on(
         [file.upload, take.click],
@@ -255,7 +255,7 @@ def _importing(workspace: Workspace) -> gr.Dropdown:
     return held
 
 
-def _imported(workspace: Workspace) -> Any:
+def _import_choices(workspace: Workspace) -> Any:
     """The choices of models with imported results, by revision."""
     choices = [
         (

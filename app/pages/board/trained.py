@@ -88,11 +88,11 @@ def _key() -> str:
 
 def tasks_of(datasets: Mapping[str, str], names: Names) -> Names:
     """Tasks, given with their data sets, whose data are among the names -> the source."""
-    sources = {one: who for name, who in names.items() for one in _wanted(name)}
+    sources = {one: who for name, who in names.items() for one in _names_of_task(name)}
     return {
-        task: next(sources[one] for one in _called(dataset) if one in sources)
+        task: next(sources[one] for one in _names_of_data(dataset) if one in sources)
         for task, dataset in datasets.items()
-        if sources.keys() & _called(dataset)
+        if sources.keys() & _names_of_data(dataset)
     }
 
 
@@ -108,17 +108,17 @@ def is_same(name: str, dataset: str) -> bool:
     Owner, case, punctuation and task type are ignored: `embedding-data/SNLI` is `SNLI`, and MTEB's
     `Banking77Classification` is `banking77`; a family in several languages matches by its name.
     """
-    return bool(_wanted(name) & _called(dataset))
+    return bool(_names_of_task(name) & _names_of_data(dataset))
 
 
 @lru_cache(maxsize=4096)
-def _wanted(name: str) -> frozenset[str]:
+def _names_of_task(name: str) -> frozenset[str]:
     plain = _bare(name)
     return frozenset((plain, *_SAME.get(plain, ())))
 
 
 @lru_cache(maxsize=4096)
-def _called(dataset: str) -> frozenset[str]:
+def _names_of_data(dataset: str) -> frozenset[str]:
     family, _, last = dataset.rpartition("/")
     in_language = re.fullmatch(r"[a-z]{2,3}(-[a-z]{2,3})?", last)
     return frozenset(_bare(name) for name in (dataset, family if in_language else "") if name)

@@ -164,7 +164,7 @@ class Decision(Answer):
         if not self.is_closed and (able := improve.offered(self.sheet)):
             asked = query(replace(self.spec, train=able))
             blocks.append(Links([Link(f"Train {able} on these", "choose", asked)]))
-        blocks += [*_front(self.sheet), *self._numbers(), *_differing(self.sheet)]
+        blocks += [*_front(self.sheet), *self._numbers(), *_differences(self.sheet)]
         return [
             *blocks,
             Download("Markdown", "decision-sheet.md", of_blocks(blocks)),
@@ -194,10 +194,10 @@ class Decision(Answer):
 def headline(sheet: Sheet) -> str:
     """The decision in a line; whether training helped comes first."""
     change = sheet.get("improvement")
-    return f"{improve.headline(change)}. {_decided(sheet)}" if change else _decided(sheet)
+    return f"{improve.headline(change)}. {_decision(sheet)}" if change else _decision(sheet)
 
 
-def _decided(sheet: Sheet) -> str:
+def _decision(sheet: Sheet) -> str:
     best, ties, cheap = sheet["best"], sheet["ties"], sheet["cheapest"]
     if best is None:
         codes = {one["code"] for one in sheet["warnings"]}
@@ -209,7 +209,7 @@ def _decided(sheet: Sheet) -> str:
         return _headline_of_setups(sheet)
     if not _beats_random(sheet):
         return f"No encoder is better than random words on these {_examples(sheet)}"
-    if len(_scored(sheet)) < 2:
+    if len(_scored_rows(sheet)) < 2:
         return f"{best['encoder']} is the only one to choose"
     others = formats.listed([one["encoder"] for one in ties], 3)
     lead = f"{best['encoder']} {f'ties with {others}' if ties else 'is best'}"
@@ -236,7 +236,7 @@ def columns(used: Mapping[str, str]) -> str:
 
 def sentences(sheet: Sheet) -> list[str]:
     """The findings of a sheet in sentences, the most important first."""
-    best, every, over = sheet["best"], _scored(sheet), sheet["against_baseline"]
+    best, every, over = sheet["best"], _scored_rows(sheet), sheet["against_baseline"]
     if best is None:
         return list(_without_scores(sheet))
     name, how = best["encoder"], "by the paired bootstrap (5 %, all pairs tested at once)"
@@ -384,7 +384,7 @@ def _front(sheet: Sheet) -> list[Block]:
     key, unit = (
         ("ms_per_query", "query") if sheet.get("rankers") else ("ms_per_sentence", "sentence")
     )
-    rows = [row for row in _scored(sheet) if row[key]]
+    rows = [row for row in _scored_rows(sheet) if row[key]]
     if len(rows) < 2:
         return []
     by = {row["encoder"]: row for row in rows}
@@ -459,7 +459,7 @@ def _front(sheet: Sheet) -> list[Block]:
     return [Text(finding, lead), Chart(chart)]
 
 
-def _differing(sheet: Sheet) -> list[Block]:
+def _differences(sheet: Sheet) -> list[Block]:
     """The examples on which the finalists differ most."""
     if not (differ := sheet["differ"]):
         return []
@@ -479,7 +479,7 @@ def _differing(sheet: Sheet) -> list[Block]:
     ]
 
 
-def _scored(sheet: Sheet) -> list[Mapping[str, Any]]:
+def _scored_rows(sheet: Sheet) -> list[Mapping[str, Any]]:
     """Rows of the encoders with an interval, best first."""
     rows = [row for row in sheet["encoders"] if row["low"] is not None]
     return sorted(rows, key=lambda row: -row["score"])
@@ -633,7 +633,7 @@ CHOOSE = Question(
 )
 
 
-def _stored(published: Published) -> Iterator[tuple[ChooseSpec, Sheet]]:
+def _stored_sheets(published: Published) -> Iterator[tuple[ChooseSpec, Sheet]]:
     """Questions with a stored sheet to publish, by the published names; the newest first."""
     for row in published.source.store.derived.list(sheets.KIND):
         sheet = row["info"]
@@ -646,7 +646,7 @@ def _stored(published: Published) -> Iterator[tuple[ChooseSpec, Sheet]]:
 
 def _carry(published: Published) -> None:
     """Publish the sheets of published encoders on data whose texts are published."""
-    for spec, sheet in _stored(published):
+    for spec, sheet in _stored_sheets(published):
         with suppress(UserError):
             key = sheets.key(published.workspace, spec)
             published.workspace.store.derived.put(key, sheets.KIND, published.renamed(sheet))
@@ -654,7 +654,7 @@ def _carry(published: Published) -> None:
 
 def _views(published: Published) -> Iterator[tuple[str, ChooseSpec]]:
     """Every sheet, and the shipped example if its encoders and data are published."""
-    specs = [spec for spec, _ in _stored(published)]
+    specs = [spec for spec, _ in _stored_sheets(published)]
     example = shipped.read(published.workspace, sheets.KIND, EXAMPLE)
     if example and not any(spec.data == EXAMPLE for spec in specs):
         kept = [name for name in example["asked"] if name in published.encoders.values()]

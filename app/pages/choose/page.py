@@ -79,7 +79,7 @@ def build(workspace: Workspace) -> None:
             parts.section("Limits")
             controls.render("max_ms", "max_bytes", "margin", "licences")
             command = parts.static("", elem_id="command", elem_classes=[LIVE])
-    load = partial(_loaded, workspace)
+    load = partial(_load, workspace)
     asked = ask(workspace, CHOOSE, controls, go, load=load, report=True, elem_id="sheet")
     run, moved = asked.panel.run, asked.panel.moved
 
@@ -106,7 +106,7 @@ def build(workspace: Workspace) -> None:
         )
 
 
-def _loaded(workspace: Workspace, values: Values, request: gr.Request) -> dict[str, Any]:
+def _load(workspace: Workspace, values: Values, request: gr.Request) -> dict[str, Any]:
     """The values of the controls from the address."""
     known = sorted({row["licence"] for row in encoders.listed(workspace) if row.get("licence")})
     return vars(values) | {

@@ -103,7 +103,7 @@ def make(workspace: Workspace, spec: ChooseSpec, tick: ProgressCallback = nobody
     inside = [one for one in every if one.encoder in spec.encoders and not one.outside]
     scored = {one.encoder: one for one in inside if one.sample is not None}
     decided = OPEN | (
-        _decided(workspace, spec, task, every, scored, tick) if task and scored else {}
+        _decide(workspace, spec, task, every, scored, tick) if task and scored else {}
     )
     columns, unlabelled = data.columns_of(workspace, spec.data)
     tick(0.9)
@@ -178,7 +178,7 @@ def _of_setups(workspace: Workspace, spec: ChooseSpec, tick: ProgressCallback) -
     return {**sheet, "front": cost.front(points, more_is_better=False), "warnings": named}
 
 
-def _decided(
+def _decide(
     workspace: Workspace,
     spec: ChooseSpec,
     task: str,

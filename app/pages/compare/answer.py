@@ -547,7 +547,7 @@ def compared(workspace: Workspace, spec: CompareSpec) -> Iterator[Any]:
     key = (workspace, spec, tuple(row["id"] for row in rows), tuple(remarks))
     if key not in _RECENT:
         cells = of_most_encoders([row for row in rows if spec.protocol in (None, row["protocol"])])
-        tests = yield from _tested(workspace, spec, cells, wanted)
+        tests = yield from _test(workspace, spec, cells, wanted)
         report = _comparison(spec, rows, cells, tests, remarks)
         if any(one.unreadable for one in tests.values()):  # may be measured again or restored
             yield report
@@ -568,7 +568,7 @@ def results(workspace: Workspace, spec: CompareSpec) -> tuple[Sequence[Row], lis
     return [row for row in rows if row["task"] in wanted], wanted
 
 
-def _tested(
+def _test(
     workspace: Workspace,
     spec: CompareSpec,
     cells: Cells,

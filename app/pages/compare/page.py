@@ -101,7 +101,7 @@ def build(workspace: Workspace) -> None:
     seen, newer = gr.State(None), gr.State(None)  # edition of the results shown, and a newer one
     asked, chips_changed = choices.changed(controls["encoder"])
     numbers = _numbers(workspace, controls, notice)
-    report_button(controls, notice, lambda values: of_answer(COMPARE, *_asked(workspace, values)))
+    report_button(controls, notice, lambda values: of_answer(COMPARE, *_ask(workspace, values)))
     rates = _null_check(workspace, controls, notice)
 
     def show(values: Values) -> Iterator[Answer]:
@@ -110,7 +110,7 @@ def build(workspace: Workspace) -> None:
             yield {shown: web.value(blocks), numbers: gr.update(visible=is_large), rates: ""}
 
     def load(request: gr.Request) -> Answer:
-        loaded = _loaded(workspace, request)
+        loaded = _load(workspace, request)
         return {asked: ",".join(loaded["encoder"]["value"])} | {
             controls[n]: v for n, v in loaded.items()
         }
@@ -149,7 +149,7 @@ def _numbers(workspace: Workspace, controls: Controls, notice: Any) -> Any:
     fetched = gr.Textbox(visible="hidden", label="Numbers")
 
     def fetch(values: Values) -> Answer:
-        _, report = _asked(workspace, values)
+        _, report = _ask(workspace, values)
         columns, table = report.all_numbers()
         return {fetched: formats.json_text([columns, *table])}
 
@@ -167,7 +167,7 @@ def _null_check(workspace: Workspace, controls: Controls, notice: Any) -> Any:
 
     def check(values: Values) -> Iterator[Answer]:
         workspace.refuse_visitors()
-        spec, report = _asked(workspace, values)
+        spec, report = _ask(workspace, values)
         for one in checked(_place(workspace, spec), report, NULL_SECONDS):
             yield {rates: web.value(one.blocks())}
 
@@ -196,7 +196,7 @@ def _spec(values: Values) -> CompareSpec:
     )
 
 
-def _asked(workspace: Workspace, values: Values) -> tuple[CompareSpec, Comparison]:
+def _ask(workspace: Workspace, values: Values) -> tuple[CompareSpec, Comparison]:
     spec = _spec(values)
     return spec, compare(_place(workspace, spec), spec)
 
@@ -228,7 +228,7 @@ def _blocks(workspace: Workspace, values: Values) -> Iterator[tuple[Sequence[Blo
         yield [first, *others], isinstance(one, Comparison) and one.is_large
 
 
-def _loaded(workspace: Workspace, request: gr.Request) -> dict[str, Any]:
+def _load(workspace: Workspace, request: gr.Request) -> dict[str, Any]:
     """The values of the controls from the address.
 
     Without encoders in it, those that ship come first, as far as there are scores.

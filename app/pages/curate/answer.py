@@ -365,7 +365,7 @@ def _part(workspace: Workspace, dataset: str, split: str) -> tuple[list[str], np
     return some, np.array([place[sentence] for sentence in some], np.int64)
 
 
-def _encoded(
+def _encode(
     workspace: Workspace, spec: CurateSpec, dataset: str, split: str, progress: Progress | None
 ) -> tuple[list[str], np.ndarray, np.ndarray]:
     """Sentences of a split, their positions in the collection, and their vectors."""
@@ -400,7 +400,7 @@ def _by_vectors(
 ) -> tuple[Arrays, Arrays]:
     """Facts of a check that compares vectors, and the rows that it found."""
     part = spec.dataset, spec.split
-    sentences, positions, vectors = _encoded(workspace, spec, *part, progress)
+    sentences, positions, vectors = _encode(workspace, spec, *part, progress)
     n = len(vectors)
     info: Arrays = {"n": n}
     if spec.find == "near":
@@ -409,7 +409,7 @@ def _by_vectors(
         arrays = {"ids": groups.ids, "group": groups.group + 1, "cosine": groups.closest}
     elif spec.find == "leaks":
         part = spec.against, spec.against_split
-        seen, places, seen_vectors = _encoded(workspace, spec, *part, progress)
+        seen, places, seen_vectors = _encode(workspace, spec, *part, progress)
         leaks = curation.leaks(
             seen, seen_vectors, sentences, vectors, spec.threshold, progress, use_index=index_of
         )

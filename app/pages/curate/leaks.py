@@ -49,7 +49,7 @@ READING = (
 NOT_SHIPPED = "This search ships with Theodolite; the texts themselves do not."
 
 
-def _offered(workspace: Workspace) -> dict[str, str]:
+def _available_tasks(workspace: Workspace) -> dict[str, str]:
     """The available tasks."""
     return {name: name for name in tasks(workspace)}
 
@@ -77,7 +77,7 @@ class LeaksSpec(Spec, Job):
             "Tasks",
             "With commas; default: those it was evaluated on, or all.",
             names="task",
-            offers=_offered,
+            offers=_available_tasks,
             key="task",
         ),
     ] = ()
@@ -291,7 +291,7 @@ def answer(workspace: Workspace, spec: LeaksSpec, do: Do) -> Iterator[Leaks]:
     if job.trained_on and not job.is_stored(workspace):
         do(job)
     pairs = stored(workspace, job)
-    leaks = _ordered(leak for leak in pairs if leak is not None)
+    leaks = _sort(leak for leak in pairs if leak is not None)
     examples = [] if leaks or spec.tasks or spec.trained_on else example(workspace, spec.encoder)
     summary = _summary(spec.encoder, names, here(workspace, names))
     missing = pairs.count(None) if job.trained_on else None
@@ -337,7 +337,7 @@ def _summary(encoder: str, names: trained.Names | None, there: Mapping[str, Sequ
     return f"{text[0].upper()}{text[1:]}. {available}"
 
 
-def _ordered(leaks: Iterable[Leak]) -> list[Leak]:
+def _sort(leaks: Iterable[Leak]) -> list[Leak]:
     """The largest share first, failures last."""
     return sorted(leaks, key=lambda leak: (bool(leak.problem), -leak.share, leak.task))
 
@@ -355,7 +355,7 @@ def stored(workspace: Workspace, job: LeaksSpec) -> list[Leak | None]:
     with workspace.catalog.snapshot():
         content = cache(workspace.catalog.content)
         return [
-            _stored(workspace, _key(workspace, task, name, part, content))
+            _load_leak(workspace, _key(workspace, task, name, part, content))
             for name in job.trained_on
             for task in job.tasks
             for part in _parts(workspace, task)
@@ -375,7 +375,7 @@ def look(workspace: Workspace, task: str, trained_on: str, part: str = "") -> Le
     training set are its split `train`, if it has one.
     """
     key = _key(workspace, task, trained_on, part, workspace.catalog.content)
-    before = _stored(workspace, key)
+    before = _load_leak(workspace, key)
     if before is not None:
         return before
     try:
@@ -440,10 +440,10 @@ def make_example(workspace: Workspace) -> None:
 def example(workspace: Workspace, encoder: str) -> list[Leak]:
     """The comparisons of an encoder that ship; empty if none do."""
     rows = shipped.read(workspace, KIND, encoder) or []
-    return _ordered(Leak(**row | {"examples": ()}) for row in rows)
+    return _sort(Leak(**row | {"examples": ()}) for row in rows)
 
 
-def _stored(workspace: Workspace, key: str) -> Leak | None:
+def _load_leak(workspace: Workspace, key: str) -> Leak | None:
     row = workspace.store.derived.get(key)
     if row is None:
         return None

@@ -240,7 +240,7 @@ def table(data: Dataset) -> tuple[tuple[str, ...], Iterable[Sequence[Any]]]:
             start = {key: " ".join(text[:200].split()) for key, text in data.documents.items()}
             return ("Document", "Its first 200 characters"), start.items()
         case Retrieval():
-            return ("Split", "Query", "Judged documents, grade first"), _judged(data)
+            return ("Split", "Query", "Judged documents, grade first"), _judgements(data)
         case Parallel():
             left, right = data.languages
             return ("Split", left or "Left", right or "Right"), (
@@ -256,7 +256,7 @@ def table(data: Dataset) -> tuple[tuple[str, ...], Iterable[Sequence[Any]]]:
     return ("Sentence",), ((sentence,) for sentence in data.sentences)
 
 
-def _judged(data: Retrieval) -> Iterator[tuple[str, str, str]]:
+def _judgements(data: Retrieval) -> Iterator[tuple[str, str, str]]:
     for split, judged in data.judgements.items():
         for query, grades in judged.items():
             best = sorted(grades.items(), key=lambda item: -item[1])

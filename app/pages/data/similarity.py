@@ -276,7 +276,7 @@ def collections(workspace: Workspace, compared: str) -> list[Collection]:
 def find(workspace: Workspace, spec: SimilaritySpec) -> Similarity:
     """The stored part of a comparison."""
     _, rows = _keys(workspace, spec)
-    return Similarity(spec, [(row, _stored(workspace, key)) for key, row in rows.items()])
+    return Similarity(spec, [(row, _load_mean(workspace, key)) for key, row in rows.items()])
 
 
 def measure(workspace: Workspace, spec: SimilaritySpec, reporter: Reporter | None = None) -> None:
@@ -285,7 +285,7 @@ def measure(workspace: Workspace, spec: SimilaritySpec, reporter: Reporter | Non
     for done, (key, row) in enumerate(rows.items()):
         if reporter is not None:
             reporter(done, len(rows), f"Encoding {row.name} with {spec.encoder}")
-        if _stored(workspace, key) is not None:
+        if _load_mean(workspace, key) is not None:
             continue
         facts = {"encoder": spec.encoder, "compared": spec.compared, "collection": row.name}
         try:
@@ -296,7 +296,7 @@ def measure(workspace: Workspace, spec: SimilaritySpec, reporter: Reporter | Non
             workspace.store.derived.put(key, KIND, facts | {"problem": error.message})
 
 
-def _stored(workspace: Workspace, key: str) -> Mean | None:
+def _load_mean(workspace: Workspace, key: str) -> Mean | None:
     for place in (workspace, workspace.shipped):
         if row := place.store.derived.get(key):
             vector, info = array(row, "mean") if row["files"] else None, row["info"]

@@ -405,7 +405,7 @@ def _carry(published: Published) -> None:
             small.add(folder, public, row["fingerprint"], row["info"])
 
 
-def _decoded(published: Published) -> tuple[str, ...]:
+def _with_decoder(published: Published) -> tuple[str, ...]:
     """Published encoders that have a decoder."""
     names = []
     for name in published.with_vectors:
@@ -417,14 +417,14 @@ def _decoded(published: Published) -> tuple[str, ...]:
 
 def _sentences(published: Published) -> Iterator[tuple[str, answer.DecodeSpec]]:
     """A few sentences, decoded by each encoder's decoder."""
-    if encoders := _decoded(published):
+    if encoders := _with_decoder(published):
         for text in SENTENCES:
             yield text, answer.DecodeSpec(sentences=(text,), encoders=encoders)
 
 
 def _interpolations(published: Published) -> Iterator[tuple[str, answer.InterpolateSpec]]:
     """One interpolation per encoder, near a collection that it has encoded; two for the first."""
-    for place, name in enumerate(_decoded(published)):
+    for place, name in enumerate(_with_decoder(published)):
         near = None
         for data in reversed([*published.data.values()]):
             with suppress(UserError):  # its texts are not published
@@ -438,7 +438,7 @@ def _interpolations(published: Published) -> Iterator[tuple[str, answer.Interpol
 def _analogies(published: Published) -> Iterator[tuple[str, answer.AnalogySpec]]:
     """A few expressions, decoded by each encoder's decoder."""
     presets = (example.PRESET, *(one for one in PRESETS if one.title in TITLES))
-    for one in presets if (encoders := _decoded(published)) else ():
+    for one in presets if (encoders := _with_decoder(published)) else ():
         lines = one.lines.splitlines()
         spec = answer.AnalogySpec(expression=one.expression, named=lines, encoders=encoders)
         yield one.title, spec

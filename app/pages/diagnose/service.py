@@ -79,7 +79,7 @@ class DiagnoseJob(Job):
         """
         row = need_decoder(workspace, encoder)
         if not text:
-            unseen = [name for name in TEST_TEXTS if name not in _learned_from(row)]
+            unseen = [name for name in TEST_TEXTS if name not in _training_names(row)]
             names = workspace.catalog.names()
             text = next((name for name in unseen if name in names), HELD_OUT)
         elif text == "held-out":
@@ -199,7 +199,7 @@ def _training_text(
     except (KeyError, TypeError, UserError):
         names = default_texts(workspace.catalog)
         texts = [s for name in names for s in _text(workspace, row, name, folder)]
-        if text != HELD_OUT and text not in _learned_from(row):
+        if text != HELD_OUT and text not in _training_names(row):
             new = set(_text(workspace, row, text, folder))
             texts = [sentence for sentence in texts if sentence not in new]
         note = (
@@ -218,7 +218,7 @@ def _text(workspace: Workspace, row: DecoderInfo, name: str, folder: Path) -> li
     return corpus(lines, most=row.words or 14, cut=False)
 
 
-def _learned_from(row: DecoderInfo) -> set[str]:
+def _training_names(row: DecoderInfo) -> set[str]:
     """Names of the texts that a decoder was trained on."""
     spec = facts_of(row.folder).get("spec")
     train = set(spec.get("train", ())) if isinstance(spec, dict) else set()

@@ -61,7 +61,7 @@ def add(workspace: Workspace, spec: str, *, send_texts: bool = False) -> dict[st
     facts = describe(spec, read=True)
     if facts["problem"] not in (None, LATER):
         raise UserError(facts["problem"])
-    return _flat(_listed(workspace, facts))
+    return _flat(_row(workspace, facts))
 
 
 def would_send_to(workspace: Workspace, spec: str) -> list[str]:
@@ -75,7 +75,7 @@ def would_send_to(workspace: Workspace, spec: str) -> list[str]:
 def refresh(workspace: Workspace, spec: str) -> None:
     """List an encoder that was trained or is in use, with its facts if there are any."""
     try:
-        _listed(workspace, describe(spec))
+        _row(workspace, describe(spec))
     except UserError:  # cannot be described: its use reports why
         workspace.store.encoders.add(spec)
 
@@ -87,7 +87,7 @@ def ensure_listed(workspace: Workspace, specs: Iterable[str]) -> None:
             refresh(workspace, spec)
 
 
-def _listed(workspace: Workspace, facts: dict[str, Any]) -> EncoderRow:
+def _row(workspace: Workspace, facts: dict[str, Any]) -> EncoderRow:
     name = facts["spec"]
     if facts["dim"] is None and facts["available"] and facts["kind"] != RANKER_KIND:
         facts["dim"] = workspace.load(name).dim  # its server, or the loaded model, alone knows it

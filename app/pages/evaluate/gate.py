@@ -165,13 +165,13 @@ class Gate(Answer):
         every, points = formats.plural(len(self.gated), "task"), f"{self.least:g} points"
         points = "1 point" if self.least == 1.0 else points
         if self.verdict == "worse":
-            moved = f" {self._moved()}.".removesuffix(" .")
+            moved = f" {self._vector_change()}.".removesuffix(" .")
             return (
                 f"{self.encoder} is worse than its baseline on {len(told)} of {every}: {names}."
                 f"{moved}"
             )
         if self.verdict == "changed":
-            return f"{self.encoder} is no longer what was saved. {self._moved()}."
+            return f"{self.encoder} is no longer what was saved. {self._vector_change()}."
         if self.verdict == "unclear":
             return (
                 f"Too few examples to tell whether {self.encoder} loses {points} or more on "
@@ -179,7 +179,7 @@ class Gate(Answer):
             )
         return f"{self.encoder} is as good as its baseline: less than {points} is lost on {every}."
 
-    def _moved(self) -> str:
+    def _vector_change(self) -> str:
         """How its vectors differ from those that were saved; empty if they do not."""
         now, date = self.drift, formats.date(self.saved["saved"])
         if now is None or not self.has_moved:
@@ -197,7 +197,7 @@ class Gate(Answer):
             "Paired tests on the same examples. Worse: a loss of that size that is significant at "
             "5 % for all tasks together. Fine: shown with 95 % to lose less. "
         )
-        points = [("", f"{text}.") for text in [self._moved()] if text]
+        points = [("", f"{text}.") for text in [self._vector_change()] if text]
         points += [("", _more(row)) for row in self.rows() if row["verdict"] == "unclear"]
         heads = ("Task", "Examples", "Then", "Now", "Change", "90 % interval", "Verdict")
         cells = [
@@ -223,7 +223,9 @@ class Gate(Answer):
         """Write a test case for the vectors and for each task, as JUnit's XML."""
         cases = [(row["task"], row["verdict"], _change(row)) for row in self.rows()]
         if self.drift is not None:
-            cases.append(("vectors", "changed" if self.has_moved else "fine", self._moved()))
+            cases.append(
+                ("vectors", "changed" if self.has_moved else "fine", self._vector_change())
+            )
         outcomes = [{0: "", 1: "failure", 3: "skipped"}[_EXIT[verdict]] for _, verdict, _ in cases]
         counts = {"failures": outcomes.count("failure"), "skipped": outcomes.count("skipped")}
         suite = ElementTree.Element("testsuite", name="theodolite gate", tests=str(len(cases)))
@@ -270,7 +272,7 @@ def save(workspace: Workspace, spec: str, tasks: str | Sequence[str]) -> Iterato
     encoder, kept = workspace.fresh(spec), []
     for place, name in enumerate(names):
         yield Working(f"Measuring {name}", place / len(names))
-        result, sample = _measured(workspace, encoder, name)
+        result, sample = _measure(workspace, encoder, name)
         if (n := len(sample["values"])) < MIN_EXAMPLES:
             raise UserError(
                 f"{name} has {formats.plural(n, 'example')}.",
@@ -327,7 +329,7 @@ def check(workspace: Workspace, spec: GateSpec, do: Do) -> Iterator[Gate | Worki
     pairs = []
     for place, task in enumerate(saved["tasks"]):
         yield Working(f"Measuring {task['task']}", place / len(saved["tasks"]))
-        _, sample = _measured(workspace, encoder, task["task"], task["protocol"], task["seed"])
+        _, sample = _measure(workspace, encoder, task["task"], task["protocol"], task["seed"])
         pairs.append((_sample(task), _sample(sample)))
     yield Gate(saved, encoder.name, spec.least, drift, since, gate(pairs, spec.least))
 
@@ -391,7 +393,7 @@ def _bound(workspace: Workspace, encoder: Encoder, task: Mapping[str, Any]) -> E
     return bind_task(encoder, data.sentences, data.hash, PromptTask(task["task"], "Retrieval"))
 
 
-def _measured(
+def _measure(
     workspace: Workspace,
     encoder: Encoder,
     task: str,

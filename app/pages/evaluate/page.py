@@ -212,7 +212,7 @@ def build(workspace: Workspace) -> None:
     run = controls.add("run", panel.run)
 
     def load(request: gr.Request) -> Answer:
-        values = _opened(workspace, controls, request)
+        values = _from_address(workspace, controls, request)
         values.encoders = choices.filled(workspace, values.encoders, rankers=True)
         values.tasks = _offer(tasks_here(workspace, values.tasks), values.tasks)
         return {controls[name]: value for name, value in vars(values).items()}
@@ -289,7 +289,7 @@ def _offer(here: Mapping[str, str], tasks: Sequence[str]) -> Any:
     return gr.update(choices=[*every, *unknown], value=chosen)
 
 
-def _opened(workspace: Workspace, controls: Controls, request: gr.Request) -> Values:
+def _from_address(workspace: Workspace, controls: Controls, request: gr.Request) -> Values:
     """The evaluation in the address, or that of its run if it names nothing else."""
     values = controls.from_address(request)
     values.run = address.first(request, "run")

@@ -28,7 +28,7 @@ def evaluated(
     try:
         loaded = workspace.ranker(encoder)
     except UserError as error:
-        return workspace.keep_result(_unloaded(workspace, encoder, task, protocol, seed, error))
+        return workspace.keep_result(_not_loadable(workspace, encoder, task, protocol, seed, error))
     row = known(workspace, loaded, task, protocol, seed)
     if row is not None:
         return row
@@ -72,7 +72,7 @@ def known(
     return row
 
 
-def _unloaded(
+def _not_loadable(
     workspace: Workspace,
     encoder: str,
     task: str,

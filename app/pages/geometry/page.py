@@ -139,7 +139,7 @@ def _views(published: Published) -> Iterator[tuple[str, GeometrySpec]]:
             yield data, GeometrySpec(encoders, data)
 
 
-def _graded(published: Published) -> Iterator[tuple[str, DistributionsSpec]]:
+def _publishable(published: Published) -> Iterator[tuple[str, DistributionsSpec]]:
     """The encoders with results, on each task."""
     small, encoders = published.workspace, published.with_vectors
     for task in answer.pair_tasks(small):
@@ -163,6 +163,6 @@ DISTRIBUTIONS = Page(
     "How each encoder distributes the cosines of sentence pairs that people have graded. A "
     "good encoder gives low grades low cosines and high grades high ones, and does not "
     "squeeze all sentences together.",
-    Static(answer.DISTRIBUTIONS, _graded),
+    Static(answer.DISTRIBUTIONS, _publishable),
     build_distributions,
 )

@@ -321,7 +321,7 @@ def spectrum(geometries: Sequence[Geometry]) -> list[Block]:
         [[i, *one] for i, one in enumerate(zip_longest(*(v.tolist() for v in values.values())), 1)],
         {
             one.encoder: f"Of {one.info['dim']} dimensions {one.info['effective_rank']:.0f} are in "
-            f"use (effective rank){_even(one)}; the strongest direction holds "
+            f"use (effective rank){_isoscore(one)}; the strongest direction holds "
             f"{percent(float(one.singular[0] ** 2 / ((one.singular**2).sum() or 1.0)))} of the "
             f"squared length, and two {random_words(one.info['mean_cosine'])}"
             for one in geometries
@@ -333,7 +333,7 @@ def _use(one: Geometry) -> float:
     return float(one.info["effective_rank"] / one.info["dim"])
 
 
-def _even(one: Geometry) -> str:
+def _isoscore(one: Geometry) -> str:
     score = one.info["isoscore"]
     return "" if score is None else f" and the variance fills {percent(score)} (IsoScore)"
 
@@ -342,7 +342,7 @@ def hubs(geometries: Sequence[Geometry]) -> list[Block]:
     """How often a sentence is among the nearest of others; nothing for too few sentences."""
     if not geometries:
         return []
-    curves = {(one.encoder, ""): _exceeded(np.sort(one.occurrence)) for one in geometries}
+    curves = {(one.encoder, ""): _survival(np.sort(one.occurrence)) for one in geometries}
     most = max(geometries, key=lambda one: float(one.info["hub_skew"]))
     k = most.info["hub_k"]
     return section(
@@ -374,7 +374,7 @@ def hubs(geometries: Sequence[Geometry]) -> list[Block]:
     )
 
 
-def _exceeded(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _survival(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The distinct counts above 0 of those sorted, and the share of all that are as high."""
     times = np.unique(counts[counts > 0])
     return times, 1 - np.searchsorted(counts, times, side="left") / len(counts)

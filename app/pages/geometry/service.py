@@ -196,7 +196,7 @@ def measure(
     data = workspace.catalog.load(dataset)
     taken, encoded_by = take(data, split), workspace.bound(encoder, dataset)
     encoded = finite(encoded_by.encode(taken.sentences, progress), taken.sentences)
-    info, held = _measured(taken, encoded, progress)
+    info, held = _measure(taken, encoded, progress)
     info |= {
         "encoder": encoder,
         "dataset": dataset,
@@ -208,7 +208,7 @@ def measure(
     return Geometry(encoder, info, **held)
 
 
-def _measured(
+def _measure(
     taken: Taken, encoded: np.ndarray, progress: Progress | None
 ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Numbers by name, and arrays.

@@ -213,7 +213,7 @@ class Judgement(Answer):
         for pair in sorted(self.board["pairs"], key=lambda one: [*map(order.index, sides(one))]):
             first, other = sides(pair)
             turn = first != pair["a"]
-            path = [_turned(row, turn) for row in pair["path"]]
+            path = [_turn(row, turn) for row in pair["path"]]
             words = f"{called[first]} or {called[other]}: undecided"
             if pair["verdict"] == "alike":
                 margin = self.board["margin"]
@@ -223,12 +223,12 @@ class Judgement(Answer):
                 words = f"{called[better]} is better than {called[worse]}"
             numbers = _interval(path[-1]) if len(path) > 1 else ""
             if alone := pair.get("without_second"):
-                without = _interval(_turned([alone[name] for name in EDGES], turn))
+                without = _interval(_turn([alone[name] for name in EDGES], turn))
                 numbers += f". Without the second judge: {without}"
             yield words, numbers, path
 
 
-def _turned(row: Sequence[float], turn: bool) -> Sequence[float]:
+def _turn(row: Sequence[float], turn: bool) -> Sequence[float]:
     """A difference and its interval, of the other encoder if it is turned."""
     middle, low, high = row
     return (0.0 - middle, -high, -low) if turn else row

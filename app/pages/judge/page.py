@@ -159,7 +159,7 @@ def build(workspace: Workspace) -> None:
 
     def say_where(values: Values) -> dict[Any, Any]:
         """Say which texts would be sent where; the checkbox shows until that is allowed."""
-        words, host = _sending(workspace, values)
+        words, host = _what_is_sent(workspace, values)
         label = f"Send documents and queries to {host}"
         return {
             where: Markup('<p class="t-small t-muted">{}</p>').format(words),
@@ -173,7 +173,9 @@ def build(workspace: Workspace) -> None:
 
     def count(values: Values, request: gr.Request) -> Iterator[Answer]:
         def work(say: background_call.Say) -> dict[Any, Any]:
-            return {counted: web.value(_unjudged(workspace, values.session, values.other, say))}
+            return {
+                counted: web.value(_count_unjudged(workspace, values.session, values.other, say))
+            }
 
         first = f"Asking {values.other} the queries"
         yield from background_call.changes(work, first, request.session_hash, counted)
@@ -210,7 +212,7 @@ def _spec(values: Values) -> JudgeSpec:
     return web.spec_of(JudgeSpec, Values(**vars(values) | texts))
 
 
-def _sending(workspace: Workspace, values: Values) -> tuple[str, str]:
+def _what_is_sent(workspace: Workspace, values: Values) -> tuple[str, str]:
     """The texts that the second judge would get, and the host that needs permission."""
     for encoder in values.encoders or ():
         retrieval.canonical(encoder)  # a typed one that cannot be read is refused at once
@@ -322,7 +324,7 @@ def _buttons(act: str, mode: str, position: int, *, keys: bool = False) -> list[
     ]
 
 
-def _unjudged(
+def _count_unjudged(
     workspace: Workspace, session: str | None, encoder: str | None, say: background_call.Say
 ) -> list[Block]:
     """How many documents of another encoder are unjudged, and a session to judge them."""

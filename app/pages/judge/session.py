@@ -357,7 +357,7 @@ def _begun(session: str, title: str, spec: JudgeSpec, kept: Mapping[str, Any]) -
 
 
 @lru_cache(maxsize=8)
-def _unmarked(workspace: Workspace, session: str) -> Session:
+def _without_marks(workspace: Workspace, session: str) -> Session:
     """What never changes of a stored session."""
     row = workspace.store.judgements.get(session)
     pool = workspace.store.judgements.pool(session)
@@ -368,7 +368,7 @@ def open_session(workspace: Workspace, session: str) -> Session:
     """The current state of a session."""
     kept = workspace.store.judgements
     kept.get(session)  # it may have been removed since
-    base, second = _unmarked(workspace, session), None
+    base, second = _without_marks(workspace, session), None
     if base.spec.second:
         known = kept.second_marks(base.second_keys)
         rows = [known.get(key, (0, 0)) for key in base.second_keys]

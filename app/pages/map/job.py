@@ -203,7 +203,7 @@ class MapSpec(Spec, Job):
         self.validate(workspace)
         workspace.store.refuse_writing()
         self._compute(workspace, key, tick)
-        return _unchanged(service.stored(workspace, key))
+        return _if_unchanged(service.stored(workspace, key))
 
     def _compute(self, workspace: Workspace, key: str, tick: ProgressCallback) -> None:
         """Project, measure, and store under a key."""
@@ -218,7 +218,7 @@ class MapSpec(Spec, Job):
         try:
             plane = self._project(
                 vectors[kept] if len(kept) < len(vectors) else vectors,
-                _unchanged(service.stored(workspace, first)).points[kept] if first else None,
+                _if_unchanged(service.stored(workspace, first)).points[kept] if first else None,
                 lambda done: tick(method.share * done),
                 (lambda points: derived.put_unfinished(key, points[which]))
                 if len(vectors) <= WATCHED_POINTS
@@ -300,7 +300,7 @@ class SecondMap(MapSpec):
     initial: str = ""
 
 
-def _unchanged(made: StoredMap | None) -> StoredMap:
+def _if_unchanged(made: StoredMap | None) -> StoredMap:
     """A map that has just been made, whose collection may have changed meanwhile."""
     if made is None:
         raise UserError(

@@ -102,7 +102,7 @@ def table(workspace: Workspace) -> tuple[list[HeatmapColumn], list[HeatmapRow]]:
             columns.append(HeatmapColumn(f"average:{suite}", f"Mean, {label}", about, "average"))
             _add_means(rows, suite, tasks)
     printed = (*TABLE_MAIN, *TABLE_B3, *TABLE_E1, *TABLE_INFERSENT)
-    others = [_published(row) for row in printed if not row.scores.keys().isdisjoint(names)]
+    others = [_published_row(row) for row in printed if not row.scores.keys().isdisjoint(names)]
     return columns, [*rows.values(), *others]
 
 
@@ -168,7 +168,7 @@ def _add_means(rows: Mapping[str, HeatmapRow], suite: str, tasks: Sequence[str])
         )
 
 
-def _published(row: Published) -> HeatmapRow:
+def _published_row(row: Published) -> HeatmapRow:
     """The row of a published table."""
     weighted = row.aggregation == "wmean"
     every = {

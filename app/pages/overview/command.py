@@ -32,7 +32,7 @@ def _filters(
     return {"encoders": encoders or None, "tasks": task or None, "protocols": protocol or None}
 
 
-def _stored(workspace: Workspace, filters: Filters) -> list[dict[str, Any]]:
+def _stored_results(workspace: Workspace, filters: Filters) -> list[dict[str, Any]]:
     """All results that match the filters, older versions included."""
     return workspace.store.results.table(**filters, all_versions=True)
 
@@ -45,7 +45,7 @@ def list_results(workspace: Workspace, filters: Filters, as_json: JsonOption = F
 
     theodolite results list --encoder minilm --json
     """
-    rows = _stored(workspace, filters)
+    rows = _stored_results(workspace, filters)
     sizes = workspace.store.results.sizes(rows)
     columns = ("id", "encoder", "task", "protocol", "seed", "score", "bytes", "error")
     emit([{**row, "bytes": sizes[row["id"]]} for row in rows], columns, as_json)
@@ -74,7 +74,7 @@ def remove_results(
             "Give result numbers, or --encoder, --task, --protocol.",
             code="missing",
         )
-    rows = _stored(workspace, filters)
+    rows = _stored_results(workspace, filters)
     if unknown := set(ids or ()) - {row["id"] for row in rows}:
         raise UserError(
             f"There is no such result: {min(unknown)}.", "`results list` shows all.", code="unknown"
@@ -101,7 +101,7 @@ def export_results(
 
     theodolite results export out --format mteb --protocol mteb-v2
     """
-    files = exchange.export(workspace, folder, form, _stored(workspace, filters))
+    files = exchange.export(workspace, folder, form, _stored_results(workspace, filters))
     emit([{"file": str(file)} for file in files], ("file",), as_json)
 
 

@@ -156,7 +156,7 @@ def build(workspace: Workspace) -> None:
     for event in (asks, *(before.then for before in (other, drawn, *tried))):
         on(event, asking.search, controls, outputs, notice, **ALWAYS_LAST)
     on(timer.tick, asking.poll, controls, outputs, notice, **HIDE_PROGRESS)
-    shape(partial(_shaped, controls, pick), {controls["by"]: LABELS})
+    shape(partial(_shape, controls, pick), {controls["by"]: LABELS})
     controls.keep()
 
 
@@ -221,7 +221,7 @@ class _Asking:
                 service.count_search(workspace, column.name, spec.collections[column.chunks])
 
 
-def _shaped(controls: Controls, pick: gr.Button, by: str) -> dict[Any, Any]:
+def _shape(controls: Controls, pick: gr.Button, by: str) -> dict[Any, Any]:
     """Updates that show only the controls a search mode uses."""
     label, placeholder = LABELS[by]
     near = gr.update(visible=by in ("meaning", "examples"))

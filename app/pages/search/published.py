@@ -109,7 +109,7 @@ def _column(workspace: Workspace, name: str, collection: str) -> Described:
         parts, held = _in_parts("vectors/neighbours", files)
         return column | {"neighbours": {"per": PER_FILE, "parts": parts}}, held
     runs, held = described
-    points, axes = _projected(rows)
+    points, axes = _project(rows)
     packed, more = pack("vectors/rows", points, PART)
     notes = []
     if axes is not None:
@@ -127,7 +127,7 @@ def _column(workspace: Workspace, name: str, collection: str) -> Described:
     return column | ({"note": " ".join(notes)} if notes else {}), held | more
 
 
-def _projected(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+def _project(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
     """Unit vectors, projected to their leading eigenvectors if they are too large.
 
     Returns:

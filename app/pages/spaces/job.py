@@ -287,7 +287,7 @@ def measure(
         "k": k,
         "looked_at": len(change.looked_at),
         "rows": rows,
-        "changed": _changed(change, first, second),
+        "changed": _most_changed(change, first, second),
         "clusters": _clusters(workspace, spec, first, second, sentences, facts),
     }
     tick(1.0)
@@ -341,7 +341,7 @@ def _again(workspace: Workspace, encoder: str, dataset: str) -> np.ndarray | Non
     return encoders.bind_task(loaded, data.sentences, data.hash, task).encode(sentences)
 
 
-def _changed(change: Change, first: np.ndarray, second: np.ndarray) -> list[dict[str, Any]]:
+def _most_changed(change: Change, first: np.ndarray, second: np.ndarray) -> list[dict[str, Any]]:
     """The sentences whose neighbourhoods changed most, with (id, cosine) of their neighbours."""
     from theodolite.engine.space.geometry import cosine
 

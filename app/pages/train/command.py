@@ -340,7 +340,7 @@ def _perform(workspace: Workspace, job: Trains, as_json: bool) -> str:
                 elif text:
                     (line if isinstance(event, events.Finished) else say)(text)
     except KeyboardInterrupt:
-        _interrupted(workspace, run_id, step, specs, as_json)
+        _report_interruption(workspace, run_id, step, specs, as_json)
         raise typer.Exit(INTERRUPTED) from None
     return run_id
 
@@ -355,7 +355,7 @@ def _print_object(event: object, position: int, labels: Sequence[str]) -> None:
         emit_json(child | facts | {"code": getattr(event, "code", None)})
 
 
-def _interrupted(
+def _report_interruption(
     workspace: Workspace, run_id: str, step: int, specs: list[Any], as_json: bool
 ) -> None:
     """Say what is kept, and how to go on."""

@@ -104,7 +104,7 @@ def build(workspace: Workspace) -> None:
             html = card_html(decoders.card_of(workspace, name)) if name else ""
         except UserError:
             name = html = ""
-        return {read: name, card: html, listing: web.value(_installed(workspace))}
+        return {read: name, card: html, listing: web.value(_list_installed(workspace))}
 
     def load(request: gr.Request) -> Answer:
         return show(address.first(request, "card"))
@@ -122,7 +122,7 @@ def build(workspace: Workspace) -> None:
     address.keep({"card": read})
 
 
-def _installed(workspace: Workspace) -> list[Block]:
+def _list_installed(workspace: Workspace) -> list[Block]:
     """The installed decoders, the one in use first; nothing without any."""
     cards = []
     for row in decoders.listed(workspace):

@@ -124,13 +124,13 @@ class Form(ABC):
 
     def defaults(self) -> dict[str, Any]:
         """The default of every setting, as its control shows it."""
-        return {one.name: _typed(one, one.default) for one in self.settings}
+        return {one.name: _shown_value(one, one.default) for one in self.settings}
 
     def preset(self, name: str) -> dict[str, Any]:
         """The settings of a preset, as the controls show them; the defaults for no preset."""
         changes: Values = next((one.changes for one in self.presets() if one.name == name), {})
         own = settings(self._spec)
-        return self.defaults() | {name: _typed(own[name], changes[name]) for name in changes}
+        return self.defaults() | {name: _shown_value(own[name], changes[name]) for name in changes}
 
     def preset_of(self, values: Values) -> Any | None:
         """The preset that equals the values in every field that applies; None for none.
@@ -315,7 +315,7 @@ class Form(ABC):
         return {self._started: queue(self.workspace, job)}
 
 
-def _typed(setting: Setting, value: Any) -> Any:
+def _shown_value(setting: Setting, value: Any) -> Any:
     """A value of the spec as its control shows it: text, or bool for a checkbox."""
     if setting.kind is bool:
         return bool(value)

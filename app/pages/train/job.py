@@ -203,7 +203,7 @@ class TrainingJob(Job, ABC, Generic[S]):
                 "Start the app with --fleet and a --files address above it, or give a folder.",
                 code="unsupported",
             )
-        for event in _recorded(self, workspace, reporter):
+        for event in _record(self, workspace, reporter):
             if isinstance(event, Finished):
                 over = event.to_dict()
                 self.register(workspace, over)
@@ -534,7 +534,7 @@ def decoder_time(workspace: Workspace, spec: DecoderSpec) -> str:
     return f"about {formats.duration(pace.seconds)}" if pace and pace.steps else ""
 
 
-def _recorded(job: TrainingJob[Any], workspace: Workspace, reporter: Reporter) -> Iterator[Event]:
+def _record(job: TrainingJob[Any], workspace: Workspace, reporter: Reporter) -> Iterator[Event]:
     """Train, and record each event in the store, and the progress of the unit."""
     from theodolite.engine.training.checkpoint import newest_step  # imports torch
 
@@ -548,7 +548,7 @@ def _recorded(job: TrainingJob[Any], workspace: Workspace, reporter: Reporter) -
         return int(WHOLE * (before + (1 - before) * event.step / max(1, event.steps)))
 
     events = job.train(workspace, lambda: reporter.asked(STOP))
-    for event in _noted(events) if earlier else events:
+    for event in _note_new_start(events) if earlier else events:
         data = event.to_dict()
         reporter.event(data.pop("kind"), data)
         match event:
@@ -575,7 +575,7 @@ def _recorded(job: TrainingJob[Any], workspace: Workspace, reporter: Reporter) -
         yield event
 
 
-def _noted(events: Iterator[Event]) -> Iterator[Event]:
+def _note_new_start(events: Iterator[Event]) -> Iterator[Event]:
     """Events of a training that was begun before, with a note if nothing of that is left."""
     for event in events:
         yield event

@@ -55,7 +55,7 @@ def train(workspace: Workspace, spec: TrainSpec, stop: Callable[[], bool]) -> It
             words = [str(request), str(spec.processes)]
             started = processes.start(NAME, words, stdout=subprocess.PIPE, stderr=printed)
             try:
-                yield from _followed(started, asked_to_stop, stop)
+                yield from _follow(started, asked_to_stop, stop)
             finally:
                 processes.kill_tree(started)
                 printed.seek(max(0, printed.seek(0, os.SEEK_END) - _LOG_BYTES))
@@ -63,7 +63,7 @@ def train(workspace: Workspace, spec: TrainSpec, stop: Callable[[], bool]) -> It
                     log.warning("The processes printed:\n%s", tail)
 
 
-def _followed(
+def _follow(
     started: subprocess.Popen[bytes], asked_to_stop: Path, stop: Callable[[], bool]
 ) -> Iterator[Event]:
     """Yield the events of a launched training until it ends."""

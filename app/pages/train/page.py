@@ -297,7 +297,7 @@ def build(workspace: Workspace) -> None:
         name = uploads.free_name(workspace, path.name)
         mapping = uploads.mapping_of(path, None, None)
         train = f"upload:{uploads.keep(workspace, path, path.name, name, mapping)['name']}"
-        return _chosen(form, values, train, f"Added as {train}.")
+        return _choose(form, values, train, f"Added as {train}.")
 
     mining.connect(form)
     shape(
@@ -309,7 +309,7 @@ def build(workspace: Workspace) -> None:
     on(upload.upload, keep, inputs, filled, form.notice, show_progress_on=upload)
 
 
-def _chosen(form: EncoderForm, values: Namespace, train: str, said: str) -> Answer:
+def _choose(form: EncoderForm, values: Namespace, train: str, said: str) -> Answer:
     """Train on a data set that was just added."""
     choices, _ = form.offer(vars(values) | {"train": train})["train"]
     return {
@@ -345,7 +345,7 @@ class Mining:
             if run is None or run["state"] != "done":
                 return None
             made = MineSpec.from_spec(run["spec"]).made
-            return _chosen(form, values, made, f"{made} is chosen.")
+            return _choose(form, values, made, f"{made} is chosen.")
 
         moved, filled = self.panel.moved.change, [form.controls["train"], form.controls["preset"]]
         on(moved, choose, asked, filled, form.notice, **HIDE_PROGRESS)

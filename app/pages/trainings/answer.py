@@ -287,11 +287,11 @@ def charts(courses: Sequence[tuple[str, int | None, Curves]]) -> list[Block]:
                 lines.append(Line(name, place, steps, values, star, across, *own))
         if lines:
             heading = Text(quantity.heading(lines), quantity.about)
-            blocks += [heading, Chart(_drawing(quantity, lines))]
+            blocks += [heading, Chart(_chart_value(quantity, lines))]
     return blocks
 
 
-def _drawing(quantity: Quantity, lines: Sequence[Line]) -> dict[str, Any]:
+def _chart_value(quantity: Quantity, lines: Sequence[Line]) -> dict[str, Any]:
     """The value of a chart, with its numbers.
 
     Lines by step; paths as in figure 2 of SimCSE, from the hollow mark to the large one. A star

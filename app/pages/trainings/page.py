@@ -83,7 +83,7 @@ def build(workspace: Workspace) -> None:
         shown = [row.key for row, _ in courses]
         return {
             chosen: ",".join(keys),
-            listing: _listing(workspace, rows, shown) if rows else _nothing(workspace),
+            listing: _list(workspace, rows, shown) if rows else _example_note(workspace),
             curves: web.value(Trainings(courses).blocks()),
             seen: [marks, shown, [lines.cursor for _, lines in courses]],
         }
@@ -135,7 +135,7 @@ def _courses(workspace: Workspace, keys: Sequence[str]) -> list[Course]:
 # The list -----------------------------------------------------------------------------------
 
 
-def _nothing(workspace: Workspace) -> str:
+def _example_note(workspace: Workspace) -> str:
     """In place of the list: a note that the curves are of an example that ships."""
     learned = service.example(workspace)
     if learned is None:
@@ -151,7 +151,7 @@ def _nothing(workspace: Workspace) -> str:
     )
 
 
-def _listing(workspace: Workspace, rows: Sequence[TrainingRun], shown: Sequence[str]) -> str:
+def _list(workspace: Workspace, rows: Sequence[TrainingRun], shown: Sequence[str]) -> str:
     """Every run, the newest first; the names are buttons that show or hide its curves.
 
     Args:

@@ -74,17 +74,17 @@ class Connection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
         self._leave()
         self._look()
 
-    def _answering(self) -> bool:
+    def _is_answering(self) -> bool:
         return self.cycle is not None and not self.cycle.response_complete
 
     def _in_body(self) -> bool:
-        return self._answering() and bool(self.cycle.more_body)
+        return self._is_answering() and bool(self.cycle.more_body)
 
     def _waits(self) -> bool:
         """Whether it is the client's turn."""
         if self not in self.connections:  # closed, or no longer of HTTP
             return False
-        return not self._answering() or self._in_body() or self.flow.write_paused
+        return not self._is_answering() or self._in_body() or self.flow.write_paused
 
     def _look(self) -> None:
         """Begin to wait, go on waiting, or end it."""

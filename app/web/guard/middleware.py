@@ -92,7 +92,9 @@ class Guard:
             nonlocal begun
             if message["type"] == "http.response.start":
                 begun = True
-                message["headers"] = self._sealed(message.get("headers", ()), scope["scheme"])
+                message["headers"] = self._secure_headers(
+                    message.get("headers", ()), scope["scheme"]
+                )
             await send(message)
 
         try:
@@ -127,7 +129,7 @@ class Guard:
             return JSONResponse({"detail": {"error": "Not authenticated"}}, status_code=401)
         return None
 
-    def _sealed(
+    def _secure_headers(
         self, headers: Collection[tuple[bytes, bytes]], scheme: str
     ) -> list[tuple[bytes, bytes]]:
         """The headers of a response, without CORS and with the security policy."""

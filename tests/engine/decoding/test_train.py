@@ -78,7 +78,7 @@ def test_it_learns_and_says_so(whole: tuple[DecoderSpec, list[Event]]) -> None:
     assert decoder.facts["sentences"] == 270 and not spec.working_folder.exists()
     # The loss of the card, computed again from the folder: the same points and tokens.
     held_out = sentences_of(spec, Catalog(None), spec.working_folder).texts[-30:]
-    points = torch.from_numpy(decoder._checked(load("random:32").encode(held_out)))
+    points = torch.from_numpy(decoder._check(load("random:32").encode(held_out)))
     rows = [torch.from_numpy(i.astype(np.int64)) for i in decoder.vocabulary.ids(held_out)]
     ids = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True)
     loss = float(decoder.model.loss(points, ids).detach())

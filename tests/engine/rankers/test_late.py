@@ -95,7 +95,7 @@ def test_vectors_are_cached_and_rank_documents(
     texts = list(DATA.documents.values())
     vectors = late(rankers.load(spec, cache=cache), DATA).encode([*texts, "another text"])
     assert np.array_equal(vectors[-1], rankers.load(spec).encode(["another text"])[0])
-    monkeypatch.setattr(LateSource, "_pooled", None)
+    monkeypatch.setattr(LateSource, "_pool", None)
     marked = replace(DATA, judgements={"test": {"q": {"d": 1}}})
     fused = late(rankers.load(f"fuse(bm25, {spec})", cache=cache), marked)
     own = rankers.rank(late(rankers.load(spec, cache=cache), DATA), ["the cat"], texts)

@@ -292,7 +292,7 @@ def test_a_share_that_is_no_whole_number_is_met_on_average(change) -> None:
 @pytest.mark.parametrize("sentence", ["", "   ", "cat", "a cat", "猫がマットの上に座る"])
 def test_something_of_a_sentence_always_stays(change: str, sentence: str) -> None:
     """Also of none, of one word, and of a script without spaces."""
-    changed = ChangedWords(change, 0.99)._changed(sentence, default_rng(0))
+    changed = ChangedWords(change, 0.99)._change(sentence, default_rng(0))
     assert changed == sentence if len(sentence.split()) < 2 else len(changed.split()) == 1
 
 

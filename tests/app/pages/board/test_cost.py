@@ -105,7 +105,7 @@ def test_the_load_of_others_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     own = SimpleNamespace(user=2.0, system=1.0)
     monkeypatch.setattr(psutil, "cpu_times", lambda: times(6.0, 2.0, 1.5, 0.5, 4.0))
     monkeypatch.setattr(psutil, "Process", lambda: SimpleNamespace(cpu_times=lambda: own))
-    assert footprint._used_by_others() == 5.0
+    assert footprint._seconds_of_others() == 5.0
 
 
 def test_quality_against_cost(workspace: Workspace) -> None:

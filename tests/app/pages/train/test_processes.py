@@ -80,7 +80,7 @@ def test_events_are_read_among_what_libraries_print(tmp_path: Path) -> None:
     event = Noted(3, "a note")
     lines = f"noise\n{launch.MARK}{json.dumps(event.to_dict())}\nmore\n"
     with subprocess.Popen(["printf", "%s", lines], stdout=subprocess.PIPE) as printing:
-        assert list(launch._followed(printing, tmp_path / "stop", never)) == [event]
+        assert list(launch._follow(printing, tmp_path / "stop", never)) == [event]
 
 
 @pytest.mark.long  # `test_distributed` has the weights of two in one process, what follows an error
