@@ -380,7 +380,7 @@ def test_a_diagnosis_is_shown_and_another_is_made(visitor, place, desk):
     page.get_by_role("button", name="More controls").click()
     page.get_by_label("How many").fill("50")
     page.locator("#start").click()
-    says(page.locator("#following"), "diagnosis of random:")
+    says(page.locator("#following"), "Diagnosis of random:")
     desk.keep_result(to_result(diagnosis("random:64", 60.0), "abd"))
     (run,) = desk.store.runs.list(kinds=["diagnose"])
     desk.store.runs.start(run["id"], 1, "local-0", ["one"])

@@ -94,9 +94,10 @@ class Disagreement:
 
 
 def opening(board: Standings, task: str, better: str, worse: str) -> tuple[str, str, str]:
-    """The requested comparison where available; else the first two encoders on the first task."""
+    """The requested comparison where available; else that of two encoders on a task they share."""
     tasks = [column.task for column in board.columns]
-    first = task if task in tasks else tasks[0]
+    shared = (t for t in tasks if sum((name, t) in board.cells for name in board.encoders) > 1)
+    first = task if task in tasks else next(shared, tasks[0])
     names = [name for name in board.encoders if (name, first) in board.cells]
     if len(names) < 2:
         return first, "", ""

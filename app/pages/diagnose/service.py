@@ -90,8 +90,8 @@ class DiagnoseJob(Job):
 
     @property
     def title(self) -> str:
-        """`diagnosis of minilm on starter-topics`."""
-        return f"diagnosis of {self.encoder} on {last_part(self.text)}"
+        """`Diagnosis of minilm on starter-topics`."""
+        return f"Diagnosis of {self.encoder} on {last_part(self.text)}"
 
     def validate(self, workspace: Workspace) -> None:
         """Refuse a text that is gone."""

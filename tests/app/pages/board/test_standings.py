@@ -173,6 +173,8 @@ def test_right_and_wrong_by_hand(workspace: Workspace) -> None:
     assert [one.place for one in found.examples] == [2, 4] and found.examples[0].texts == ()
     assert opening(board, "", "", "") == ("MR", A, B) == opening(board, "MR", "gone", B)
     assert opening(board, "MR", B, B) == ("MR", B, A)
+    invent(workspace, A, "StarterTopics", 0.5, n=4)  # first on the board, and of one encoder alone
+    assert opening(standings.board(workspace), "", "", "") == ("MR", A, B)
     with refused("invalid", "MR"):
         disagreement(workspace, board, "MR", A, A)
 

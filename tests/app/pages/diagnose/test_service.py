@@ -65,7 +65,7 @@ def test_a_diagnosis_is_a_run_and_a_result(workspace: Workspace, text: Path) -> 
     """Of sentences that are new alone; all of it is read back from the store."""
     job, shares = DiagnoseJob.of(workspace, ENCODER, str(text), 10), []
     run = workspace.store.runs.get(queue(workspace, job))
-    assert (run["kind"], run["title"]) == ("diagnose", f"diagnosis of {ENCODER} on news.txt")
+    assert (run["kind"], run["title"]) == ("diagnose", f"Diagnosis of {ENCODER} on news.txt")
     (outcome,) = do_units(workspace, job, shares.append)
     assert outcome.failure is None and shares[-1] == 1
     (kept,) = workspace.store.results.table(protocols=["vec2sent"])
