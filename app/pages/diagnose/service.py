@@ -118,12 +118,6 @@ def queue_again(workspace: Workspace, row: Mapping[str, Any]) -> str:
         job = DiagnoseJob.from_spec(spec_of(run))
         if (job.encoder, last_part(job.text)) == (row["encoder"], source):
             return queue(workspace, job)
-    if source not in {HELD_OUT, *workspace.catalog.names()}:
-        raise UserError(
-            f"There is no data set named {source}, and no run that records which file it was.",
-            "Diagnose the decoder on a text again.",
-            code="unknown",
-        )
     return queue(workspace, DiagnoseJob.of(workspace, row["encoder"], source, row["n"]))
 
 

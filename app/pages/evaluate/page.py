@@ -1,7 +1,7 @@
 """The page *Evaluate*: choose encoders and tasks, start a run, follow it, come back to it."""
 
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -37,7 +37,6 @@ from theodolite.engine.tasks import (
     TASKS,
     Task,
     available,
-    get,
     in_order,
 )
 from theodolite.store.errors import NoSuchRun
@@ -112,18 +111,9 @@ OFFERED = {
 }
 
 
-def tasks_here(workspace: Workspace, wanted: Iterable[str] = ()) -> dict[str, str]:
-    """Tasks with available data -> the family of each, family by family.
-
-    Args:
-        workspace: its catalog has the data.
-        wanted: further tasks to offer, such as one on a hub file; invalid names are left out.
-    """
+def tasks_here(workspace: Workspace) -> dict[str, str]:
+    """Tasks with available data -> the family of each, family by family."""
     tasks = {task.name: task for task in available(workspace.catalog)}
-    for name in wanted:
-        if name not in TASKS:
-            with suppress(UserError):
-                tasks.setdefault(name, get(name, workspace.catalog))
     families = {name: _family(tasks[name]) for name in in_order(tasks)}
     return dict(sorted(families.items(), key=lambda item: FAMILIES.index(item[1])))
 
@@ -214,7 +204,7 @@ def build(workspace: Workspace) -> None:
     def load(request: gr.Request) -> Answer:
         values = _from_address(workspace, controls, request)
         values.encoders = choices.filled(workspace, values.encoders, rankers=True)
-        values.tasks = _offer(tasks_here(workspace, values.tasks), values.tasks)
+        values.tasks = _offer(tasks_here(workspace), values.tasks)
         return {controls[name]: value for name, value in vars(values).items()}
 
     def show(values: Values) -> Answer:
@@ -284,9 +274,9 @@ def _ready(workspace: Workspace, values: Values) -> EvaluateJob:
 def _offer(here: Mapping[str, str], tasks: Sequence[str]) -> Any:
     """An update of the list of tasks, each with its family."""
     every = [(f"{name} · {here[name]}", name) for name in here]
-    unknown = [task for task in tasks if task not in here]  # the plan says so
-    chosen = [*(task for task in here if task in tasks), *unknown]
-    return gr.update(choices=[*every, *unknown], value=chosen)
+    others = [task for task in tasks if task not in here]  # of the hub, or as the plan says unknown
+    chosen = [*(task for task in here if task in tasks), *others]
+    return gr.update(choices=[*every, *others], value=chosen)
 
 
 def _from_address(workspace: Workspace, controls: Controls, request: gr.Request) -> Values:
