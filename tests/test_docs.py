@@ -1,10 +1,11 @@
-"""The documentation and the README say what is there; what costs little is executed, too."""
+"""The documentation says what is there, also as a site; what costs little is executed, too."""
 
 import re
 import shlex
-import subprocess
 import sys
+from html import unescape
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -18,7 +19,6 @@ from theodolite.app.workspace import Workspace
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 COMMAND: Any = get_command(app)
-OF_THE_SHELL = {"&&", "||", "|", ">", ">>", "<", ";"}
 CHEAP = (
     "data list",
     "data show",
@@ -67,7 +67,7 @@ def _split(line: str) -> list[tuple[str, ...]]:
     found: list[list[str]] = []
     ours = False
     for word in shlex.split(line, comments=True):
-        if word in OF_THE_SHELL:
+        if word in {"&&", "||", "|", ">", ">>", "<", ";"}:  # of the shell
             ours = False
         elif word == "theodolite":
             ours = True
@@ -127,7 +127,6 @@ def test_what_costs_little_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.chdir(tmp_path)
     made = Workspace(tmp_path / "store")
     assert evaluated(made, "random:16", "StarterSTS")["error"] is None
-    made.close()
     cheap = [one for one in WRITTEN if " ".join(one).startswith(CHEAP)]
     assert len(cheap) >= len(CHEAP)
     for arguments in cheap:
@@ -137,12 +136,13 @@ def test_what_costs_little_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-def test_the_python_example_runs() -> None:
+def test_the_python_example_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The example of the section Python prints a number for each starter task."""
-    code = re.search(r"```python\n(.*?)```", README, re.S).group(1)
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
-    assert done.returncode == 0, done.stderr
-    printed = [line.split() for line in done.stdout.splitlines()]
+    monkeypatch.setenv("THEODOLITE_HOME", str(tmp_path / "store"))
+    exec(re.search(r"```python\n(.*?)```", README, re.S).group(1), {})  # noqa: S102
+    printed = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert [task for task, _ in printed] == ["StarterSTS", "StarterTopics", "StarterSearch"]
     assert all(0 < float(score) < 100 for _, score in printed)
 
@@ -160,3 +160,77 @@ def test_two_commands_do_all_the_setting_up() -> None:
     assert "pip install -c constraints.txt '.[starter]' && theodolite\n" in README
     assert "pip install -c constraints.txt '.[starter,test]' && pytest\n" in README
     assert "&& pytest$" in (ROOT / ".ci" / "run").read_text()
+
+
+# The documentation as a site: what is written, what is made of the code, and that links lead.
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The site, built as `make site` does: a warning ends it, as for a link that leads nowhere."""
+    pytest.importorskip("properdocs")
+    from properdocs.commands.build import build
+    from properdocs.config import load_config
+
+    folder = tmp_path_factory.mktemp("site")
+    build(load_config(str(ROOT / "properdocs.yml"), site_dir=str(folder), strict=True))
+    return folder
+
+
+def test_verbs_protocols_and_names_are_those_of_the_code(site: Path) -> None:
+    """Each verb, also of a group, each protocol and each name for Python has a heading."""
+    import theodolite
+    from theodolite.engine.protocols import PROTOCOLS
+
+    verbs = set()
+    for name, verb in get_command(app).commands.items():
+        verbs |= {name, *(f"{name} {own}" for own in vars(verb).get("commands", ()))}
+    assert {f"theodolite {verb}" for verb in verbs} <= headings(site / "command-line.html")
+    assert set(PROTOCOLS) <= headings(site / "protocols.html")
+    assert set(theodolite.__all__) <= headings(site / "python-reference.html")
+
+
+def test_every_page_of_the_app_has_a_page(site: Path) -> None:
+    """Under the name of its address, with its title and picture, and in the list of pages."""
+    from theodolite.app.ui import PAGES
+
+    listed = (site / "pages" / "index.html").read_text(encoding="utf-8")
+    for page in PAGES:
+        name = page.PATH or "overview"
+        assert page.TITLE in headings(site / "pages" / f"{name}.html")
+        assert f'<td><a href="{name}.html">{page.TITLE}</a></td>' in listed
+        written = (ROOT / "docs" / "pages" / f"{name}.md").read_text(encoding="utf-8")
+        assert f"![The page {page.TITLE}]({name}.webp)" in written
+
+
+def test_the_pictures_are_small() -> None:
+    """They travel with every checkout."""
+    docs = ROOT / "docs"
+    pictures = [*docs.glob("*.png"), *(docs / "pages").glob("*.webp")]
+    assert sum(picture.stat().st_size for picture in pictures) < 2_500_000
+
+
+def test_nothing_comes_from_another_host(site: Path) -> None:
+    """No script, style, font or picture: the site is read without a network."""
+    for page in site.rglob("*.html"):
+        fetched = re.findall(r"<(?:script|img|link)\b[^>]*>", page.read_text(encoding="utf-8"))
+        assert not [tag for tag in fetched if re.search(r"""=["']?(?:https?:)?//""", tag)]
+    for style in site.rglob("*.css"):
+        assert not re.search(r"url\(['\"]?(?:https?:)?//", style.read_text(encoding="utf-8"))
+
+
+def test_the_examples_of_adding_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One after the other, and the run does its unit; `tests.app.test_question` asks the page."""
+    added = ModuleType("added")
+    monkeypatch.setitem(sys.modules, "added", added)
+    text = (ROOT / "docs" / "adding.md").read_text(encoding="utf-8")
+    for example in re.findall(r"```python\n(.*?)```", text, re.S):
+        exec(compile(example, "docs/adding.md", "exec"), vars(added))  # noqa: S102
+    workspace = Workspace(tmp_path)
+    assert list(added.asked.work(workspace, 0, None)) == [2040]
+
+
+def headings(page: Path) -> set[str]:
+    """Their texts, without the sign that links to them."""
+    found = re.findall(r"<h[1-4][^>]*>(.*?)<a class=.headerlink", page.read_text(encoding="utf-8"))
+    return {unescape(re.sub(r"<[^>]+>", "", one)).strip() for one in found}

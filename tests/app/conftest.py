@@ -22,11 +22,10 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Works
 
 
 @pytest.fixture(scope="module")
-def starter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
+def starter(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
     """The same, for all tests of a module."""
     made = starter_store(tmp_path_factory.mktemp("starter"))
-    yield made
-    made.close()
+    return made
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ The oracle encodes with `encode_query` and `encode_document`, and trec_eval scor
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +58,7 @@ def json_lines(rows: Iterable[dict[str, Any]]) -> str:
 
 
 @pytest.fixture(scope="module")
-def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
     """A retrieval and a reranking of the same texts."""
     judged = [f"{q}\t{d}\t{grade}\n" for q, of in JUDGED.items() for d, grade in of.items()]
     contents = {
@@ -74,8 +74,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
         }
     root = data_folder.files(tmp_path_factory.mktemp("data"), contents)
     made = Workspace(tmp_path_factory.mktemp("asymmetric") / "store", root)
-    yield made
-    made.close()
+    return made
 
 
 def cosines(folder: Path, query_prompt: str, prompt: str) -> np.ndarray:

@@ -139,11 +139,8 @@ def test_a_line_is_a_sentence_whatever_is_in_it(home: Path) -> None:
 
 def test_standard_input_that_is_no_text_is_refused(home: Path) -> None:
     """The place is named, and nothing is printed for programs but the error."""
-    command = [*COMMAND, "encode", "random:4", "--json"]
-    done = subprocess.run(command, stdout=subprocess.PIPE, input=b"fine\ncaf\xe9\n")
-    (row,) = objects(done.stdout.decode().splitlines())
-    assert "line 2, byte 4" in row["error"]
-    assert done.returncode == 2
+    output, _ = theodolite("encode", "random:4", "--json", code=2, given=b"fine\ncaf\xe9\n")
+    assert "line 2, byte 4" in json.loads(output)["error"]
 
 
 def test_json_is_whole_whatever_the_terminal_speaks(
@@ -271,7 +268,6 @@ def test_a_run_with_failed_parts_is_no_success(home: Path, failing: int, state: 
         failed = position < failing
         store.runs.end_unit(run, position, 1.0, "No space is left." if failed else None)
     conclude(store, run, 1, EvaluateJob(("random:16",), ("MR",)))
-    store.close()
     lines = theodolite("jobs", "wait", run, "--json", code=0 if state == "done" else 1)
     for row in (json.loads(lines[0]), objects(theodolite("jobs", "list", "--json"))[0]):
         assert (row["state"], row["done"], row["failed"]) == (state, 9 - failing, failing)
@@ -462,7 +458,6 @@ def test_a_demonstration_without_a_tunnel_goes_on_here(
     monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost")
     made = Workspace(tmp_path / "store")
     made.store.encoders.add("random:16")
-    made.close()
     options = "serve --demo --share --no-browser --json --root-path tools --host 0.0.0.0".split()
     command = [*COMMAND, *options, "--store", tmp_path / "store"]
     with (

@@ -46,9 +46,7 @@ def test_visitors_send_nothing(workspace: Workspace, server: FakeOpenAI) -> None
         hosted.load(spec)
     with refused("denied"):
         service.add(hosted, AWAY, send_texts=True)
-    hosted.close()
-    assert len(server.requests) == requests_before
-    assert endpoints.allowed(workspace.store) == []
+    assert (len(server.requests), endpoints.allowed(workspace.store)) == (requests_before, [])
 
 
 def test_an_endpoint_is_an_encoder_like_any_other(workspace: Workspace, server: FakeOpenAI) -> None:

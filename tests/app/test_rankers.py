@@ -1,6 +1,5 @@
 """Rankers where encoders are: evaluated, compared, ranked, searched with, published, allowed."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -24,13 +23,12 @@ BOTH = "fuse(bm25, wordllama)"
 
 
 @pytest.fixture(scope="module")
-def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
     """A data folder with one collection, and the scores of three rankers on it."""
     root = tmp_path_factory.mktemp("rankers")
     beir(root / "data" / "mteb" / "retrieval" / "mine")
     made = Workspace(root / "store", root / "data")
-    yield made
-    made.close()
+    return made
 
 
 @pytest.fixture(scope="module")

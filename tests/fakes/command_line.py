@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 from theodolite.app.cli import app
 
 
-def theodolite(*arguments: str, code: int = 0, given: str | None = None) -> list[str]:
+def theodolite(*arguments: str, code: int = 0, given: str | bytes | None = None) -> list[str]:
     """Run the command in this process, check its exit code and return the lines of its output."""
     done = CliRunner().invoke(app, list(arguments), input=given)
     assert done.exit_code == code, (done.stderr, done.exception)

@@ -1,4 +1,4 @@
-"""A published app, started in its folder as a Space or a container would."""
+"""The app for somebody without a browser: launched here, or started in a folder of its own."""
 
 import os
 import socket
@@ -6,10 +6,13 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import httpx
 
 from tests.waiting import wait_until
+from theodolite.app import ui
+from theodolite.app.workspace import Workspace
 
 
 @contextmanager
@@ -61,3 +64,14 @@ def steps_of(dockerfile: str) -> list[str]:
     """The steps of a Dockerfile, one a line."""
     lines = dockerfile.replace("\\\n", "").splitlines()
     return [line for line in lines if line and not line.startswith("#")]
+
+
+@contextmanager
+def launched(workspace: Workspace, **how: Any) -> Iterator[httpx.Client]:
+    """That somebody; `how` is for `ui.launch`."""
+    demo = ui.launch(workspace, open_browser=False, block=False, **how)
+    try:
+        with httpx.Client(base_url=f"http://127.0.0.1:{demo.server_port}", timeout=60) as client:
+            yield client
+    finally:
+        demo.close()

@@ -1,7 +1,6 @@
 """A running app over a small store, and a browser that forgives nothing.
 
 A visit fails the test on any error of the page or its console and on any request to another host.
-Pictures go to `artifacts/ui/`, which git ignores; CI, where nobody looks at them, takes none.
 """
 
 import contextlib
@@ -27,8 +26,8 @@ from playwright.sync_api import (
     sync_playwright,
 )
 
+from tests.fakes.started import launched
 from tests.fakes.stores import starter_store
-from theodolite.app import ui
 from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.pages.evaluate.results import evaluated
 from theodolite.app.workspace import Workspace
@@ -41,7 +40,6 @@ STICKING_OUT = """() => [...document.querySelectorAll("body *")]
   .map((node) => [node, node.getBoundingClientRect().right])
   .filter(([, right]) => right > innerWidth + 1)
   .map(([node, right]) => `${node.tagName} #${node.id} .${node.classList} ${right}`).join("\\n")"""
-ARTIFACTS = Path(__file__).parents[2] / "artifacts" / "ui"
 FLAGS = (
     "--no-sandbox",
     "--disable-gpu",
@@ -102,14 +100,13 @@ def browser(playwright: Playwright, chromium: str) -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="session")
-def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
     """A store with two baselines evaluated on the starter set."""
     made = starter_store(tmp_path_factory.mktemp("ui"))
     for name, task in MEASURED:
         encoders.add(made, name)
         assert evaluated(made, name, task)["error"] is None
-    yield made
-    made.close()
+    return made
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -129,11 +126,8 @@ def left_as_it_was(workspace: Workspace) -> Iterator[None]:
 @contextlib.contextmanager
 def served(workspace: Workspace) -> Iterator[str]:
     """Address of an app over a store, without a slash at its end."""
-    demo = ui.launch(workspace, open_browser=False, block=False)
-    try:
-        yield str(demo.local_url).rstrip("/")
-    finally:
-        demo.close()
+    with launched(workspace) as client:
+        yield str(client.base_url).rstrip("/")
 
 
 @contextlib.contextmanager
@@ -144,7 +138,6 @@ def served_to_visitors(workspace: Workspace) -> Iterator[str]:
         looking = Workspace(workspace.store.folder, read_only=True)
     with served(looking) as address:
         yield address
-    looking.close()
 
 
 @pytest.fixture(scope="session")
@@ -169,11 +162,10 @@ def web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]]:
 
 
 @pytest.fixture(scope="module")
-def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
     """A store of the module's own; a module that wants one with results fills it."""
     made = starter_store(tmp_path_factory.mktemp("desk"))
-    yield made
-    made.close()
+    return made
 
 
 @pytest.fixture(scope="module")
@@ -209,13 +201,6 @@ class Visit:
         self.page.wait_for_selector(".t-header")
         return self.page
 
-    def picture(self, name: str) -> None:
-        """Keep a picture of the whole page."""
-        if os.environ.get("CI") == "true":
-            return
-        ARTIFACTS.mkdir(parents=True, exist_ok=True)
-        self.page.screenshot(path=ARTIFACTS / f"{name}.png", full_page=True)
-
     def scrolls_sideways(self) -> bool:
         """Whether the page stays wider than the window; what sticks out is printed.
 
@@ -227,14 +212,11 @@ class Visit:
         print(self.page.evaluate(STICKING_OUT))  # noqa: T201
         return True
 
-    def fits(self, name: str) -> None:
-        """See the page as it is now on a dark phone and on a wide screen again."""
-        self.page.evaluate("theodolite.toggleTheme()")
+    def fits(self) -> None:
+        """See the page as it is now on a phone and on a wide screen again."""
         for size in (NARROW, WIDE):
             self.page.set_viewport_size({"width": size[0], "height": size[1]})
-            self.picture(f"{name}-{size[0]}")
             assert not self.scrolls_sideways(), f"{size[0]} pixels are too few"
-        self.page.evaluate("theodolite.toggleTheme()")
 
     def listen(self, event: Any, heard: Callable[..., None]) -> None:
         """Hear of something until the visit ends."""

@@ -1,16 +1,17 @@
 """What a user of any page does and sees, in the words of the tests."""
 
 import csv
+import io
 import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
 from playwright.sync_api import Locator, Page, expect
 
 from tests.fakes.workers import work_off
-from theodolite.app.pages.data.service import keep
 from theodolite.app.workspace import Workspace
-from theodolite.engine.datasets.tables import preview
 from theodolite.store.run_rows import RunRow
 
 HERE = "location.pathname.slice(1) + location.search"
@@ -105,15 +106,52 @@ def tab_to(page: Page, reached: str) -> None:
     raise AssertionError(f"Tab leads nowhere where {reached}")
 
 
-def bring(workspace: Workspace, folder: Path, name: str, lines: list[str]) -> str:
-    """An upload of these lines."""
-    file = folder / f"{name}.txt"
-    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    keep(workspace, file, file.name, name, preview(file, file.name).mapping)
-    return f"upload:{name}"
-
-
 def stays_text(page: Page) -> None:
     """No hostile text was taken for more than text."""
     expect(page.locator("img[src=x], xss-probe")).to_have_count(0)
     assert page.evaluate("window.pwned") is None, page.url
+
+
+# Of a map: opening it, where its points are, what Save gives.
+
+MAPPED = "random:64"
+MAP = f"map?encoder={MAPPED}&method=pca"
+
+
+def drawn(visit, query=MAP, points="2,040"):
+    """Open the page and wait until its map is there."""
+    page = visit.open(query)
+    expect(said(page)).to_contain_text(f"{points} points")
+    over(page).scroll_into_view_if_needed()
+    return page
+
+
+def said(page):
+    """What the map says of itself."""
+    return page.locator(".t-map-said")
+
+
+def over(page):
+    """The canvas that takes pointer and keys."""
+    return page.locator(".t-map-over")
+
+
+def on_screen(page, points):
+    """Where points lie on the screen when all are seen, worked out from the canvas alone."""
+    box = over(page).bounding_box()
+    size = over(page).evaluate("(canvas) => [canvas.clientWidth, canvas.clientHeight]")
+    box |= dict(zip(("width", "height"), size, strict=True))  # whole pixels, as it draws
+    low, high = points.min(axis=0), points.max(axis=0)
+    unit = min(box["width"], box["height"]) / (float((high - low).max()) * 1.08)
+    middle = (low + high) / 2
+    x = box["x"] + box["width"] / 2 + (points[:, 0] - middle[0]) * unit
+    y = box["y"] + box["height"] / 2 - (points[:, 1] - middle[1]) * unit
+    return np.stack([x, y], axis=1)
+
+
+def table(page, kind="CSV"):
+    """What Save gives."""
+    with page.expect_download() as waiting:
+        page.get_by_label("Save", exact=True).select_option(kind)
+    data = open(waiting.value.path(), "rb").read()  # noqa: PTH123
+    return pd.read_csv(io.BytesIO(data)) if kind == "CSV" else data

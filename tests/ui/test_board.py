@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 
-from tests.app.pages.board.test_published import publish
+from tests.app.pages.board.test_standings import publish
 from tests.engine.mteb.test_results import packed
 from tests.fakes.results import invent
 from tests.fakes.stores import starter_store
@@ -27,12 +27,10 @@ def desk(desk):
 
 
 def test_the_order_is_read_sorted_filtered_and_taken_away(visitor, place):
-    visit = visitor(place)
-    page = visit.open("board?suite=transfer")
+    page = visitor(place).open("board?suite=transfer")
     says(page.locator("#board h2"), "random:256 leads 3 encoders over 3 tasks")
     first = page.locator(ROWS).first
     says(first.locator("td").first, "1 to 2")  # the ranks come last
-    visit.fits("board")
     page.set_viewport_size({"width": 1024, "height": 768})
     frame = "document.querySelector('#board .t-board')"
     page.wait_for_function(f"{frame}.scrollWidth <= {frame}.clientWidth")
@@ -91,5 +89,4 @@ def test_published_results_are_opened_on_an_empty_board(visitor, tmp_path: Path)
             packed(folder, tmp_path / "results.zip")
         )
         says(said, "3 results of 2 models on 2 tasks imported")
-        visit.fits("board-published")
-    made.close()
+        visit.fits()

@@ -1,7 +1,5 @@
 """The page Choose: a file of one's own in, a decision sheet out."""
 
-import random
-import re
 from pathlib import Path
 
 import pytest
@@ -12,7 +10,6 @@ from tests.fakes.costs import keep
 from tests.ui.steps import address_of, done, saved, says
 from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.workspace import Workspace
-from theodolite.engine.datasets import Catalog
 
 COSTS = {"minilm": 9.0, "wordllama": 0.2, "random:256": 0.1, "random:16": 0.1}
 TWO = "choose?encoder=wordllama&encoder=random:16"
@@ -46,47 +43,10 @@ def test_a_file_becomes_a_decision(visitor, place, desk, tmp_path):
     page.locator("#take-in").click()
     says(page.locator("#sheet"), "120 examples, 4 labels", "text = body and label = label")
     done(page, desk, "#choose")
-    says(page.locator("#sheet"), "wordllama is best", "Decision sheet for upload:products")
-    says(page.locator("#sheet"), "text = body and label = label")
-    visit.fits("choose-sheet")
-    sheet = saved(page.get_by_role("button", name="Markdown"))
-    assert "wordllama is best" in sheet.read_text("utf-8")
-    address = address_of(page, "data=")
-    page.get_by_role("button", name="File, limits").click()
-    for box, text in (("#role-text", "title"), ("#upload-name", "products by title")):
-        page.locator(f"{box} :is(input, textarea)").fill(text)
-        page.locator(f"{box} :is(input, textarea)").press("Enter")
-    page.locator("#take-in").click()
-    says(page.locator("#sheet"), "120 examples, 4 labels", "text = title and label = label")
-    again = visitor(place).open(address)
+    shown = ("wordllama is best", "Decision sheet for upload:products", "text = body and label")
+    says(page.locator("#sheet"), *shown)
+    visit.fits()
+    sheet = saved(page.get_by_role("button", name="Markdown")).read_text("utf-8")
+    assert "wordllama is best" in sheet
+    again = visitor(place).open(address_of(page, "data="))
     says(again.locator("#sheet h2").first, "wordllama is best")
-
-
-def test_without_labels_the_way_leads_to_judging(visitor, place, desk, tmp_path):
-    page = visitor(place).open(TWO)
-    bring(page, written(tmp_path / "plain.csv", [(line,) for line, _ in topics(20)], ("text",)))
-    page.locator("#take-in").click()
-    says(page.locator("#sheet"), "No labels")
-    done(page, desk, "#choose")
-    says(page.locator("#sheet h2").first, "Undecided")
-    expect(page.locator("#sheet a", has_text="Judge")).to_have_attribute(
-        "href", re.compile(r"^\./judge\?in=upload%3Aplain&encoder=wordllama")
-    )
-
-
-@pytest.mark.long
-@pytest.mark.data
-def test_a_newcomer_with_banking77(visitor, place, desk, data_root, tmp_path):
-    """Its test set with 300 labels kept: the sheet is right about who is best on all of them."""
-    data = Catalog(data_root).load("banking77")
-    rows = zip(data.sentences, data.labels, data.splits, strict=True)
-    rows = [(text, label) for text, label, split in rows if split == "test"]
-    kept = set(random.Random(0).sample(range(len(rows)), 300))
-    rows = [(text, label if i in kept else "") for i, (text, label) in enumerate(rows)]
-    page = visitor(place).open("choose?encoder=minilm&encoder=wordllama&encoder=random:256")
-    bring(page, written(tmp_path / "banking.csv", rows))
-    page.locator("#take-in").click()
-    says(page.locator("#sheet"), "300 examples", "2,780 rows without a label are left out")
-    done(page, desk, "#choose")
-    says(page.locator("#sheet"), "Decision sheet for upload:banking", "minilm is best")
-    says(page.locator("#sheet"), "Random words (random:256) score")

@@ -5,10 +5,9 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.fakes.uploads import beir
+from tests.fakes.uploads import beir, collection
 from tests.ui.conftest import NARROW, WIDE
-from tests.ui.steps import HOSTILE, bring, done, says, stays_text, write
-from theodolite.app.pages.encoders import service as encoders
+from tests.ui.steps import HOSTILE, says, stays_text, write
 
 STICKING_OUT = """(lines) => lines.flatMap((line) => [...line.querySelectorAll("*")].filter(
     (node) => node.getBoundingClientRect().right > line.getBoundingClientRect().right + 1))"""
@@ -29,7 +28,7 @@ def bringing(page: Page) -> Page:
 
 def test_what_is_there_fits_is_found_and_read(visit, workspace, tmp_path):
     """Nothing sticks out of its line; Find narrows the list; the rubric of ours can be read."""
-    bring(workspace, tmp_path, "long_" * 15, ["Rain falls."])
+    collection(workspace, tmp_path, "long_" * 15, ["Rain falls."])
     page = visit.open("data?set=starter-pears")
     lines = page.locator("#datasets tbody tr").locator("visible=true")
     says(page.get_by_role("alert"), "Did you mean starter-pairs")
@@ -111,19 +110,10 @@ def test_a_suite_of_mtebs_is_looked_at_and_fetched_by_a_run(visit, workspace):
     assert workspace.store.runs.list(("queued",), kinds=["fetch"])
 
 
-@pytest.fixture(scope="module")
-def desk(desk):
-    """A store with two encoders and no result."""
-    encoders.add(desk, "random:64")
-    for spec in ("minilm", "random:256"):  # leaves wordllama of what ships
-        encoders.remove(desk, spec)
-    return desk
-
-
-def test_from_a_folder_of_beir_to_a_ranked_board(visitor, place, desk, tmp_path):
-    """Files, what they hold, a run, and an order that has intervals."""
+def test_the_files_of_beir_become_a_task(visit, tmp_path):
+    """What they hold is said, and where it can be evaluated on."""
     corpus, queries, judged = beir(tmp_path / "mine")
-    page = bringing(visitor(place).open("data"))
+    page = bringing(visit.open("data"))
     # No dialog chooses files of two folders at once: one is missing at first, and is added.
     page.set_input_files(BOX, [corpus, queries])
     says(page.get_by_role("alert"), "no file of judgements")
@@ -135,14 +125,5 @@ def test_from_a_folder_of_beir_to_a_ranked_board(visitor, place, desk, tmp_path)
     page.locator("#take-in").click()
     says(page.locator("#preview h2"), "upload:mine")
     expect(page.locator("#more")).to_be_hidden()
-    page.get_by_role("link", name="Evaluate on it").click()
-    says(page.locator("#plan"), "2 encoders on 1 task")
-    done(page, desk, "#evaluate")
-    expect(page.locator("#results table").first.locator("tbody tr")).to_have_count(2)
-    says(page.locator("#results"), "upload:mine")
-    page.get_by_role("link", name="Rank them").click()
-    says(page.locator("#board h2"), "wordllama leads 2 encoders")
-    first = page.locator("#board tbody tr:not(.t-gap)").first
-    expect(first.locator("td").first).to_have_text(re.compile(r"^1\s*1 to 1$"))
-    says(page.locator("#board thead"), "mineRetrieval")
-    expect(page.locator("#apart tbody tr").first).not_to_contain_text("not at hand")
+    link = page.get_by_role("link", name="Evaluate on it")
+    expect(link).to_have_attribute("href", re.compile("task=mine|task=upload"))

@@ -4,12 +4,12 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.fakes.decoders import known_sentences
+from tests.fakes.uploads import collection
 from tests.ui.steps import (
     HOSTILE,
     Held,
     address_of,
     box,
-    bring,
     rows_saved,
     says,
     stays_text,
@@ -51,7 +51,6 @@ def test_a_sentence_comes_back_and_what_became_of_its_words(visit):
 
     write(page, "sentence", " ".join(["Zyx", *FIRST.split()[1:]]))
     says(card(page).locator("del").first, "Zyx")
-    visit.fits("decode")
     write(page, "sentence", HOSTILE)
     says(card(page).locator(".t-tally"), "onerror")
     stays_text(page)
@@ -93,7 +92,6 @@ def test_a_way_is_walked(visit):
     write(page, "second", SECOND)
     expect(steps.last.locator(".t-stop")).to_have_text(SECOND)
     expect(page.locator("#walk .js-plotly-plot")).to_be_visible()
-    visit.fits("interpolate")
 
     page.route("**/queue/**", lambda route: None)  # no answer ever comes
     tab_to(page, "at.type === 'range'")
@@ -106,16 +104,15 @@ def test_a_way_is_walked(visit):
     steps.first.get_by_role("button").press("Enter")
     expect(page.locator(".t-stage .t-sentence")).to_have_text(FIRST)
     address_of(page, "at=0")
-    chart = page.locator("#walk .t-twin")
-    chart.locator("summary").click()
-    rows = rows_saved(chart.get_by_role("button", name="Download CSV"))
-    assert rows[0]["decoded"] == FIRST
+    page.locator("#walk .t-twin summary").click()
+    (row, *_) = rows_saved(page.locator("#walk .t-twin").get_by_role("button", name="Download CSV"))
+    assert row["decoded"] == FIRST
 
 
 def test_what_is_missing_is_said_with_the_way_to_it(visit, workspace, tmp_path):
     page = visit.open(f"interpolate?encoder={WITHOUT}&a=one&b=two")
     says(page.locator("#walk"), "No decoder")
-    many = bring(workspace, tmp_path, "lines", [f"line {i} of many" for i in range(600)])
+    many = collection(workspace, tmp_path, "lines", [f"line {i} of many" for i in range(600)])
     page = visit.open(f"interpolate?encoder={ENCODER}&in={many}&a={FIRST}&b={HOSTILE}")
     expect(page.locator(".t-steps > li")).to_have_count(11)
     says(page.locator("#walk"), "600 sentences of upload:lines are not yet")
@@ -137,7 +134,6 @@ def test_sentences_are_calculated_with(visit):
     box(page, "sentences").fill(f"a = {FIRST}\nb = {SECOND}")
     write(page, "expression", "a - b + b")
     says(rows.first, FIRST, "1.000")
-    visit.fits("arithmetic")
 
     write(page, "expression", "a - q")
     notice = page.get_by_role("alert")

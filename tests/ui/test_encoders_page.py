@@ -52,7 +52,7 @@ def test_the_choices_write_the_spec(visit, page):
     page.get_by_label("Pooling of words").click()
     page.get_by_role("option", name="GEM").click()
     expect(spec(page)).to_have_value("wordllama + wordllama?pooling=gem&data=starter")
-    visit.fits("encoders-builder")
+    visit.fits()
     page.get_by_label("Joined with").fill("")
     expect(spec(page)).to_have_value("wordllama?pooling=gem&data=starter")
     # What a choice asks for comes without the server: a later answer would close an open list.
@@ -91,7 +91,7 @@ def test_the_settings_of_a_model_are_audited_and_it_is_renamed(visit, workspace,
     audit = page.locator("#checked")
     says(audit.get_by_role("row").nth(1), "as asked")
     expect(audit.get_by_role("link", name="prompt query")).to_be_visible()
-    visit.fits("encoders-audit")
+    visit.fits()
     box = page.get_by_label("Name", exact=True)
     box.fill("<b>mine</b>")
     box.press("Enter")

@@ -41,8 +41,7 @@ def test_a_run_is_started_followed_and_found_again(visit, visitor, site, workspa
     page = visit.open("evaluate?encoder=random:48&task=StarterSearch")
     page.wait_for_selector("#plan pre")
     page.locator("#evaluate").click()
-    following = page.locator("#following")
-    says(following, "queued")
+    says(page.locator("#following"), "queued")
     run, runs = run_in_address(page), workspace.store.runs
     attempt = runs.get(run)["attempt"]
     runs.start(run, attempt, "local-0", ["StarterSearch"])
@@ -65,8 +64,7 @@ def desk(tmp_path_factory):
     encoders.add(made, "random:32")
     rows = evaluate(made, EvaluateJob(("random:32",), ("SST5",), seeds=3))
     assert [row["error"] for row in rows] == [None] * 3
-    yield made
-    made.close()
+    return made
 
 
 def test_suites_bring_their_members_and_protocol_and_seeds_their_spread(visitor, place, desk):
@@ -91,8 +89,7 @@ def test_suites_bring_their_members_and_protocol_and_seeds_their_spread(visitor,
     expect(page.get_by_label("My own choice")).to_be_checked()
 
     scores = [row["score"] for row in desk.store.results.table(tasks=["SST5"])]
-    visit = visitor(place)
-    page = visit.open("evaluate?encoder=random:32&task=SST5,TREC&seeds=3")
+    page = visitor(place).open("evaluate?encoder=random:32&task=SST5,TREC&seeds=3")
     says(page.locator("#plan"), "6 results, 3 already stored", "--seeds 3")
     says(
         page.locator("#results tbody tr"),
@@ -101,7 +98,6 @@ def test_suites_bring_their_members_and_protocol_and_seeds_their_spread(visitor,
     )
     page.locator("#cost").click()
     says(page.locator("#estimate"), "unknown until it runs")
-    visit.fits("evaluate")
 
 
 def test_each_part_of_a_run_is_shown(visitor, place, desk):

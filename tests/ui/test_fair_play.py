@@ -3,7 +3,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from tests.fakes.measured import put, put_trained
+from tests.fakes.results import put, put_trained
 from tests.ui.steps import saved, says
 
 BIG, BAG = "minilm", "wordllama"
@@ -40,8 +40,7 @@ def test_with_nothing_evaluated_it_says_what_to_do_and_does_it(visit, workspace)
 
 def test_the_advice_is_read_with_its_evidence(visitor, place):
     """Charts are drawn when they are unfolded; fewer encoders are other advice."""
-    visit = visitor(place)
-    page = visit.open("fair-play")
+    page = visitor(place).open("fair-play")
     size, relations = page.locator("#size"), page.locator("#transfer-probing")
     says(size, f"The order of {BIG} and {BAG} turns")
     says(relations, "2 of 2 correlations change sign")
@@ -49,14 +48,13 @@ def test_the_advice_is_read_with_its_evidence(visitor, place):
     size.get_by_text("Evidence", exact=True).press("Enter")
     size.locator(".main-svg").first.wait_for()
     size.locator(".t-chart .t-twin summary").first.click()
-    file = saved(size.get_by_role("button", name="Download CSV").first)
-    assert file.read_text("utf-8").startswith("task,encoder,full size")
+    numbers = saved(size.get_by_role("button", name="Download CSV").first).read_text("utf-8")
+    assert numbers.startswith("task,encoder,full size")
     page.locator("#classifier").get_by_text("Evidence", exact=True).click()
     plot = page.locator("#classifier .t-plot").first  # drawn late, as wide as its card
     plot.locator(".main-svg").first.wait_for()
     widths = plot.evaluate("(p) => [p._fullLayout.width, p.clientWidth]")
     assert abs(widths[0] - widths[1]) < 2
-    visit.fits("fair-play")
     assert (
         max(page.locator(".t-card-head").evaluate_all("all => all.map(e => e.offsetHeight)")) < 34
     )

@@ -18,7 +18,6 @@ def test_every_chart_has_its_sentences_and_its_numbers(visit, workspace):
     for place in range(5):
         charts.nth(place).scroll_into_view_if_needed()
         expect(charts.nth(place).locator(".main-svg").first).to_be_visible()
-    visit.fits("geometry")
     row = page.get_by_role("region", name="geometry").locator("tbody tr").first
     says(row, f"{info['alignment_over']:.4g}", str(info["n_over"]))
     page.get_by_role("button", name="More controls").click()
@@ -57,7 +56,6 @@ def test_distributions_have_panels_numbers_and_a_way_to_measure_what_is_missing(
     readings = page.locator(".t-readings").first.locator("li")
     expect(readings).to_have_count(2)
     says(readings.first, "of their area", "Two random sentences have cosine")
-    visit.fits("distributions")
     for left, name in ((1, "random:256"), (0, "random:8")):
         expect(readings).to_have_count(left + 1)
         page.locator("#encoders").get_by_label(name, exact=True).uncheck()

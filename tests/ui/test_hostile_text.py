@@ -20,7 +20,6 @@ from theodolite.engine.datasets.tables import Mapping
 
 PROBE = "<xss-probe><img src=x onerror=window.pwned=1>{{window.pwned=2}}${window.pwned=3}"
 Query = list[tuple[str, str]]
-TITLE = f"Run {PROBE}"
 TWO_FRAMES = "() => new Promise((seen) => requestAnimationFrame(() => requestAnimationFrame(seen)))"
 """By then a chart has drawn what it shows under the pointer."""
 
@@ -55,22 +54,17 @@ def hostile(tmp_path: Path) -> Iterator[tuple[str, list[tuple[str, Query]]]]:
         evaluated(made, name, "upload:hostile")
         evaluated(made, name, "StarterSTS")
     run = made.store.runs.create(
-        "evaluate", {"encoders": [], "tasks": [PROBE], "protocol": None, "seed": None}, title=TITLE
+        "evaluate",
+        {"encoders": [], "tasks": [PROBE], "protocol": None, "seed": None},
+        title=f"Run {PROBE}",
     )
     made.store.runs.start(run, 1, PROBE, [PROBE, PROBE])
     made.store.runs.end_unit(run, 0, 1.0, PROBE, PROBE)
     made.store.logs.path(run).write_text(f"{PROBE}\n")
     made.store.runs.finish(run, 1, "failed", PROBE, PROBE, PROBE)
-    with served(made) as address:
-        yield address, views(run, *names, broken)
-    made.close()
-
-
-def views(run: str, a: str, b: str, broken: str) -> list[tuple[str, Query]]:
-    """Pages of every kind with the queries by which they show the probe, or are asked for it."""
-    both = [("encoder", a), ("encoder", b)]
+    both = [("encoder", name) for name in names]
     every = [*both, ("encoder", broken)]
-    return [
+    views = [
         ("encoders", [("spec", f"dir:{PROBE}")]),
         ("data", [("set", "upload:hostile"), ("find", "hostile")]),
         ("jobs", [("run", run)]),
@@ -82,6 +76,8 @@ def views(run: str, a: str, b: str, broken: str) -> list[tuple[str, Query]]:
         ("distributions", [*both, ("task", "upload:hostile")]),
         ("search", [("q", f"w1 {PROBE}"), ("in", "upload:hostile"), *every]),
     ]
+    with served(made) as address:
+        yield address, views
 
 
 def test_it_is_shown_and_not_obeyed(visitor, hostile):

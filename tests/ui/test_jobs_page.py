@@ -31,7 +31,7 @@ def test_a_run_is_followed_to_its_end_and_removed(visit, workspace, run):
     says(page.get_by_role("log"), HOSTILE)
     expect(page.get_by_role("progressbar")).to_have_attribute("aria-valuenow", "50")
     stays_text(page)
-    visit.fits("jobs")
+    visit.fits()
     first.locator("[data-act=cancel]").focus()
     runs.end_unit(run, 1, 0.5, "No space is left.")
     says(first, "1 of 2 done, 1 failed")
@@ -88,7 +88,6 @@ def test_a_store_that_is_removed_meanwhile_is_said(visitor, tmp_path):
         expect(page.get_by_role("alert").filter(has_text="Put it back")).to_be_visible()
         (tmp_path / "away").rename(made.store.folder)
         assert made.store.runs.get(run)["state"] == "queued"
-    made.close()
 
 
 def test_the_workers_stand_beside_the_jobs(visit, workspace, run, monkeypatch):

@@ -66,7 +66,7 @@ def test_a_session_by_keyboard(visitor, site, workspace, session):
     assert (question.inner_text(), numbers.inner_text()) == third
     for part in ("#judging", "#findings"):
         assert "random:" not in page.locator(part).inner_text()
-    visit.fits("judge")
+    visit.fits()
     page.get_by_role("button", name="More controls").click()
     box(page, "judge").press_sequentially("jukk")  # the letters go where one writes
     page.keyboard.press("Escape")

@@ -12,16 +12,22 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.fakes.decoders import known_sentences
+from tests.fakes.uploads import collection
 from tests.ui.conftest import NARROW
-from tests.ui.maps import ENCODER, QUERY, drawn, on_screen, over, said, table
 from tests.ui.steps import (
     HOSTILE,
+    MAP as QUERY,
+    MAPPED as ENCODER,
     address_of,
-    bring,
+    drawn,
     gone_from_address,
+    on_screen,
+    over,
     run_in_address,
+    said,
     says,
     stays_text,
+    table,
 )
 from theodolite.app import decoders
 from theodolite.app.pages.encoders import service as encoders
@@ -75,7 +81,6 @@ def test_the_map_is_drawn_by_webgl_and_has_its_words(visit, made):
     assert svg.count("<circle") == 2040 and svg.count("<text") > 3
     ElementTree.fromstring(svg)  # noqa: S314 - ours
     assert len(pd.read_parquet(io.BytesIO(table(page, "Parquet")))) == 2040
-    visit.fits("map")
 
     over(page).press("v")
     selected = chosen(page)
@@ -153,7 +158,7 @@ def a_rectangle_adds_and_subtracts(page, places):
 def test_hover_and_click_show_text_as_text(visit, workspace, tmp_path):
     """Markup is shown, not run; the tip stays within the map."""
     lines = [HOSTILE, "A boat at sea.", "A train in the rain.", "مرحبا 👩‍🚀", "Bread and salt."]
-    boats = bring(workspace, tmp_path, "boats", lines)
+    boats = collection(workspace, tmp_path, "boats", lines)
     found = MapSpec(ENCODER, boats, method="pca").make(workspace)
     page = drawn(visit, f"{QUERY}&in={boats}", "5")
     x, y = on_screen(page, found.points)[0].tolist()
@@ -374,7 +379,6 @@ def test_figures_flow_and_list_have_their_numbers(visit, pair):
     flow.locator("summary").click()
     largest = max(count for row in pair.report["clusters"]["counts"] for count in row)
     says(flow.locator("tbody tr").first, str(largest))
-    visit.fits("spaces")
     page.set_viewport_size({"width": NARROW[0], "height": NARROW[1]})
     page.wait_for_function(
         "() => { const [a, b] = [...document.querySelectorAll('.t-pair-side')]"

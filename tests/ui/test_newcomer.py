@@ -21,7 +21,7 @@ from tests.waiting import wait_until
 from theodolite.store import Store
 from theodolite.store.check import check
 
-OWN = "wordllama | center:starter | normalise"
+OWN = "random:32 | center:starter | normalise"
 
 
 @pytest.fixture

@@ -148,13 +148,11 @@ def test_a_page_answers_first_fits_and_is_copied(visitor, site, module, axe):
         page.set_viewport_size({"width": size[0], "height": size[1]})
         # None while the page is laid out for another width.
         seen[size] = page.wait_for_function(MEASURE).json_value()
-        visit.picture(f"{path or 'overview'}-{size[0]}")
         assert not visit.scrolls_sideways(), f"{size[0]} pixels are too few"
     assert page.evaluate(UNSORTED) == []
     assert violations(page, axe, LEVELS) == []
     page.evaluate("theodolite.toggleTheme()")
     page.set_viewport_size({"width": WIDE[0], "height": WIDE[1]})
-    visit.picture(f"{path or 'overview'}-dark")
     assert violations(page, axe, COLOURS) == []
     wide = seen[WIDE]
     assert WIDE[1] - wide["top"] >= min(wide["height"], WIDE[1] / 2)

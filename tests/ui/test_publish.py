@@ -13,8 +13,7 @@ import theodolite as th
 from tests.fakes import folder as data_folder, reported
 from tests.fakes.results import invent
 from tests.ui.conftest import NARROW, PATIENCE, served_to_visitors
-from tests.ui.maps import drawn, over, said, table
-from tests.ui.steps import rows_saved, saved, says, stays_text
+from tests.ui.steps import drawn, over, rows_saved, said, saved, says, stays_text, table
 from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.pages.evaluate.results import evaluated
 from theodolite.app.pages.judge import session as judging
@@ -97,7 +96,7 @@ def test_a_frozen_page_says_what_the_live_one_says(visitor, desk, frozen):
                 ".every((text) => theirs.includes(text) || RegExp(help).test(text))",
                 arg=[["", *theirs], help_wanted],
             )
-            visit.fits(f"frozen-{path or 'overview'}")
+            visit.fits()
             assert page.evaluate("document.fonts.check('16px \"IBM Plex Sans\"')")
             links |= {*page.locator("a[href]").evaluate_all("links => links.map((a) => a.href)")}
         for url in {link.partition("#")[0] for link in links}:
@@ -141,8 +140,7 @@ def test_scores_and_tabs_live_on(visitor, frozen):
     page.get_by_role("link", name="Compare says").click()
     chart = page.locator(".t-twin").first
     chart.locator("summary").click()
-    button = chart.get_by_role("button", name="Download CSV")
-    assert "random:64" in saved(button).read_text()
+    assert "random:64" in saved(chart.get_by_role("button", name="Download CSV")).read_text()
     says(page.locator("#answer"), "rank")
     page = visitor(frozen).open("board")
     page.locator(".t-views select").select_option(label="Types")
@@ -212,7 +210,6 @@ def test_hostile_texts_and_names_are_shown_as_text(visitor, freeze, tmp_path):
         made.store.encoders.add(name, {})
         assert evaluated(made, name, "MR")["error"] is None
     visit = visitor(freeze("hostile", made, every))
-    made.close()
     for path in ("", "board"):
         page = visit.open(path)
         page.wait_for_selector(READY[path])
@@ -259,8 +256,7 @@ ANSWERS = {
 @pytest.fixture(scope="module")
 def answered(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
     """A store with a decision, a session, a training, and an encoder that has a decoder."""
-    root = tmp_path_factory.mktemp("answered")
-    with reported.answered(root, "random:64", "wordllama") as made:
+    with reported.answered(tmp_path_factory.mktemp("answered"), "random:64", "wordllama") as made:
         yield made
 
 
@@ -286,12 +282,11 @@ def test_answers_are_shown_as_on_their_pages_and_another_is_chosen(visitor, answ
         if path == "judge":
             says(page.locator("#answer"), f"{abs(pair['low']):.2f}", f"{abs(pair['high']):.2f}")
         elif path == "choose":
-            sheet = saved(page.get_by_role("button", name="Markdown"))
-            assert "upload:topics" in sheet.read_text()
+            assert "upload:topics" in saved(page.get_by_role("button", name="Markdown")).read_text()
         elif path == "interpolate":
             page.get_by_role("slider").press("End")
             says(page.locator("#answer"), "100 % of the way")
-    visit.fits("answers-arithmetic")
+    visit.fits()
     page.locator(".t-views select").select_option(label="Negation")
     says(page.locator("#t-main"), "I do not like this film.")
     page.reload()  # the address leads to it again
@@ -330,7 +325,7 @@ def test_a_new_sentence_is_found_without_a_server(visitor, workspace, freeze):
     assert opened == [live(workspace, name, opened[0][0]) for name in (*ALIVE, DEAD)]
     # What it opens with is there before any vector is.
     assert not [url for url in requests if re.search("/(vectors|encoders|texts)/", url)]
-    visit.fits("frozen-search")
+    visit.fits()
     page.get_by_role("searchbox", name="Query").fill(NEW_QUERY)
     page.keyboard.press("Enter")
     says(page.locator("#answer .t-notice"), "It needs Python")
@@ -364,26 +359,11 @@ def alone(browser: Browser) -> Iterator[Page]:
     assert not wrong
 
 
-def handed_out(page: Page, folder: Path) -> str:
-    """The address of the file that the page's button gives."""
-    return saved(page.get_by_role("button", name="Report")).rename(folder / "report.html").as_uri()
-
-
-def test_a_comparison_is_handed_out_and_opens_from_a_disk(visit, alone, tmp_path) -> None:
-    """Chart and table as on the page, its numbers as a file; nothing is asked for."""
-    page = visit.open("compare?encoder=random:256&encoder=random:64")
-    expect(page.locator(".t-cells")).to_be_visible()
-    alone.goto(handed_out(page, tmp_path))
-    expect(alone).to_have_title("Comparison of random:256 and random:64 · Theodolite")
-    expect(alone.locator(".js-plotly-plot .plot-container").first).to_be_visible()
-    assert alone.evaluate("document.documentElement.scrollWidth") <= NARROW[0]
-    rows = rows_saved(alone.get_by_role("button", name="comparison.csv"))
-    assert {row["encoder"] for row in rows} == {"random:256", "random:64"}
-
-
 def test_a_map_is_handed_out_and_is_the_map_of_the_page(visit, alone, tmp_path) -> None:
     """Points, names, true neighbours, words and the selection as a table, out of one file."""
-    alone.goto(handed_out(drawn(visit, "map?encoder=minilm&in=starter-topics"), tmp_path))
+    page = drawn(visit, "map?encoder=minilm&in=starter-topics")
+    report = saved(page.get_by_role("button", name="Report"))
+    alone.goto(report.rename(tmp_path / "report.html").as_uri())
     says(said(alone), "2,040 points")
     assert alone.evaluate("document.documentElement.scrollWidth") <= NARROW[0]
     over(alone).press("n")

@@ -33,7 +33,6 @@ def test_a_space_starts_with_what_it_asks_for(tmp_path: Path, visitor) -> None:
     made = live.make(kept, chosen, target, texts=True)
     about = manifest.readme(kept, chosen, made, target, "Two encoders")
     folder.write(demo, {**made.files, "README.md": about.encode()})
-    kept.close()
 
     needs, wanted = tmp_path / "needs.txt", (demo / "requirements.txt").read_text()
     needs.write_text(wanted.replace("--extra-index-url https://download.pytorch.org/whl/cpu\n", ""))

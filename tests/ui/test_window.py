@@ -72,7 +72,6 @@ def test_it_can_be_installed_behind_a_login(
     assert faults(page) == []
     context.close()
     demo.close()
-    workspace.close()
 
 
 def faults(page: Page) -> list[Any]:

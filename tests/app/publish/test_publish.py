@@ -1,42 +1,46 @@
-"""`theodolite publish`: what is written, how large, what is not, and where it is never written."""
+"""`theodolite publish`: what is written and what is not, where it never is, and what is frozen."""
 
 import gzip
 import json
+from collections.abc import Iterator
 from html import unescape
 from itertools import islice
 from pathlib import Path
 
 import pytest
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
 
+from tests.errors import refused
+from tests.fakes import reported
 from tests.fakes.command_line import objects, theodolite
 from tests.fakes.results import invent, invent_all
 from theodolite.app.jobs.submit import perform
 from theodolite.app.pages.data import service as data
 from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.pages.evaluate.results import evaluated
+from theodolite.app.pages.judge import session as judging
 from theodolite.app.pages.map.job import MapSpec
 from theodolite.app.pages.search import service as search
-from theodolite.app.publish import choice, folder, site
+from theodolite.app.publish import choice, folder, manifest, routes, site
 from theodolite.app.surfaces.static import POLICY
 from theodolite.app.workspace import Workspace
 from theodolite.engine.datasets.tables import Mapping
 from theodolite.engine.encoders import parse
+from theodolite.store.errors import StoreError
 
 PRIVATE = "/home/zebulon/clandestine models/heirloom"
 OWN = f"dir:{PRIVATE}"
-ACCURACIES = {"random:256": 0.86, "random:64": 0.85, "wordllama": 0.60, OWN: 0.7}
-PATHS = ("compare", "fair-play", "board", "decode", "interpolate", "arithmetic")
-"""Pages that have something to say of these; of cosines of pairs there is nothing."""
 
 
 @pytest.fixture
 def kept(home: Path) -> Path:
     """A store with invented results of four encoders; where to publish."""
     made = Workspace(home / "store")
-    invent_all(made, ACCURACIES, ("MR", "CR"))
+    accuracies = {"random:256": 0.86, "random:64": 0.85, "wordllama": 0.60, OWN: 0.7}
+    invent_all(made, accuracies, ("MR", "CR"))
     # Invented ones are the names themselves: as in life, they are to say nothing of them.
     made.store.database.change("UPDATE results SET fingerprint = 'f' || length(encoder)")
-    made.close()
     return home / "site"
 
 
@@ -64,7 +68,9 @@ def test_the_list_is_what_is_written_and_pages_stand_under_a_policy(kept: Path) 
     assert rows[-1]["bytes"] == sum(r["bytes"] for r in rows if r["kind"] == "files") == total
     assert done == {"folder": str(kept), "files": len(sizes) - 1, "bytes": total}
     pages = {name: text for name, text in written(kept).items() if name.endswith(".html")}
-    assert pages.keys() == {"index.html", *(f"{name}/index.html" for name in PATHS)}
+    # Pages that have something to say of these; of cosines of pairs there is nothing.
+    names = ("compare", "fair-play", "board", "decode", "interpolate", "arithmetic")
+    assert pages.keys() == {"index.html", *(f"{name}/index.html" for name in names)}
     assert "'unsafe-eval'" not in POLICY and "script-src 'self';" in POLICY
     for text in pages.values():
         assert f'content="{POLICY}"' in text and "onclick" not in text
@@ -173,7 +179,6 @@ def test_nothing_to_publish_is_said(home: Path) -> None:
     assert "nothing to publish" in theodolite("publish", str(home / "x"), "--yes", code=2)[-1]
     made = Workspace(home / "store")
     invent(made, "random:64", "MR", 0.8)
-    made.close()
     for more in (
         ("-e", "random:64", "-e", "random:32"),
         ("--pages", "jobs"),
@@ -190,7 +195,6 @@ def test_texts_are_listed_with_their_licence_or_left_out(home: Path) -> None:
         made.store.encoders.add(name, {})
         evaluated(made, name, "StarterSTS")
     sentences = made.catalog.load("starter-pairs").sentences
-    made.close()
     target = str(home / "site")
     arguments = ["publish", target, "-e", "random:64", "-e", "random:16", "--yes", "--json"]
     rows = [r for r in objects(theodolite(*arguments)) if r.get("kind") == "texts"]
@@ -226,3 +230,137 @@ def test_fifty_thousand_sentences_are_small_enough(tmp_path: Path, data_root: Pa
     assert sum(sizes.values()) < MOST, sorted(sizes.items(), key=lambda item: -item[1])[:20]
     for part in ("map/index.html", "search/index.html", "/points", "/near-", "vectors/rows-"):
         assert any(part in name for name in sizes), part
+
+
+# What is frozen of answers that were worked out here, and of pages as they are seen.
+
+ENCODERS = [*reported.PAIR, "random:64"]
+
+
+@pytest.fixture(scope="module")
+def answered(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
+    """Results, a training, a session and a decision, all of encoders that do not have a decoder."""
+    with reported.answered(tmp_path_factory.mktemp("answered"), "random:64") as made:
+        judging.mark(made, made.store.judgements.list()[0]["id"], "relevant", "zebulon")
+        yield made
+
+
+def text_of(made: site.Site) -> str:
+    """All that a person or a program can read in it."""
+    return unescape(
+        "".join(
+            data.decode() for name, data in made.files.items() if name.endswith((".html", ".json"))
+        )
+    )
+
+
+def test_answers_are_named_before_they_leave(answered: Workspace) -> None:
+    """A row each; their pages are there; a judge's name is not."""
+    chosen = choice.choose(answered, ENCODERS, data=["starter-topics"])
+    made = site.freeze(answered, chosen, ["choose", "judge", "runs"])
+    rows = manifest.rows(answered, chosen, made)
+    assert {"training", "judgement", "decision"} <= {row["kind"] for row in rows}
+    assert {"Choose", "Judge", "Trainings"} <= set(made.pages)
+    assert "zebulon" not in text_of(made)
+
+
+def test_answers_are_masked_and_left_out_without_texts(answered: Workspace) -> None:
+    """A sheet has examples, a session its last question; curves stay."""
+    chosen = choice.choose(answered, ENCODERS, mask="names", data=["upload:topics"])
+    made = site.freeze(answered, chosen, ["choose", "runs"])
+    assert "upload:data-1" in text_of(made) and "upload:topics" not in text_of(made)
+    chosen = choice.choose(answered, ENCODERS, data=["starter-topics"])
+    made = site.freeze(answered, chosen, texts=False)
+    assert not {"Choose", "Judge"} & set(made.pages)
+    assert "Trainings" in made.pages and made.texts == {}
+
+
+def test_only_trainings_of_what_is_published_go_along(answered: Workspace) -> None:
+    """Or those that are named; one that there is none of is refused."""
+    (run,) = answered.store.runs.list(kinds=["train"])
+    assert choice.choose(answered, list(reported.PAIR)).trainings == ()
+    assert choice.choose(answered, list(reported.PAIR), trainings=[run["id"]]).trainings == (
+        run["id"],
+    )
+    with refused("unknown", "unknown"):
+        choice.choose(answered, ENCODERS, trainings=["unknown"])
+
+
+@pytest.mark.parametrize(
+    ("given", "name", "query"),
+    [
+        (
+            "compare?encoder=minilm&encoder=wordllama",
+            "compare",
+            (("encoder", "minilm"), ("encoder", "wordllama")),
+        ),
+        ("http://127.0.0.1:7860/some/where/map/?in=a%26b&__theme=dark", "map", (("in", "a&b"),)),
+        ("/", "overview", ()),
+        ("", "overview", ()),
+    ],
+)
+def test_an_address_is_read(given: str, name: str, query: tuple[tuple[str, str], ...]) -> None:
+    """Whole or from the page's name on; what Gradio puts there is left out."""
+    assert choice.read_address(given) == (name, query)
+
+
+def test_a_view_is_frozen_as_it_is_and_alone(answered: Workspace) -> None:
+    """The first page of the folder leads to it; of the store it has what it shows."""
+    views = [choice.read_address("compare?encoder=random:8&encoder=random:4&protocol=senteval")]
+    made = site.freeze(answered, site.of_views(answered, views), at=views)
+    assert made.pages == ["Compare"]
+    assert b"url=./compare/?encoder=random%3A8" in made.files["index.html"]
+    assert b"protocol=senteval" in made.files["index.html"]
+    assert "random:64" not in text_of(made)
+    assert set(ENCODERS) <= set(site.of_views(answered, [choice.read_address("board")]).encoders)
+    session = answered.store.judgements.list()[0]["id"]
+    views = [choice.read_address(f"judge?session={session}")]
+    assert "10 of at most" in text_of(
+        site.freeze(answered, site.of_views(answered, views), at=views)
+    )
+
+
+def test_a_view_that_names_what_is_not_there_is_refused(answered: Workspace) -> None:
+    """A page that is not frozen, a session that is gone."""
+    views = [choice.read_address("jobs?run=1")]
+    with refused("unknown", "jobs"):
+        site.freeze(answered, site.of_views(answered, views), at=views)
+    with pytest.raises(StoreError, match="no session"):
+        site.of_views(answered, [choice.read_address("judge?session=unknown")])
+
+
+def test_the_verb_writes_what_is_seen(answered: Workspace, tmp_path: Path) -> None:
+    """And lists what was asked; a view names no encoders besides, and is no app."""
+    view = ("--view", "compare?encoder=random:8&encoder=random:4")
+    command = (
+        "publish",
+        str(tmp_path / "x"),
+        *view,
+        "--store",
+        str(answered.store.folder),
+        "--yes",
+    )
+    for more in (("--encoder", "random:8"), ("--target", "docker")):
+        theodolite(*command, *more, code=2)
+    assert not (tmp_path / "x").exists()
+    rows = objects(theodolite(*command, "--json"))
+    assert [row["name"] for row in rows if row.get("kind") == "view"] == ["random:8 · random:4"]
+    assert (tmp_path / "x" / "compare" / "index.html").is_file()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"[]",
+        b"{",
+        b'{"address": 1, "mask": "none", "texts": true}',
+        b'{"address": "map", "mask": "rm", "texts": true}',
+        b'{"address": "a\\u0000", "mask": "none", "texts": true}',
+    ],
+)
+def test_what_no_page_sends_is_refused(answered: Workspace, body: bytes) -> None:
+    """Before anything is begun."""
+    panel = TestClient(Starlette(routes=routes.routes(answered)))
+    assert panel.post("/theodolite/publish", content=body).status_code == 400
+    assert panel.get("/theodolite/publish/x.zip").status_code == 404

@@ -171,7 +171,6 @@ def test_only_upload_uploads(hub: FakeSpaces, home: Path) -> None:
     """Not `--yes`; and of a name that cannot be, nothing is written either."""
     made = Workspace(home / "store")
     invent_all(made, {"random:64": 0.8, "random:16": 0.8})
-    made.close()
     target = home / "site"
     chosen = [str(target), *"-e random:64 -e random:16 --pages compare --json".split()]
     theodolite("publish", *chosen, "--yes", "--upload", "a/b/c", code=2)

@@ -1,4 +1,4 @@
-"""Charts hold the numbers they were given, as plotly accepts them; headlines say what these say."""
+"""Charts hold the numbers they were given, as plotly accepts them; words say what these say."""
 
 import json
 from itertools import product
@@ -15,6 +15,7 @@ from theodolite.app.pages.decode.answer import cosines
 from theodolite.app.pages.decode.service import DecodeResult, Step
 from theodolite.app.pages.geometry.sections import lines
 from theodolite.app.pages.spaces import answer as spaces
+from theodolite.app.terminal import emit_json
 from theodolite.app.web import figures
 from theodolite.app.web.theme import PALETTE, SERIES
 from theodolite.engine.stats.agreement import LeaveOneOut
@@ -76,31 +77,28 @@ def test_a_long_name_keeps_both_ends() -> None:
     assert len(short) == 20 and short.startswith("hf:bert") and short.endswith("nli,256")
 
 
-def test_a_logarithmic_axis_is_labelled_in_full() -> None:
+@pytest.mark.parametrize(
+    ("values", "begins"),
+    [
+        ([2.0, 5.0], "1 2 3 4 5 6 7 8 9"),
+        ([2.0, 8.0], "1 2 3 5 7"),
+        ([2_700.0, 38_000.0], "1k 2k 5k 10k 20k 50k 100k 200k 500k"),
+        ([2.0, 1_536.0], "1 3 10 30 100 300 1k"),
+        ([0.02, 900.0], "0.01 0.1 1 10 100 1k"),
+    ],
+)
+def test_a_logarithmic_axis_is_labelled_in_full(values, begins):
     """At all digits where values are near, at fewer the further they are apart, then at powers."""
-    assert figures.log_axis("ms", [2.0, 5.0])["ticktext"][:9] == list("123456789")
-    assert figures.log_axis("ms", [2.0, 8.0])["ticktext"][:5] == list("12357")
-    near = figures.log_axis("sentences", [2_700.0, 38_000.0])
-    assert near["ticktext"] == ["1k", "2k", "5k", "10k", "20k", "50k", "100k", "200k", "500k"]
-    assert near["tickvals"][:2] == [1_000.0, 2_000.0]
-    apart = figures.log_axis("bytes", [2.0, 1_536.0])["ticktext"]
-    assert apart[:7] == ["1", "3", "10", "30", "100", "300", "1k"]
-    wide = figures.log_axis("ms", [0.02, 900.0])
-    assert wide["ticktext"] == ["0.01", "0.1", "1", "10", "100", "1k"]
+    axis = figures.log_axis("ms", values)
+    assert " ".join(axis["ticktext"]).startswith(begins)
+    assert len(axis["tickvals"]) == len(axis["ticktext"]) and axis["tickvals"][0] <= values[0]
 
 
 MARKUP = "<b>x</b>"
-RANKED = [RankInterval(MARKUP, 80.0, 1, 1, 2, 0.9), RankInterval("b", 70.0, 2, 1, 2, 0.1)]
-CURVE = {(MARKUP, "F1"): (np.array([1.0, 2.0]), np.array([0.5, 0.25]))}
-BEST = {(MARKUP, "F1"): (1.0, 0.5)}
 STEPS = [
     Step(share, DecodeResult("a", sentence="s", cosine=0.5), 1 - share, share, 1 - share, share, ())
     for share in (0.0, 0.5, 1.0)
 ]
-SURE = LeaveOneOut(0.9, 9, 0.8, 0.95, "a", "b")
-TURNS = LeaveOneOut(0.1, 4, -0.8, 0.95, "a", "b")
-DOTS = (("old", {MARKUP: 1.0, "b": 2.0}), ("new", {MARKUP: 3.0}))
-EMPTY = figures.Ridge("4–5", 0, np.zeros(5), None)
 
 CLUSTERS = {
     "names": [[MARKUP, "c"], []],
@@ -114,18 +112,47 @@ CLUSTERS = {
 
 CHARTS = {
     "flow": spaces.sankey(CLUSTERS, (MARKUP, "b")),
-    "rank intervals": json.loads(comparing.ranks(RANKED, "")["figure"]),
+    "rank intervals": json.loads(
+        comparing.ranks(
+            [
+                RankInterval(MARKUP, 80.0, 1, 1, 2, 0.9),
+                RankInterval("b", 70.0, 2, 1, 2, 0.1),
+            ],
+            "",
+        )["figure"]
+    ),
     "slopes": comparing.slopes({"one": {MARKUP: 80.0, "b": 70.0}}, "points"),
-    "curves": lines(CURVE, "%{x}", figures.axis("x"), figures.axis("y"), BEST),
-    "dots": comparing.dots(DOTS, "points", {"b": (1.0, 4.0)}),
+    "curves": lines(
+        {(MARKUP, "F1"): (np.array([1.0, 2.0]), np.array([0.5, 0.25]))},
+        "%{x}",
+        figures.axis("x"),
+        figures.axis("y"),
+        {(MARKUP, "F1"): (1.0, 0.5)},
+    ),
+    "dots": comparing.dots(
+        (("old", {MARKUP: 1.0, "b": 2.0}), ("new", {MARKUP: 3.0})), "points", {"b": (1.0, 4.0)}
+    ),
     "dimensions": comparing.curves([(MARKUP, 64, 70.0), (MARKUP, 300, 71.0)], "points"),
-    "grid": comparing.grid({("MR", MARKUP): SURE, ("CR", "q"): TURNS}),
+    "grid": comparing.grid(
+        {
+            ("MR", MARKUP): LeaveOneOut(0.9, 9, 0.8, 0.95, "a", "b"),
+            ("CR", "q"): LeaveOneOut(0.1, 4, -0.8, 0.95, "a", "b"),
+        }
+    ),
     "space": figures.space({MARKUP: (0.2, -2.0)}),
     "forest": figures.forest(
         [figures.Interval(MARKUP, MARKUP, 2.0, 1.0, 3.0, True, "better")], MARKUP
     ),
     "ridges": figures.ridges(
-        [figures.Panel(MARKUP, [figures.Ridge("0–1", 9, np.ones(5), 0.1), EMPTY])],
+        [
+            figures.Panel(
+                MARKUP,
+                [
+                    figures.Ridge("0–1", 9, np.ones(5), 0.1),
+                    figures.Ridge("4–5", 0, np.zeros(5), None),
+                ],
+            )
+        ],
         np.linspace(-1, 1, 5),
     ),
     "no ridges": figures.ridges([], np.linspace(-1, 1, 5)),
@@ -143,5 +170,47 @@ def test_plotly_accepts_it(chart):
 def test_ranks_have_their_intervals():
     """From low to high, the best at the top."""
     bars, marks = Figure(CHARTS["rank intervals"]).data
-    assert bars.x == (1, 2, None, 1, 2, None)
-    assert (marks.x, marks.y) == ((1, 2), (0, 1))
+    assert (bars.x, marks.x, marks.y) == ((1, 2, None, 1, 2, None), (1, 2), (0, 1))
+
+
+# Numbers on their way out: to the browser, to programs, into words.
+
+
+def test_json_has_no_number_that_is_none() -> None:
+    """Arrays are lists, whatever lies between their numbers; NaN is null."""
+    given = {"every other": np.arange(4)[::2], "one": np.float32(1), "none": [float("nan"), np.inf]}
+    assert json.loads(formats.json_text(given)) == {
+        "every other": [0, 2],
+        "one": 1.0,
+        "none": [None, None],
+    }
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (0.0, "0.0 s"),
+        (0.000541, "541 µs"),
+        (0.00836, "8.4 ms"),
+        (0.01249, "12 ms"),
+        (0.9996, "1.0 s"),
+        (0.9994, "999 ms"),
+        (0.0009996, "1.0 ms"),
+        (200, "3 min 20 s"),
+    ],
+)
+def test_a_duration_has_a_unit_that_fits(seconds: float, words: str) -> None:
+    """Two or three figures, whatever it took."""
+    assert formats.duration(seconds) == words
+
+
+def test_no_p_value_is_printed_as_zero() -> None:
+    """A p that three decimals cannot hold is said to be smaller than they can."""
+    expected = {0.0344: "0.034", 0.001: "0.001", 0.00099: "< 0.001", 0.0: "< 0.001"}
+    assert {p: formats.p_value(p) for p in expected} == expected
+
+
+def test_output_for_programs_has_no_nan(capfd: pytest.CaptureFixture[str]) -> None:
+    """JSON has no NaN and no infinity, however deep they lie."""
+    emit_json({"score": float("nan"), "vector": [1.0, float("inf")], "n": 3})
+    assert capfd.readouterr().out == '{"score": null, "vector": [1.0, null], "n": 3}\n'

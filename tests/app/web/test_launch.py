@@ -1,6 +1,11 @@
-"""The launch: whom it lets in, what it says, what is laid out, and what pages begin with."""
+"""The launch: whom it lets in, what pages begin with, and what is served beside them."""
 
+import os
 import socket
+import stat
+import subprocess
+import sys
+import tempfile
 from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
 from pathlib import Path
@@ -9,11 +14,16 @@ from unittest.mock import Mock
 
 import httpx
 import pytest
+from filelock import FileLock
 from gradio.blocks import Blocks
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
 
-from tests.fakes.launched import launched
+from tests.fakes.started import launched
 from theodolite.app import ui
-from theodolite.app.web import template
+from theodolite.app.pages.encoders import service as encoders
+from theodolite.app.ui import PAGES, RAIL
+from theodolite.app.web import docs, palette, scratch, template
 from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
 
@@ -92,8 +102,7 @@ whole page for each of them."""
 def config(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """What Gradio's script is given to lay out the pages."""
     workspace = Workspace(tmp_path_factory.mktemp("opening"))
-    yield ui.build(workspace).get_config_file()
-    workspace.close()
+    return ui.build(workspace).get_config_file()
 
 
 def drawn(node: Mapping[str, Any], components: Mapping[int, Any]) -> Iterator[int]:
@@ -168,3 +177,114 @@ def test_a_list_that_cannot_be_read_is_no_error(
     assert template.component_files(["html"]) == []
     (tmp_path / "core-1.js").write_text("html:{component:()=>v(()=>import(`./x.js`)}")
     assert template.component_files(["html"]) == []
+
+
+# The folder for uploads: of this process alone, and gone with it.
+
+
+def test_what_another_gradio_app_holds_is_not_served(workspace: Workspace) -> None:
+    """Its folder is the default of all of them; ours can be read by this user only."""
+    shared = Path(tempfile.gettempdir()) / "gradio"
+    shared.mkdir(exist_ok=True)
+    with launched(workspace) as client, tempfile.TemporaryDirectory(dir=shared) as others:
+        secret = Path(others) / "secret.csv"
+        secret.write_text("of another app")
+        assert client.get(f"/gradio_api/file={secret}").status_code == 403
+        files = {"files": ("a.csv", b"text\nours\n")}
+        (uploaded,) = client.post("/gradio_api/upload", files=files).json()
+        assert client.get(f"/gradio_api/file={uploaded}").text == "text\nours\n"
+    folder = scratch.folder()
+    assert Path(uploaded).is_relative_to(folder)
+    if os.name == "posix":
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+def test_nothing_is_left_when_the_process_is_gone(tmp_path: Path) -> None:
+    """At its end, or at the start of the next; never that of a process that still runs."""
+    code = (
+        "import os, sys; from theodolite.app.web import scratch\n"
+        "print(scratch.folder(), flush=True); 'killed' in sys.argv and os._exit(1)"
+    )
+
+    def run(*how: str) -> Path:
+        done = subprocess.run(
+            [sys.executable, "-c", code, *how],
+            env=os.environ | {"GRADIO_TEMP_DIR": str(tmp_path)},
+            text=True,
+            stdout=subprocess.PIPE,
+        )
+        return Path(done.stdout.strip())
+
+    ended, left = run(), run("killed")
+    assert ended.parent == left.parent == tmp_path
+    assert left.exists() and not ended.exists()
+    busy, unknown, new = (tmp_path / f"theodolite-{name}" for name in ("busy", "unknown", "new"))
+    for folder in (busy, unknown, new):
+        folder.mkdir()
+    (new / ".in-use").touch()
+    with FileLock(busy / ".in-use"):
+        for folder in (left, busy, unknown):
+            os.utime(folder, (0, 0))
+        run()
+    assert not left.exists()
+    assert busy.exists() and unknown.exists() and new.exists()
+
+
+# What is served beside the pages: what the palette offers and the rail counts, the docs.
+
+
+def told(workspace: Workspace, name: str) -> Any:
+    """The answer to the browser."""
+    app = Starlette(routes=[*palette.routes(workspace, RAIL)])
+    return TestClient(app).get(f"/theodolite/{name}.json").json()
+
+
+def test_places_of_every_kind_lead_to_their_page(workspace: Workspace) -> None:
+    """Pages first; names are quoted in their addresses."""
+    encoders.add(workspace, "random:64 | normalise")
+    run = workspace.store.runs.create("evaluate", {}, title="STS <b>")
+    found = told(workspace, "places")
+    links = {(place["kind"], place["title"]): place["href"] for place in found}
+    assert [place["kind"] for place in found][: len(PAGES)] == ["page"] * len(PAGES)
+    assert links["page", "Home"] == "./"
+    assert links["page", "Decode: Arithmetic"] == "./arithmetic"
+    assert (
+        links["encoder", "random:64 | normalise"] == "./encoders?encoder=random%3A64+%7C+normalise"
+    )
+    assert links["data set", "starter-topics"] == "./data?set=starter-topics"
+    assert links["task", "StarterSTS"] == "./compare?task=StarterSTS"
+    assert links["run", "STS <b>"] == f"./jobs?run={run}"
+
+
+def test_visitors_are_told_of_nothing_that_is_not_listed(workspace: Workspace) -> None:
+    """The palette of a read-only workspace names the same places as its pages list."""
+    looking = Workspace(workspace.store.folder, read_only=True)
+    kinds = {
+        "encoder": set(looking.store.encoders.names()),
+        "data set": set(looking.catalog.names()),
+    }
+    found = told(looking, "places")
+    for kind, listed in kinds.items():
+        assert {place["title"] for place in found if place["kind"] == kind} == listed
+
+
+@pytest.fixture(scope="module")
+def client() -> TestClient:
+    return TestClient(Starlette(routes=docs.routes()))
+
+
+def test_a_page_is_read_and_links_to_others(client: TestClient) -> None:
+    page = client.get("/theodolite/docs/encoders")
+    assert "<title>Encoders as text · Theodolite</title>" in page.text
+    assert "<table>" in page.text and ".md" not in page.text.replace("README.md", "")
+    assert client.get("/theodolite/docs/pages/data").status_code == 200
+
+
+@pytest.mark.parametrize("name", ["", "x", "../setup", "..%2F..%2FREADME", "encoders.md", "hooks"])
+def test_nothing_else_is_served(client: TestClient, name: str) -> None:
+    assert client.get(f"/theodolite/docs/{name}").status_code == 404
+
+
+def test_what_a_page_holds_stays_text() -> None:
+    shown = docs.html("# A & B\n\n<script>x</script> ![p](p.webp) [more](scores.md#a)\n")
+    assert "&lt;script&gt;" in shown and "<img" not in shown and 'href="scores#a"' in shown

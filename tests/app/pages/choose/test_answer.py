@@ -1,26 +1,30 @@
-"""A file in, a decision sheet out: on each kind of data, with endpoints, bad input, in words."""
+"""A file in, a decision sheet out, in words; and from there to an improvement."""
 
 import csv
 import json
+import random
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import gradio as gr
+import numpy as np
 import pytest
+from scipy.stats import ttest_rel
 
 import theodolite as th
 from tests.app.report.test_report import unpacked
-from tests.engine.encoders.models import save_sentence_transformer
+from tests.engine.encoders.models import WORDS, save_sentence_transformer
 from tests.errors import refused
 from tests.fakes.command_line import objects, theodolite
 from tests.fakes.costs import keep
 from tests.fakes.openai import DIM, FakeOpenAI, hang_up, saying
 from tests.fakes.uploads import beir
-from theodolite.app.blocks import Table
-from theodolite.app.pages.choose import data
+from theodolite.app.blocks import Links, Table
+from theodolite.app.pages.choose import data, improve
 from theodolite.app.pages.choose.answer import (
     CHOOSE,
     UNDECIDED,
@@ -32,25 +36,25 @@ from theodolite.app.pages.choose.answer import (
     sentences,
 )
 from theodolite.app.pages.choose.candidates import ChooseSpec
-from theodolite.app.pages.choose.sheet import ChooseJob
+from theodolite.app.pages.choose.sheet import ChooseJob, Sheet
 from theodolite.app.pages.layout import _Asking
 from theodolite.app.report.markdown import of_blocks
 from theodolite.app.workspace import Workspace
 from theodolite.engine.datasets.starter import FOLDER
 from theodolite.engine.errors import UserError
 from theodolite.engine.evaluate import evaluate
+from theodolite.engine.stats.bootstrap import Sample
 
 TWO = ["wordllama", "random:16"]
 ASKED = ChooseSpec("starter-topics", TWO)
-MILLISECONDS = {"wordllama": 2.0, "random:16": 0.5, "random:64": 1.0, "random:256": 1.0}
-"""Random words take next to nothing, wordllama a little."""
 TOPICS = ("cooking", "sea", "law", "music")
 
 
 @pytest.fixture
 def ready(workspace: Workspace) -> Workspace:
     """Encoders have costs, so that no process is started to measure them."""
-    for name, ms in MILLISECONDS.items():
+    milliseconds = {"wordllama": 2.0, "random:16": 0.5, "random:64": 1.0, "random:256": 1.0}
+    for name, ms in milliseconds.items():
         keep(workspace, name, latency_ms=[ms], dim=256 if name == "wordllama" else 16)
     return workspace
 
@@ -108,9 +112,13 @@ def test_who_knows_words_beats_who_does_not(ready: Workspace, file: Path) -> Non
     assert sheet["best"]["encoder"] == sheet["cheapest"]["encoder"] == "wordllama"
     assert sheet["ties"] == [] and sheet["more_examples"] == [] and codes(sheet) == set()
     assert sheet["against_baseline"]["beaten"] and sheet["front"] == ["random:16", "wordllama"]
-    asked = (sheet["task"], sheet["n"], sheet["protocol"])
-    assert asked == ("upload:topics/classify", 160, "starter-3")
-    assert sheet["columns"] == {"text": "text", "label": "label"}
+    asked = {
+        "task": "upload:topics/classify",
+        "n": 160,
+        "protocol": "starter-3",
+        "columns": {"text": "text", "label": "label"},
+    }
+    assert {name: sheet[name] for name in asked} == asked
     assert len(sheet["differ"]["examples"]) > 5
     runs = ready.store.runs.list()
     assert th.choose(file, TWO, workspace=ready).sheet == sheet.sheet
@@ -156,9 +164,19 @@ def test_ties_and_what_would_end_them(ready: Workspace, tmp_path: Path) -> None:
 
 
 def test_without_labels_there_is_no_best_but_a_sheet(ready: Workspace, tmp_path: Path) -> None:
-    """What can be said: agreement of neighbours, duplicates, cost."""
+    """What can be said: agreement of neighbours, duplicates, cost; and the way leads to judging."""
     rows = [(line,) for line, _ in topics(10)]
-    sheet = chosen(ready, written(tmp_path / "plain.csv", [*rows, rows[0]], ("text",)), TWO)
+    file = written(tmp_path / "plain.csv", [*rows, rows[0]], ("text",))
+    decision = th.choose(file, TWO, workspace=ready)
+    sheet = decision.sheet
+    (judge,) = (
+        link for block in decision.blocks() if isinstance(block, Links) for link in block.links
+    )
+    assert (judge.page, judge.query["in"], judge.query["encoder"]) == (
+        "judge",
+        "upload:plain",
+        TWO,
+    )
     assert sheet["best"] is None and sheet["cheapest"] is None and sheet["ties"] == []
     assert codes(sheet) == {"no_labels", "duplicates"}
     (pair,) = sheet["agreement"]
@@ -207,20 +225,6 @@ def test_a_form_is_recommended_as_a_spec_that_scores_the_same(ready: Workspace, 
     assert cheap["spec"].startswith("wordllama | ") and "quantise:" in cheap["spec"]
     assert scored(ready, cheap["spec"], wide["task"]) == pytest.approx(cheap["score"])
     assert narrow["cheapest"]["spec"] == "wordllama" and narrow["nothing_cheaper"]["encoder"]
-
-
-@pytest.mark.parametrize(
-    ("named", "limits"),
-    [
-        ("0", {"margin": 0}),
-        ("101", {"margin": 101}),
-        ("15", {"max_bytes": 15}),
-        ("0", {"max_ms": 0}),
-    ],
-)
-def test_impossible_limits_are_refused(named: str, limits: dict[str, Any]) -> None:
-    with refused("invalid", named):
-        ChooseJob("starter-topics", TWO, **limits)
 
 
 REVIEWS = [
@@ -356,10 +360,7 @@ def test_a_folder_with_judgements(ready: Workspace, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("head", "same", "other", "kind", "metric"),
-    [
-        ("label", "1", "0", "labelled-pairs", "max_ap"),
-        ("score", "5", "1", "pairs", "spearman"),
-    ],
+    [("label", "1", "0", "labelled-pairs", "max_ap"), ("score", "5", "1", "pairs", "spearman")],
 )
 def test_marked_pairs(
     ready: Workspace, tmp_path: Path, head: str, same: str, other: str, kind: str, metric: str
@@ -416,20 +417,13 @@ def test_settings_that_the_files_of_a_model_deny(ready: Workspace, tmp_path: Pat
     assert f"dir:{folder}: " in said and "prompts" in said
 
 
-def vanishing(ready: Workspace, server: FakeOpenAI) -> str:
-    """The spec of an endpoint that answers twice."""
-    server.next = [*[saying(lambda _: None)] * 2, *[hang_up] * 40]
-    spec = f"api:{server.url}#fake?batch=30"
-    keep(ready, spec, latency_ms=[20.0], dim=DIM)
-    return spec
-
-
 def test_an_endpoint_vanishes_in_the_middle(
     ready: Workspace, server: FakeOpenAI, tmp_path: Path
 ) -> None:
-    """The others are chosen from; what it gave is kept, and only the rest is sent another time."""
-    spec = vanishing(ready, server)
-    file = written(tmp_path / "topics.csv", topics(20))
+    """The others are chosen from; what its two answers gave is kept, and only the rest is sent."""
+    server.next = [*[saying(lambda _: None)] * 2, *[hang_up] * 40]
+    spec, file = f"api:{server.url}#fake?batch=30", written(tmp_path / "topics.csv", topics(20))
+    keep(ready, spec, latency_ms=[20.0], dim=DIM)
     sheet = chosen(ready, file, [*TWO, spec])
     assert sheet["best"]["encoder"] == "wordllama"
     said = warning(sheet, "encoder_failed")
@@ -462,15 +456,11 @@ ROW = {
     "spec": "a",
     "timed_disturbed": False,
 }
-QUICK = ROW | {
-    "encoder": "b",
-    "spec": "b",
-    "score": 79.5,
-    "ms_per_sentence": 0.1,
-    "dim": 256,
-    "bytes_per_vector": 256.0,
-}
-BUSY = ROW | {"timed_disturbed": True}
+QUICK = (
+    ROW
+    | {"encoder": "b", "spec": "b", "score": 79.5, "ms_per_sentence": 0.1}
+    | {"dim": 256, "bytes_per_vector": 256.0}
+)
 NONE = {"delta": 0.0, "low": 0.0, "high": 0.0}
 CHEAP = QUICK | {"dtype": "int8", "spec": "b | quantise:int8,mine", "behind": NONE}
 PAIR = {"a": "a", "b": "b"}
@@ -503,50 +493,49 @@ def nothing_cheaper(n: int | None) -> dict[str, Any]:
     return {"cheapest": ROW | {"behind": NONE}, "nothing_cheaper": more}
 
 
+RANDOM = {
+    "against_baseline": {"score": 79.0, "delta": 1.0, "low": -1.0, "high": 3.0, "beaten": False},
+    "more_examples": [PAIR | {"n": 1200, "power": 0.8}],
+}
+LESS = {"delta": -0.5, "low": -1.25, "high": 0.25}
+SMALLER = {"dtype": "int8", "bytes_per_vector": 384.0, "spec": "a | x", "behind": LESS}
+
+
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "said", "unsaid"),
     [
         (
             {},
-            ["b with int8 vectors of 256 dimensions is shown to lose less than 2 points against a"],
+            [
+                "with int8 vectors of 256 dimensions is shown to lose less than 2 points against a",
+                "it is 40 times faster",
+                "1/6 of the space",
+                "b | quantise:int8,mine",
+            ],
+            [],
         ),
-        ({}, ["it is 40 times faster", "1/6 of the space", "b | quantise:int8,mine"]),
         (
-            {
-                "ties": [],
-                "cheapest": ROW
-                | {"dtype": "int8", "bytes_per_vector": 384.0, "spec": "a | x"}
-                | {"behind": {"delta": -0.5, "low": -1.25, "high": 0.25}},
-            },
+            {"ties": [], "cheapest": ROW | SMALLER},
             ["against its full vectors (difference −0.50, 95 % interval −1.25 to +0.25): its"],
+            [],
         ),
-        (nothing_cheaper(400), ["With about 400 more examples like these, b would be, with 80 %"]),
-        (nothing_cheaper(None), ["Nothing cheaper is shown to lose less than 2 points."]),
-        ({"more_examples": [PAIR | {"n": 1200, "power": 0.8}]}, ["1,200 more", "with 80 %"]),
-        ({"more_examples": [PAIR | {"n": None, "power": 0.48}]}, ["20 times", "only 48 %"]),
+        (
+            nothing_cheaper(400),
+            ["With about 400 more examples like these, b would be, with 80 %"],
+            [],
+        ),
+        (nothing_cheaper(None), ["Nothing cheaper is shown to lose less than 2 points."], []),
+        ({"more_examples": [PAIR | {"n": 1200, "power": 0.8}]}, ["1,200 more", "with 80 %"], []),
+        ({"more_examples": [PAIR | {"n": None, "power": 0.48}]}, ["20 times", "only 48 %"], []),
+        ({"more_examples": [PAIR | {"n": None, "power": 0.81}]}, [], ["more examples", "as many"]),
+        ({"encoders": [QUICK, ROW | {"timed_disturbed": True}]}, [], ["times faster"]),
+        (RANDOM, [], ["smaller", "more examples"]),
     ],
 )
-def test_sentences(changes: dict[str, Any], said: list[str]) -> None:
-    """By how much something is cheaper, what is shown of it, and what more examples would show."""
-    whole = " ".join(sentences(SHEET | changes))
-    assert all(text in whole for text in said)
-
-
-OVER = {"score": 79.0, "delta": 1.0, "low": -1.0, "high": 3.0, "beaten": False}
-RANDOM = {"against_baseline": OVER, "more_examples": [PAIR | {"n": 1200, "power": 0.8}]}
-
-
-@pytest.mark.parametrize(
-    ("changes", "unsaid"),
-    [
-        ({"more_examples": [PAIR | {"n": None, "power": 0.81}]}, ("more examples", "as many")),
-        ({"encoders": [QUICK, BUSY]}, ("times faster",)),
-        (RANDOM, ("smaller", "more examples")),
-    ],
-)
-def test_what_is_not_said(changes: dict[str, Any], unsaid: tuple[str, ...]) -> None:
+def test_sentences(changes: dict[str, Any], said: list[str], unsaid: list[str]) -> None:
     """Nothing of a handful of examples, of times on a busy machine, or of a tie with noise."""
-    assert not [text for text in unsaid if text in " ".join(sentences(SHEET | changes))]
+    whole = " ".join(sentences(SHEET | changes))
+    assert [text for text in (*said, *unsaid) if text in whole] == said
 
 
 @pytest.mark.parametrize(
@@ -592,3 +581,120 @@ def test_the_table(changes: dict[str, Any], rows: list[tuple[Any, ...]]) -> None
     assert isinstance(table, Table)
     at = [table.columns.index(name) for name in ("Encoder", "Dimensions", "Remark")]
     assert [tuple(row[i] for i in at) for row in table.rows] == rows
+
+
+# From a decision to an improvement: trained on one part of the data, judged on the other.
+
+
+@pytest.fixture
+def base(workspace: Workspace, tmp_path: Path) -> str:
+    """A tiny transformer with random weights, whose costs are known."""
+    encoder = f"dir:{save_sentence_transformer(tmp_path / 'tiny', 'mean')}"
+    for name in (encoder, "random:256"):
+        keep(workspace, name, latency_ms=[1.0], dim=8)
+    return encoder
+
+
+def animals(count: int, label: str = "") -> list[tuple[str, str]]:
+    """Different animals on a cat, or on a dog."""
+    rng, found = random.Random(0), dict[str, str]()
+    while len(found) < count:
+        animal = ("cat", "dog")[len(found) % 2]
+        words = rng.choices([word for word in WORDS if word not in ("cat", "dog")], k=6)
+        found[" ".join([*words[:3], animal, *words[3:]])] = label or animal
+    return list(found.items())
+
+
+def test_a_newcomers_walk(workspace: Workspace, base: str, tmp_path: Path) -> None:
+    """300 labelled rows, a sheet, train on these, a second sheet on what was held out, verdict."""
+    file = written(tmp_path / "animals.csv", animals(300))
+    first = th.choose(file, [base], workspace=workspace)
+    (link,) = [one for block in first.blocks() if isinstance(block, Links) for one in block.links]
+    assert link.page == "choose" and link.label == f"Train {base} on these"
+    assert link.query == {"data": "upload:animals", "encoder": (base,), "learns": base}
+    assert f"--train {base}" in " ".join(CHOOSE.command(ChooseSpec("x", [base], train=base)))
+    assert not any(isinstance(block, Links) for block in replace(first, is_closed=True).blocks())
+
+    spec = prepare(workspace, ChooseSpec("upload:animals", [base], train=base))
+    job = job_of(workspace, spec)
+    trained = job.encoders[-1]
+    keep(workspace, trained, latency_ms=[1.0], dim=8)
+    assert "is trained on 200 of these" in " ".join(plan(workspace, job))
+    second = th.choose("upload:animals", [base], train=base, workspace=workspace)
+    sheet, change = second.sheet, second.sheet["improvement"]
+    assert sheet["n"] == 100 and change["learned"] == 200
+    assert [row["encoder"] for row in sheet["encoders"]] == [base, trained, "random:256"]
+    scores = {row["encoder"]: row["score"] for row in sheet["encoders"]}
+    assert (change["before"], change["after"]) == (scores[base], scores[trained])
+    assert change["after"] - change["before"] == pytest.approx(change["delta"])
+    assert change["low"] <= change["delta"] <= change["high"]
+    told = [block.text for block in second.blocks() if hasattr(block, "text")]
+    assert told[0].startswith(f"{improve.headline(change)}. ") and change["verdict"] == "better"
+    assert trained in {row["name"] for row in workspace.store.encoders.list()}
+    runs = workspace.store.runs.list()
+    assert [run["state"] for run in runs] == ["done"] * len(runs)
+    again = th.choose("upload:animals", [base], train=base, workspace=workspace)
+    assert again.sheet == sheet and workspace.store.runs.list() == runs
+    asks, name = f"{base}?prompt=A%20", improve.held_out("upload:animals")
+    assert improve.trained(workspace, name, asks).endswith("?prompt=A%20")
+    used = [improve.training(workspace, name, one).spec.prompts for one in (base, asks)]
+    assert used == [None, "base"]
+
+
+@pytest.mark.parametrize(
+    ("won", "lost", "verdict", "first"),
+    [
+        (20, 0, "better", "Better by 20.00: training on these helps"),
+        (12, 8, "tie", "No better: training on these is not shown to help"),
+        (1, 21, "worse", "Worse by 20.00: training on these does harm"),
+    ],
+)
+def test_the_verdict_comes_first(won: int, lost: int, verdict: str, first: str) -> None:
+    """Of 100 examples some are won and some lost; it agrees with a paired t-test."""
+    before = np.array([0.0] * 50 + [1.0] * 50)
+    after = before.copy()
+    after[:won], after[50 : 50 + lost] = 1.0, 0.0
+    found = improve.tested(Sample(before), Sample(after))
+    theirs = ttest_rel(after, before)
+    interval = theirs.confidence_interval(0.95)
+    assert found["delta"] == pytest.approx(won - lost)
+    assert (found["low"], found["high"]) == pytest.approx(
+        (100 * interval.low, 100 * interval.high), abs=1.0
+    )
+    assert (found["verdict"] == "tie") == (theirs.pvalue > 0.05)
+    assert found["verdict"] == verdict
+    assert improve.headline(found) == first
+
+
+@pytest.mark.parametrize(
+    ("rows", "encoder", "code", "named"),
+    [
+        (animals(50), "", "too-few", "16 examples"),
+        ([(text, f"l{i // 3}") for i, (text, _) in enumerate(animals(90))], "", "too-few", "label"),
+        (animals(90, "cat"), "", "too-few", "'cat'"),
+        (animals(90), "wordllama", "wrong-kind", "wordllama"),
+    ],
+    ids=["few rows", "few a label", "one label", "no transformer"],
+)
+def test_what_cannot_be_trained_on_is_refused_before_it_starts(
+    workspace: Workspace, base: str, tmp_path: Path, rows: Any, encoder: str, code: str, named: str
+) -> None:
+    file = written(tmp_path / "bad.csv", rows)
+    with refused(code, named):
+        th.choose(file, [base], train=encoder or base, workspace=workspace)
+    assert workspace.store.runs.list() == []
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"task": None}, {"n": 59}, {"kind": "sentences"}, {"improvement": {}}, {"rankers": True}, {}],
+)
+def test_training_is_offered_where_it_is_possible(changes: dict[str, Any]) -> None:
+    """Of the encoders that can be trained the best; not without labels, and not a second time."""
+    rows = [("wordllama", 90), ("minilm", 80), ("minilm?dtype=int8", 85), ("dir:/tmp/x", 70)]
+    encoders = [{"encoder": name, "score": score, "low": 1.0} for name, score in rows]
+    sheet: Sheet = {"task": "x", "n": 60, "kind": "labels", "encoders": encoders}
+    sheet = sheet | {"improvement": None} | changes
+    assert improve.offered(sheet) == (
+        "" if changes and changes != {"improvement": {}} else "minilm"
+    )

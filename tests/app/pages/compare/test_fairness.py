@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from tests.errors import refused
-from tests.fakes.measured import put, put_trained
-from tests.fakes.results import invent_all
+from tests.fakes.results import invent_all, put, put_trained
 from theodolite.app.pages.compare.evidence import Check, FairSpec
 from theodolite.app.pages.compare.fairness import FAIR, Fairness
 from theodolite.app.workspace import Workspace

@@ -15,9 +15,16 @@ from theodolite.engine.datasets.tables import Mapping
 from theodolite.engine.protocols.package import version
 
 
-@pytest.fixture
-def seen(workspace: Workspace, tmp_path: Path) -> str:
-    """An upload with two texts of a starter task: one nearly the same, one in its test split."""
+def uploaded(workspace: Workspace, file: Path, content: str, mapping: Mapping) -> str:
+    file.write_text(content, "utf-8")
+    return "upload:" + data.keep(workspace, file, file.name, file.stem, mapping)["name"]
+
+
+def test_what_was_seen_is_found_and_kept(workspace: Workspace, tmp_path: Path) -> None:
+    """In the training split alone, by a job; asked again nothing is read.
+
+    Of a starter task the upload has one text nearly the same, and one in its test split.
+    """
     pairs = workspace.catalog.load("starter-pairs").sentences
     rows = [
         (f"{pairs[0]} !", "train"),
@@ -27,16 +34,7 @@ def seen(workspace: Workspace, tmp_path: Path) -> str:
     ]
     lines = "".join(f'"{text}",a,{split}\n' for text, split in rows)
     mapping = Mapping("labels", {"text": "sentence", "label": "label", "split": "split"})
-    return uploaded(workspace, tmp_path / "seen.csv", f"sentence,label,split\n{lines}", mapping)
-
-
-def uploaded(workspace: Workspace, file: Path, content: str, mapping: Mapping) -> str:
-    file.write_text(content, "utf-8")
-    return "upload:" + data.keep(workspace, file, file.name, file.stem, mapping)["name"]
-
-
-def test_what_was_seen_is_found_and_kept(workspace: Workspace, seen: str) -> None:
-    """In the training split alone, by a job; asked again nothing is read."""
+    seen = uploaded(workspace, tmp_path / "seen.csv", f"sentence,label,split\n{lines}", mapping)
     job = LeaksSpec("random:8", ("StarterSTS", "StarterTopics"), (seen,))
     assert leaks.stored(workspace, job) == [None, None]
     spec = LeaksSpec("random:8", ["StarterSTS,StarterTopics"], [seen])
@@ -76,8 +74,8 @@ def test_documents_are_looked_for_beside_queries(
     ]
     lines = "".join(f'{q},"{d}",{g}\n' for q, d, g in rows)
     columns = {name: name for name in ("query", "document", "grade")}
-    file, mapping = tmp_path / "asked.csv", Mapping("retrieval", columns)
-    name = uploaded(workspace, file, f"query,document,grade\n{lines}", mapping)
+    mapping, content = Mapping("retrieval", columns), f"query,document,grade\n{lines}"
+    name = uploaded(workspace, tmp_path / "asked.csv", content, mapping)
     job = LeaksSpec("random:8", (name,), ("starter-pairs",))
     do_units(workspace, job)
     queries, texts = leaks.stored(workspace, job)

@@ -1,19 +1,29 @@
-"""Data sets: what a file becomes, what is said of it, what is seen of it, what is encoded."""
+"""Data sets: what a file becomes, what is seen of it, how alike they are; and MTEB's suites."""
 
 import zipfile
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from huggingface_hub import constants
 
 from tests.errors import refused
 from tests.fakes.command_line import objects, said, theodolite
 from tests.fakes.folder import files
-from theodolite.app.pages.data import choices, service, sets
+from tests.fakes.mteb_tasks import split, task_class
+from tests.fakes.workers import do_units
+from theodolite.app import suites as names
+from theodolite.app.jobs.submit import perform
+from theodolite.app.pages.data import choices, service, sets, similarity, suites
 from theodolite.app.pages.data.service import hub_name, mapping_of, together
+from theodolite.app.pages.data.similarity import ALL, EXAMPLE, SimilaritySpec
+from theodolite.app.pages.data.suites import FetchJob
 from theodolite.app.surfaces import document
 from theodolite.app.workspace import Workspace
 from theodolite.engine.datasets import documents, tables
+from theodolite.engine.errors import UserError
+from theodolite.engine.mteb import package, suites as engine
 from theodolite.engine.tasks import retrieval
 
 LABELLED = {"text": "text", "label": "label"}
@@ -78,8 +88,8 @@ def test_the_files_of_one_set_are_taken_together(tmp_path: Path) -> None:
 
 def test_a_folder_of_splits_is_mapped_as_a_table(tmp_path: Path) -> None:
     """By guesses, or by the columns and the kind that are named."""
-    for split in ("train", "test"):
-        (tmp_path / f"{split}.csv").write_text("text,label\na b,x\nc d,y\ne f,x\n")
+    for part in ("train", "test"):
+        (tmp_path / f"{part}.csv").write_text("text,label\na b,x\nc d,y\ne f,x\n")
     with together([tmp_path]) as file:
         assert mapping_of(file, None, None).columns == LABELLED
         assert mapping_of(file, "sentences", None).kind == "sentences"
@@ -201,4 +211,144 @@ def test_many_sets_of_a_folder_are_a_line_of_the_list(tmp_path: Path) -> None:
     shown = "".join(map(str, document.pieces(sets.listing(workspace))))
     assert "probing_multilingual, 3 sets" in shown and "Sentences:" in shown
     assert all(f"Preview probing_multilingual/ru/{stem}" in shown for stem in stems)
-    workspace.close()
+
+
+# How alike data sets are.
+
+A = "random:32"
+
+
+def test_topics_of_the_starter_set_are_there_at_once(workspace: Workspace) -> None:
+    """As by hand: the cosine between the mean unit vectors of what was drawn."""
+    spec = SimilaritySpec(EXAMPLE, A)
+    assert len(similarity.find(workspace, spec).missing) == 20
+    (found,) = similarity.answer(workspace, spec, lambda job: False)
+    assert spec.is_stored(workspace) and len(found.compared) == 20
+    data, means = workspace.catalog.load(EXAMPLE), []
+    for one, _ in found.compared[:2]:
+        vectors = workspace.load(A).encode(one.sample(data)).astype(float)
+        means.append((vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).mean(axis=0))
+    cosine = means[0] @ means[1] / np.linalg.norm(means[0]) / np.linalg.norm(means[1])
+    assert found.cosines[0, 1] == pytest.approx(cosine)
+    pairs = found.rows()
+    assert len(pairs) == 190 and pairs[0]["cosine"] >= pairs[-1]["cosine"]
+
+
+def test_all_data_sets_by_a_job_with_a_bar(workspace: Workspace) -> None:
+    spec = SimilaritySpec(encoder=A, sentences=10)
+    do_units(workspace, spec)
+    found = similarity.find(workspace, spec)
+    drawn = [(row.name, mean.sentences) for row, mean in found.compared]
+    assert drawn == [("starter-pairs", 10), ("starter-topics", 10)]
+    assert list(similarity.offered(workspace)) == [ALL, EXAMPLE]
+
+
+def test_what_cannot_be_compared(workspace: Workspace) -> None:
+    for code, encoder, compared, named in (
+        ("wrong-kind", A, "starter-pairs", "starter-pairs"),
+        ("unknown", A, "nothing", "nothing"),
+        ("unsupported", "random:32 | center:@task", EXAMPLE, "center:@task"),
+    ):
+        with refused(code, named):
+            similarity.find(workspace, SimilaritySpec(compared, encoder))
+    for count in (9, 1001):
+        with refused("invalid", count):
+            SimilaritySpec(ALL, A, count)
+
+
+# MTEB's suites on the page Data and by its verb: what is here, what is fetched, and how large.
+
+ENGLISH = "MTEB(eng, v2)"
+BANKING = "mteb:Banking77Classification"
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache of the hub of the test's own, in which nothing is."""
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setattr(names, "_HELD", {})
+    return tmp_path / "hub"
+
+
+@pytest.mark.usefixtures("cache")
+def test_before_anything_is_fetched() -> None:
+    """How many are here, how large the others are; visitors are offered none."""
+    suite = suites.suite(ENGLISH)
+    assert suite.state.startswith("0 of 41 tasks are here; 41 to fetch, about 1.7")
+    for visitor in (True, False):
+        html = "".join(map(str, document.pieces([suite.block(visitor)])))
+        assert ('data-act="fetch"' in html) is not visitor
+    assert suites.fetching(ENGLISH, [BANKING]) == FetchJob((BANKING,), ENGLISH)
+    with refused("unknown", "mteb:Imdb"):
+        suites.fetching(ENGLISH, ["mteb:Imdb"])
+
+
+@pytest.mark.usefixtures("cache")
+def test_suites_are_looked_up_once(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What mteb says of them is kept, so that the page shows it without mteb."""
+    assert names.known(workspace) is None
+    first = names.look_up(workspace)
+    monkeypatch.setattr(names, "_HELD", {})
+    monkeypatch.setattr(engine, "suites", lambda: pytest.fail("asked again"))
+    again = names.look_up(workspace)
+    assert again.listed == first.listed and len(again.tasks[ENGLISH]) == 41
+    assert again.types["Banking77Classification"] == "Classification"
+
+
+@pytest.mark.usefixtures("cache")
+def test_without_mteb_it_says_what_to_install(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (names, package):
+        monkeypatch.setattr(module, "version", lambda: None)
+    with pytest.raises(UserError, match=r"theodolite\[mteb\]"):
+        names.look_up(workspace)
+
+
+@pytest.mark.usefixtures("cache")
+def test_a_disk_that_is_too_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing is begun."""
+    monkeypatch.setattr(suites.shutil, "disk_usage", lambda _: type("U", (), {"free": 1_000_000}))
+    with refused("too-large", "1.72 GB", "1 MB"):
+        suites.fetching(ENGLISH)
+    assert suites.fetching(ENGLISH, ["mteb:BIOSSES"]).tasks == ("mteb:BIOSSES",)
+
+
+def test_data_are_fetched_by_a_job(
+    workspace: Workspace, cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What fails, fails alone; what has arrived is not fetched again."""
+    import datasets
+    from mteb.abstasks import AbsTaskSTS
+    from mteb.get_tasks import _TASKS_REGISTRY as REGISTRY
+
+    monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", True)
+    fetched: list[int] = []
+
+    def fetch() -> Any:
+        """As the hub's client leaves the data of a task."""
+        (cache / "datasets--none--here" / "snapshots" / "1").mkdir(parents=True)
+        fetched.append(1)
+        return split({"sentence1": ["a"], "sentence2": ["b"], "score": [1]})
+
+    odd = task_class(AbsTaskSTS, "STS", "cosine_spearman", fetch)
+    monkeypatch.setitem(REGISTRY, "OddTask", odd)
+    job = FetchJob((BANKING, "mteb:OddTask"), ENGLISH)
+    assert not job.is_stored(workspace)
+    errors = [str(what) for _, _, what in perform(workspace, job) if isinstance(what, UserError)]
+    assert len(errors) == 1 and "the hub cannot be reached" in errors[0]
+    assert len(fetched) == 1 and engine.is_here("mteb:OddTask")
+    assert FetchJob(("mteb:OddTask",)).is_stored(workspace)
+    with refused("missing"):
+        FetchJob(()).validate(workspace)
+
+
+@pytest.mark.usefixtures("cache")
+def test_the_verb(tmp_path: Path) -> None:
+    """A row a task as JSON; queued, it is a run like any other."""
+    command = ["data", "suite", ENGLISH, "--json", "--store", str(tmp_path / "store")]
+    rows = objects(theodolite(*command))
+    assert len(rows) == 41 and {row["here"] for row in rows} == {False}
+    theodolite(*command, "--tasks", BANKING, "--queue")
+    (run,) = objects(theodolite("jobs", "list", *command[-3:]))
+    assert (run["kind"], run["state"]) == (FetchJob.kind, "queued")

@@ -1,4 +1,4 @@
-"""Decoding: a sentence, a way, an expression, a place of a map; and for many who ask at once."""
+"""Decoding: a sentence, a way, an expression, a place of a map; by verbs, and for many at once."""
 
 import json
 from collections.abc import Iterator
@@ -11,8 +11,11 @@ from scipy.spatial import geometric_slerp
 from scipy.spatial.distance import cosine as cosine_distance
 
 from tests.errors import refused
-from tests.fakes.decoders import known_sentences
+from tests.fakes.command_line import objects, theodolite
+from tests.fakes.decoders import known_sentences, small_spec
+from tests.fakes.small_training import small, write_sentences
 from theodolite.app import decoders
+from theodolite.app.jobs import submit
 from theodolite.app.pages.decode import analogies, service
 from theodolite.app.pages.decode.answer import (
     ANALOGY,
@@ -25,36 +28,36 @@ from theodolite.app.pages.decode.answer import (
     no_decoder,
     word_diff_of,
 )
-from theodolite.app.pages.decode.service import DecodeOptions, DecodeResult, NoDecoder, Step
+from theodolite.app.pages.decode.service import DecodeOptions, DecodeResult, NoDecoder
+from theodolite.app.pages.diagnose.service import DiagnoseJob
 from theodolite.app.pages.map import routes as map_routes, service as maps
 from theodolite.app.pages.map.job import MapSpec
+from theodolite.app.pages.train.job import TrainDecoderJob, TrainJob
 from theodolite.app.web.address import link
 from theodolite.app.workspace import Workspace
 from theodolite.engine.decode import Decoded, Decoder, open_decoder
 from theodolite.engine.decoding.differing import differing
 from theodolite.engine.encoders.base import Encoder
 from theodolite.engine.errors import UserError
+from theodolite.engine.training.events import Evaluated
 
 ENCODER = "random:64"
 WITHOUT = "random:32"
 
 
 @pytest.fixture(scope="module")
-def workspace(decoding: Workspace) -> Workspace:
-    """A store with one decoder."""
-    return decoding
+def workspace(decoding: Workspace) -> Iterator[Workspace]:
+    """A store with one decoder, and no data folder; that of the command line as well."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("THEODOLITE_HOME", str(decoding.store.folder))
+        patch.delenv("THEODOLITE_DATA", raising=False)
+        yield decoding
 
 
 def decode(workspace: Workspace, text: str, *encoders: str, **how: Any) -> list[DecodeResult]:
     """What each encoder's decoder makes of the sentence's vector."""
     spec = DecodeSpec(sentences=(text,), encoders=encoders or (ENCODER,), **how)
     return DECODE.last(workspace, spec, lambda job: False).every
-
-
-def walk(workspace: Workspace, first: str, second: str, **how: Any) -> list[Step]:
-    """From one sentence to the other."""
-    spec = InterpolateSpec(**{"first": first, "second": second, "encoder": ENCODER} | how)
-    return list(INTERPOLATE.last(workspace, spec, lambda job: False).steps)
 
 
 def calculate(workspace: Workspace, expression: str, *named: str, **how: Any) -> DecodeResult:
@@ -105,14 +108,6 @@ def test_the_cosine_is_that_of_the_vectors(workspace):
     assert decoded.sentence not in sentences
     cosines = [decoded.cosine, *others]
     assert cosines == sorted(cosines, reverse=True)
-
-
-def test_one_encoder_without_a_decoder_leaves_the_others_standing(workspace, known):
-    """Each has its own answer or problem, in the order asked for."""
-    lacking, good, wrong = decode(workspace, known[0], WITHOUT, ENCODER, "no such:1")
-    assert (lacking.encoder, good.encoder, wrong.encoder) == (WITHOUT, ENCODER, "no such:1")
-    assert isinstance(lacking.problem, NoDecoder) and good.sentence == known[0]
-    assert isinstance(wrong.problem, UserError) and not isinstance(wrong.problem, NoDecoder)
 
 
 @pytest.mark.parametrize(
@@ -173,7 +168,8 @@ def test_a_way_leads_from_one_sentence_to_the_other(workspace, known, spherical)
     """
     first, second = known[:2]
     how = {"steps": 5, "spherical": spherical, "data": "starter-topics", "near": 2}
-    steps = walk(workspace, first, second, **how)
+    spec = InterpolateSpec(first, second, ENCODER, **how)
+    steps = INTERPOLATE.last(workspace, spec, lambda job: False).steps
     sentences, _ = workspace.catalog.sentences("starter-topics")
     rows = vectors(workspace, *sentences)
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
@@ -241,22 +237,25 @@ def test_a_line_that_names_nothing_is_told(text, code, named):
 # What a card says -------------------------------------------------------------------------
 
 
-def test_a_sentence_with_words_that_the_decoder_never_saw_is_named_so():
-    """A few are listed; of many it is said that the language may be another."""
-    ((tag, text),) = limits(DecodeResult("minilm", given=6, unseen=("zyx",)))
-    assert (tag, text) == ("unseen", "Not in this decoder's training text: zyx.")
-    ((_, text),) = limits(DecodeResult("minilm", given=4, unseen=("alte", "hund")))
-    assert "another language" in text
-    ((tag, _),) = limits(DecodeResult("minilm", given=20, known=14, cut=True))
-    assert tag == "cut"
+@pytest.mark.parametrize(
+    ("decoded", "tag", "words"),
+    [
+        ({"given": 6, "unseen": ("zyx",)}, "unseen", "Not in this decoder's training text: zyx."),
+        ({"given": 4, "unseen": ("alte", "hund")}, "unseen", "another language"),
+        ({"given": 20, "known": 14, "cut": True}, "cut", "14"),
+    ],
+)
+def test_what_the_decoder_could_not_know_is_said(decoded, tag, words):
+    """A few words are listed; of many it is said that the language may be another."""
+    ((found, text),) = limits(DecodeResult("minilm", **decoded))
+    assert found == tag and words in text
 
 
 def test_the_diagnosis_stands_beside_a_round_trip():
     """With its figure if the decoder is diagnosed; not beside a point."""
     words = differing("the old dog", "the dog")
     link = word_diff_of(DecodeResult("minilm", words=words, token_f1=0.51)).link
-    assert link is not None
-    assert (link.page, link.label[-4:]) == ("diagnose", "0.51")
+    assert link is not None and (link.page, link.label[-4:]) == ("diagnose", "0.51")
     assert word_diff_of(DecodeResult("minilm", words=words)).link is not None
     assert word_diff_of(DecodeResult("minilm")).link is None
 
@@ -378,3 +377,120 @@ def test_samples_are_those_that_were_drawn_alone(decoder: Counting, encoder: Enc
         points, encoder=encoder, method="sample", beams=3, temperature=1.0, top_p=0.9, seed=0
     )
     assert [one.sentence for one in found] == [one.sentence for one in drawn]
+
+
+# The verbs of decoding, as a person or a script meets them.
+
+
+@pytest.mark.usefixtures("workspace")
+def test_encoders_that_cannot_answer_leave_the_others_standing() -> None:
+    """In the order asked for, each with its answer or error; the exit code says so."""
+    known = known_sentences()[0]
+    asked = ("-e", WITHOUT, "-e", ENCODER, "-e", "no such:1", "--beams", "3", "--json")
+    *lines, _ = theodolite("decode", known, *asked, code=1)
+    without, output, wrong = objects(lines)
+    assert (output["encoder"], output["sentence"], output["cut"]) == (ENCODER, known, False)
+    assert len(output["others"]) <= 2
+    assert WITHOUT in without["error"] and "no such" in wrong["error"]
+
+
+@pytest.mark.usefixtures("workspace")
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("decode", "A cat.", "-e"),
+        ("interpolate", "A cat.", "A dog.", "-e"),
+        ("analogy", "a", "--let", "a=A cat.", "-e"),
+        ("diagnose",),
+    ],
+)
+def test_without_a_decoder_it_offers_to_train_one(arguments: tuple[str, ...]) -> None:
+    error = theodolite(*arguments, "random:32", code=2)[-1]
+    assert "theodolite train-decoder random:32 --train FILE --out FOLDER" in error
+
+
+@pytest.mark.usefixtures("workspace")
+def test_what_cannot_be_read_is_marked() -> None:
+    """A caret under the place, also behind letters of two columns; its number in words and JSON."""
+    named = ("--let", "a=A cat.", "--let", "猫=A dog.", "-e", ENCODER)
+    for text, place, caret in (("a - 猫 / dog", 9, "           ^^^"), ("(a", 1, "  ^")):
+        lines = theodolite("analogy", text, *named, code=2)[-1].splitlines()
+        assert lines[1:3] == [f"  {text}", caret]
+        (printed, *_) = theodolite("analogy", text, *named, "--json", code=2)
+        output = json.loads(printed)
+        assert (output["text"], output["place"]) == (text, place)
+
+
+def test_every_training_and_diagnosis_is_a_row(workspace: Workspace, tmp_path: Path) -> None:
+    """One list of all kinds, the newest first; the curve of a decoder is its losses."""
+    encoder = small(write_sentences(tmp_path / "s.txt"), tmp_path / "enc")
+    trained = submit.queue(workspace, TrainJob.of(workspace, encoder))
+    decoder = submit.queue(workspace, TrainDecoderJob(small_spec(tmp_path / "one")))
+    diagnosed = submit.queue(workspace, DiagnoseJob.of(workspace, ENCODER, sentences=50))
+    for step, loss in ((20, 3.5), (40, 3.25)):
+        data = Evaluated(step, True, loss=loss).to_dict()
+        workspace.store.events.add(decoder, data.pop("kind"), data)
+    first, second, third = objects(theodolite("runs", "--json"))
+    kinds = {diagnosed: "diagnose", decoder: "train-decoder", trained: "train"}
+    assert {row["key"]: row["kind"] for row in (first, second, third)} == kinds
+    assert first.keys() == second.keys() == third.keys()
+    assert (second["loss"], second["score"], second["encoder"]) == (3.25, None, "random:32")
+    assert first["settings"]["sentences"] == 50
+    assert "20: 3.50, 40: 3.25" in "\n".join(theodolite("runs", decoder, trained))
+    assert diagnosed in theodolite("runs", diagnosed, code=2)[-1]
+
+
+def test_decoders_are_listed_and_removed(workspace: Workspace, decoder_folder: Path) -> None:
+    """A folder of one's own stays; what was done is said."""
+    (row,) = [r for r in objects(theodolite("decoders", "list", "--json")) if not r["shipped"]]
+    name = row["name"]
+    assert row["encoder"] == ENCODER
+    assert theodolite("decoders", "card", name)[0].startswith("# A decoder for")
+    assert "nobody" in theodolite("decoders", "card", "nobody", code=2)[-1]
+    (printed,) = objects(theodolite("decoders", "remove", name, "--json"))
+    assert (printed["removed"], printed["deleted"]) == (name, False) and decoder_folder.exists()
+    assert name in theodolite("decoders", "remove", name, code=2)[-1]
+    decoders.register(workspace, decoder_folder)
+
+
+@pytest.mark.usefixtures("workspace")
+@pytest.mark.parametrize(
+    ("arguments", "code", "named"),
+    [
+        (("decode", "  ", "-e", ENCODER), "missing", ""),
+        (("decode", "A cat.", "-e", ENCODER, "--method", "guess"), "unknown", "'guess'"),
+        (("decode", "word " * 500, "-e", ENCODER), "too-large", "2,499"),
+        (("interpolate", "A", "B", "-e", ENCODER, "--steps", "1"), "invalid", "Steps"),
+        (("interpolate", "A", " ", "-e", ENCODER), "missing", "second sentence"),
+        (("analogy", "1 + 1", "--let", "a=A cat.", "-e", ENCODER), "invalid", "1 + 1"),
+        (("analogy", "a - d", "--let", "a=A cat.", "-e", ENCODER), "damaged", "'d'"),
+        (("analogy", "a", "--let", "A cat.", "-e", ENCODER), "damaged", "A cat."),
+        (("analogy", "a", "--let", "a=x", "--let", "a=y", "-e", ENCODER), "conflict", "a "),
+        (("diagnose",), "conflict", "--across"),
+        (("diagnose", "--across"), "no-result", ""),
+        (("diagnose", ENCODER, "--sentences", "1"), "invalid", "How many"),
+        (("train-decoder", ENCODER, "--preset", "best"), "unknown", "'best'"),
+        (("train-decoder", ENCODER, "--epochs", "0"), "invalid", "epochs cannot be 0"),
+    ],
+)
+def test_what_cannot_be_is_said_in_a_sentence(
+    arguments: tuple[str, ...], code: str, named: str
+) -> None:
+    """With exit code 2, and as an object with --json."""
+    assert named in " ".join(theodolite(*arguments, code=2)[-1].split())
+    output = json.loads(theodolite(*arguments, "--json", code=2)[0])
+    assert (output["code"], named in output["error"]) == (code, True)
+
+
+@pytest.mark.usefixtures("workspace")
+def test_a_decoder_is_trained_and_used(tmp_path: Path) -> None:
+    """Every event is an object, the last the outcome; then it decodes and is diagnosed."""
+    spec, text = small_spec(tmp_path / "mine", encoder="random:32", epochs=0.5), tmp_path / "t.txt"
+    first, *_, last = objects(theodolite(*spec.command()[1:], "--json"))
+    assert (first["kind"], last["kind"], last["out"]) == ("noted", "finished", spec.out)
+    assert theodolite("decode", "A cat sleeps.", "-e", "random:32")
+    text.write_text("\n".join(f"The fox number {n} sleeps." for n in range(9)), encoding="utf-8")
+    rows = objects(theodolite("diagnose", "random:32", "--in", str(text), "--json"))
+    assert {row["what"] for row in rows} >= {"figure", "sample"}
+    main = {"what": "figure", "metric": "token_f1", "giver": "decoder", "n": 9}
+    assert len([row for row in rows if main.items() <= row.items() and not row["length"]]) == 1

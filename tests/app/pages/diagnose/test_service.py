@@ -3,7 +3,6 @@
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
@@ -15,7 +14,6 @@ from tests.fakes.stores import starter_store
 from tests.fakes.workers import do_units, happened, work_off
 from theodolite.app import decoders
 from theodolite.app.jobs.submit import queue
-from theodolite.app.pages.compare.answer import CompareSpec, compare
 from theodolite.app.pages.diagnose import service as diagnosing
 from theodolite.app.pages.diagnose.answer import (
     Diagnosed,
@@ -148,8 +146,7 @@ def test_diagnostics_are_correlated_with_scores_over_encoders(empty: Workspace) 
     diagnosed(empty, levels)
     with refused("too-few"):
         across(empty)
-    shares = (0.5, 0.55, 0.6, 0.65, 0.7, 0.75)
-    invent_all(empty, dict(zip(ENCODERS, shares, strict=True)))
+    invent_all(empty, dict(zip(ENCODERS, (0.5, 0.55, 0.6, 0.65, 0.7, 0.75), strict=True)))
     found = across(empty)
     scores = {row["encoder"]: row["score"] for row in empty.store.results.table(tasks=["MR"])}
     rho = spearmanr([levels[e] for e in ENCODERS], [scores[e] for e in ENCODERS]).statistic
@@ -197,29 +194,3 @@ def test_the_text_of_a_training_is_found_though_the_folder_does_not_tell_where(
     file.write_text("\n".join(read_topics().sentences[::-1]), encoding="utf-8")
     _, apart, notes = diagnosing._training_text(empty, row, "starter-topics", tmp_path)
     assert (apart, len(notes)) == ([], 1)
-
-
-SEEN = (("wordllama", 30.0), ("random:32", 10.0), ("minilm", 50.0))
-
-
-@pytest.fixture
-def ranked(tmp_path: Path) -> Workspace:
-    """Three encoders, diagnosed on the same sentences."""
-    made = Workspace(tmp_path)
-    rng = np.random.default_rng(0)
-    for name, level in SEEN:
-        values = np.clip(rng.normal(level / 100, 0.1, 1000), 0, 1)
-        found = replace(diagnosis(name, level), examples={"token_f1": values})
-        made.keep_result(to_result(found, "abc"))
-        made.store.encoders.add(name)
-    return made
-
-
-@pytest.mark.parametrize("tasks", [None, "Vec2Sent-abc", ["Vec2Sent-abc"]])
-def test_encoders_are_ranked_by_it(ranked: Workspace, tasks: str | list[str] | None) -> None:
-    """With or without naming it: differences, ranks and averages as of any task."""
-    found = compare(ranked, CompareSpec([name for name, _ in SEEN], tasks))
-    assert list(found.tests) == ["Vec2Sent-abc"]
-    assert found.verdicts["minilm", "Vec2Sent-abc"].verdict == "a"
-    assert found.verdicts["random:32", "Vec2Sent-abc"].verdict == "b"
-    assert [row.name for row in found.ranking.ranks] == ["minilm", "wordllama", "random:32"]

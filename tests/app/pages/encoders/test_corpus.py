@@ -39,8 +39,8 @@ def assert_whole(lines: list[str], out: Path) -> None:
     """Every line has its row, once, in order, and nothing of the killed is left."""
     found = EncodedCorpus(out)
     assert list(found.sentences()) == lines
-    expected = load("random:8").encode(lines)
-    np.testing.assert_array_equal(found.vectors(np.arange(len(lines))), expected)
+    vectors = found.vectors(np.arange(len(lines)))
+    np.testing.assert_array_equal(vectors, load("random:8").encode(lines))
     assert list(out.rglob("*.tmp")) == []
 
 
@@ -56,21 +56,15 @@ def test_files_become_a_folder_that_says_what_it_is(home: Path) -> None:
     assert objects(theodolite(*verb)) == [row] and manifest.stat().st_mtime_ns == written
 
 
-@pytest.fixture
-def queued(home: Path) -> str:
-    """Ten sentences that wait to be encoded in three shards, though their file is gone: the run."""
+def test_a_queued_corpus_is_a_run_with_a_unit_for_each_shard(
+    home: Path, workspace: Workspace
+) -> None:
+    """Which a worker does from the folder alone, though the file is gone."""
     file = corpus(home, 10)
     (run,) = objects(theodolite(*arguments(file, home / "out", rows=4), "--queue", "--json"))
     file.unlink()
-    return run["id"]
-
-
-def test_a_queued_corpus_is_a_run_with_a_unit_for_each_shard(
-    home: Path, workspace: Workspace, queued: str
-) -> None:
-    """Which a worker does from the folder alone."""
-    assert work_off(workspace, queued)["state"] == "done"
-    units = [unit["label"] for unit in workspace.store.runs.units(queued)]
+    assert work_off(workspace, run["id"])["state"] == "done"
+    units = [unit["label"] for unit in workspace.store.runs.units(run["id"])]
     assert units == ["Shard 1 of 3", "Shard 2 of 3", "Shard 3 of 3"]
     assert_whole(lines(10), home / "out")
 

@@ -1,25 +1,38 @@
-"""Encoders, chosen or from files: added, evaluated, searched, and which tasks they suffice for."""
+"""Encoders, chosen or from files: added, named, and which tasks they suffice for; cut-offs."""
 
+import shutil
+from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from sentence_transformers import SentenceTransformer
 
 import theodolite as th
 from tests.engine.encoders.folders import LFS_POINTER, LIKE_THEIRS, Folders
+from tests.engine.encoders.models import save as save_model
 from tests.errors import refused
 from tests.fakes.command_line import objects, said, theodolite
-from theodolite.app.pages.encoders import builder
+from tests.fakes.results import invent_all
+from tests.fakes.small_training import small, write_sentences
+from tests.fakes.uploads import beir
+from tests.fakes.workers import happened
+from theodolite.app.agents.allowed import Allowed
+from theodolite.app.blocks import Action, Finding, Link, Links, Table
+from theodolite.app.names import labelled
+from theodolite.app.pages.encoders import builder, service
 from theodolite.app.pages.encoders.checks import COVERAGE, CoverageSpec
+from theodolite.app.pages.encoders.thresholds import CUTS, DEFAULT, ThresholdsSpec, thresholds
+from theodolite.app.pages.train.job import SweepJob, TrainJob
+from theodolite.app.publish import choice
+from theodolite.app.surfaces.document import pieces
 from theodolite.app.web.controls import Values
 from theodolite.app.workspace import Workspace
+from theodolite.engine import rankers
 from theodolite.engine.datasets.starter import read_pairs
 from theodolite.engine.encoders.spec import parse
 from theodolite.engine.encoders.vectors import save
-
-DOCUMENTS = ["a cat sat on the mat", "the dog ran", "a dog and a cat slept", "the cat ran quickly"]
 
 
 @pytest.fixture
@@ -52,17 +65,6 @@ def test_texts_that_will_be_cut_are_said_before_a_run(home: Path, folders: Folde
     assert text in said("encode", spec, "--in", "upload:long", "--out", str(home / "v.npy"))
     with pytest.warns(UserWarning, match=text):
         th.evaluate(spec, task)
-
-
-def test_routes_are_taken_in_search(home: Path, folders: Folders) -> None:
-    """By a spec and by an encoder in Python, as in any task."""
-    folder, query = folders.router("router"), "the cat and the dog"
-    model = SentenceTransformer(str(folder), device="cpu")
-    sides = model.encode_query([query]), model.encode_document(DOCUMENTS)
-    (order,) = np.argsort(-model.similarity(*sides).numpy(), kind="stable")
-    for encoder in (f"dir:{folder}", th.load(f"dir:{folder}")):
-        (hits,) = th.search(query, DOCUMENTS, encoder).hits.values()
-        assert [hit.sentence for hit in hits[0]] == [DOCUMENTS[i] for i in order]
 
 
 def test_files_of_vectors_are_read_before_they_are_added(home: Path) -> None:
@@ -100,7 +102,6 @@ def test_every_task_says_how_many_sentences_are_lacking(tmp_path: Path) -> None:
     assert "past_present.txt, line 1" in tense["error"]
     with refused("wrong-kind", "random:8"):
         coverage("random:8")
-    workspace.close()
 
 
 NAMES = ("source", "value", "pooling", "averaging", "learnt", "before", "steps", "fitted")
@@ -164,3 +165,194 @@ def test_nothing_is_written_while_nothing_is_chosen() -> None:
     for kind in (None, "hf", "words", "vectors", "random"):
         choices = chosen(kind, " ", "cls", "avg", "starter", "", ["normalise"], "nli")
         assert builder.compose(choices) == ""
+
+
+# `theodolite encoders thresholds`, and the card on Encoders.
+
+
+def cut_offs(workspace: Workspace, *given: str | None):
+    *_, last = thresholds(workspace, ThresholdsSpec(*given), lambda job: False)
+    return last
+
+
+def test_the_cut_offs_of_the_shipped_pairs(starter: Workspace) -> None:
+    """Recall is counted by hand on the pairs from grade 4 on."""
+    found = cut_offs(starter, "random:64")
+    assert found.n == 480 and found.same == 160
+    rows = {row["purpose"]: row for row in found.rows()}
+    assert rows["Retrieval"]["recall"] >= 0.95 and rows["Retrieval"]["like"] is None
+    (part,) = starter.catalog.load("starter-pairs").parts.values()
+    a, b = (starter.load("random:64").encode(side) for side in (part.left, part.right))
+    cosines = (a * b).sum(1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)
+    above = cosines >= rows["Retrieval"]["cosine"] - 1e-6
+    assert above[part.gold >= 4].mean() == pytest.approx(rows["Retrieval"]["recall"])
+    assert (part.gold >= 4)[above].mean() == pytest.approx(rows["Retrieval"]["precision"])
+    assert rows["Semantic cache"]["cosine"] is None
+    assert any("Semantic cache: no cut-off" in text for text in found.warnings())
+
+
+def test_cosines_are_translated_to_another_encoder(starter: Workspace) -> None:
+    found = cut_offs(starter, "random:64", "starter-pairs", "random:32")
+    assert len(found.rows()) == 5 + len(CUTS) and "random:32" in found.finding
+    untold = [row for row in found.rows() if row["cosine"] is not None and row["like"] is None]
+    assert untold and any("About 200" in text for text in found.warnings())
+
+
+def test_what_has_no_pairs_is_refused(starter: Workspace) -> None:
+    with refused("wrong-kind", "starter-topics"):
+        cut_offs(starter, "random:64", "starter-topics")
+
+
+def test_equal_vectors_have_no_cut_offs(starter: Workspace, tmp_path: Path) -> None:
+    sentences = [*dict.fromkeys(starter.catalog.load("starter-pairs").sentences)]
+    np.savez(tmp_path / "one.npz", sentences=sentences, vectors=np.ones((len(sentences), 4)))
+    equal = f"vectors:{tmp_path / 'one.npz'}"
+    for encoder, like in ((equal, None), ("random:4", equal)):
+        with refused("unsupported", "same vector"):
+            cut_offs(starter, encoder, DEFAULT, like)
+
+
+@pytest.mark.parametrize(("other", "purposes"), [(1, 2), (0, 5)])
+def test_judged_documents_are_pairs(other: int, purposes: int, tmp_path: Path) -> None:
+    """Where none is judged irrelevant, only a recall can be guaranteed."""
+    *_, judged = beir(tmp_path / "data" / "mteb" / "retrieval" / "mine")
+    lines = [f"q{i}\td{i + 300}\t{other}\n" for i in range(40)]
+    judged.write_text(judged.read_text() + "".join(lines))
+    workspace = Workspace(tmp_path / "store", tmp_path / "data")
+    found = cut_offs(workspace, "random:64", "mine")
+    assert (found.same, len(found.rows())) == (40 + sum(other for _ in lines), purposes)
+
+
+# Names of encoders: given by people, taken wherever a spec is, shown wherever people read.
+
+
+def test_a_name_stands_for_its_encoder_everywhere(home: Path, tmp_path: Path) -> None:
+    """In commands, options and steps behind it, Python and agents; programs are given the spec."""
+    spec = f"dir:{save_model(tmp_path / 'st', 'bert')}"
+    (tmp_path / "few.txt").write_text("the cat sleeps\nthe dog ran\n")
+    theodolite("data", "add", str(tmp_path / "few.txt"), "--name", "few")
+    theodolite("encoders", "add", spec)
+    theodolite("encoders", "rename", spec, "reviews")
+    asked = ("search", "the cat", "-e", "reviews | normalise", "-e", "reviews?max_length=9")
+    found = ("--in", "upload:few", "-k", "1")
+    assert [row["encoder"] for row in objects(theodolite(*asked, *found, "--json"))] == [
+        f"{spec} | normalise",
+        f"{spec}?max_length=9",
+    ]
+    table = "\n".join(theodolite(*asked, *found))
+    assert "reviews | normalise" in table and "reviews?max_length=9" in table
+    assert str(tmp_path / "st") not in table
+    workspace = Workspace(home / "store")
+    (row,) = th.search("the cat", "upload:few", "reviews", k=1, workspace=workspace).rows()
+    assert row["encoder"] == spec
+    assert Allowed(workspace).encoder("reviews") == spec
+    theodolite("encoders", "rename", "reviews", "critics")
+    with refused("unknown", "reviews"):
+        parse("reviews")
+    shutil.rmtree(tmp_path / "st")
+    assert "There is no" in "\n".join(theodolite("encoders", "list"))
+    theodolite("encoders", "remove", "critics")
+    with refused("unknown", "critics"):
+        parse("critics")
+
+
+def test_names_that_cannot_be(workspace: Workspace) -> None:
+    """Each is refused with a sentence, and nothing has changed."""
+    specs = ["dir:/a", "dir:/b", "dir:/a | normalise", "minilm"]
+    for spec in specs:
+        workspace.store.encoders.add(spec)
+    service.rename(workspace, "dir:/b", "taken")
+    for name, code in (
+        ("minilm", "conflict"),
+        ("whiten", "conflict"),
+        ("bm25", "conflict"),
+        ("taken", "conflict"),
+        ("a|b", "invalid"),
+        ("a b", "invalid"),
+        ("<b>", "invalid"),
+        ("-x", "invalid"),
+        ("", "invalid"),
+        ("x" * 81, "invalid"),
+    ):
+        with refused(code, repr(name)):
+            service.rename(workspace, "dir:/a", name)
+    for spec in specs[2:]:
+        with refused("wrong-kind", spec):
+            service.rename(workspace, spec, "mine")
+    with refused("unknown", "dir:/c"):
+        service.rename(workspace, "dir:/c", "mine")
+    assert workspace.store.encoders.labels() == {"dir:/b": "taken"}
+
+
+def test_what_is_shown_has_names_and_what_is_sent_back_specs(workspace: Workspace) -> None:
+    """A longer path that begins with the same letters is another encoder."""
+    workspace.store.encoders.add("dir:/a/b")
+    workspace.store.encoders.label("dir:/a/b", "mine")
+    for text, shown in (
+        ("dir:/a/b is better than dir:/a/b2.", "mine is better than dir:/a/b2."),
+        ("dir:/a/b?pooling=avg | normalise, dir:/a/b.", "mine?pooling=avg | normalise, mine."),
+        ("dir:/a/b/c dir:/a/b.bak dir:/a/b-1", "dir:/a/b/c dir:/a/b.bak dir:/a/b-1"),
+    ):
+        assert labelled(text) == shown
+    action, link = (
+        Action("dir:/a/b", "open", "dir:/a/b"),
+        Link("dir:/a/b", "map", {"e": "dir:/a/b"}),
+    )
+    blocks = [Finding("dir:/a/b wins"), Table("t", ["x"], [[action]]), Links([link])]
+    said, table, links = map(str, pieces(blocks))
+    assert "mine wins" in said
+    assert 'data-id="dir:/a/b"' in table and ">mine<" in table
+    assert "e=dir%3A%2Fa%2Fb" in links and ">mine<" in links
+
+
+def test_two_stores_may_give_one_name_to_different_encoders(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    """While both are open, none of the two is taken for the other."""
+    other = Workspace(tmp_path / "other")
+    for place, spec in ((workspace, "dir:/a"), (other, "dir:/b")):
+        place.store.encoders.add(spec)
+        place.store.encoders.label(spec, "mine")
+    with refused("ambiguous", "mine", "dir:/a", "dir:/b"):
+        parse("mine")
+    other.close()
+    assert str(parse("mine | normalise")) == "dir:/a | normalise"
+    assert rankers.split("minilm | whiten:nli, mine") == ["minilm | whiten:nli", "mine"]
+    assert str(rankers.parse("fuse(mine, bm25)")) == "fuse(dir:/a, bm25)"
+
+
+def test_what_is_trained_has_a_name(workspace: Workspace, tmp_path: Path) -> None:
+    """The one that is given, or one of base, objective and date; weights do not depend on it."""
+    sentences = write_sentences(tmp_path / "text.txt", 40)
+    plain = small(sentences, tmp_path / "a", steps=1, dev=None)
+    mine = small(sentences, tmp_path / "b", steps=1, dev=None, name="mine")
+    assert plain.hash == mine.hash
+    for spec in (plain, mine):
+        list(happened(workspace, TrainJob.of(workspace, spec)))
+    usual = f"new-unsup-{date.today()}"
+    assert list(workspace.store.encoders.labels().values()) == [usual, "mine"]
+    with refused("conflict", "mine"):
+        TrainJob.of(workspace, replace(mine, out=str(tmp_path / "c")))
+    with refused("invalid", "a|b"):
+        replace(mine, name="a|b")
+    assert TrainJob.of(workspace, replace(plain, base="mine")).spec.base == f"dir:{tmp_path / 'b'}"
+    sweep = SweepJob.of(
+        workspace, replace(mine, name="s"), [("seed 1", {}), ("seed 2", {"seed": 2})]
+    )
+    assert [job.spec.name for job in sweep.trainings()] == ["s-1-seed-1", "s-2-seed-2"]
+
+
+@pytest.mark.parametrize(("mask", "names"), [("paths", ["mine"]), ("names", [])])
+def test_names_are_published_unless_names_are_masked(
+    workspace: Workspace, tmp_path: Path, mask: choice.Mask, names: list[str]
+) -> None:
+    """A name says nothing of this machine's folders."""
+    invent_all(workspace, {"dir:/home/me/secret": 0.7, "random:64": 0.5}, ("MR",))
+    for spec in ("dir:/home/me/secret", "random:64"):
+        workspace.store.encoders.add(spec)
+    workspace.store.encoders.label("dir:/home/me/secret", "mine")
+    chosen = choice.choose(workspace, ["mine", "random:64"], mask=mask)
+    made = choice.Part(workspace, chosen, tmp_path / "part", texts=False)
+    assert list(made.store.encoders.labels().values()) == names
+    assert "/home" not in str(made.store.encoders.list())
+    made.close()

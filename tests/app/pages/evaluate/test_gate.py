@@ -13,13 +13,12 @@ import pytest
 import yaml
 
 import theodolite as th
+from tests.fakes import openai
 from tests.fakes.command_line import theodolite
 from tests.fakes.openai import FakeOpenAI
 from theodolite.app.pages.evaluate import gate
 from theodolite.engine.datasets import Catalog
 from theodolite.engine.encoders import load
-
-DOCS = Path(__file__).parents[4] / "docs" / "gate.md"
 
 
 @pytest.fixture
@@ -72,17 +71,14 @@ def test_the_same_encoder_passes_and_every_format_is_written(baseline: Path) -> 
 
 
 def test_a_worse_encoder_of_other_dimensions(baseline: Path) -> None:
-    (facts,) = [
-        json.loads(check("-e", "random:2", "--out", "g.xml", "--json", code=1).split("\n")[0])
-    ]
+    facts = json.loads(check("-e", "random:2", "--out", "g.xml", "--json", code=1).split("\n")[0])
     assert facts["verdict"] == "worse" and facts["vectors"] is None
     suite = ElementTree.parse("g.xml").getroot()  # noqa: S314 - our own file
     assert suite.get("failures") == "1" and suite.find("*/failure") is not None
 
 
 def test_too_few_examples_to_tell(baseline: Path) -> None:
-    said = check("-e", "random:48", "--out", "g.md", code=3)
-    assert "Too few examples to tell" in said
+    assert "Too few examples to tell" in check("-e", "random:48", "--out", "g.md", code=3)
     assert "examples would" in Path("g.md").read_text()
 
 
@@ -92,8 +88,6 @@ def test_an_endpoint_with_other_weights_is_found(
     spec = f"api:{server.url}#fake"
     theodolite("gate", "save", "b.json", "-e", spec, "--tasks", "pairs.csv")
     check()
-    from tests.fakes import openai
-
     usual = openai.vector
     monkeypatch.setattr(openai, "vector", lambda text, dim=4: [*usual(text, dim)[:-1], 7.0])
     said = check("--out", "g.md", code=1)
@@ -163,7 +157,11 @@ def test_a_sample_is_read_as_it_was_kept(baseline: Path) -> None:
 @pytest.mark.parametrize("where", ["jobs", "gate"])
 def test_the_files_for_ci_run_as_plain_shell(where: str, baseline: Path) -> None:
     """The commands of both files of the documentation, without installing."""
-    blocks = re.findall(r"^```yaml\n(.*?)^```", DOCS.read_text(), re.M | re.S)
+    blocks = re.findall(
+        r"^```yaml\n(.*?)^```",
+        (Path(__file__).parents[4] / "docs" / "gate.md").read_text(),
+        re.M | re.S,
+    )
     (ci,) = [one for one in map(yaml.safe_load, blocks) if where in one]
     steps = ci["jobs"]["gate"]["steps"] if where == "jobs" else []
     lines = [step["run"] for step in steps if "run" in step] or ci["gate"]["script"]

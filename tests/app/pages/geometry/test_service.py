@@ -12,12 +12,6 @@ from theodolite.app.workspace import Workspace
 from theodolite.engine.datasets.types import LabelledPairs, PairPart, ScoredPairs, Sentences
 
 
-@pytest.fixture(scope="module")
-def measured(starter: Workspace) -> geometry.Geometry:
-    """Of a baseline on the starter pairs."""
-    return geometry.measure(starter, "random:32", "starter-pairs")
-
-
 def pairs(**parts: tuple[str, str, float]) -> ScoredPairs:
     """One pair a part."""
     made = {n: PairPart((a,), (b,), np.array([g])) for n, (a, b, g) in parts.items()}
@@ -27,11 +21,10 @@ def pairs(**parts: tuple[str, str, float]) -> ScoredPairs:
 def test_both_sides_are_taken_and_duplicates_kept() -> None:
     """Four occurrences of three sentences; a split alone has its own."""
     data = pairs(dev=("a", "b", 4.0), test=("b", "c", 5.0))
-    taken = geometry.take(data)
-    assert [taken.sentences[i] for i in taken.rows] == ["a", "b", "b", "c"]
-    assert (taken.left.tolist(), taken.right.tolist()) == ([0, 1], [1, 2])
-    assert [taken.info["parts"][i] for i in taken.part] == ["dev", "test"]
-    alone = geometry.take(data, "test")
+    both, alone = geometry.take(data), geometry.take(data, "test")
+    assert [both.sentences[i] for i in both.rows] == ["a", "b", "b", "c"]
+    assert (both.left.tolist(), both.right.tolist()) == ([0, 1], [1, 2])
+    assert [both.info["parts"][i] for i in both.part] == ["dev", "test"]
     assert (alone.sentences, alone.gold.tolist()) == (["b", "c"], [5.0])
     assert alone.info["parts"] == ["test"]
 
@@ -60,8 +53,9 @@ def test_bad_questions_are_refused() -> None:
         geometry.take(Sentences("mine", ["x"]))
 
 
-def test_it_is_measured_once(starter: Workspace, measured: geometry.Geometry) -> None:
+def test_it_is_measured_once(starter: Workspace) -> None:
     """Found again with the same numbers, and listed for the chart of all encoders."""
+    measured = geometry.measure(starter, "random:32", "starter-pairs")
     again = geometry.found(starter, "random:32", "starter-pairs")
     assert again is not None and again.info == measured.info
     np.testing.assert_array_equal(again.singular, measured.singular)
@@ -82,6 +76,6 @@ def test_a_threshold_is_judged_on_the_split_it_was_not_chosen_on() -> None:
     part = np.repeat([0, 1], 4)
     made = geometry.Geometry("mine", info, np.ones(1), np.ones(1), cosine, gold, part)
     _, chart, _ = sections.thresholds([made], 4.0, None)
-    rows = json.loads(chart.drawing["table"])["rows"]  # type: ignore[union-attr]
-    assert rows[-1][2:4] == [pytest.approx(0.5), 0.75]
+    *_, last = json.loads(chart.drawing["table"])["rows"]
+    assert last[2:4] == [pytest.approx(0.5), 0.75]
     assert len(sections.thresholds([made], 9.0, None)) == 1

@@ -107,7 +107,6 @@ def test_a_session_goes_on_where_it_was(workspace: Workspace, session: str) -> N
         with refused("denied"):
             attempt()
     assert status(other, session)["marks"] == 5
-    other.close()
 
 
 def test_several_judges(workspace: Workspace, session: str) -> None:

@@ -2,7 +2,6 @@
 
 import io
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -260,11 +259,10 @@ def hostile(workspace: Workspace, tmp_path_factory: pytest.TempPathFactory) -> m
 
 
 @pytest.fixture(scope="module")
-def reader(workspace: Workspace) -> Iterator[TestClient]:
+def reader(workspace: Workspace) -> TestClient:
     """A visitor, at the addresses of maps alone."""
     looking = Workspace(workspace.store.folder, read_only=True)
-    yield TestClient(FastAPI(routes=routes(looking)))
-    looking.close()
+    return TestClient(FastAPI(routes=routes(looking)))
 
 
 def test_numbers_and_texts_are_those_of_the_map(reader: TestClient, pca: maps.StoredMap) -> None:

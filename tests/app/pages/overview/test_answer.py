@@ -2,15 +2,13 @@
 
 import itertools
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.fakes.command_line import theodolite
-from tests.fakes.measured import put
-from tests.fakes.results import invent
+from tests.fakes.results import invent, put
 from tests.fakes.stores import starter_store
 from tests.fakes.workers import work_off
 from theodolite.app.blocks import Finding
@@ -37,13 +35,13 @@ def row(name: str, *scores: float | None, published: bool = False) -> HeatmapRow
     return HeatmapRow(name, cells | {MEAN: Cell(99.0)}, published=published)
 
 
-PAPER = row("paper", 90, 90, published=True)
-
-
 @pytest.mark.parametrize(
     ("rows", "expected"),
     [
-        ([row("first", 2, 2), row("second", 1, 1), PAPER], "first has * on 2 of 2 tasks"),
+        (
+            [row("first", 2, 2), row("second", 1, 1), row("paper", 90, 90, published=True)],
+            "first has * on 2 of 2 tasks",
+        ),
         ([row("a", 2, 1), row("b", 1, 2)], "a and b each have * on 1 of 2 tasks"),
         ([row("both", 2), row("all", 2)], "both and all each have * on 1 of 1 task"),
         ([row("a", 2, 2), row("b", 1, None)], "3 of 4 scores computed"),
@@ -107,12 +105,11 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def evaluated(kept: Path, tmp_path: Path) -> Iterator[Workspace]:
+def evaluated(kept: Path, tmp_path: Path) -> Workspace:
     """A copy of it to harm."""
     shutil.copytree(kept, tmp_path / "store")
     made = starter_store(tmp_path)
-    yield made
-    made.close()
+    return made
 
 
 def file_of(workspace: Workspace, encoder: str, task: str = TASK) -> Path:

@@ -69,7 +69,6 @@ ODD = [
     "q̣̇",
 ]
 """Texts that tell tokenisers apart."""
-MIX = "unlabelled/sentences_mix"
 GLOVE = "vectors/glove.6B.50d.5k.txt.gz"
 
 
@@ -138,7 +137,7 @@ def test_twenty_thousand_sentences_are_split_as_in_python(
     catalog = Catalog(data_root)
     names = [info.name for info in catalog.list() if info.name.startswith("tatoeba/")]
     texts = [text for name in names for text in catalog.sentences(name)[0][:210]]
-    texts += catalog.sentences(MIX)[0][:11_000]
+    texts += catalog.sentences("unlabelled/sentences_mix")[0][:11_000]
     assert len(texts) > 20_000
     encoder = load(f"words:{data_root / spec}" if spec == GLOVE else spec)
     assert in_page(tmp_path, encoder, texts) == encoder.source.words(texts)

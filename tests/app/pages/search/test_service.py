@@ -106,21 +106,16 @@ def test_by_example_is_rocchio(workspace: Workspace) -> None:
         opened.alike([" "], unlike, Limits(7))
 
 
-def asked(**other: Any) -> SearchSpec:
-    """A question on the starter topics."""
-    usual = {"queries": ["rain"], "data": TOPICS, "k": 5, "encoders": [A]}
-    return SearchSpec(**(usual | other))
-
-
 def last(workspace: Workspace, *, start: bool = False, **other: Any) -> SearchAnswer:
-    """The whole answer; what has to be encoded is left, or queued."""
+    """The whole answer on the starter topics; what has to be encoded is left, or queued."""
+    usual = {"queries": ["rain"], "data": TOPICS, "k": 5, "encoders": [A]}
 
     def do(job: Any) -> bool:
         if start:
             retrieval.start(workspace, job)
         return False
 
-    *_, whole = answer(workspace, asked(**other), do)
+    *_, whole = answer(workspace, SearchSpec(**(usual | other)), do)
     return whole
 
 

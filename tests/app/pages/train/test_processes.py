@@ -16,12 +16,10 @@ from safetensors.torch import load_file
 
 from tests.app.fleet.network import Network
 from tests.errors import refused
-from tests.fakes.command_line import objects, theodolite
 from tests.fakes.runs import BASE, sentences
 from tests.waiting import wait_until
 from theodolite.app.jobs.processes import ROOT
 from theodolite.app.pages.train import launch
-from theodolite.app.pages.train.job import TrainJob
 from theodolite.app.workspace import Workspace
 from theodolite.engine.train import train
 from theodolite.engine.training import Event, Finished, TrainSpec
@@ -135,17 +133,6 @@ def test_stopped_it_keeps_what_it_has(workspace: Workspace, tmp_path: Path) -> N
     assert len(ranks()) == 2
     following.close()
     assert ranks() == []
-
-
-def test_the_verb_hands_them_to_the_queue(home: Path) -> None:
-    """With the command that says the same."""
-    verb = ["unsup", BASE, "--train", "starter", "--dev", "none", "--processes", "2"]
-    theodolite("train", *verb, "--out", str(home / "a"), "--queue")
-    (run,) = objects(theodolite("jobs", "list", "--json"))
-    job = TrainJob.from_spec(run["spec"])
-    command = job.spec.command()
-    assert job.spec.processes == 2 and "--processes 2" in " ".join(command)
-    assert "--nproc-per-node=2" in launch.on_several_machines(command)
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from tests.fakes.launched import launched
+from tests.fakes.started import launched
 from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.workspace import Workspace
 
@@ -21,12 +21,11 @@ def no_data() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
     """A person's own, with one encoder."""
     made = Workspace(tmp_path_factory.mktemp("guard") / "store")
     encoders.add(made, LISTED)
-    yield made
-    made.close()
+    return made
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from argon2 import PasswordHasher
 
 from tests.app.web.guard.conftest import Clock
 from tests.errors import refused
-from tests.fakes.launched import launched
+from tests.fakes.started import launched
 from theodolite.app.web.guard import accounts
 from theodolite.app.web.guard.accounts import Accounts
 from theodolite.app.web.guard.login import (

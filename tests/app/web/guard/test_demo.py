@@ -16,7 +16,7 @@ from tests.app.web.guard.conftest import Clock
 from tests.app.web.guard.test_nonsense import config, handlers, sent
 from tests.errors import refused
 from tests.fakes.decoders import small_spec
-from tests.fakes.launched import launched
+from tests.fakes.started import launched
 from tests.store.test_harm import files
 from theodolite.app import decoders, ui
 from theodolite.app.jobs import submit
@@ -55,11 +55,10 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def demo(store: Path) -> Iterator[Workspace]:
+def demo(store: Path) -> Workspace:
     """What strangers are shown."""
     made = Workspace(store, demo=True)
-    yield made
-    made.close()
+    return made
 
 
 @pytest.fixture(scope="module")
@@ -70,34 +69,21 @@ def stranger(demo: Workspace) -> Iterator[httpx.Client]:
         yield made
 
 
-def fired(client: httpx.Client, tab: str, element: str, **values: Any) -> str:
-    """What comes of a click on an element, with some of its values given by name."""
-    names = {one["id"]: one["props"].get("elem_id") for one in config(client)["components"]}
-    ((event, begun, _),) = [
-        one
-        for one in handlers(client, "click")
-        if any(names.get(target) == element for target, _ in one[0]["targets"])
-    ]
-    given = [values.get(names[number] or "") for number in event["inputs"]]
-    data = [begun[at] if value is None else value for at, value in enumerate(given)]
-    return sent(client, [(event, data, None)], tab)[0]
-
-
 def test_nothing_is_kept_of_what_is_typed(stranger: httpx.Client, store: Path) -> None:
     """Every page is filled and searches are made: no file is written, none has the words."""
     before, uploads = files(store), set(Path(get_upload_folder()).rglob("*"))
     for text in sent(stranger, handlers(stranger, "load"), "a-tab"):
         assert '"success":false' not in text and "internal error" not in text
-    stream = fired(
-        stranger,
-        "a-tab",
-        "search-button",
-        query=TYPED,
-        data="starter-pairs",
-        encoders=[LISTED],
-        by="meaning",
-        k=3,
+    names = {one["id"]: one["props"].get("elem_id") for one in config(stranger)["components"]}
+    ((pressed, begun, _),) = (
+        one
+        for one in handlers(stranger, "click")
+        if "search-button" in {names.get(target) for target, _ in one[0]["targets"]}
     )
+    typed = {"query": TYPED, "data": "starter-pairs", "encoders": [LISTED], "by": "meaning", "k": 3}
+    inputs = zip(pressed["inputs"], begun, strict=True)
+    values = [typed.get(names[number], usual) for number, usual in inputs]
+    (stream,) = sent(stranger, [(pressed, values, None)], "a-tab")
     assert "t-notice" not in stream and '"success":true' in stream
     assert files(store) == before
     kept = {*store.rglob("*"), *Path(get_upload_folder()).rglob("*")} - uploads
@@ -237,21 +223,19 @@ TRAINING = TrainSpec("unsup", "minilm", "starter", "out")
 
 
 @pytest.fixture(scope="module")
-def owner(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
+def owner(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
     """The workspace of the one who serves, with a run that waits."""
     made = Workspace(tmp_path_factory.mktemp("visitors") / "store")
     encoders.add(made, LISTED)
     queue_evaluation(made, [LISTED], ["StarterSTS"])
-    yield made
-    made.close()
+    return made
 
 
 @pytest.fixture(scope="module")
-def looking(owner: Workspace) -> Iterator[Workspace]:
+def looking(owner: Workspace) -> Workspace:
     """The same store as visitors have it."""
     made = Workspace(owner.store.folder, read_only=True)
-    yield made
-    made.close()
+    return made
 
 
 @pytest.fixture(scope="module")
@@ -304,7 +288,6 @@ def test_the_one_who_serves_is_welcomed(tmp_path: Path) -> None:
     """The first runs of a new store are queued even where visitors can start none."""
     made = Workspace(tmp_path / "store", read_only=True)
     assert welcome(made)
-    made.close()
 
 
 @pytest.mark.parametrize(

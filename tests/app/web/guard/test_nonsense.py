@@ -29,7 +29,6 @@ from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
 
 SECRET = "the-secret-of-the-house"  # noqa: S105 - what nobody may read
-SIGNS = ("Traceback", 'File "', "site-packages", "root:", "SQLite format", SECRET)
 NONSENSE: list[Any] = [
     None,
     {},
@@ -118,7 +117,8 @@ def handlers(
 
 def calm(text: str) -> bool:
     """Whether an answer keeps the inside to itself."""
-    return not any(sign in text for sign in SIGNS)
+    signs = ("Traceback", 'File "', "site-packages", "root:", "SQLite format", SECRET)
+    return not any(sign in text for sign in signs)
 
 
 HOSTILE_PATHS = [
@@ -325,7 +325,6 @@ def house(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (made / "secret.txt").write_text(f"{SECRET}\n")
     store = Workspace(made / "store")
     encoders.add(store, "random:16")
-    store.close()
     for place in ("uploads", "derived", "vectors"):
         (made / "store" / place).mkdir(exist_ok=True)
         (made / "store" / place / "link.txt").symlink_to(made / "secret.txt")
@@ -355,7 +354,6 @@ def running(house: Path, request: pytest.FixtureRequest) -> Iterator[Any]:
     demo = ui.launch(workspace, open_browser=False, block=False)
     yield demo
     demo.close()
-    workspace.close()
 
 
 @pytest.fixture
@@ -521,7 +519,6 @@ def test_specs(house: Path, targets: list[str], opened: set[str]) -> None:
         assert calm(str(error.value))
         with pytest.raises(UserError):
             workspace.catalog.load(spec)
-    workspace.close()
     assert not [path for path in opened if path.endswith(("secret.txt", "link.txt", "passwd"))]
 
 
