@@ -175,10 +175,9 @@ def questions_between_pages() -> dict[str, set[str]]:
     return found
 
 
-SCANS = (imports_between_modules, imports_between_scripts, questions_between_pages)
-
-
-@pytest.mark.parametrize("scan", SCANS)
+@pytest.mark.parametrize(
+    "scan", [imports_between_modules, imports_between_scripts, questions_between_pages]
+)
 def test_none_import_each_other_in_a_circle(scan: Callable[[], dict[str, set[str]]]) -> None:
     """Nor in a function, nor for a type: a circle is a piece in the wrong place.
 

@@ -64,8 +64,7 @@ def test_it_starts_beside_files_that_are_called_as_its_parts_are(
     here.mkdir()
     for name in BUILT[:3]:
         (here / f"{name}.py").write_text(f"raise ImportError('the {name} of a person')\n")
-    command = [sys.executable, "-c", START]
-    with started(command, here, {"PYTHONPATH": str(site)}) as address:
+    with started([sys.executable, "-c", START], here, {"PYTHONPATH": str(site)}) as address:
         assert httpx.get(f"{address}/search", timeout=60).status_code == 200
 
 

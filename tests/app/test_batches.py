@@ -82,8 +82,7 @@ def test_what_waits_is_answered_together(
     model = Model()
     waiting = [line.ask(items, model, most=most) for items in requests]
     model.go.set()
-    answers = [[2 * n for n in items] for items in requests]
-    assert [one.result(PATIENCE) for one in waiting] == answers
+    assert [one.result(PATIENCE) for one in waiting] == [[2 * n for n in of] for of in requests]
     assert model.batches == batches
 
 

@@ -265,8 +265,7 @@ def test_a_run_with_failed_parts_is_no_success(home: Path, failing: int, state: 
     store = Store.open(home / "store")
     store.runs.start(run, 1, "local-0", tasks.split(","))
     for position in range(9):
-        failed = position < failing
-        store.runs.end_unit(run, position, 1.0, "No space is left." if failed else None)
+        store.runs.end_unit(run, position, 1.0, "No space is left." if position < failing else None)
     conclude(store, run, 1, EvaluateJob(("random:16",), ("MR",)))
     lines = theodolite("jobs", "wait", run, "--json", code=0 if state == "done" else 1)
     for row in (json.loads(lines[0]), objects(theodolite("jobs", "list", "--json"))[0]):

@@ -108,8 +108,7 @@ def test_an_error_stays_until_it_was_seen_or_is_over(
     tab = SimpleNamespace(session_hash=object())
     said = with_notice(handle, "notice", fills={"answer"})(tab, gr.EventData(None, None), "", "No.")
     after = with_notice(handle, "notice", fills={fills}, is_next=is_next)
-    seen = said["notice"] if sees_it else ""
-    found = after(tab, gr.EventData(target, None), seen, "")
+    found = after(tab, gr.EventData(target, None), said["notice"] if sees_it else "", "")
     assert found == {"shown": 1} | ({"notice": ""} if empties else {})
 
 
@@ -167,8 +166,7 @@ def test_half_a_character_does_not_end_the_stream(follow: bool) -> None:
         yield {"shown": text, "number": 7}
 
     answer = with_notice(echoes if follow else echo, "said")(*BY_ITSELF, "an emoji cut: \ud83d")
-    found = next(answer) if follow else answer
-    assert found == {"shown": "an emoji cut: ?", "number": 7}
+    assert (next(answer) if follow else answer) == {"shown": "an emoji cut: ?", "number": 7}
 
 
 def asked(query: str) -> Any:

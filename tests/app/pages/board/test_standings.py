@@ -321,8 +321,7 @@ def test_other_data_are_marked(opened: Workspace) -> None:
 def test_beside_tasks_of_other_protocols_they_do_not_stand(opened: Workspace) -> None:
     """STS by SimCSE's choices is another measurement than mteb's."""
     put(opened.store, OWN, "STS12", 60.0, "simcse-2021")
-    board = standings.board(opened)
-    assert [column.task for column in board.columns] == ["STS12"]
+    assert [column.task for column in standings.board(opened).columns] == ["STS12"]
     answer = BOARD.last(opened, BoardSpec(), lambda job: True)
     assert references(opened) == [] and answer.elsewhere == 4
     theirs = standings.board(opened, BoardSpec(protocol=PUBLISHED))

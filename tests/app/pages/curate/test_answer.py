@@ -45,8 +45,7 @@ def test_leaks_between_two_collections(workspace: Workspace) -> None:
     how = {"encoder": "random:32", "against": "starter-pairs"}
     assert ask(workspace, "leaks", threshold=1.0, **how).info["exact"] == 0
     found = ask(workspace, "leaks", dataset="starter-topics", threshold=0.95, **how)
-    twins = set(found.to_pandas()["twin"])
-    assert twins <= set(workspace.catalog.sentences("starter-pairs")[0])
+    assert set(found.to_pandas()["twin"]) <= set(workspace.catalog.sentences("starter-pairs")[0])
 
 
 def test_outliers_and_typical_have_the_length_asked_for(workspace: Workspace) -> None:

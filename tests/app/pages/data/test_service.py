@@ -237,8 +237,7 @@ def test_topics_of_the_starter_set_are_there_at_once(workspace: Workspace) -> No
 def test_all_data_sets_by_a_job_with_a_bar(workspace: Workspace) -> None:
     spec = SimilaritySpec(encoder=A, sentences=10)
     do_units(workspace, spec)
-    found = similarity.find(workspace, spec)
-    drawn = [(row.name, mean.sentences) for row, mean in found.compared]
+    drawn = [(row.name, mean.sentences) for row, mean in similarity.find(workspace, spec).compared]
     assert drawn == [("starter-pairs", 10), ("starter-topics", 10)]
     assert list(similarity.offered(workspace)) == [ALL, EXAMPLE]
 

@@ -17,13 +17,6 @@ def queued(workspace: Workspace, kind: str = "evaluate", title: str = "a run") -
     return workspace.store.runs.create(kind, {"title": title}, title)
 
 
-def begun(workspace: Workspace, kind: str) -> str:
-    """A run at work."""
-    run = queued(workspace, kind)
-    workspace.store.runs.start(run, 1, "local-0", ["a part"])
-    return run
-
-
 @pytest.mark.parametrize(
     ("kind", "state", "asked", "actions"),
     [
@@ -48,7 +41,8 @@ def test_what_can_be_done_follows_the_state(
 
 def test_what_does_not_fit_the_state_is_said(workspace: Workspace) -> None:
     """Somebody else may have been quicker: nothing is claimed that was not done."""
-    run = begun(workspace, "evaluate")
+    run = queued(workspace)
+    workspace.store.runs.start(run, 1, "local-0", ["a part"])
     for action in ("retry", "remove", "stop", "next", "explode"):
         with refused("conflict", run, action):
             service.act(workspace, action, run)
@@ -100,12 +94,8 @@ def test_the_local_worker(workspace: Workspace) -> None:
     runs.create("evaluate", {"title": "later"}, "later")
     found = workers.now(workspace)
     (one,) = found.workers
-    assert (one.slot, one.local, one.share, one.doing) == (
-        "local-0",
-        True,
-        0.25,
-        f"{title}: half way",
-    )
+    doing = ("local-0", True, 0.25, f"{title}: half way")
+    assert (one.slot, one.local, one.share, one.doing) == doing
     assert "the data set starter-pairs" in one.has
     assert [(row.title, row.why) for row in found.waiting] == [("later", workers.TURN)]
     assert HOSTILE not in shown(found)

@@ -158,9 +158,8 @@ def test_it_is_queued_again_and_evaluated(evaluated: Workspace, harm: Any) -> No
     (before,) = evaluated.store.results.table(encoders=[B], tasks=[TASK])
     harm(file_of(evaluated, B))
     compare(evaluated, CompareSpec([A, B]))
-    done = repair(evaluated)
-    ((run,), left) = done
-    assert left == [] and repair(evaluated) == done
+    ((run,), left) = repair(evaluated)
+    assert left == [] and repair(evaluated) == ([run], [])
     assert evaluated.store.runs.get(run)["spec"]["tasks"] == [TASK]
     work_off(evaluated, run)
     (after,) = evaluated.store.results.table(encoders=[B], tasks=[TASK], all_versions=True)

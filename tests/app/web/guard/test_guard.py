@@ -335,8 +335,7 @@ def port(workspace: Workspace) -> Iterator[int]:
 def test_the_proxy_may_strip_the_folder_or_pass_it_on(port: int, before: str) -> None:
     """Pages name what they need by addresses below it, and redirects stay there."""
     headers = {"Host": "example.org", "X-Forwarded-Proto": "https"}
-    url = f"http://127.0.0.1:{port}{before}"
-    with httpx.Client(base_url=url, headers=headers) as client:
+    with httpx.Client(base_url=f"http://127.0.0.1:{port}{before}", headers=headers) as client:
         page = client.get("/search").raise_for_status().text
         assert f'"root":"https://example.org{BELOW}"' in page.replace(": ", ":")
         assert '<base href="./"' in page
