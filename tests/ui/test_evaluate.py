@@ -29,7 +29,7 @@ def test_the_plan_the_protocols_and_a_spec_that_is_checked(visit):
     page.locator("#encoders .token-remove").last.click()
     write(page, "encoders", "random:32|normalise")
     says(page.locator("#plan pre"), "random:32 | normalise")
-    page = visit.open("evaluate?encoder=random:256&task=none")
+    page = visit.open("evaluate?encoder=random:256&suite=own")
     page.wait_for_selector("#plan p")
     page.locator("#evaluate").click()
     says(page.get_by_role("alert"), "No task chosen")
