@@ -23,7 +23,6 @@ CHEAP = (
     "data list",
     "data show",
     "decoders card",
-    "encoders add minilm",
     "encoders add wordllama",
     "jobs list",
     "results export scores",

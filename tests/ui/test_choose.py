@@ -1,7 +1,5 @@
 """The page Choose: a file of one's own in, a decision sheet out."""
 
-from pathlib import Path
-
 import pytest
 from playwright.sync_api import expect
 
@@ -11,25 +9,16 @@ from tests.ui.steps import address_of, done, saved, says
 from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.workspace import Workspace
 
-COSTS = {"minilm": 9.0, "wordllama": 0.2, "random:256": 0.1, "random:16": 0.1}
 TWO = "choose?encoder=wordllama&encoder=random:16"
 
 
 @pytest.fixture(scope="module")
 def desk(desk: Workspace) -> Workspace:
     """The encoders that ship, with costs that are known."""
-    for name, ms in COSTS.items():
+    for name, ms in {"minilm": 9.0, "wordllama": 0.2, "random:256": 0.1, "random:16": 0.1}.items():
         keep(desk, name, latency_ms=[ms])
         encoders.add(desk, name)
     return desk
-
-
-def bring(page, file: Path) -> None:
-    """Give the page a file, whose first rows are shown."""
-    expect(page.locator("#sheet")).not_to_be_empty()
-    page.get_by_role("button", name="File, limits").click()
-    page.locator("#upload input[type=file]").set_input_files(file)
-    expect(page.locator("#look")).to_contain_text(file.name)
 
 
 def test_a_file_becomes_a_decision(visitor, place, desk, tmp_path):
@@ -37,7 +26,11 @@ def test_a_file_becomes_a_decision(visitor, place, desk, tmp_path):
     visit = visitor(place)
     page = visit.open(TWO)
     rows = [(line, f"{line} {line}", label) for line, label in topics(30)]
-    bring(page, written(tmp_path / "products.csv", rows, ("title", "body", "label")))
+    expect(page.locator("#sheet")).not_to_be_empty()
+    page.get_by_role("button", name="File, limits").click()
+    file = written(tmp_path / "products.csv", rows, ("title", "body", "label"))
+    page.locator("#upload input[type=file]").set_input_files(file)
+    says(page.locator("#look"), "products.csv")
     page.locator("#role-text input").fill("body")
     page.locator("#role-text input").press("Enter")
     page.locator("#take-in").click()
