@@ -18,7 +18,6 @@ from theodolite.engine.stats.bootstrap import (
     main_sample,
     pearson,
     ranks,
-    resample_all,
     spearman,
 )
 
@@ -92,8 +91,6 @@ def test_the_main_sample_is_the_part_of_the_main_score() -> None:
         assert main_sample({name: np.array(kept)}, {}).statistic == score
     draws = bootstrap(Sample(np.array([1.0, 2, 0]), clusters=np.array([[0, 0], [1, 0], [0, 1]])))
     assert np.isnan(draws).any(), "a resample may draw none of the examples"
-    with pytest.raises(ValueError, match="same examples"):
-        resample_all([Sample(np.zeros(3)), Sample(np.zeros(4))])
 
 
 # --- confidence sequences by betting ---

@@ -77,14 +77,13 @@ def test_training_on_other_examples_widens_every_interval() -> None:
     assert refitted.behind[name].error / plain.behind[name].error == pytest.approx(1.22, abs=0.02)
 
 
-def test_a_few_examples_show_nothing() -> None:
-    """On 40 examples that both get right, one may still be worse; on 400 hardly."""
+def test_what_is_shown_to_be_within_a_margin_is() -> None:
+    """Of sheets with forms that lose 2.5 points, at most 5 % recommend one of them.
+
+    On 40 examples that both get right, one may still be worse; on 400 hardly.
+    """
     few, many = (behind(right(1.0, n), {"b": right(1.0, n)})["b"] for n in (40, 400))
     assert [(one.delta, one.within(2.0)) for one in (few, many)] == [(0.0, False), (0.0, True)]
-
-
-def test_what_is_shown_to_be_within_a_margin_is() -> None:
-    """Of sheets with forms that lose 2.5 points, at most 5 % recommend one of them."""
     rng = np.random.default_rng(2026)
     wrong = 0
     for _ in range(80):
@@ -123,14 +122,6 @@ def test_the_wider_the_lead_the_fewer_are_lacking() -> None:
     assert more.n is None and more.power < POWER
 
 
-def test_a_handful_is_not_worth_a_sentence() -> None:
-    """Where a tenth as many would do, no number is named, but the probability."""
-    more = to_tell_apart(found(9.0, 1.0, 1000))
-    assert more.n is None and more.power >= POWER
-    named = [to_tell_apart(found(d, 1.0, 1000, 2.9)).n for d in np.arange(1.0, 4.5, 0.25)]
-    assert all(n is None or n >= MIN_MORE * 1000 for n in named) and any(named)
-
-
 def test_the_number_is_as_the_normal_distribution_has_it() -> None:
     """With no doubt about the difference, power is that of a z-test: (1.96 + 0.84)^2 s^2 / d^2.
 
@@ -140,6 +131,11 @@ def test_the_number_is_as_the_normal_distribution_has_it() -> None:
     whole = (1.96 + 0.8416) ** 2 * (0.3**2 * 10_000) / 0.55**2
     # Doubt about the difference only asks for more.
     assert whole - 10_000 < more.n < 10 * (whole - 10_000)
+    # Where a tenth as many would do, no number is named, but the probability.
+    more = to_tell_apart(found(9.0, 1.0, 1000))
+    assert more.n is None and more.power >= POWER
+    named = [to_tell_apart(found(d, 1.0, 1000, 2.9)).n for d in np.arange(1.0, 4.5, 0.25)]
+    assert all(n is None or n >= MIN_MORE * 1000 for n in named) and any(named)
 
 
 def test_a_margin_is_shown_where_the_loss_is_smaller() -> None:

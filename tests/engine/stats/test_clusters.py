@@ -33,18 +33,12 @@ def test_examples_that_share_a_text_are_one_cluster() -> None:
     assert effective(sharing(asked)) == 12
 
 
-def test_a_cluster_is_drawn_as_a_whole() -> None:
-    """By hand: of the clusters {1, 1} and {0}, a quarter of the draws has either twice."""
-    draws = bootstrap(Sample(np.array([1.0, 1.0, 0.0]), clusters=np.array([0, 0, 1])), 4000)
-    values, counts = np.unique(draws.round(6), return_counts=True)
-    assert values == pytest.approx([0.0, 200 / 3, 100.0], abs=1e-5)
-    assert counts / 4000 == pytest.approx([0.25, 0.5, 0.25], abs=0.03)
-
-
 def test_clusters_of_one_are_independent_examples() -> None:
-    """The same draws to the digit, and the same tests."""
+    """The same draws to the digit, for two as for one, and the same tests."""
     rng = np.random.default_rng(1)
     values, gold, own = rng.random(40), rng.random(40), np.arange(40)
+    new, again = resample_all([Sample(values, clusters=own // 4)] * 2, 50)
+    assert np.array_equal(new.draws, again.draws) and new.units == again.units == 10.0
     assert np.array_equal(
         bootstrap(Sample(values, gold), 50), bootstrap(Sample(values, gold, clusters=own), 50)
     )
@@ -118,15 +112,6 @@ def test_all_pairs_at_once_are_the_pairs_one_by_one() -> None:
 def test_what_numbers_no_clusters_is_left_alone(codes: np.ndarray) -> None:
     """From a store of another's making: as if the examples were independent."""
     assert main_sample({"correct": np.ones(4, bool), "cluster": codes}, {}).clusters is None
-
-
-def test_two_encoders_are_drawn_by_the_same_clusters() -> None:
-    values, clusters = np.random.default_rng(0).random(12), np.arange(12) // 3
-    new, again = resample_all([Sample(values, clusters=clusters)] * 2, 50)
-    assert np.array_equal(new.draws, again.draws) and new.units == again.units == 4.0
-    for other in (clusters[::-1], None):
-        with pytest.raises(ValueError, match="same examples"):
-            resample_all([Sample(values, clusters=clusters), Sample(values, clusters=other)])
 
 
 def clustered(rng: np.random.Generator, count: int, size: int) -> np.ndarray:

@@ -27,6 +27,9 @@ def test_the_interval_by_luck_is_students(kept: str, averaged: int) -> None:
     half = stats.t(9).ppf(0.975) * error
     np.testing.assert_allclose(ends, [50 - half, 50 + half], rtol=0.01)
     assert resampled.std() == pytest.approx(error * stats.t(9).std(), rel=1e-3)
+    # Of three draws nothing is known: Student's t has no variance on two degrees of freedom.
+    found = [main_sample(FLAT | {"draws": np.arange(r, dtype=float)}, SHARE).luck for r in (3, 4)]
+    assert found == [None, pytest.approx((np.arange(4) - 1.5) / 100 / np.sqrt(12))]
 
 
 def test_single_seeds_of_two_encoders_are_not_paired() -> None:
@@ -69,12 +72,6 @@ def test_p_values_are_those_of_the_paired_t_test_over_draws() -> None:
     assert found[0] < 0.001 < 0.05 < found[1], "one of each, or the test says little"
 
 
-def test_three_draws_say_nothing_of_luck() -> None:
-    """Student's t has no variance on two degrees of freedom."""
-    found = [main_sample(FLAT | {"draws": np.arange(r, dtype=float)}, SHARE).luck for r in (3, 4)]
-    assert found == [None, pytest.approx((np.arange(4) - 1.5) / 100 / np.sqrt(12))]
-
-
 # --- seeds ---
 
 
@@ -99,26 +96,30 @@ def test_the_deviation_is_that_of_a_sample() -> None:
     assert words(found) == "± 2.08 over 3 seeds"
 
 
+OLD = [row(1, 10.0), row(2, 20.0)]
+NEW = [row(1, 80.0, fingerprint="g"), row(2, 82.0, fingerprint="g")]
+
+
 @pytest.mark.parametrize(
-    "other",
+    ("rows", "mean"),
     [
-        [],
-        [row(2, None, error="Memory ran out.")],
-        [row(2, math.nan)],
+        # Of two versions the one measured last counts: new weights have their own spread.
+        (OLD + NEW, 81.0),
+        (NEW + OLD, 15.0),
+        # A failed one, one that gave no number and one of another question are no second.
+        ([row(1, 80.0)], None),
+        ([row(1, 80.0), row(2, None, error="Memory ran out.")], None),
+        ([row(1, 80.0), row(2, math.nan)], None),
         *(
-            [row(2, 90.0, **{question: "other"})]
+            ([row(1, 80.0), row(2, 90.0, **{question: "other"})], None)
             for question in ("encoder", "task", "protocol", "fingerprint", "data_hash")
         ),
     ],
 )
-def test_one_seed_has_no_spread(other: list[dict[str, object]]) -> None:
-    """A failed one, one that gave no number and one of another question are no second."""
-    assert spreads([row(1, 80.0), *other]) == {}
-
-
-def test_of_two_versions_the_one_measured_last_counts() -> None:
-    """New weights under an old name have their own spread."""
-    old = [row(1, 10.0), row(2, 20.0)]
-    new = [row(1, 80.0, fingerprint="g"), row(2, 82.0, fingerprint="g")]
-    assert spreads([*old, *new])["e", "MR", "senteval"].mean == 81.0
-    assert spreads([*new, *old])["e", "MR", "senteval"].mean == 15.0
+def test_the_seeds_of_one_question_have_a_spread(
+    rows: list[dict[str, object]], mean: float | None
+) -> None:
+    found = spreads(rows)
+    assert {of: one.mean for of, one in found.items()} == (
+        {} if mean is None else {("e", "MR", "senteval"): mean}
+    )

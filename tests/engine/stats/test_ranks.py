@@ -60,8 +60,10 @@ def test_intervals_are_those_of_a_plain_loop(over_tasks: bool) -> None:
 
 
 def test_what_cannot_be_ranked() -> None:
-    others = {"same examples": {"a": suite([1, 0]), "b": suite([1, 0, 1])}, "one task": {"a": []}}
-    for named, scores in others.items():
+    for named, scores in (
+        ("same examples", {"a": suite([1, 0]), "b": suite([1, 0, 1])}),
+        ("one task", {"a": []}),
+    ):
         with pytest.raises(ValueError, match=named):
             rank_intervals(scores, over_tasks=False)
     # A correlation of equal values is no number; with no resample left, any rank may be.
