@@ -4,8 +4,7 @@ import pytest
 
 from tests.errors import refused
 from theodolite.engine import evaluate, load
-from theodolite.engine.datasets import Catalog, by_rule
-from theodolite.engine.datasets.types import Retrieval, Sentences
+from theodolite.engine.datasets import Catalog, Retrieval, Sentences, by_rule
 from theodolite.engine.tasks import get
 
 WORDS = "tea milk sugar kettle harbour violin glacier saddle orchard lantern window garden".split()

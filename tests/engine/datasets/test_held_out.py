@@ -9,9 +9,8 @@ import pytest
 
 from tests.errors import refused
 from theodolite.engine import tasks
-from theodolite.engine.datasets import Catalog
-from theodolite.engine.datasets.held_out import join, parted, split
-from theodolite.engine.datasets.types import (
+from theodolite.engine.datasets import (
+    Catalog,
     LabelledPairs,
     LabelledSentences,
     PairPart,
@@ -19,6 +18,7 @@ from theodolite.engine.datasets.types import (
     ScoredPairs,
     Sentences,
 )
+from theodolite.engine.datasets.held_out import join, parted, split
 
 TEXTS = [f"text {i}" for i in range(90)]
 LABELLED = LabelledSentences(
