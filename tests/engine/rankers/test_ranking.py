@@ -1,11 +1,13 @@
-"""Rankers against other implementations: mteb's BM25 and fusions, sentence-transformers' scores."""
+"""Rankers against other implementations: mteb's, sentence-transformers', transformers' states."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from datasets import Dataset
 from mteb.abstasks.retrieval import AbsTaskRetrieval
 from mteb.models.hybrid_wrappers import fuse_relative_score_fusion, fuse_rrf
@@ -13,15 +15,17 @@ from mteb.models.model_implementations.bm25 import BM25Search, bm25_s
 from sklearn.metrics.pairwise import cosine_similarity
 
 from tests.engine.encoders.folders import Folders, _cross, _late, _sparse
-from tests.engine.encoders.models import SENTENCES
+from tests.engine.encoders.models import SENTENCES, WORDS
 from tests.errors import refused
 from tests.fakes import mteb_oracle
 from theodolite.engine import encoders, evaluate, load, rankers
 from theodolite.engine.datasets import Catalog, Retrieval
-from theodolite.engine.encoders import MemoryCache
+from theodolite.engine.datasets.chunks import Splitter, cut
+from theodolite.engine.encoders import MemoryCache, query_side
 from theodolite.engine.errors import Code
 from theodolite.engine.rankers import Ranked, canonical, parse, split
 from theodolite.engine.rankers.fusion import fuse
+from theodolite.engine.rankers.late import LateSource, late
 from theodolite.engine.tasks import retrieval
 
 DOCUMENTS = [
@@ -341,3 +345,100 @@ def test_where_vectors_are_needed_a_ranker_is_refused(spec: str) -> None:
     """With a sentence that says where it can be used."""
     with refused("wrong-kind", spec, "no vectors"):
         encoders.parse(spec)
+
+
+# --- late chunking ---
+
+
+RNG = np.random.default_rng(3)
+LONG = {
+    f"d{i}": ". ".join(" ".join(RNG.choice(WORDS, 6)).capitalize() for _ in range(n)) + "."
+    for i, n in enumerate((9, 1, 3))  # the first is longer than the model takes
+}
+WHOLE = Retrieval("x", {"q": "the cat"}, LONG, {"test": {"q": {"d1": 1}}})
+DATA = cut(WHOLE, Splitter.parse("sentences,40,late"), "x|chunk:sentences,40,late")
+
+
+@pytest.fixture(scope="module")
+def plain_folder(folders: Folders) -> Path:
+    """A transformer."""
+    return folders.plain("mine")
+
+
+def by_hand(plain_folder: Path, prompt: str, length: int, layers: tuple[int, ...]) -> np.ndarray:
+    """The mean over the tokens of each chunk, of windows that transformers cuts."""
+    from transformers import AutoModel, AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(plain_folder)
+    model, found = AutoModel.from_pretrained(plain_folder).eval(), []
+    for place in DATA.places.values():
+        windows = tokenizer(
+            prompt + LONG[place.document],
+            truncation=True,
+            max_length=length,
+            return_overflowing_tokens=True,
+            return_offsets_mapping=True,
+        )
+        tokens = []
+        for ids, offsets in zip(windows["input_ids"], windows["offset_mapping"], strict=True):
+            with torch.inference_mode():
+                hidden = model(torch.tensor([ids]), output_hidden_states=True).hidden_states
+            states = sum(hidden[i][0] for i in layers) / len(layers)
+            for (start, stop), state in zip(offsets, states, strict=True):
+                start, stop = start - len(prompt), stop - len(prompt)
+                if start >= place.start and start < stop <= place.stop:
+                    tokens.append(state.numpy())
+        found.append(np.mean(tokens, axis=0))
+    return np.array(found)
+
+
+@pytest.mark.parametrize(
+    ("options", "prompt", "layers"),
+    [
+        ("pooling=avg&max_length=16", "", (-1,)),
+        ("pooling=avg_first_last&prompt=dog: &max_length=20", "dog: ", (1, -1)),
+        ("pooling=avg&query_prompt=cat: &max_length=16", "", (-1,)),
+    ],
+)
+def test_chunks_have_the_mean_of_their_tokens(
+    plain_folder: Path, options: str, prompt: str, layers: tuple[int, ...]
+) -> None:
+    """Of a document that has several windows too; queries are encoded as ever."""
+    spec = f"dir:{plain_folder}?{options}"
+    plain = rankers.load(spec)
+    made = late(plain, DATA)
+    texts = list(DATA.documents.values())
+    length = int(options.rpartition("=")[2])
+    assert made.encode(texts) == pytest.approx(
+        by_hand(plain_folder, prompt, length, layers), abs=1e-5
+    )
+    asked = query_side(made).encode(["the cat"])
+    assert np.array_equal(asked, query_side(plain).encode(["the cat"]))
+    assert made.fingerprint != plain.fingerprint and made.name == plain.name
+
+
+def test_vectors_are_cached_and_rank_documents(
+    plain_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of an evaluation are those of a fusion; neither it nor new marks make them again."""
+    cache, spec = MemoryCache(), f"dir:{plain_folder}?pooling=avg"
+    texts = list(DATA.documents.values())
+    vectors = late(rankers.load(spec, cache=cache), DATA).encode([*texts, "another text"])
+    assert np.array_equal(vectors[-1], rankers.load(spec).encode(["another text"])[0])
+    monkeypatch.setattr(LateSource, "_pool", None)
+    marked = replace(DATA, judgements={"test": {"q": {"d": 1}}})
+    fused = late(rankers.load(f"fuse(bm25, {spec})", cache=cache), marked)
+    own = rankers.rank(late(rankers.load(spec, cache=cache), DATA), ["the cat"], texts)
+    assert late(rankers.load("bm25"), DATA).fingerprint == rankers.load("bm25").fingerprint
+    assert len(rankers.rank(fused, ["the cat"], texts)[0][0]) == len(own[0][0]) == len(texts)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    ["wordllama", "fuse(bm25, random:8)", "dir:{}?pooling=cls_token", "minilm | normalise"],
+)
+def test_what_has_no_means_of_tokens_is_refused(plain_folder: Path, spec: str) -> None:
+    """With what can."""
+    loaded = rankers.load(spec.format(plain_folder))
+    with refused("unsupported", "late", "pooling=avg"):
+        late(loaded, DATA)

@@ -1,17 +1,22 @@
-"""Losses of sentence-transformers: equal to theirs, and what they cannot learn from."""
+"""Losses, distillation and mined negatives: equal to those of sentence-transformers."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
+from datasets import Dataset
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer import losses as theirs, modules
+from sentence_transformers.util import mine_hard_negatives
+from sklearn.linear_model import Ridge
+from transformers import AutoModel
 
 from tests.errors import refused
-from tests.fakes.runs import TinyCatalog, distinct, tiny_spec
+from tests.fakes.runs import TinyCatalog, distinct, sentences, tiny_spec
 from theodolite.engine.datasets.types import (
     LabelledPairs,
     LabelledSentences,
@@ -22,8 +27,10 @@ from theodolite.engine.datasets.types import (
 )
 from theodolite.engine.encoders import load
 from theodolite.engine.train import batches, train
+from theodolite.engine.training import static
 from theodolite.engine.training.examples import open_examples
 from theodolite.engine.training.losses import LOSSES
+from theodolite.engine.training.mining import Mining, mine
 
 N = 8
 WORDS = distinct(7, 3 * N)
@@ -211,3 +218,154 @@ def test_judgements_become_pairs(tmp_path):
     """Queries with their relevant documents, of the training split alone."""
     made = open_examples("judged", "sup", Data(), folder=tmp_path)
     assert list(made) == [(A[0], "one"), (A[0], "two"), (A[1], "two")]
+
+
+# --- smaller and static encoders ---
+
+
+def distilled(folder, base, **changes):
+    """Events of a distillation."""
+    settings = {"base": base, "train": str(sentences(folder)), "dims": 8, "dev": "graded"}
+    return list(train(tiny_spec(folder, "static", **settings | changes), TinyCatalog()))
+
+
+def test_a_static_encoder_is_the_mean_of_its_tokens(tmp_path, base):
+    """It loads in both libraries, is scored beside its teacher, and once made it stays."""
+    events = distilled(tmp_path, base, name="quick")
+    begun, *_, over = events
+    assert begun.kind == "started" and [e.step for e in events if e.kind == "looked"] == [0, 1]
+    assert over.base_score is not None and over.best_score is not None
+    made, theirs = load(over.encoder), SentenceTransformer(over.out, device="cpu")
+    texts = distinct(5, 4)
+    vectors = made.encode([*texts, ""])
+    assert vectors.shape == (5, 8) and not vectors[-1].any() and np.ptp(vectors[:4]) > 0
+    np.testing.assert_allclose(vectors, theirs.encode([*texts, ""]), atol=1e-6)
+    table = theirs[0].embedding.weight.detach().numpy()
+    ids = theirs[0].tokenizer.encode(texts[0], add_special_tokens=False).ids
+    np.testing.assert_allclose(vectors[0], table[ids].mean(axis=0), atol=1e-6)
+    said = json.loads((tmp_path / "encoder" / "theodolite.json").read_text("utf-8"))
+    assert said["spec"]["objective"] == "static"
+    assert "StaticEmbedding" in (tmp_path / "encoder" / "modules.json").read_text("utf-8")
+    assert distilled(tmp_path, base, name="quick")[-1].encoder == over.encoder
+    again = distilled(tmp_path, base, out=str(tmp_path / "again"))[-1].encoder
+    np.testing.assert_array_equal(load(again).encode(texts), vectors[:4])
+
+
+def test_the_regression_is_that_of_scikit_learn(monkeypatch):
+    """Ridge without an intercept, on what the first three steps leave; no text, no change."""
+    rng = np.random.default_rng(0)
+    x, y = rng.random((40, 12)), rng.normal(size=(40, 3))
+    monkeypatch.setattr(static, "ITERATIONS", 60)
+    oracle = Ridge(alpha=static.RIDGE, fit_intercept=False, solver="cholesky").fit(x, y)
+    np.testing.assert_allclose(static._ridge(x, y), oracle.coef_.T, atol=1e-6)
+    assert not static._ridge(x, np.zeros((40, 3))).any()
+
+
+def test_layers_are_dropped_and_the_rest_goes_on(tmp_path, base):
+    """Evenly spaced ones stay, with the base's weights; the smaller model learns from the whole."""
+    settings = {"train": str(sentences(tmp_path)), "loss": "MSELoss", "guide": base, "dev": None}
+    spec = tiny_spec(tmp_path, "st", base=base, layers=1, steps=1, learning_rate=1e-9, **settings)
+    over = list(train(spec, TinyCatalog()))[-1]
+    small, whole = (AutoModel.from_pretrained(name) for name in (over.out, base[4:]))
+    assert len(small.encoder.layer) == small.config.num_hidden_layers == 1
+    ours, theirs = (model.encoder.layer[0].output.dense.weight for model in (small, whole))
+    np.testing.assert_allclose(ours.detach(), theirs.detach(), atol=1e-6)
+    assert load(over.encoder).dim == load(base).dim
+
+
+@pytest.mark.parametrize(
+    ("objective", "changes", "code", "named"),
+    [
+        ("static", {"dims": 4096}, "too-large", "4096"),
+        ("static", {"base": "wordllama"}, "wrong-kind", "wordllama"),
+        ("static", {"base": "words:20"}, "wrong-kind", "words:20"),
+        ("static", {"base": "new:layers=1"}, "conflict", "random"),
+        ("static", {"processes": 2}, "conflict", "one process"),
+        ("unsup", {"layers": 99}, "too-large", "99"),
+        ("st", {"loss": "MSELoss", "guide": "random:7"}, "mismatch", "7 dimensions"),
+    ],
+)
+def test_what_cannot_be_distilled_is_refused(tmp_path, base, objective, changes, code, named):
+    settings = {"base": base, "train": str(sentences(tmp_path)), "dev": None}
+    with refused(code, named):
+        list(train(tiny_spec(tmp_path, objective, **settings | changes), TinyCatalog()))
+    assert not (tmp_path / "encoder").exists()
+
+
+# --- mined negatives ---
+
+
+TEXTS = distinct(11, 90)
+PAIRS = [*zip(TEXTS[:20], TEXTS[20:40], strict=True), *zip(TEXTS[:5], TEXTS[40:45], strict=True)]
+OTHERS = TEXTS[45:]
+RNG = np.random.default_rng(3)
+VECTORS = {text: RNG.normal(size=8).astype(np.float32) for text in TEXTS}
+
+
+class Vectors:
+    """An encoder for both libraries: a table of vectors."""
+
+    name, dim, fingerprint, warnings, device = "table", 8, "table", (), "cpu"
+
+    def encode(self, sentences, *_, **__):
+        rows = np.stack([VECTORS[sentence] for sentence in sentences])
+        return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+    encode_query = encode_document = encode
+
+    def similarity(self, a, b):
+        return self._tensor(a) @ self._tensor(b).T
+
+    def similarity_pairwise(self, a, b):
+        return (self._tensor(a) * self._tensor(b)).sum(1)
+
+    @staticmethod
+    def _tensor(rows):
+        import torch
+
+        return torch.as_tensor(rows)
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        ({"negatives": 2, "range_max": 60}, {}),
+        ({"negatives": 3, "range_min": 2, "range_max": 9}, {}),
+        ({"negatives": 3, "range_max": 30, "margin": 0.1}, {"absolute_margin": 0.1}),
+        ({"negatives": 1, "range_max": 60, "relative_margin": 0.3}, {}),
+        (
+            {"negatives": 4, "range_max": 60, "max_score": 0.4, "margin": -0.9},
+            {"absolute_margin": -0.9},
+        ),
+    ],
+)
+def test_negatives_are_those_of_sentence_transformers(ours, theirs):
+    options = {name: value for name, value in ours.items() if name not in ("margin", "negatives")}
+    table = Dataset.from_dict(
+        dict(zip(("anchor", "positive"), zip(*PAIRS, strict=True), strict=True))
+    )
+    wanted = mine_hard_negatives(
+        table,
+        Vectors(),
+        corpus=OTHERS,
+        num_negatives=ours["negatives"],
+        output_scores=True,
+        verbose=False,
+        **options,
+        **theirs,
+    )
+    made = list(mine(PAIRS, OTHERS, Vectors(), Mining(**ours)))
+    assert made and len(made) == len(wanted)
+    rows = {(one.anchor, one.positive, one.negative): one for one in made}
+    for row in wanted:
+        one = rows[row["anchor"], row["positive"], row["negative"]]
+        scores = one.positive_score, one.negative_score
+        np.testing.assert_allclose(scores, row["scores"], atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"negatives": 0}, {"range_min": -1}, {"range_min": 5, "range_max": 6}]
+)
+def test_ranks_that_hold_no_negative_are_refused(wrong):
+    with refused("invalid", "do not fit"):
+        Mining(**wrong)
