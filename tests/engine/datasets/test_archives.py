@@ -40,6 +40,8 @@ def test_a_folder_of_beir_comes_as_an_archive() -> None:
     assert read(raw, "mine.zip", look.mapping, "mine").judgements == JUDGED
     with refused("missing", "top_ranked"):
         read(raw, "mine.zip", Mapping("retrieval", {}, type="Reranking"))
+    with refused("wrong-kind", "robust.qrels"):  # judgements alone are no sentences
+        preview(b"q1 0 d1 1\n", "robust.qrels")
 
 
 @pytest.mark.parametrize(
@@ -72,6 +74,10 @@ def test_tables_named_by_their_splits_are_one_data_set(more: bytes) -> None:
     assert data.sentences[:3] == ["bird sea", "river tree", "small tree"]
     plain = read(packed, "mine.zip", Mapping("sentences", {"text": "label"}))
     assert plain.sentences[:3] == ["neg", "pos", "neg"]
+    # A table alone in an archive is that table, as pandas packs `x.csv.zip`.
+    alone = zipped({"x.csv": TRAIN})
+    data = read(alone, "x.csv.zip", preview(alone, "x.csv.zip").mapping)
+    assert (data.labels, data.splits) == (["neg", "pos"], [])
 
 
 def test_a_clone_of_the_hub_is_one_data_set(tmp_path: Path) -> None:
@@ -93,12 +99,6 @@ def test_a_clone_of_the_hub_is_one_data_set(tmp_path: Path) -> None:
     ):
         assert data.sentences == list("abcdef")
         assert data.splits == ["train"] * 4 + ["test"] * 2
-
-
-def test_a_table_alone_in_an_archive_is_that_table() -> None:
-    packed = zipped({"x.csv": TRAIN})  # as pandas packs `x.csv.zip`
-    data = read(packed, "x.csv.zip", preview(packed, "x.csv.zip").mapping)
-    assert (data.labels, data.splits) == (["neg", "pos"], [])
 
 
 @pytest.mark.parametrize("name", ["qrels/test.tsv", "test.txt", "qrels.trec", "test.qrels"])
@@ -167,8 +167,3 @@ def test_what_an_archive_may_not_be(raw: bytes, code: Code, named: str) -> None:
     """It is refused before it takes memory."""
     with refused(code, named):
         read(raw, "x.zip", preview(raw, "x.zip").mapping)
-
-
-def test_judgements_alone_are_no_sentences() -> None:
-    with refused("wrong-kind", "robust.qrels"):
-        preview(b"q1 0 d1 1\n", "robust.qrels")

@@ -1,13 +1,17 @@
-"""The catalog: names, folders, uploads and what is said of a name that is not there."""
+"""The catalog: names, folders, uploads, files of the hub, and what is said of an unknown name."""
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from huggingface_hub import constants
 
 from tests.errors import refused
+from tests.fakes import folder
 from tests.fakes.folder import files
+from tests.fakes.hub import FakeHub, commit
 from theodolite.engine.datasets import (
     Catalog,
     Dataset,
@@ -20,6 +24,7 @@ from theodolite.engine.datasets import (
     Upload,
     types,
 )
+from theodolite.engine.datasets.hub import parse
 
 
 class Uploads:
@@ -57,8 +62,7 @@ def test_the_environment_names_the_folder(tmp_path: Path, monkeypatch) -> None:
 
 
 def test_a_root_that_is_no_data_folder(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("x")
-    (tmp_path / "empty").mkdir()
+    files(tmp_path, {"file": "x", "empty/.keep": ""})
     for name, code in (("none", "no-file"), ("file", "no-file"), ("empty", "wrong-kind")):
         with refused(code, tmp_path / name):
             Catalog(tmp_path / name)
@@ -93,7 +97,7 @@ def test_uploads(tmp_path: Path) -> None:
     uploads = Uploads(mine=labels(tmp_path / "0a1b2c", text))
     catalog = Catalog(uploads=uploads)
     info, first = catalog.list()[0], catalog.load("upload:mine")
-    assert (info.name, info.kind, info.origin) == ("upload:mine", "labels", "upload")
+    assert (info.name, info.kind, info.origin) == (first.name, "labels", "upload")
     assert (first.name, first.labels) == ("upload:mine", ["a", "b"])
     assert catalog.load("upload:mine") is first
     with refused("unknown", "upload:other"):
@@ -163,3 +167,92 @@ def test_content_is_hashed_once(kind: str, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(types, "content_hash", lambda lines: next(hashes))
     again = MADE[kind](SENTENCES)
     assert again.hash == again.hash == "first"
+
+
+# --- files of the hub ---
+
+
+ROWS = "sentence1,sentence2,score\nA cat.,A dog.,2.5\nA hat.,A cap.,4\n"
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """`owner/sts` with two files at `main`, one of them changed at `v2`."""
+    files = {
+        "sts/data/test.csv": ROWS,
+        "sts/texts.jsonl": '{"body": "One."}\n{"body": "Two."}\n',
+        "sts/broken.csv": b"text\ncaf\xe9\n",
+        "sts@v2/data/test.csv": ROWS.replace("cap", "cup"),
+    }
+    return folder.files(tmp_path / "hub" / "datasets" / "owner", files) / "sts"
+
+
+def test_a_file_is_fetched_pinned_and_kept(
+    repository: Path, served: FakeHub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A branch becomes a commit in the name; that name works off line and gives the same data."""
+    data = Catalog().load("hub:owner/sts/data/test.csv")
+    assert f"@{commit(repository)}/data/test.csv" in data.name
+    columns = {"left": "sentence1", "right": "sentence2", "score": "score"}
+    assert parse(data.name).columns == columns
+    assert data.kind == "pairs"
+    assert data.sentences == ["A cat.", "A hat.", "A dog.", "A cap."]
+    assert Catalog().load("hub:owner/sts@v2/data/test.csv").sentences[-1] == "A cup."
+
+    requests = len(served.requests)
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    for name in (data.name, "hub:owner/sts/data/test.csv"):
+        again = Catalog().load(name)
+        assert (again.name, again.hash) == (data.name, data.hash)
+    with refused("unreachable"):
+        Catalog().load("hub:owner/sts/texts.jsonl")
+    assert len(served.requests) == requests
+    served.close()
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    with refused("unreachable"):
+        Catalog().load("hub:owner/sts/x.csv")
+
+
+@pytest.mark.usefixtures("repository", "served")
+def test_columns_can_be_named_and_what_is_not_there_is_said() -> None:
+    """Roles in the query choose the columns and with them the kind; files are proposed."""
+    texts = Catalog().load("hub:owner/sts/texts.jsonl?text=body")
+    assert (texts.kind, texts.sentences) == ("sentences", ["One.", "Two."])
+    column = Catalog().load("hub:owner/sts/data/test.csv?text=sentence2")
+    assert column.sentences == ["A dog.", "A cap."]
+    for name, code, named in (
+        ("hub:owner/sts/data/test.csv?text=nope", "unknown", "'nope'"),
+        ("hub:owner/nothing/x.csv", "unknown", "owner/nothing"),
+        ("hub:owner/sts@v9/data/test.csv", "unknown", "v9"),
+        ("hub:owner/sts/data/none.csv", "unknown", "data/test.csv"),
+        ("hub:owner/sts/broken.csv", "damaged", "UTF-8"),
+        ("hub:owner/sts", "ambiguous", "data/test.csv"),
+    ):
+        with refused(code, named):
+            Catalog().load(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [
+        ("hub:", "invalid"),
+        ("hub:owner", "invalid"),
+        ("hub:owner/name/x.csv?colour=a", "unknown"),
+        ("hub:owner/name/x.csv?left=a&right=b", "missing"),
+        ("hub:owner/name/../../x.csv", "invalid"),
+        ("hub:owner/name/%2e%2e/x.csv", "invalid"),
+    ],
+)
+def test_bad_names(name: str, code: Any) -> None:
+    """Refused before anything is asked of the hub."""
+    with refused(code):
+        parse(name)
+
+
+def test_names_come_back_as_they_went() -> None:
+    """Slashes in a revision, spaces in paths and odd columns survive."""
+    name = "hub:o/n@refs%2Fconvert%2Fparquet/a%20b/0.parquet?text=my%20text%20%26%20more"
+    file = parse(name)
+    found = file.revision, file.file, file.columns, str(file)
+    columns = {"text": "my text & more"}
+    assert found == ("refs/convert/parquet", "a b/0.parquet", columns, name)

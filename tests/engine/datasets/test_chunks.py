@@ -18,61 +18,68 @@ TEXT = (
     "\n\nantidisestablishmentarianismfloccinaucinihilipilification"
 )
 LONG = "antidisestablishmentarianismfloccinauci"
-LANGCHAIN = {
-    "recursive,40": [
-        *("# Tea", "Tea is brewed with hot water. Some like", "it green, others black."),
-        *("It came from China.", "## Milk", "- whole", "- skimmed, in a rather long line"),
-        *("without any end that would not fit", LONG, "nihilipilification"),
-    ],
-    "recursive,40,15": [
-        *("# Tea", "Tea is brewed with hot water. Some like", "Some like it green, others black."),
-        *("It came from China.", "## Milk", "- whole", "- skimmed, in a rather long line"),
-        *("long line without any end that would", "end that would not fit", LONG),
-        "nismfloccinaucinihilipilification",
-    ],
-    "recursive,60,20": [
-        *("# Tea", "Tea is brewed with hot water. Some like it green, others"),
-        *("it green, others black.", "It came from China.", "## Milk", "- whole"),
-        *(
+QUOTED = 'He said "Go." She went… Did he? 今天下雨。我们走吧！\n- one\n- two'
+HEADED = "Before\n# One\ntext\n```\n# a comment\n```\n## Two\nmore\n#no heading"
+CUT = [
+    # As langchain-text-splitters 1.1.3 cuts it, RecursiveCharacterTextSplitter(size, overlap).
+    (
+        "recursive,40",
+        TEXT,
+        [
+            *("# Tea", "Tea is brewed with hot water. Some like", "it green, others black."),
+            *("It came from China.", "## Milk", "- whole", "- skimmed, in a rather long line"),
+            *("without any end that would not fit", LONG, "nihilipilification"),
+        ],
+    ),
+    (
+        "recursive,40,15",
+        TEXT,
+        [
+            *("# Tea", "Tea is brewed with hot water. Some like"),
+            *("Some like it green, others black.", "It came from China.", "## Milk", "- whole"),
+            *("- skimmed, in a rather long line", "long line without any end that would"),
+            *("end that would not fit", LONG, "nismfloccinaucinihilipilification"),
+        ],
+    ),
+    (
+        "recursive,60,20",
+        TEXT,
+        [
+            *("# Tea", "Tea is brewed with hot water. Some like it green, others"),
+            *("it green, others black.", "It came from China.", "## Milk", "- whole"),
             "- skimmed, in a rather long line without any end that would",
-            "any end that would not fit",
-        ),
-        f"{LONG}nihilipilification",
-    ],
-}
-"""Of langchain-text-splitters 1.1.3, RecursiveCharacterTextSplitter(size, overlap)."""
-
-
-def texts(splitter: str, text: str = TEXT) -> list[str]:
-    return [text[start:stop] for start, stop in Splitter.parse(splitter).spans(text)]
-
-
-@pytest.mark.parametrize("splitter", LANGCHAIN)
-def test_recursive_chunks_are_those_of_langchain(splitter: str) -> None:
-    assert texts(splitter) == LANGCHAIN[splitter]
-
-
-def test_sentences_stay_whole_where_they_fit() -> None:
-    text = 'He said "Go." She went… Did he? 今天下雨。我们走吧！\n- one\n- two'
-    assert texts("sentences,20", text) == [
-        *('He said "Go."', "She went… Did he?", "今天下雨。我们走吧！\n- one", "- two"),
-    ]
-    assert texts("sentences,60")[0] == "# Tea\n\nTea is brewed with hot water."
-    assert texts("sentences,40,30", "One is here. Two is here. Three is here. Four is here.") == [
-        *(
+            *("any end that would not fit", f"{LONG}nihilipilification"),
+        ],
+    ),
+    # Sentences stay whole where they fit.
+    (
+        "sentences,20",
+        QUOTED,
+        ['He said "Go."', "She went… Did he?", "今天下雨。我们走吧！\n- one", "- two"],
+    ),
+    (
+        "sentences,40,30",
+        "One is here. Two is here. Three is here. Four is here.",
+        [
             "One is here. Two is here.",
             "Two is here. Three is here.",
             "Three is here. Four is here.",
-        ),
-    ]
+        ],
+    ),
+    # Sections begin at headings, but not in code.
+    (
+        "headings,400",
+        HEADED,
+        ["Before", "# One\ntext\n```\n# a comment\n```", "## Two\nmore\n#no heading"],
+    ),
+    ("headings,40", TEXT[:46], ["# Tea", "Tea is brewed with hot water. Some like"]),
+]
 
 
-def test_sections_begin_at_headings_but_not_in_code() -> None:
-    text = "Before\n# One\ntext\n```\n# a comment\n```\n## Two\nmore\n#no heading"
-    assert texts("headings,400", text) == [
-        *("Before", "# One\ntext\n```\n# a comment\n```", "## Two\nmore\n#no heading"),
-    ]
-    assert texts("headings,40")[:2] == ["# Tea", "Tea is brewed with hot water. Some like"]
+@pytest.mark.parametrize(("splitter", "text", "chunks"), CUT)
+def test_a_text_is_cut(splitter: str, text: str, chunks: list[str]) -> None:
+    spans = Splitter.parse(splitter).spans(text)
+    assert [text[start:stop] for start, stop in spans] == chunks
 
 
 def test_tokens_are_counted_as_minilm_counts_them() -> None:

@@ -193,10 +193,9 @@ def test_bad_rows_of_a_table_are_named(row: str, code: Code) -> None:
 @pytest.mark.data
 def test_the_sets_of_the_data_folder_are_read_whole(data_root: Path) -> None:
     """Counts are those of their sources."""
-    catalog = Catalog(data_root)
-    cranfield, question = catalog.load("cranfield"), catalog.load("trecqa")
-    assert (len(cranfield.documents), len(cranfield.queries)) == (1400, 225)
-    assert sum(map(len, cranfield.judgements["test"].values())) == 1837
+    cranfield, question = map(Catalog(data_root).load, ("cranfield", "trecqa"))
+    judged = sum(map(len, cranfield.judgements["test"].values()))
+    assert (len(cranfield.documents), len(cranfield.queries), judged) == (1400, 225, 1837)
     assert cranfield.notes == ("Empty documents, kept: 2 (471, 995).",)
-    assert set(question.judgements) == {"train", "dev", "test"}
-    assert set(question.candidates or ()) == set(question.queries)
+    assert question.judgements.keys() == {"train", "dev", "test"}
+    assert question.candidates.keys() == question.queries.keys()

@@ -77,11 +77,11 @@ def test_pairs_without_a_score_are_dropped(data_root: Path) -> None:
             (folder / f"STS.{kind}.{subset}.txt").read_text("utf-8").split("\n")
             for kind in ("input", "gs")
         )
-        kept = [(p, g) for p, g in zip(pairs, gold, strict=True) if g]
-        assert [f"{a}\t{b}" for a, b in zip(part.left, part.right, strict=True)] == [
-            "\t".join(" ".join(side.split()) for side in p.split("\t")) for p, _ in kept
+        assert [*zip(part.left, part.right, part.gold, strict=True)] == [
+            (*(" ".join(side.split()) for side in pair.split("\t")), float(score))
+            for pair, score in zip(pairs, gold, strict=True)
+            if score
         ]
-        assert part.gold.tolist() == [float(g) for _, g in kept]
 
 
 def write_year(
@@ -186,20 +186,16 @@ def write(root: Path) -> Path:
 
 
 def test_features_and_captions_of_each_split(tmp_path: Path) -> None:
-    write(tmp_path)
+    """Parquet holds the same as NumPy's files."""
+    folder = write(tmp_path)
     data = Catalog(tmp_path).load("COCO")
     assert list(data.parts) == ["train", "dev", "test"]
     for part, n in zip(data.parts.values(), SIZES.values(), strict=True):
         np.testing.assert_array_equal(part.images, features(n))
         assert list(part.captions) == [text for five in captions(n) for text in five]
-
-
-def test_parquet_holds_the_same(tmp_path: Path) -> None:
-    folder = write(tmp_path)
-    expected = coco.read(folder).hash
     (folder / "train.npy").unlink()
     pq.write_table(pa.table({"features": features(2).tolist()}), folder / "train.parquet")
-    assert coco.read(folder).hash == expected
+    assert coco.read(folder).hash == data.hash
 
 
 def array(value: Any) -> Any:
@@ -291,23 +287,18 @@ def test_any_file_of_the_format_is_a_task(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("filename", ["x.txt", "x.txt.gz", "x.tsv", "x.tsv.gz"])
 def test_the_layout_is_recognised_in_a_table(filename: str, tmp_path: Path) -> None:
-    """Split, label and sentence, as the data folder reads the same file."""
+    """Split, label and sentence, as the data folder reads it; two tabs and a mark are needed."""
     raw = gzip.compress(RAW) if filename.endswith(".gz") else RAW
     look = preview(raw, filename)
     assert (look.kind, look.columns) == ("labels", ("split", "label", "text"))
     folder.files(tmp_path, {"probing/mine.txt": RAW})
     assert read(raw, filename, look.mapping).hash == Catalog(tmp_path).load("probing/mine").hash
-    if filename == "x.txt":
-        longer = RAW + b"te\tNN\n"
-        assert "line 5 (2)" in preview(longer, filename).problems[0]
-        with refused("damaged", "line 5 (2)"):
-            read(longer, filename, look.mapping)
-
-
-@pytest.mark.parametrize("line", ["tr is a mark\n", "tr\tone tab\n", "train\ta\tb\n"])
-def test_other_text_stays_lines(line: str) -> None:
-    """Two tabs and a mark of a split are needed."""
-    assert preview(line.encode() * 2, "x.txt").columns == ("text",)
+    longer = RAW + b"te\tNN\n"
+    assert "line 5 (2)" in preview(longer, "x.txt").problems[0]
+    with refused("damaged", "line 5 (2)"):
+        read(longer, "x.txt", look.mapping)
+    for line in (b"tr is a mark\n", b"tr\tone tab\n", b"train\ta\tb\n"):
+        assert preview(line * 2, "x.txt").columns == ("text",)
 
 
 def test_pairs_point_at_distinct_sentences(tmp_path: Path) -> None:

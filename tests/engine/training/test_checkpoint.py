@@ -103,15 +103,11 @@ def test_only_the_newest_whole_one_stays_and_none_of_it_is_a_pickle(tmp_path):
     names = ("model.safetensors", "optimiser.safetensors", "random.safetensors", "state.json")
     files = {path for path in tmp_path.rglob("*") if path.is_file()}
     assert files == {tmp_path / "step-00000020" / name for name in names}
-
-
-def test_a_folder_that_refuses_and_another_model_are_refused(tmp_path):
-    (tmp_path / "taken").write_text("a file")
-    with refused("no-file", tmp_path / "taken", "Not a directory"):
-        checkpoint.save(tmp_path / "taken", *begun(), {"step": 3})
-    checkpoint.save(tmp_path, *begun(), {"step": 3})
     with refused("mismatch"):
         checkpoint.load(tmp_path, *begun(width=8))
+    (tmp_path / "taken").write_text("a file")
+    with refused("no-file", tmp_path / "taken", "Not a directory"):
+        checkpoint.save(tmp_path / "taken", *run, {"step": 3})
 
 
 # --- a run that was killed goes on ---
@@ -207,18 +203,15 @@ def test_it_goes_on_in_the_middle_of_an_epoch(tmp_path, objective, changes):
     assert resumed[-1].best_score == whole[-1].best_score
 
 
-def test_a_smaller_micro_batch_and_the_time_before_the_kill_are_remembered(tmp_path):
-    first = tiny_run(tiny_spec(tmp_path))
+def test_the_same_run_alone_goes_on(tmp_path):
+    """It remembers a smaller micro-batch and the time before the kill."""
+    spec = tiny_spec(tmp_path)
+    first = tiny_run(spec)
     first.reduce_micro_batch(8)
     first.meter._before = 1000.0
     first.save()
-    assert tiny_run(first.spec).state.micro_batch == 4
-    assert list(train(first.spec, TinyCatalog()))[-1].seconds > 1000.0
-
-
-def test_other_settings_and_other_data_do_not_go_on_with_it(tmp_path):
-    spec = tiny_spec(tmp_path)
-    tiny_run(spec).save()
+    resumed = tiny_run(spec)
+    assert resumed.state.micro_batch == 4 and resumed.meter.seconds > 1000.0
     with refused("mismatch", spec.working_folder, "seed was 42 and is 7"):
         list(train(tiny_spec(tmp_path, seed=7), TinyCatalog()))
     (tmp_path / "sentences.txt").write_text("other sentences\nthan before")
@@ -264,3 +257,112 @@ def test_what_is_in_a_folder_stays_and_an_empty_one_goes(tmp_path: Path) -> None
     assert [path.name for path in tmp_path.iterdir()] == ["kept"]
     with refused("no-file", tmp_path / "kept/file"), lock(tmp_path / "kept/file"):
         pass
+
+
+# --- of several processes ---
+
+
+def launched(*command: object) -> list[str]:
+    """What two processes with gloo printed."""
+    torchrun = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2", "--no-python"]
+    done = subprocess.run(
+        [sys.executable, *torchrun, sys.executable, *map(str, command)],
+        cwd=Path(__file__).parents[3],
+        capture_output=True,
+        text=True,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+# Written in one piece: `print` would write the ends of lines apart.
+# Three runs: an unbroken one, and one that is broken off after ten updates and then goes on.
+RESUMED = """
+import json, sys, torch
+from theodolite.engine.training.devices import Ranks, begin, end
+from theodolite.engine.training.spec import TrainSpec
+from tests.fakes.runs import tiny_run
+
+class Killed(Exception):
+    pass
+
+def kill():
+    global asked
+    asked += 1
+    if asked == 2:
+        raise Killed
+
+ranks = Ranks.of_environment()
+begin(ranks, torch.device("cpu"))
+whole, broken = (TrainSpec.from_dict(json.loads(text)) for text in sys.argv[1:])
+list(tiny_run(whole, ranks).events())
+asked = 0
+try:
+    list(tiny_run(broken, ranks).events(kill))
+except Killed:
+    run = tiny_run(broken, ranks)
+    drawn = [run.rng.random(), torch.rand(()).item()]
+    sys.stdout.write(json.dumps([ranks.rank, run.step, *drawn]) + "\\n")
+list(tiny_run(broken, ranks).events())
+end()
+"""
+# Each process has a working folder of its own.
+APART = """
+import json, sys, torch
+from theodolite.engine.errors import UserError
+from theodolite.engine.training.devices import Ranks, begin, end
+from theodolite.engine.training.spec import TrainSpec
+from tests.fakes.runs import tiny_run
+
+ranks = Ranks.of_environment()
+begin(ranks, torch.device("cpu"))
+try:
+    tiny_run(TrainSpec.from_dict(json.loads(sys.argv[1 + ranks.rank])), ranks)
+except UserError as error:
+    sys.stdout.write(error.message + "\\n")
+end()
+"""
+
+
+@pytest.mark.long
+def test_two_processes_go_on_each_with_its_own_random_numbers(tmp_path):
+    """And end with the very weights of a run that was not broken off."""
+    # All that draws at random: dropout, crops, hidden tokens.
+    settings = {"augmentation": "crop", "mlm_weight": 0.1, "steps": 16}
+    specs = [
+        tiny_spec(tmp_path, **settings, out=str(tmp_path / out)) for out in ("unbroken", "encoder")
+    ]
+    lines = launched("-c", RESUMED, *(json.dumps(spec.to_dict()) for spec in specs))
+    first, second = sorted(map(json.loads, lines))
+    assert (first[0], second[0]) == (0, 1)
+    assert first[1] == second[1] > 0
+    assert not set(first[2:]) & set(second[2:])
+    whole, resumed = (load_file(Path(spec.out, "model.safetensors")) for spec in specs)
+    torch.testing.assert_close(resumed, whole, atol=0, rtol=0)
+
+
+@pytest.mark.long
+def test_processes_that_see_different_checkpoints_are_told(tmp_path):
+    """Rather than one waiting for the other for ever."""
+    shared, other = tiny_spec(tmp_path), tiny_spec(tmp_path, out=str(tmp_path / "elsewhere"))
+    run = tiny_run(shared)
+    run.state.step = 3
+    run.save()
+    output = launched("-c", APART, *(json.dumps(spec.to_dict()) for spec in (shared, other)))
+    assert len(output) == 2
+    assert all("different checkpoints" in line and "steps 0, 3" in line for line in output)
+
+
+@pytest.mark.parametrize(("before", "told"), [(3, "Begun in 3 processes"), (1, None)])
+def test_another_number_of_processes_goes_on_and_is_told(tmp_path, before, told):
+    """Whoever was there takes up its own random numbers; the card says that not all were."""
+    first = tiny_run(tiny_spec(tmp_path))
+    first.state.step, first.state.processes = 3, before
+    first.save()
+    following = first.rng.random()
+    assert checkpoint.peek(first.spec.working_folder)["processes"] == before
+    assert tiny_run(first.spec).rng.random() == following
+    notes = [e.message for e in train(first.spec, TinyCatalog()) if e.kind == "noted"]
+    assert [note[:20] for note in notes] == ([told] if told else [])
+    assert (told or "") in (tmp_path / "encoder" / "README.md").read_text("utf-8")

@@ -1,14 +1,21 @@
-"""Gradients of a batch in micro-batches: the same, in the memory of one."""
+"""Gradients of a batch in micro-batches, or in two processes: the same, in the memory of one."""
 
+import subprocess
+import sys
 from collections import Counter
+from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from numpy.random import default_rng
+from safetensors.torch import load_file
 
-from tests.fakes.ranks import EXAMPLES
+from tests.fakes.ranks import CASES, EXAMPLES, case, masked_case
+from tests.fakes.runs import tiny_run, tiny_spec
 from tests.fakes.training import BASE, tiny_model
 from theodolite.engine.training import TrainSpec
+from theodolite.engine.training.devices import Ranks
 from theodolite.engine.training.gradients import backward, mask_tokens
 from theodolite.engine.training.mlm import mlm_loss
 from theodolite.engine.training.objectives import Column, Objective, in_batch_loss, objective_of
@@ -164,17 +171,14 @@ def test_under_autocast_micro_batches_reach_every_weight() -> None:
 def test_autocast_is_for_the_forward_pass_alone(mlm_weight: float) -> None:
     """The gradients are exactly those of a backward pass outside of it, as torch advises."""
     around, plain, objective, columns = twins(spec("sup", mlm_weight=mlm_weight), torch.float32)
+    rows = [row for column in columns for row in column.ids]
     with torch.autocast("cpu", dtype=torch.bfloat16):
         backward(around, objective, columns, None, default_rng(0))
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        rows = [row for column in columns for row in column.ids]
         loss = objective.loss(plain.vectors(rows).split(len(EXAMPLES)))
+        if mlm_weight:
+            masked = mask_tokens(columns, plain, default_rng(0), 0.15)
+            loss = loss + mlm_weight * mlm_loss(plain, masked) / masked.chosen
     loss.backward()
-    if mlm_weight:
-        masked = mask_tokens(columns, plain, default_rng(0), 0.15)
-        with torch.autocast("cpu", dtype=torch.bfloat16):
-            loss = mlm_weight * mlm_loss(plain, masked) / masked.chosen
-        loss.backward()
     assert_same(around, plain, rtol=1e-5, atol=1e-6)
 
 
@@ -184,10 +188,8 @@ def test_with_dropout_both_passes_of_a_micro_batch_have_the_same_masks() -> None
     torch.manual_seed(11)
     loss = backward(cached, objective, columns, 2, default_rng(0))
     torch.manual_seed(11)
-    parts = []
-    for start in (0, 2, 4):
-        rows = [column.ids[start : start + 2] for column in columns]
-        parts.append(graph.vectors(rows[0] + rows[1]).split(len(rows[0])))
+    cuts = [[column.ids[start : start + 2] for column in columns] for start in (0, 2, 4)]
+    parts = [graph.vectors(one + other).split(len(one)) for one, other in cuts]
     expected = objective.loss([torch.cat(column) for column in zip(*parts, strict=True)])
     expected.backward()
     assert float(loss) == pytest.approx(float(expected.detach()), abs=1e-12)
@@ -200,13 +202,13 @@ def test_one_pass_with_a_fixed_mask_is_two_with_the_same_random_state() -> None:
     once, twice, objective, columns = twins(own)
     torch.manual_seed(5)
     loss = backward(once, objective, columns, None, default_rng(0))
-    passes = []
-    for _ in range(2):
-        torch.manual_seed(5)
-        passes.append(twice.vectors(columns[0].ids))
-    expected = in_batch_loss(passes[0], passes[1], temperature=own.temperature)
+    torch.manual_seed(5)
+    first = twice.vectors(columns[0].ids)
+    torch.manual_seed(5)
+    second = twice.vectors(columns[0].ids)
+    expected = in_batch_loss(first, second, temperature=own.temperature)
     expected.backward()
-    assert torch.equal(passes[0], passes[1])
+    assert torch.equal(first, second)
     assert float(loss) == pytest.approx(float(expected.detach()), abs=1e-12)
     assert_same(once, twice)
 
@@ -222,3 +224,59 @@ def test_the_base_replaces_tokens_as_it_was_before_training() -> None:
     _, after = objective.columns(EXAMPLES, model, default_rng(0))
     assert after.ids == before.ids != first.ids
     assert list(map(len, before.ids)) == list(map(len, first.ids))
+
+
+# --- two processes with half a batch each train as one with the whole ---
+
+
+ROOT = Path(__file__).parents[3]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What both wrote; five examples, so that the first has one more."""
+    path = tmp_path_factory.mktemp("ranks")
+    subprocess.run([sys.executable, "-m", "tests.fakes.ranks", path], cwd=ROOT, check=True)
+    return path
+
+
+@pytest.mark.parametrize("name", [*CASES, "mlm"])
+def test_gradients_and_loss_are_those_of_one_process(folder: Path, name: str) -> None:
+    """Summed over both, in float64; also where one has nothing to predict, or no example at all."""
+    model, loss = masked_case(Ranks()) if name == "mlm" else case(name, Ranks())
+    expected = {k: p.grad for k, p in model.named_parameters() if p.grad is not None}
+    assert any(gradient.any() for gradient in expected.values())
+    for rank in (0, 1):
+        gradients = load_file(folder / f"{name} {rank}.safetensors")
+        assert float(gradients.pop("loss")) == pytest.approx(float(loss.detach()), abs=1e-10)
+        torch.testing.assert_close(gradients, expected, rtol=1e-6, atol=1e-10)
+
+
+def test_both_train_as_one(folder: Path, tmp_path: Path) -> None:
+    """To a tenth of the learning rate, by which a wrong gradient moves weights at each update.
+
+    All begin with the weights of the first: rank 0 had weights of five, rank 1 of six.
+    """
+    list(tiny_run(tiny_spec(tmp_path, dropout=0.0)).events())
+    both, alone = (load_file(path / "encoder/model.safetensors") for path in (folder, tmp_path))
+    torch.testing.assert_close(both, alone, atol=1e-4, rtol=0)
+    firsts = [load_file(folder / f"first {rank}.safetensors")["weight"] for rank in (0, 1)]
+    assert all(weight.eq(5).all() for weight in firsts)
+
+
+def test_a_batch_is_sharded_without_loss(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first ranks take one more where it does not divide; with too few, one stands in.
+
+    Who this is say the three variables that torchrun and accelerate set.
+    """
+    assert Ranks.of_environment() == Ranks(0, 1, 0)
+    for name, value in {"RANK": "5", "WORLD_SIZE": "8", "LOCAL_RANK": "1"}.items():
+        monkeypatch.setenv(name, value)
+    assert Ranks.of_environment() == Ranks(5, 8, 1)
+    ranks = [Ranks(rank, 3) for rank in range(3)]
+    for size, parts, counts in (
+        (7, [[10, 11, 12], [13, 14], [15, 16]], [3, 2, 2]),
+        (2, [[10], [11], [10]], [1, 1, 0]),
+    ):
+        assert [rank.shard(np.arange(10, 10 + size)).tolist() for rank in ranks] == parts
+        assert ranks[0].counts(size) == counts

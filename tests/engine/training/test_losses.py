@@ -225,7 +225,7 @@ def test_judgements_become_pairs(tmp_path):
 
 def distilled(folder, base, **changes):
     """Events of a distillation."""
-    settings = {"base": base, "train": str(sentences(folder)), "dims": 8, "dev": "graded"}
+    settings = {"base": f"dir:{base}", "train": str(sentences(folder)), "dims": 8, "dev": "graded"}
     return list(train(tiny_spec(folder, "static", **settings | changes), TinyCatalog()))
 
 
@@ -263,14 +263,15 @@ def test_the_regression_is_that_of_scikit_learn(monkeypatch):
 
 def test_layers_are_dropped_and_the_rest_goes_on(tmp_path, base):
     """Evenly spaced ones stay, with the base's weights; the smaller model learns from the whole."""
-    settings = {"train": str(sentences(tmp_path)), "loss": "MSELoss", "guide": base, "dev": None}
-    spec = tiny_spec(tmp_path, "st", base=base, layers=1, steps=1, learning_rate=1e-9, **settings)
+    whole = f"dir:{base}"
+    settings = {"train": str(sentences(tmp_path)), "loss": "MSELoss", "guide": whole, "dev": None}
+    spec = tiny_spec(tmp_path, "st", base=whole, layers=1, steps=1, learning_rate=1e-9, **settings)
     over = list(train(spec, TinyCatalog()))[-1]
-    small, whole = (AutoModel.from_pretrained(name) for name in (over.out, base[4:]))
+    small, large = (AutoModel.from_pretrained(name) for name in (over.out, base))
     assert len(small.encoder.layer) == small.config.num_hidden_layers == 1
-    ours, theirs = (model.encoder.layer[0].output.dense.weight for model in (small, whole))
+    ours, theirs = (model.encoder.layer[0].output.dense.weight for model in (small, large))
     np.testing.assert_allclose(ours.detach(), theirs.detach(), atol=1e-6)
-    assert load(over.encoder).dim == load(base).dim
+    assert load(over.encoder).dim == load(whole).dim
 
 
 @pytest.mark.parametrize(
@@ -286,7 +287,7 @@ def test_layers_are_dropped_and_the_rest_goes_on(tmp_path, base):
     ],
 )
 def test_what_cannot_be_distilled_is_refused(tmp_path, base, objective, changes, code, named):
-    settings = {"base": base, "train": str(sentences(tmp_path)), "dev": None}
+    settings = {"base": f"dir:{base}", "train": str(sentences(tmp_path)), "dev": None}
     with refused(code, named):
         list(train(tiny_spec(tmp_path, objective, **settings | changes), TinyCatalog()))
     assert not (tmp_path / "encoder").exists()
