@@ -3,10 +3,12 @@
 import random
 from pathlib import Path
 
+import numpy as np
 import torch
 
 from theodolite.engine.datasets.catalog import Catalog
 from theodolite.engine.datasets.starter import read_topics
+from theodolite.engine.decoding import folder as folders
 from theodolite.engine.decoding.dataset import sentences_of, with_vectors
 from theodolite.engine.decoding.spec import DecoderSpec
 from theodolite.engine.decoding.text import words
@@ -64,6 +66,16 @@ def opened(spec: DecoderSpec, texts: list[str] | None = None) -> DecoderTrainer:
     vocabulary = vocabulary_of(spec, texts[: -spec.held_out])
     dataset = with_vectors(spec, texts, encoder.encode(texts), vocabulary)
     return DecoderTrainer(spec, dataset, vocabulary, encoder.fingerprint, sentences.hash)
+
+
+def loss_of(folder: Path, encoder: str, sentences: list[str]) -> float:
+    """The mean over all tokens of sentences, computed from what a folder holds."""
+    model, vocabulary, facts = folders.read(folder)
+    vectors = load(encoder).encode(sentences)
+    points = torch.from_numpy((vectors - np.array(facts["mean"], np.float32)) / facts["scale"])
+    rows = [torch.from_numpy(ids.astype(np.int64)) for ids in vocabulary.ids(sentences)]
+    ids = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True)
+    return float(model.loss(points.float(), ids).detach())
 
 
 def small_spec(out: Path, **changes: object) -> DecoderSpec:

@@ -90,16 +90,17 @@ def test_another_sentences_vector_tells_nothing(found: Diagnosis) -> None:
 def test_by_length(found: Diagnosis) -> None:
     """Groups of the words between spaces, which together are all sentences."""
     assert found.lengths == ("1 to 4 words", "5 to 7 words", "8 to 10 words")
-    counts = {r.length: r.n for r in found.rows if r.system == "decoder"}
-    assert counts["8 to 10 words"] == sum(8 <= len(s.split()) <= 10 for s in SAID) > 0
+    counts, words = {r.length: r.n for r in found.rows}, [len(s.split()) for s in SAID]
+    assert counts["8 to 10 words"] == sum(8 <= n <= 10 for n in words) > 0
     assert sum(counts.values()) == 2 * counts[""] == 40
-    rows = [len(s.split()) <= 4 for s in SAID]
-    short = found.figures(length="1 to 4 words")
+    rows, short = [n <= 4 for n in words], found.figures(length="1 to 4 words")
     assert short["token_f1"].value == pytest.approx(100 * found.examples["token_f1"][rows].mean())
     assert set(found.figures("nearest", "1 to 4 words")) == set(short) == {*METRICS} - {"bleu-ref"}
 
 
-def test_what_a_person_should_know(found: Diagnosis, decoder: Decoder, encoder: Encoder) -> None:
+def test_what_a_person_should_know(
+    found: Diagnosis, decoder: Decoder, encoder: Encoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Sentences beyond it, sentences it learned from, figures no better than a baseline's."""
     long = sum(len(s.split()) > 7 for s in SAID)
     assert any(note.startswith(f"{long} of 20 sentences") for note in found.notes)
@@ -108,19 +109,15 @@ def test_what_a_person_should_know(found: Diagnosis, decoder: Decoder, encoder: 
     assert "9 of 9 sentences are among those it learned from." in learned
     assert any("“nearest training sentence”" in note and "BLEU" in note for note in learned)
     other = Decoder(decoder.model, decoder.vocabulary, decoder.facts | {"fingerprint": "else"})
-    notes = diagnose(other, encoder, KNOWN[:3], [], words=load("random:16")).notes
-    assert "The decoder was trained for another version of this encoder." in notes
-    assert "No training sentences were given: how near they come is not known." in notes
-
-
-def test_without_words_for_the_mover_score(
-    decoder: Decoder, encoder: Encoder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It is left out, and a note says why."""
     monkeypatch.setattr(module, "MOVER", "folder:/nowhere")
-    without = diagnose(decoder, encoder, KNOWN[:3], KNOWN[3:6])
+    without = diagnose(other, encoder, KNOWN[:3], [])
     assert (without.mover, "mover" in " ".join(without.figures())) == ("", False)
-    assert any(note.startswith("There is no Word Mover's score: ") for note in without.notes)
+    for told in (
+        "The decoder was trained for another version of this encoder.",
+        "No training sentences were given: how near they come is not known.",
+        "There is no Word Mover's score: ",
+    ):
+        assert any(note.startswith(told) for note in without.notes)
 
 
 def test_a_seed_decides_what_is_drawn(found: Diagnosis, decoder: Decoder, encoder: Encoder) -> None:
@@ -205,29 +202,24 @@ def corpus() -> tuple[list[str], list[str]]:
     return references, came
 
 
-def test_words_are_folded_and_marks_stand_alone() -> None:
-    """As in the text that the paper's figures were taken on; digits are kept."""
-    words = ["well", ",", '"', "he", '"', "paid", "3.50", "!"]
-    assert diagnostics.tokens('Well, "he" paid 3.50!') == words
-    assert diagnostics.tokens("  ") == []
-
-
 def test_identity_and_permutation() -> None:
-    """PERM counts the identical ones too, as the paper's code does; case and spaces are nothing."""
+    """PERM counts the identical ones too, as the paper's code does; case and spaces are nothing.
+
+    Words are folded and marks stand alone, as in the text that its figures were taken on.
+    """
+    words = ["well", ",", '"', "he", '"', "paid", "3.50", "!"]
+    assert list(map(diagnostics.tokens, ('Well, "he" paid 3.50!', "  "))) == [words, []]
     same, permuted = diagnostics.identical(SENTENCES, CAME), diagnostics.permuted(SENTENCES, CAME)
     assert same.tolist() == [True, False, False, False]
     assert permuted.tolist() == [True, True, False, False]
     assert diagnostics.kept_order(same, permuted) == 0.5
     assert not diagnostics.permuted(["a a b"], ["a b b"])[0]  # bags, not sets
+    # Token F1: all, all, two of four on both sides, four of five.
+    scores = diagnostics.token_f1([*SENTENCES, "a a b", "", ""], [*CAME, "a b b", "", "x"])
+    assert scores.tolist() == pytest.approx([1, 1, 0.5, 0.8, 2 / 3, 1, 0])
     none = np.zeros(3, bool)  # nothing came back with its words: there is no order to speak of
     interval = diagnostics.ratio_interval(none, none, resamples(3))
     assert all(map(math.isnan, [diagnostics.kept_order(none, none), *interval]))
-
-
-def test_token_f1() -> None:
-    """By hand: all, all, two of four on both sides, four of five."""
-    scores = diagnostics.token_f1([*SENTENCES, "a a b", "", ""], [*CAME, "a b b", "", "x"])
-    assert scores.tolist() == pytest.approx([1, 1, 0.5, 0.8, 2 / 3, 1, 0])
 
 
 def test_the_references_bleu_is_sacrebleus_of_one_line() -> None:

@@ -118,8 +118,14 @@ def test_the_references_beam_by_hand() -> None:
     assert beam(table, torch.zeros(1, 1), 5, width=2)[0][0].ids == (A,)
 
 
-def test_the_references_beam_ends_where_the_code_would_not() -> None:
-    """A decoder that hardly ever ends: cut at the longest length, or given up after the rounds."""
+def test_what_hardly_ever_ends_is_cut() -> None:
+    """At the longest length, or given up after the rounds, where the reference's code would not.
+
+    It is not scored for what it did not write: two pieces of .9, and a third that found no place.
+    """
+    (found,) = greedy(Table({(C,): {A: 0.9, END: 0.1}}), torch.zeros(1, 1), 2)
+    assert (found.ids, found.ended) == ((A, A), False)
+    assert found.score == pytest.approx(2 * math.log(0.9), abs=1e-5)
     table = Table({(C,): {A: 0.9, B: 0.1 - 1e-7, END: 1e-7}, (): {A: 1.0}})
     ended = reference_beam(table, torch.zeros(1), width=2, longest=4)
     assert ended[0].ended and max(len(c.ids) for c in ended) == 4
@@ -147,13 +153,6 @@ def test_a_nucleus_is_drawn_from_as_its_pieces_are_likely() -> None:
         for piece, share in expected.items():
             within = 4 * math.sqrt(share * (1 - share) / 8000)
             assert seen[piece] / 8000 == pytest.approx(share, abs=within)
-
-
-def test_what_is_cut_is_not_scored_for_what_it_did_not_write() -> None:
-    """Two pieces of .9 each, and a third that found no place."""
-    (found,) = greedy(Table({(C,): {A: 0.9, END: 0.1}}), torch.zeros(1, 1), 2)
-    assert (found.ids, found.ended) == ((A, A), False)
-    assert found.score == pytest.approx(2 * math.log(0.9), abs=1e-5)
 
 
 @torch.no_grad()

@@ -17,7 +17,7 @@ import torch
 from safetensors.torch import load_file
 
 from tests.errors import refused
-from tests.fakes.decoders import opened, random_spec, small_spec
+from tests.fakes.decoders import loss_of, opened, random_spec, small_spec
 from tests.fakes.encoders import ConstantEncoder, NaNEncoder
 from theodolite.engine.datasets.catalog import Catalog
 from theodolite.engine.decode import open_decoder
@@ -27,7 +27,6 @@ from theodolite.engine.decoding.facts import facts_of
 from theodolite.engine.decoding.spec import DecoderSpec
 from theodolite.engine.decoding.train import SAMPLES, DecoderTrainer, train_decoder
 from theodolite.engine.decoding.vocabulary import Vocabulary
-from theodolite.engine.encoders import load
 from theodolite.engine.errors import Code
 from theodolite.engine.threads import one_torch_thread
 from theodolite.engine.training import Event, Noted, checkpoint, loop
@@ -78,10 +77,7 @@ def test_it_learns_and_says_so(whole: tuple[DecoderSpec, list[Event]]) -> None:
     assert decoder.facts["sentences"] == 270 and not spec.working_folder.exists()
     # The loss of the card, computed again from the folder: the same points and tokens.
     held_out = sentences_of(spec, Catalog(None), spec.working_folder).texts[-30:]
-    points = torch.from_numpy(decoder._check(load("random:32").encode(held_out)))
-    rows = [torch.from_numpy(i.astype(np.int64)) for i in decoder.vocabulary.ids(held_out)]
-    ids = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True)
-    loss = float(decoder.model.loss(points, ids).detach())
+    loss = loss_of(Path(last.out), "random:32", held_out)
     assert loss == pytest.approx(last.best_loss, abs=0.01)  # float16 in the folder
 
 
@@ -163,8 +159,15 @@ def finite(tensors: dict[str, torch.Tensor]) -> bool:
     return all(bool(tensor.isfinite().all()) for tensor in tensors.values())
 
 
-def test_an_update_that_does_not_fit_says_so(spec: DecoderSpec) -> None:
-    """Torch's allocator really fails."""
+def test_vectors_and_updates_that_cannot_be(spec: DecoderSpec) -> None:
+    """NaN is refused before training; of one vector for all there still is a language model.
+
+    Where an update does not fit torch's allocator really fails.
+    """
+    with refused("not-finite"):
+        list(train_decoder(spec, encoder=NaNEncoder(4)))
+    *_, last = train_decoder(replace(spec, epochs=1), encoder=ConstantEncoder(4))
+    assert np.isfinite(last.best_loss)
     trainer = opened(spec)
     next(trainer.model.children()).register_forward_pre_hook(lambda *_: torch.empty(1 << 50) and 0)
     with refused("too-large", "cpu"):
@@ -217,14 +220,6 @@ def test_odd_lines_are_left_out_and_counted(spec: DecoderSpec) -> None:
     assert open_decoder(Path(events[-1].out)).model.positions <= 4 * 6 + 8
 
 
-def test_odd_vectors(spec: DecoderSpec) -> None:
-    """NaN is refused before training; of one vector for all there still is a language model."""
-    with refused("not-finite"):
-        list(train_decoder(spec, encoder=NaNEncoder(4)))
-    *_, last = train_decoder(replace(spec, epochs=1), encoder=ConstantEncoder(4))
-    assert np.isfinite(last.best_loss)
-
-
 # --- from another's weights ---
 
 
@@ -260,8 +255,7 @@ def test_it_begins_with_the_weights_tokens_and_standardisation(
     assert "began with the weights of the decoder `out`" in card
 
 
-def test_what_it_knew_it_knows_still(first: DecoderSpec) -> None:
-    """The words that decoding is held to are those of both texts."""
+def test_the_words_that_decoding_is_held_to_are_those_of_both_texts(first: DecoderSpec) -> None:
     tokens = Vocabulary(folders.read(first.out_folder)[1].tokenizer, ["cat", "zebra"])  # type: ignore[attr-defined]
     both = tokens.knowing(["the cat sleeps"], ["the zebra sleeps"])
     assert list(both.known_words.words) == ["cat", "sleeps", "the", "zebra"]
@@ -293,14 +287,13 @@ def test_longer_sentences_than_it_has_places_for_are_left_out(
     first: DecoderSpec, on: DecoderSpec
 ) -> None:
     """They would be beyond its positions."""
-    places = open_decoder(first.out_folder).facts["sizes"]["positions"]
-    long = " ".join(["zzzzzzzz"] * 8)
+    places, long = facts_of(first.out_folder)["sizes"]["positions"], " ".join(["zzzzzzzz"] * 8)
     assert len(folders.read(first.out_folder)[1].ids([long])[0]) > places + 1
     with Path(on.train[0]).open("a") as text:
         text.write(f"{long}\n{long} end\n")
     events = list(train_decoder(on))
     assert any("of very many tokens were left out" in str(event) for event in events)
-    assert open_decoder(on.out_folder).facts["sizes"]["positions"] == places
+    assert facts_of(on.out_folder)["sizes"]["positions"] == places
 
 
 # --- its settings ---
@@ -336,8 +329,8 @@ def test_a_setting_that_cannot_be_is_told(changes: dict, code: Code, named: str)
 def test_a_spec_goes_through_json_and_its_hash_leaves_out_the_folder() -> None:
     assert DecoderSpec.from_dict(json.loads(json.dumps(SPEC.to_dict()))) == SPEC
     assert replace(SPEC, out="elsewhere").hash == SPEC.hash
-    others = [replace(SPEC, seed=7), replace(SPEC, start="other"), replace(SPEC, precision="bf16")]
-    assert len({SPEC.hash, *(other.hash for other in others)}) == 4
+    others = ({"seed": 7}, {"start": "other"}, {"precision": "bf16"})
+    assert len({SPEC.hash, *(replace(SPEC, **other).hash for other in others)}) == 4  # type: ignore[arg-type]
     for entries, code, named in (
         (SPEC.to_dict() | {"tea": 1}, "unknown", "tea"),
         (SPEC.to_dict() | {"version": 2}, "unsupported", 2),
