@@ -5,12 +5,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from huggingface_hub import constants
 
 from tests.fakes.hub import FakeHub
 from tests.fakes.openai import FakeOpenAI
 from theodolite.engine import hub, load
+from theodolite.engine.datasets import Catalog
 from theodolite.engine.encoders.base import Encoder
 from theodolite.engine.endpoints import KEY
 
@@ -25,6 +27,18 @@ def reference(golden: Path) -> dict[str, Any]:
 def encoder() -> Encoder:
     """The encoder the golden file was made with."""
     return load("wordllama")
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    """Random numbers, the same ones for every test."""
+    return np.random.default_rng(0)
+
+
+@pytest.fixture(scope="session")
+def real(data_root: Path) -> Catalog:
+    """The data sets of the data folder."""
+    return Catalog(data_root)
 
 
 @pytest.fixture

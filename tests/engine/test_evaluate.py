@@ -332,14 +332,6 @@ class Zeros(HashEncoder):
         return vectors
 
 
-class Flat(HashEncoder):
-    """Forgets that there is one vector a sentence."""
-
-    def encode(self, sentences: Sequence[str], progress: Progress | None = None) -> np.ndarray:
-        """Return float32 (n * dim,)."""
-        return super().encode(sentences, progress).reshape(-1)
-
-
 def growing(*few: str) -> Batcher:
     """Gives 4 dimensions to batches that begin with one of these words or a full stop, then 5."""
     return lambda params, batch: np.ones((len(batch), 4 if batch[0][-1] in (".", *few) else 5))
@@ -351,7 +343,7 @@ def growing(*few: str) -> Batcher:
         (NaNEncoder(), ("4 of 32 sentences", "'sentence 0'")),
         (Zeros(every=True), ("zero vector", "32 sentences")),
         (ShrinkingEncoder(), ("(32, 15)", "(32, 16)")),
-        (Flat(), ("(512,)", "32 sentences")),
+        (FunctionEncoder(None, lambda _, batch: np.ones(512)), ("(512,)", "32 sentences")),
         # A dimension that changes between two batches, and after the sentences that tell it.
         (
             FunctionEncoder(None, growing("0"), "growing", dotdict(batch_size=10)),
@@ -383,10 +375,7 @@ def test_an_encoder_that_fails_fails_its_task_alone(probing: Path) -> None:
     def later(params: object, batch: list[list[str]]) -> np.ndarray:
         return broken.encode(batch) if len(batch) > 3 else np.ones((len(batch), 2))
 
-    def at_once(params: object, batch: list[list[str]]) -> np.ndarray:
-        return broken.encode(batch)
-
-    for encoder in (broken, FunctionEncoder(None, later), FunctionEncoder(None, at_once)):
+    for encoder in (broken, FunctionEncoder(None, later)):
         for result in evaluate(encoder, [GOOD, "StarterSTS"], data=Catalog(probing)):
             assert result.error == "RuntimeError: CUDA error: device-side assert triggered"
             assert (bool(result.hint), result.scores) == (True, ())

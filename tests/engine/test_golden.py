@@ -9,7 +9,6 @@ its own order of draws where there are folds: within three times the spread over
 """
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -39,9 +38,9 @@ from its float32 one, has the other way round."""
 
 
 @pytest.fixture(scope="module")
-def results(encoder: Encoder, data_root: Path) -> dict[str, Result]:
+def results(encoder: Encoder, real: Catalog) -> dict[str, Result]:
     """One evaluation of all six tasks."""
-    found = {r.task: r for r in evaluate(encoder, (*YEARS, *SPLIT), data=data_root)}
+    found = {r.task: r for r in evaluate(encoder, (*YEARS, *SPLIT), data=real)}
     assert {name: r.error for name, r in found.items() if r.error} == {}
     return found
 
@@ -126,12 +125,6 @@ NAMES = {"devacc", "acc", "f1"}
 FEW_FITS = ("SICKEntailment", "TREC")
 
 
-@pytest.fixture(scope="module")
-def catalog(data_root: Path) -> Catalog:
-    """The real data."""
-    return Catalog(data_root)
-
-
 def record(reference: dict[str, Any], protocol: str, task: str, seed: int = 1111) -> dict[str, Any]:
     """What the original gives."""
     name = GOLDEN_NAMES.get(protocol, protocol)
@@ -145,9 +138,9 @@ def as_named(result: Result | Measurement) -> dict[str, float]:
     return {names.get((s.split, s.metric), "acc"): s.score for s in result.scores}
 
 
-def run(encoder: Encoder, catalog: Catalog, protocol: str, task: str) -> Result:
+def run(encoder: Encoder, real: Catalog, protocol: str, task: str) -> Result:
     """One task, which must go well."""
-    (result,) = evaluate(encoder, [task], protocol=protocol, data=catalog)
+    (result,) = evaluate(encoder, [task], protocol=protocol, data=real)
     assert result.error is None, result.error
     return result
 
@@ -200,13 +193,13 @@ COUNTED += ("SICKEntailment", "SST5", "MRPC", "TREC")
     ),
 )
 def test_equal_to_the_original(
-    protocol: str, task: str, encoder: Encoder, catalog: Catalog, reference: dict[str, Any]
+    protocol: str, task: str, encoder: Encoder, real: Catalog, reference: dict[str, Any]
 ) -> None:
     """By the plain loop, and by the fast solver where a task has its own splits.
 
     Such a task draws nothing in another order.
     """
-    result, golden = run(encoder, catalog, protocol, task), record(reference, protocol, task)
+    result, golden = run(encoder, real, protocol, task), record(reference, protocol, task)
     assert_equal(result, golden)
     if protocol == "senteval-exact" and task in COUNTED:
         assert result.details["fits"] == golden["fits"]
@@ -250,12 +243,12 @@ def test_near_the_original(
     task: str,
     within: dict[str, float],
     encoder: Encoder,
-    catalog: Catalog,
+    real: Catalog,
     reference: dict[str, Any],
 ) -> None:
     """Within what is said, else three times the spread over seeds."""
     scores, golden = (
-        as_named(run(encoder, catalog, protocol, task)),
+        as_named(run(encoder, real, protocol, task)),
         record(reference, protocol, task),
     )
     for name in NAMES & set(golden):
@@ -272,10 +265,10 @@ def test_near_the_original(
     ),
 )
 def test_one_hidden_layer(
-    solver: Any, task: str, encoder: Encoder, catalog: Catalog, reference: dict[str, Any]
+    solver: Any, task: str, encoder: Encoder, real: Catalog, reference: dict[str, Any]
 ) -> None:
     """Fifty sigmoid units, by either solver, in the same order of draws."""
-    data = catalog.load(task)
+    data = real.load(task)
     setting = replace(transfer.SETTINGS["senteval-exact"], solver=solver, hidden=50)
     found = transfer.measure(data, encoder.encode(data.sentences), setting, 1111, nobody)
     assert_equal(found, record(reference, "mlp50", task))
@@ -293,10 +286,10 @@ def assert_learned(found: dict[str, float], golden: dict[str, Any], prefix: str 
     ["STSBenchmark", "SICKRelatedness", "STSBenchmark-finetune", "SICKRelatedness-finetune"],
 )
 def test_learned_relatedness(
-    task: str, encoder: Encoder, catalog: Catalog, reference: dict[str, Any]
+    task: str, encoder: Encoder, real: Catalog, reference: dict[str, Any]
 ) -> None:
     """The trained regressor: Pearson, Spearman and squared error of the test pairs."""
-    result = run(encoder, catalog, "senteval", task)
+    result = run(encoder, real, "senteval", task)
     variant = "simcse_fork" if task.endswith("-finetune") else "original"
     golden = reference["relatedness_learned"][variant][task]["1111"]
     assert_learned({s.metric: s.score for s in result.scores if s.split == "test"}, golden)
@@ -305,10 +298,10 @@ def test_learned_relatedness(
 
 @pytest.mark.long
 def test_similarities_side_by_side(
-    encoder: Encoder, catalog: Catalog, reference: dict[str, Any]
+    encoder: Encoder, real: Catalog, reference: dict[str, Any]
 ) -> None:
     """STS-B, test: cosine and z-normalised cosine to 1e-6, the learned one as above."""
-    result = run(encoder, catalog, "pitfalls", "STSBenchmark")
+    result = run(encoder, real, "pitfalls", "STSBenchmark")
     found = {score.metric: score.score for score in result.scores}
     golden = reference["znorm_stsb"]["test"]
     for ours, theirs in (("", "without"), ("znorm_", "with_ddof0")):
@@ -329,10 +322,10 @@ def test_similarities_side_by_side(
     ],
 )
 def test_a_fair_comparison_is_near_the_original(
-    protocol: str, task: str, encoder: Encoder, catalog: Catalog, reference: dict[str, Any]
+    protocol: str, task: str, encoder: Encoder, real: Catalog, reference: dict[str, Any]
 ) -> None:
     """Plain features by other folds: within the spread of seeds and 1.5 points for the folds."""
-    result = run(encoder, catalog, protocol, task)
+    result = run(encoder, real, protocol, task)
     golden = record(reference, "default" if protocol == "pitfalls" else "mlp50", task)
     options = {
         (s.aggregation, s.split == "dev"): s.score for s in result.scores if s.metric == "accuracy"

@@ -177,10 +177,9 @@ def test_an_update_of_a_decoder_does_not_wait_for_the_gpu(
     assert run.meter.read() is not None
 
 
-def test_transfer_classifiers_are_those_of_the_processor() -> None:
+def test_transfer_classifiers_are_those_of_the_processor(rng: np.random.Generator) -> None:
     """The solver of columns, on data that can be told apart."""
     assert accelerator() == "cuda"
-    rng = np.random.default_rng(0)
     labels = rng.integers(0, 3, 600)
     vectors = rng.standard_normal((600, 16)).astype(np.float32)
     vectors[np.arange(600), labels] += 3

@@ -7,7 +7,8 @@ import numpy as np
 from datasets import DatasetDict
 from mteb.abstasks import AbsTask
 
-from tests.fakes.mteb_tasks import Plain, loaded, split, task_class
+from tests.fakes.mteb_tasks import Plain, loaded, retrieval_data, split, task_class
+from theodolite.engine.datasets import Retrieval
 
 
 class Given(Plain):
@@ -37,6 +38,13 @@ def scores(
     """
     task = loaded(task_class(kind, type_, main, lambda: dataset, **attributes))
     return task.evaluate(model, "test", encode_kwargs={"batch_size": 64})["default"]
+
+
+def retrieval_of(data: Retrieval) -> Any:
+    """One of our data sets, as mteb holds it."""
+    judged = {key: dict(of) for key, of in data.judgements["test"].items()}
+    top = data.candidates and {key: list(of) for key, of in data.candidates.items()}
+    return retrieval_data(dict(data.documents), dict(data.queries), judged, top)
 
 
 def table(**columns: Sequence[Any]) -> DatasetDict:

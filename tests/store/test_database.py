@@ -77,14 +77,6 @@ def test_many_processes_open_a_new_store_at_once(tmp_path: Path) -> None:
     assert [process.wait() for process in processes] == [0] * 4
 
 
-def test_a_transaction_is_undone_whole(store: Store) -> None:
-    """An exception inside leaves no part behind."""
-    with pytest.raises(RuntimeError), store.database.write() as connection:
-        connection.execute("INSERT INTO settings VALUES ('a', '1')")
-        raise RuntimeError
-    assert store.settings.get("a") is None
-
-
 def _newer(folder: Path) -> None:
     store = Store.open(folder)
     insert = "INSERT INTO _sqlite_migrations (migration_set, name, applied_at) VALUES (?, ?, ?)"
@@ -124,8 +116,12 @@ def test_a_folder_that_is_no_store_is_refused(tmp_path: Path, make, code: Code) 
     assert caught.value.hint
 
 
-def test_a_locked_database_is_said_plainly(store: Store) -> None:
-    """A writer that never ends does not end in a traceback of SQLite."""
+def test_a_transaction_is_undone_whole_and_a_locked_database_said_plainly(store: Store) -> None:
+    """An exception leaves no part behind; a writer that never ends is no traceback of SQLite."""
+    with pytest.raises(RuntimeError), store.database.write() as connection:
+        connection.execute("INSERT INTO settings VALUES ('a', '1')")
+        raise RuntimeError
+    assert store.settings.get("a") is None
     holder = sqlite3.connect(store.database.path, isolation_level=None)
     holder.execute("BEGIN IMMEDIATE")
     store.database.connection.execute("PRAGMA busy_timeout = 50")

@@ -84,13 +84,9 @@ def test_decoders_are_listed_the_newest_first(store: Store, tmp_path: Path) -> N
         (mine, "mine", "wordllama", "e" * 32, {"dim": 256}),
     ]
     assert [store.decoders.remove("mine") for _ in range(2)] == [True, False]
-
-
-def test_two_folders_of_one_name_are_two_decoders(store: Store, tmp_path: Path) -> None:
-    """The second gets a number; each keeps its name when it is added again."""
-    for _ in range(2):
-        for folder, name in (("a", "mine"), ("b", "mine-2")):
-            assert store.decoders.add(tmp_path / folder / "mine", "minilm", "f")["name"] == name
+    # Two folders of one name are two decoders: each keeps its name when it is added again.
+    for folder, name in (("a", "mine"), ("b", "mine-2")) * 2:
+        assert store.decoders.add(tmp_path / folder / "mine", "minilm", "f")["name"] == name
 
 
 def test_a_store_that_is_moved_still_finds_its_decoders(tmp_path: Path) -> None:
@@ -140,14 +136,10 @@ def test_a_mark_is_taken_once_and_can_be_taken_back(store: Store, session: str) 
     assert [row["mark"] for row in rows] == [1.0, None, 0.0]  # nothing is ever written over
 
 
-def test_what_was_drawn_stays(store: Store, session: str) -> None:
-    """Of two pages that draw at once the first counts."""
-    store.judgements.add_draw(session, 1, {"unit": 7})
-    assert [one["unit"] for one in store.judgements.draws(session)] == [0, 1]
-
-
 def test_a_session_is_known_by_its_id(store: Store, session: str) -> None:
-    """With its facts, and gone with its marks when it is removed."""
+    """With its facts and draws, and gone with its marks when it is removed."""
+    store.judgements.add_draw(session, 1, {"unit": 7})  # of two pages that draw the first counts
+    assert [one["unit"] for one in store.judgements.draws(session)] == [0, 1]
     row = store.judgements.get(session)
     assert (row["title"], row["spec"], row["marks"]) == ("cats", {"k": 5}, 0)
     assert store.judgements.pool(session) == {"queries": ["a cat"]}

@@ -45,6 +45,11 @@ def test_a_result_comes_back_as_it_was(store: Store) -> None:
     arrays = store.results.examples(number)
     assert arrays["part"].dtype == np.int16
     np.testing.assert_array_equal(arrays["cosine"], np.linspace(-1, 1, 5), strict=True)
+    # A correlation that is not defined is neither an error nor zero.
+    scores = [vars(Score("test", "all", "spearman", math.nan, 3, main=True))]
+    other = store.results.put(result(scores=scores, task="NaN"))
+    of_nan = store.results.table(tasks=["NaN"]) + store.results.scores(other)
+    assert all(math.isnan(row["score"]) for row in (*of_nan, store.results.by_id(other)))
     rows = Result(**result(scores=tuple(Score(**s) for s in result()["scores"]))).rows()
     assert store.results.scores(number) == rows, "what the engine gives the command line"
 
@@ -164,14 +169,6 @@ def test_the_table_can_be_narrowed(store: Store, filters: dict, expected: set) -
         for task in ("STS12", "STS13"):
             store.results.put(result(encoder=encoder, task=task))
     assert {(row["encoder"], row["task"]) for row in store.results.table(**filters)} == expected
-
-
-def test_nan_is_kept_as_nan(store: Store) -> None:
-    """A correlation that is not defined is neither an error nor zero."""
-    scores = [vars(Score("test", "all", "spearman", math.nan, 3, main=True))]
-    number = store.results.put(result(scores=scores))
-    for row in (*store.results.table(), *store.results.scores(number), store.results.by_id(number)):
-        assert math.isnan(row["score"])
 
 
 @pytest.mark.parametrize(

@@ -193,11 +193,10 @@ def test_equal_columns_share_a_file(store: Store) -> None:
     """Files are named by what they hold."""
     put(store)
     put(store, OTHER, points=ARRAYS["points"] + 1)
-    files = [len(list(store.derived.folder.iterdir()))]
+    assert len(list(store.derived.folder.iterdir())) == 4
     store.derived.remove(OTHER)
     clean(store, grace=0)
-    assert [*files, len(list(store.derived.folder.iterdir()))] == [4, 3]
-    assert check(store) == []
+    assert len(list(store.derived.folder.iterdir())) == 3 and check(store) == []
 
 
 def test_a_crash_before_the_row_leaves_none(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -209,20 +208,22 @@ def test_a_crash_before_the_row_leaves_none(store: Store, monkeypatch: pytest.Mo
     assert put(store)["key"] == KEY
 
 
-def test_a_lost_file_is_made_again(store: Store) -> None:
-    """A result that is not whole counts as none."""
-    put(store)["files"]["label"].unlink()
-    assert store.derived.get(KEY) is None and store.derived.list("map") == []
-    assert put(store)["files"]["label"].exists()
-
-
-def test_damage_is_found_and_cleaned(store: Store) -> None:
-    """`check` names the file; `clean` forgets the map, so that it is made again."""
-    path = put(store)["files"]["points"]
+def append_a_byte(path: Path) -> None:
     path.write_bytes(path.read_bytes() + b"x")
+
+
+@pytest.mark.parametrize("harm", [Path.unlink, append_a_byte])
+def test_what_is_not_whole_is_found_and_made_again(
+    store: Store, harm: Callable[[Path], None]
+) -> None:
+    """`check` names the file; `clean` forgets the map; without a file it counts as none already."""
+    path = put(store)["files"]["label"]
+    harm(path)
+    assert (store.derived.get(KEY) is None) == (not path.exists())
     assert [finding.subject for finding in check(store)] == [f"derived/{path.name}"]
     clean(store)
-    assert store.derived.get(KEY) is None
+    assert store.derived.get(KEY) is None and store.derived.list("map") == []
+    assert put(store)["files"]["label"].exists() and check(store) == []
 
 
 @pytest.mark.parametrize("key", ["", "../../etc/passwd", "0" * 31, "G" * 32, "AB" * 16, "0" * 33])
@@ -267,16 +268,12 @@ def test_arrays_files_and_facts_come_back(store: Store, tmp_path: Path) -> None:
     assert listed == [[OTHER, KEY], []]
 
 
-def test_files_of_the_lost_and_the_removed_are_cleaned(store: Store) -> None:
-    """`check` finds one whose file is gone; files are cleaned once they are old enough."""
-    for key, number in ((KEY, 3.0), (OTHER, 4.0)):
-        store.derived.put(key, "geometry", {}, {"a": np.arange(number)})
-    (gone,) = store.derived.get(KEY)["files"].values()  # type: ignore[index]
-    gone.unlink()
-    assert store.derived.get(KEY) is None
-    assert [finding.subject for finding in check(store)] == [f"derived/{gone.name}"]
-    assert store.derived.remove(OTHER)
+def test_files_of_the_removed_are_cleaned_once_they_are_old(store: Store) -> None:
+    store.derived.put(KEY, "geometry", {}, {"a": np.arange(3.0)})
     (file,) = store.derived.folder.glob("*")
+    assert store.derived.remove(KEY)
+    clean(store)
+    assert file.exists()
     os.utime(file, (1e9, 1e9))
     clean(store)
     assert not file.exists() and check(store) == []

@@ -186,12 +186,11 @@ def union_of_dev_parts(trainer: FoldTrainer) -> set[int]:
 
 
 def test_features_formed_in_batches_are_those_formed_whole(
-    monkeypatch: pytest.MonkeyPatch,
+    monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
 ) -> None:
     """Pairs too many to keep give the same rows as few."""
-    random = np.random.default_rng(0)
-    vectors = random.normal(size=(30, 4)).astype(np.float32)
-    left, right = random.integers(0, 30, (2, 50))
+    vectors = rng.normal(size=(30, 4)).astype(np.float32)
+    left, right = rng.integers(0, 30, (2, 50))
     u, v = vectors[left], vectors[right]
     expected = {
         "|u-v|, u*v": np.c_[np.abs(u - v), u * v],

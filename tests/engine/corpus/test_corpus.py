@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.errors import refused
+from tests.fakes.folder import files
 from theodolite.engine.corpus.cut import Cut, cut, texts_of
 from theodolite.engine.corpus.encode import encode_shard, finish
 from theodolite.engine.corpus.reading import EncodedCorpus
@@ -57,12 +58,9 @@ def test_every_format_is_read_row_by_row(name, tmp_path):
     """Empty sentences too: row i of the corpus is row i of the file."""
     FORMATS[name](tmp_path / name)
     assert list(texts_of(tmp_path / name, None if ".txt" in name else "text")) == SENTENCES
-
-
-def test_a_sentence_of_a_table_stays_on_one_line(tmp_path):
-    """Shards have one a line."""
-    (tmp_path / "c.jsonl").write_text(json.dumps({"text": "one\r\n two\0three"}))
-    assert list(texts_of(tmp_path / "c.jsonl")) == ["one  two three"]
+    # A sentence of a table stays on one line: shards have one a line.
+    (tmp_path / "odd.jsonl").write_text(json.dumps({"text": "one\r\n two\0three"}))
+    assert list(texts_of(tmp_path / "odd.jsonl")) == ["one  two three"]
 
 
 @pytest.mark.parametrize(
@@ -120,12 +118,12 @@ def test_what_a_killed_process_was_writing_is_removed(tmp_path):
     """A shard, or the manifest; the corpus is whole all the same."""
     folder = tmp_path / "out"
     encoded(folder, text(tmp_path))
-    left = [folder / "manifest.json.0badc0de.tmp", folder / "shards" / "a.npy.0badc0de.tmp"]
-    for file in left:
-        file.write_text("half")
+    files(
+        folder, dict.fromkeys(("manifest.json.0badc0de.tmp", "shards/a.npy.0badc0de.tmp"), "half")
+    )
     (folder / "manifest.json").unlink()
     encoded(folder, text(tmp_path))
-    assert not any(file.exists() for file in left) and (folder / "manifest.json").is_file()
+    assert not list(folder.rglob("*.tmp")) and (folder / "manifest.json").is_file()
 
 
 def test_a_shard_that_says_the_same_is_not_encoded_again(tmp_path):
@@ -141,7 +139,7 @@ def test_a_shard_that_says_the_same_is_not_encoded_again(tmp_path):
 
 
 def test_an_unfinished_corpus_says_how_far_it_is(tmp_path):
-    """And so does one whose shard was cut short, which is made anew."""
+    """A shard that was cut short is made anew; damaged sentences are put back by cutting again."""
     out, encoder = tmp_path / "out", load("random:8")
     made = cut([text(tmp_path)], None, out, encoder, rows=4)
     encode_shard(out, made, made.shards[1], encoder)
@@ -154,6 +152,14 @@ def test_an_unfinished_corpus_says_how_far_it_is(tmp_path):
     first.write_bytes(whole[:100])
     encode_shard(out, made, made.shards[0], encoder)
     assert first.read_bytes() == whole
+    lines = first.with_suffix(".txt")
+    lines.write_text("something else\n")
+    first.unlink()
+    with refused("damaged", lines.name):
+        encode_shard(out, made, made.shards[0], encoder)
+    cut([text(tmp_path)], None, out, encoder, rows=4)
+    encode_shard(out, made, made.shards[0], encoder)
+    assert finish(out, made) and list(EncodedCorpus(out).sentences()) == SENTENCES
 
 
 def test_another_encoder_or_another_folder_is_refused(tmp_path):
@@ -165,19 +171,6 @@ def test_another_encoder_or_another_folder_is_refused(tmp_path):
     ):
         with refused("conflict", named):
             cut([tmp_path / "c.txt"], None, folder, load(spec))
-
-
-def test_damaged_sentences_are_not_encoded(tmp_path):
-    """They are put back by cutting again."""
-    out, encoder = tmp_path / "out", load("random:8")
-    made = cut([text(tmp_path)], None, out, encoder)
-    lines = out / "shards" / f"{made.shards[0].name}.txt"
-    lines.write_text("something else\n")
-    with refused("damaged", lines.name):
-        encode_shard(out, made, made.shards[0], encoder)
-    cut([text(tmp_path)], None, out, encoder)
-    encode_shard(out, made, made.shards[0], encoder)
-    assert finish(out, made) and list(EncodedCorpus(out).sentences()) == SENTENCES
 
 
 def test_other_sentences_than_its_own_are_refused(tmp_path):

@@ -92,48 +92,47 @@ COLLECTIONS = {
 
 @pytest.mark.data
 @pytest.mark.parametrize("name", LABELLED)
-def test_labelled_sets_have_their_counts(data_root: Path, name: str) -> None:
+def test_labelled_sets_have_their_counts(real: Catalog, name: str) -> None:
     """Sentences, classes and splits are those of the source: no line is lost or split."""
-    data = Catalog(data_root).load(name)
+    data = real.load(name)
     counts = (len(data.sentences), len(set(data.labels)), dict(Counter(data.splits)))
     assert counts == LABELLED[name]
 
 
 @pytest.mark.data
 @pytest.mark.parametrize("name", COLLECTIONS)
-def test_collections_have_their_counts(data_root: Path, name: str) -> None:
+def test_collections_have_their_counts(real: Catalog, name: str) -> None:
     """No line is lost or split."""
-    assert len(Catalog(data_root).load(name).sentences) == COLLECTIONS[name]
+    assert len(real.load(name).sentences) == COLLECTIONS[name]
 
 
 @pytest.mark.data
 @pytest.mark.parametrize("name", SCORED)
-def test_scored_pairs_have_their_counts(data_root: Path, name: str) -> None:
+def test_scored_pairs_have_their_counts(real: Catalog, name: str) -> None:
     """Parts and scales are those of the source; languages of STS-B are aligned by row."""
-    data = Catalog(data_root).load(name)
+    data = real.load(name)
     assert [(k, len(part.gold)) for k, part in data.parts.items()] == [*SCORED[name].items()]
     assert data.parts_are == ("subsets" if name in STS_SUBSETS else "splits")
     gold = np.concatenate([part.gold for part in data.parts.values()])
     assert (data.scale, gold.dtype) == (SCALES.get(name, (0, 5)), np.float64)
     assert data.scale[0] <= gold.min() < gold.max() <= data.scale[1]
     if name.startswith("stsb"):
-        english = Catalog(data_root).load("stsb_multi_mt/en")
-        assert data.parts["test"].gold.tolist() == english.parts["test"].gold.tolist()
+        english = real.load("stsb_multi_mt/en").parts["test"].gold
+        assert data.parts["test"].gold.tolist() == english.tolist()
 
 
 @pytest.mark.data
 @pytest.mark.parametrize("every", [False, pytest.param(True, marks=pytest.mark.long)])
-def test_every_set_listed_can_be_loaded(data_root: Path, every: bool) -> None:
+def test_every_set_listed_can_be_loaded(real: Catalog, every: bool) -> None:
     """The list promises nothing that is not there, and names the shape that comes.
 
     Usually one of each kind in each folder.
     """
-    catalog = Catalog(data_root)
-    listed = catalog.list()
+    listed = real.list()
     alike = {(info.kind, info.name.partition("/")[0]): info for info in listed}
     counted = LABELLED.keys() | SCORED.keys() | COLLECTIONS.keys()
     for info in listed if every else [one for one in alike.values() if one.name not in counted]:
-        data = catalog.load(info.name)
+        data = real.load(info.name)
         assert (data.kind, data.name) == (info.kind, info.name)
         assert data.sentences and info.description.endswith("."), info.name
 
@@ -473,12 +472,11 @@ def test_entailment_in_xml(tmp_path: Path) -> None:
 
 
 @pytest.mark.data
-def test_the_sets_of_the_data_folder_are_read_whole(data_root: Path) -> None:
+def test_the_sets_of_the_data_folder_are_read_whole(real: Catalog) -> None:
     """Counts are those of their sources."""
-    catalog = Catalog(data_root)
-    names = Counter(name.partition("/")[0] for name in catalog.names())
-    assert (names["tatoeba"], names["multi30k"], catalog.unread()) == (48, 3, [])
-    assert len(catalog.load("bucc2018/zh-en").parts["dev"].gold) == 257
-    news = catalog.load("summeval")
+    names = Counter(name.partition("/")[0] for name in real.names())
+    assert (names["tatoeba"], names["multi30k"], real.unread()) == (48, 3, [])
+    assert len(real.load("bucc2018/zh-en").parts["dev"].gold) == 257
+    news = real.load("summeval")
     assert (len(news.documents), len(news.machine[0]), len(news.human[0])) == (100, 16, 11)
-    assert [len(catalog.load(name).labels) for name in ("xnli/sw", "rte3")] == [2490, 1600]
+    assert [len(real.load(name).labels) for name in ("xnli/sw", "rte3")] == [2490, 1600]

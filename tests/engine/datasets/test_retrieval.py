@@ -191,9 +191,9 @@ def test_bad_rows_of_a_table_are_named(row: str, code: Code) -> None:
 
 
 @pytest.mark.data
-def test_the_sets_of_the_data_folder_are_read_whole(data_root: Path) -> None:
+def test_the_sets_of_the_data_folder_are_read_whole(real: Catalog) -> None:
     """Counts are those of their sources."""
-    cranfield, question = map(Catalog(data_root).load, ("cranfield", "trecqa"))
+    cranfield, question = map(real.load, ("cranfield", "trecqa"))
     judged = sum(map(len, cranfield.judgements["test"].values()))
     assert (len(cranfield.documents), len(cranfield.queries), judged) == (1400, 225, 1837)
     assert cranfield.notes == ("Empty documents, kept: 2 (471, 995).",)

@@ -335,5 +335,4 @@ def test_sets_that_cannot_be_read_are_listed_apart_and_the_others_with_their_tas
     with refused("wrong-kind", "mteb/retrieval/npl"):
         catalog.load("mteb/retrieval/npl")
     listed = {info.name: info.task for info in catalog.list()}
-    tasks_of = {"TREC": "TREC", "banking77": "banking77/classify"}
-    assert listed == listed | tasks_of
+    assert listed == listed | {"TREC": "TREC", "banking77": "banking77/classify"}

@@ -244,12 +244,11 @@ def by_scipy(statistic: Callable[..., np.ndarray], *values: np.ndarray) -> tuple
     return interval.low, interval.high
 
 
-def test_the_intervals_of_a_mean_and_of_a_ratio_are_scipys() -> None:
+def test_the_intervals_of_a_mean_and_of_a_ratio_are_scipys(rng: np.random.Generator) -> None:
     """Of a ratio both sums are drawn in step."""
     values = np.random.default_rng(1).random(500) < 0.3
     interval = diagnostics.mean_interval(values, resamples(500, 4000))
     assert interval == pytest.approx(by_scipy(np.mean, values), abs=0.006)
-    rng = np.random.default_rng(1)
     below = rng.random(400) < 0.6
     above = below & (rng.random(400) < 0.5)
     interval = diagnostics.ratio_interval(above, below, resamples(400, 4000))

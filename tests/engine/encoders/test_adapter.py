@@ -1,8 +1,8 @@
 """LoRA: adapters of PEFT as encoders, and trainings that make their weights."""
 
-import json
 import shutil
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,6 +11,7 @@ from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
 
 from tests.engine.encoders.folders import Folders
+from tests.engine.encoders.models import edit_config
 from tests.errors import refused
 from tests.fakes.runs import TinyCatalog, tiny_base, tiny_run, tiny_spec
 from theodolite.engine.encoders import load
@@ -76,9 +77,7 @@ def test_one_of_sentence_transformers_brings_its_modules(tmp_path, base):
     np.testing.assert_allclose(load(f"dir:{tmp_path / 'adapter'}").encode(TEXTS), oracle, atol=1e-5)
 
 
-def _edit(folder, **changes):
-    file = folder / "adapter_config.json"
-    file.write_text(json.dumps(json.loads(file.read_text()) | changes))
+_edit = partial(edit_config, name="adapter_config.json")
 
 
 def _rename(folder):
@@ -162,8 +161,7 @@ def test_a_training_moves_the_weights_that_peft_would_and_resumes(tmp_path, trai
 
 def test_vectors_in_training_are_those_of_peft(tmp_path, trained):
     """Without padding, too: the packed layers run the matrices of keys and values."""
-    trainer = tiny_run(replace(trained, head="none"))
-    model = trainer.model
+    model = tiny_run(replace(trained, head="none")).model
     for name, weight in model.named_parameters():
         if "lora_B" in name:
             torch.nn.init.normal_(weight)

@@ -54,6 +54,10 @@ def test_blocks_make_no_difference(monkeypatch):
     assert rows[:, 0].tolist() == [i % 7 for i in range(23)]
     assert len(source.asked) == 7
     assert seen == sorted(seen) and seen[-1] == (23, 23)
+    # Slices are bounded by number and by characters: long texts make short ones, nothing is lost.
+    texts = ["x" * 8, "y" * 8, "z", "", "w" * 30, "v"]
+    assert list(slices(texts, 3, 10)) == [texts[:2], texts[2:5], texts[5:]]
+    assert list(slices([], 3)) == []
 
 
 def test_what_was_done_before_a_stop_is_kept():
@@ -87,13 +91,6 @@ def test_memory_is_bounded_and_the_oldest_rows_go_first():
     found, rows = cache.get("f", keys, 2)
     assert found.tolist() == [False, False, True, True, True]
     assert rows.tolist() == [[4, 5], [6, 7], [8, 9]]
-
-
-def test_slices_are_bounded_by_number_and_by_characters():
-    """Long texts make short slices; nothing is lost."""
-    texts = ["x" * 8, "y" * 8, "z", "", "w" * 30, "v"]
-    assert list(slices(texts, 3, 10)) == [texts[:2], texts[2:5], texts[5:]]
-    assert list(slices([], 3)) == []
 
 
 # --- a pair of functions as an encoder ---

@@ -30,6 +30,10 @@ def test_texts_become_vectors_in_their_order(server):
     encoder.encode(TEXTS)
     assert server.texts == ["theodolite", *TEXTS]  # the first is asked for the length alone
     assert {len(body["input"]) for _, body in server.requests} <= {1, 5, BATCH}
+    # Without an index, which some servers leave out, the order counts.
+    bare = [{"embedding": vector(text)} for text in ("a", "bb")]
+    server.next = [saying(lambda _: {"data": bare})]
+    np.testing.assert_array_equal(source(server).encode(["a", "bb"]), [vector("a"), vector("bb")])
 
 
 def test_the_length_is_asked_for_once(server):
@@ -110,13 +114,6 @@ def test_a_wrong_answer_is_refused(server, data, why):
     np.testing.assert_array_equal(encoder.encode(["a", "b"]), [vector("a"), vector("b")])
 
 
-def test_without_an_index_the_order_counts(server):
-    """Some servers leave it out."""
-    bare = [{"embedding": vector(text)} for text in ("a", "bb")]
-    server.next = [saying(lambda _: {"data": bare})]
-    np.testing.assert_array_equal(source(server).encode(["a", "bb"]), [vector("a"), vector("bb")])
-
-
 def test_what_came_before_a_failure_is_kept(server):
     """It is said, and not sent again."""
     encoder = CachedEncoder(source(server), MemoryCache())
@@ -142,7 +139,6 @@ def test_nothing_is_asked_of_others_unasked():
 def test_what_would_be_sent_is_counted(server):
     """Texts, characters with the prompt, tokens roughly, requests."""
     counted = Sending.of(source(server, prompt="d:", batch=2), ["four", "五五", "a"])
-    sizes = counted.texts, counted.characters, counted.requests, counted.tokens
-    assert sizes == (3, 13, 2, 2 + 3 + 1)
+    assert (counted.requests, counted.tokens) == (2, 2 + 3 + 1)
     assert "3 texts (13 characters, about 6 tokens) to 127.0.0.1" in str(counted)
     assert server.requests == []

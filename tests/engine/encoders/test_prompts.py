@@ -50,18 +50,18 @@ BOTH = "prompt=document&query_prompt=query"
 
 @pytest.mark.parametrize("options", [BOTH, "prompt=a%20&query_prompt=the cat%20"])
 def test_each_side_has_its_prompt_by_name_or_by_text(folder, theirs, options):
-    """`encode` is the side of documents; a name of the model's own and its words are the same."""
+    """`encode` is the side of documents; a name of the model's own and its words are the same.
+
+    With a pooling both sides are those of the plain transformer.
+    """
     encoder = load(f"dir:{folder}?{options}", device="cpu")
     close(encoder.encode(SENTENCES), theirs.encode_document(SENTENCES))
     close(query_side(encoder).encode(SENTENCES), theirs.encode_query(SENTENCES))
     assert prompts_of(encoder) == {"prompt": "a ", "query_prompt": "the cat "}
-
-
-def test_with_a_pooling_both_sides_are_those_of_the_plain_transformer(folder):
-    """A prompt's name means its text there too."""
-    encoder = load(f"dir:{folder}?pooling=avg&{BOTH}", device="cpu")
-    plain = load(f"dir:{folder}?pooling=avg", device="cpu")
-    for side, prompt in ((encoder, "a "), (query_side(encoder), "the cat ")):
+    plain, pooled = (
+        load(f"dir:{folder}?pooling=avg{more}", device="cpu") for more in ("", f"&{options}")
+    )
+    for side, prompt in ((pooled, "a "), (query_side(pooled), "the cat ")):
         close(side.encode(SENTENCES), plain.encode([prompt + s for s in SENTENCES]))
 
 

@@ -120,9 +120,8 @@ def test_a_single_look_is_students_interval_where_units_are_alike() -> None:
     assert covered >= 34  # the 1 % quantile of 40 at 95 %
 
 
-def test_known_items_tell_which_documents_are_marked() -> None:
+def test_known_items_tell_which_documents_are_marked(rng: np.random.Generator) -> None:
     """A ranker that finds the right document first is believed, one that shuffles is not."""
-    rng = np.random.default_rng(0)
     lists: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {"good": [], "poor": []}
     for query in range(80):
         others = rng.permutation([d for d in range(30) if d != query % 30])
@@ -201,13 +200,12 @@ def test_what_need_not_be_judged() -> None:
     assert keys == [(0, 1), (0, 2), (1, 0), (1, 2)] and units.low == -1.0
 
 
-def test_the_estimate_is_that_of_prediction_powered_inference() -> None:
+def test_the_estimate_is_that_of_prediction_powered_inference(rng: np.random.Generator) -> None:
     """Of a pool in which all count the same and are drawn alike, by the package ppi-python 0.2.3.
 
     `ppi_mean_pointestimate` and `ppi_mean_ci` with lam=1 on the same 400 marks; it knows no finite
     pool, hence the small difference.
     """
-    rng = np.random.default_rng(7)
     n = 40_000
     truth = (rng.random(n) < 0.4).astype(float)
     says = np.where(rng.random(n) < 0.9, truth, 1 - truth)
@@ -322,9 +320,8 @@ def test_what_would_be_sent() -> None:
     assert found.characters == 2 * len(sent) and found.tokens > 2 * len(second.PROMPT) // 4
 
 
-def test_agreement_is_scikit_learns() -> None:
+def test_agreement_is_scikit_learns(rng: np.random.Generator) -> None:
     """Kappa, sensitivity and specificity; Wilson's interval of 8 in 10 is known."""
-    rng = np.random.default_rng(0)
     person, grades = rng.integers(0, 2, 80).astype(float), rng.integers(0, 5, 80)
     person[:5] = 0.5  # judges are divided
     found = second.agreement(person, grades)

@@ -424,11 +424,10 @@ def instructed(type_: str, main: str) -> Any:
     )
 
 
-def test_parts_of_tau_spread_as_tau_does() -> None:
+def test_parts_of_tau_spread_as_tau_does(rng: np.random.Generator) -> None:
     """Their mean is scipy's tau-b, and their spread that of tau over resamples."""
     from scipy.stats import kendalltau
 
-    rng = np.random.default_rng(5)
     gold = rng.integers(0, 6, 150).astype(float)
     guessed = gold + 3.0 * rng.standard_normal(150)
     parts = examples._tau_parts(guessed, gold)

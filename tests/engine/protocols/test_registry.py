@@ -53,6 +53,11 @@ def test_the_cards_state_what_is_run(name: str) -> None:
     """Numbers in words are those of the setting that trains."""
     setting, card = SETTINGS[name], dict(protocols.get(name).card())
     optimiser = {"adam": "Adam", "rmsprop": "RMSprop"}[setting.optimiser]
+    plans = (
+        (f"first of {setting.folds} strat", f"{setting.folds} stratified outer folds")
+        if setting.choose_znorm
+        else (f"{setting.folds} stratified", f"nested: {setting.folds} ")
+    )
     stated = [
         ("classifier", f"{setting.hidden} units" if setting.hidden else "softmax regression"),
         ("optimiser", f"{optimiser}, lr"),
@@ -60,17 +65,8 @@ def test_the_cards_state_what_is_run(name: str) -> None:
         ("stopping", f"every {setting.passes} passes"),
         ("stopping", f"the {setting.tenacity + 1}th round"),
         ("stopping", f"beyond pass {setting.max_passes}"),
+        *zip(("TREC, MRPC", "MR, CR, SUBJ, MPQA"), plans, strict=True),
     ]
-    if setting.choose_znorm:
-        stated += [
-            ("TREC, MRPC", f"first of {setting.folds} strat"),
-            ("MR, CR, SUBJ, MPQA", f"{setting.folds} stratified outer folds"),
-        ]
-    else:
-        stated += [
-            ("TREC, MRPC", f"{setting.folds} stratified"),
-            ("MR, CR, SUBJ, MPQA", f"nested: {setting.folds} "),
-        ]
     assert [(key, words) for key, words in stated if words not in card[key]] == []
     assert (setting.dropout == 0) == ("no dropout" in card["classifier"] or not setting.hidden)
     assert setting.choose_znorm == name.startswith("pitfalls") == ("z-normalisation" in card)

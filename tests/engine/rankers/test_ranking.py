@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from datasets import Dataset
 from mteb.abstasks.retrieval import AbsTaskRetrieval
 from mteb.models.hybrid_wrappers import fuse_relative_score_fusion, fuse_rrf
 from mteb.models.model_implementations.bm25 import BM25Search, bm25_s
@@ -52,8 +51,7 @@ def test_bm25_finds_documents_that_share_a_word() -> None:
     assert lists(index.search(QUERIES, 1)) == [[4], [3], [], []]
     assert any("2 of 6 documents have no word" in note for note in index.notes)
     assert index.bytes > 0
-    among = [np.array([5, 3, 1])]
-    assert lists(index.search(["cat garden"], 10, among)) == [[1, 3, 5]]
+    assert lists(index.search(["cat garden"], 10, [np.array([5, 3, 1])])) == [[1, 3, 5]]
     stemmed = rankers.load("bm25?stemmer=english")
     assert 1 in lists(rankers.rank(stemmed, ["cat"], DOCUMENTS))[0]
     assert 1 not in lists(rankers.rank(ranker, ["cat"], DOCUMENTS))[0]
@@ -71,17 +69,15 @@ def test_few_documents() -> None:
 
 
 @pytest.mark.parametrize("weight", [None, 0.3])
-def test_fusion_is_mtebs(weight: float | None) -> None:
+def test_fusion_is_mtebs(weight: float | None, rng: np.random.Generator) -> None:
     """Reciprocal ranks, and scores scaled to 0 … 1, of lists that overlap in part."""
-    rng = np.random.default_rng(0)
     weights = [1.0, 1.0] if weight is None else [weight, 1 - weight]
     each: list[list[Ranked]] = [[], []]
     for of_ranker in each:
         for n in (0, 1, 40):
             at = rng.permutation(60)[:n]
             of_ranker.append((at, np.sort(rng.normal(size=n).astype(np.float32))[::-1]))
-    fused = fuse(each, 100, weight)
-    for (at, scores), *both in zip(fused, *each, strict=True):
+    for (at, scores), *both in zip(fuse(each, 100, weight), *each, strict=True):
         named: list[Mapping[str, float]] = [
             {str(i): float(s) for i, s in zip(*one, strict=True)} for one in both
         ]
@@ -226,8 +222,7 @@ def test_models_of_another_kind_are_refused(folders: Folders, cross: Path) -> No
 
 def test_tasks_that_need_vectors_say_so() -> None:
     """As a result with an error; so does mteb's own code."""
-    ranker = rankers.load("bm25")
-    (result,) = evaluate(ranker, "StarterSTS")
+    (result,) = evaluate(rankers.load("bm25"), "StarterSTS")
     assert "sts" in result.error and result.dim == 0
 
 
@@ -242,17 +237,9 @@ def test_bm25_scores_as_mtebs_baseline(name: str) -> None:
     assert isinstance(data, Retrieval)
     kind = "Reranking" if data.candidates else "Retrieval"
     main = "map_at_1000" if data.candidates else "ndcg_at_10"
-    split: dict[str, Any] = {
-        "queries": Dataset.from_list([{"id": k, "text": v} for k, v in data.queries.items()]),
-        "corpus": Dataset.from_list(
-            [{"id": k, "text": v, "title": ""} for k, v in data.documents.items()]
-        ),
-        "relevant_docs": {key: dict(of) for key, of in data.judgements["test"].items()},
-        "top_ranked": data.candidates and {key: list(of) for key, of in data.candidates.items()},
-    }
     model: Any = BM25Search()
     model.mteb_model_meta = bm25_s
-    theirs = mteb_oracle.scores(AbsTaskRetrieval, kind, main, {"default": {"test": split}}, model)
+    theirs = mteb_oracle.scores(AbsTaskRetrieval, kind, main, mteb_oracle.retrieval_of(data), model)
     (ours,) = evaluate(rankers.load("bm25?stemmer=english&stopwords=english"), name)
     assert (ours.error, ours.main.metric) == (None, main)
     # Deeper, mteb ranks documents that share no word with the query as well.
@@ -404,8 +391,7 @@ def test_chunks_have_the_mean_of_their_tokens(
     plain_folder: Path, options: str, prompt: str, layers: tuple[int, ...]
 ) -> None:
     """Of a document that has several windows too; queries are encoded as ever."""
-    spec = f"dir:{plain_folder}?{options}"
-    plain = rankers.load(spec)
+    plain = rankers.load(f"dir:{plain_folder}?{options}")
     made = late(plain, DATA)
     texts = list(DATA.documents.values())
     length = int(options.rpartition("=")[2])

@@ -84,9 +84,8 @@ def test_agreement_worked_by_hand() -> None:
     assert found["v_measure"] == pytest.approx(normalized_mutual_info_score(a, b))
 
 
-def test_matching_keeps_as_many_points_as_any_could() -> None:
+def test_matching_keeps_as_many_points_as_any_could(rng: np.random.Generator) -> None:
     """All 120 matchings of five groups are tried."""
-    rng = np.random.default_rng(2)
     first, second = (_of(*rng.integers(0, 5, 300)) for _ in range(2))
     found = clusters.flow(first, second)
     best = max(sum(found.counts[i, p[i]] for i in range(5)) for p in permutations(range(5)))
@@ -102,11 +101,13 @@ def test_a_flow_worked_by_hand() -> None:
 
 def test_matched_groups_take_over_the_number() -> None:
     """What has no match is numbered after all of the first; noise stays noise."""
-    ours = clusters.renumbered(_of(0, 0, 0, 1, 1, -1), _of(1, 1, 2, 0, -1, 0))
-    assert (ours.of.tolist(), ours.sizes.tolist()) == ([0, 0, 2, 1, -1, 1], [2, 2, 1])
-    assert clusters.renumbered(_of(0, 0, 0, 1), _of(0, 0, 0, 0)).of.tolist() == [0, 0, 0, 0]
-    nothing = clusters.renumbered(_of(0, 1), _of(-1, -1))
-    assert (nothing.of.tolist(), nothing.sizes.tolist()) == ([-1, -1], [])
+    for first, second, of, sizes in (
+        (_of(0, 0, 0, 1, 1, -1), _of(1, 1, 2, 0, -1, 0), [0, 0, 2, 1, -1, 1], [2, 2, 1]),
+        (_of(0, 0, 0, 1), _of(0, 0, 0, 0), [0, 0, 0, 0], [4]),
+        (_of(0, 1), _of(-1, -1), [-1, -1], []),
+    ):
+        found = clusters.renumbered(first, second)
+        assert (found.of.tolist(), found.sizes.tolist()) == (of, sizes)
 
 
 # --- names of groups ---
@@ -124,11 +125,39 @@ def test_class_tfidf_is_that_of_a_table_worked_by_hand() -> None:
     np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
-def test_a_group_is_named_by_what_it_alone_has() -> None:
-    """A word of all groups weighs less than one of a single group, however often it occurs."""
-    boats, breads = ["the boat sails", "the boat sinks", "a boat"], ["the bread bakes", "the bread"]
-    words = RegionWords([*boats, *breads, "bread"])
-    assert words.names(np.array([0, 0, 0, 1, 1, 1]), 2, most=1) == ["boat", "bread"]
+@pytest.mark.parametrize(
+    ("sentences", "of", "most", "names"),
+    [
+        # A word of all groups weighs less than one of a single group, however often it occurs.
+        (
+            [
+                *("the boat sails", "the boat sinks", "a boat"),
+                *("the bread bakes", "the bread", "bread"),
+            ],
+            [0, 0, 0, 1, 1, 1],
+            1,
+            ["boat", "bread"],
+        ),
+        # A word of one sentence weighs most by the formula and says least: only for want of others.
+        (
+            ["rain aardvark", "rain bison", "rain cat", "rain dog", "snow"],
+            [0, 0, 0, 0, 1],
+            3,
+            ["rain", "snow"],
+        ),
+        (["aardvark", "bison", "cat", "dog"], [0, 0, 0, 0], 3, ["aardvark, bison, cat"]),
+        # Sentences without words have none.
+        (["", ""], [0, 1], 3, ["", ""]),
+        (["!", "12"], [0, 1], 3, ["", ""]),
+    ],
+)
+def test_a_group_is_named_by_what_it_alone_has(
+    sentences: list[str], of: list[int], most: int, names: list[str]
+) -> None:
+    """Names that are empty or the same are told apart by a number."""
+    assert RegionWords(sentences).names(np.array(of), len(names), most=most) == names
+    assert distinct(["", ""]) == ["region 1", "region 2"]
+    assert distinct(["a", "b", "a"]) == ["a (1)", "b", "a (2)"]
 
 
 def test_words_that_are_everywhere_name_nothing() -> None:
@@ -144,34 +173,16 @@ def test_words_that_are_everywhere_name_nothing() -> None:
     assert words.everywhere(np.repeat(np.arange(12), 10), 12).sum() == 1
 
 
-def test_a_word_of_one_sentence_names_a_large_group_only_for_want_of_another() -> None:
-    """Rare words weigh most by the formula, and say least."""
-    words = RegionWords(["rain aardvark", "rain bison", "rain cat", "rain dog", "snow"])
-    assert words.names(np.array([0, 0, 0, 0, 1]), 2) == ["rain", "snow"]
-    words = RegionWords(["aardvark", "bison", "cat", "dog"])
-    assert words.names(np.zeros(4, int), 1) == ["aardvark, bison, cat"]
-
-
-@pytest.mark.parametrize("sentences", [["", ""], ["!", "12"]])
-def test_sentences_without_words_have_names_all_the_same(sentences: list[str]) -> None:
-    """By their number."""
-    assert RegionWords(sentences).names(np.array([0, 1]), 2) == ["", ""]
-    names = [distinct(given) for given in (["", ""], ["a", "b", "a"])]
-    assert names == [["region 1", "region 2"], ["a (1)", "b", "a (2)"]]
-
-
-def test_groups_are_numbered_by_size() -> None:
+def test_groups_are_numbered_by_size(rng: np.random.Generator) -> None:
     """Three heaps of 60, 30 and 10, found and ordered."""
-    rng = np.random.default_rng(0)
     truth = np.repeat([0, 1, 2], [60, 30, 10])
     rows = np.array([[0, 0], [20, 0], [0, 20]])[truth] + rng.normal(size=(100, 2))
     np.testing.assert_array_equal(groups(rows.astype(np.float32), 3), truth)
     assert groups(np.ones((20, 2), np.float32), 5).max() == 0  # identical points are one
 
 
-def test_regions_of_a_plane_at_levels() -> None:
+def test_regions_of_a_plane_at_levels(rng: np.random.Generator) -> None:
     """Three heaps apart: the one level that knows three names each after its own word."""
-    rng = np.random.default_rng(0)
     truth = np.repeat([0, 1, 2], [50, 40, 30])
     centres = np.array([[0, 0], [50, 0], [0, 50]], np.float32)
     points = (centres[truth] + rng.normal(size=(120, 2))).astype(np.float32)

@@ -33,7 +33,9 @@ def test_neighbours_are_those_of_scikit_learn_by_cosine() -> None:
         np.testing.assert_array_equal(ours, oracle.kneighbors(return_distance=False))
 
 
-def test_rank_biased_overlap_is_the_endless_sum_with_the_last_agreement_going_on() -> None:
+def test_rank_biased_overlap_is_the_endless_sum_with_the_last_agreement_going_on(
+    rng: np.random.Generator,
+) -> None:
     """Its definition over infinitely many depths, summed until nothing is added.
 
     By hand, (a, b, c) against (b, a, d) with p = 1/2: shared at depths 1, 2, 3 are 0, 2, 2, so
@@ -44,7 +46,6 @@ def test_rank_biased_overlap_is_the_endless_sum_with_the_last_agreement_going_on
     assert spaces.jaccard(same, backwards) == spaces.rank_biased_overlap(same, same) == 1
     assert spaces.jaccard(same, 9 + same) == spaces.rank_biased_overlap(same, 9 + same) == 0
     assert spaces.rank_biased_overlap(same, backwards) < 1
-    rng = np.random.default_rng(0)
     first, second = (np.array([rng.permutation(14)[:9] for _ in range(20)]) for _ in range(2))
     ours = spaces.rank_biased_overlap(first, second, 0.8)
     for overlap, one, other in zip(ours, first.tolist(), second.tolist(), strict=True):
@@ -61,8 +62,8 @@ def test_blocks_change_nothing_and_neither_do_samples(monkeypatch: pytest.Monkey
     some = spaces.change(first, second, 7, sample=30)  # each still measured against all others
     assert len(some.looked_at) == 30
     np.testing.assert_array_equal(some.overlap, whole.overlap[some.looked_at])
-    for limit, size in (("_ROWS", 11), ("_CELLS", 100)):
-        monkeypatch.setattr(spaces, limit, size)
+    monkeypatch.setattr(spaces, "_ROWS", 11)
+    monkeypatch.setattr(spaces, "_CELLS", 100)
     parts = spaces.change(first, second, 7)
     for name in ("overlap", "jaccard"):
         np.testing.assert_array_equal(getattr(parts, name), getattr(whole, name))
@@ -70,19 +71,17 @@ def test_blocks_change_nothing_and_neither_do_samples(monkeypatch: pytest.Monkey
 
 
 def test_the_most_changed_come_first() -> None:
-    """One point is moved across; it changes more than those it left."""
-    first = cloud()
-    second = first.copy()
-    second[17] = -first[17]
+    """One point is moved across; it changes more than those it left.
+
+    Of forty times the same sentence vector every point still has k others, a zero row too.
+    """
+    first, second = cloud(), cloud()
+    second[17] *= -1
     found = spaces.change(first, second, 5)
     order = found.most(len(first))
     overlap, gap = found.overlap[order], found.gap[order]
     assert found.looked_at[order[0]] == 17
     assert (np.diff(overlap) >= 0).all() and (np.diff(gap[overlap == 0]) <= 0).all()
-
-
-def test_identical_points_and_zero_rows_have_neighbours_too() -> None:
-    """Forty times the same sentence vector: every point still has k others."""
     same = np.ones((40, 4), np.float32)
     same[3] = 0
     found = spaces.change(same, same, 6)
@@ -180,17 +179,13 @@ def test_the_maps_are_those_of_scipy_and_scikit_learn(
     np.testing.assert_allclose(every[0][1], scale * turn[:, :8], atol=1e-6)
     ridges = [matrix for name, matrix in every if name == "ridge"]
     for ridge, matrix in zip(bridge.RIDGES, ridges, strict=True):
-        alpha = ridge * (centred[0] ** 2).sum() / 12
-        theirs = Ridge(alpha=alpha).fit(x, y).coef_.T
+        theirs = Ridge(alpha=ridge * (centred[0] ** 2).sum() / 12).fit(x, y).coef_.T
         np.testing.assert_allclose(matrix, theirs, atol=1e-6)
     ranks = {
         np.linalg.matrix_rank(matrix, tol=1e-8) for name, matrix in every if name == "low-rank"
     }
     assert ranks == {1, 2, 4}
-
-
-def test_the_best_map_comes_first(pair: tuple[np.ndarray, np.ndarray]) -> None:
-    best, *_, worst = bridge.fit(*pair)
+    best, *_, worst = bridge.fit(*pair)  # the best map comes first
     assert best.name == "ridge" and best.cosine > worst.cosine
     assert best(pair[0]).shape == (500, 8)
 

@@ -1,8 +1,7 @@
 """Cosines, alignment, uniformity, random pairs, groups and densities against other code."""
 
-import json
 import math
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +12,6 @@ from scipy.stats import gaussian_kde
 from sklearn.neighbors import NearestNeighbors
 
 from tests.errors import refused
-from theodolite.engine import load
 from theodolite.engine.datasets import Catalog
 from theodolite.engine.datasets.types import (
     DatasetInfo,
@@ -23,6 +21,7 @@ from theodolite.engine.datasets.types import (
     ParallelPart,
     Sentences,
 )
+from theodolite.engine.encoders import Encoder
 from theodolite.engine.search.index import neighbours_of_each
 from theodolite.engine.space import geometry
 from theodolite.engine.space.dataset_similarity import (
@@ -107,10 +106,7 @@ def test_gold_groups_of_figure_4() -> None:
     assert groups.labels == ("0–1", "1–2", "2–3", "3–4", "4–5")
     assert groups.index.tolist() == [0, 0, 1, 2, 3, 4, 4]
     assert geometry.gold_groups(np.array([1.0, 5.0]), (1.0, 5.0)).labels[0] == "1–1.8"
-
-
-def test_the_histogram_counts_every_pair_once() -> None:
-    """Also cosines of exactly -1 and 1."""
+    # The histogram counts every pair once, also cosines of exactly -1 and 1.
     cosines = np.array([-1.0, 0.0, 0.5, 1.0])
     found = geometry.histogram(cosines, geometry.gold_groups(np.array([0.0, 5.0, 5.0, 2.0])))
     assert [sum(group) for group in found["counts"]] == [1, 0, 1, 0, 2]  # type: ignore[attr-defined]
@@ -123,12 +119,8 @@ def test_density_is_that_of_scipy(n: int) -> None:
     grid = np.linspace(-1, 1.5, 400)
     expected = gaussian_kde(values)(grid)
     assert geometry.density(values, grid) == pytest.approx(expected, abs=0.01 * expected.max())
-
-
-def test_density_of_equal_values_and_of_none() -> None:
-    """A spike that still integrates to one; zeros for nothing."""
-    grid = np.linspace(-1, 1, 201)
-    spike = geometry.density(np.full(10, 0.25), grid)
+    # Equal values are a spike that still integrates to one, and nothing is zeros.
+    spike = geometry.density(np.full(n, 0.25), grid)
     assert np.trapezoid(spike, grid) == pytest.approx(1, abs=0.01)
     assert not geometry.density(np.array([]), grid).any()
 
@@ -176,18 +168,18 @@ def test_hubness_is_the_skew_of_brute_force_counts() -> None:
     "split",
     ["dev", "test", *(pytest.param(part, marks=pytest.mark.long) for part in ("train", "all"))],
 )
-def test_the_golden_figures_of_sts_b(data_root: Path, golden: Path, split: str) -> None:
+def test_the_golden_figures_of_sts_b(
+    real: Catalog, reference: dict[str, Any], encoder: Encoder, split: str
+) -> None:
     """Alignment, uniformity and singular values of the static encoder, to 1e-6 relative.
 
     `all` is the whole STS-B: 148,876,140 pairs.
     """
-    record = json.loads((golden / "senteval_wordllama256.json").read_text("utf-8"))
-    expected = record["alignment_uniformity_stsb"][split]
-    parts = Catalog(data_root).load("STSBenchmark").parts  # type: ignore[union-attr]
+    expected = reference["alignment_uniformity_stsb"][split]
+    parts: Any = real.load("STSBenchmark").parts  # type: ignore[union-attr]
     chosen = list(parts.values()) if split == "all" else [parts[split]]
-    encode = load("wordllama").encode
-    left = encode([s for part in chosen for s in part.left])
-    right = encode([s for part in chosen for s in part.right])
+    left = encoder.encode([s for part in chosen for s in part.left])
+    right = encoder.encode([s for part in chosen for s in part.right])
     gold = np.concatenate([part.gold for part in chosen])
     for rows, name in ((gold > 4, "gt4"), (gold >= 4, "ge4")):
         assert int(rows.sum()) == expected[f"n_pairs_{name}"]
@@ -257,12 +249,10 @@ def test_what_is_drawn() -> None:
 
 def test_cosines_of_means_by_hand() -> None:
     """Length counts nothing: two of one direction and one of another lie at 26.6 degrees."""
-    first = mean(np.array([[2.0, 0.0], [5.0, 0.0], [0.0, 1.0]]))
+    first, near = mean(np.array([[2.0, 0.0], [5.0, 0.0], [0.0, 1.0]])), 2 / 5**0.5
     assert first == pytest.approx([2 / 3, 1 / 3])
     found = similarity(np.array([first, [1.0, 0.0], [-3.0, 0.0]]))
-    assert found == pytest.approx(
-        np.array([[1, 2 / 5**0.5, -2 / 5**0.5], [2 / 5**0.5, 1, -1], [-2 / 5**0.5, -1, 1]])
-    )
+    assert found == pytest.approx(np.array([[1, near, -near], [near, 1, -1], [-near, -1, 1]]))
 
 
 def test_the_alike_stand_together() -> None:

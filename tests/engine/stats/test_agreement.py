@@ -249,9 +249,8 @@ def test_agreement_of_judges() -> None:
 # --- groups ---
 
 
-def test_the_mean_of_the_parts_is_v_measure() -> None:
+def test_the_mean_of_the_parts_is_v_measure(rng: np.random.Generator) -> None:
     """Of examples that count several times or not at all."""
-    rng = np.random.default_rng(2)
     labels, times = rng.integers(0, 8, 500), rng.integers(0, 4, 500)
     clusters = (labels + rng.integers(0, 3, 500)) % 8
     expected = v_measure_score(np.repeat(labels, times), np.repeat(clusters, times))
@@ -260,9 +259,8 @@ def test_the_mean_of_the_parts_is_v_measure() -> None:
     assert alike.tolist() == [1.0] * 4, "one label in one cluster"
 
 
-def test_the_parts_move_as_v_measure_does() -> None:
+def test_the_parts_move_as_v_measure_does(rng: np.random.Generator) -> None:
     """Leaving out one example in a hundred moves both alike; the plain bootstrap would not do."""
-    rng = np.random.default_rng(3)
     labels = rng.integers(0, 5, 3000)
     clusters = np.where(rng.random(3000) < 0.8, labels, rng.integers(0, 5, 3000))
     parts = v_measure_parts(labels, clusters, np.ones(3000))
@@ -282,9 +280,10 @@ def test_the_parts_move_as_v_measure_does() -> None:
     [(4000, 2, 2), (3000, 3, 40), (2000, 90, 90), (60, 30, 25), (5, 5, 5), (50, 1, 4), (9, 1, 1)],
 )
 @pytest.mark.parametrize("agreement", [0.0, 0.7, 1.0])
-def test_adjusted_mutual_information(n: int, labels: int, clusters: int, agreement: float) -> None:
+def test_adjusted_mutual_information(
+    n: int, labels: int, clusters: int, agreement: float, rng: np.random.Generator
+) -> None:
     """Large and small groups, some in one, chance and agreement; some count several times."""
-    rng = np.random.default_rng(4)
     right, times = rng.integers(0, labels, n), rng.integers(0, 4, n)
     found = np.where(rng.random(n) < agreement, right % clusters, rng.integers(0, clusters, n))
     expected = adjusted_mutual_info_score(np.repeat(right, times), np.repeat(found, times))

@@ -37,9 +37,8 @@ from theodolite.engine.stats.spread import spreads, words
 
 
 @pytest.mark.parametrize("steps", [None, 20, 2])
-def test_correlations_are_those_of_scipy(steps: int | None) -> None:
+def test_correlations_are_those_of_scipy(steps: int | None, rng: np.random.Generator) -> None:
     """With few or many ties, to 1e-12."""
-    rng = np.random.default_rng(3)
     x = rng.normal(size=500) if steps is None else np.round(rng.normal(size=500) * steps)
     y = rng.normal(size=500) + 0.3 * x
     expected = stats.spearmanr(x, y).statistic, stats.pearsonr(x, y).statistic
@@ -132,9 +131,8 @@ def test_at_the_true_mean_no_bet_wins(mean: float) -> None:
     assert total == pytest.approx(np.ones(9), abs=1e-9)
 
 
-def test_it_narrows_with_the_variance() -> None:
+def test_it_narrows_with_the_variance(rng: np.random.Generator) -> None:
     """Observations that vary little give a narrower interval, as no bound by the range would."""
-    rng = np.random.default_rng(0)
     widths = []
     for a, b in ((1.0, 1.0), (10.0, 10.0)):
         low, high = confidence_sequence(Observations.between(rng.beta(a, b, 300), 0.0, 1.0), 0.05)
@@ -170,9 +168,8 @@ def test_examples_that_share_a_text_are_one_cluster() -> None:
     assert effective(sharing(asked)) == 12
 
 
-def test_clusters_of_one_are_independent_examples() -> None:
+def test_clusters_of_one_are_independent_examples(rng: np.random.Generator) -> None:
     """The same draws to the digit, for two as for one, and the same tests."""
-    rng = np.random.default_rng(1)
     values, gold, own = rng.random(40), rng.random(40), np.arange(40)
     new, again = resample_all([Sample(values, clusters=own // 4)] * 2, 50)
     assert np.array_equal(new.draws, again.draws) and new.units == again.units == 10.0
@@ -185,12 +182,13 @@ def test_clusters_of_one_are_independent_examples() -> None:
 
 @pytest.mark.parametrize("correlation", ["spearman", "pearson"])
 @pytest.mark.parametrize("ways", [1, 2])
-def test_a_correlation_of_drawn_clusters_is_that_of_scipy(correlation: str, ways: int) -> None:
+def test_a_correlation_of_drawn_clusters_is_that_of_scipy(
+    correlation: str, ways: int, rng: np.random.Generator
+) -> None:
     """Of the examples written out as often as they were drawn, which are not always equally many.
 
     Where an example is in two clusters, that is the product of both.
     """
-    rng = np.random.default_rng(2)
     values, gold = rng.integers(0, 9, 30) / 1.0, rng.integers(0, 5, 30) / 1.0
     clusters = rng.permutation(np.arange(30 * ways) % 12).reshape(30, ways).squeeze()
     draws = bootstrap(Sample(values, gold, correlation, clusters), 20, seed=3)  # type: ignore[arg-type]
@@ -202,9 +200,8 @@ def test_a_correlation_of_drawn_clusters_is_that_of_scipy(correlation: str, ways
         assert draw == pytest.approx(100 * scipys(values[some], gold[some])[0])
 
 
-def test_the_standard_error_is_millers() -> None:
+def test_the_standard_error_is_millers(rng: np.random.Generator) -> None:
     """Miller 2024, section 2.2: sums of deviations over each cluster, squared, over n squared."""
-    rng = np.random.default_rng(0)
     clusters = np.repeat(np.arange(150), rng.integers(1, 6, 150))
     values = rng.normal(size=150)[clusters] + rng.normal(size=len(clusters))
     apart = np.bincount(clusters, values - values.mean())
@@ -226,9 +223,8 @@ def test_mcnemar_by_cluster_by_hand() -> None:
     assert mcnemar(one, other, mixed) > mcnemar(one, other)
 
 
-def test_all_pairs_at_once_are_the_pairs_one_by_one() -> None:
+def test_all_pairs_at_once_are_the_pairs_one_by_one(rng: np.random.Generator) -> None:
     """Also of equals, and of examples in two clusters, of which one may be the same for all."""
-    rng = np.random.default_rng(4)
     right = rng.random((5, 60)) < np.array([[0.5], [0.6], [0.7], [0.9], [0.9]])
     right[4] = right[3]
     for clusters in (None, rng.integers(0, 20, 60), rng.integers(0, 40, (60, 2))):
@@ -350,9 +346,8 @@ def test_single_seeds_of_two_encoders_are_not_paired() -> None:
     np.testing.assert_allclose(second[0].draws, again[0].draws)
 
 
-def test_p_values_are_those_of_the_paired_t_test_over_draws() -> None:
+def test_p_values_are_those_of_the_paired_t_test_over_draws(rng: np.random.Generator) -> None:
     """scipy.stats.ttest_rel, down to the p-values that many tests at once need."""
-    rng = np.random.default_rng(0)
     first = rng.normal(50, 1, 10)
     found = []
     for second in (first + rng.normal(1, 0.5, 10), first + rng.normal(0, 0.5, 10)):

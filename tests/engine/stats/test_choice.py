@@ -39,9 +39,10 @@ def test_the_best_and_those_that_tie_with_it() -> None:
     assert made.names == ("good", "flat")
 
 
-def test_picking_the_best_flatters_it_the_more_the_more_alike_they_are() -> None:
+def test_picking_the_best_flatters_it_the_more_the_more_alike_they_are(
+    rng: np.random.Generator,
+) -> None:
     """Of twenty that are equally good one leads by chance; of two that are far apart none does."""
-    rng = np.random.default_rng(0)
     alike = {str(i): Sample((rng.random(200) < 0.7).astype(float)) for i in range(20)}
     assert choose(alike).optimism > 1.0 > choose({"a": right(0.9), "b": right(0.2)}).optimism
     # Of eleven the ten good ones tie, and random words do not.
@@ -50,9 +51,10 @@ def test_picking_the_best_flatters_it_the_more_the_more_alike_they_are() -> None
     assert "words" not in ties and len(ties) == 9
 
 
-def test_one_comparison_is_a_z_test_and_independent_ones_are_sidaks() -> None:
+def test_one_comparison_is_a_z_test_and_independent_ones_are_sidaks(
+    rng: np.random.Generator,
+) -> None:
     """Half the width of the interval in standard errors, for 1 and for 20 differences at once."""
-    rng = np.random.default_rng(1)
     best = Sample(np.zeros(500))
     others = {str(i): Sample(rng.normal(size=500)) for i in range(20)}
     one = behind(best, {"0": others["0"]})["0"]
@@ -65,9 +67,8 @@ def test_one_comparison_is_a_z_test_and_independent_ones_are_sidaks() -> None:
     assert many.high - many.low == pytest.approx(2 * many.critical * many.error)
 
 
-def test_training_on_other_examples_widens_every_interval() -> None:
+def test_training_on_other_examples_widens_every_interval(rng: np.random.Generator) -> None:
     """By the root of what it adds to the variance."""
-    rng = np.random.default_rng(2)
     samples = {name: Sample((rng.random(2000) < 0.7).astype(float)) for name in "ab"}
     plain, refitted = choose(samples), choose(samples, refit=0.5)
     for name in "ab":
@@ -77,14 +78,13 @@ def test_training_on_other_examples_widens_every_interval() -> None:
     assert refitted.behind[name].error / plain.behind[name].error == pytest.approx(1.22, abs=0.02)
 
 
-def test_what_is_shown_to_be_within_a_margin_is() -> None:
+def test_what_is_shown_to_be_within_a_margin_is(rng: np.random.Generator) -> None:
     """Of sheets with forms that lose 2.5 points, at most 5 % recommend one of them.
 
     On 40 examples that both get right, one may still be worse; on 400 hardly.
     """
     few, many = (behind(right(1.0, n), {"b": right(1.0, n)})["b"] for n in (40, 400))
     assert [(one.delta, one.within(2.0)) for one in (few, many)] == [(0.0, False), (0.0, True)]
-    rng = np.random.default_rng(2026)
     wrong = 0
     for _ in range(80):
         best = rng.random(300) < 0.8

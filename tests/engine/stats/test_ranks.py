@@ -34,9 +34,8 @@ def test_the_best_the_worst_and_equals(over_tasks: bool) -> None:
 
 
 @pytest.mark.parametrize("over_tasks", [False, True])
-def test_intervals_are_those_of_a_plain_loop(over_tasks: bool) -> None:
+def test_intervals_are_those_of_a_plain_loop(over_tasks: bool, rng: np.random.Generator) -> None:
     """Draw by draw: the same tasks, the same examples, sorted and counted anew."""
-    rng = np.random.default_rng(4)
     answers = {
         name: [(rng.random(30) < p).astype(float) for _ in range(4)]
         for name, p in (("a", 0.70), ("b", 0.66), ("c", 0.5))
@@ -83,14 +82,13 @@ def test_borda_by_hand() -> None:
     assert ranked({"a": 1.0, "b": 3.0, "c": 3.0}) == {"a": 3, "b": 1, "c": 1}
 
 
-def test_borda_ranks_as_mteb_does() -> None:
+def test_borda_ranks_as_mteb_does(rng: np.random.Generator) -> None:
     """Its own function on the same numbers, with ties and with missing tasks."""
     import polars
     from mteb.benchmarks import _create_table as table
 
-    random = np.random.default_rng(7)
-    scores = np.round(random.normal(60, 5, (30, 12)))
-    scores[random.random(scores.shape) < 0.15] = np.nan
+    scores = np.round(rng.normal(60, 5, (30, 12)))
+    scores[rng.random(scores.shape) < 0.15] = np.nan
     there = np.argwhere(~np.isnan(scores))
     columns = {
         "model_name": [f"m{row}" for row, _ in there],
@@ -107,11 +105,10 @@ def test_borda_ranks_as_mteb_does() -> None:
 CUTOFFS = (1, 3, 5, 10, 100)
 
 
-def test_as_trec_eval() -> None:
+def test_as_trec_eval(rng: np.random.Generator) -> None:
     """Ties, missing judgements, grades up to 3, and answers that were not found."""
     import pytrec_eval as trec
 
-    rng = np.random.default_rng(1)
     names = np.array([f"d{i}" for i in range(60)])
     keys = names.argsort().argsort()
     judged, run = {}, {}

@@ -100,9 +100,8 @@ def by_scipy(score: Callable[..., Any], resamples: int, *values: np.ndarray) -> 
     return np.array(found.confidence_interval)
 
 
-def test_the_interval_is_that_of_scipy() -> None:
+def test_the_interval_is_that_of_scipy(rng: np.random.Generator) -> None:
     """scipy.stats.bootstrap, of accuracies and of two Spearman correlations with one gold."""
-    rng = np.random.default_rng(11)
     right = (rng.random(150) < 0.8).astype(float)
     other = np.where(rng.random(150) < 0.8, right, 1 - right)
     found = paired(Sample(right), Sample(other), resamples=20_000)
@@ -133,9 +132,8 @@ def test_a_point_an_equal_and_the_other_side() -> None:
         assert paired(Sample(one), Sample(other)).p == 1.0
 
 
-def test_all_pairs_at_once_are_the_pairs_one_by_one() -> None:
+def test_all_pairs_at_once_are_the_pairs_one_by_one(rng: np.random.Generator) -> None:
     """The same p-values: of correlations, of equals, and where a draw is nan."""
-    rng = np.random.default_rng(3)
     gold = rng.random(30)
     drawn = [
         resample(Sample(gold + noise * rng.normal(size=30), gold), 500)
@@ -153,9 +151,10 @@ def test_all_pairs_at_once_are_the_pairs_one_by_one() -> None:
 
 
 @pytest.mark.parametrize("correlation", ["spearman", "pearson", None])
-def test_encoders_resampled_together_are_those_resampled_alone(correlation: Any) -> None:
+def test_encoders_resampled_together_are_those_resampled_alone(
+    correlation: Any, rng: np.random.Generator
+) -> None:
     """To the digit: with ties, without spread, and with golds of their own."""
-    rng = np.random.default_rng(8)
     gold = None if correlation is None else rng.integers(0, 6, 40) / 2
     values = [rng.random(40), rng.integers(0, 3, 40), np.zeros(40), rng.integers(0, 2, 40)]
     samples = [Sample(v.astype(float), gold, correlation or "spearman") for v in values]
@@ -181,9 +180,8 @@ def test_many_encoders_can_still_differ(k: int) -> None:
 
 
 @pytest.mark.parametrize("effect", [0.03, 0.1, 0.3, 0.6])
-def test_p_of_a_mean_is_that_of_the_paired_t_test(effect: float) -> None:
+def test_p_of_a_mean_is_that_of_the_paired_t_test(effect: float, rng: np.random.Generator) -> None:
     """By scipy's `ttest_rel`, from 0.7 to 1e-9, up to the bootstrap's noise."""
-    rng = np.random.default_rng(7)
     shared, values = rng.random(120), rng.normal(0, 0.1, (2, 120))
     a, b = shared + values[0] + 0.1 * effect, shared + values[1]
     expected = stats.ttest_rel(a, b)
@@ -207,9 +205,8 @@ def test_p_of_a_correlation_is_that_of_the_permutation_test() -> None:
     assert paired(a, b).p == pytest.approx(expected, abs=0.04)
 
 
-def test_p_of_a_mean_over_tasks_is_that_of_welch() -> None:
+def test_p_of_a_mean_over_tasks_is_that_of_welch(rng: np.random.Generator) -> None:
     """Two tasks of very different sizes: scipy's `ttest_ind` of one against the other, negated."""
-    rng = np.random.default_rng(5)
     few, many = rng.normal(0.3, 0.5, 12), rng.normal(0.3, 0.5, 400)
     drawn = [
         resample_all([Sample(values), Sample(0 * values)], seed=k)

@@ -93,5 +93,5 @@ def test_a_column_of_that_name_is_found() -> None:
         assert mapping.columns == {"text": "text", "label": "label", "cluster": "cluster"}
         assert list(tables.read(raw, name, mapping).clusters.values()) == expected
     raw = b"review,stars,cluster\nA fine thing it is.,4,9\nA poor one.,2,9\n"
-    found = tables.preview(raw, "x.csv").mapping.columns
-    assert found == {"text": "review", "label": "stars", "cluster": "cluster"}
+    columns = {"text": "review", "label": "stars", "cluster": "cluster"}
+    assert tables.preview(raw, "x.csv").mapping.columns == columns

@@ -453,24 +453,21 @@ def test_an_upload_is_data_like_any_other(tmp_path):
 
 
 @pytest.mark.data
-def test_sets_and_files_of_the_data_folder(data_root, tmp_path):
-    catalog = Catalog(data_root)
+def test_sets_and_files_of_the_data_folder(data_root, real, tmp_path):
+    """No dev and no test pair; of MRPC the paraphrases of the training part."""
 
-    def examples(name, objective, **settings):
-        return open_examples(str(name), objective, catalog, folder=tmp_path, **settings)
+    def examples(name, objective="sup"):
+        return open_examples(str(name), objective, real, folder=tmp_path)
 
-    parts = catalog.load("STSBenchmark").parts
-    train, test = parts["train"], parts["test"]
-    # No dev, no test pair.
-    assert len(examples("STSBenchmark", "sup")) == int((train.gold >= 4).sum())
+    train, _, test = real.load("STSBenchmark").parts.values()
+    assert len(examples("STSBenchmark")) == int((train.gold >= 4).sum())
     sentences = {text for (text,) in examples("STSBenchmark", "unsup")}
     assert not sentences & (set(test.left) - set(train.left) - set(train.right))
-    assert len(examples("MRPC", "sup")) == 2753  # paraphrases of the training part
-    with refused("wrong-kind", "banking77"):
-        examples("banking77", "sup")
-    assert len(examples("nli", "sup")) == 5996
+    assert [len(examples(name)) for name in ("MRPC", "nli")] == [2753, 5996]
     for file in ("cad_snli/train.tsv", "wiki_nli/base_wiki_train.jsonl"):
-        assert len(examples(data_root / "nli" / file, "sup")) > 500
+        assert len(examples(data_root / "nli" / file)) > 500
+    with refused("wrong-kind", "banking77"):
+        examples("banking77")
 
 
 def test_of_parquet_only_the_columns_that_are_needed_are_read(tmp_path: Path) -> None:

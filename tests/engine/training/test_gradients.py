@@ -172,13 +172,15 @@ def test_autocast_is_for_the_forward_pass_alone(mlm_weight: float) -> None:
     """The gradients are exactly those of a backward pass outside of it, as torch advises."""
     around, plain, objective, columns = twins(spec("sup", mlm_weight=mlm_weight), torch.float32)
     rows = [row for column in columns for row in column.ids]
+    masked = mask_tokens(columns, plain, default_rng(0), 0.15)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         backward(around, objective, columns, None, default_rng(0))
-        loss = objective.loss(plain.vectors(rows).split(len(EXAMPLES)))
-        if mlm_weight:
-            masked = mask_tokens(columns, plain, default_rng(0), 0.15)
-            loss = loss + mlm_weight * mlm_loss(plain, masked) / masked.chosen
-    loss.backward()
+        losses = [objective.loss(plain.vectors(rows).split(len(EXAMPLES)))]
+    if mlm_weight:
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            losses.append(mlm_weight * mlm_loss(plain, masked) / masked.chosen)
+    for loss in losses:
+        loss.backward()
     assert_same(around, plain, rtol=1e-5, atol=1e-6)
 
 

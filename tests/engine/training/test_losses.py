@@ -251,9 +251,8 @@ def test_a_static_encoder_is_the_mean_of_its_tokens(tmp_path, base):
     np.testing.assert_array_equal(load(again).encode(texts), vectors[:4])
 
 
-def test_the_regression_is_that_of_scikit_learn(monkeypatch):
+def test_the_regression_is_that_of_scikit_learn(monkeypatch, rng):
     """Ridge without an intercept, on what the first three steps leave; no text, no change."""
-    rng = np.random.default_rng(0)
     x, y = rng.random((40, 12)), rng.normal(size=(40, 3))
     monkeypatch.setattr(static, "ITERATIONS", 60)
     oracle = Ridge(alpha=static.RIDGE, fit_intercept=False, solver="cholesky").fit(x, y)

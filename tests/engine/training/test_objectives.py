@@ -243,7 +243,9 @@ WORDS = [str(place) for place in range(20)]
 
 @pytest.mark.parametrize("change", [crop, delete])
 @pytest.mark.parametrize("rate", [0.1, 0.2, 0.3])
-def test_a_share_of_the_words_goes_from_anywhere_in_their_order(change, rate: float) -> None:
+def test_a_share_of_the_words_goes_from_anywhere_in_their_order(
+    change, rate: float, rng: np.random.Generator
+) -> None:
     """Table 1: "keep 100 - k % of the length" in one run, "delete k % words"."""
     gone: set[str] = set()
     for seed in range(200):
@@ -255,15 +257,13 @@ def test_a_share_of_the_words_goes_from_anywhere_in_their_order(change, rate: fl
     cut = round(20 * rate)
     assert gone == ({*WORDS[:cut], *WORDS[-cut:]} if change is crop else set(WORDS))
     # A share that is no whole number is met on average: of 7 words 0.7, 1.4 or 2.1.
-    rng = default_rng(0)
     assert np.mean([7 - len(change(WORDS[:7], rate, rng)) for _ in range(5000)]) == pytest.approx(
         7 * rate, abs=0.03
     )
 
 
-def test_delete_one_takes_each_word_as_often() -> None:
+def test_delete_one_takes_each_word_as_often(rng: np.random.Generator) -> None:
     """Table 1: "delete one word", whatever the rate."""
-    rng = default_rng(0)
     kept = [delete_one(WORDS[:4], 0.9, rng) for _ in range(4000)]
     assert {len(words) for words in kept} == {3}
     counts = Counter(word for words in kept for word in words)

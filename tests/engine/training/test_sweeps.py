@@ -197,10 +197,10 @@ def test_a_small_memory_takes_smaller_micro_batches(catalog) -> None:
 
 
 @pytest.mark.data
-def test_the_data_folder_is_used_where_there_is_one(data_root: Path) -> None:
+def test_the_data_folder_is_used_where_there_is_one(real: Catalog) -> None:
     """Sentences for unsupervised runs, triplets for supervised ones, STS-B to choose by."""
-    found = named(Catalog(data_root), LAPTOP)
-    assert found["here-unsup"].changes["train"].startswith("unlabelled/")
-    assert found["here-sup"].changes["train"].startswith("nli")
-    devs = [found[f"here-{way}"].changes["dev"] for way in ("unsup", "sup", "mlm")]
-    assert devs == ["STSBenchmark", "STSBenchmark", None]
+    unsup, sup, mlm = (
+        named(real, LAPTOP)[f"here-{way}"].changes for way in ("unsup", "sup", "mlm")
+    )
+    assert unsup["train"].startswith("unlabelled/") and sup["train"].startswith("nli")
+    assert (unsup["dev"], sup["dev"], mlm["dev"]) == ("STSBenchmark", "STSBenchmark", None)
