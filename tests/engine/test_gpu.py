@@ -133,7 +133,7 @@ def test_a_run_goes_on_with_the_generator_of_the_gpu(tmp_path: Path) -> None:
 def test_an_update_does_not_wait_for_the_gpu(tmp_path: Path, objective: str) -> None:
     """Tokens, places and losses go one way."""
     run = tiny_run(tiny_spec(tmp_path, objective, device="cuda", precision="bf16", micro_batch=4))
-    order = batches(len(run.examples), 8, 4, 0)
+    order = batches([len(run.examples)], 8, 4, 0)
     for batch in (next(order), next(order)):  # pays for what is made once
         run.update(batch)
     with waiting_refused():

@@ -158,20 +158,14 @@ def test_what_is_no_encoder_here(
     assert not facts["available"] and named in facts["problem"]
 
 
-@pytest.mark.parametrize(
-    ("name", "close"),
-    [
+def test_without_a_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is not here says so; its facts are known all the same. Others are not listed."""
+    for name, close in (
         ("mteb:intfloat/multilingual-e5-smal", "mteb:intfloat/multilingual-e5-small"),
         ("mteb:nobody/has-this-at-all", "hf:nobody/has-this-at-all"),
-    ],
-)
-def test_a_name_that_mteb_does_not_list(name: str, close: str) -> None:
-    with refused("unknown", close):
-        load(name)
-
-
-def test_without_a_network(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is not here says so; its facts are known all the same."""
+    ):
+        with refused("unknown", close):
+            load(name)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     spec = "mteb:intfloat/multilingual-e5-small"
     encoder = load(spec)
@@ -217,14 +211,19 @@ def test_what_the_entry_of_a_model_says_wrongly(listed: Callable[..., str]) -> N
 
 
 def test_mteb_takes_our_encoder_as_a_model() -> None:
-    """`mteb.evaluate` accepts it, and gives what the cosines of its vectors give."""
+    """`mteb.evaluate` accepts it, and gives what the cosines of its vectors give.
+
+    Summarization asks for the similarity of two single vectors.
+    """
     from scipy.stats import spearmanr
 
     left, right, gold = zip(*PAIRS, strict=True)
     a, b = (load("wordllama").encode(list(side)).astype(float) for side in (left, right))
     cosines = (a * b).sum(1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)
-    score = score_of(th.mteb("wordllama"), similarity_task()).get_score()
+    model = th.mteb("wordllama")
+    score = score_of(model, similarity_task()).get_score()
     assert score == pytest.approx(spearmanr(gold, cosines).statistic, abs=1e-6)
+    assert float(model.similarity(a[0], b[0])) == pytest.approx(cosines[0], abs=1e-6)
 
 
 def test_its_own_cache_of_results_answers_only_the_same_encoder(tmp_path: Path) -> None:
@@ -234,13 +233,6 @@ def test_its_own_cache_of_results_answers_only_the_same_encoder(tmp_path: Path) 
         seen: list[int] = []
         score_of(Model(load(spec), seen.append), similarity_task(), cache)
         assert bool(seen) == encoded
-
-
-def test_single_vectors_have_a_similarity_too() -> None:
-    """Summarization asks for one of two vectors of one dimension."""
-    one, other = np.arange(8.0), np.ones(8)
-    expected = one @ other / np.linalg.norm(one) / np.linalg.norm(other)
-    assert float(th.mteb("random:8").similarity(one, other)) == pytest.approx(expected, abs=1e-6)
 
 
 def test_without_mteb_a_person_is_told_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ import httpx
 import mteb
 import numpy as np
 import pytest
-from datasets import Dataset as HubDataset, DatasetDict, Features, Value
+from datasets import Dataset as HubDataset, DatasetDict, Features, Value, config
 from datasets.features import ClassLabel
 from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError
 from mteb._evaluators.retrieval_metrics import evaluate_p_mrr_change
@@ -20,9 +20,12 @@ from mteb.abstasks import (
     AbsTaskSTS,
 )
 from mteb.get_tasks import _TASKS_REGISTRY as REGISTRY
+from typer.testing import CliRunner
 
 from tests.engine.datasets.test_retrieval import folder
 from tests.errors import refused
+from tests.fakes.folder import files
+from tests.fakes.hub import FakeHub
 from tests.fakes.mteb_tasks import (
     ENGLISH,
     PAIRS,
@@ -140,24 +143,14 @@ def test_names_that_mteb_does_not_have(name: str, code: Code, named: str) -> Non
         list(evaluate(load("random:8"), name))
 
 
-def test_a_suite_is_its_tasks_commas_and_all() -> None:
-    """With others beside it."""
-    found = expand("StarterSTS,MTEB(eng, v2)", Catalog(), "mteb")
-    assert (found[0], len(found)) == ("StarterSTS", 42)
-    assert "mteb:STS17/en-en" in found
-
-
-def test_results_of_other_versions_are_read_and_not_run() -> None:
+def test_results_of_other_versions_are_read_and_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """A protocol of a version that was never installed has its card; to run it, it is needed."""
     assert "mteb 2.20.0" in dict(protocols.get("mteb-2.20.0").card())["everything"]
     assert protocols.get("mteb").name == UNDER
     assert protocols.in_order([UNDER, "mteb-2.20.0", "senteval"])[0] == "senteval"
     (result,) = evaluate(load("random:8"), ["StarterSTS"], protocol="mteb-2.20.0")
     assert "mteb 2.20.0" in str(result.error) and "pip install mteb==2.20.0" in result.hint
-
-
-def test_without_mteb_its_protocol_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And names of its tasks are still read, so that results can be shown."""
+    # Without mteb it says how to get it; names of its tasks are still read, to show results.
     monkeypatch.setattr("theodolite.engine.protocols.package.installed", lambda: None)
     with refused("unsupported", "theodolite[mteb]"):
         protocols.get("mteb")
@@ -178,6 +171,9 @@ def test_a_suite_lists_the_tasks_that_mteb_names() -> None:
     assert (banking.bytes, banking.here) == (167_036, False)
     assert rows["mteb:STS22.v2/en"].licence == ""
     assert suites.tasks_of("MTEB(eng, v2)") == list(rows)
+    # In a list it is its tasks, commas and all, with others beside it.
+    found = expand("StarterSTS,MTEB(eng, v2)", Catalog(), "mteb")
+    assert {*found} == {"StarterSTS", *rows} and found[0] == "StarterSTS"
 
 
 def test_what_lies_in_the_cache_of_the_hub_is_here(
@@ -279,10 +275,7 @@ def test_both_give_the_same_score(
     if len(judged) > 2:
         assert score < 100
         assert len(ours.examples["ndcg"]) == len(theirs.examples["ndcg"]) == 3
-
-
-def test_nothing_is_judged(tmp_path: Path) -> None:
-    """One sentence from both."""
+    # Where nothing is judged, one sentence from both.
     ours, theirs = both(Retrieval("given", QUERIES, TEXTS, {"test": {}}), tmp_path)
     assert ours.error and "judgements" in ours.error and ours.hint
     assert (ours.error, ours.hint) == (theirs.error, theirs.hint)
@@ -487,10 +480,7 @@ def test_texts_of_newer_types() -> None:
     assert of_a_number == ((first,), str(float(sum(labels))))
     instruction = examples.texts_of(loaded(instructed("InstructionReranking", "p-MRR")))[1]
     assert instruction == ((f"{TOPICS[0]} not the older ones",), rows(12, 50)[0][0])
-
-
-def test_labels_are_named_where_the_table_names_them() -> None:
-    """As the hub's tables do."""
+    # Labels are named where the table names them, as the hub's tables do.
     task = loaded(labelled("lrap"))
     kinds = Features({"text": Value("string"), "label": ClassLabel(names=["bad", "good"])})
     table = HubDataset.from_dict({"text": ["no", "yes"], "label": [0, 1]}, features=kinds)
@@ -506,3 +496,78 @@ def test_texts_stand_where_the_values_do(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr("theodolite.engine.mteb.suites.is_here", lambda name: True)
     values = measured("mteb:FewOfThem", "mteb").examples["ndcg"]
     assert len(examples.texts_of_task("mteb:FewOfThem", 42)) == len(values)
+
+
+# --- a task by its name, fetched from the hub ---
+
+
+TASK = "mteb:Banking77Classification"
+PLACE, REVISION = "mteb/banking77", "0fd18e25b25c072e09e0d92ab615fda904d66300"
+"""Where mteb keeps its data, and at which revision."""
+
+
+@pytest.fixture
+def hub(served: FakeHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeHub:
+    """With the few rows of a task at the revision that mteb names, and others at main."""
+    words = ("my card was stolen again", "what is the exchange rate today")
+    for name, text in ((f"banking77@{REVISION}", "{}"), ("banking77", "newer: {}")):
+        for part, n in (("train", 12), ("test", 8)):
+            lines = [f"{text.format(words[i % 2])} {i},{i % 2}" for i in range(n)]
+            made = {f"{part}.csv": "\n".join(["text,label", *lines])}
+            files(served.root / "datasets/mteb" / name, made)
+    for name, value in {
+        "HF_ENDPOINT": served.url,
+        "HF_DATASETS_CACHE": tmp_path / "cache",
+        "DOWNLOADED_DATASETS_PATH": str(tmp_path / "cache/downloads"),
+    }.items():
+        monkeypatch.setattr(config, name, value)
+    return served
+
+
+@pytest.mark.long
+def test_a_task_of_the_hub(hub: FakeHub, tmp_path: Path) -> None:
+    """Its size is said before a byte is fetched; refusals are sentences; it is fetched once.
+
+    From a server that speaks as much of the hub's protocol.
+    """
+    from theodolite.app.cli import app
+
+    def evaluated(encoder: str, task: str = TASK, *more: str) -> tuple[int, Any, str]:
+        """Exit code, the main score or the error, and what was said beside it."""
+        where = ("--json", "--store", str(tmp_path / "store"))
+        done = CliRunner().invoke(app, ["evaluate", encoder, "--tasks", task, *more, *where])
+        rows = map(json.loads, done.stdout.splitlines())
+        main = next((row for row in rows if row.get("main", "error" in row)), {})
+        return done.exit_code, main, done.stderr
+
+    def is_here() -> bool:
+        """As its suite shows it."""
+        return next(row.here for row in suites.suite("MTEB(eng, v1)") if row.task == TASK)
+
+    fetching = f"{TASK} is fetched from the hub first, 167 kB of text"
+    assert fetching in evaluated("random:32", TASK, "--estimate")[2]
+    assert not hub.requests and not is_here(), "nothing was fetched to say so"
+
+    for answer, reported in (
+        ("GatedRepo", "is not open to everybody"),
+        ("RepoNotFound", "The hub has no data set mteb/banking77"),
+    ):
+        hub.closed[PLACE] = answer
+        code, row, _ = evaluated("random:32")
+        assert code == 1
+        assert reported in row["error"] and "hf auth login" in row["hint"]
+    hub.closed.clear()
+    assert not is_here()
+
+    code, row, error = evaluated("random:32")
+    assert code == 0 and fetching in error
+    assert (row["task"], row["metric"], row["n"]) == (TASK, "accuracy", 8)
+    fetched = [request for request in hub.requests if request.endswith(".csv")]
+    assert fetched and all(REVISION in request for request in fetched)
+    assert is_here()
+
+    hub.close()
+    code, row, error = evaluated("random:16")
+    assert code == 0 and "fetched" not in error, "what is here needs no hub"
+    code, row, _ = evaluated("random:16", "mteb:ImdbClassification")
+    assert code == 1 and "the hub cannot be reached" in row["error"] and "Connect" in row["hint"]

@@ -34,8 +34,9 @@ def test_the_best_the_worst_and_equals(over_tasks: bool) -> None:
 
 
 @pytest.mark.parametrize("over_tasks", [False, True])
-def test_intervals_are_those_of_a_plain_loop(over_tasks: bool, rng: np.random.Generator) -> None:
+def test_intervals_are_those_of_a_plain_loop(over_tasks: bool) -> None:
     """Draw by draw: the same tasks, the same examples, sorted and counted anew."""
+    rng = np.random.default_rng(4)
     answers = {
         name: [(rng.random(30) < p).astype(float) for _ in range(4)]
         for name, p in (("a", 0.70), ("b", 0.66), ("c", 0.5))
