@@ -4,9 +4,6 @@ Files lie in `root/models/OWNER/NAME/` and `root/datasets/OWNER/NAME/`: that is 
 second folder `NAME@v2` beside it is revision `v2`. A revision's commit is the SHA-1 of its files,
 or its own name where that is 40 hex digits. Which repositories are closed says `FakeHub.closed`.
 
-    with FakeHub(root) as hub:
-        subprocess.run(..., env={**os.environ, **hub.environment(tmp_path / "cache")})
-
 `huggingface_hub` reads `HF_ENDPOINT` when it is imported, so a test runs the code in a subprocess
 or sets the endpoint by hand.
 """
@@ -37,18 +34,6 @@ class FakeHub(FakeServer):
         self.requests: list[str] = []
         self.closed: dict[str, str] = {}
         super().__init__(_Handler)
-
-    def environment(self, cache: Path) -> dict[str, str]:
-        """Environment variables for a subprocess that shall use this hub and an empty cache."""
-        return {
-            "HF_ENDPOINT": self.url,
-            "HF_HOME": str(cache),
-            "HF_HUB_OFFLINE": "0",
-            "HF_HUB_DISABLE_XET": "1",
-            "HF_HUB_DISABLE_TELEMETRY": "1",
-            "HF_HUB_DISABLE_PROGRESS_BARS": "1",
-            "NO_PROXY": "127.0.0.1",
-        }
 
     def folder(self, kind: str, repository: str, revision: str) -> Path | None:
         """Folder of a revision given by name or by commit; None when there is none."""

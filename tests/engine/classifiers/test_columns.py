@@ -135,10 +135,7 @@ def test_rows_set_aside_to_stop_on_do_not_normalise() -> None:
     for solver in (columns, exact):
         (ours,) = solver.solve(Features(raw, EVERY), labels, [normal], BRIEF, 1111, nobody)
         assert (ours.predicted == theirs.predicted).mean() > 0.97
-
-
-def test_normalised_regression_by_scikit_learn() -> None:
-    """The third solver has the same meaning: a pipeline of StandardScaler and the regression."""
+    # The third solver has the same meaning: a pipeline of StandardScaler and the regression.
     raw, labels = uneven()
     fits = [Fit(TRAIN, DEV, 0.5, TEST, znorm=True)]
     (ours,) = exact.solve_by_scikit_learn(Features(raw, EVERY), labels, fits, EXACT, 1, nobody)

@@ -247,10 +247,7 @@ def test_bad_names(name: str, code: Any) -> None:
     """Refused before anything is asked of the hub."""
     with refused(code):
         parse(name)
-
-
-def test_names_come_back_as_they_went() -> None:
-    """Slashes in a revision, spaces in paths and odd columns survive."""
+    # Names come back as they went: slashes in a revision, spaces in paths and odd columns survive.
     name = "hub:o/n@refs%2Fconvert%2Fparquet/a%20b/0.parquet?text=my%20text%20%26%20more"
     file = parse(name)
     found = file.revision, file.file, file.columns, str(file)

@@ -1,6 +1,7 @@
 """De-duplicate, ask the cache, encode what is missing."""
 
 from collections.abc import Iterator, Sequence
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -63,12 +64,8 @@ def test_blocks_make_no_difference(monkeypatch):
 def test_what_was_done_before_a_stop_is_kept():
     """A progress callback may raise; the chunks before it stay in the cache."""
     encoder = CachedEncoder(source := Lengths(), MemoryCache())
-
-    def stop(done: int, total: int) -> None:
-        raise KeyboardInterrupt
-
     with pytest.raises(KeyboardInterrupt):
-        encoder.encode([*"abcde"], stop)
+        encoder.encode([*"abcde"], Mock(side_effect=KeyboardInterrupt))
     encoder.encode([*"abcde"])
     assert source.asked == [*"abc", *"de"]
 

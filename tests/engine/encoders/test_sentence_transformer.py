@@ -303,10 +303,7 @@ def test_what_has_no_pooling_to_diagnose_is_refused(tmp_path):
     for spec, named in (several | {f"dir:{tmp_path}": "config.json"}).items():
         with refused("wrong-kind", named):
             diagnose(spec)
-
-
-def test_old_models_with_their_transformer_in_a_folder_beneath(tmp_path):
-    """sentence-transformers once wrote `0_Transformer/`."""
+    # sentence-transformers once wrote `0_Transformer/`.
     inner = save(tmp_path / "0_Transformer")
     part = {"path": "0_Transformer", "type": "sentence_transformers.models.Transformer"}
     (tmp_path / "modules.json").write_text(json.dumps([{"idx": 0, "name": "0", **part}]))

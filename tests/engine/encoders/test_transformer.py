@@ -6,6 +6,7 @@ import pickle
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -193,11 +194,8 @@ def test_progress_is_told_after_each_batch(bert):
     np.testing.assert_array_equal(rows, expected)
     assert told == sorted(told) and told[0] < told[-1] == len(LINES)
 
-    def stop(done: int) -> None:
-        raise InterruptedError
-
-    with pytest.raises(InterruptedError):
-        list(source.watched(LINES, stop))
+    with pytest.raises(KeyboardInterrupt):
+        list(source.watched(LINES, Mock(side_effect=KeyboardInterrupt)))
     np.testing.assert_array_equal(encode(LINES), expected)
 
 

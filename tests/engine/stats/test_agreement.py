@@ -45,6 +45,10 @@ def test_one_swap_of_four_by_hand() -> None:
     assert agreement({"a": 1.0, "b": 2.0}, {"a": 2.0, "b": 1.0}).swapped == (("b", "a"),)
     found = agreement(first, {"a": 30.0, "c": 10.0, "d": math.nan})
     assert (found.n, found.spearman, found.swapped) == (2, 1.0, ())
+    # Too few, or all tied, have no rank correlation.
+    for second in ({}, {"a": 1.0}, {"a": 5.0, "b": 5.0}):
+        found = agreement({"a": 1.0, "b": 2.0}, second)
+        assert np.isnan([found.spearman, found.kendall]).all() and found.swapped == ()
 
 
 def test_rank_correlations_are_those_of_scipy() -> None:
@@ -56,13 +60,6 @@ def test_rank_correlations_are_those_of_scipy() -> None:
     each = [stats.spearmanr(np.delete(x, i), np.delete(y, i)).statistic for i in range(9)]
     without = stability(numbered(x), numbered(y))
     assert (without.lowest, without.highest) == pytest.approx((min(each), max(each)))
-
-
-@pytest.mark.parametrize("second", [{}, {"a": 1.0}, {"a": 5.0, "b": 5.0}])
-def test_too_few_or_all_tied_have_no_rank_correlation(second: dict[str, float]) -> None:
-    found = agreement({"a": 1.0, "b": 2.0}, second)
-    assert math.isnan(found.spearman) and math.isnan(found.kendall)
-    assert found.swapped == ()
 
 
 def test_a_correlation_that_one_encoder_turns_by_hand() -> None:
@@ -146,6 +143,13 @@ def test_every_relation_is_scipys() -> None:
         values = [c.rho for c in found.cells if summary.score in (c.score, "")]
         assert (summary.lowest, summary.diagnostics) == (min(values), len(values))
         assert summary.mean == pytest.approx(np.mean(values))
+    # Encoders that are all alike have no order.
+    alike = {"id": [3.0] * 8}
+    some = relate(by_encoder(DIAGNOSTICS | alike), by_encoder({"MR": SCORES["MR"]}))
+    none = relate(by_encoder(alike), by_encoder(SCORES))
+    means = [some.cells[0].rho, none.overall.mean, some.overall.mean]
+    assert list(map(math.isnan, means)) == [True, True, False]
+    assert (some.overall.diagnostics, none.overall.diagnostics) == (2, 0)
 
 
 def test_one_encoder_can_make_the_correlation() -> None:
@@ -177,15 +181,6 @@ def test_an_encoder_without_a_number_is_left_out_of_it() -> None:
     rare[3] = 1.0  # five: one too few with all encoders, and no more when one is left out
     every = without_each(by_encoder(DIAGNOSTICS), by_encoder({"MR": gap, "Depth": rare}))
     assert {cell.score for each in every.values() for cell in each.cells} == {"MR"}
-
-
-def test_encoders_that_are_all_alike_have_no_order() -> None:
-    alike = {"id": [3.0] * 8}
-    some = relate(by_encoder(DIAGNOSTICS | alike), by_encoder({"MR": SCORES["MR"]}))
-    none = relate(by_encoder(alike), by_encoder(SCORES))
-    means = [some.cells[0].rho, none.overall.mean, some.overall.mean]
-    assert list(map(math.isnan, means)) == [True, True, False]
-    assert (some.overall.diagnostics, none.overall.diagnostics) == (2, 0)
 
 
 def test_decoders_of_two_kinds_agree_as_scipy_says() -> None:

@@ -164,12 +164,6 @@ def test_encoders_resampled_together_are_those_resampled_alone(
         assert np.array_equal(together.draws, resample(sample, 300, 5).draws, equal_nan=True)
 
 
-def test_holm_by_hand() -> None:
-    """0.01 * 3; 0.02 * 2; 0.03 * 1 but not below the one before; order kept."""
-    for given, corrected in (([0.03, 0.01, 0.02], [0.04, 0.03, 0.04]), ([0.6, 0.9], [1.0, 1.0])):
-        assert holm(given) == pytest.approx(corrected)
-
-
 @pytest.mark.parametrize("k", [11, 30])
 def test_many_encoders_can_still_differ(k: int) -> None:
     """Holm's correction over 55 or 435 pairs needs p-values that no share of 2,000 draws can be."""
@@ -255,6 +249,9 @@ def test_tie_groups_by_hand() -> None:
     p[0, 1] = p[1, 0] = 0.02
     assert tie_groups([2.0, 1.0], p[:2, :2]) == [[0], [1]]
     assert tie_groups([3.0, 2.0, 1.0], p) == [[0, 1, 2]]
+    # 0.01 * 3; 0.02 * 2; 0.03 * 1 but not below the one before; order kept.
+    for given, corrected in (([0.03, 0.01, 0.02], [0.04, 0.03, 0.04]), ([0.6, 0.9], [1.0, 1.0])):
+        assert holm(given) == pytest.approx(corrected)
 
 
 # --- the three verdicts of a gate ---

@@ -115,11 +115,11 @@ def test_what_cannot_be_measured_is_said(
 @pytest.mark.parametrize("choose_znorm", [False, True])
 def test_the_smallest_set_that_folds_leave_something_of(choose_znorm: bool) -> None:
     """Of 30, twenty are left to learn from, and one of them is the 5 %; of 28 none would be."""
-    setting = replace(QUICK, choose_znorm=choose_znorm)
-    labels = ["x", "y"] * 15
-    data = LabelledSentences("mine", [f"s {i}" for i in range(30)], labels, [])
+    setting, labels = replace(QUICK, choose_znorm=choose_znorm), ["x", "y"] * 15
+    data, fewer = (
+        LabelledSentences("mine", [f"s {i}" for i in range(n)], labels[:n]) for n in (30, 28)
+    )
     assert transfer.measure(data, separated(labels), setting, 1, nobody).scores[0].score == 100
-    fewer = replace(data, sentences=data.sentences[:28], labels=labels[:28])
     with refused("too-few", "18 examples"):
         transfer.measure(fewer, separated(labels[:28]), setting, 1, nobody)
 

@@ -13,6 +13,7 @@ import pytest
 
 from tests.engine.datasets.test_catalog import Uploads
 from tests.errors import refused
+from tests.fakes.tables import parquet
 from theodolite.engine.datasets.catalog import Catalog, Upload
 from theodolite.engine.datasets.parquet import ParquetFile
 from theodolite.engine.training.examples import Examples, examples_of, open_examples
@@ -42,12 +43,6 @@ def jsonl(names, rows) -> str:
 def tsv(*rows) -> str:
     """Cells between tabs."""
     return "".join("\t".join(map(str, row)) + "\n" for row in rows)
-
-
-def parquet(**columns) -> bytes:
-    """A table of columns."""
-    pq.write_table(pa.table(columns), sink := pa.BufferOutputStream())
-    return sink.getvalue().to_pybytes()
 
 
 def short(value: object) -> str:
@@ -289,8 +284,10 @@ _CSV = 'sent0,sent1,hard_neg\n"A man, old.",Someone.,No one.\nx,y,z\n'
                 "f.tsv": tsv(COLUMNS["sup"], *_ROWS),
                 "g.jsonl": jsonl(COLUMNS["sup"], _ROWS),
                 "h.parquet": parquet(
-                    **{name: [row[i] for row in _ROWS] for i, name in enumerate(COLUMNS["sup"])},
-                    aside=[[1, 2], []],
+                    pa.table(
+                        {name: [row[i] for row in _ROWS] for i, name in enumerate(COLUMNS["sup"])}
+                        | {"aside": [[1, 2], []]}
+                    )
                 ),
             },
         ),
@@ -411,13 +408,10 @@ def test_what_cannot_be_learned_from_is_refused(tmp_path, name, objective, conte
     with refused(code, name, *named):
         opened(written(tmp_path, name, content), objective)
     assert not list((tmp_path / "working").glob("*"))
-
-
-def test_a_missing_file_and_an_unknown_name_are_told_apart(tmp_path, catalog):
     with refused("no-file", "missing.txt"):
         opened(tmp_path / "missing.txt")
     with refused("unknown", "'missing'"):
-        open_examples("missing", "unsup", catalog, folder=tmp_path)
+        open_examples("missing", "unsup", Catalog(), folder=tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -445,10 +439,12 @@ def test_an_upload_is_data_like_any_other(tmp_path):
     columns = {"anchor": "question", "positive": "duplicate", "negative": "other"}
     mapping = {"kind": "triplets", "columns": columns, "header": True}
     catalog = Catalog(uploads=Uploads(mine=Upload(path, "mine.csv", mapping)))
-    examples = open_examples("upload:mine", "sup", catalog, folder=tmp_path)
-    assert list(examples) == [("a", "b", "c"), ("g", "h", "i")]
-    assert examples.notes == ("1 row with an empty sentence was left out.",)
-    sentences = open_examples("upload:mine", "unsup", catalog, folder=tmp_path)
+    triplets, sentences = (
+        open_examples("upload:mine", objective, catalog, folder=tmp_path)
+        for objective in ("sup", "unsup")
+    )
+    assert list(triplets) == [("a", "b", "c"), ("g", "h", "i")]
+    assert triplets.notes == ("1 row with an empty sentence was left out.",)
     assert {text for (text,) in sentences} == set("abcdfghi")
 
 

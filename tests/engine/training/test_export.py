@@ -127,15 +127,11 @@ def test_prompts_are_read_by_sentence_transformers(
     np.testing.assert_allclose(own, peer.encode(SENTENCES), atol=1e-5)
 
 
-def test_a_module_of_the_base_that_is_left_out_is_said(tmp_path):
-    folder = save_sentence_transformer(tmp_path / "dense", "mean")
-    model = open_model(TrainSpec("unsup", f"dir:{folder}", "x", "y", max_length=6), [])
-    (note,) = model.base.notes
-    assert note.startswith("The module Dense of ")
-
-
 def test_a_kept_head_over_a_mean_is_a_dense_layer(folders, tmp_path):
-    """For which plain transformers have no place."""
+    """For which plain transformers have no place; one of the base is left out, and that is said."""
+    base = save_sentence_transformer(tmp_path / "dense", "mean")
+    (note,) = open_model(TrainSpec("unsup", f"dir:{base}", "x", "y", max_length=6), []).base.notes
+    assert note.startswith("The module Dense of ")
     model = trained(folders["bert"], tmp_path / "out", pooling="avg", head="mlp")
     rows = load(write(model, record_of(model)), device="cpu").encode(SENTENCES)
     np.testing.assert_allclose(rows, model.encode(SENTENCES), atol=1e-5)
@@ -148,8 +144,7 @@ def test_a_kept_head_over_a_mean_is_a_dense_layer(folders, tmp_path):
 def test_of_two_encoders_the_first_is_kept(folders, tmp_path):
     """Sentences of a task have no side."""
     model = trained(folders["bert"], tmp_path / "out", dual=True, head="none").eval()
-    rows = load(write(model, record_of(model)), device="cpu").encode(SENTENCES)
-    ids = model.ids(SENTENCES)
+    rows, ids = load(write(model, record_of(model))).encode(SENTENCES), model.ids(SENTENCES)
     first, second = (model.vectors(ids, side=side).detach() for side in (0, 1))
     short = [i for i, row in enumerate(ids) if len(row) < 6]
     np.testing.assert_allclose(rows[short], first.numpy()[short], atol=1e-5)

@@ -190,8 +190,13 @@ def test_what_a_loss_cannot_use_is_said_before_it_starts(tmp_path, base, changes
     assert not (tmp_path / "encoder").exists()
 
 
-def test_labels_become_pairs(tmp_path):
-    """Of each sentence as many that have its label as have not, the same ones again."""
+def test_labels_and_judgements_become_pairs(tmp_path):
+    """Of each sentence as many that have its label as have not, the same ones again.
+
+    Queries with their relevant documents, of the training split alone.
+    """
+    judged = open_examples("judged", "sup", Data(), folder=tmp_path)
+    assert list(judged) == [(A[0], "one"), (A[0], "two"), (A[1], "two")]
     made = [
         list(open_examples("labelled", "st", Data(), loss="ContrastiveLoss", folder=tmp_path))
         for _ in range(2)
@@ -212,12 +217,6 @@ def test_labels_of_pairs_may_be_words(tmp_path, monkeypatch):
     monkeypatch.setitem(DATA, "worded", replace(pairs, labels=["maybe", *words[1:]]))
     with refused("wrong-kind", "or yes or no"):
         open_examples("worded", "st", Data(), loss="ContrastiveLoss", folder=tmp_path)
-
-
-def test_judgements_become_pairs(tmp_path):
-    """Queries with their relevant documents, of the training split alone."""
-    made = open_examples("judged", "sup", Data(), folder=tmp_path)
-    assert list(made) == [(A[0], "one"), (A[0], "two"), (A[1], "two")]
 
 
 # --- smaller and static encoders ---

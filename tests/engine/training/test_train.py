@@ -248,8 +248,8 @@ def test_the_learning_rate_is_that_of_transformers(tmp_path, warmup, steps):
     optimiser = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=0.5)
     schedule = get_linear_schedule_with_warmup(optimiser, math.ceil(warmup * steps), steps)
     (theirs,) = schedule.lr_lambdas
-    for step in range(steps):
-        assert learning_rate(spec, step, steps) == pytest.approx(0.5 * theirs(step))
+    rates = [learning_rate(spec, step, steps) for step in range(steps)]
+    assert rates == pytest.approx([0.5 * theirs(step) for step in range(steps)])
 
 
 def test_biases_and_norms_are_not_decayed():
