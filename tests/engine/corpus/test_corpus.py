@@ -139,7 +139,7 @@ def test_a_shard_that_says_the_same_is_not_encoded_again(tmp_path):
 
 
 def test_an_unfinished_corpus_says_how_far_it_is(tmp_path):
-    """A shard that was cut short is made anew; damaged sentences are put back by cutting again."""
+    """And so does one whose shard was cut short, which is made anew."""
     out, encoder = tmp_path / "out", load("random:8")
     made = cut([text(tmp_path)], None, out, encoder, rows=4)
     encode_shard(out, made, made.shards[1], encoder)
@@ -152,14 +152,6 @@ def test_an_unfinished_corpus_says_how_far_it_is(tmp_path):
     first.write_bytes(whole[:100])
     encode_shard(out, made, made.shards[0], encoder)
     assert first.read_bytes() == whole
-    lines = first.with_suffix(".txt")
-    lines.write_text("something else\n")
-    first.unlink()
-    with refused("damaged", lines.name):
-        encode_shard(out, made, made.shards[0], encoder)
-    cut([text(tmp_path)], None, out, encoder, rows=4)
-    encode_shard(out, made, made.shards[0], encoder)
-    assert finish(out, made) and list(EncodedCorpus(out).sentences()) == SENTENCES
 
 
 def test_another_encoder_or_another_folder_is_refused(tmp_path):
@@ -171,6 +163,19 @@ def test_another_encoder_or_another_folder_is_refused(tmp_path):
     ):
         with refused("conflict", named):
             cut([tmp_path / "c.txt"], None, folder, load(spec))
+
+
+def test_damaged_sentences_are_not_encoded(tmp_path):
+    """They are put back by cutting again."""
+    out, encoder = tmp_path / "out", load("random:8")
+    made = cut([text(tmp_path)], None, out, encoder)
+    lines = out / "shards" / f"{made.shards[0].name}.txt"
+    lines.write_text("something else\n")
+    with refused("damaged", lines.name):
+        encode_shard(out, made, made.shards[0], encoder)
+    cut([text(tmp_path)], None, out, encoder)
+    encode_shard(out, made, made.shards[0], encoder)
+    assert finish(out, made) and list(EncodedCorpus(out).sentences()) == SENTENCES
 
 
 def test_other_sentences_than_its_own_are_refused(tmp_path):

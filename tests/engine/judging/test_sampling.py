@@ -197,13 +197,13 @@ def test_what_need_not_be_judged() -> None:
     assert keys == [(0, 1), (0, 2), (1, 0), (1, 2)] and units.low == -1.0
 
 
-def test_the_estimate_is_that_of_prediction_powered_inference(rng: np.random.Generator) -> None:
+def test_the_estimate_is_that_of_prediction_powered_inference() -> None:
     """Of a pool in which all count the same and are drawn alike, by the package ppi-python 0.2.3.
 
     `ppi_mean_pointestimate` and `ppi_mean_ci` with lam=1 on the same 400 marks; it knows no finite
     pool, hence the small difference.
     """
-    n = 40_000
+    rng, n = np.random.default_rng(7), 40_000
     truth = (rng.random(n) < 0.4).astype(float)
     says = np.where(rng.random(n) < 0.9, truth, 1 - truth)
     order = rng.permutation(n)[:400]

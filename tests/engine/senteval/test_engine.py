@@ -141,15 +141,21 @@ def test_prepare_sees_every_sentence_and_the_name_of_the_task(data):
 def test_a_similarity_of_ones_own(data):
     """In place of the cosine: its negative turns every correlation around.
 
-    Where a vector is zero either is zero, as the reference's nan_to_num makes it.
+    Of a zero vector the cosine is zero, as the reference's nan_to_num makes it.
     """
 
     def without_cats(params, batch):
         return [vector(" ".join(tokens)) * ("cat" not in tokens) for tokens in batch]
 
-    plain = evaluator(data, without_cats).eval("STS12")["all"]["spearman"]["all"]
-    turned = evaluator(data, without_cats, similarity=lambda u, v: -senteval.utils.cosine(u, v))
-    assert turned.eval("STS12")["all"]["spearman"]["all"] == pytest.approx(-plain)
+    plain, zeros, turned = (
+        evaluator(data, batcher, **similarity).eval("STS12")["all"]["spearman"]["all"]
+        for batcher, similarity in (
+            (bag_of_words, {}),
+            (without_cats, {}),
+            (bag_of_words, {"similarity": lambda u, v: -senteval.utils.cosine(u, v)}),
+        )
+    )
+    assert turned == pytest.approx(-plain) and np.isfinite(zeros)
 
 
 def ones(params, batch):

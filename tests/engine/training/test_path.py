@@ -31,25 +31,22 @@ def calls_between_files(events: Iterator[Event]) -> set[tuple[str, str]]:
     """
     found: set[tuple[str, str]] = set()
 
-    def file_of(frame: FrameType) -> str:
-        name = str(frame.f_globals.get("__name__"))
+    def file_of(frame: FrameType | None) -> str:
+        name = "" if frame is None else str(frame.f_globals.get("__name__"))
         return name if name.startswith(ENGINE) else ""
 
     def profile(frame: FrameType, event: str, _: Any) -> None:
-        called, handed = file_of(frame), "<" in frame.f_code.co_qualname
-        if event != "call" or not called or handed:
-            return
         back = frame.f_back
         while back is not None and not file_of(back):
             back = back.f_back
-        if back is not None and file_of(back).startswith(OWN) and file_of(back) != called:
-            found.add((file_of(back), called))
+        calling, called, handed = file_of(back), file_of(frame), "<" in frame.f_code.co_qualname
+        if event == "call" and called not in ("", calling) and calling.startswith(OWN):
+            found.update([] if handed else [(calling, called)])
 
     sys.setprofile(profile)
     try:
         with pytest.raises(Updating):
-            for _ in events:
-                pass
+            list(events)
     finally:
         sys.setprofile(None)
     return found
@@ -68,10 +65,9 @@ def test_the_first_update_is_near(
 
     for trainer in (EncoderTrainer, DecoderTrainer):
         monkeypatch.setattr(trainer, "update", update)
-    if kind == "decoder":
-        events = train_decoder(decoders.random_spec(tmp_path), catalog)
-    else:
-        spec = small(write_sentences(tmp_path / "a.txt"), tmp_path / "out")
-        events = train(spec, catalog)
-    found = calls_between_files(events)
+    events: dict[str, Iterator[Event]] = {
+        "decoder": train_decoder(decoders.random_spec(tmp_path), catalog),
+        "encoder": train(small(write_sentences(tmp_path / "a.txt"), tmp_path / "out"), catalog),
+    }
+    found = calls_between_files(events[kind])
     assert MOST - 5 <= len(found) <= MOST, sorted(found)
