@@ -331,6 +331,14 @@ class Zeros(HashEncoder):
         return vectors
 
 
+class Flat(HashEncoder):
+    """Forgets that there is one vector a sentence."""
+
+    def encode(self, sentences: Sequence[str], progress: Progress | None = None) -> np.ndarray:
+        """Return float32 (n * dim,)."""
+        return super().encode(sentences, progress).reshape(-1)
+
+
 def growing(*few: str) -> Batcher:
     """Gives 4 dimensions to batches that begin with one of these words or a full stop, then 5."""
     return lambda params, batch: np.ones((len(batch), 4 if batch[0][-1] in (".", *few) else 5))
@@ -342,7 +350,7 @@ def growing(*few: str) -> Batcher:
         (NaNEncoder(), ("4 of 32 sentences", "'sentence 0'")),
         (Zeros(every=True), ("zero vector", "32 sentences")),
         (ShrinkingEncoder(), ("(32, 15)", "(32, 16)")),
-        (FunctionEncoder(None, lambda _, batch: np.ones(512)), ("(512,)", "32 sentences")),
+        (Flat(), ("(512,)", "32 sentences")),
         # A dimension that changes between two batches, and after the sentences that tell it.
         (
             FunctionEncoder(None, growing("0"), "growing", dotdict(batch_size=10)),

@@ -396,6 +396,7 @@ NEW = [row(1, 80.0, fingerprint="g"), row(2, 82.0, fingerprint="g")]
         # Of two versions the one measured last counts: new weights have their own spread.
         (OLD + NEW, 81.0),
         (NEW + OLD, 15.0),
+        ([OLD[0], *NEW, OLD[1]], 15.0),
         # A failed one, one that gave no number and one of another question are no second.
         ([row(1, 80.0)], None),
         ([row(1, 80.0), row(2, None, error="Memory ran out.")], None),
