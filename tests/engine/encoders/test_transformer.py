@@ -194,8 +194,8 @@ def test_progress_is_told_after_each_batch(bert):
     np.testing.assert_array_equal(rows, expected)
     assert told == sorted(told) and told[0] < told[-1] == len(LINES)
 
-    with pytest.raises(KeyboardInterrupt):
-        list(source.watched(LINES, Mock(side_effect=KeyboardInterrupt)))
+    with pytest.raises(InterruptedError):
+        list(source.watched(LINES, Mock(side_effect=InterruptedError)))
     np.testing.assert_array_equal(encode(LINES), expected)
 
 
