@@ -12,7 +12,7 @@ from theodolite.app.formats import last_part
 from theodolite.app.pages.encoders.service import ensure_listed, names
 from theodolite.app.recent import Recent
 from theodolite.engine import paths
-from theodolite.engine.decoding.facts import facts_of, shipped
+from theodolite.engine.decoding.facts import facts_of, shipped_decoders
 from theodolite.engine.decoding.presets import default_texts
 from theodolite.engine.errors import UserError
 from theodolite.engine.protocols.vec2sent import VEC2SENT
@@ -67,7 +67,7 @@ class DecoderInfo:
     added: float
 
 
-def listed(workspace: Workspace) -> list[DecoderInfo]:
+def list_all(workspace: Workspace) -> list[DecoderInfo]:
     """Every decoder whose folder exists: trained ones, newest first, then the shipped ones."""
     kept = workspace.store.decoders.list()
     trained = [_info(**row) for row in kept if (row["folder"] / FACTS).is_file()]
@@ -83,7 +83,7 @@ def texts(workspace: Workspace, chosen: Sequence[str] = ()) -> list[tuple[str, s
 
 def encoders(workspace: Workspace) -> list[str]:
     """Encoders that have a decoder, listed ones first; loads no encoder."""
-    decoded = dict.fromkeys(row.encoder for row in listed(workspace))
+    decoded = dict.fromkeys(row.encoder for row in list_all(workspace))
     return sorted(decoded, key=[*names(workspace), *decoded].index)
 
 
@@ -98,7 +98,7 @@ def decoder_of(workspace: Workspace, encoder: str) -> DecoderInfo | None:
 
     name = str(parse(encoder))
     loaded = workspace.load(name)
-    rows = [row for row in listed(workspace) if row.dim == loaded.dim]
+    rows = [row for row in list_all(workspace) if row.dim == loaded.dim]
     fitting = [row for row in rows if row.fingerprint == loaded.fingerprint]
     fitting += [row for row in rows if row.encoder == name]
     return replace(fitting[0], encoder=name) if fitting else None
@@ -119,7 +119,7 @@ def mark_of(workspace: Workspace, encoder: str) -> str | None:
     return None if row is None else file_sha256(row.folder / FACTS)
 
 
-def opened(workspace: Workspace, row: DecoderInfo) -> tuple[Decoder, Encoder]:
+def load(workspace: Workspace, row: DecoderInfo) -> tuple[Decoder, Encoder]:
     """A decoder and its encoder, ready to use; the last few stay in memory."""
     from theodolite.engine.decode import open_decoder
 
@@ -200,8 +200,8 @@ def card_of(workspace: Workspace, name: str) -> str:
 
 def folder_of(workspace: Workspace, named: str) -> Path:
     """The folder of a decoder, given by its name in the list or by its path."""
-    rows = listed(workspace)
-    own = paths.named(named).absolute()
+    rows = list_all(workspace)
+    own = paths.expand(named).absolute()
     return next((row.folder for row in rows if row.name == named), own)
 
 
@@ -212,7 +212,7 @@ def inside(workspace: Workspace, folder: Path) -> bool:
 
 def _find(workspace: Workspace, name: str) -> DecoderInfo:
     """The decoder of a name in the list."""
-    for row in listed(workspace):
+    for row in list_all(workspace):
         if row.name == name:
             return row
     message, hint = f"There is no decoder {name!r}.", "`theodolite decoders list` shows them."
@@ -250,7 +250,7 @@ def _info(
 
 def _list_shipped() -> Iterator[DecoderInfo]:
     """The shipped decoders."""
-    for name, folder in shipped().items():
+    for name, folder in shipped_decoders().items():
         facts = facts_of(folder)
         yield _info(
             name=name,

@@ -13,7 +13,7 @@ def addresses(spec: str) -> list[Address]:
     return [Address.parse(one.value) for one in parse(spec).sources if one.kind == "api"]
 
 
-def allowed(store: Store) -> list[str]:
+def allowed_urls(store: Store) -> list[str]:
     """URLs of the endpoints to which texts may be sent."""
     servers: list[str] = store.settings.get(_ALLOWED, [])
     return servers
@@ -21,7 +21,7 @@ def allowed(store: Store) -> list[str]:
 
 def unallowed(store: Store, spec: str) -> list[Address]:
     """The endpoints of a spec on other machines to which sending texts is not allowed."""
-    known = allowed(store)
+    known = allowed_urls(store)
     return [one for one in addresses(spec) if not one.is_here and one.url not in known]
 
 
@@ -29,7 +29,7 @@ def allow(store: Store, spec: str) -> None:
     """Allow texts to be sent to the endpoints of a spec."""
     more = {one.url for one in unallowed(store, spec)}
     if more:
-        store.settings.set(_ALLOWED, sorted({*allowed(store), *more}))
+        store.settings.set(_ALLOWED, sorted({*allowed_urls(store), *more}))
 
 
 def forbid_unlisted(store: Store) -> None:
@@ -37,6 +37,6 @@ def forbid_unlisted(store: Store) -> None:
     specs = store.encoders.names()
     judges = [row["spec"].get("second", "") for row in store.judgements.list()]
     listed = {one.url for spec in [*specs, *filter(None, judges)] for one in addresses(spec)}
-    known = allowed(store)
+    known = allowed_urls(store)
     if not listed.issuperset(known):
         store.settings.set(_ALLOWED, sorted(listed.intersection(known)))

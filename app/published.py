@@ -84,7 +84,7 @@ class Published(Choice):
         self.workspace.store.derived.put(hash_of(kind, key), kind, self.renamed(answer))
 
 
-def hashed(name: str, *parts: bytes) -> str:
+def hashed_name(name: str, *parts: bytes) -> str:
     """The unique address of a file, or of a folder with these parts, by its content."""
     digest = sha256(b"".join(sha256(part).digest() for part in parts)).hexdigest()
     return f"{FOLDER}/{name}-{digest[:16]}"

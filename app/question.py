@@ -151,7 +151,7 @@ class Answer:
         return table.to_csv(index=False, lineterminator="\r\n").encode("utf-8", "replace")
 
     def _repr_html_(self) -> str:
-        return document.framed(self.within(_IN_NOTEBOOK)._pieces())
+        return document.frame(self.within(_IN_NOTEBOOK)._pieces())
 
     def __repr__(self) -> str:
         table = self.to_pandas()

@@ -12,7 +12,7 @@ from operator import itemgetter
 from typing import Any
 
 from theodolite.engine.protocols import PROTOCOLS, is_package
-from theodolite.engine.tasks import Task, defaults, named
+from theodolite.engine.tasks import Task, by_name, defaults
 
 Row = Mapping[str, Any]
 """A row of the store's results."""
@@ -108,7 +108,7 @@ def _own_or_most(task: str, under: Mapping[str, int]) -> str:
 def task_by_name(name: str) -> Task | None:
     """The task as its name alone tells it, without its data; None if it tells none."""
     try:
-        return named(name)
+        return by_name(name)
     except ValueError:
         return None
 

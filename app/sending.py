@@ -29,7 +29,7 @@ def in_words(sendings: Sequence[Sending], price: float | None = None) -> list[st
     ]
 
 
-def announced(
+def announcements(
     workspace: Workspace, encoders: Sequence[str], dataset: str
 ) -> Iterator[tuple[str, str]]:
     """Each encoder behind an endpoint, with a sentence on what encoding a collection sends."""

@@ -187,7 +187,7 @@ def _stay(workspace: Workspace, pages: gr.Blocks, browser: Browser | None, *, fl
         if browser is not None:
             from theodolite.app.desktop import window
 
-            shown = beside.enter_context(window.opened(browser, pages.local_url))
+            shown = beside.enter_context(window.open_window(browser, pages.local_url))
         if not workspace.demo:
             folder, data = workspace.store.folder, workspace.catalog.root
             beside.enter_context(Supervisor(folder, data, fleet=fleet))

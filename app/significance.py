@@ -259,7 +259,7 @@ def ahead(workspace: Workspace) -> Iterator[None]:
         thread.join()
 
 
-def measuring(workspace: Workspace) -> bool:
+def is_measuring(workspace: Workspace) -> bool:
     """Whether an evaluation is queued or running."""
     return bool(workspace.store.runs.list(LIVE, kinds=["evaluate"]))
 

@@ -299,7 +299,7 @@ def command(question: Question[Any, Any]) -> Callable[..., None]:
                 from theodolite.app.jobs import submit
 
                 waiting.append(submit.queue(workspace, job))
-                queued(waiting[-1], as_json)
+                report_queued(waiting[-1], as_json)
             else:
                 do_here(workspace, job)
             return not queue
@@ -511,7 +511,7 @@ def verbs(help_text: str) -> typer.Typer:
     return typer.Typer(help=help_text, no_args_is_help=True, context_settings=settings)
 
 
-def queued(run: str, as_json: bool, *, trains: bool = False) -> None:
+def report_queued(run: str, as_json: bool, *, trains: bool = False) -> None:
     """Report that a run is queued, and how to follow it."""
     done({"id": run}, f"Queued as {run}. Follow it: theodolite jobs wait {run}", as_json)
     if trains and not as_json:

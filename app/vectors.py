@@ -74,7 +74,7 @@ class TooSlow(UserError):
         self.left = left
 
 
-def encoding(
+def encode_missing(
     workspace: Workspace, encoder: str, dataset: str
 ) -> Iterator[tuple[str, float | None, float | None]]:
     """Encode the sentences of a collection that the cache lacks, while a person waits.

@@ -160,7 +160,9 @@ class Workspace:
             )
         # Read each time: a permission can be revoked.
         urls = {one.url for one in endpoints.addresses(name)}
-        send_texts = frozenset(urls.intersection(endpoints.allowed(self.store) if urls else ()))
+        send_texts = frozenset(
+            urls.intersection(endpoints.allowed_urls(self.store) if urls else ())
+        )
         data = map(self.catalog.stamp, parsed.data_sets)
         stamp = (encoders.stamp_of(parsed.sources, data), send_texts)
         self._loaded.forget(lambda key: key[0] == name and key[1] != stamp)
@@ -171,7 +173,7 @@ class Workspace:
         from theodolite.engine import encoders
 
         self.refuse_visitors()
-        data, allowed = self.catalog.every_sentence, endpoints.allowed(self.store)
+        data, allowed = self.catalog.every_sentence, endpoints.allowed_urls(self.store)
         cache = encoders.MemoryCache()
         return encoders.load(spec, cache=cache, datasets=data, send_texts=allowed)
 
@@ -203,7 +205,7 @@ class Workspace:
 
     def bind(self, encoder: E, dataset: str) -> E:
         """As `bound`, of a loaded encoder or ranker."""
-        _, splitter = chunks.parted(dataset)
+        _, splitter = chunks.split_name(dataset)
         is_late = splitter is not None and splitter.late
         if not (is_late or getattr(encoder, "needs_task", False)):
             return encoder

@@ -146,7 +146,7 @@ def sessions(name: str, people: Ranking, made: Ranking, many: int) -> bool:
         predicted = surrogate.predict(known, known_keys, right, lists, keys)
         truths.append(float(units.weights[:, 0] @ marks))
         for with_rule in (True, False):
-            given = surrogate.binned(units, predicted) if with_rule else units
+            given = surrogate.bin_by_prediction(units, predicted) if with_rule else units
             found[with_rule].append(intervals(given, marks, seed))
     truth, fewest = np.array(truths)[:, None], float(binom.ppf(1 - SURE, many, 0.95))
     met, widths = True, {}

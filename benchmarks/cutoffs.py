@@ -95,7 +95,7 @@ def translations(
         gaps = []
         for rows in halves(len(own), splits):
             cut = float(np.quantile(own[rows], quantile))
-            there = cutoffs.translated(cut, own[rows], other[rows], same[rows])
+            there = cutoffs.translate(cut, own[rows], other[rows], same[rows])
             if there is not None:
                 first = judge(own[~rows], same[~rows], cut).precision
                 gaps.append(judge(other[~rows], same[~rows], there).precision - first)

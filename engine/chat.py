@@ -97,7 +97,7 @@ def said(answer: dict[str, Any]) -> str:
     return text.rpartition("</think>")[2] if isinstance(text, str) else ""
 
 
-def sending(spec: str, questions: Sequence[Messages]) -> Sending:
+def amount_sent(spec: str, questions: Sequence[Messages]) -> Sending:
     """Return the amount of text that would be sent with these questions, each once."""
     texts = [messages[-1]["content"] for messages in questions]
     every = [one["content"] for messages in questions for one in messages]

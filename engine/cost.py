@@ -130,7 +130,7 @@ def measure(spec: str, send_texts: Sequence[str] = ()) -> dict[str, Any]:
     }
 
 
-def disturbed(costs: Mapping[str, Any]) -> bool:
+def is_disturbed(costs: Mapping[str, Any]) -> bool:
     """Whether a measurement says little: other programs used the processor, or repeats differ.
 
     One that does not say how busy the machine was is taken as it is, as is one of an endpoint,

@@ -155,7 +155,7 @@ def _by_us(
     """Encode the sentences needed, and score them with our own code."""
     from theodolite.engine.encoders import similarity_of
 
-    sentences = needed(kind, dataset, protocol, seed)
+    sentences = needed_sentences(kind, dataset, protocol, seed)
     watched.expect(len(sentences), kind.trains)
     vectors = vectors_for(kind, dataset, encoder, sentences, watched.encoded)
     by = similarity_of(encoder) if kind.queries else "cosine"
@@ -207,7 +207,7 @@ def _by_mteb(
     if isinstance(dataset, MtebTask):
         total = dataset.texts
     else:
-        total = len(needed(kind, dataset, protocol, seed))
+        total = len(needed_sentences(kind, dataset, protocol, seed))
     watched.expect(max(total, 1), False)
 
     def hear(done: int) -> None:
@@ -291,7 +291,7 @@ def _prompts(encoder: Encoder | Ranker, dataset: Dataset) -> dict[str, dict[str,
     return {"prompts": prompts} if prompts else {}
 
 
-def needed(kind: TaskType, dataset: Dataset, protocol: str, seed: int) -> list[str]:
+def needed_sentences(kind: TaskType, dataset: Dataset, protocol: str, seed: int) -> list[str]:
     """Return the sentences to encode, in the order of their vectors."""
     sentences = dataset.sentences
     if kind.rows is None:

@@ -101,7 +101,7 @@ _ERRORS: dict[str, tuple[Code, str, str]] = {
 The errors are those of three libraries, and differ between their versions."""
 
 
-def explained(
+def explain_failure(
     error: BaseException, what: str, page: str = "", revision: str = "", *, is_open: bool = True
 ) -> UserError | None:
     """Say why something did not come from the hub; None for other errors.
@@ -135,7 +135,7 @@ def fetched(
     except Exception as error:  # the HTTP library's own differ between versions
         code, message, hint = _UNREACHABLE
         unknown = f"{message.format(what=what)} ({type(error).__name__})"
-        why = explained(error, what, page, revision) or UserError(unknown, hint, code=code)
+        why = explain_failure(error, what, page, revision) or UserError(unknown, hint, code=code)
         stored = kept() if why.code == "unreachable" else None
         if stored is None:
             raise why from error

@@ -6,7 +6,7 @@ from pathlib import Path
 from theodolite.engine.errors import UserError
 
 
-def named(text: str) -> Path:
+def expand(text: str) -> Path:
     """Return the path that a person wrote, with `~` expanded to their home folder.
 
     A name that only begins like a home folder (`~$list.csv`) stays as it is: `Path.expanduser`

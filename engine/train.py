@@ -39,7 +39,7 @@ from theodolite.engine.training.gradients import backward
 from theodolite.engine.training.loop import State, Trainer, never
 from theodolite.engine.training.model import TrainingModel, open_model
 from theodolite.engine.training.objectives import Column, objective_of
-from theodolite.engine.training.record import Record, earlier, finished
+from theodolite.engine.training.record import Record, earlier, last_event
 from theodolite.engine.training.spec import Sampler, TrainSpec
 from theodolite.engine.training.static import distil
 
@@ -99,7 +99,7 @@ def _repeat(spec: TrainSpec, record: dict[str, Any], examples: Examples) -> Iter
             code="conflict",
         )
     shutil.rmtree(spec.working_folder, ignore_errors=True)
-    last = finished(record, folder)
+    last = last_event(record, folder)
     yield Noted(last.step, f"{last.out} already exists, from this same run.")
     yield last
 
@@ -286,7 +286,7 @@ class EncoderTrainer(Trainer):
         )
         export.write(self.model, record)
         shutil.rmtree(self.folder, ignore_errors=True)
-        return finished(record.to_dict(), self.spec.out_folder)
+        return last_event(record.to_dict(), self.spec.out_folder)
 
 
 def _check_batch(spec: TrainSpec, examples: Examples, ranks: Ranks) -> None:

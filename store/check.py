@@ -12,7 +12,7 @@ from theodolite.store.errors import (
     StoreDamaged,
     StoreFull,
     as_store_errors,
-    damaged,
+    damage,
 )
 from theodolite.store.files import is_whole
 from theodolite.store.folder import Store
@@ -83,7 +83,7 @@ def clean(store: Store, grace: float = GRACE) -> int:
     if not isinstance(store.database.refusal, StoreFull):
         store.refuse_writing()
     for finding in _database(store):
-        raise damaged(store.folder, finding.message)
+        raise damage(store.folder, finding.message)
     with as_store_errors(store.folder):
         _if_room(store, lambda: _checkpoint(store))
         before = _size(store.folder)
@@ -155,7 +155,7 @@ def _last_changed(folder: Path) -> float:
 
 
 def _damage(why: object) -> Finding:
-    error = why if isinstance(why, StoreDamaged) else damaged(None, why)
+    error = why if isinstance(why, StoreDamaged) else damage(None, why)
     return Finding(DATABASE, error.message.partition(DATABASE)[2].strip(), error.hint)
 
 

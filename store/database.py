@@ -21,7 +21,7 @@ from theodolite.store.errors import (
     StoreFull,
     StoreGone,
     as_store_errors,
-    damaged,
+    damage,
 )
 from theodolite.store.hashing import from_json, to_json
 from theodolite.store.schema import bring_up_to_date
@@ -112,7 +112,7 @@ class Database:
             FileLock(Path(self._name).with_suffix(".lock"), timeout=60.0),
         ):
             if _was_emptied(self.path):
-                raise damaged(self.path.parent, "it is empty, though the folder is not")
+                raise damage(self.path.parent, "it is empty, though the folder is not")
             bring_up_to_date(self.connection, self.path.parent)
             self._file = _identity(self._name)
 

@@ -100,12 +100,12 @@ def as_store_errors(place: Path) -> Iterator[None]:
     except sqlite3.Error as error:
         raise _of_sqlite(error, place) from error
     except UnicodeDecodeError as error:  # SQLite quotes the bytes that it cannot read
-        raise damaged(place, "its text cannot be read") from error
+        raise damage(place, "its text cannot be read") from error
     except OSError as error:
         raise _of_disk(error, place) from error
 
 
-def damaged(place: Path | None, why: object) -> StoreDamaged:
+def damage(place: Path | None, why: object) -> StoreDamaged:
     """The error that the database of the store, at `place` if given, is damaged."""
     return StoreDamaged(
         f"{place / DATABASE if place else DATABASE} is damaged: {why}.",
@@ -136,7 +136,7 @@ def _of_sqlite(error: sqlite3.Error, place: Path) -> StoreError:
         )
     unreadable = code == 0 and "decode" in str(error)  # raised by Python, without a code
     if unreadable or code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-        return damaged(place, error)
+        return damage(place, error)
     if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
         return _denial(place, error)
     return StoreError(f"The database of the store at {place} answered: {error}.")

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from theodolite.store.errors import damaged
+from theodolite.store.errors import damage
 
 
 def to_json(value: object) -> str:
@@ -24,7 +24,7 @@ def from_json(text: str) -> Any:
     try:
         return json.loads(text)
     except (TypeError, ValueError) as error:
-        raise damaged(None, f"a value in it is no JSON ({error})") from error
+        raise damage(None, f"a value in it is no JSON ({error})") from error
 
 
 def hash_of(*texts: str) -> str:

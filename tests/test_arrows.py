@@ -46,7 +46,7 @@ OPTIONAL = {"faiss", "umap", "gradio", "psycopg"}
 SHARED = {
     "board.cost",
     "board.examples",
-    "board.trained",
+    "board.training_data",
     "choose.data",
     "curate.leaks",
     "data.choices",

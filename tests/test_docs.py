@@ -13,7 +13,7 @@ from typer.main import get_command
 
 from tests.fakes.command_line import theodolite
 from theodolite.app.cli import app
-from theodolite.app.pages.evaluate.results import evaluated
+from theodolite.app.pages.evaluate.results import evaluate_one
 from theodolite.app.workspace import Workspace
 
 ROOT = Path(__file__).parent.parent
@@ -125,7 +125,7 @@ def test_what_costs_little_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.delenv("THEODOLITE_DATA", raising=False)
     monkeypatch.chdir(tmp_path)
     made = Workspace(tmp_path / "store")
-    assert evaluated(made, "random:16", "StarterSTS")["error"] is None
+    assert evaluate_one(made, "random:16", "StarterSTS")["error"] is None
     cheap = [one for one in WRITTEN if " ".join(one).startswith(CHEAP)]
     assert len(cheap) >= len(CHEAP)
     for arguments in cheap:

@@ -85,7 +85,7 @@ class Tools:
         """List the stored encoders. At most 500 rows."""
         from theodolite.app.pages.encoders import service
 
-        return [service.listed(self._workspace)]
+        return [service.list_facts(self._workspace)]
 
     @_with_schema("Data", {"name": str, "kind": str | None, "description": str, "task": str | None})
     def data(self) -> Found:

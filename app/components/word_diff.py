@@ -22,7 +22,7 @@ LEGEND = (
 )
 
 
-def marked(words: Sequence[Word]) -> str:
+def mark(words: Sequence[Word]) -> str:
     """A sentence with its words marked as kept, moved, lost or new, as HTML."""
     runs: list[str] = []
     for fate, run in groupby(words, key=lambda word: word.fate):
@@ -35,7 +35,7 @@ def marked(words: Sequence[Word]) -> str:
     return "".join(runs).strip()
 
 
-def tallied(words: Sequence[Word]) -> str:
+def tally(words: Sequence[Word]) -> str:
     """Summarise in plain text, as in `6 of 7 words kept in place. Lost: this. New: that.`."""
     real = [word for word in words if word.text[0].isalnum()]
     had = [word for word in real if word.fate != "new"]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import platformdirs
 
-from theodolite.app.desktop.window import CLASS, VARIABLE, installed
+from theodolite.app.desktop.window import CLASS, VARIABLE, find_browser
 from theodolite.app.terminal import DataOption, JsonOption, StoreOption, done, plain_errors, verbs
 from theodolite.app.web.routes import ICON_SIZES
 from theodolite.app.web.theme import STATIC
@@ -37,7 +37,7 @@ def install(
     It and its icon lie in your own data folder (XDG_DATA_HOME); install again to change it.
     """
     files = _files()
-    installed()
+    find_browser()
     text = entry(store or default_store(), data or default_data())
     for file, icon in files.items():
         file.parent.mkdir(parents=True, exist_ok=True)

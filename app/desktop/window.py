@@ -82,7 +82,7 @@ class Browser:
         return platformdirs.user_state_path("theodolite", appauthor=False) / "window"
 
 
-def installed() -> Browser:
+def find_browser() -> Browser:
     """The browser that THEODOLITE_BROWSER names, else the first that is installed."""
     if text := os.environ.get(VARIABLE):
         words = [text] if Path(text).is_file() else shlex.split(text)
@@ -105,7 +105,7 @@ def installed() -> Browser:
 
 def for_window() -> Browser:
     """The browser that will show a window."""
-    browser = installed()
+    browser = find_browser()
     screen = os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")
     is_headless = any(word.startswith("--headless") for word in browser.command)
     if sys.platform.startswith("linux") and not (screen or is_headless):
@@ -167,7 +167,7 @@ class Window:
 
 
 @contextlib.contextmanager
-def opened(browser: Browser, address: str, folder: Path | None = None) -> Iterator[Window]:
+def open_window(browser: Browser, address: str, folder: Path | None = None) -> Iterator[Window]:
     """Show a page in a window, which is closed when the context exits."""
     folder = folder or browser.folder
     folder.mkdir(parents=True, exist_ok=True)

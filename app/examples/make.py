@@ -23,9 +23,9 @@ from theodolite.app.pages.curate import answer as curate, leaks
 from theodolite.app.pages.data import similarity
 from theodolite.app.pages.decode import example as decode
 from theodolite.app.pages.diagnose import answer as diagnose
-from theodolite.app.pages.diagnose.service import PROTOCOL, DiagnoseJob, diagnosed
+from theodolite.app.pages.diagnose.service import PROTOCOL, DiagnoseJob, diagnose_decoder
 from theodolite.app.pages.encoders.service import ensure_listed
-from theodolite.app.pages.evaluate.results import evaluated
+from theodolite.app.pages.evaluate.results import evaluate_one
 from theodolite.app.pages.geometry import service as geometry
 from theodolite.app.pages.judge import answer as judge, session as judging
 from theodolite.app.pages.judge.session import JudgeSpec, Question, open_session
@@ -85,11 +85,11 @@ def make_scores(workspace: Workspace) -> None:
     """Evaluate and measure the encoders."""
     for encoder in STARTER_ENCODERS:
         for task in SUITES["starter"]:
-            evaluated(workspace, encoder, task)
+            evaluate_one(workspace, encoder, task)
         geometry.measure(workspace, encoder, PAIRS)
         similarity.measure(workspace, similarity.SimilaritySpec(similarity.EXAMPLE, encoder))
         cost.measure(workspace, encoder)
-    shipped.keep(workspace, cost.KIND, list(cost.measured(workspace).values()))
+    shipped.keep(workspace, cost.KIND, list(cost.rows_by_encoder(workspace).values()))
 
 
 def make_search(workspace: Workspace) -> None:
@@ -120,7 +120,7 @@ def make_diagnosis(workspace: Workspace) -> None:
     """Diagnose a shipped decoder."""
     encoder, text = diagnose.EXAMPLE_ENCODER, diagnose.EXAMPLE_TEXT
     job = DiagnoseJob.of(workspace, encoder, text, SENTENCES)
-    facts = diagnosed(workspace, job, nobody).to_dict()
+    facts = diagnose_decoder(workspace, job, nobody).to_dict()
     made_with = {"encoders": [encoder], "data": [text], "decoders": [encoder]}
     shipped.keep(workspace, job.kind, facts, encoder, **made_with)
     results = workspace.store.results
@@ -152,7 +152,7 @@ def make_training(workspace: Workspace) -> None:
         pass
     (run,) = trainings.table(workspace)
     course = replace(run, encoder=None), trainings.curves(workspace, run.key)
-    shipped.keep(workspace, trainings.KIND, trainings.frozen(course))
+    shipped.keep(workspace, trainings.KIND, trainings.freeze(course))
     workspace.store.encoders.remove(str(run.encoder))
 
 

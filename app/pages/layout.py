@@ -95,7 +95,7 @@ def ask(
         shown,
         go,
         notice,
-        load=load or partial(filled, workspace, question.spec),
+        load=load or partial(fill, workspace, question.spec),
         show=asking.show,
         make=asking.make,
         refill=refill,
@@ -137,7 +137,7 @@ class _Asking(Generic[A]):
                     whole = one
             return whole
 
-        for words, answer in background_call.followed(last, "Looking for what is known", session):
+        for words, answer in background_call.follow(last, "Looking for what is known", session):
             if answer is None:
                 yield {"answer": words}
                 continue
@@ -168,7 +168,7 @@ class _Asking(Generic[A]):
         return next(iter(runs), "")
 
 
-def filled(workspace: Workspace, spec: type[Spec], values: Values, request: gr.Request) -> Named:
+def fill(workspace: Workspace, spec: type[Spec], values: Values, request: gr.Request) -> Named:
     """The values of the address for the controls, with the encoders and data sets there are."""
     named = dict(vars(values))
     single = (p.name for p in parameters(spec) if p.field.names == "encoder" and not p.many)
@@ -184,12 +184,12 @@ def filled(workspace: Workspace, spec: type[Spec], values: Values, request: gr.R
             value = given if one.many else [*given, *offers][0]
             chosen = gr.update(choices=pairs, value=value)
         elif names == "encoder" and one.many:
-            chosen = choices.filled(workspace, choices.from_address(workspace, request))
+            chosen = choices.fill(workspace, choices.from_address(workspace, request))
         elif names == "encoder":
             chosen = choices.first(workspace, chosen, others)
             others, chosen = [*others, chosen], choices.one(workspace, chosen)
         elif names == "dataset" and not one.many:
-            _, chosen = collections.filled(workspace, chosen)
+            _, chosen = collections.fill(workspace, chosen)
         elif names == "dataset":
             given = list(chosen or ())  # the answer names those that are gone
             offered = dict.fromkeys([*workspace.catalog.names(), *given])

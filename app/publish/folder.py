@@ -52,7 +52,7 @@ def check(folder: Path) -> list[str]:
             "Remove it, or name a folder that is empty or new.",
             code="wrong-kind",
         )
-    known = listed(folder / LIST)
+    known = read_list(folder / LIST)
     names = [path.relative_to(folder).as_posix() for path in there]
     if others := sorted(set(names) - {*known, LIST}):
         raise UserError(
@@ -90,7 +90,7 @@ def list_of(files: Iterable[str]) -> bytes:
     return (json.dumps({"files": sorted(files)}, indent=1) + "\n").encode()
 
 
-def listed(file: Path) -> set[str]:
+def read_list(file: Path) -> set[str]:
     """The names in a list; none when it cannot be read."""
     try:
         files = json.loads(file.read_text("utf-8"))["files"]
@@ -199,7 +199,7 @@ def _before(api: HfApi, target: Target, name: str, *, private: bool) -> set[str]
     if LIST in there:
         with tempfile.TemporaryDirectory() as folder:
             path = api.hf_hub_download(name, LIST, repo_type="space", local_dir=folder)
-            return there & listed(Path(path))
+            return there & read_list(Path(path))
     if there - MADE_BY_THE_HUB:
         raise UserError(
             f"There is a Space {name}, and it was not published from here. Nothing was uploaded.",

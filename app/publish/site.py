@@ -13,7 +13,7 @@ import gradio
 from theodolite.app import formats, ui
 from theodolite.app.components import modules
 from theodolite.app.publish.choice import Mask, Part, choose
-from theodolite.app.published import Choice, Published, Query, hashed
+from theodolite.app.published import Choice, Published, Query, hashed_name
 from theodolite.app.surfaces.static import StaticPage, label_of, of_address
 from theodolite.app.web import frame, theme
 from theodolite.app.web.routes import PLOTLY_JS, plotly_file
@@ -176,7 +176,7 @@ def _shared_files() -> tuple[dict[str, bytes], dict[str, str]]:
 
 def kept(name: str, data: bytes, ending: str) -> tuple[str, bytes]:
     """(address, content) of a file; the address includes the content's hash."""
-    return hashed(name, data) + ending, data
+    return hashed_name(name, data) + ending, data
 
 
 DATA_NAMES = ("in", "data", "task")

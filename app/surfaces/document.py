@@ -112,7 +112,7 @@ def _as_data(piece: str | Piece | Group) -> dict[str, Any]:
     return {"module": module, "props": given}
 
 
-def framed(shown: Pieces) -> str:
+def frame(shown: Pieces) -> str:
     """A document as HTML for a notebook, in a frame that takes the document's height.
 
     The frame's scripts have no access to the notebook around it, and send no requests.
@@ -148,7 +148,7 @@ def _word_diff(column: WordDiff) -> str:
     sentence = escape(column.sentence) or '<span class="t-muted">nothing at all</span>'
     below = ""
     if any(word.fate != "kept" for word in column.words):
-        below = f'<p class="t-marked" dir="auto">{word_diff.marked(column.words)}</p>'
+        below = f'<p class="t-marked" dir="auto">{word_diff.mark(column.words)}</p>'
     if column.summary:
         below += f'<p class="t-tally">{escape(column.summary)}</p>'
     for word, text in column.notes:
@@ -443,7 +443,7 @@ def _samples(block: Samples) -> str:
     about = block.about or [(None, "")] * len(block.pairs)
     items = [
         f'<li><p class="t-given" dir="auto">{escape(given)}</p><div class="t-telling-line">'
-        f'<p class="t-sentence" dir="auto">{word_diff.marked(differing(given, back)) or "nothing"}'
+        f'<p class="t-sentence" dir="auto">{word_diff.mark(differing(given, back)) or "nothing"}'
         f"</p>{parts.cosine(cosine)}</div>{near.format(note) if note else ''}</li>"
         for (given, back), (cosine, note) in zip(block.pairs, about, strict=True)
     ]

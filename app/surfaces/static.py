@@ -15,7 +15,7 @@ from markupsafe import Markup
 
 from theodolite.app import formats
 from theodolite.app.blocks import Block
-from theodolite.app.published import Published, Query, hashed
+from theodolite.app.published import Published, Query, hashed_name
 from theodolite.app.question import Question
 from theodolite.app.spec import Spec, parameters, query, read_query
 from theodolite.app.surfaces import document
@@ -96,7 +96,7 @@ class StaticPage:
         blocks = self._static.answer(workspace, spec)
         pieces = [piece for piece in (_words(spec, label), *document.nested(blocks)) if piece != ""]
         content = document.as_json(pieces).encode()
-        file = hashed("answers", content) + ".json"
+        file = hashed_name("answers", content) + ".json"
         self.files[file] = content
         for piece in document.flat(pieces):
             for folder, make in {} if isinstance(piece, str) else piece.folders.items():

@@ -8,7 +8,7 @@ from typing import Any
 
 from theodolite.app import formats
 from theodolite.app.names import labelled
-from theodolite.app.vectors import encoding
+from theodolite.app.vectors import encode_missing
 from theodolite.app.web import parts
 from theodolite.app.workspace import Workspace
 
@@ -130,7 +130,7 @@ def together(
             del _latest[tab]
 
 
-def followed(
+def follow(
     work: Callable[[Say], Any],
     first: str,
     session: str | None = None,
@@ -152,7 +152,7 @@ def changes(
         session: session of the tab.
         words: name of the component which displays the progress.
     """
-    for progress, answer in followed(lambda say: [work(say)], first, session):
+    for progress, answer in follow(lambda say: [work(say)], first, session):
         yield {words: progress} if answer is None else answer[0]
 
 
@@ -178,5 +178,5 @@ def card(text: str, share: float | None, left: float | None) -> str:
 
 def encode(workspace: Workspace, encoder: str, dataset: str, say: Say) -> None:
     """Encode the sentences of a collection that the cache lacks, while a person waits."""
-    for step in encoding(workspace, encoder, dataset):
+    for step in encode_missing(workspace, encoder, dataset):
         say(*step)

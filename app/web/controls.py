@@ -177,7 +177,7 @@ def on_load(handler: Callable[[gr.Request], Answer], outputs: Iterable[Any], not
     def fill(request: gr.Request) -> Answer:
         return {box: parts.left(box, value) for box, value in (handler(request) or {}).items()}
 
-    return on(opening(), fill, None, [*outputs], notice, **parts.HIDE_PROGRESS)
+    return on(load_event(), fill, None, [*outputs], notice, **parts.HIDE_PROGRESS)
 
 
 def on_open(
@@ -215,10 +215,10 @@ def on_open(
     answers = [*outputs]
     places = dict.fromkeys([*asks.values(), *answers])
     options = parts.HIDE_PROGRESS | options
-    return on(opening(), fill, None, places, notice, answers=answers, **options)
+    return on(load_event(), fill, None, places, notice, answers=answers, **options)
 
 
-def opening() -> Any:
+def load_event() -> Any:
     """The load event of the page being built."""
     if Context.root_block is None:
         raise ValueError("a page is opened that is being built")

@@ -36,7 +36,7 @@ def signature(runs: Sequence[Mapping[str, Any]]) -> list[list[Any]]:
     ]
 
 
-def finished(marks: Sequence[Sequence[Any]]) -> list[list[Any]]:
+def finished_part(marks: Sequence[Sequence[Any]]) -> list[list[Any]]:
     """The part of a signature that changes when a result may have been stored."""
     return [[mark[0], mark[3]] for mark in marks]
 

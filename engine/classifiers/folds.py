@@ -146,7 +146,7 @@ def _softmax(logits: np.ndarray) -> np.ndarray:
     return np.asarray(p / p.sum(axis=-1, keepdims=True))
 
 
-def repeated(
+def repeated_folds(
     labels: np.ndarray, folds: int, repeats: int, seed: int
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Yield (rows to fit on, rows to predict) of stratified folds, drawn several times."""

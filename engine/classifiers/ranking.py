@@ -82,7 +82,7 @@ class CaptionRanks:
         return np.asarray((own + captions.reshape(-1, CAPTIONS).mean(axis=1)) / 2)
 
 
-def needed() -> int:
+def least_images() -> int:
     """Return the least number of training images: contrasts are drawn from outside of a batch."""
     return BATCH // CAPTIONS + 1
 
@@ -169,7 +169,7 @@ class ProjectionHeads:
                 images = np.arange(start, min(start + FOLD, n))
                 captions = np.arange(CAPTIONS * images[0], CAPTIONS * (images[-1] + 1))
                 scores = self._images(data, images) @ self._captions(data, captions).T
-                rows = ranked(scores.cpu().numpy())
+                rows = rank(scores.cpu().numpy())
                 of_captions.append(rows[0])
                 of_images.append(rows[1])
                 sizes.append(len(images))
@@ -198,7 +198,7 @@ class ProjectionHeads:
         return torch.from_numpy(np.asarray(vectors[rows])).to(self.device)
 
 
-def ranked(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def rank(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Rank the right answers.
 
     Ties are in the order of a stable sort, reversed: an encoder that gives every caption the same

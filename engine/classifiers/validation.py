@@ -99,7 +99,7 @@ class FoldTrainer:
         return round(100 * (int((predicted == self.labels[rows]).sum()) / len(rows)), 2)
 
 
-def validated(
+def validate(
     trainer: FoldTrainer, splits: Mapping[str, np.ndarray], penalised: bool = True
 ) -> Validated:
     """Train, select and score by the plan for a set with these splits, name -> rows.
@@ -110,13 +110,13 @@ def validated(
         outer = [(splits["train"], splits["test"])] if splits else outer_folds(trainer)
         return normalised(trainer, outer, splits.get("dev"), penalised)
     if not splits:
-        return nested(trainer)
+        return cross_validate(trainer)
     if "dev" not in splits:
         return folds(trainer, splits["train"], splits["test"])
     return split(trainer, splits["train"], splits["dev"], splits["test"], penalised)
 
 
-def nested(trainer: FoldTrainer) -> Validated:
+def cross_validate(trainer: FoldTrainer) -> Validated:
     """Score a set without splits by nested cross-validation (MR, CR, SUBJ, MPQA)."""
     penalties = _grid(trainer, range(-2, 4))
     outer = outer_folds(trainer)

@@ -40,7 +40,7 @@ _SEED = 20071
 _WORD = re.compile(r"\b[^\W\d_]\w+\b")
 
 
-def parted(name: str) -> tuple[str, bool]:
+def split_name(name: str) -> tuple[str, bool]:
     """Return the name of the data set, and whether its queries are made by rule."""
     whole, bar, step = name.rpartition("|")
     return (whole.strip(), True) if bar and step.strip() == STEP else (name, False)

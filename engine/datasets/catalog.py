@@ -232,15 +232,15 @@ class Catalog:
                 code="missing",
             )
         name = _SHORT.get(name, name)
-        whole, splitter = chunks.parted(name)
+        whole, splitter = chunks.split_name(name)
         if splitter is not None:
             stamp, _ = self._found(whole)
             return (stamp, splitter), lambda: chunks.cut(self.load(whole), splitter, name)
-        whole, seed = held_out.parted(name)
+        whole, seed = held_out.split_name(name)
         if seed is not None:
             stamp, _ = self._found(whole)
             return (stamp, "split", seed), lambda: held_out.split(self.load(whole), seed, name)
-        whole, is_made = by_rule.parted(name)
+        whole, is_made = by_rule.split_name(name)
         if is_made:
             stamp, _ = self._found(whole)
             return (stamp, by_rule.STEP), lambda: by_rule.make(self.load(whole), name)

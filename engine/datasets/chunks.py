@@ -178,7 +178,7 @@ def _tokenizer() -> Any:
     return wordpiece()
 
 
-def parted(name: str) -> tuple[str, Splitter | None]:
+def split_name(name: str) -> tuple[str, Splitter | None]:
     """Return the name of the data set, and how it is cut, if at all."""
     whole, bar, step = name.rpartition("|")
     if not bar or not step.strip().startswith(PREFIX):

@@ -24,7 +24,7 @@ from theodolite.engine.datasets.types import (
     ScoredPairs,
 )
 from theodolite.engine.errors import UserError
-from theodolite.engine.stats.bootstrap import connected
+from theodolite.engine.stats.bootstrap import connected_groups
 
 SHARE = 1 / 3
 """Share of the examples that is held out, of each label."""
@@ -32,7 +32,7 @@ _NAME = re.compile(r"(.*?)\s*\|\s*split:(\d{1,9})(/[\w-]+)?")
 _TRAIN, _TEST = "train", "test"
 
 
-def parted(name: str) -> tuple[str, int | None]:
+def split_name(name: str) -> tuple[str, int | None]:
     """Return the name of a data set or task without its split, and the seed of that, if any."""
     match = _NAME.fullmatch(name)
     return (match[1] + (match[3] or ""), int(match[2])) if match else (name, None)
@@ -114,7 +114,7 @@ def _groups(texts: Sequence[tuple[str, ...]]) -> list[str]:
     from theodolite.engine.search.curation import plain_text
 
     plain = [tuple(map(plain_text, one)) for one in texts]
-    groups, first = connected(plain).tolist(), dict[int, str]()
+    groups, first = connected_groups(plain).tolist(), dict[int, str]()
     for group, one in zip(groups, plain, strict=True):
         first[group] = min(first.get(group, one[0]), *one)
     return [first[group] for group in groups]

@@ -52,7 +52,7 @@ def unreadable(folder: Path, error: Exception) -> UserError:
     )
 
 
-def shipped(folder: Path = SHIPPED) -> dict[str, Path]:
+def shipped_decoders(folder: Path = SHIPPED) -> dict[str, Path]:
     """Return the folders of shipped decoders, by the spec string of their encoder.
 
     Args:

@@ -28,7 +28,7 @@ from theodolite.engine.decoding.vocabulary import SHIFT, Vocabulary
 from theodolite.engine.errors import UserError
 from theodolite.engine.training.base_spec import short
 from theodolite.engine.training.events import Finished
-from theodolite.engine.training.record import WHY, code, fenced, plain, settings, table
+from theodolite.engine.training.record import WHY, code, code_block, plain, settings, table
 
 MAX_WORDS_BYTES = 1 << 26
 """Most bytes of the unpacked list; a larger one is damaged."""
@@ -45,7 +45,7 @@ def steps_of(model: DecoderModel) -> Steps:
     return Incremental(model) if isinstance(model, PrefixTransformer) else model
 
 
-def untrained(
+def build_untrained(
     spec: DecoderSpec, dim: int, positions: int, vocabulary: int
 ) -> tuple[DecoderModel, dict[str, Any]]:
     """Build an untrained decoder; return it and the sizes with which `build` makes another.
@@ -234,7 +234,7 @@ def card(facts: Mapping[str, Any], *, source: str = "", terms: str = TERMS, proo
         "\n".join(f"- {plain(note)}" for note in facts["notes"]),
         settings(spec, ("encoder", "train", "out", "name")),
         "The same again:",
-        fenced(shlex.join(spec.relative_paths().command()), "sh"),
+        code_block(shlex.join(spec.relative_paths().command()), "sh"),
         table(("update", "held-out loss"), _curve(facts["curve"])),
         proof,
         "## Terms",
@@ -264,7 +264,7 @@ def _curve(curve: Sequence[Sequence[float]]) -> list[tuple[str, str]]:
     ]
 
 
-def finished(facts: Mapping[str, Any], folder: Path) -> Finished:
+def last_event(facts: Mapping[str, Any], folder: Path) -> Finished:
     """Return the last event of a decoder's training, from the facts in its `decoder.json`."""
     steps, step, seconds, encoder, why = (
         facts[name] for name in ("steps", "step", "seconds", "encoder", "why")

@@ -40,7 +40,7 @@ from theodolite.engine.decoding.vocabulary import Vocabulary
 from theodolite.engine.encoders import load
 from theodolite.engine.encoders.base import Encoder
 from theodolite.engine.errors import UserError
-from theodolite.engine.paths import named
+from theodolite.engine.paths import expand
 from theodolite.engine.training.checkpoint import lock
 from theodolite.engine.training.devices import Precision
 from theodolite.engine.training.events import (
@@ -167,7 +167,7 @@ def _start(spec: DecoderSpec, encoder: Encoder) -> tuple[Sized, Vocabulary, dict
     """
     if spec.start is None:
         return None
-    folder = named(spec.start)
+    folder = expand(spec.start)
     model, vocabulary, facts = folders.read(folder)
     if (facts["fingerprint"], facts["dim"]) != (encoder.fingerprint, encoder.dim):
         raise UserError(
@@ -208,7 +208,7 @@ def _last_event(spec: DecoderSpec, sentences: DecoderTexts) -> Finished | None:
             code="conflict",
         )
     shutil.rmtree(spec.working_folder, ignore_errors=True)
-    return folders.finished(facts, out)
+    return folders.last_event(facts, out)
 
 
 class DecoderTrainer(Trainer):
@@ -245,7 +245,7 @@ class DecoderTrainer(Trainer):
         self.dataset, self.vocabulary = dataset, vocabulary
         precision = precision or Precision.of(spec)
         torch.manual_seed(spec.seed)
-        begun, self.sizes = start or folders.untrained(
+        begun, self.sizes = start or folders.build_untrained(
             spec, dataset.vectors.shape[1], dataset.positions, len(vocabulary)
         )
         model = begun.to(precision.device).train()
@@ -384,7 +384,7 @@ class DecoderTrainer(Trainer):
                 code="no-file",
             ) from error
         shutil.rmtree(self.folder, ignore_errors=True)
-        return folders.finished(facts, out)
+        return folders.last_event(facts, out)
 
 
 def _optimiser(model: torch.nn.Module, spec: DecoderSpec) -> torch.optim.AdamW:

@@ -25,7 +25,7 @@ from theodolite.engine.encoders.sides import bind_task, query_side
 from theodolite.engine.encoders.spec import DTYPES, POOLINGS, SourceSpec
 from theodolite.engine.encoders.steps import normalise
 from theodolite.engine.errors import UserError
-from theodolite.engine.stats.bootstrap import Sample, resample_all, sharing
+from theodolite.engine.stats.bootstrap import Sample, resample_all, text_clusters
 from theodolite.engine.stats.ranking import at_cutoffs, order
 from theodolite.engine.stats.significance import Difference, differences
 
@@ -102,7 +102,7 @@ def _pairs(data: ScoredPairs, most: int) -> Examples:
         )
     chosen = _some(len(gold), most)
     left, right, gold = [left[i] for i in chosen], [right[i] for i in chosen], gold[chosen]
-    clusters = sharing(list(zip(left, right, strict=True)))
+    clusters = text_clusters(list(zip(left, right, strict=True)))
 
     def sample(_: np.ndarray, documents: np.ndarray) -> Sample:
         a, b = np.split(documents.astype(np.float64), 2)
@@ -126,7 +126,7 @@ def _queries(data: Retrieval, most: int) -> Examples:
     wanted |= {others[i] for i in _some(len(others), max(0, DOCUMENTS - len(wanted)))}
     few = {name: text for name, text in data.documents.items() if name in wanted}
     best = [max(grades, key=lambda name: grades[name]) for grades in chosen.values()]
-    clusters = sharing([(few.get(name, ""),) for name in best])
+    clusters = text_clusters([(few.get(name, ""),) for name in best])
 
     def sample(queries: np.ndarray, documents: np.ndarray) -> Sample:
         scores = queries.astype(np.float64) @ documents.astype(np.float64).T

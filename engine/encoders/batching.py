@@ -146,7 +146,7 @@ class TokenBudget:
             self._tokens = BUSY_CPU_TOKENS if large < _WORTH * usual else CPU_TOKENS
 
 
-def padded(ids: Sequence[Sequence[int]], pad: int) -> tuple[torch.Tensor, torch.Tensor | None]:
+def pad_batch(ids: Sequence[Sequence[int]], pad: int) -> tuple[torch.Tensor, torch.Tensor | None]:
     """Token lists in descending order of length as one tensor, padded on the right.
 
     Returns:

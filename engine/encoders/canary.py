@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from theodolite.engine.encoders.base import Encoder
-from theodolite.engine.encoders.finite import differing
+from theodolite.engine.encoders.finite import check_vectors
 from theodolite.engine.encoders.sides import query_side
 
 TEXTS = 32
@@ -68,7 +68,7 @@ def vectors(encoder: Encoder, sentences: Sequence[str]) -> np.ndarray:
     sides = dict.fromkeys([encoder, query_side(encoder)])
     rows = np.vstack([side.encode(list(sentences)) for side in sides])
     texts = [*sentences] * len(sides)
-    return np.asarray(differing(rows, texts, encoder.name), np.float32)
+    return np.asarray(check_vectors(rows, texts, encoder.name), np.float32)
 
 
 def drift(before: np.ndarray, now: np.ndarray) -> Drift:

@@ -27,7 +27,7 @@ def finite(
     return vectors
 
 
-def differing(
+def check_vectors(
     vectors: np.ndarray, sentences: Sequence[str], name: str = "The encoder"
 ) -> np.ndarray:
     """Return the vectors of sentences, float (n, dim), if they are finite and not all equal."""

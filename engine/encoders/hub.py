@@ -26,7 +26,7 @@ def download(model: str, revision: str | None = None) -> Path:
 
     def fetch() -> Path:
         info = HfApi().model_info(model, revision=revision, timeout=15)
-        wanted = needed([s.rfilename for s in info.siblings or []])
+        wanted = needed_files([s.rfilename for s in info.siblings or []])
         return Path(snapshot_download(model, revision=revision, allow_patterns=wanted))
 
     return fetched(
@@ -44,7 +44,7 @@ def cached(model: str, revision: str | None = None) -> Path | None:
     return file.parent if file and whole else None
 
 
-def needed(files: list[str]) -> list[str]:
+def needed_files(files: list[str]) -> list[str]:
     """The files of a repository that determine vectors: text files and one form of weights."""
     paths = [PurePosixPath(f) for f in files if not _SKIPPED.search(f)]
     kept = [path for path in paths if path.suffix in TEXTS]

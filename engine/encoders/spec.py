@@ -26,7 +26,7 @@ from weakref import WeakSet
 from theodolite.engine.endpoints import Address
 from theodolite.engine.errors import UserError
 from theodolite.engine.given import text
-from theodolite.engine.paths import named
+from theodolite.engine.paths import expand
 
 TASK_DATA = "@task"
 """As a step's data: the sentences of the task being measured. As a prompt: the one that the model
@@ -465,7 +465,7 @@ def number(text: str, what: str, low: int, high: int) -> int:
 
 
 def _absolute(path: str) -> str:
-    return os.path.abspath(named(path))  # noqa: PTH100 - no Path: keeps `..` textual
+    return os.path.abspath(expand(path))  # noqa: PTH100 - no Path: keeps `..` textual
 
 
 def _quote(text: str) -> str:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from theodolite.engine.encoders.batching import TokenBudget, padded
+from theodolite.engine.encoders.batching import TokenBudget, pad_batch
 from theodolite.engine.encoders.checkpoint import NO_LIMIT, Checkpoint
 from theodolite.engine.encoders.doctor import examine
 from theodolite.engine.encoders.fingerprint import fingerprint
@@ -186,7 +186,7 @@ class Transformer:
         return [found[i] for i in range(len(ids))]
 
     def _run(self, ids: Sequence[Sequence[int]], every_layer: bool) -> States:
-        inputs, mask = padded(ids, self.pad)
+        inputs, mask = pad_batch(ids, self.pad)
         inputs = inputs.to(self.device, non_blocking=True)
         mask = mask if mask is None else mask.to(self.device, non_blocking=True)
         options: dict[str, Any] = {"output_hidden_states": True} if every_layer else {}

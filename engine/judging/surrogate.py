@@ -65,7 +65,7 @@ def _features(lists: Lists, key: Key) -> list[float]:
     return features
 
 
-def binned(units: Units, predicted: np.ndarray) -> Units:
+def bin_by_prediction(units: Units, predicted: np.ndarray) -> Units:
     """Return the units in cells of similar predictions, whose means are expected beforehand."""
     cells = np.digitize(predicted, EDGES)
     many = len(EDGES) + 1

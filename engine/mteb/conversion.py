@@ -84,7 +84,7 @@ def _similarity(data: ScoredPairs) -> _Made:
 def _few_shot(data: LabelledSentences) -> _Made:
     _, labels = np.unique(np.array(data.labels), return_inverse=True)
     names = np.array(data.splits or ["all"] * len(labels))
-    split = few_shot.scored(data)
+    split = few_shot.scored_part(data)
     tables = {}
     for name in (split,) if split == "all" else ("train", split):
         rows = range(len(labels)) if split == "all" else np.flatnonzero(names == name)
@@ -98,7 +98,7 @@ def _few_shot(data: LabelledSentences) -> _Made:
 
 
 def _convert_clustering(data: LabelledSentences) -> _Made:
-    split, rows = clustering.scored(data)
+    split, rows = clustering.scored_part(data)
     table = {
         "sentences": [data.sentences[i] for i in rows],
         "labels": [data.labels[i] for i in rows],
@@ -113,7 +113,7 @@ def _convert_clustering(data: LabelledSentences) -> _Made:
 
 
 def _pairs(data: LabelledPairs) -> _Made:
-    split, pairs, labels = pair_classification.scored(data)
+    split, pairs, labels = pair_classification.scored_part(data)
     table = {
         "sentence1": [data.sentences[i] for i in data.left[pairs]],
         "sentence2": [data.sentences[i] for i in data.right[pairs]],
@@ -148,7 +148,7 @@ def _retrieval(data: Retrieval) -> _Made:
 def _bitext(data: Parallel) -> _Made:
     split = scored_split(data.parts)
     part_of = data.parts[split]
-    _, (left, _), gold = bitext.scored(data)
+    _, (left, _), gold = bitext.scored_part(data)
     columns: dict[str, Any] = {
         "sentence1": [part_of.left[i] for i in left],
         "sentence2": list(part_of.right),
@@ -163,7 +163,7 @@ def _summaries(data: Summaries) -> _Made:
         "text": data.documents,
         "human_summaries": [list(some) for some in data.human],
         "machine_summaries": [list(some) for some in data.machine],
-        "relevance": [one.tolist() for one in data.ratings[summaries.rated(data)]],
+        "relevance": [one.tolist() for one in data.ratings[summaries.rating_of(data)]],
     }
     low, high = data.scale
     return "test", _splits({"test": _table(columns)}), {"min_score": low, "max_score": high}

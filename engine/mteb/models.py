@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 
 from theodolite.engine.errors import UserError, did_you_mean, first_line
-from theodolite.engine.hub import causes, explained, offline_if_unreachable
+from theodolite.engine.hub import causes, explain_failure, offline_if_unreachable
 from theodolite.engine.mteb.package import lazy_import
 from theodolite.engine.protocols.package import version
 
@@ -42,12 +42,12 @@ def trained_on(model: str) -> tuple[str, ...] | None:
 
 @cache
 def _training_data(model: str) -> tuple[str, ...] | None:
-    listed = registered(model)
+    listed = metadata_of(model)
     names = None if listed is None else listed.get_training_datasets()
     return None if names is None else tuple(sorted(names))
 
 
-def registered(model: str) -> Any:
+def metadata_of(model: str) -> Any:
     """Return MTEB's metadata of a model; None if MTEB does not list it."""
     find = lazy_import("get_model_meta")
     with warnings.catch_warnings():
@@ -60,7 +60,7 @@ def registered(model: str) -> Any:
 
 def dense(model: str) -> Any:
     """Return MTEB's metadata of a dense text model that mteb's code can run here."""
-    meta = registered(model)
+    meta = metadata_of(model)
     if meta is None:
         listed = lazy_import("models.model_implementations.MODEL_REGISTRY")
         hint = did_you_mean(model, listed, f"A model of the hub is written hf:{model}.", "mteb:")
@@ -141,7 +141,7 @@ def _explain(error: Exception, meta: Any) -> UserError:
         return refused
     if any("trust_remote_code" in str(one) for one in chain):
         return _remote(meta)
-    if why := explained(error, f"model {meta.name!r}", meta.name, str(meta.revision)):
+    if why := explain_failure(error, f"model {meta.name!r}", meta.name, str(meta.revision)):
         return why
     if isinstance(error, ImportError):
         return UserError(

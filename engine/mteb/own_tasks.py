@@ -9,7 +9,7 @@ from typing import Any
 
 from theodolite.engine.datasets.types import MtebTask, content_hash
 from theodolite.engine.errors import UserError, did_you_mean, first_line
-from theodolite.engine.hub import causes, explained, offline_if_unreachable
+from theodolite.engine.hub import causes, explain_failure, offline_if_unreachable
 from theodolite.engine.mteb.package import lazy_import, package
 
 PREFIX = "mteb:"
@@ -137,7 +137,7 @@ def explain(error: Exception, task: Any) -> UserError | None:
     source = about.dataset["path"]
     place = f"{source} at {about.dataset['revision'][:12]}"
     page, revision = f"datasets/{source}", about.dataset["revision"]
-    if why := explained(error, f"data set {place}", page, revision, is_open=about.is_public):
+    if why := explain_failure(error, f"data set {place}", page, revision, is_open=about.is_public):
         return why
     words = " ".join(map(str, causes(error)))
     if "scripts are no longer supported" in words or "trust_remote_code" in words:

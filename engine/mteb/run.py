@@ -30,7 +30,7 @@ from theodolite.engine.mteb.examples import (
 from theodolite.engine.mteb.model import Model, TextProgress
 from theodolite.engine.mteb.package import caution, package
 from theodolite.engine.mteb.results import scores_of
-from theodolite.engine.protocols.package import installed, version
+from theodolite.engine.protocols.package import installed_protocol, version
 from theodolite.engine.results import Score
 from theodolite.engine.tasks.task import Measurement, Task
 
@@ -57,7 +57,7 @@ def measure(
         progress: called with the number of sentences encoded; an exception from it stops the run.
     """
     mteb = package()
-    if protocol != installed():
+    if protocol != installed_protocol():
         raise UserError(
             f"Protocol {protocol} is scored by mteb {protocol.removeprefix('mteb-')}; mteb "
             f"{version()} is installed.",

@@ -24,7 +24,7 @@ def version() -> str | None:
         return None
 
 
-def installed() -> str | None:
+def installed_protocol() -> str | None:
     """Return the name of the installed version's protocol; None if mteb is not installed."""
     here = version()
     return here and f"{SHORT}-{here}"
@@ -38,7 +38,7 @@ def is_package(name: str) -> bool:
 def of(name: str) -> Protocol | None:
     """Return the protocol `mteb-X.Y.Z`, installed or not, or `mteb`'s; None for other names."""
     if name == SHORT:
-        here = installed()
+        here = installed_protocol()
         if here is None:
             raise UserError(
                 "Protocol mteb is scored by the package mteb, which is not installed.",

@@ -165,7 +165,7 @@ PROTOCOLS: dict[str, Protocol] = {
 
 OF_TASKS = (
     *(name for name, p in PROTOCOLS.items() if "decoding" not in p.types),
-    *filter(None, [package.installed()]),
+    *filter(None, [package.installed_protocol()]),
 )
 """Protocols for evaluating tasks; diagnoses of decoders have their own."""
 

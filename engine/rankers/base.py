@@ -78,7 +78,7 @@ class ScoredIndex(Index):
         for i, query in enumerate(self.read(queries) if self.size else queries):
             at = np.arange(self.size) if among is None else among[i]
             chosen = None if among is None else at
-            scores = checked(self.score(query, chosen), self.name) if len(at) else np.empty(0)
+            scores = check_scores(self.score(query, chosen), self.name) if len(at) else np.empty(0)
             if self.by_words and among is None:
                 at = np.flatnonzero(scores > 0)
                 scores = scores[at]
@@ -147,7 +147,7 @@ def best(positions: np.ndarray, scores: np.ndarray, depth: int) -> Ranked:
     return positions[order], scores[order]
 
 
-def checked(scores: np.ndarray, name: str) -> np.ndarray:
+def check_scores(scores: np.ndarray, name: str) -> np.ndarray:
     """Refuse scores that are NaN or infinite."""
     faulty = np.count_nonzero(~np.isfinite(scores))
     if faulty:

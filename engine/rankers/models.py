@@ -30,7 +30,7 @@ from theodolite.engine.rankers.base import (
     Ranker,
     ScoredIndex,
     best,
-    checked,
+    check_scores,
 )
 
 _PAIRS = 1024
@@ -113,7 +113,7 @@ class Scorer(Model):
                 "It is a classifier of pairs: use a reranker.",
                 code="wrong-kind",
             )
-        return checked(scores, self.checkpoint.label)
+        return check_scores(scores, self.checkpoint.label)
 
 
 class Reranked(Ranker):

@@ -9,7 +9,7 @@ import numpy as np
 from theodolite.engine.encoders.base import Encoder
 from theodolite.engine.encoders.sides import query_side, similarity_of
 from theodolite.engine.progress import Progress, ProgressCallback, nobody
-from theodolite.engine.rankers.base import Among, Index, Ranked, Ranker, best, checked
+from theodolite.engine.rankers.base import Among, Index, Ranked, Ranker, best, check_scores
 
 
 class ByVectors(Ranker):
@@ -48,4 +48,4 @@ class VectorIndex(Index):
         targets = query_side(self._encoder).encode(queries)
         by = similarity_of(self._encoder)
         nearest = most_similar(targets, self._vectors, depth, among, tick, by)
-        return [best(at, checked(scores, self._encoder.name), depth) for at, scores in nearest]
+        return [best(at, check_scores(scores, self._encoder.name), depth) for at, scores in nearest]

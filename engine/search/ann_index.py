@@ -18,7 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from theodolite.engine.progress import Progress
-from theodolite.engine.search.index import Index, checked, faiss, others, unit_rows
+from theodolite.engine.search.index import Index, check_queries, faiss, others, unit_rows
 
 EXACT_BELOW = 200_000
 RECALL_AT = 10
@@ -106,7 +106,7 @@ class MappedIndex:
         With `among` the result is exact: the vectors at these positions are read and compared.
         Where fewer than k are found, the row ends with cosine -inf and position -1.
         """
-        queries = checked(queries, k, self.dim)
+        queries = check_queries(queries, k, self.dim)
         k = min(k, self.size if among is None else len(among))
         if k == 0 or len(queries) == 0:
             return np.zeros((len(queries), k), np.float32), np.zeros((len(queries), k), np.int64)

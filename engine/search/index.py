@@ -79,7 +79,7 @@ class Index:
         Raises:
             ValueError: k below 1, another dimension, or a query that is not finite.
         """
-        queries = checked(queries, k, self.dim)
+        queries = check_queries(queries, k, self.dim)
         rows = None if among is None else self._rows_at(among)
         k = min(k, self._searchable if rows is None else len(rows))
         if k == 0 or len(queries) == 0:
@@ -200,7 +200,7 @@ def others(neighbours: np.ndarray, rows: np.ndarray) -> np.ndarray:
     return kept
 
 
-def checked(queries: np.ndarray, k: int, dim: int) -> np.ndarray:
+def check_queries(queries: np.ndarray, k: int, dim: int) -> np.ndarray:
     """Validate queries and return them as unit rows, float32.
 
     Raises:

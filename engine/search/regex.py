@@ -37,7 +37,7 @@ else:
 """ % (_MEMORY, _MEMORY)  # noqa: UP031 - braces stand in the code
 
 
-def matching(
+def find_matching(
     pattern: str, sentences: Sequence[str], *, case: bool = False, seconds: float = SECONDS
 ) -> list[tuple[int, int, int]]:
     """Find the sentences in which a pattern of Python's `re` matches somewhere.

@@ -73,7 +73,7 @@ def _kmeans(rows: np.ndarray, k: int, seed: int) -> Clusters:
     how = f"k-means with {k} groups on unit vectors"
     if len(fitted) < len(rows):
         how += f", fitted on {FITTED:,} of {len(rows):,}"
-    return Clusters(*numbered(model.predict(rows)), how)
+    return Clusters(*number_groups(model.predict(rows)), how)
 
 
 def _hdbscan(rows: np.ndarray, least: int, seed: int) -> Clusters:
@@ -88,7 +88,7 @@ def _hdbscan(rows: np.ndarray, least: int, seed: int) -> Clusters:
     known = rows[fitted]
     how = f"HDBSCAN with at least {least} points a group, on unit vectors"
     if len(known) < least:
-        return Clusters(*numbered(np.full(len(rows), NOISE)), how)
+        return Clusters(*number_groups(np.full(len(rows), NOISE)), how)
     dims = min(DENSITY_DIMS, *known.shape)
     seen = known
     if dims < known.shape[1]:
@@ -99,10 +99,10 @@ def _hdbscan(rows: np.ndarray, least: int, seed: int) -> Clusters:
         _, nearest = Index(known).search(rows, 1)
         labels = labels[nearest[:, 0]]
         how += f"; {len(known):,} of {len(rows):,} points, the others join their nearest"
-    return Clusters(*numbered(labels), how)
+    return Clusters(*number_groups(labels), how)
 
 
-def numbered(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def number_groups(labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Renumber groups by size, the largest 0; negative numbers stay noise.
 
     Returns:
@@ -181,7 +181,7 @@ def flow(first: Clusters, second: Clusters) -> Flow:
     return Flow(counts, pairs, int(sum(groups[i, j] for i, j in pairs)))
 
 
-def renumbered(first: Clusters, second: Clusters) -> Clusters:
+def renumber(first: Clusters, second: Clusters) -> Clusters:
     """Renumber the second clustering with the numbers of the first where groups are matched.
 
     A group of the first without a match has size 0. Unmatched groups of the second follow with new

@@ -259,6 +259,6 @@ def twins(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return vectors @ first, vectors @ second
 
 
-def shuffled(vectors: np.ndarray, seed: int = 0) -> np.ndarray:
+def shuffle(vectors: np.ndarray, seed: int = 0) -> np.ndarray:
     """Permute the rows, to see how two spaces that share nothing compare."""
     return vectors[np.random.default_rng(seed).permutation(len(vectors))]

@@ -75,7 +75,7 @@ def families(infos: Sequence[DatasetInfo]) -> dict[str, list[DatasetInfo]]:
     }
 
 
-def everything(infos: Sequence[DatasetInfo]) -> list[Collection]:
+def all_collections(infos: Sequence[DatasetInfo]) -> list[Collection]:
     """Every data set; of a family in several languages the English member or the first."""
     chosen = {name: _first(members) for name, members in families(infos).items()}
     kept = [

@@ -312,7 +312,9 @@ def _knn(rows: np.ndarray, k: int, index: Any = None) -> tuple[np.ndarray, np.nd
     return np.hstack([own, ids]), np.hstack([zeros, distances]).astype(np.float32), None
 
 
-def placed(vectors: np.ndarray, known: np.ndarray, points: np.ndarray, k: int = 8) -> np.ndarray:
+def place_vectors(
+    vectors: np.ndarray, known: np.ndarray, points: np.ndarray, k: int = 8
+) -> np.ndarray:
     """Place new vectors on an existing plane, at the weighted mean of their neighbours by cosine.
 
     Args:

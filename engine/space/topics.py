@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from theodolite.engine.space.clusters import numbered
+from theodolite.engine.space.clusters import number_groups
 from theodolite.engine.threads import one_blas_thread
 
 LEVELS = (8, 24, 72)
@@ -157,7 +157,7 @@ def groups(rows: np.ndarray, k: int, seed: int = 0) -> np.ndarray:
     model = MiniBatchKMeans(k, random_state=seed, n_init=3, batch_size=2048)
     with one_blas_thread():  # the batches are so small that more threads take longer
         model.fit(rows[:: -(-len(rows) // _FITTED)])
-    return numbered(model.predict(rows))[0]
+    return number_groups(model.predict(rows))[0]
 
 
 def regions(

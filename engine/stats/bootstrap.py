@@ -36,7 +36,7 @@ def effective(clusters: np.ndarray) -> float:
     return min(float(len(clusters) ** 2 / (size**2).sum()) for size in sizes)
 
 
-def sharing(rows: Sequence[tuple[str, ...]]) -> np.ndarray:
+def text_clusters(rows: Sequence[tuple[str, ...]]) -> np.ndarray:
     """Group examples that share a text, directly or through others.
 
     Such chains can join nearly all pairs of texts. If they leave few clusters where the texts would
@@ -48,7 +48,7 @@ def sharing(rows: Sequence[tuple[str, ...]]) -> np.ndarray:
     Returns:
         int (n,), the cluster of each example, from 0; or (n, 2), the number of each of its texts.
     """
-    n, whole = len(rows), connected(rows)
+    n, whole = len(rows), connected_groups(rows)
     if effective(whole) < MIN_CLUSTERS and all(len(texts) == 2 for texts in rows):
         texts = codes_of([text for side in zip(*rows, strict=True) for text in side])
         pairs = texts.reshape(2, n).T
@@ -57,7 +57,7 @@ def sharing(rows: Sequence[tuple[str, ...]]) -> np.ndarray:
     return whole
 
 
-def connected(rows: Sequence[tuple[str, ...]]) -> np.ndarray:
+def connected_groups(rows: Sequence[tuple[str, ...]]) -> np.ndarray:
     """The group of each example, with all that share a text directly or through others, from 0.
 
     Args:

@@ -49,14 +49,14 @@ def for_precision(cosines: np.ndarray, positive: np.ndarray, precision: float) -
     """
     from scipy.stats import binom
 
-    at = tried(cosines)
+    at = grid(cosines)
     calls = np.array([(cosines >= cut).sum() for cut in at])
     hits = np.array([positive[cosines >= cut].sum() for cut in at])
     shown = binom.sf(hits - 1, calls, precision) <= (1.0 - CONFIDENCE) / len(at)
     return float(at[shown].min()) if shown.any() else None
 
 
-def tried(cosines: np.ndarray) -> np.ndarray:
+def grid(cosines: np.ndarray) -> np.ndarray:
     """Cosines with geometrically more pairs above each: the cut-offs that are tried, falling."""
     n = len(cosines)
     steps = math.ceil(math.log(max(n, 2)) / math.log(_STEP))
@@ -64,13 +64,13 @@ def tried(cosines: np.ndarray) -> np.ndarray:
     return np.unique(np.sort(cosines)[::-1][counts - 1])[::-1]
 
 
-def needed(precision: float, n: int) -> int:
+def pairs_needed(precision: float, n: int) -> int:
     """Pairs above a cut-off, all of them positive, that would show this precision, of n pairs."""
-    allowed = (1.0 - CONFIDENCE) / len(tried(np.arange(n, dtype=float)))
+    allowed = (1.0 - CONFIDENCE) / len(grid(np.arange(n, dtype=float)))
     return math.ceil(math.log(allowed) / math.log(precision))
 
 
-def translated(
+def translate(
     cutoff: float, first: np.ndarray, second: np.ndarray, positive: np.ndarray
 ) -> float | None:
     """The cut-off of another encoder with the same precision, on the same pairs.

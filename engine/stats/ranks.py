@@ -100,7 +100,7 @@ def rank(values: np.ndarray) -> np.ndarray:
     return np.stack([1 + (values > mine).sum(axis=0) for mine in values])
 
 
-def ranked(scores: Mapping[str, float]) -> dict[str, int]:
+def rank_by_name(scores: Mapping[str, float]) -> dict[str, int]:
     """The same by name."""
     return dict(zip(scores, rank(np.array([*scores.values()])).tolist(), strict=True))
 

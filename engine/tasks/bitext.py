@@ -31,7 +31,7 @@ def measure(data: Parallel, vectors: np.ndarray, tick: ProgressCallback) -> Meas
     """
     from sklearn.metrics import precision_recall_fscore_support
 
-    split, (left, right), gold = scored(data)
+    split, (left, right), gold = scored_part(data)
     nearest = _nearest(vectors[: len(left)], vectors[len(left) :], tick)
     correct = nearest == gold
     with warnings.catch_warnings():
@@ -54,7 +54,7 @@ def measure(data: Parallel, vectors: np.ndarray, tick: ProgressCallback) -> Meas
     return Measurement(scores, examples, details)
 
 
-def scored(data: Parallel) -> tuple[str, tuple[np.ndarray, np.ndarray], np.ndarray]:
+def scored_part(data: Parallel) -> tuple[str, tuple[np.ndarray, np.ndarray], np.ndarray]:
     """Return the split, positions of its left sentences with a translation and of all right ones.
 
     The third value has the position of each translation among the right sentences.
@@ -113,7 +113,7 @@ def _notes(data: Parallel, split: str) -> list[str]:
 
 def rows(data: Parallel, protocol: str = "", seed: int = 0) -> np.ndarray:
     """Return positions in `data.sentences`: left sentences with a translation, then all right."""
-    split, (left, right), _ = scored(data)
+    split, (left, right), _ = scored_part(data)
     start = 0
     for name, part in data.parts.items():
         if name == split:
@@ -124,7 +124,7 @@ def rows(data: Parallel, protocol: str = "", seed: int = 0) -> np.ndarray:
 
 def examples(data: Parallel, protocol: str = "", seed: int = 0) -> ExampleTexts:
     """Return each left sentence that has a translation, with its translation."""
-    split, (left, _), gold = scored(data)
+    split, (left, _), gold = scored_part(data)
     part = data.parts[split]
     return [((part.left[a],), part.right[b]) for a, b in zip(left, gold, strict=True)]
 

@@ -25,7 +25,7 @@ def measure(data: Captions, vectors: np.ndarray, seed: int, tick: ProgressCallba
     """
     from theodolite.engine.classifiers import ranking
 
-    _check_splits(data, ranking.needed())
+    _check_splits(data, ranking.least_images())
     parts, start = {}, 0
     for name, part in data.parts.items():
         rows = slice(start, start := start + len(part.captions))

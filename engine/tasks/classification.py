@@ -87,7 +87,7 @@ def measure_repeatedly(
     deviation = features.std(axis=0)
     features = (features - features.mean(axis=0)) / np.where(deviation > 0, deviation, 1.0)
     repeats = min(REPEATS, max(1, ROWS // len(rows)))
-    parts = list(folds.repeated(labels, FOLDS, repeats, seed))
+    parts = list(folds.repeated_folds(labels, FOLDS, repeats, seed))
     seen = np.ones((len(rows), len(parts)), bool)
     for place, (_, held_out) in enumerate(parts):
         seen[held_out, place] = False

@@ -130,7 +130,7 @@ class KMeansPlusPlus:
         return np.asarray(sample[chosen])
 
 
-def scored(data: LabelledSentences) -> tuple[str, list[int]]:
+def scored_part(data: LabelledSentences) -> tuple[str, list[int]]:
     """Return the split to cluster, and the positions of its labelled sentences."""
     split = scored_split(list(dict.fromkeys(data.splits))) if data.splits else "all"
     names = data.splits or ["all"] * len(data.labels)
@@ -152,7 +152,7 @@ def _drawn(
     data: LabelledSentences, seed: int, *, at_once: bool
 ) -> tuple[str, np.ndarray, list[np.ndarray]]:
     """Return the split, positions in the data to encode, and each draw as positions in these."""
-    split, every = scored(data)
+    split, every = scored_part(data)
     if at_once:
         return split, np.array(every), [np.arange(len(every))]
     draw = random.Random(seed)

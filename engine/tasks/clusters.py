@@ -12,7 +12,7 @@ from types import MappingProxyType
 import numpy as np
 
 from theodolite.engine.datasets.types import Dataset
-from theodolite.engine.stats.bootstrap import codes_of, main_sample, sharing
+from theodolite.engine.stats.bootstrap import codes_of, main_sample, text_clusters
 from theodolite.engine.tasks.task import ExampleTexts, Measurement, TaskType
 
 
@@ -51,7 +51,7 @@ def of_examples(
         codes, by = codes_of([named.get(texts, "") for texts, _ in examples]), "column"
     else:
         rows = [(*texts, answer) if documents else texts for texts, answer in examples]
-        codes, by = sharing(rows), "document" if documents else "text"
+        codes, by = text_clusters(rows), "document" if documents else "text"
     sizes = np.bincount(codes.ravel())
     if len(sizes) == n:
         return measured

@@ -113,7 +113,7 @@ def _metrics(labels: np.ndarray, predicted: np.ndarray) -> list[float]:
     return [accuracy_score(labels, predicted), *both, *ap]
 
 
-def scored(data: LabelledSentences) -> str:
+def scored_part(data: LabelledSentences) -> str:
     """Return the split to predict; `all` if there is no train split, or no other one."""
     if "train" not in data.splits or set(data.splits) == {"train"}:
         return "all"
@@ -123,7 +123,7 @@ def scored(data: LabelledSentences) -> str:
 def _draws(data: LabelledSentences, seed: int) -> tuple[str, Parts]:
     """Return the split to predict, and ten draws from the split `train`, or five folds."""
     names = np.array(data.splits)
-    split = scored(data)
+    split = scored_part(data)
     if split == "all":
         return split, list(_folds(data, seed))
     train, held_out = np.flatnonzero(names == "train"), np.flatnonzero(names == split)
@@ -206,7 +206,7 @@ def _notes(data: LabelledSentences, labels: np.ndarray, parts: Parts) -> list[st
 
 def examples(data: LabelledSentences, protocol: str = "", seed: int = 0) -> ExampleTexts:
     """Return the predicted sentences: those of the split, or all."""
-    split = scored(data)
+    split = scored_part(data)
     names = data.splits if split != "all" else [split] * len(data.labels)
     return labelled(data, [i for i, name in enumerate(names) if name == split])
 

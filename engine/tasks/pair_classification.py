@@ -46,7 +46,7 @@ def measure(data: LabelledPairs, vectors: np.ndarray, *, by_cosine: bool = False
 
     The main score is the best average precision, or with `by_cosine` that of the cosine.
     """
-    split, pairs, labels = scored(data)
+    split, pairs, labels = scored_part(data)
     used = rows(data)
     left, right = (np.searchsorted(used, side[pairs]) for side in (data.left, data.right))
     similarities = pair_similarities(vectors, left, right)
@@ -124,7 +124,7 @@ def binary(similar: np.ndarray, labels: np.ndarray) -> tuple[float, ...]:
     return tuple(float(value) for value in scores)
 
 
-def scored(data: LabelledPairs) -> tuple[str, np.ndarray, np.ndarray]:
+def scored_part(data: LabelledPairs) -> tuple[str, np.ndarray, np.ndarray]:
     """Return the split, the positions of its scored pairs, and their labels: 1 for same meaning."""
     split = scored_split(list(dict.fromkeys(data.splits))) if any(data.splits) else ""
     mine = [i for i, name in enumerate(data.splits) if name == split]
@@ -171,7 +171,7 @@ def labelled_texts(data: Dataset) -> tuple[list[str], list[str], np.ndarray]:
         ]
         return [q for q, *_ in judged], [d for _, d, _ in judged], np.array([r for *_, r in judged])
     if isinstance(data, LabelledPairs):
-        _, pairs, labels = scored(data)
+        _, pairs, labels = scored_part(data)
         left, right = (
             [data.sentences[i] for i in side[pairs].tolist()] for side in (data.left, data.right)
         )
@@ -201,13 +201,13 @@ def _notes(data: LabelledPairs, split: str, used: int) -> list[str]:
 
 def rows(data: LabelledPairs, protocol: str = "", seed: int = 0) -> np.ndarray:
     """Return the positions in `data.sentences` of the scored pairs' sentences."""
-    _, pairs, _ = scored(data)
+    _, pairs, _ = scored_part(data)
     return np.unique(np.concatenate([data.left[pairs], data.right[pairs]]))
 
 
 def examples(data: LabelledPairs, protocol: str = "", seed: int = 0) -> ExampleTexts:
     """Return the scored pairs with their labels."""
-    return labelled(data, scored(data)[1])
+    return labelled(data, scored_part(data)[1])
 
 
 TYPE = TaskType(

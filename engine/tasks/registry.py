@@ -212,7 +212,7 @@ def get(name: str, catalog: Catalog | None = None) -> Task:
         name: a built-in task, or a data set's name with an ending as above.
         catalog: the catalog of data sets other than `upload:` and `hub:`.
     """
-    whole, splitter = chunks.parted(name)
+    whole, splitter = chunks.split_name(name)
     if splitter is not None:
         task = get(whole, catalog)
         return replace(
@@ -221,11 +221,11 @@ def get(name: str, catalog: Catalog | None = None) -> Task:
             dataset=chunks.join(task.dataset, splitter),
             description=f"{task.description.rstrip('.')}, cut into chunks ({splitter}).",
         )
-    whole, seed = held_out.parted(name)
+    whole, seed = held_out.split_name(name)
     if seed is not None:
         task = get(whole, catalog)
         return replace(task, name=name, dataset=held_out.join(task.dataset, seed))
-    if by_rule.parted(name)[1]:
+    if by_rule.split_name(name)[1]:
         return retrieval.TYPE.on(name)
     found = _of_name(name)
     if found and (name in TASKS or found.kind == "mteb"):
@@ -245,7 +245,7 @@ def _of_name(name: str) -> Task | None:
     if name in TASKS:
         return TASKS[name]
     if name.startswith(PREFIX):
-        own = replace(_MTEB, protocol=package.installed() or package.SHORT)
+        own = replace(_MTEB, protocol=package.installed_protocol() or package.SHORT)
         return own.on(name, about=f"MTEB's {name.partition(':')[2]}, by its own code.")
     dataset, _, ending = name.rpartition("/")
     kind = _OF_ENDING.get(ending)
@@ -290,7 +290,7 @@ def in_order(tasks: Iterable[str]) -> list[str]:
     return sorted(tasks, key=lambda n: -1 if n.startswith("upload:") else rank.get(n, len(rank)))
 
 
-def named(name: str) -> Task:
+def by_name(name: str) -> Task:
     """Return a task by its name alone, without looking for its data set."""
     return _of_name(name) or sts.TYPE.on(name)
 
@@ -315,7 +315,7 @@ def seeds_of(name: str, protocol: str | None, seed: int | None, seeds: int = 1) 
         seed: the first seed; None for the protocol's default, and stays None for a single seed.
         seeds: number of seeds.
     """
-    task = named(name)
+    task = by_name(name)
     chosen = protocols.get(protocol or task.protocol)
     if seeds == 1 or not task.type_under(chosen.types) or not type_of(task, chosen).draws:
         return [seed]
@@ -402,7 +402,7 @@ def _tasks_of(info: DatasetInfo) -> list[Task]:
     else:
         made_for = {"Classification": ("few-shot",), "Clustering": ("cluster",)}
         endings = made_for.get(info.type or "", ())
-    return [named(f"{info.name}/{ending}") for ending in endings]
+    return [by_name(f"{info.name}/{ending}") for ending in endings]
 
 
 def _may_be(name: str, kind: Kind, infos: Mapping[str, DatasetInfo]) -> bool:

@@ -60,7 +60,11 @@ def measure(
         "the same, or all equally similar."
     ]
     correlations = np.where(defined, values[:, 0], means[0])
-    details = {"mean_of": "correlation", "rated": rated(data), "notes": notes if left_out else []}
+    details = {
+        "mean_of": "correlation",
+        "rated": rating_of(data),
+        "notes": notes if left_out else [],
+    }
     return Measurement(scores, {"correlation": correlations}, details)
 
 
@@ -76,7 +80,7 @@ def _similarities(
     units, start = unit(vectors), 0
     middle = sum(map(len, data.human))
     for human, machine, gold in zip(
-        data.human, data.machine, data.ratings[rated(data)], strict=True
+        data.human, data.machine, data.ratings[rating_of(data)], strict=True
     ):
         by_people, by_machine = (
             slice(at, at + len(of)) for at, of in ((start, human), (middle, machine))
@@ -90,7 +94,7 @@ def _similarities(
         start, middle = by_people.stop, by_machine.stop
 
 
-def rated(data: Summaries) -> str:
+def rating_of(data: Summaries) -> str:
     """Return the rating to use: relevance if present, else the first."""
     return RATED if RATED in data.ratings else next(iter(data.ratings))
 
@@ -102,7 +106,7 @@ def rows(data: Summaries, protocol: str = "", seed: int = 0) -> np.ndarray:
 
 def examples(data: Summaries, protocol: str = "", seed: int = 0) -> ExampleTexts:
     """Return each document with its highest-rated machine summary."""
-    rows = zip(data.documents, data.machine, data.ratings[rated(data)], strict=True)
+    rows = zip(data.documents, data.machine, data.ratings[rating_of(data)], strict=True)
     return [((text,), machine[int(gold.argmax())]) for text, machine, gold in rows]
 
 

@@ -83,7 +83,7 @@ def measure(
     The seed is that of the classifiers, and of the folds of data sets with a test split.
     """
     from theodolite.engine.classifiers.features import accelerator
-    from theodolite.engine.classifiers.validation import FoldTrainer, validated
+    from theodolite.engine.classifiers.validation import FoldTrainer, validate
 
     rows = _in_order(data)
     _check_trainable(data, rows, setting.folds)
@@ -96,7 +96,7 @@ def measure(
     penalised = data.name != "SNLI"
     if not penalised:
         trainer.setting = replace(setting, passes=1, max_passes=15)
-    return _measurement(data, rows, validated(trainer, rows.splits, penalised))
+    return _measurement(data, rows, validate(trainer, rows.splits, penalised))
 
 
 def _measurement(

@@ -90,7 +90,7 @@ _EVALS = 10
 """Dev evaluations in a run of known length: enough to find its best weights, and still cheap."""
 
 
-def scaled(spec: TrainSpec, scale: str) -> TrainSpec:
+def at_scale(spec: TrainSpec, scale: str) -> TrainSpec:
     """Return the run at a scale; it is evaluated on the dev set ten times."""
     sizes = SCALES[scale]
     if sizes.limit is None:

@@ -23,7 +23,7 @@ import torch
 
 from theodolite.engine.memory import to_device
 from theodolite.engine.training.devices import widest
-from theodolite.engine.training.mlm import cut_like, flattened
+from theodolite.engine.training.mlm import cut_like, flatten
 from theodolite.engine.training.spec import TrainSpec
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ class ReplacedTokens:
         if self.base is None:
             raise RuntimeError("begin() comes first: the base predicts the replacements")
         tokenizer = model.tokenizer
-        flat = flattened(ids)
+        flat = flatten(ids)
         special = np.asarray(tokenizer.all_special_ids)
         chosen = (rng.random(len(flat)) < self.rate) & ~np.isin(flat, special)
         masked = np.where(chosen, tokenizer.mask_token_id, flat)

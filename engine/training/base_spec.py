@@ -26,7 +26,7 @@ from typing import (
 
 from theodolite.engine.encoders.spec import check_name
 from theodolite.engine.errors import UserError
-from theodolite.engine.paths import named
+from theodolite.engine.paths import expand
 
 PrecisionName = Literal["auto", "fp32", "bf16", "fp16"]
 
@@ -317,7 +317,7 @@ class BaseSpec:
     @property
     def out_folder(self) -> Path:
         """The folder of the trained model."""
-        return named(self.out).absolute()
+        return expand(self.out).absolute()
 
     @property
     def working_folder(self) -> Path:

@@ -35,7 +35,7 @@ from theodolite.engine.training.rows import (
     Premises,
     blank,
     class_of,
-    counted,
+    count_note,
     good_pairs,
     is_inference,
     no_contradictions,
@@ -62,7 +62,7 @@ def examples(name: str, wanted: ExamplesSpec, catalog: Catalog) -> Examples:
     if wanted.single:
         texts, notes = _texts(data)
         distinct = [text for text in dict.fromkeys(text.strip() for text in texts) if text]
-        notes += counted(
+        notes += count_note(
             len(texts) - len(distinct),
             "sentence that is empty or came before was left out",
             "sentences that are empty or came before were left out",

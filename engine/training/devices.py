@@ -259,7 +259,7 @@ def _gather(own: torch.Tensor) -> list[torch.Tensor]:
     return parts
 
 
-def summed(own: torch.Tensor) -> torch.Tensor:
+def sum_over_ranks(own: torch.Tensor) -> torch.Tensor:
     """The sum over all ranks, without gradients."""
     total = own.detach().clone()
     if distributed.is_initialized():

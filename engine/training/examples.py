@@ -37,7 +37,7 @@ from theodolite.engine.datasets.formats import Table, lines_of, open_table, text
 from theodolite.engine.datasets.parquet import Opaque
 from theodolite.engine.datasets.tables import Faults
 from theodolite.engine.errors import UserError
-from theodolite.engine.paths import named
+from theodolite.engine.paths import expand
 from theodolite.engine.training import data_sets
 from theodolite.engine.training.losses import LOSSES
 from theodolite.engine.training.rows import (
@@ -51,7 +51,7 @@ from theodolite.engine.training.rows import (
     Rows,
     blank,
     class_of,
-    counted,
+    count_note,
     good_pairs,
     no_contradictions,
     no_pairs,
@@ -98,7 +98,7 @@ def open_examples(
     if not is_file(name):
         examples = data_sets.examples(name, wanted, catalog)
     else:
-        examples = _of_file(named(name), wanted, folder)
+        examples = _of_file(expand(name), wanted, folder)
     if len(examples) < 2:
         raise _too_few(name, examples)
     if need is not None and need.data == "triplets" and len(examples.columns) < 3:
@@ -154,12 +154,12 @@ def examples_of(spec: TrainSpec, catalog: Catalog, folder: Path) -> Examples:
 def names_of(train: str) -> list[str]:
     """The files and data sets that training data consist of: several have commas between."""
     several = [part.strip() for part in train.split(",") if part.strip()]
-    return [train] if len(several) < 2 or named(train).is_file() else several
+    return [train] if len(several) < 2 or expand(train).is_file() else several
 
 
 def absolute(train: str) -> str:
     """Training data that mean the same in any folder: the names of data sets are unchanged."""
-    paths = [(name, named(name)) for name in names_of(train)]
+    paths = [(name, expand(name)) for name in names_of(train)]
     return ",".join(str(path.absolute()) if path.is_file() else name for name, path in paths)
 
 
@@ -167,7 +167,7 @@ def is_file(name: str) -> bool:
     """Return whether training data is named by a file, existing or not, rather than a data set."""
     if name.startswith(("upload:", hub.PREFIX)):
         return False
-    return named(name).is_file() or name.lower().removesuffix(".gz").endswith(ENDINGS)
+    return expand(name).is_file() or name.lower().removesuffix(".gz").endswith(ENDINGS)
 
 
 def _too_few(name: str, examples: Examples) -> UserError:
@@ -229,7 +229,7 @@ def _lines(path: Path, wanted: ExamplesSpec, folder: Path) -> Examples:
                 yield (line,)
 
     rows = Rows(sentences(), 1, folder)
-    notes = counted(empty, "empty line was left out", "empty lines were left out")
+    notes = count_note(empty, "empty line was left out", "empty lines were left out")
     return Examples(SENTENCE, str(digest), tuple(notes), number, rows.__getitem__)
 
 
@@ -369,7 +369,7 @@ class _WholeRows:
         notes = [
             *([self.layout.note] if self.layout.note else []),
             *blank(self._blank),
-            *counted(
+            *count_note(
                 self._short.count,
                 f"row with too few cells was left out {first}",
                 f"rows with too few cells were left out {first}",
@@ -395,7 +395,7 @@ def _sentences(rows: _WholeRows, wanted: ExamplesSpec, folder: Path) -> Examples
 
     stored = Rows(cells(), width, folder)
     _, first = np.unique(np.frombuffer(keys, np.uint64), return_index=True)
-    again = counted(
+    again = count_note(
         len(keys) - len(first),
         "sentence that came before was left out",
         "sentences that came before were left out",
@@ -448,7 +448,7 @@ def _inference(rows: _WholeRows, wanted: ExamplesSpec, folder: Path) -> Examples
             yield [premise, hypothesis]
 
     stored = Rows(pairs(), 2, folder)
-    more = counted(
+    more = count_note(
         unlabelled, "pair without a label was left out", "pairs without a label were left out"
     )
     if not wanted.hard_negatives:

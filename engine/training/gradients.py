@@ -19,7 +19,7 @@ import numpy as np
 import torch
 
 from theodolite.engine.training import devices
-from theodolite.engine.training.devices import all_gather, is_stand_in, summed
+from theodolite.engine.training.devices import all_gather, is_stand_in, sum_over_ranks
 from theodolite.engine.training.mlm import Masked, mask, mlm_loss
 from theodolite.engine.training.model import TrainingModel
 from theodolite.engine.training.objectives import Column, Objective
@@ -131,14 +131,14 @@ def _mlm_loss(
     model: TrainingModel, weight: float, masked: Masked, step: int, scaled: Scaled
 ) -> torch.Tensor:
     """The weighted MLM loss: a mean over the tokens of all micro-batches and processes."""
-    chosen = summed(torch.full((), float(masked.chosen), device=model.device))
+    chosen = sum_over_ranks(torch.full((), float(masked.chosen), device=model.device))
     chosen = chosen.clamp(min=1)
     total = torch.zeros((), device=chosen.device)
     for start in range(0, len(masked.ids), step):
         loss = weight * mlm_loss(model, masked.part(start, start + step)) / chosen
         _backward([scaled(loss)])
         total = total + loss.detach()
-    return summed(total)
+    return sum_over_ranks(total)
 
 
 def _backward(

@@ -56,7 +56,7 @@ class Masked:
         return Masked(self.ids, [[IGNORED] * len(row) for row in self.labels])
 
 
-def flattened(rows: Sequence[Sequence[int]]) -> np.ndarray:
+def flatten(rows: Sequence[Sequence[int]]) -> np.ndarray:
     """Token ids of sentences one after another, int64 (tokens,); at least one sentence."""
     return np.concatenate([np.asarray(row, dtype=np.int64) for row in rows])
 
@@ -94,7 +94,7 @@ def mask(
     """
     if not ids:
         return Masked([], [])
-    flat = flattened(ids)
+    flat = flatten(ids)
     chosen = (rng.random(len(flat)) < probability) & ~np.isin(flat, list(special))
     lot = rng.random(len(flat))
     seen = np.where(chosen & (lot < 0.8), mask_id, flat)
@@ -110,7 +110,7 @@ def mlm_loss(model: TrainingModel, masked: Masked) -> torch.Tensor:
     A sum, so that micro-batches add up to the batch: divide by the batch's `chosen`.
     """
     states, _ = model.token_states(masked.ids)
-    labels = flattened(masked.labels)
+    labels = flatten(masked.labels)
     positions = np.flatnonzero(labels != IGNORED)
     if not len(positions):
         return states.sum() * 0

@@ -19,7 +19,7 @@ from theodolite.engine.encoders.prompts import NO_PROMPTS, Prompts
 from theodolite.engine.encoders.source import clean
 from theodolite.engine.errors import UserError, first_line
 from theodolite.engine.training.devices import exact
-from theodolite.engine.training.packed import Layout, can_pack, packed_states, padded_states, pooled
+from theodolite.engine.training.packed import Layout, can_pack, packed_states, padded_states, pool
 from theodolite.engine.training.spec import BASE, Pooling, TrainSpec
 
 Ids = Sequence[Sequence[int]]
@@ -231,7 +231,7 @@ class TrainingModel(nn.Module):
     def _pool(self, layout: Layout, side: int, pooling: str) -> torch.Tensor:
         if self.packed and pooling == "cls_token":
             return exact(self._states(layout, side, first_only=True)[-1])
-        return pooled(self._states(layout, side, every=pooling in ALL_LAYERS), layout, pooling)
+        return pool(self._states(layout, side, every=pooling in ALL_LAYERS), layout, pooling)
 
     def _states(
         self, layout: Layout, side: int, *, every: bool = False, first_only: bool = False

@@ -132,7 +132,7 @@ def padded_states(model: Any, layout: Layout, pad: int, every: bool = False) -> 
     return [layout.unpad(state) for state in states]
 
 
-def pooled(states: Sequence[torch.Tensor], layout: Layout, pooling: str) -> torch.Tensor:
+def pool(states: Sequence[torch.Tensor], layout: Layout, pooling: str) -> torch.Tensor:
     """One vector per sentence, as `engine.encoders.pooling` defines it.
 
     Args:

@@ -60,7 +60,7 @@ class Record:
         }
 
 
-def finished(record: Mapping[str, Any], folder: Path) -> Finished:
+def last_event(record: Mapping[str, Any], folder: Path) -> Finished:
     """The last event of a run, from its record (see `Record.to_dict`) and its folder."""
     return Finished(
         record["steps"],
@@ -150,7 +150,7 @@ def card(record: Record, dim: int, pooling: Pooling) -> str:
         f"seconds; the weights are those after update {record.best_step:,}.",
         settings(spec, ("base", "train", "out", "name")),
         "The same again:",
-        fenced(shlex.join(spec.relative_paths().command()), "sh"),
+        code_block(shlex.join(spec.relative_paths().command()), "sh"),
         "## Scores while training",
         _scores(record),
         table(("step", "dev score", "alignment", "uniformity", "loss"), _curve(record.curve)),
@@ -176,7 +176,7 @@ def _usage(spec: TrainSpec) -> str:
         'model = SentenceTransformer("FOLDER")\n'
         'vectors = model.encode(["A sentence.", "Another one."])'
     )
-    return "## Use\n\n" + fenced(example, "python") + "\n\n" + _plainly(spec)
+    return "## Use\n\n" + code_block(example, "python") + "\n\n" + _plainly(spec)
 
 
 def _plainly(spec: TrainSpec) -> str:
@@ -260,7 +260,7 @@ def code(value: Any) -> str:
     return f"`{flat}`" if flat else ""
 
 
-def fenced(lines: str, language: str) -> str:
+def code_block(lines: str, language: str) -> str:
     """A block of code, with a fence longer than any inside."""
     fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", lines)), default=0))
     return f"{fence}{language}\n{lines}\n{fence}"

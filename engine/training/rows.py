@@ -159,14 +159,14 @@ class Digest:
         return self._hash.hexdigest()
 
 
-def counted(count: int, one: str, many: str) -> list[str]:
+def count_note(count: int, one: str, many: str) -> list[str]:
     """Return the note on a number of cases; no note if there are none."""
     return [f"{count:,} {one if count == 1 else many}."] if count else []
 
 
 def blank(count: int) -> list[str]:
     """Return the note on a number of rows with an empty sentence; no note if there are none."""
-    return counted(
+    return count_note(
         count,
         "row with an empty sentence was left out",
         "rows with an empty sentence were left out",

@@ -29,7 +29,7 @@ from theodolite.engine.training import export
 from theodolite.engine.training.dev import DevSet
 from theodolite.engine.training.events import Encoded, Evaluated, Event, Noted, Started
 from theodolite.engine.training.examples import Examples
-from theodolite.engine.training.record import Record, finished
+from theodolite.engine.training.record import Record, last_event
 from theodolite.engine.training.spec import TrainSpec
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def distil(
         done, seconds = min(start + BLOCK, len(texts)), time.perf_counter() - began
         yield Encoded(done, len(texts), seconds / done * (len(texts) - done))
     wanted = normalise(np.concatenate(vectors).astype(np.float64))
-    table = fitted(bags(tokenizer, texts[: len(wanted)]), teacher.encode(tokens), wanted, dim)
+    table = fit(bags(tokenizer, texts[: len(wanted)]), teacher.encode(tokens), wanted, dim)
     why = "done" if len(wanted) == len(texts) else "stopped"
     score = None
     if dev is not None:
@@ -88,7 +88,7 @@ def distil(
         why=why,
     )
     export.whole(record, lambda folder: _write(tokenizer, table, folder), dim)
-    yield finished(record.to_dict(), spec.out_folder)
+    yield last_event(record.to_dict(), spec.out_folder)
 
 
 def bags(tokenizer: Tokenizer, texts: list[str]) -> csr_matrix:
@@ -103,7 +103,7 @@ def bags(tokenizer: Tokenizer, texts: list[str]) -> csr_matrix:
     return csr_matrix((np.concatenate(shares), ids, ends), size)
 
 
-def fitted(texts: csr_matrix, tokens: np.ndarray, wanted: np.ndarray, dim: int) -> np.ndarray:
+def fit(texts: csr_matrix, tokens: np.ndarray, wanted: np.ndarray, dim: int) -> np.ndarray:
     """The token vectors.
 
     Args:

@@ -63,7 +63,7 @@ class Range:
         return int(bounded) if whole else bounded
 
 
-def parsed(text: str) -> tuple[str, list[Any] | Range]:
+def parse(text: str) -> tuple[str, list[Any] | Range]:
     """Read `field=value,value`, `field=low..high` or `field=low..high:log`."""
     name, _, given = (part.strip() for part in text.partition("="))
     setting = _known(name.replace("-", "_"))
@@ -142,7 +142,7 @@ def search(
     return _distinct(spec, drawn)
 
 
-def seeded(
+def with_seeds(
     children: Sequence[tuple[str, Mapping[str, Any]]], seeds: Sequence[int]
 ) -> list[tuple[str, Changes]]:
     """Each child once with every seed; a single seed yields to one of the child's own."""

@@ -17,7 +17,7 @@ from tests.engine.encoders.models import WORDS, save_sentence_transformer
 from tests.fakes import folder as data_folder
 from tests.fakes.command_line import objects, theodolite
 from theodolite.app import vectors
-from theodolite.app.pages.evaluate.results import evaluated
+from theodolite.app.pages.evaluate.results import evaluate_one
 from theodolite.app.pages.search import service as search
 from theodolite.app.workspace import Workspace
 
@@ -116,7 +116,7 @@ def test_each_side_is_encoded_with_its_prompt(
     """By our code and by mteb's; the result says both prompts."""
     if protocol:
         pytest.importorskip("mteb")
-    row = evaluated(workspace, f"dir:{folder}?{options}", name, protocol)
+    row = evaluate_one(workspace, f"dir:{folder}?{options}", name, protocol)
     assert row["error"] is None, row["error"]
     wanted = expected(name, cosines(folder, SAID["query_prompt"], SAID["prompt"]))
     assert row["score"] == pytest.approx(wanted, abs=1e-3)
@@ -146,7 +146,7 @@ def test_the_sides_matter_and_are_told_apart(workspace: Workspace, folder: Path,
         "prompt=query&query_prompt=document": (SAID["prompt"], SAID["query_prompt"]),
         "prompt=": ("", ""),
     }
-    rows = [evaluated(workspace, f"dir:{folder}?{options}", name) for options in pairs]
+    rows = [evaluate_one(workspace, f"dir:{folder}?{options}", name) for options in pairs]
     wanted = [expected(name, cosines(folder, *sides)) for sides in pairs.values()]
     assert [row["score"] for row in rows] == pytest.approx(wanted, abs=1e-3)
     assert len({round(score, 2) for score in wanted}) == len(pairs), "or nothing is told apart"
@@ -161,7 +161,7 @@ def test_an_audit_on_queries_measures_what_the_task_does(
     where = ("--store", str(workspace.store.folder), "--data", str(workspace.catalog.root))
     rows = objects(theodolite("encoders", "audit", spec, "--on", "ranked", "--json", *where))
     scores = {row["setting"]: row["score"] for row in rows}
-    task = evaluated(workspace, spec, "ranked")["score"]
+    task = evaluate_one(workspace, spec, "ranked")["score"]
     assert scores["as asked"] == pytest.approx(task, abs=1e-3)
     swapped = expected("ranked", cosines(folder, SAID["prompt"], SAID["query_prompt"]))
     assert scores["its two prompts swapped"] == pytest.approx(swapped, abs=1e-3)

@@ -31,9 +31,9 @@ def test_what_is_allowed_holds_until_the_encoder_is_removed(workspace: Workspace
     assert service.would_send_to(workspace, "api:https://api.invalid/v2#m") == ["api.invalid"]
     assert workspace.load(spec).source.endpoint.may_send  # type: ignore[attr-defined]
     service.remove(workspace, f"{spec} | normalise")
-    assert endpoints.allowed(workspace.store) == ["https://api.invalid/v1"]
+    assert endpoints.allowed_urls(workspace.store) == ["https://api.invalid/v1"]
     service.remove(workspace, spec)
-    assert endpoints.allowed(workspace.store) == []
+    assert endpoints.allowed_urls(workspace.store) == []
     assert not workspace.load(spec).source.endpoint.may_send  # type: ignore[attr-defined]
 
 
@@ -46,7 +46,7 @@ def test_visitors_send_nothing(workspace: Workspace, server: FakeOpenAI) -> None
         hosted.load(spec)
     with refused("denied"):
         service.add(hosted, AWAY, send_texts=True)
-    assert (len(server.requests), endpoints.allowed(workspace.store)) == (requests_before, [])
+    assert (len(server.requests), endpoints.allowed_urls(workspace.store)) == (requests_before, [])
 
 
 def test_an_endpoint_is_an_encoder_like_any_other(workspace: Workspace, server: FakeOpenAI) -> None:

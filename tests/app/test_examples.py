@@ -18,7 +18,7 @@ from theodolite.app.pages.decode.answer import DECODE
 from theodolite.app.pages.decode.service import STEPS
 from theodolite.app.pages.diagnose import answer as diagnosed
 from theodolite.app.pages.evaluate.job import welcome
-from theodolite.app.pages.evaluate.results import evaluated
+from theodolite.app.pages.evaluate.results import evaluate_one
 from theodolite.app.pages.geometry import sections, service as geometry
 from theodolite.app.pages.judge import answer as judged
 from theodolite.app.pages.map import service as maps
@@ -155,9 +155,9 @@ def test_results_ship_and_give_way_to_those_measured_here(workspace):
     shown = compared(workspace, "random:256", "wordllama")
     assert "shipped=True" in shown and "StarterSearch" in shown
     assert workspace.store.results.table() == []
-    evaluated(workspace, "random:256", "StarterSTS")
+    evaluate_one(workspace, "random:256", "StarterSTS")
     assert "shipped=True" in compared(workspace, "random:256", "wordllama")
-    evaluated(workspace, "wordllama", "StarterSTS")
+    evaluate_one(workspace, "wordllama", "StarterSTS")
     mine = compared(workspace, "random:256", "wordllama")
     assert "shipped=True" not in mine and "StarterSearch" not in mine
     assert "being computed" in compared(workspace, "random:64", "random:32")
@@ -168,6 +168,6 @@ def test_a_result_that_ships_is_the_one_measured_here(starter):
     kept = shipped.scores(starter, [*STARTER_ENCODERS, "random:64"])
     assert len(kept) == 9 and {name for name, _ in kept} == set(STARTER_ENCODERS)
     assert len(starter.shipped.store.results.table()) == 9
-    row = evaluated(starter, "random:256", "StarterSTS")
+    row = evaluate_one(starter, "random:256", "StarterSTS")
     assert kept["random:256", "StarterSTS"] == pytest.approx(row["score"], abs=1e-4)
     starter.store.results.remove([row["id"]])

@@ -63,7 +63,7 @@ def test_lists_for_pages_that_need_vectors_leave_them_out(workspace: Workspace) 
     """They are listed, with what is known of their encoders."""
     assert "bm25" not in encoders.names(workspace)
     assert "bm25" in encoders.names(workspace, rankers=True)
-    kinds = {row["name"]: row["kind"] for row in encoders.listed(workspace)}
+    kinds = {row["name"]: row["kind"] for row in encoders.list_facts(workspace)}
     assert (kinds["bm25"], kinds[BOTH], kinds["wordllama"]) == ("ranker", "ranker", "wordllama")
     with refused("wrong-kind", "bm25"):
         workspace.load("bm25")

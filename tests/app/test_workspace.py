@@ -21,7 +21,7 @@ from theodolite.app.pages.decode.answer import (
 from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.pages.encoders.service import names
 from theodolite.app.pages.evaluate.job import EvaluateJob, queue_evaluation, welcome
-from theodolite.app.pages.evaluate.results import evaluated
+from theodolite.app.pages.evaluate.results import evaluate_one
 from theodolite.app.pages.map import service as maps
 from theodolite.app.pages.map.job import MapSpec
 from theodolite.app.pages.search import service as retrieval
@@ -56,7 +56,7 @@ def test_a_new_store_is_welcomed_once(workspace: Workspace) -> None:
 
 def test_what_ships_is_listed_before_the_app_was_ever_started(workspace: Workspace) -> None:
     """Verbs that take the listed encoders leave none of them out; one that is removed stays so."""
-    evaluated(workspace, "wordllama", "StarterSTS")
+    evaluate_one(workspace, "wordllama", "StarterSTS")
     encoders.ensure_listed(workspace, ["wordllama"])
     assert set(names(workspace)) == set(STARTER_ENCODERS)
     encoders.remove(workspace, "random:256")
@@ -113,11 +113,11 @@ def test_a_changed_file_is_another_encoder_at_once(
 ) -> None:
     """It is evaluated anew though the encoder was in memory; unchanged, it stays there."""
     spec = f"{kind}:{write(tmp_path / name, 0)}"
-    first = evaluated(workspace, spec, "StarterSTS")
+    first = evaluate_one(workspace, spec, "StarterSTS")
     assert first["error"] is None
     assert workspace.load(spec) is workspace.load(spec)
     write(tmp_path / name, 1)
-    second = evaluated(workspace, spec, "StarterSTS")
+    second = evaluate_one(workspace, spec, "StarterSTS")
     assert (second["id"], second["fingerprint"]) != (first["id"], first["fingerprint"])
     assert second["score"] != first["score"]
 
@@ -160,7 +160,7 @@ def test_a_fitted_step_counts_every_sentence_the_same_everywhere(tmp_path: Path)
     np.testing.assert_allclose(named.encode(["a boat"]), centred, atol=1e-6)
     task = workspace.bound("random:8 | center:@task", "unlabelled/mine")
     np.testing.assert_allclose(task.encode(["a boat"]), centred, atol=1e-6)
-    row = evaluated(workspace, "random:8 | whiten:@task", "StarterSTS")
+    row = evaluate_one(workspace, "random:8 | whiten:@task", "StarterSTS")
     mapped = workspace.bound("random:8 | whiten:@task", "starter-pairs")
     assert row["fingerprint"] == mapped.fingerprint
 

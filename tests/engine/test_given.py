@@ -11,7 +11,7 @@ from tests.errors import refused
 from theodolite.engine.encoders import load, parse
 from theodolite.engine.encoders.vectors import save
 from theodolite.engine.given import text, texts
-from theodolite.engine.paths import named
+from theodolite.engine.paths import expand
 
 
 @pytest.mark.parametrize(
@@ -76,12 +76,12 @@ def test_a_spec_is_a_text():
 def test_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Offices leave files such as `~$list.csv` beside those that are open."""
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert named("~/list.csv") == tmp_path / "list.csv"
-    assert named("~$list.csv") == Path("~$list.csv")
+    assert expand("~/list.csv") == tmp_path / "list.csv"
+    assert expand("~$list.csv") == Path("~$list.csv")
 
 
 @pytest.mark.parametrize("text", ["\0", "~\0/.//list.csv", "list.csv\0"])
-@pytest.mark.parametrize("read", [named, lambda text: parse(f"dir:a{text}")])
+@pytest.mark.parametrize("read", [expand, lambda text: parse(f"dir:a{text}")])
 def test_nul(text: str, read) -> None:
     """No file system has it in a name."""
     with refused("invalid", "NUL"):

@@ -22,7 +22,7 @@ from theodolite.engine.training.devices import (
     copy_from_first,
     end,
     sum_gradients,
-    summed,
+    sum_over_ranks,
 )
 from theodolite.engine.training.gradients import backward
 from theodolite.engine.training.model import TrainingModel
@@ -66,13 +66,13 @@ def masked_case(ranks: Ranks) -> tuple[TrainingModel, torch.Tensor]:
     hidden = mlm.Masked(ids, [[mlm.IGNORED, *ids[0][1:]], [mlm.IGNORED] * len(ids[1])])
     own = ranks.shard(np.arange(2))
     part = hidden.part(int(own[0]), int(own[-1]) + 1)
-    chosen = summed(torch.tensor(float(part.chosen)))
+    chosen = sum_over_ranks(torch.tensor(float(part.chosen)))
     loss = torch.zeros((), dtype=torch.float64)
     if part.chosen:
         loss = mlm.mlm_loss(model, part) / chosen
         loss.backward()
     sum_gradients(model.parameters())
-    return model, summed(loss)
+    return model, sum_over_ranks(loss)
 
 
 def main(folder: Path, spec: TrainSpec) -> None:

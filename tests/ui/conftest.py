@@ -29,7 +29,7 @@ from playwright.sync_api import (
 from tests.fakes.started import launched
 from tests.fakes.stores import starter_store
 from theodolite.app.pages.encoders import service as encoders
-from theodolite.app.pages.evaluate.results import evaluated
+from theodolite.app.pages.evaluate.results import evaluate_one
 from theodolite.app.workspace import Workspace
 
 # A busy machine may take its time; what is there is seen at once all the same.
@@ -105,7 +105,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
     made = starter_store(tmp_path_factory.mktemp("ui"))
     for name, task in MEASURED:
         encoders.add(made, name)
-        assert evaluated(made, name, task)["error"] is None
+        assert evaluate_one(made, name, task)["error"] is None
     return made
 
 

@@ -9,7 +9,7 @@ from tests.ui.steps import address_of, run_in_address, says, write
 from theodolite.app.jobs.kinds import job_of
 from theodolite.app.pages.encoders import service as encoders
 from theodolite.app.pages.evaluate.job import EvaluateJob, evaluate, queue_evaluation
-from theodolite.app.pages.evaluate.results import evaluated
+from theodolite.app.pages.evaluate.results import evaluate_one
 from theodolite.app.workspace import Workspace
 
 
@@ -47,7 +47,7 @@ def test_a_run_is_started_followed_and_found_again(visit, visitor, site, workspa
     runs.start(run, attempt, "local-0", ["StarterSearch"])
     again = visitor(site).open(address_of(page))
     says(again.locator("#following"), "0 of 1 done")
-    assert evaluated(workspace, "random:48", "StarterSearch")["error"] is None
+    assert evaluate_one(workspace, "random:48", "StarterSearch")["error"] is None
     runs.end_unit(run, 0, 0.5)
     runs.finish(run, attempt, "done")
     for tab in (page, again):

@@ -14,7 +14,7 @@ from tests.ui.conftest import served
 from tests.ui.steps import stays_text
 from theodolite.app.pages.data.service import keep
 from theodolite.app.pages.encoders import service as encoders
-from theodolite.app.pages.evaluate.results import evaluated
+from theodolite.app.pages.evaluate.results import evaluate_one
 from theodolite.app.workspace import Workspace
 from theodolite.engine.datasets.tables import Mapping
 
@@ -51,8 +51,8 @@ def hostile(tmp_path: Path) -> Iterator[tuple[str, list[tuple[str, Query]]]]:
     }
     keep(made, table, table.name, "hostile", Mapping("pairs", columns, True))
     for name in (*names, broken):
-        evaluated(made, name, "upload:hostile")
-        evaluated(made, name, "StarterSTS")
+        evaluate_one(made, name, "upload:hostile")
+        evaluate_one(made, name, "StarterSTS")
     run = made.store.runs.create(
         "evaluate",
         {"encoders": [], "tasks": [PROBE], "protocol": None, "seed": None},

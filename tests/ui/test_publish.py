@@ -15,7 +15,7 @@ from tests.fakes.results import invent
 from tests.ui.conftest import NARROW, PATIENCE, served_to_visitors
 from tests.ui.steps import drawn, over, rows_saved, said, saved, says, stays_text, table
 from theodolite.app.pages.encoders import service as encoders
-from theodolite.app.pages.evaluate.results import evaluated
+from theodolite.app.pages.evaluate.results import evaluate_one
 from theodolite.app.pages.judge import session as judging
 from theodolite.app.pages.judge.answer import board_of
 from theodolite.app.pages.map import service as maps
@@ -49,7 +49,7 @@ def desk(desk: Workspace) -> Workspace:
             invent(desk, name, task, accuracy)
             invent(desk, name, task, other, protocol="senteval-fast")
     for name in NAMES[:2]:
-        assert evaluated(desk, name, "StarterSTS")["error"] is None
+        assert evaluate_one(desk, name, "StarterSTS")["error"] is None
     return desk
 
 
@@ -208,7 +208,7 @@ def test_hostile_texts_and_names_are_shown_as_text(visitor, freeze, tmp_path):
         every.append(encoders.add(made, f"words:{quote(str(words))}")["name"])
     for name in every:
         made.store.encoders.add(name, {})
-        assert evaluated(made, name, "MR")["error"] is None
+        assert evaluate_one(made, name, "MR")["error"] is None
     visit = visitor(freeze("hostile", made, every))
     for path in ("", "board"):
         page = visit.open(path)

@@ -12,7 +12,7 @@ from tests.fakes.started import started
 from tests.fakes.stores import starter_store
 from tests.ui.steps import says
 from theodolite.app.pages.encoders import service as encoders
-from theodolite.app.pages.evaluate.results import evaluated
+from theodolite.app.pages.evaluate.results import evaluate_one
 from theodolite.app.publish import choice, folder, live, manifest, targets
 
 NAMES = ("minilm", "wordllama")
@@ -28,7 +28,7 @@ def test_a_space_starts_with_what_it_asks_for(tmp_path: Path, visitor) -> None:
     for name in NAMES:
         encoders.add(kept, name)
         for task in ("StarterSTS", "StarterSearch"):
-            assert evaluated(kept, name, task)["error"] is None
+            assert evaluate_one(kept, name, task)["error"] is None
     chosen = choice.choose(kept, NAMES)
     made = live.make(kept, chosen, target, texts=True)
     about = manifest.readme(kept, chosen, made, target, "Two encoders")

@@ -33,7 +33,7 @@ def test_the_window_has_no_bars_and_keeps_its_size(
     browser = Browser((chromium, *FLAGS, "--headless=new", "--remote-debugging-port=0"))
     sizes = []
     for _ in range(2):
-        with window.opened(browser, f"{site}/", tmp_path) as shown:
+        with window.open_window(browser, f"{site}/", tmp_path) as shown:
             opened, page = shown_by(playwright, tmp_path / "1")
             page.wait_for_selector(".t-header")
             assert page.evaluate("matchMedia('(display-mode: standalone)').matches")

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from theodolite.app import formats
 from theodolite.app.blocks import Block, Filters, Finding, Grid, GridCell, GridHead
-from theodolite.app.pages.board import cost, standings, trained
+from theodolite.app.pages.board import cost, standings, training_data
 from theodolite.app.pages.board.standings import (
     NO_RANKING,
     OF_OTHERS,
@@ -86,7 +86,7 @@ class BoardAnswer(Answer):
     @cached_property
     def _over(self) -> list[TaskColumn]:
         """The columns of the means."""
-        return standings.compared(self.standings, self.published)
+        return standings.compared_columns(self.standings, self.published)
 
     @cached_property
     def _entries(self) -> list[Entry]:
@@ -347,27 +347,30 @@ def _score(task: str, best: Collection[str], entry: Entry) -> GridCell:
 def answer(workspace: Workspace, spec: BoardSpec, do: Do) -> Iterator[BoardAnswer]:
     """Yield the order at once, then with what takes longer: resampled ranks, and look-ups."""
     board = standings.board(workspace, spec)
-    theirs = standings.published(workspace, board)
+    theirs = standings.published_entries(workspace, board)
     held = workspace.store.published.models() if board.spec.fits({}) else 0
 
     def so_far(ranking: Ranking) -> BoardAnswer:
-        names = trained.known(workspace, board.facts, board.encoders)
+        names = training_data.known(workspace, board.facts, board.encoders)
         datasets = {column.task: column.dataset for column in board.columns}
         return BoardAnswer(
             spec,
             board,
             ranking,
-            {n: of if of is None else trained.tasks_of(datasets, of) for n, of in names.items()},
+            {
+                n: of if of is None else training_data.tasks_of(datasets, of)
+                for n, of in names.items()
+            },
             theirs,
             0 if any("revision" in entry.facts for entry in theirs) else held,
-            cost.measured(workspace),
+            cost.rows_by_encoder(workspace),
         )
 
     if board not in standings.RANKINGS and len(board.quality) > 1:
         yield so_far(NO_RANKING)
     ranking = standings.ranking(workspace, board)
     yield so_far(ranking)
-    if trained.look_up(workspace, board.encoders):  # once per model: mteb takes seconds
+    if training_data.look_up(workspace, board.encoders):  # once per model: mteb takes seconds
         yield so_far(ranking)
     if standings.look_up(workspace, board):  # once per version
         yield from answer(workspace, spec, do)

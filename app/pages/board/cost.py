@@ -22,7 +22,7 @@ from theodolite.app.web.figures import Figure, axis, draw, log_axis, scatter
 from theodolite.app.web.theme import SERIES
 from theodolite.app.workspace import Workspace
 from theodolite.engine import cost as footprint
-from theodolite.engine.cost import disturbed, spread
+from theodolite.engine.cost import is_disturbed, spread
 from theodolite.engine.encoders import describe
 from theodolite.engine.errors import UserError
 from theodolite.engine.rankers import canonical
@@ -129,14 +129,14 @@ def measure(workspace: Workspace, encoder: str, attempts: int = ATTEMPTS) -> Non
     stored = workspace.store.derived.get(_key(encoder))
     known: list[dict[str, Any]] = [stored["info"]] if stored else []
     measurements: list[dict[str, Any]] = []
-    while len(measurements) < attempts and all(map(disturbed, measurements)):
-        allowed = endpoints.allowed(workspace.store)
+    while len(measurements) < attempts and all(map(is_disturbed, measurements)):
+        allowed = endpoints.allowed_urls(workspace.store)
         measurements.append(fixed | footprint.in_own_process(encoder, environment, allowed) | named)
     best = measurements[-1]
-    if disturbed(best):  # other programs only make single sentences slower
+    if is_disturbed(best):  # other programs only make single sentences slower
         middle = len(best["latency_ms"]) // 2
         best = min(
-            [*measurements, *known], key=lambda one: (disturbed(one), one["latency_ms"][middle])
+            [*measurements, *known], key=lambda one: (is_disturbed(one), one["latency_ms"][middle])
         )
     if best not in known:
         workspace.store.derived.put(_key(encoder), KIND, best)
@@ -145,16 +145,16 @@ def measure(workspace: Workspace, encoder: str, attempts: int = ATTEMPTS) -> Non
 def ensure(workspace: Workspace, encoder: str) -> None:
     """Measure an encoder unless it was; one that was disturbed is measured once more."""
     if unmeasured(workspace, [encoder]):
-        measure(workspace, encoder, 1 if encoder in measured(workspace) else ATTEMPTS)
+        measure(workspace, encoder, 1 if encoder in rows_by_encoder(workspace) else ATTEMPTS)
 
 
 def unmeasured(workspace: Workspace, encoders: Sequence[str]) -> list[str]:
     """The encoders that were not measured on this machine, or only disturbed."""
-    known = measured(workspace)
+    known = rows_by_encoder(workspace)
     return [name for name in encoders if name not in known or known[name]["disturbed"]]
 
 
-def measured(workspace: Workspace) -> dict[str, dict[str, Any]]:
+def rows_by_encoder(workspace: Workspace) -> dict[str, dict[str, Any]]:
     """Encoder -> `row` of its measurement on this machine."""
     return {
         one["info"]["encoder"]: row(one["info"] | {"measured": one["created"]})
@@ -187,7 +187,7 @@ def row(info: Mapping[str, Any]) -> dict[str, Any]:
         "load": info.get("load"),
         "cores": info.get("cores"),
         "measured": info.get("measured"),
-        "disturbed": disturbed(info),
+        "disturbed": is_disturbed(info),
     }
 
 
@@ -224,7 +224,7 @@ def disturbance(rows: Iterable[Row]) -> str:
     )
 
 
-def described(row: Row, key: str) -> str:
+def value_with_unit(row: Row, key: str) -> str:
     """One value with its unit, and its range if the measurement was repeated."""
     if row[key] is None:
         return formats.MISSING
@@ -321,7 +321,7 @@ class CostAnswer(Answer):
         return [
             {
                 "encoder": row["encoder"],
-                **{key: described(row, key) for key in COSTS},
+                **{key: value_with_unit(row, key) for key in COSTS},
                 "other_load": load(row),
                 "measured": formats.date(row.get("measured")),
             }
@@ -408,7 +408,7 @@ def cell(row: Row, key: str) -> GridCell:
         return GridCell(formats.MISSING, "muted", "not known")
     slowed = row.get("disturbed") and key.startswith(("per_second", "latency"))
     detail = (
-        f"{described(row, key)}; measured {formats.date(row.get('measured'))}, other load "
+        f"{value_with_unit(row, key)}; measured {formats.date(row.get('measured'))}, other load "
         f"{load(row)}"
     )
     return GridCell(brief(row[key] * COSTS[key].factor), "bad" if slowed else "", detail)
@@ -449,7 +449,7 @@ def _pareto(
             "array": np.subtract(high, x).tolist(),
             "arrayminus": np.subtract(x, low).tolist(),
         },
-        customdata=[[plain(n), described(rows[n], key)] for n in known],
+        customdata=[[plain(n), value_with_unit(rows[n], key)] for n in known],
         showlegend=False,
         hovertemplate="%{customdata[0]}: %{customdata[1]}<br>mean %{y:.2f}<extra></extra>",
     )
@@ -462,7 +462,7 @@ def answer(workspace: Workspace, spec: CostSpec, do: Do) -> Iterator[CostAnswer]
     job = CostJob(tuple(spec.encoders), again=spec.again)
     if not job.is_stored(workspace):
         do(job)
-    known = measured(workspace)
+    known = rows_by_encoder(workspace)
     rows = {name: known[name] for name in spec.encoders if name in known}
     if not rows:
         rows = {one["encoder"]: one for one in shipped.read(workspace, KIND) or ()}

@@ -17,7 +17,7 @@ from theodolite.app.pages.board.cost import COST, CostJob, CostSpec
 from theodolite.app.pages.board.standings import BoardSpec
 from theodolite.app.pages.encoders import choices
 from theodolite.app.pages.jobs.run_panel import RunPanel
-from theodolite.app.pages.layout import filled
+from theodolite.app.pages.layout import fill
 from theodolite.app.suites import ALL
 from theodolite.app.vectors import sources, uncached
 from theodolite.app.web import parts
@@ -28,7 +28,7 @@ from theodolite.engine import protocols
 from theodolite.engine.encoders.steps import Compressed, smaller
 from theodolite.engine.encoders.variants import ladder
 from theodolite.engine.errors import UserError
-from theodolite.engine.evaluate import bind, needed, vectors_for
+from theodolite.engine.evaluate import bind, needed_sentences, vectors_for
 from theodolite.engine.progress import nobody
 from theodolite.engine.tasks import available, clusters, get, type_of
 
@@ -74,7 +74,7 @@ def build(workspace: Workspace) -> None:
         encoder = choices.first(workspace, values.encoder)
         every, first = _tasks(workspace), next(iter(_tasks(workspace, encoder)), None)
         return {
-            **filled(workspace, CostSpec, values, request),
+            **fill(workspace, CostSpec, values, request),
             "encoder": choices.one(workspace, encoder),
             "task": gr.update(choices=every, value=values.task or first),
         }
@@ -146,7 +146,7 @@ def _scores(workspace: Workspace, encoder: str, name: str, _fingerprint: str) ->
             f"{name} takes too long to be scored repeatedly.", "Choose another.", code="too-large"
         )
     bound = bind(workspace.load(encoder), task, protocol, data)
-    texts = needed(kind, data, *given)
+    texts = needed_sentences(kind, data, *given)
     if any(uncached(source, texts) for source in sources(bound)):
         raise UserError(
             f"{encoder} has not encoded {name} yet, and the curves use stored vectors.",

@@ -93,7 +93,7 @@ class Disagreement:
         return value
 
 
-def opening(board: Standings, task: str, better: str, worse: str) -> tuple[str, str, str]:
+def first_choice(board: Standings, task: str, better: str, worse: str) -> tuple[str, str, str]:
     """The requested comparison where available; else that of two encoders on a task they share."""
     tasks = [column.task for column in board.columns]
     shared = (t for t in tasks if sum((name, t) in board.cells for name in board.encoders) > 1)
@@ -121,7 +121,7 @@ def disagreement(
             "Evaluate one of them again.",
             code="mismatch",
         )
-    return between(workspace, task, better, worse, first["id"], second["id"])
+    return compare(workspace, task, better, worse, first["id"], second["id"])
 
 
 def quality(sample: Sample) -> np.ndarray:
@@ -136,7 +136,7 @@ def quality(sample: Sample) -> np.ndarray:
 
 
 @lru_cache(maxsize=32)
-def between(workspace: Workspace, task: str, better: str, worse: str, *ids: int) -> Disagreement:
+def compare(workspace: Workspace, task: str, better: str, worse: str, *ids: int) -> Disagreement:
     """Compare two results on the same examples."""
     samples = [_sample(workspace, number) for number in ids]
     mine, theirs = (quality(sample) for sample in samples)

@@ -16,7 +16,7 @@ from theodolite.app.pages.board.answer import BOARD
 from theodolite.app.pages.board.standings import FILTERS, LANGUAGES, TYPES, BoardSpec
 from theodolite.app.pages.encoders.choices import read
 from theodolite.app.pages.evaluate.job import waiting
-from theodolite.app.pages.layout import AWAITED, filled
+from theodolite.app.pages.layout import AWAITED, fill
 from theodolite.app.published import Published
 from theodolite.app.surfaces.static import Static
 from theodolite.app.web import parts
@@ -73,7 +73,7 @@ def build(workspace: Workspace) -> None:
 
     def load(request: gr.Request) -> Answer:
         values = controls.from_address(request)
-        shown = {**filled(workspace, BoardSpec, values, request), **_offer(workspace, values)}
+        shown = {**fill(workspace, BoardSpec, values, request), **_offer(workspace, values)}
         return {
             **{controls[name]: shown[name] for name in controls},
             **dict.fromkeys(others, _import_choices(workspace)),
@@ -144,7 +144,7 @@ def _offer(workspace: Workspace, values: Values) -> dict[str, Any]:
         board = standings.board(workspace, web.spec_of(BoardSpec, values))
     except UserError:  # shown above
         return dict.fromkeys(COMPARED, gr.update(choices=[], value=None))
-    picked = examples.opening(board, *(getattr(values, name) or "" for name in COMPARED))
+    picked = examples.first_choice(board, *(getattr(values, name) or "" for name in COMPARED))
     choices = ([column.task for column in board.columns], board.encoders, board.encoders)
     return {
         name: gr.update(choices=[*of], value=value or None)
@@ -178,7 +178,7 @@ def _views(published: Published) -> Iterator[tuple[str, BoardSpec]]:
 def _blocks(workspace: Workspace, spec: BoardSpec) -> list[Block]:
     """The board, and examples on which two encoders disagree."""
     answer = BOARD.last(workspace, spec, lambda job: True)
-    apart = _apart(workspace, spec, *examples.opening(answer.standings, "", "", ""))
+    apart = _apart(workspace, spec, *examples.first_choice(answer.standings, "", "", ""))
     return [*answer.blocks(), *([APART, *apart] if apart else [])]
 
 

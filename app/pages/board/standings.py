@@ -76,7 +76,7 @@ MAX_RANKED = 50
 
 def suites_here(workspace: Workspace) -> dict[str, str]:
     """Suites with evaluated tasks; of MTEB's, half or more must have scores."""
-    tasks = {row["task"] for row in scored(workspace, edition(workspace))}
+    tasks = {row["task"] for row in scored_rows(workspace, edition(workspace))}
     published, known = workspace.store.published.tasks(), suites.known(workspace)
     names = [name for name in (*SUITES, UPLOADS) if suites.in_suite(workspace, name, tasks)]
     for name, members in known.tasks.items() if known and (tasks or published) else ():
@@ -87,7 +87,7 @@ def suites_here(workspace: Workspace) -> dict[str, str]:
 
 def protocols_here(workspace: Workspace) -> dict[str, str]:
     """Protocols of the results."""
-    under = sorted({row["protocol"] for row in scored(workspace, edition(workspace))})
+    under = sorted({row["protocol"] for row in scored_rows(workspace, edition(workspace))})
     theirs = {PUBLISHED: OF_OTHERS} if workspace.store.published.models() else {}
     return {OWN: "Each task's own", **{name: name for name in under}, **theirs}
 
@@ -333,7 +333,11 @@ def board(workspace: Workspace, spec: BoardSpec = EVERYTHING) -> Standings:
     """
     now = edition(workspace)
     spec = replace(spec, columns=TASKS, published=False)  # which change no number
-    if spec.protocol == OWN and not scored(workspace, now) and workspace.store.published.models():
+    if (
+        spec.protocol == OWN
+        and not scored_rows(workspace, now)
+        and workspace.store.published.models()
+    ):
         spec = replace(spec, protocol=PUBLISHED)  # else the board would be empty
     return _board(workspace, spec, now, waiting(workspace))
 
@@ -437,13 +441,13 @@ def edition(workspace: Workspace) -> Edition:
 
 
 @lru_cache(maxsize=2)
-def scored(workspace: Workspace, _now: Edition) -> list[Row]:
+def scored_rows(workspace: Workspace, _now: Edition) -> list[Row]:
     """Rows with a score that is not NaN, the oldest first."""
     return list(filter(has_score, workspace.store.results.table()))
 
 
 @lru_cache(maxsize=1)
-def imported(workspace: Workspace, _edition: tuple[int, ...]) -> list[Row]:
+def imported_rows(workspace: Workspace, _edition: tuple[int, ...]) -> list[Row]:
     """Imported results by version of mteb, the oldest first, so that the newest overwrites them."""
     return sorted(
         workspace.store.published.table(),
@@ -462,7 +466,7 @@ def _columns(
 ) -> tuple[list[TaskColumn], Cells]:
     """The columns of a suite under a protocol, and one result for each encoder and task."""
     theirs = protocol == PUBLISHED
-    rows = [row for row in scored(workspace, now) if not theirs or is_package(row["protocol"])]
+    rows = [row for row in scored_rows(workspace, now) if not theirs or is_package(row["protocol"])]
     wanted = set(suites.in_suite(workspace, suite, {row["task"] for row in rows}))
     rows = [row for row in rows if row["task"] in wanted]
     one = "" if theirs else protocol
@@ -514,7 +518,7 @@ def _published_columns(
 ) -> dict[str, TaskColumn]:
     """Columns of tasks with imported scores, by their names in the suite."""
     spoken: dict[str, set[str]] = {}
-    for row in imported(workspace, workspace.store.published.edition()):
+    for row in imported_rows(workspace, workspace.store.published.edition()):
         codes = {code.partition("-")[0] for code in row["facts"].get("languages", ())}
         spoken.setdefault(row["task"], set()).update(codes)
     names: Sequence[str] = [name for name in spoken if name not in evaluated]
@@ -540,20 +544,20 @@ def type_name(kind: str) -> str:
     return _LABELS.get(kind, words[:1].upper() + words[1:].lower())
 
 
-def published(workspace: Workspace, board: Standings) -> list[Entry]:
+def published_entries(workspace: Workspace, board: Standings) -> list[Entry]:
     """Published scores on the tasks of a board: of papers, and imported ones by their mean.
 
     Imported are those of models that match the board's filters.
     """
     entries = _of_models(workspace, board.columns, workspace.store.published.edition())
     entries = [entry for entry in entries if board.spec.fits(entry.facts)]
-    columns = compared(board, entries)
+    columns = compared_columns(board, entries)
     placed = [replace(entry, **means(columns, entry.scores)) for entry in entries]
     placed.sort(key=lambda entry: entry.mean or -1.0, reverse=True)
     return [*_papers(board, columns), *placed]
 
 
-def compared(board: Standings, theirs: Sequence[Entry]) -> list[TaskColumn]:
+def compared_columns(board: Standings, theirs: Sequence[Entry]) -> list[TaskColumn]:
     """The columns of the means: those of the ranking, else those that published entries share."""
     over = board.shared
     if not board.entries:
@@ -580,7 +584,7 @@ def _of_models(
         if column.protocol == PUBLISHED or column.revision is not None:
             columns.setdefault(bare(column.task), []).append(column)
     entries: dict[tuple[str, str], Entry] = {}
-    for row in imported(workspace, edition) if columns else ():
+    for row in imported_rows(workspace, edition) if columns else ():
         for column in columns.get(row["task"], ()):
             name, revision = row["model"], row["revision"]
             facts = {"revision": revision, **(row["facts"].get("model") or {})}

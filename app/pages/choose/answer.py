@@ -24,7 +24,7 @@ from theodolite.app.components.chart import drawing, plain
 from theodolite.app.examples import shipped
 from theodolite.app.metrics import METRICS
 from theodolite.app.pages.board import cost
-from theodolite.app.pages.choose import data, improve, setups, sheet as sheets, unasked
+from theodolite.app.pages.choose import data, improve, setups, sheet as sheets, without_queries
 from theodolite.app.pages.choose.candidates import ChooseSpec
 from theodolite.app.pages.choose.sheet import ChooseJob, Sheet
 from theodolite.app.pages.encoders.service import names
@@ -160,8 +160,18 @@ class Decision(Answer):
             asked = {"in": self["data"], "encoder": [row["encoder"] for row in self["encoders"]]}
             blocks.append(Links([Link("Judge by hand", "judge", asked)]))
         if self["best"] and self.sheet.get("by_rule"):
-            blocks.append(Links([Link("Judge these set-ups", "judge", unasked.asked(self.sheet))]))
-        if not self.is_closed and (able := improve.offered(self.sheet)):
+            blocks.append(
+                Links(
+                    [
+                        Link(
+                            "Judge these set-ups",
+                            "judge",
+                            without_queries.session_address(self.sheet),
+                        )
+                    ]
+                )
+            )
+        if not self.is_closed and (able := improve.encoder_to_train(self.sheet)):
             asked = query(replace(self.spec, train=able))
             blocks.append(Links([Link(f"Train {able} on these", "choose", asked)]))
         blocks += [*_front(self.sheet), *self._numbers(), *_differences(self.sheet)]
@@ -204,7 +214,7 @@ def _decision(sheet: Sheet) -> str:
         why = (text for code, text in UNDECIDED.items() if code in codes)
         return f"Undecided: {next(why, 'nothing was scored')}"
     if sheet.get("by_rule"):
-        return unasked.headline(sheet)
+        return without_queries.headline(sheet)
     if sheet.get("rankers"):
         return _headline_of_setups(sheet)
     if not _beats_random(sheet):
@@ -241,7 +251,7 @@ def sentences(sheet: Sheet) -> list[str]:
         return list(_without_scores(sheet))
     name, how = best["encoder"], "by the paired bootstrap (5 %, all pairs tested at once)"
     said = [
-        *unasked.sentences(sheet),
+        *without_queries.sentences(sheet),
         f"{name} scores {formats.score(best['score'])} on {_examples(sheet)} "
         f"({_metric(sheet)}; 95 % interval {_interval(best)}).",
     ]
@@ -551,7 +561,7 @@ def job_of(workspace: Workspace, spec: ChooseSpec) -> ChooseJob:
         return ChooseJob(**vars(spec))
     if spec.train:
         name = improve.held_out(spec.data)
-        trained = improve.trained(workspace, name, spec.train)
+        trained = improve.trained_encoder(workspace, name, spec.train)
         named = (*(spec.encoders or ()), spec.train, trained)
         return ChooseJob(**vars(spec) | {"data": name, "encoders": tuple(dict.fromkeys(named))})
     encoders = spec.encoders or names(workspace)
@@ -585,7 +595,7 @@ def plan(workspace: Workspace, job: ChooseJob) -> list[str]:
             )
         return [what, f"{formats.plural(len(job.setups), 'set-up')}: {formats.listed(job.setups)}."]
     said = improve.plan(workspace, job.data, job.train) if job.train else [what]
-    untimed = len(set(job.measured) - cost.measured(workspace).keys())
+    untimed = len(set(job.measured) - cost.rows_by_encoder(workspace).keys())
     return [
         *[columns(used)] * bool(used),
         *said,
@@ -605,8 +615,10 @@ def answer(workspace: Workspace, spec: ChooseSpec, do: Do) -> Iterator[Decision]
     sheet = sheets.stored(workspace, job)
     if sheet is not None:
         if sheet.get("by_rule"):  # marks may have come since
-            sheet = {**sheet, "judged": unasked.judged(workspace, sheet)}
-            more = [{"code": code, "message": text} for code, text in unasked.warnings(sheet)]
+            sheet = {**sheet, "judged": without_queries.newest_session(workspace, sheet)}
+            more = [
+                {"code": code, "message": text} for code, text in without_queries.warnings(sheet)
+            ]
             sheet |= {"warnings": [*more, *sheet["warnings"]]}
         yield Decision(job, sheet, is_closed=workspace.read_only)
     elif is_done:

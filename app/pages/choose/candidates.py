@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from theodolite.app import formats
 from theodolite.app.pages.board import cost
 from theodolite.app.pages.choose import data, setups
-from theodolite.app.pages.evaluate.results import evaluated, known
+from theodolite.app.pages.evaluate.results import evaluate_one, known
 from theodolite.app.spec import Encoders, Field, Spec
 from theodolite.app.vectors import known as known_vectors
 from theodolite.app.workspace import Workspace
@@ -200,7 +200,7 @@ class Candidate:
 
 def stored(workspace: Workspace, spec: ChooseSpec, task: str | None, name: str) -> Candidate:
     """A candidate from an encoder's result and costs in the store; nothing is tried again."""
-    facts, costs, row = describe(name), cost.measured(workspace).get(name), None
+    facts, costs, row = describe(name), cost.rows_by_encoder(workspace).get(name), None
     sample, error = None, None
     try:
         if task is None:
@@ -275,7 +275,7 @@ def in_int8(workspace: Workspace, spec: ChooseSpec, task: str, one: Candidate) -
     if name is None or one.ms is None:
         return None
     try:
-        if evaluated(workspace, name, task, data.protocol_of(task))["error"] is not None:
+        if evaluate_one(workspace, name, task, data.protocol_of(task))["error"] is not None:
             return None
         cost.ensure(workspace, name)
     except UserError:  # not on this machine

@@ -27,7 +27,7 @@ from theodolite.engine.encoders.spec import MODELS, PROMPTS, parse
 from theodolite.engine.errors import UserError
 from theodolite.engine.stats.bootstrap import Sample
 from theodolite.engine.stats.choice import behind
-from theodolite.engine.tasks.pair_classification import scored
+from theodolite.engine.tasks.pair_classification import scored_part
 from theodolite.engine.tasks.retrieval import judged_queries
 from theodolite.engine.tasks.sts import main_rows
 from theodolite.engine.training import TrainSpec
@@ -62,7 +62,7 @@ def is_trainable(encoder: str) -> bool:
     return source.kind in MODELS and not (others or steps or source.option("dtype"))
 
 
-def offered(sheet: Mapping[str, Any]) -> str:
+def encoder_to_train(sheet: Mapping[str, Any]) -> str:
     """The encoder that could be trained on the data of a sheet: the best that can; else empty."""
     rows = sorted(sheet["encoders"], key=lambda row: -(row["score"] or -1e9))
     able = [row["encoder"] for row in rows if row["low"] is not None]
@@ -98,7 +98,7 @@ def training(workspace: Workspace, name: str, encoder: str) -> TrainJob:
     return TrainJob.of(workspace, TrainSpec.from_dict(whole))
 
 
-def trained(workspace: Workspace, name: str, encoder: str) -> str:
+def trained_encoder(workspace: Workspace, name: str, encoder: str) -> str:
     """The encoder that comes of a training, with the prompts that its base has in the sheet."""
     made = parse(encoder_of(training(workspace, name, encoder).spec.out_folder))
     return str(replace(made, sources=(made.sources[0].with_options(**_prompts(encoder)),)))
@@ -115,7 +115,7 @@ def sizes(dataset: Dataset) -> tuple[int, int]:
         case LabelledSentences():
             return dataset.splits.count("train"), dataset.splits.count("test")
         case LabelledPairs():
-            return dataset.splits.count("train"), len(scored(dataset)[1])
+            return dataset.splits.count("train"), len(scored_part(dataset)[1])
         case ScoredPairs():
             return len(dataset.parts["train"].gold), len(main_rows(dataset)[1])
         case Retrieval():
@@ -144,7 +144,7 @@ def check(workspace: Workspace, name: str, encoder: str) -> None:
     training(workspace, name, encoder).validate(workspace)
 
 
-def compared(
+def compare(
     workspace: Workspace, spec: ChooseSpec, scored: Mapping[str, Candidate], refit: float
 ) -> dict[str, Any] | None:
     """What training has changed, by a paired test; None if one of both has no score."""
@@ -160,11 +160,11 @@ def compared(
         "loss": LOSSES[dataset.kind][0],
         "before": before.sample.statistic,
         "after": after.sample.statistic,
-        **tested(before.sample, after.sample, refit),
+        **change_of(before.sample, after.sample, refit),
     }
 
 
-def tested(before: Sample, after: Sample, refit: float = 0.0) -> dict[str, Any]:
+def change_of(before: Sample, after: Sample, refit: float = 0.0) -> dict[str, Any]:
     """What is scored more after training on the same examples, with the verdict."""
     more = behind(before, {"after": after}, refit)["after"]
     verdict = "better" if more.low > 0 else "worse" if more.high < 0 else "tie"

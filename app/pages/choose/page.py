@@ -108,12 +108,10 @@ def build(workspace: Workspace) -> None:
 
 def _load(workspace: Workspace, values: Values, request: gr.Request) -> dict[str, Any]:
     """The values of the controls from the address."""
-    known = sorted({row["licence"] for row in encoders.listed(workspace) if row.get("licence")})
+    known = sorted({row["licence"] for row in encoders.list_facts(workspace) if row.get("licence")})
     return vars(values) | {
         "data": _data(workspace, values.data or ""),
-        "encoders": choices.filled(
-            workspace, choices.from_address(workspace, request), rankers=True
-        ),
+        "encoders": choices.fill(workspace, choices.from_address(workspace, request), rankers=True),
         "train": choices.one(workspace, values.train or None),
         "licences": gr.update(choices=known, value=values.licences),
     }

@@ -17,7 +17,7 @@ import numpy as np
 
 from theodolite.app.pages.board import cost
 from theodolite.app.pages.choose.data import MIN_EXAMPLES, count_examples, in_words
-from theodolite.app.pages.evaluate.results import evaluated, known
+from theodolite.app.pages.evaluate.results import evaluate_one, known
 from theodolite.app.vectors import sources
 from theodolite.app.workspace import Workspace
 from theodolite.engine import tasks
@@ -81,19 +81,19 @@ def grid(rankers: Sequence[str], cuts: Sequence[Splitter | None]) -> list[str]:
 
 def needs_judgements(name: str) -> bool:
     """Whether a set-up has a weight that is chosen on judged queries."""
-    ranker = parse(chunks.parted(name)[0])
+    ranker = parse(chunks.split_name(name)[0])
     return isinstance(ranker, RankerSpec) and ranker.needs_judgements
 
 
 def task_of(task: str, name: str) -> str:
     """Return the task of a set-up, of the task on whole documents."""
-    return chunks.join(task, chunks.parted(name)[1])
+    return chunks.join(task, chunks.split_name(name)[1])
 
 
 def measure(workspace: Workspace, task: str, name: str, progress: Progress) -> None:
     """Score a set-up, and measure what it costs."""
-    ranker, own = chunks.parted(name)[0], task_of(task, name)
-    row = evaluated(workspace, ranker, own, progress=progress)
+    ranker, own = chunks.split_name(name)[0], task_of(task, name)
+    row = evaluate_one(workspace, ranker, own, progress=progress)
     if row["error"] is not None:
         raise UserError(row["error"], row["hint"] or "", code="failed")
     place = _costs_key(workspace, task, name)
@@ -105,7 +105,7 @@ def measure(workspace: Workspace, task: str, name: str, progress: Progress) -> N
 def _costs_key(workspace: Workspace, task: str, name: str) -> str:
     own = tasks.get(task_of(task, name), workspace.catalog)
     data = workspace.catalog.load(own.dataset)
-    fingerprint = workspace.ranker(chunks.parted(name)[0]).fingerprint
+    fingerprint = workspace.ranker(chunks.split_name(name)[0]).fingerprint
     return hash_of(_KIND, "2", fingerprint, data.hash, cost.machine())
 
 
@@ -150,7 +150,13 @@ def _no_cache(ranker: Ranker) -> Iterator[None]:
 
 def stored(workspace: Workspace, task: str, name: str) -> SetUp:
     """A set-up from what the store has; nothing is computed."""
-    ranker, own, row, sample, error = chunks.parted(name)[0], task_of(task, name), None, None, None
+    ranker, own, row, sample, error = (
+        chunks.split_name(name)[0],
+        task_of(task, name),
+        None,
+        None,
+        None,
+    )
     costs: dict[str, float | None] = {}
     try:
         row = known(workspace, workspace.ranker(ranker), own, None, None)
@@ -168,7 +174,7 @@ def stored(workspace: Workspace, task: str, name: str) -> SetUp:
     return SetUp(name, row, error, sample, costs)
 
 
-def decided(every: Sequence[SetUp], margin: float) -> dict[str, Any]:
+def decide(every: Sequence[SetUp], margin: float) -> dict[str, Any]:
     """Compare all set-ups at once; the fields of the sheet that they decide."""
     samples = {one.name: one.sample for one in every if one.sample is not None}
     by_name, chosen = {one.name: one for one in every}, choose(samples)
@@ -204,7 +210,7 @@ def decided(every: Sequence[SetUp], margin: float) -> dict[str, Any]:
 
 def is_words(name: str) -> bool:
     """Whether a set-up ranks by BM25 alone."""
-    ranker = parse(chunks.parted(name)[0])
+    ranker = parse(chunks.split_name(name)[0])
     return getattr(ranker, "how", "") == BM25
 
 
@@ -225,7 +231,7 @@ def _against(chosen: Choice, places: dict[str, Any], baseline: str) -> dict[str,
 def _rerankers(samples: dict[str, Sample]) -> Iterator[dict[str, Any]]:
     """What each reranker adds to the ranker before it."""
     for name, sample in samples.items():
-        ranker, splitter = chunks.parted(name)
+        ranker, splitter = chunks.split_name(name)
         parsed = parse(ranker)
         if getattr(parsed, "how", "") == "rerank":
             first = chunks.join(str(parsed.parts[0]), splitter)  # type: ignore[union-attr]

@@ -19,16 +19,16 @@ from theodolite.app.jobs.job import Job
 from theodolite.app.jobs.reporter import Reporter
 from theodolite.app.names import labelled
 from theodolite.app.pages.board import cost
-from theodolite.app.pages.board.examples import between
-from theodolite.app.pages.choose import candidates, data, improve, setups, unasked
+from theodolite.app.pages.board.examples import compare
+from theodolite.app.pages.choose import candidates, data, improve, setups, without_queries
 from theodolite.app.pages.choose.candidates import Candidate, ChooseSpec
 from theodolite.app.pages.curate import leaks
 from theodolite.app.pages.encoders.service import ensure_listed
-from theodolite.app.pages.evaluate.results import evaluated
+from theodolite.app.pages.evaluate.results import evaluate_one
 from theodolite.app.vectors import known
 from theodolite.app.workspace import Workspace
 from theodolite.engine import rankers
-from theodolite.engine.datasets.chunks import base, parted
+from theodolite.engine.datasets.chunks import base, split_name
 from theodolite.engine.datasets.types import (
     HOLDS,
     Dataset,
@@ -137,13 +137,13 @@ def make(workspace: Workspace, spec: ChooseSpec, tick: ProgressCallback = nobody
 
 def _of_setups(workspace: Workspace, spec: ChooseSpec, tick: ProgressCallback) -> Sheet:
     """The sheet of rankers on documents that are cut in several ways."""
-    task = unasked.task_of(workspace, spec.data)
-    is_made = unasked.is_made(task)
+    task = without_queries.task_of(workspace, spec.data)
+    is_made = without_queries.is_made(task)
     dataset = workspace.catalog.load(task if is_made else spec.data)
     every = [setups.stored(workspace, task, name) for name in spec.setups]
     tick(0.2)
     scored = any(one.sample for one in every)
-    made = OPEN | (setups.decided(every, spec.margin) if scored else {"rankers": True})
+    made = OPEN | (setups.decide(every, spec.margin) if scored else {"rankers": True})
     sheet = {
         "data": spec.data,
         "asked": (),
@@ -158,7 +158,7 @@ def _of_setups(workspace: Workspace, spec: ChooseSpec, tick: ProgressCallback) -
         **made,
         "task": task,
         "by_rule": is_made,
-        "kinds": unasked.firsts(workspace, task, every) if is_made and scored else [],
+        "kinds": without_queries.firsts(workspace, task, every) if is_made and scored else [],
         "highest": None,
         "encoders": [setups.row_of(one, made["intervals"]) for one in every],
         "agreement": [],
@@ -229,7 +229,7 @@ def _decide(
         "against_baseline": _against(best, baseline, refit),
         "front": cost.front(points, more_is_better=False),
         "differ": _differ(workspace, task, best, other),
-        "improvement": improve.compared(workspace, spec, scored, refit),
+        "improvement": improve.compare(workspace, spec, scored, refit),
     }
 
 
@@ -254,7 +254,7 @@ def _differ(
     if other is None or best.row is None or other.row is None:
         return None
     pair, ids = (best.encoder, other.encoder), (best.row["id"], other.row["id"])
-    sides = [between(workspace, task, *pair[::way], *ids[::way]) for way in (1, -1)]
+    sides = [compare(workspace, task, *pair[::way], *ids[::way]) for way in (1, -1)]
     first = sides[0]
     return {
         "a": pair[0],
@@ -313,7 +313,7 @@ def _agreement(workspace: Workspace, spec: ChooseSpec) -> Iterator[dict[str, Any
 def _fingerprint(workspace: Workspace, encoder: str) -> str:
     """Of an encoder; empty if it cannot be loaded."""
     try:
-        return workspace.ranker(parted(encoder)[0]).fingerprint
+        return workspace.ranker(split_name(encoder)[0]).fingerprint
     except UserError:
         return ""
 
@@ -475,7 +475,9 @@ class ChooseJob(ChooseSpec, Job):
                 "Choose documents with queries, or encoders in place of rankers.",
                 code="wrong-kind",
             )
-        if self.rankers and unasked.is_made(task := unasked.task_of(workspace, self.data)):
+        if self.rankers and without_queries.is_made(
+            task := without_queries.task_of(workspace, self.data)
+        ):
             workspace.catalog.load(task)  # refuses documents of which no query can be made
         if self.train:
             improve.check(workspace, self.data, self.train)
@@ -496,9 +498,9 @@ class ChooseJob(ChooseSpec, Job):
 
     def notices(self, workspace: Workspace) -> Iterator[str]:
         """The texts that endpoints would get, and settings that a model's files deny."""
-        timed = cost.measured(workspace)
+        timed = cost.rows_by_encoder(workspace)
         named = self.encoders or tuple(rankers.split(self.rankers))
-        for name, counts in sending.announced(workspace, named, self.data):
+        for name, counts in sending.announcements(workspace, named, self.data):
             yield counts if name in timed else f"{counts} Made-up texts are sent too, to time it."
         for name in named:
             for text in beforehand.of(workspace, name, [self.data]):
@@ -524,7 +526,7 @@ class ChooseJob(ChooseSpec, Job):
             return
         encoder = self.measured[position]
         if self.rankers:
-            own = unasked.task_of(workspace, self.data)
+            own = without_queries.task_of(workspace, self.data)
             setups.measure(workspace, own, encoder, reporter)
             return
         if encoder in self.encoders:
@@ -534,7 +536,7 @@ class ChooseJob(ChooseSpec, Job):
             texts = data.sample(workspace, self.data)
             finite(workspace.bound(encoder, self.data).encode(texts, reporter), texts)
         else:
-            row = evaluated(workspace, encoder, task, data.protocol_of(task), progress=reporter)
+            row = evaluate_one(workspace, encoder, task, data.protocol_of(task), progress=reporter)
             if row["error"] is not None:
                 raise UserError(row["error"], row["hint"] or "", code="failed")
         with contextlib.suppress(UserError):  # files of vectors cannot encode

@@ -27,10 +27,10 @@ from theodolite.app.components.chart import drawing
 from theodolite.app.pages.compare import figures
 from theodolite.app.pages.compare.caveats import (
     caveats,
-    learned,
     published_caveats,
     published_cell,
     reference,
+    selected_by,
 )
 from theodolite.app.pages.compare.null_check import NullCheck, null_check
 from theodolite.app.question import Answer, Do, Question, Working
@@ -433,7 +433,7 @@ class Comparison(Answer):
         under = {row["protocol"] for row in rows}
         counts = {row["n"] for row in rows if row["n"]}
         own = {PROTOCOLS[name].seed for name in under if name in PROTOCOLS}
-        details = sorted({learned(row) for row in rows} - {""})
+        details = sorted({selected_by(row) for row in rows} - {""})
         details += [formats.plural(counts.pop(), "example")] if len(counts) == 1 else []
         seeds = [f"seed {seed}" for seed in sorted({row["seed"] for row in rows} - own)]
         return ", ".join([*details, *sorted(under), *seeds])
@@ -517,10 +517,10 @@ def answer(workspace: Workspace, spec: CompareSpec, do: Do) -> Iterator[Any]:
     if not spec.null_check:
         yield from compared(workspace, spec)
     else:
-        yield from checked(workspace, compare(workspace, spec))
+        yield from check_verdicts(workspace, compare(workspace, spec))
 
 
-def checked(
+def check_verdicts(
     workspace: Workspace, report: Comparison, seconds: float | None = None
 ) -> Iterator[NullCheck]:
     """Check the verdicts of a comparison on copies of its baseline, for some seconds a task."""

@@ -155,7 +155,7 @@ def draws(task: str, protocol: str) -> bool:
         return False
 
 
-def learned(row: Row) -> str:
+def selected_by(row: Row) -> str:
     """What a regressor was selected by, if the score is of one; else empty."""
     metric = row["metric"] if scored_as(row["task"], row["protocol"]) == "relatedness" else None
     return f"learned, {METRICS.get(metric, metric)}" if metric else ""

@@ -55,7 +55,7 @@ def build(workspace: Workspace) -> None:
             controls.render("tasks", "projection", "curve", "classifier")
     notice, panel = parts.notice(), RunPanel(workspace)
     shown = web.answer(charts=True, elem_id="checks", elem_classes=["t-answer"])
-    asked, chips_changed = choices.changed(controls["encoder"])
+    asked, chips_changed = choices.watch_chips(controls["encoder"])
     asks = [box.input for name, box in controls.items() if name != "encoder"]
     run = controls.add("run", panel.run)
 
@@ -75,7 +75,7 @@ def build(workspace: Workspace) -> None:
                 "tasks": gr.update(choices=[*dict.fromkeys([*known.tasks, *wanted])], value=wanted),
                 "curve": gr.update(choices=list(known.tasks), value=known.curve or None),
             }
-        filled |= {"encoder": choices.filled(workspace, chosen), "projection": values.projection}
+        filled |= {"encoder": choices.fill(workspace, chosen), "projection": values.projection}
         filled |= {"classifier": values.classifier, "run": address.first(request, "run")}
         return {asked: ",".join(chosen)} | {controls[name]: value for name, value in filled.items()}
 
@@ -87,7 +87,7 @@ def build(workspace: Workspace) -> None:
         if event.act == "add":
             added = encoders.add(workspace, event.id)["name"]
             chosen = list(dict.fromkeys([*values.encoder, added]))
-            return {controls["encoder"]: choices.filled(workspace, chosen)}
+            return {controls["encoder"]: choices.fill(workspace, chosen)}
         return {run: evaluate(workspace, report(values), event.id)}
 
     every = (show, controls, [shown, asked], notice)

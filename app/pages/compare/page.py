@@ -14,7 +14,7 @@ from theodolite.app.pages.compare.answer import (
     MAX_ENCODERS,
     CompareSpec,
     Comparison,
-    checked,
+    check_verdicts,
     compare,
     compared,
     results,
@@ -27,7 +27,7 @@ from theodolite.app.published import Published
 from theodolite.app.report.button import report_button
 from theodolite.app.report.file import of_answer
 from theodolite.app.results import has_score
-from theodolite.app.significance import measuring
+from theodolite.app.significance import is_measuring
 from theodolite.app.surfaces import web
 from theodolite.app.surfaces.static import Static
 from theodolite.app.web import address, parts
@@ -99,7 +99,7 @@ def build(workspace: Workspace) -> None:
     notice = parts.notice()
     shown = web.answer(charts=True, elem_id="comparison", elem_classes=["t-answer"])
     seen, newer = gr.State(None), gr.State(None)  # edition of the results shown, and a newer one
-    asked, chips_changed = choices.changed(controls["encoder"])
+    asked, chips_changed = choices.watch_chips(controls["encoder"])
     numbers = _numbers(workspace, controls, notice)
     report_button(controls, notice, lambda values: of_answer(COMPARE, *_ask(workspace, values)))
     rates = _null_check(workspace, controls, notice)
@@ -121,7 +121,7 @@ def build(workspace: Workspace) -> None:
         if values.baseline not in values.encoder:
             values.baseline = next(iter(values.encoder), None)
         yield {
-            controls["encoder"]: choices.filled(workspace, values.encoder, rankers=True),
+            controls["encoder"]: choices.fill(workspace, values.encoder, rankers=True),
             controls["baseline"]: gr.update(choices=values.encoder, value=values.baseline),
             asked: ",".join(values.encoder),
             **({notice: problem} if problem else {}),
@@ -168,7 +168,7 @@ def _null_check(workspace: Workspace, controls: Controls, notice: Any) -> Any:
     def check(values: Values) -> Iterator[Answer]:
         workspace.refuse_visitors()
         spec, report = _ask(workspace, values)
-        for one in checked(_place(workspace, spec), report, NULL_SECONDS):
+        for one in check_verdicts(_place(workspace, spec), report, NULL_SECONDS):
             yield {rates: web.value(one.blocks())}
 
     on(button.click, check, controls, [rates], notice, **parts.HIDE_PROGRESS)
@@ -204,7 +204,7 @@ def _ask(workspace: Workspace, values: Values) -> tuple[CompareSpec, Comparison]
 def _place(workspace: Workspace, spec: CompareSpec) -> Workspace:
     """Where the results are: what ships stands in until the encoders are evaluated here."""
     known = {row["encoder"] for row in results(workspace, spec)[0]}
-    evaluated = known.issuperset(spec.encoders) or (known and not measuring(workspace))
+    evaluated = known.issuperset(spec.encoders) or (known and not is_measuring(workspace))
     known_there = {name for name, _ in shipped.scores(workspace, spec.encoders)}
     if evaluated or not known_there.issuperset(spec.encoders):
         return workspace
@@ -218,7 +218,7 @@ def _blocks(workspace: Workspace, values: Values) -> Iterator[tuple[Sequence[Blo
         return
     spec = _spec(values)
     place = _place(workspace, spec)
-    if not results(place, spec)[0] and measuring(workspace):
+    if not results(place, spec)[0] and is_measuring(workspace):
         yield [AWAITED], False
         return
     for one in compared(place, spec):
@@ -243,7 +243,7 @@ def _load(workspace: Workspace, request: gr.Request) -> dict[str, Any]:
     under = protocols.in_order({row["protocol"] for row in rows})
     scored, offered = in_order(sorted({row["task"] for row in rows})), references()
     return {
-        "encoder": choices.filled(workspace, chosen, rankers=True),
+        "encoder": choices.fill(workspace, chosen, rankers=True),
         "baseline": gr.update(choices=chosen, value=base),
         "protocol": gr.update(
             choices=[("Each task's own", ""), *((name, name) for name in under)],

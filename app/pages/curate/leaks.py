@@ -12,7 +12,7 @@ from theodolite.app.blocks import Block, Finding, Nothing, Problem, Table
 from theodolite.app.examples import shipped
 from theodolite.app.jobs.job import Job
 from theodolite.app.jobs.reporter import Reporter
-from theodolite.app.pages.board import trained
+from theodolite.app.pages.board import training_data
 from theodolite.app.pages.geometry.service import splits, take
 from theodolite.app.question import Answer, Do, Question
 from theodolite.app.spec import Field, Spec
@@ -286,7 +286,7 @@ class Leaks(Answer):
 
 def answer(workspace: Workspace, spec: LeaksSpec, do: Do) -> Iterator[Leaks]:
     """Yield what is stored of the search in the training data that the files and MTEB name."""
-    trained.look_up(workspace, [spec.encoder])  # seconds, once
+    training_data.look_up(workspace, [spec.encoder])  # seconds, once
     job, names = spec.resolve(workspace), known(workspace, spec.encoder)
     if job.trained_on and not job.is_stored(workspace):
         do(job)
@@ -309,26 +309,31 @@ QUESTION = Question(
 )
 
 
-def known(workspace: Workspace, encoder: str) -> trained.Names | None:
+def known(workspace: Workspace, encoder: str) -> training_data.Names | None:
     """Training sets of an encoder -> their source; None if no source names any."""
     name = str(parse(encoder))
     row = workspace.store.encoders.get(name)
     facts = row["info"] if row else {} if workspace.read_only else describe(name)
-    return trained.known(workspace, {name: facts}, [name])[name]
+    return training_data.known(workspace, {name: facts}, [name])[name]
 
 
 def here(workspace: Workspace, names: Mapping[str, str] | None) -> dict[str, list[str]]:
     """The available training sets: name -> data sets with its texts."""
-    return trained.here(names or (), workspace.catalog.names())
+    return training_data.here(names or (), workspace.catalog.names())
 
 
-def _summary(encoder: str, names: trained.Names | None, there: Mapping[str, Sequence[str]]) -> str:
+def _summary(
+    encoder: str, names: training_data.Names | None, there: Mapping[str, Sequence[str]]
+) -> str:
     """What is known of an encoder's training data, and which of it is available."""
     if not names:
         return f"Neither the files of {encoder} nor MTEB name its training data."
     sources = [
         f"{who} {formats.listed(some, MAX_NAMED)} as training data"
-        for source, who in ((trained.FILES, "its files list"), (trained.MTEB, "MTEB lists"))
+        for source, who in (
+            (training_data.FILES, "its files list"),
+            (training_data.MTEB, "MTEB lists"),
+        )
         if (some := [name for name, by in names.items() if by == source])
     ]
     text = " and ".join(sources)

@@ -9,7 +9,7 @@ import gradio as gr
 import theodolite.app.surfaces.web as web
 from theodolite.app.pages import layout
 from theodolite.app.pages.curate.answer import CURATE, NAMES, VALUES, CurateSpec
-from theodolite.app.pages.data.choices import COLLECTION, filled
+from theodolite.app.pages.data.choices import COLLECTION, fill
 from theodolite.app.pages.geometry.service import ALL, splits
 from theodolite.app.spec import parameters
 from theodolite.app.web import parts
@@ -59,9 +59,9 @@ def build(workspace: Workspace) -> None:
 
 def _load(workspace: Workspace, values: Values, request: gr.Request) -> dict[str, Any]:
     """The values of the controls from the address."""
-    named = dict(layout.filled(workspace, CurateSpec, values, request))
-    place, named["dataset"] = filled(workspace, values.dataset)
-    other, against = filled(workspace, values.against, place)
+    named = dict(layout.fill(workspace, CurateSpec, values, request))
+    place, named["dataset"] = fill(workspace, values.dataset)
+    other, against = fill(workspace, values.against, place)
     named["against"] = against | {
         "choices": [("The same collection", ""), *against["choices"]],
         "value": values.against,

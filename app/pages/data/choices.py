@@ -20,7 +20,7 @@ COLLECTION = Control(
 """The control, with an empty list."""
 
 
-def filled(
+def fill(
     workspace: Workspace, named: str | None, *usual: str, **options: Any
 ) -> tuple[str, dict[str, Any]]:
     """Return the initial collection of a page, and an update of the list.

@@ -18,7 +18,7 @@ from theodolite.app.terminal import (
     emit,
     emit_json,
     progress_bar,
-    queued,
+    report_queued,
     say,
     takes_values,
     verb,
@@ -152,7 +152,7 @@ def mine_data(
     from theodolite.app.jobs import submit
 
     if queue:
-        queued(submit.queue(workspace, spec), as_json)
+        report_queued(submit.queue(workspace, spec), as_json)
         return
     with progress_bar(spec.title) as move:
         every = submit.perform(workspace, spec, move=move)
@@ -230,10 +230,10 @@ def list_suite(
         return
     some = [task.strip() for task in tasks.split(",") if task.strip()]
     if queue and (fetch or some):
-        queued(submit.queue(workspace, suites.fetching(name, some)), as_json)
+        report_queued(submit.queue(workspace, suites.fetch_job(name, some)), as_json)
         return
     if fetch or some:
-        do_here(workspace, suites.fetching(name, some))
+        do_here(workspace, suites.fetch_job(name, some))
     suite = suites.suite(name)
     rows = [asdict(one) | {"size": formats.size(one.bytes)} for one in suite.tasks]
     columns = ("task", "type", "examples", "size", "licence", "access", "here", "problem")

@@ -129,7 +129,7 @@ def _act(
 ) -> Iterator[dict[str, Any]]:
     """Answer a button, while a data set or a suite is opened."""
     if event.act == "fetch":
-        yield {"run": queue(workspace, suites.fetching(opened, event.id.split()))}
+        yield {"run": queue(workspace, suites.fetch_job(opened, event.id.split()))}
     elif event.act == "remove":
         service.remove(workspace, event.id)
         yield from _open(workspace, "", session)
@@ -152,12 +152,12 @@ def _open(
         return ([sets.preview(workspace, name)] if name else [],)
 
     def listing() -> dict[str, Any]:
-        every = [*sets.listing(workspace), suites.listing(names.known(workspace))]
+        every = [*sets.list_sets(workspace), suites.list_suites(names.known(workspace))]
         return {"listing": web.value(every)}
 
     yield listing()
     first = f"Reading {name or 'what mteb has'}; the first time this takes some seconds"
-    for progress, answer in background_call.followed(read, first, session):
+    for progress, answer in background_call.follow(read, first, session):
         if answer is None:
             yield {"card": progress}
         else:

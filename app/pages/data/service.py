@@ -209,7 +209,7 @@ def write_queries(
             code="wrong-kind",
         )
     chosen = written.draw(data, n)
-    sends = chat.sending(spec, [written.messages(data.documents[key]) for key in chosen])
+    sends = chat.amount_sent(spec, [written.messages(data.documents[key]) for key in chosen])
     if not send_texts and endpoints.unallowed(workspace.store, spec):
         raise UserError(
             f"Nothing leaves this machine without permission, and this would send {sends}.",

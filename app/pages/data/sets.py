@@ -54,7 +54,7 @@ ORIGINS = {
 HEADS = ("Data set", "About", "Holds", "Size", "Task")
 
 
-def listing(workspace: Workspace) -> list[Block]:
+def list_sets(workspace: Workspace) -> list[Block]:
     """All data sets by origin, those of one folder in a line, and those that cannot be read."""
     infos = workspace.catalog.with_sizes(workspace.catalog.list())
     cards: list[Block] = []

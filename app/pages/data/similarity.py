@@ -40,7 +40,7 @@ NAMED = 22
 """Characters of a name on the axes."""
 
 
-def offered(workspace: Workspace) -> dict[str, str]:
+def comparisons(workspace: Workspace) -> dict[str, str]:
     """Possible comparisons, a quick one first until that of all was computed."""
     members = engine.families(workspace.catalog.list()).items()
     several = [name for name, some in members if len(engine.by_language(some)) >= MIN_LANGUAGES]
@@ -69,7 +69,7 @@ class SimilaritySpec(Spec, Job):
             "all, a family in several languages (xnli), or labelled data.",
             key="of",
             argument=True,
-            offers=offered,
+            offers=comparisons,
         ),
     ] = ALL
     encoder: Annotated[
@@ -266,7 +266,7 @@ def collections(workspace: Workspace, compared: str) -> list[Collection]:
     """The collections of a comparison."""
     infos = workspace.catalog.list()
     if compared == ALL:
-        return engine.everything(infos)
+        return engine.all_collections(infos)
     members = engine.families(infos).get(compared)
     if members is not None:
         return engine.by_language(members)

@@ -126,7 +126,7 @@ def _languages(codes: Sequence[str]) -> str:
     return ", ".join(codes) if few else formats.plural(len(codes), "language")
 
 
-def listing(known: Suites | None) -> Card:
+def list_suites(known: Suites | None) -> Card:
     """All suites, or a button that lists them if they are not loaded."""
     here = version()
     blocks: list[Block] = []
@@ -200,7 +200,7 @@ def suite(name: str) -> Suite:
     return Suite(suites.info(name), tasks, folder, shutil.disk_usage(there).free)
 
 
-def fetching(name: str, tasks: Sequence[str] = ()) -> FetchJob:
+def fetch_job(name: str, tasks: Sequence[str] = ()) -> FetchJob:
     """Create the job that fetches the missing data of some or all tasks of a suite."""
     every = suite(name)
     if unknown := sorted(set(tasks) - {one.task for one in every.tasks}):

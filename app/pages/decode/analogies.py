@@ -105,7 +105,7 @@ PRESETS = (
 )
 
 
-def named(lines: Iterable[str]) -> dict[str, str]:
+def read_names(lines: Iterable[str]) -> dict[str, str]:
     """Parse `name = sentence` lines; a colon may replace the equals sign."""
     sentences: dict[str, str] = {}
     for number, line in enumerate(lines, 1):

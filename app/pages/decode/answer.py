@@ -22,7 +22,7 @@ from theodolite.app.blocks import (
 )
 from theodolite.app.components import word_diff
 from theodolite.app.components.chart import drawing
-from theodolite.app.pages.decode.analogies import named, preset_of
+from theodolite.app.pages.decode.analogies import preset_of, read_names
 from theodolite.app.pages.decode.service import (
     MAX_STEPS,
     NEAR,
@@ -31,7 +31,7 @@ from theodolite.app.pages.decode.service import (
     DecodeResult,
     NoDecoder,
     Step,
-    checked,
+    check_sentence,
     open_decoder,
 )
 from theodolite.app.question import Answer, Do, Question
@@ -152,7 +152,7 @@ class Analogy(DecodeAnswer):
         """Says whether the sentence is expected, or only one of those given."""
         from theodolite.engine.decoding.arithmetic import names
 
-        known = named(self.spec.named)
+        known = read_names(self.spec.named)
         again = [
             name
             for name in names(self.spec.expression)
@@ -207,7 +207,7 @@ def word_diff_of(result: DecodeResult) -> WordDiff:
         result.words,
         result.cosine,
         None,
-        word_diff.tallied(result.words) if result.words else "",
+        word_diff.tally(result.words) if result.words else "",
         limits(result),
         result.others,
         result.seconds,
@@ -276,7 +276,7 @@ def decode(
 
     results: dict[str, list[DecodeResult]] = {}
     for sentence in spec.sentences:
-        text = checked(sentence)
+        text = check_sentence(sentence)
         results[sentence] = _each(spec.encoders, round_trip)
         yield DecodeAnswer(spec, dict(results))
 
@@ -289,11 +289,11 @@ def analogy(
 
     from theodolite.engine.decoding import arithmetic
 
-    known = named(spec.named)
+    known = read_names(spec.named)
     # Evaluating with a number for each name validates the expression before a model is loaded.
     arithmetic.evaluate(spec.expression, {name: np.ones(1) for name in known})
     used = arithmetic.names(spec.expression)
-    texts = [checked(known[name], f"The sentence named {name}") for name in used]
+    texts = [check_sentence(known[name], f"The sentence named {name}") for name in used]
 
     def calculate(encoder: str) -> DecodeResult:
         opened = open_decoder(workspace, encoder)
@@ -497,7 +497,10 @@ def interpolate(
     from theodolite.engine.decode import interpolate as points_between
     from theodolite.engine.search.index import unit_rows
 
-    ends = [checked(spec.first, "The first sentence"), checked(spec.second, "The second sentence")]
+    ends = [
+        check_sentence(spec.first, "The first sentence"),
+        check_sentence(spec.second, "The second sentence"),
+    ]
     opened = open_decoder(workspace, spec.encoder)
     vectors = opened.encoder.encode(ends)
     points = points_between(vectors[0], vectors[1], spec.steps, spherical=spec.spherical)

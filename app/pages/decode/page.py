@@ -21,7 +21,7 @@ from theodolite.app.pages.decode.service import (
     DecodeOptions,
     DecodeResult,
     NoDecoder,
-    checked,
+    check_sentence,
 )
 from theodolite.app.pages.encoders import choices
 from theodolite.app.pages.encoders.service import STARTERS
@@ -110,7 +110,7 @@ def build_decode(workspace: Workspace) -> None:
         return {sentence: random.choice(short)}
 
     def show(values: Values, session: str | None, ships: bool) -> Blocks:
-        values.sentences = [checked(values.sentences)]  # of several lines as well
+        values.sentences = [check_sentence(values.sentences)]  # of several lines as well
         values.encoders = choices.need(values.encoders or [])
         spec = web.spec_of(answer.DecodeSpec, values)
         known = example.results(workspace, spec) if ships else {}
@@ -159,8 +159,8 @@ def build_interpolation(workspace: Workspace) -> None:
     def show(values: Values, session: str | None, ships: bool) -> Blocks:
         data = values.data if values.data != "none" else None
         given = vars(values) | {
-            "first": checked(values.first, "The first sentence"),
-            "second": checked(values.second, "The second sentence"),
+            "first": check_sentence(values.first, "The first sentence"),
+            "second": check_sentence(values.second, "The second sentence"),
             "encoder": choices.need([values.encoder] if values.encoder else [])[0],
             "spherical": values.spherical == "spherical",
             "data": data,
@@ -171,13 +171,13 @@ def build_interpolation(workspace: Workspace) -> None:
             return
 
         def ask(say: background_call.Say) -> answer.Interpolation:
-            lacking = search.lacking(workspace, spec.encoder, data) if data else ""
+            lacking = search.why_incomplete(workspace, spec.encoder, data) if data else ""
             waiting = background_call.waiting(say)
             return next(answer.interpolate(workspace, spec, lambda job: False, waiting, lacking))
 
         first = OPENING.format(spec.encoder)
         try:
-            for progress, decoded in background_call.followed(ask, first, session, _progress):
+            for progress, decoded in background_call.follow(ask, first, session, _progress):
                 yield decoded.blocks() if decoded else [progress]
         except NoDecoder as error:
             yield [answer.no_decoder(spec.encoder, error)]
@@ -313,10 +313,10 @@ def _connect(
         values = vars(controls.from_address(request))
         named = choices.from_address(workspace, request, _usual(workspace))
         if "encoders" in values:
-            values["encoders"] = choices.filled(workspace, named)
+            values["encoders"] = choices.fill(workspace, named)
         else:
             values["encoder"] = choices.one(workspace, next(iter(named), None))
-            _, data = collections.filled(workspace, values["data"])
+            _, data = collections.fill(workspace, values["data"])
             names = (name for name in data["choices"] if name != "none")
             values["data"] = data | {"choices": [("None", "none"), *names]}
         for name in texts:
@@ -347,7 +347,7 @@ def _connect(
 
 def _usual(workspace: Workspace) -> list[str]:
     """At most three listed encoders with a decoder, a person's own before the starters."""
-    decoded = {row.encoder for row in decoders.listed(workspace)}
+    decoded = {row.encoder for row in decoders.list_all(workspace)}
     names = [name for name in choices.names(workspace) if name in decoded]
     own = [name for name in names if name not in STARTERS]
     return [*own, *(name for name in STARTERS if name in names)][:3]
@@ -428,7 +428,7 @@ def _interpolations(published: Published) -> Iterator[tuple[str, answer.Interpol
         near = None
         for data in reversed([*published.data.values()]):
             with suppress(UserError):  # its texts are not published
-                if not search.lacking(published.workspace, name, data):
+                if not search.why_incomplete(published.workspace, name, data):
                     near = data
         for a, b in PAIRS[: 1 if place else 2]:
             spec = answer.InterpolateSpec(first=a, second=b, encoder=name, data=near)

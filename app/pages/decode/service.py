@@ -220,7 +220,7 @@ class PointDecoder:
 def open_decoder(workspace: Workspace, encoder: str) -> PointDecoder:
     """Open an encoder, given by its spec, with its decoder."""
     info = need_decoder(workspace, encoder)
-    decoder, model = decoders.opened(workspace, info)
+    decoder, model = decoders.load(workspace, info)
     return PointDecoder(encoder, info, decoder, Typed(model))
 
 
@@ -295,7 +295,7 @@ def decode_points(
     return _answers.get((question, points.tobytes()), ask)
 
 
-def checked(sentence: str, what: str = "The sentence") -> str:
+def check_sentence(sentence: str, what: str = "The sentence") -> str:
     """Return the sentence with whitespace normalised."""
     text = " ".join(sentence.encode("utf-8", "replace").decode().split())
     if not text:

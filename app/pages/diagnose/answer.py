@@ -190,7 +190,7 @@ class Diagnosed(Undiagnosed):
             for one in row.figures:
                 if not row.length or one.metric in BY_LENGTH:
                     name = f"{name_of(one.metric)}{row.length and f', {row.length}'}"
-                    value, ends = written(one)
+                    value, ends = figure_text(one)
                     text = f"{value} [{ends.replace(' to ', ', ')}]" if ends else value
                     cells = rows.setdefault(name, {"figure": name})
                     cells[SYSTEMS[row.system]] = text.replace("−", "-")
@@ -255,7 +255,7 @@ class Diagnosed(Undiagnosed):
         """Token F1 beside that of the last baseline; the decoder's training, and the sentences."""
         diagnosis, facts = self.diagnosis, self.diagnosis.decoder
         ours, *others = (
-            f"{written(figures['token_f1'])[0]} for {name}"
+            f"{figure_text(figures['token_f1'])[0]} for {name}"
             for name, figures in self.systems.items()
         )
         against = f", against {others[-1]}" if others else ""
@@ -278,7 +278,7 @@ class Diagnosed(Undiagnosed):
         for metric in self.diagnosis.figures():
             cells = []
             for figures in self.systems.values():
-                value, ends = written(figures[metric])
+                value, ends = figure_text(figures[metric])
                 cells.append(Cell(figures[metric].value, value, notes=[ends] if ends else ()))
             words, above = against_baselines(self.diagnosis, metric)
             kind = "" if above is None else "good" if above else "warn"
@@ -293,7 +293,7 @@ def name_of(metric: str) -> str:
     return NAMES.get(metric, metric) if by == metric else f"Word Mover's score, words by {by}"
 
 
-def written(figure: Figure) -> tuple[str, str]:
+def figure_text(figure: Figure) -> tuple[str, str]:
     """Value and interval as text: points with one decimal, cosines with three."""
     if math.isnan(figure.value):
         return "–", ""
@@ -356,7 +356,7 @@ def by_length(diagnosis: Diagnosis, metric: str) -> dict[str, Any] | None:
                 mode="lines+markers",
                 line={"color": SERIES[place], "dash": ("solid", "dash", "dot")[place], "width": 2},
                 marker={"symbol": ("circle", "square", "diamond")[place], "size": 8},
-                customdata=[[n, *written(one)] for _, n, one in known],
+                customdata=[[n, *figure_text(one)] for _, n, one in known],
                 hovertemplate="%{x}, %{customdata[0]} sentences: %{customdata[1]} "
                 f"(%{{customdata[2]}})<extra>{plain(name)}</extra>",
             )

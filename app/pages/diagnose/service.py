@@ -24,7 +24,7 @@ from theodolite.engine.decoding.diagnosis import Diagnosis, source_of, to_result
 from theodolite.engine.decoding.facts import facts_of
 from theodolite.engine.decoding.presets import TEST_TEXTS, default_texts
 from theodolite.engine.errors import UserError
-from theodolite.engine.paths import named
+from theodolite.engine.paths import expand
 from theodolite.engine.progress import ProgressCallback
 
 HELD_OUT = "kept-apart"
@@ -84,8 +84,8 @@ class DiagnoseJob(Job):
             text = next((name for name in unseen if name in names), HELD_OUT)
         elif text == "held-out":
             text = HELD_OUT
-        elif named(text).is_file():
-            text = str(named(text).absolute())
+        elif expand(text).is_file():
+            text = str(expand(text).absolute())
         return cls(row.encoder, row.name, text, sentences)
 
     @property
@@ -95,12 +95,12 @@ class DiagnoseJob(Job):
 
     def validate(self, workspace: Workspace) -> None:
         """Refuse a text that is gone."""
-        if self.text != HELD_OUT and not named(self.text).is_file():
+        if self.text != HELD_OUT and not expand(self.text).is_file():
             workspace.catalog.stamp(self.text)
 
     def work(self, workspace: Workspace, position: int, reporter: Reporter) -> Iterator[Diagnosis]:
         """Diagnose, store the result, and yield the diagnosis."""
-        yield diagnosed(workspace, self, reporter.tick)
+        yield diagnose_decoder(workspace, self, reporter.tick)
 
 
 def queue_again(workspace: Workspace, row: Mapping[str, Any]) -> str:
@@ -137,16 +137,16 @@ def newest(workspace: Workspace, encoder: str, text: str | None) -> tuple[Diagno
     return None
 
 
-def diagnosed(workspace: Workspace, job: DiagnoseJob, tick: ProgressCallback) -> Diagnosis:
+def diagnose_decoder(workspace: Workspace, job: DiagnoseJob, tick: ProgressCallback) -> Diagnosis:
     """Diagnose a decoder on the same random sentences as any other, and store the result."""
     from theodolite.engine.diagnose import diagnose
 
-    own = (row for row in decoders.listed(workspace) if row.name == job.decoder)
+    own = (row for row in decoders.list_all(workspace) if row.name == job.decoder)
     row = next(own, None) or decoders.decoder_of(workspace, job.encoder)
     if row is None:
         raise UserError(f"The decoder {job.decoder} is gone.", "Train it again.", code="stale")
     row = replace(row, encoder=job.encoder)
-    decoder, encoder = decoders.opened(workspace, row)
+    decoder, encoder = decoders.load(workspace, row)
     with tempfile.TemporaryDirectory(prefix="theodolite-diagnose-") as folder:
         learned, apart, notes = _training_text(workspace, row, job.text, Path(folder))
         new = apart

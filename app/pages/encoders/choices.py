@@ -53,7 +53,7 @@ NEWS = """(chips, answered) => chips.join() === answered
   ? { __type__: "update" } : String(performance.now())"""
 
 
-def changed(chips: Any) -> tuple[Any, Any]:
+def watch_chips(chips: Any) -> tuple[Any, Any]:
     """A box for the chips that the page has answered, joined by commas, and the event of others.
 
     Gradio tells of what was typed by `change` alone, as of what the page itself filled: only the
@@ -91,7 +91,7 @@ def read(spec: str) -> str | None:
         return None
 
 
-def filled(workspace: Workspace, chosen: Sequence[str], *, rankers: bool = False) -> Any:
+def fill(workspace: Workspace, chosen: Sequence[str], *, rankers: bool = False) -> Any:
     """An update that offers all listed and chosen encoders, with the chosen ones selected.
 
     Where documents are ranked, also the listed rankers and BM25.

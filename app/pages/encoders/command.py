@@ -23,7 +23,7 @@ from theodolite.app.terminal import (
     emit,
     emit_json,
     progress_bar,
-    queued,
+    report_queued,
     say,
     verb,
     verbs,
@@ -49,7 +49,7 @@ def list_encoders(workspace: Workspace, as_json: JsonOption = False) -> None:
 
     theodolite encoders list --json
     """
-    rows = service.listed(workspace)
+    rows = service.list_facts(workspace)
     problem = ["problem"] if any(row.get("problem") for row in rows) else []
     emit(rows, ("name", "kind", "dim", "parameters", "pooling", *problem), as_json)
     if not rows and not as_json:
@@ -208,7 +208,7 @@ def encode(
     _check(texts or file, dataset, out, queue=queue, output=out or as_json or estimate)
     job = EncodeJob(str(parse(encoder)), dataset) if dataset else None
     if job and queue and not estimate:
-        queued(submit.queue(workspace, job), as_json)
+        report_queued(submit.queue(workspace, job), as_json)
         return
     if dataset:
         sentences = workspace.catalog.sentences(dataset)[0]
@@ -357,7 +357,7 @@ def encode_corpus(
     with progress_bar("reading") as move:
         job = EncodeCorpusJob.of(workspace, files, column, encoder, out, form, move)
     if queue and not job.is_stored(workspace):
-        queued(submit.queue(workspace, job), as_json)
+        report_queued(submit.queue(workspace, job), as_json)
         return
     do_here(workspace, job)
     corpus = EncodedCorpus(Path(job.out))  # raises if a shard failed

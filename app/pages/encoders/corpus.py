@@ -23,7 +23,7 @@ from theodolite.engine.corpus.files import DTYPES, ENDINGS, SHARDS, shard_file, 
 from theodolite.engine.datasets import Catalog
 from theodolite.engine.encoders import Encoder
 from theodolite.engine.errors import UserError
-from theodolite.engine.paths import named
+from theodolite.engine.paths import expand
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class EncodeCorpusJob(Job):
                     code="unknown",
                 )
         model = _into_files(workspace, encoder)
-        folder = named(str(out)).absolute()
+        folder = expand(str(out)).absolute()
 
         def read(name: str, rows: int) -> None:
             move(0.0, 0.0, f"{name}: {count(rows)} sentences read")

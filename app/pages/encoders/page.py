@@ -94,7 +94,7 @@ def build(workspace: Workspace) -> None:
     shown = [card, opened, naming, called, listing, checked]
 
     def draw(name: str) -> dict[Any, Any]:
-        rows = {row["name"]: row for row in service.listed(workspace)}
+        rows = {row["name"]: row for row in service.list_facts(workspace)}
         one = [_card(workspace, rows[name])] if name in rows else []
         every = _table(workspace, rows) if rows else NO_ENCODER
         mine = name in rows and service.can_be_named(name) and not workspace.read_only

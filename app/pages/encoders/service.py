@@ -26,7 +26,7 @@ def shown_first(workspace: Workspace, default: Sequence[str] = STARTERS) -> list
     return first if len(first) > 1 else list(dict.fromkeys([*first, *kept]))[:3]
 
 
-def listed(workspace: Workspace) -> list[dict[str, Any]]:
+def list_facts(workspace: Workspace) -> list[dict[str, Any]]:
     """The facts of every listed encoder, in the order they were added."""
     list_shipped(workspace)
     labels = workspace.store.encoders.labels()
@@ -36,7 +36,9 @@ def listed(workspace: Workspace) -> list[dict[str, Any]]:
 
 def names(workspace: Workspace, *, rankers: bool = False) -> list[str]:
     """The listed encoders in the order they were added; also the rankers, which have no vectors."""
-    return [row["name"] for row in listed(workspace) if rankers or row.get("kind") != RANKER_KIND]
+    return [
+        row["name"] for row in list_facts(workspace) if rankers or row.get("kind") != RANKER_KIND
+    ]
 
 
 def list_shipped(workspace: Workspace) -> None:

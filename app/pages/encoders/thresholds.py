@@ -118,7 +118,7 @@ class Thresholds(Answer):
 
     def blocks(self) -> list[Block]:
         """The finding, the cut-offs, and what they depend on."""
-        from theodolite.engine.stats.cutoffs import needed
+        from theodolite.engine.stats.cutoffs import pairs_needed
 
         asked = self.spec
         about = (
@@ -148,7 +148,7 @@ class Thresholds(Answer):
         ]
         lacking = [
             f"{cut.purpose}: no cut-off can be guaranteed. {percent(cut.level)} takes at least "
-            f"{needed(cut.level, self.n):,} pairs above it, all of which mean the same."
+            f"{pairs_needed(cut.level, self.n):,} pairs above it, all of which mean the same."
             for cut in self.cuts
             if cut.cosine is None and cut.kind == "precision" and cut.level
         ]
@@ -192,7 +192,7 @@ def thresholds(
         if cosine is None:
             return Cut(purpose, kind, level, None, None, None, None)
         rates = judge(own, same, cosine)
-        like = cutoffs.translated(cosine, own, others[0], same) if others else None
+        like = cutoffs.translate(cosine, own, others[0], same) if others else None
         return Cut(purpose, kind, level, cosine, rates.precision, rates.recall, like)
 
     by = {"precision": cutoffs.for_precision, "recall": cutoffs.for_recall}
@@ -226,13 +226,15 @@ def cosines_of(
         asks: whether those on the left are queries.
     """
     from theodolite.engine.encoders import query_side
-    from theodolite.engine.encoders.finite import differing
+    from theodolite.engine.encoders.finite import check_vectors
     from theodolite.engine.space.geometry import cosine
 
     bound, sides = workspace.bound(encoder, data), []
     for texts, side in ((left, query_side(bound) if asks else bound), (right, bound)):
         place = {text: i for i, text in enumerate(dict.fromkeys(texts))}
-        sides.append(differing(side.encode([*place]), [*place])[[place[text] for text in texts]])
+        sides.append(
+            check_vectors(side.encode([*place]), [*place])[[place[text] for text in texts]]
+        )
     return cosine(*sides)
 
 

@@ -16,7 +16,7 @@ from theodolite.app.terminal import (
     line,
     print_answer,
     progress_bar,
-    queued,
+    report_queued,
     say,
     takes_values,
     verb,
@@ -61,7 +61,7 @@ def evaluate(
     if fetched := suites.to_fetch(job.tasks):
         say(fetched)
     if queue:
-        queued(start(workspace, job, listed=not unlisted), as_json)
+        report_queued(start(workspace, job, listed=not unlisted), as_json)
         return
     if estimate:
         from theodolite.app.pages.evaluate.estimate import estimate as estimates
@@ -101,7 +101,7 @@ def add_job(
 
     theodolite jobs add minilm random:256 --tasks starter --priority -1
     """
-    queued(start(workspace, job.resolve(workspace), priority=priority), as_json)
+    report_queued(start(workspace, job.resolve(workspace), priority=priority), as_json)
 
 
 def _scores(workspace: Workspace, row: dict[str, Any]) -> list[dict[str, Any]]:

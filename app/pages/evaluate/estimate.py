@@ -17,7 +17,7 @@ from theodolite.app.workspace import Workspace
 from theodolite.engine import protocols
 from theodolite.engine.encoders.endpoint import Sending
 from theodolite.engine.errors import UserError
-from theodolite.engine.evaluate import needed
+from theodolite.engine.evaluate import needed_sentences
 from theodolite.engine.tasks import get, seeds_of, type_of
 
 _KEY_BYTES = 24
@@ -141,7 +141,7 @@ def _sentences(workspace: Workspace, job: EvaluateJob, task: str) -> list[str]:
     protocol = protocols.get(job.protocol or known_task.protocol)
     data = workspace.catalog.load(known_task.dataset)
     seed = protocol.seed if job.seed is None else job.seed
-    return needed(type_of(known_task, protocol), data, protocol.name, seed)
+    return needed_sentences(type_of(known_task, protocol), data, protocol.name, seed)
 
 
 def _estimate(

@@ -16,7 +16,7 @@ from theodolite.app.jobs.kinds import spec_of
 from theodolite.app.jobs.reporter import Reporter
 from theodolite.app.jobs.submit import Move, perform, queue
 from theodolite.app.pages.encoders.service import ensure_listed, list_shipped
-from theodolite.app.pages.evaluate.results import Row, evaluated, known
+from theodolite.app.pages.evaluate.results import Row, evaluate_one, known
 from theodolite.app.results import has_own_seed, is_under
 from theodolite.app.spec import Field, Spec, words
 from theodolite.app.workspace import STARTER_ENCODERS, Workspace
@@ -26,7 +26,7 @@ from theodolite.engine.errors import UserError
 from theodolite.engine.protocols import MAX_SEEDS
 from theodolite.engine.protocols.protocol import Protocol
 from theodolite.engine.protocols.vec2sent import VEC2SENT
-from theodolite.engine.tasks import available, defaults, expand, get, named, seeds_of
+from theodolite.engine.tasks import available, by_name, defaults, expand, get, seeds_of
 from theodolite.store import Store
 from theodolite.store.run_rows import LIVE
 
@@ -152,7 +152,7 @@ class EvaluateJob(Spec, Job):
         try:
             return protocols.get(self.protocol or get(task, catalog).protocol)
         except UserError:  # its data is not available
-            return protocols.get(self.protocol or named(task).protocol)
+            return protocols.get(self.protocol or by_name(task).protocol)
 
     def warnings(self, workspace: Workspace, most_bytes: float = math.inf) -> list[str]:
         """Settings that contradict a model's files, and texts that it will cut.
@@ -193,7 +193,7 @@ class EvaluateJob(Spec, Job):
     ) -> Iterator[dict[str, Any]]:
         """Evaluate one encoder on one task, unless stored; yield the row of the result."""
         encoder, task, seed = self.questions()[position]
-        row = evaluated(workspace, encoder, task, self.protocol, seed, reporter)
+        row = evaluate_one(workspace, encoder, task, self.protocol, seed, reporter)
         yield row
         if row["error"] is not None:
             raise UserError(row["error"], row["hint"] or "", code="failed")
@@ -255,7 +255,7 @@ def evaluate(
     def evaluated_before(end: int) -> list[Row]:
         """Results that an interrupted run had already computed."""
         return [
-            evaluated(workspace, encoder, task, job.protocol, seed)
+            evaluate_one(workspace, encoder, task, job.protocol, seed)
             for encoder, task, seed in questions[reported:end]
         ]
 

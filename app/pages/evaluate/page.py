@@ -203,7 +203,7 @@ def build(workspace: Workspace) -> None:
 
     def load(request: gr.Request) -> Answer:
         values = _from_address(workspace, controls, request)
-        values.encoders = choices.filled(workspace, values.encoders, rankers=True)
+        values.encoders = choices.fill(workspace, values.encoders, rankers=True)
         values.tasks = _offer(tasks_here(workspace), values.tasks)
         return {controls[name]: value for name, value in vars(values).items()}
 

@@ -14,7 +14,7 @@ Row = dict[str, Any]
 """A row of the store's results."""
 
 
-def evaluated(
+def evaluate_one(
     workspace: Workspace,
     encoder: str,
     task: str,

@@ -249,7 +249,7 @@ class Distributions(Measured):
 
 def distributions(workspace: Workspace, spec: DistributionsSpec, do: Do) -> Iterator[Distributions]:
     """Read the results on the task; encoders without one are evaluated by `do`."""
-    task = spec.task or opening(workspace, pair_tasks(workspace))
+    task = spec.task or first_task(workspace, pair_tasks(workspace))
     known, failures = read(workspace, spec.encoders, task)
     absent = [name for name in spec.encoders if name not in known]
     if absent and do(EvaluateJob.of(workspace, absent, [task])):
@@ -266,7 +266,7 @@ def pair_tasks(workspace: Workspace) -> list[str]:
     return [*here, *sorted(evaluated - set(here))]
 
 
-def opening(workspace: Workspace, tasks: Sequence[str]) -> str:
+def first_task(workspace: Workspace, tasks: Sequence[str]) -> str:
     """The default task: STS-B if an encoder was evaluated on it, else StarterSTS."""
     if not tasks:
         raise UserError(

@@ -47,8 +47,8 @@ def build(workspace: Workspace) -> None:
             controls.render("split", "rule", "cut", "label")
 
     def load(values: Values, request: gr.Request) -> dict[str, Any]:
-        data, offered = collections.filled(workspace, values.data, service.opening(workspace))
-        named = choices.filled(workspace, choices.from_address(workspace, request))
+        data, offered = collections.fill(workspace, values.data, service.first_data_set(workspace))
+        named = choices.fill(workspace, choices.from_address(workspace, request))
         return {"encoders": named, "data": offered, **_of_data(workspace, data, values)}
 
     def refill(values: Values) -> dict[str, Any]:
@@ -67,9 +67,9 @@ def build_distributions(workspace: Workspace) -> None:
 
     def load(values: Values, request: gr.Request) -> dict[str, Any]:
         tasks = answer.pair_tasks(workspace)
-        chosen = values.task or answer.opening(workspace, tasks)
+        chosen = values.task or answer.first_task(workspace, tasks)
         return {
-            "encoders": choices.filled(workspace, choices.from_address(workspace, request)),
+            "encoders": choices.fill(workspace, choices.from_address(workspace, request)),
             "task": gr.update(choices=list(dict.fromkeys([*tasks, chosen])), value=chosen),
         }
 

@@ -162,7 +162,7 @@ def everyone(workspace: Workspace, dataset: str, split: str) -> dict[str, dict[s
     }
 
 
-def opening(workspace: Workspace) -> str:
+def first_data_set(workspace: Workspace) -> str:
     """The data set to begin with: STS-B if an encoder was measured on it, else the shipped one."""
     first, example = USUAL
     measured = {row["info"]["dataset"] for row in workspace.store.derived.list(KIND)}

@@ -91,7 +91,7 @@ def _status(workspace: Workspace) -> str:
 
 def _queue(workspace: Workspace, runs: list[RunRow], run_id: str) -> str:
     if not runs:
-        return views.nothing(workspace.read_only)
+        return views.empty_list(workspace.read_only)
     others_wait = sum(run["state"] == "queued" for run in runs) > 1
     items = []
     for run in runs:
@@ -106,7 +106,7 @@ def _queue(workspace: Workspace, runs: list[RunRow], run_id: str) -> str:
         )
         verbs = views.buttons(workspace, run, others_wait=others_wait)
         items.append(views.item(run, title, views.about(run), verbs, opened=opened))
-    return views.listing(items, "Runs, the newest first")
+    return views.run_list(items, "Runs, the newest first")
 
 
 def _detail(workspace: Workspace, run_id: str) -> str:

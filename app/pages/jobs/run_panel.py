@@ -107,7 +107,7 @@ class RunPanel:
 
         def making(values: Values, request: gr.Request) -> Iterator[Answer]:
             session = request.session_hash
-            for progress, run in background_call.followed(
+            for progress, run in background_call.follow(
                 lambda say: [make(values)], "Looking for earlier results", session
             ):
                 if run is None:
@@ -143,7 +143,7 @@ class RunPanel:
         end = time.monotonic() + WAIT_SECONDS
         while run_id and time.monotonic() < end:
             run = self._workspace.store.runs.get(run_id)
-            if run["state"] not in LIVE or moved(run) != known:
+            if run["state"] not in LIVE or progress_mark(run) != known:
                 break
             time.sleep(CHECK_SECONDS)
         return self._refresh(run_id, known)
@@ -156,7 +156,7 @@ class RunPanel:
         if not run_id:
             return {self._view: "", self._units: "", self._timer: gr.update(active=False)}
         run = self._workspace.store.runs.get(run_id)
-        now = moved(run)
+        now = progress_mark(run)
         verbs = views.buttons(self._workspace, run, without=("next", "remove"))
         shown = {
             self._view: card(run, verbs),
@@ -179,7 +179,7 @@ class RunPanel:
         return {self.run: again}
 
 
-def moved(run: RunRow) -> str:
+def progress_mark(run: RunRow) -> str:
     """A text that changes when the run has finished a unit or ended."""
     return " ".join(
         str(run[name]) for name in ("id", "attempt", "done", "failed", "state", "total")

@@ -58,7 +58,7 @@ _PARTS = {"running": "live", "failed": "bad", "left out": "", "waiting": "", "do
 """State of a part -> kind of its tag, in the order in which they are listed."""
 
 
-def nothing(visitor: bool) -> str:
+def empty_list(visitor: bool) -> str:
     """The placeholder of an empty list, with the pages and commands that queue runs."""
     text = (
         "This demonstration does not start runs."
@@ -75,7 +75,7 @@ def nothing(visitor: bool) -> str:
     return f'<div class="t-plan">{parts.heading("Nothing was queued yet", text)}{table}</div>'
 
 
-def listing(items: Iterable[str], label: str, css: str = "") -> str:
+def run_list(items: Iterable[str], label: str, css: str = "") -> str:
     """A list of runs; `items` come from `item`."""
     return f'<ul class="t-runs {css}" aria-label="{escape(label)}">{"".join(items)}</ul>'
 

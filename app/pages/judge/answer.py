@@ -351,7 +351,7 @@ def _warnings(session: Session) -> Iterator[str]:
         )
 
 
-def asked(query: str, texts: Sequence[Sequence[str]]) -> Block:
+def question_block(query: str, texts: Sequence[Sequence[str]]) -> Block:
     """A query with the document, or the two lists, that are judged."""
     if len(texts) == 1:
         return Text(query, texts[0][0])
@@ -370,7 +370,9 @@ def last_mark(board: Mapping[str, Any]) -> list[Block]:
     known = MARKS[board["mode"]]
     word = min(known, key=lambda one: abs(known[one] - last["mark"]))
     said = f"The last mark: {LABELS[word].lower()}."
-    return [Card("The last question", [asked(last["query"], last["texts"]), Text("", said)])]
+    return [
+        Card("The last question", [question_block(last["query"], last["texts"]), Text("", said)])
+    ]
 
 
 def judgement(workspace: Workspace, session: str, *, names: bool) -> Judgement:

@@ -20,7 +20,7 @@ from theodolite.app.terminal import (
     emit,
     emit_json,
     line,
-    queued,
+    report_queued,
     say,
     takes_values,
     verb,
@@ -202,7 +202,7 @@ def ask_second_judge(
     job = SecondJudgeJob.of(workspace, session)
     if queue:
         say(" ".join(job.notices(workspace)))
-        queued(ask_second(workspace, session), as_json)
+        report_queued(ask_second(workspace, session), as_json)
         return
     do_here(workspace, job)
     status = board_of(open_session(workspace, session))["second"]
@@ -255,7 +255,7 @@ def count_unjudged(
 
     theodolite judge unjudged 36e4305ecb44 -e random:256
     """
-    row = export.unjudged(workspace, open_session(workspace, session), encoder)
+    row = export.count_unjudged(workspace, open_session(workspace, session), encoder)
     emit([row], tuple(row), as_json)
 
 

@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from theodolite.app.pages.data import service as data
-from theodolite.app.pages.judge.session import Session, open_session, returned
+from theodolite.app.pages.judge.session import Session, open_session, retrieve
 from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
 
@@ -16,7 +16,7 @@ QRELS = "judgements.qrels"
 """TREC's four columns, for trec_eval; BEIR's three are in `qrels/test.tsv`."""
 
 
-def judged(session: Session) -> dict[int, dict[int, int]]:
+def judgements(session: Session) -> dict[int, dict[int, int]]:
     """Query -> document -> 1 for relevant, else 0; without documents on which judges are tied."""
     if session.spec.mode != "relevance":
         raise UserError(
@@ -36,11 +36,11 @@ def judged(session: Session) -> dict[int, dict[int, int]]:
     return dict(sorted(grades.items()))
 
 
-def unjudged(workspace: Workspace, session: Session, encoder: str) -> dict[str, int]:
+def count_unjudged(workspace: Workspace, session: Session, encoder: str) -> dict[str, int]:
     """Count the unjudged documents that an encoder returns for the judged queries."""
-    grades = judged(session)
+    grades = judgements(session)
     place = {text: i for i, text in enumerate(session.documents)}
-    lists = returned(workspace, encoder, session.spec, [session.queries[i] for i in grades])
+    lists = retrieve(workspace, encoder, session.spec, [session.queries[i] for i in grades])
     marks = [
         at.get(place.get(text, -1))
         for at, texts in zip(grades.values(), lists, strict=True)
@@ -61,7 +61,7 @@ def files(session: Session) -> dict[str, str]:
     Each query ranks only the documents judged for it (`top_ranked`), so an unjudged document never
     counts as wrong (condensed lists, Sakai 2007).
     """
-    grades = judged(session)
+    grades = judgements(session)
     rows = [(f"q{q}", f"d{d}", grade) for q, at in grades.items() for d, grade in at.items()]
     documents = sorted({d for at in grades.values() for d in at})
     return {

@@ -23,7 +23,7 @@ from theodolite.app.pages.judge.session import (
     is_begun,
     open_session,
     queries_of,
-    returned,
+    retrieve,
 )
 from theodolite.app.workspace import Workspace
 from theodolite.engine import chat
@@ -63,8 +63,8 @@ class JudgeJob(JudgeSpec, Job):
 
     def notices(self, workspace: Workspace) -> Iterator[str]:
         """The texts that endpoints would get."""
-        rankers = [chunks.parted(name)[0] for name in self.encoders]
-        for _, sent in sending.announced(workspace, rankers, self.collection):
+        rankers = [chunks.split_name(name)[0] for name in self.encoders]
+        for _, sent in sending.announcements(workspace, rankers, self.collection):
             yield sent
         if self.second:
             yield sent_by(self)
@@ -86,7 +86,7 @@ class JudgeJob(JudgeSpec, Job):
         """Ask an encoder; or start the session, and queue its second judge."""
         if position < len(self.encoders):
             queries = queries_of(workspace, self)
-            returned(workspace, self.encoders[position], self, queries, reporter)
+            retrieve(workspace, self.encoders[position], self, queries, reporter)
             return
         begin(workspace, self, self.session)
         if self.second:
@@ -139,7 +139,7 @@ class SecondJudgeJob(Job):
         state = open_session(workspace, self.session)
         pairs = [state.keys[unit] for unit in state.unasked]
         asked = [judges.messages(state.queries[q], state.documents[d]) for q, d in pairs]
-        yield f"Sends {chat.sending(self.second, asked)}: documents, each with its query."
+        yield f"Sends {chat.amount_sent(self.second, asked)}: documents, each with its query."
 
     def validate(self, workspace: Workspace) -> None:
         """Refuse an address to which sending texts is not allowed."""
@@ -152,7 +152,7 @@ class SecondJudgeJob(Job):
     def work(self, workspace: Workspace, position: int, reporter: Reporter) -> None:
         """Ask for the missing marks, and store each answer as it comes."""
         state, stop = open_session(workspace, self.session), threading.Event()
-        judge = chat.Chat(self.second, endpoints.allowed(workspace.store), stop.wait)
+        judge = chat.Chat(self.second, endpoints.allowed_urls(workspace.store), stop.wait)
         units, total, store = state.unasked, len(state.keys), workspace.store.judgements
 
         def mark(unit: int) -> None:

@@ -135,8 +135,8 @@ def build(workspace: Workspace) -> None:
         sessions = _sessions(workspace, values.session, newest=not is_new)
         encoders = choices.from_address(workspace, request, most=MAX_ENCODERS)
         filled = vars(values) | {
-            "collection": collections.filled(workspace, values.collection)[1],
-            "encoders": choices.filled(workspace, encoders[: MAX_ENCODERS if named else 2]),
+            "collection": collections.fill(workspace, values.collection)[1],
+            "encoders": choices.fill(workspace, encoders[: MAX_ENCODERS if named else 2]),
             **({} if is_new else _first_row(workspace, sessions["value"])),
             "session": sessions,
             "other": choices.one(workspace, values.other),
@@ -201,8 +201,8 @@ def _first_row(workspace: Workspace, session: str) -> dict[str, Any]:
         return {}
     spec = workspace.store.judgements.get(session)["spec"]
     return {
-        "collection": collections.filled(workspace, spec["collection"])[1],
-        "encoders": choices.filled(workspace, spec["encoders"]),
+        "collection": collections.fill(workspace, spec["collection"])[1],
+        "encoders": choices.fill(workspace, spec["encoders"]),
     }
 
 
@@ -282,7 +282,7 @@ def _blocks(workspace: Workspace, values: Values) -> tuple[list[Block], list[Blo
         for position in state.disagreements[:MAX_DISAGREEMENTS]:
             one = state.question(position)
             buttons = _buttons("settle", state.spec.mode, position)
-            texts = answer.asked(one.query, one.texts)
+            texts = answer.question_block(one.query, one.texts)
             left.append(Card("Judges disagree", [texts, Actions(buttons, "Which mark counts?")]))
         return left, said.blocks()
     begin = "" if workspace.read_only else "Choose encoders and a collection, and start your own."
@@ -302,7 +302,7 @@ def _question(question: Question | None, board: Any, *, ended: bool) -> list[Blo
         card = Nothing("Everything is judged", "The difference is now known exactly.")
     else:
         buttons = _buttons("mark", board["mode"], question.position, keys=True)
-        blocks = [answer.asked(question.query, question.texts), Actions([*buttons, *undo])]
+        blocks = [answer.question_block(question.query, question.texts), Actions([*buttons, *undo])]
         card, undo = Card(f"Question {question.position + 1}", blocks), []
     ways = [
         Action(
@@ -332,7 +332,7 @@ def _count_unjudged(
         return []
     state = judging.open_session(workspace, session or "")
     background_call.encode(workspace, encoder, state.spec.collection, say)
-    counts, spec = export.unjudged(workspace, state, encoder), state.spec
+    counts, spec = export.count_unjudged(workspace, state, encoder), state.spec
     text = (
         f"Of the top {spec.k} of {encoder} for "
         f"{formats.plural(counts['queries'], 'judged query', 'judged queries')}, "

@@ -21,17 +21,17 @@ from theodolite.engine.tasks.retrieval import judged_queries
 
 def canonical(name: str) -> str:
     """The canonical form of a set-up."""
-    ranker, splitter = chunks.parted(name)
+    ranker, splitter = chunks.split_name(name)
     return chunks.join(str(rankers.parse(ranker)), splitter)
 
 
 def is_encoder(name: str) -> bool:
     """Whether a set-up is an encoder on whole documents."""
-    ranker, splitter = chunks.parted(name)
+    ranker, splitter = chunks.split_name(name)
     return splitter is None and isinstance(rankers.parse(ranker), EncoderSpec)
 
 
-def ranked(
+def rank(
     workspace: Workspace,
     name: str,
     collection: str,
@@ -42,7 +42,7 @@ def ranked(
 
     A document is as good as the best of its chunks.
     """
-    ranker, splitter = chunks.parted(name)
+    ranker, splitter = chunks.split_name(name)
     cut = chunks.join(collection, splitter)
     data, bound = (
         workspace.catalog.load(cut),
@@ -65,7 +65,7 @@ def texts_of(workspace: Workspace, collection: str) -> list[str]:
     return workspace.catalog.sentences(collection)[0]
 
 
-def predicted(
+def predict(
     workspace: Workspace,
     collection: str,
     set_ups: Sequence[str],
@@ -91,7 +91,7 @@ def predicted(
     is_right = [at[text] in right.get(query, ()) for query, text in pairs]
     result = np.where(is_right, surrogate.SURE, 1.0 - surrogate.SURE)
     if own:
-        every = {name: ranked(workspace, name, collection, [*right, *own]) for name in set_ups}
+        every = {name: rank(workspace, name, collection, [*right, *own]) for name in set_ups}
         known = {name: lists[: len(right)] for name, lists in every.items()}
         lists = {name: lists[len(right) :] for name, lists in every.items()}
         firsts = {name: [one.tolist() for one, _ in some] for name, some in known.items()}

@@ -256,7 +256,7 @@ def begin(workspace: Workspace, spec: JudgeSpec, session: str = "") -> str:
     rankings = {
         encoder: [
             [place.setdefault(text, len(place)) for text in texts]
-            for texts in returned(workspace, encoder, spec, queries)
+            for texts in retrieve(workspace, encoder, spec, queries)
         ]
         for encoder in spec.encoders
     }
@@ -267,10 +267,10 @@ def begin(workspace: Workspace, spec: JudgeSpec, session: str = "") -> str:
             "Choose others, more queries or a larger top k.",
             code="too-few",
         )
-    if by_rule.parted(spec.collection)[1] and spec.mode == "relevance" and not spec.second:
+    if by_rule.split_name(spec.collection)[1] and spec.mode == "relevance" and not spec.second:
         pairs = [(queries[query], kept["documents"][document]) for query, document in keys]
         names = (workspace, spec.collection, spec.encoders, spec.k)
-        kept["predicted"] = retrieval.predicted(*names, pairs).round(4).tolist()
+        kept["predicted"] = retrieval.predict(*names, pairs).round(4).tolist()
     title = spec.name.strip() or f"{spec.collection}: {', '.join(spec.encoders)}"
     values = {one.name: getattr(spec, one.name) for one in fields(JudgeSpec)}
     return workspace.store.judgements.begin(title[:200], values, kept, session)
@@ -305,7 +305,7 @@ def queries_of(workspace: Workspace, spec: JudgeSpec) -> list[str]:
     return queries
 
 
-def returned(
+def retrieve(
     workspace: Workspace,
     encoder: str,
     spec: JudgeSpec,
@@ -313,9 +313,9 @@ def returned(
     progress: Progress | None = None,
 ) -> list[list[str]]:
     """The top k documents of each query, without the query itself."""
-    if by_rule.parted(spec.collection)[1] or not retrieval.is_encoder(encoder):
+    if by_rule.split_name(spec.collection)[1] or not retrieval.is_encoder(encoder):
         texts = retrieval.texts_of(workspace, spec.collection)
-        lists = retrieval.ranked(workspace, encoder, spec.collection, queries, progress)
+        lists = retrieval.rank(workspace, encoder, spec.collection, queries, progress)
         return [
             [text for text in dict.fromkeys(texts[i] for i in at) if text != query][: spec.k]
             for query, (at, _) in zip(queries, lists, strict=True)
@@ -349,7 +349,7 @@ def _begun(session: str, title: str, spec: JudgeSpec, kept: Mapping[str, Any]) -
     else:
         keys, units = pool.documents(rankings, spec.k, spec.measure)
     if predicted := kept.get("predicted"):
-        units = surrogate.binned(units, np.array(predicted))
+        units = surrogate.bin_by_prediction(units, np.array(predicted))
     to = spec.second and str(chat.address(spec.second))
     asked = [judges.messages(queries[q], documents[d]) for q, d in keys] if to else []
     second_keys = [hash_of(to, to_json(one)) for one in asked]

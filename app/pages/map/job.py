@@ -23,7 +23,7 @@ from theodolite.app.pages.map.service import NAMES, QUICK_POINTS, StoredMap
 from theodolite.app.pages.search.service import attributes
 from theodolite.app.question import Answer, Working
 from theodolite.app.spec import Field, Spec
-from theodolite.app.vectors import TooSlow, encoding, missing
+from theodolite.app.vectors import TooSlow, encode_missing, missing
 from theodolite.app.workspace import Workspace
 from theodolite.engine.datasets.types import Dataset, LabelledPairs
 from theodolite.engine.errors import UserError
@@ -366,7 +366,7 @@ def preview(
     try:
         if 0 < len(sentences) <= QUICK_POINTS and not waits:
             for encoder in () if workspace.demo else encoders:
-                for step in encoding(workspace, encoder, job.data):
+                for step in encode_missing(workspace, encoder, job.data):
                     yield Working(*step)
             return job.stored(workspace) or replace(job, method="quick").make(workspace)
     except TooSlow as slow:

@@ -172,7 +172,7 @@ def _add_places(router: APIRouter, workspace: Workspace, needed: Any) -> None:
         """Decode a position on the plane."""
         if not len(stored.points):
             raise HTTPException(404, "There is no such position")
-        return JSONResponse(decoded(workspace, stored, x, y))
+        return JSONResponse(decode_at(workspace, stored, x, y))
 
     @router.post("/place")
     def place(body: bytes = _body(4 * MAX_CHARACTERS), stored: StoredMap = needed) -> Response:
@@ -213,7 +213,7 @@ def _add_tables(router: APIRouter, workspace: Workspace, needed: Any) -> None:
         return JSONResponse({"name": name})
 
 
-def weighted(points: np.ndarray, x: float, y: float, k: int) -> tuple[np.ndarray, np.ndarray]:
+def nearest_points(points: np.ndarray, x: float, y: float, k: int) -> tuple[np.ndarray, np.ndarray]:
     """The points nearest to a position on the plane, with interpolation weights.
 
     Weights are inverse squared distances (Shepard 1968): a position on a point is that point.
@@ -230,7 +230,7 @@ def weighted(points: np.ndarray, x: float, y: float, k: int) -> tuple[np.ndarray
     return near, weights / weights.sum()
 
 
-def decoded(workspace: Workspace, stored: StoredMap, x: float, y: float) -> dict[str, Any]:
+def decode_at(workspace: Workspace, stored: StoredMap, x: float, y: float) -> dict[str, Any]:
     """Decode a position as the weighted mean of the full vectors of the nearest points.
 
     Returns:
@@ -239,7 +239,7 @@ def decoded(workspace: Workspace, stored: StoredMap, x: float, y: float) -> dict
         (where one is trained) and `time` (of that) without a decoder; or `failure` and `hint`.
     """
     encoder = stored.info["encoder"]
-    ids, weights = weighted(stored.points, x, y, NEAREST)
+    ids, weights = nearest_points(stored.points, x, y, NEAREST)
     rows = service.vectors(workspace, encoder, stored.info["dataset"])
     place: dict[str, Any] = {"x": x, "y": y}
     try:

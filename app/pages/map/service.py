@@ -118,14 +118,14 @@ def place(workspace: Workspace, stored: StoredMap, text: str, k: int) -> dict[st
     Returns:
         `x`, `y` and `neighbours` as in `point`, without `kept`.
     """
-    from theodolite.engine.space.projection import placed
+    from theodolite.engine.space.projection import place_vectors
 
     if not text.strip():
         raise UserError("No sentence given.", "Write one.", code="missing")
     encoder = workspace.bound(stored.info["encoder"], stored.info["dataset"])
     vector = Typed(encoder).encode([text])
     rows = unit_vectors(workspace, stored)
-    ((x, y),) = placed(vector, rows, stored.points)
+    ((x, y),) = place_vectors(vector, rows, stored.points)
     return {"x": float(x), "y": float(y), "neighbours": _nearest(stored, rows, vector[0], k)}
 
 

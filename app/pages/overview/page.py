@@ -76,7 +76,7 @@ def build(workspace: Workspace) -> None:
         now = progress.signature(runs)
         if now == known:
             return None
-        if progress.finished(now) == progress.finished(known):
+        if progress.finished_part(now) == progress.finished_part(known):
             return {strip: progress.strip(runs), seen: now}
         return everything()
 

@@ -362,7 +362,7 @@ def _by_encoder(
     if isinstance(parse(name), RankerSpec):
         return _by_ranker(workspace, spec, name, limits, do)
     opened = service.so_far(workspace, name, spec.data)
-    needed = service.needed(name, spec.data, opened, index=spec.index)
+    needed = service.needed_job(name, spec.data, opened, index=spec.index)
     status: Nothing | Progress | None = None
     if needed is not None and not needed.is_stored(workspace) and not do(needed):
         status = _status(workspace, needed, opened)
@@ -399,11 +399,11 @@ def _by_ranker(
         )
     for encoder in map(str, parse(name).encoders):
         opened = service.so_far(workspace, encoder, spec.data)
-        needed = service.needed(encoder, spec.data, opened)
+        needed = service.needed_job(encoder, spec.data, opened)
         if needed is not None and not needed.is_stored(workspace) and not do(needed):
             return HitsColumn(name, status=_status(workspace, needed, opened))
     begun = time.perf_counter()
-    lists, notes = service.ranked(workspace, name, spec.data, spec.queries, limits)
+    lists, notes = service.rank(workspace, name, spec.data, spec.queries, limits)
     hits = _with_labels(lists, service.labels(workspace, spec.data))
     none = Nothing("None.", "No sentence shares a word with the query.")
     if spec.least is not None:

@@ -234,7 +234,7 @@ def _shape(controls: Controls, pick: gr.Button, by: str) -> dict[Any, Any]:
 
 def _fill(workspace: Workspace, values: Values, request: gr.Request) -> dict[str, Any]:
     """The values of the controls from the address."""
-    place, collection = collections.filled(workspace, values.data)
+    place, collection = collections.fill(workspace, values.data)
     near = values.by in ("meaning", "examples")
     return vars(values) | {
         "queries": "\n".join(address.every(request, "q")) or (QUERY if near else ""),
@@ -242,15 +242,13 @@ def _fill(workspace: Workspace, values: Values, request: gr.Request) -> dict[str
         "data": collection,
         "only": _only(workspace, place, values.only),
         "chunks": _chunks(workspace, place, values.chunks),
-        "encoders": choices.filled(
-            workspace, choices.from_address(workspace, request), rankers=True
-        ),
+        "encoders": choices.fill(workspace, choices.from_address(workspace, request), rankers=True),
     }
 
 
 def _only(workspace: Workspace, collection: str, wanted: Any = ()) -> dict[str, Any]:
     """The update of the label filter for a collection."""
-    offered = service.offered(workspace, collection)
+    offered = service.filters_of(workspace, collection)
     valid = [text for text in wanted if text in offered]
     return gr.update(choices=offered, value=valid, visible=bool(offered))
 

@@ -17,7 +17,7 @@ import numpy as np
 from theodolite.app import formats
 from theodolite.app.blocks import Block, Component
 from theodolite.app.pages.search.answer import SEARCH, SearchSpec
-from theodolite.app.published import Published, hashed
+from theodolite.app.published import Published, hashed_name
 from theodolite.app.surfaces.static import Static
 from theodolite.app.text_files import PER_FILE, texts_of
 from theodolite.app.web.theme import SERIES
@@ -225,7 +225,7 @@ def _in_parts(name: str, parts: Iterable[bytes]) -> Described:
         addresses, which end in a hyphen and a number from 0; `many`, their number; `bytes` in all.
     """
     files = {f"part-{number}": part for number, part in enumerate(parts)}
-    folder = hashed(name, *files.values())
+    folder = hashed_name(name, *files.values())
     size = sum(map(len, files.values()))
     return {"at": f"{folder}/part", "many": len(files), "bytes": size}, {folder: files}
 

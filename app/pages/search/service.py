@@ -269,7 +269,7 @@ def open_collection(
     return replace(opened, lacking=0)
 
 
-def ranked(
+def rank(
     workspace: Workspace, spec: str, collection: str, queries: Sequence[str], limits: Limits
 ) -> tuple[list[list[Hit]], tuple[str, ...]]:
     """The first sentences for each query by a ranker that is no encoder, and notes on its index.
@@ -423,7 +423,7 @@ class IndexJob(CollectionJob):
         (vectors.encode, make_index)[position](workspace, self.encoder, self.dataset, reporter)
 
 
-def needed(
+def needed_job(
     encoder: str, dataset: str, opened: Searchable, *, index: bool = False
 ) -> CollectionJob | None:
     """Return the job that must run before the whole collection can be searched; None for none.
@@ -436,10 +436,10 @@ def needed(
     return EncodeJob(name, dataset) if opened.lacking > vectors.SMALL else None
 
 
-def lacking(workspace: Workspace, encoder: str, collection: str) -> str:
+def why_incomplete(workspace: Workspace, encoder: str, collection: str) -> str:
     """Why a collection cannot be searched completely yet, in words; empty if it can."""
     opened = so_far(workspace, encoder, collection)
-    return undone(opened, collection) if needed(encoder, collection, opened) else ""
+    return undone(opened, collection) if needed_job(encoder, collection, opened) else ""
 
 
 def undone(opened: Searchable, collection: str) -> str:
@@ -525,7 +525,7 @@ def matches(pattern: str, sentences: Sequence[str]) -> list[tuple[int, int, int]
 
     seconds = regex.SECONDS + len(sentences) / SENTENCES_A_SECOND
     with _few_patterns:
-        return regex.matching(pattern, sentences, seconds=seconds)
+        return regex.find_matching(pattern, sentences, seconds=seconds)
 
 
 # Labels -----------------------------------------------------------------------------------
@@ -569,7 +569,7 @@ def properties(workspace: Workspace, collection: str) -> dict[str, dict[str, np.
     return by_name
 
 
-def offered(workspace: Workspace, collection: str, most: int = 500) -> list[str]:
+def filters_of(workspace: Workspace, collection: str, most: int = 500) -> list[str]:
     """Filters such as `label: sport`; the `most` commonest if there are more."""
     held = {
         f"{name}: {value}": len(ids)
@@ -592,7 +592,7 @@ def among(workspace: Workspace, collection: str, only: Sequence[str]) -> np.ndar
         if ids is None:
             raise UserError(
                 f"No sentence of {collection} has {text[:80]!r}.",
-                f"Available: {'; '.join(offered(workspace, collection)[:10]) or 'no filter'}.",
+                f"Available: {'; '.join(filters_of(workspace, collection)[:10]) or 'no filter'}.",
                 code="unknown",
             )
         wanted[name] = wanted.get(name, set()) | set(ids.tolist())

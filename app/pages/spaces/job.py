@@ -309,7 +309,7 @@ def _references(
             twins = engine.twins(vectors)
         pairs.append(("floor", name, how, *twins))
     how = "the second's sentences shuffled: what is shared by chance"
-    return [*pairs, ("chance", "Chance", how, first, engine.shuffled(second))]
+    return [*pairs, ("chance", "Chance", how, first, engine.shuffle(second))]
 
 
 def _again(workspace: Workspace, encoder: str, dataset: str) -> np.ndarray | None:
@@ -376,7 +376,7 @@ def _clusters(
 
     method: Any = spec.clustering
     before = engine.cluster(first, method, spec.size)
-    after = engine.renumbered(before, engine.cluster(second, method, spec.size))
+    after = engine.renumber(before, engine.cluster(second, method, spec.size))
     flow, words, sides = engine.flow(before, after), RegionWords(sentences), (before, after)
 
     def named(side: Clusters) -> list[str]:

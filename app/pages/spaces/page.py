@@ -11,7 +11,7 @@ import gradio as gr
 
 import theodolite.app.surfaces.web as web
 from theodolite.app.pages.encoders import choices
-from theodolite.app.pages.layout import ask, filled
+from theodolite.app.pages.layout import ask, fill
 from theodolite.app.pages.map import service as maps
 from theodolite.app.pages.spaces.answer import SPACES
 from theodolite.app.pages.spaces.job import METHODS, SpacesSpec
@@ -66,7 +66,7 @@ def _fill(workspace: Workspace, values: Values, request: gr.Request) -> dict[str
     chosen = choices.from_address(workspace, request)[:2]
     offered = dict.fromkeys([*chosen, *choices.names(workspace)])
     first, second, *_ = [*offered, None, None]
-    return dict(filled(workspace, SpacesSpec, values, request)) | {
+    return dict(fill(workspace, SpacesSpec, values, request)) | {
         "first": gr.update(choices=[*offered], value=first),
         "second": gr.update(choices=[*offered], value=second),
     }

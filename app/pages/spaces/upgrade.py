@@ -24,7 +24,7 @@ from theodolite.engine.datasets.types import (
     ScoredPairs,
 )
 from theodolite.engine.encoders import parse, query_side
-from theodolite.engine.encoders.finite import differing
+from theodolite.engine.encoders.finite import check_vectors
 from theodolite.engine.errors import UserError
 from theodolite.engine.rankers.base import best
 from theodolite.engine.space.bridge import Bridge, fit
@@ -300,7 +300,7 @@ def encodes(workspace: Workspace, encoder: str, data: str) -> Callable[..., np.n
     bound = workspace.bound(encoder, data)
 
     def encode(texts: list[str], queries: bool = False) -> np.ndarray:
-        return differing((query_side(bound) if queries else bound).encode(texts), texts)
+        return check_vectors((query_side(bound) if queries else bound).encode(texts), texts)
 
     return encode
 

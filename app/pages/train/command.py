@@ -23,7 +23,7 @@ from theodolite.app.terminal import (
     emit_json,
     line,
     progress_bar,
-    queued,
+    report_queued,
     say,
     takes,
     takes_values,
@@ -263,7 +263,7 @@ def list_decoders(workspace: Workspace, as_json: JsonOption = False) -> None:
     theodolite decoders list --json
     """
     columns = ("name", "encoder", "architecture", "trained_on", "sentences", "words", "shipped")
-    emit([vars(row) for row in decoders.listed(workspace)], columns, as_json)
+    emit([vars(row) for row in decoders.list_all(workspace)], columns, as_json)
 
 
 @decoder_verbs.command("card")
@@ -302,7 +302,7 @@ def _begin(workspace: Workspace, job: Trains, estimate: bool, queue: bool, as_js
         _estimate(workspace, job, as_json)
         return ""
     if queue:
-        queued(submit.queue(workspace, job), as_json, trains=True)
+        report_queued(submit.queue(workspace, job), as_json, trains=True)
         return ""
     return _perform(workspace, job, as_json)
 

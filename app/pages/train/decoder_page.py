@@ -125,7 +125,7 @@ def build(workspace: Workspace) -> None:
 def _list_installed(workspace: Workspace) -> list[Block]:
     """The installed decoders, the one in use first; nothing without any."""
     cards = []
-    for row in decoders.listed(workspace):
+    for row in decoders.list_all(workspace):
         facts = (
             f"Decodes {row.encoder}: "
             f"{decoders.ARCHITECTURES.get(row.architecture, row.architecture)}, trained on "

@@ -25,7 +25,7 @@ from theodolite.engine.datasets import Catalog
 from theodolite.engine.decoding.spec import DecoderSpec
 from theodolite.engine.encoders.spec import parse, transformer_of
 from theodolite.engine.errors import UserError
-from theodolite.engine.paths import named
+from theodolite.engine.paths import expand
 from theodolite.engine.training import (
     Evaluated,
     Event,
@@ -516,8 +516,8 @@ class SweepSpec(Spec):
 
     def job(self, workspace: Workspace, spec: TrainSpec) -> SweepJob:
         """The job that trains `spec` with each of the changes."""
-        spec = ablations.scaled(spec, self.scale) if self.scale else spec
-        varied = dict(map(sweeps.parsed, self.vary))
+        spec = ablations.at_scale(spec, self.scale) if self.scale else spec
+        varied = dict(map(sweeps.parse, self.vary))
         if self.ablation:
             children = ablations.children(self.ablation, spec)
         elif self.draw:
@@ -525,7 +525,7 @@ class SweepSpec(Spec):
         else:
             children = sweeps.grid(spec, varied)
         seeds = range(spec.seed, spec.seed + self.seeds)
-        return SweepJob.of(workspace, spec, sweeps.seeded(children, seeds))
+        return SweepJob.of(workspace, spec, sweeps.with_seeds(children, seeds))
 
 
 def decoder_time(workspace: Workspace, spec: DecoderSpec) -> str:
@@ -597,7 +597,7 @@ def slug(text: str, otherwise: str = "child") -> str:
 
 def whole_path(out: str) -> str:
     """The absolute path of a folder; an address unchanged."""
-    return out if is_address(out) else str(named(out).absolute())
+    return out if is_address(out) else str(expand(out).absolute())
 
 
 def _home(workspace: Workspace, spec: TrainSpec, mark: str) -> str:

@@ -27,20 +27,20 @@ SAYS = (
 def comparison(rows: Sequence[TrainingRun]) -> list[Block]:
     """Our scores beside the paper's table, if these are the trainings of its rows."""
     objectives = [str(row.settings.get("objective")) for row in rows]
-    ablation = recognised([row.label for row in rows], objectives)
+    ablation = recognise([row.label for row in rows], objectives)
     if ablation is None:
         return []
     scores: dict[str, list[float]] = {}
     for row in rows:
         if row.state == "done" and row.score is not None:
             scores.setdefault(without_seed(row.label), []).append(row.score)
-    judgements = judged(ablation, scores)
+    judgements = compare_rows(ablation, scores)
     cells = [list(one.values()) for one in judgements]
     table = Table(f"ablation-{ablation.name}", list(judgements[0]), cells, note=SAYS)
     return [Finding(_tally(judgements), f"Table {ablation.table} of the paper"), table]
 
 
-def recognised(labels: Sequence[str], objectives: Sequence[str]) -> Ablation | None:
+def recognise(labels: Sequence[str], objectives: Sequence[str]) -> Ablation | None:
     """The ablation whose rows these children are; None for none."""
     mine = {without_seed(label) for label in labels}
     return next(
@@ -53,7 +53,7 @@ def recognised(labels: Sequence[str], objectives: Sequence[str]) -> Ablation | N
     )
 
 
-def judged(ablation: Ablation, scores: Mapping[str, Sequence[float]]) -> list[dict[str, Any]]:
+def compare_rows(ablation: Ablation, scores: Mapping[str, Sequence[float]]) -> list[dict[str, Any]]:
     """Compare each row with the paper's best one.
 
     Args:

@@ -60,7 +60,7 @@ class Trainings(Answer):
 
     def rows(self) -> list[dict[str, Any]]:
         """A row for each event: an evaluation, a report of some steps, or a note."""
-        names = called([row for row, _ in self.courses])
+        names = labels_of([row for row, _ in self.courses])
         return [
             {"training": name, "run": row.key, "kind": kind, **event}
             for name, (row, curves) in zip(names, self.courses, strict=True)
@@ -71,7 +71,7 @@ class Trainings(Answer):
     def blocks(self) -> list[Block]:
         """The outcome, the comparison with the paper, charts, samples, notes, and settings."""
         rows = [row for row, _ in self.courses]
-        names = called(rows)
+        names = labels_of(rows)
         notes, samples, courses = [], [], []
         said = headline(rows[0].score, rows[0].base_score) if len(rows) == 1 else ""
         outcome = [Finding(said, _trust(rows[0], self.courses[0][1]))] if said else []
@@ -92,7 +92,7 @@ class Trainings(Answer):
 
 def answer(workspace: Workspace, spec: TrainingsSpec, do: Do) -> Iterator[Trainings]:
     """Yield the trainings; nothing has to be computed."""
-    yield Trainings(service.chosen(workspace, spec.keys))
+    yield Trainings(service.courses_of(workspace, spec.keys))
 
 
 TRAINING = Question("training", TrainingsSpec, answer, Trainings, ("training 36e4305ecb44",))
@@ -111,13 +111,13 @@ def _trust(row: TrainingRun, curves: Curves) -> str:
     )
 
 
-def called(rows: Sequence[TrainingRun]) -> list[str]:
+def labels_of(rows: Sequence[TrainingRun]) -> list[str]:
     """Labels of runs; shared labels get the settings that tell the runs apart."""
     names: list[str] = []
     for row in rows:
         alike = [other.settings for other in rows if other.label == row.label]
         words = [
-            f", {field.replace('_', ' ')} {setting(row.settings.get(field))}"
+            f", {field.replace('_', ' ')} {setting_text(row.settings.get(field))}"
             for field in service.differences(alike)
         ]
         name = f"{row.label}{''.join(words[:3])}"
@@ -125,7 +125,7 @@ def called(rows: Sequence[TrainingRun]) -> list[str]:
     return names
 
 
-def setting(value: Any) -> str:
+def setting_text(value: Any) -> str:
     """A setting as people write it. Plain text."""
     if isinstance(value, bool):
         return "yes" if value else "no"
@@ -137,13 +137,13 @@ def setting(value: Any) -> str:
 def _settings(rows: Sequence[TrainingRun], names: Sequence[str]) -> list[Block]:
     """All settings of one training; of several those that differ, with what came of each."""
     if len(rows) == 1:
-        cells = [(name.replace("_", " "), setting(v)) for name, v in rows[0].settings.items()]
+        cells = [(name.replace("_", " "), setting_text(v)) for name, v in rows[0].settings.items()]
         return [Fold("All settings", [Table("settings", ("setting", "value"), cells)])]
     differ = service.differences([row.settings for row in rows])
     same = "" if differ or not rows else "Their settings are identical."
     lines = []
     for place, (name, row) in enumerate(zip(names, rows, strict=True)):
-        own = [setting(values[place]) for values in differ.values()]
+        own = [setting_text(values[place]) for values in differ.values()]
         base = against_base(row.score, row.base_score) or None
         outcome = [row.state, row.score, base, row.loss, row.best_step, row.error]
         links: Sequence[Link | None] = uses(row) or [None] * 3
@@ -305,7 +305,7 @@ def _chart_value(quantity: Quantity, lines: Sequence[Line]) -> dict[str, Any]:
         x = axis("uniformity (lower: spread more evenly)")
         y = axis("alignment (lower: paraphrases closer)")
     for line in lines:
-        cells = [line.steps, line.values, line.across] if line.across else thinned(line)
+        cells = [line.steps, line.values, line.across] if line.across else thin(line)
         rows += [[line.name, *numbers] for numbers in zip(*cells, strict=True)]
     name, height = (
         title.lower().replace(" ", "-"),
@@ -322,7 +322,7 @@ def _chart_value(quantity: Quantity, lines: Sequence[Line]) -> dict[str, Any]:
     )
 
 
-def thinned(line: Line, most: int = MAX_POINTS) -> tuple[list[int], list[float]]:
+def thin(line: Line, most: int = MAX_POINTS) -> tuple[list[int], list[float]]:
     """Steps and values of at most `most` points: means of 2, 4, 8, … at their last step.
 
     With powers of two, a growing curve keeps its points until the next doubling.
@@ -366,7 +366,7 @@ def _traces(line: Line) -> list[Trace]:
             "hovertemplate": f"step %{{customdata:,}}: {words}{extra}",
         }
     else:
-        xs, ys = thinned(line)
+        xs, ys = thin(line)
         words = "%{y:.4g}"
         mode = "lines" if len(xs) > 40 else "lines+markers"
         hover = f"step %{{x:,}}: {words}{extra}"

@@ -40,7 +40,7 @@ def runs(
         kinds = (*service.ENCODERS, *service.DECODERS, "diagnose")
         emit([vars(row) for row in service.table(workspace, MAX_RUNS, kinds)], COLUMNS, as_json)
         return
-    courses = service.chosen(workspace, keys)
+    courses = service.courses_of(workspace, keys)
     if as_json:
         for event in Trainings(courses).rows():
             del event["training"]  # its key says which

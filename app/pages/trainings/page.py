@@ -18,8 +18,8 @@ from theodolite.app.pages.trainings.answer import (
     TRAINING,
     Trainings,
     TrainingsSpec,
-    called,
-    setting,
+    labels_of,
+    setting_text,
     uses,
 )
 from theodolite.app.pages.trainings.service import Course, TrainingRun
@@ -129,7 +129,7 @@ def build(workspace: Workspace) -> None:
 def _courses(workspace: Workspace, keys: Sequence[str]) -> list[Course]:
     """The trainings with these keys; that which ships, where nothing was trained yet."""
     learned = None if keys or service.table(workspace, 1) else service.example(workspace)
-    return [learned] if learned else service.chosen(workspace, keys)
+    return [learned] if learned else service.courses_of(workspace, keys)
 
 
 # The list -----------------------------------------------------------------------------------
@@ -183,7 +183,7 @@ def _list(workspace: Workspace, rows: Sequence[TrainingRun], shown: Sequence[str
                     f'"{escape(f"Train again with the settings of {row.label}")}">Train again</a>'
                 )
         items.append(views.item(run, name, about, verbs, below=below, opened=opened))
-    return views.listing(items, "Trainings, newest first", "t-training")
+    return views.run_list(items, "Trainings, newest first", "t-training")
 
 
 def _key(place: int) -> str:
@@ -236,7 +236,7 @@ def unusual(row: TrainingRun) -> str:
     """The settings that differ from the defaults, in one line. Plain text."""
     usual = _defaults(row)
     return ", ".join(
-        f"{name.replace('_', ' ')} {setting(value)}"
+        f"{name.replace('_', ' ')} {setting_text(value)}"
         for name, value in row.settings.items()
         if name in usual and name not in _ASIDE and value != usual[name]
     )
@@ -251,8 +251,8 @@ def _defaults(row: TrainingRun) -> dict[str, Any]:
 
 def _carry(published: Published) -> None:
     """Publish the chosen trainings with their curves."""
-    for course in service.chosen(published.source, published.trainings):
-        published.keep(service.KIND, course[0].key, service.frozen(course))
+    for course in service.courses_of(published.source, published.trainings):
+        published.keep(service.KIND, course[0].key, service.freeze(course))
 
 
 def _read(workspace: Workspace, key: str) -> Course:
@@ -260,7 +260,7 @@ def _read(workspace: Workspace, key: str) -> Course:
     frozen = kept(workspace, service.KIND, key)
     if frozen is None:
         raise UserError(f"The training {key[:40]!r} is not published.", code="unknown")
-    return service.thawed(frozen)
+    return service.thaw(frozen)
 
 
 def _views(published: Published) -> Iterator[tuple[str, TrainingsSpec]]:
@@ -268,14 +268,14 @@ def _views(published: Published) -> Iterator[tuple[str, TrainingsSpec]]:
     keys = published.trainings
     if len(keys) > 1:
         yield f"All {len(keys)}", TrainingsSpec(keys)
-    names = called([_read(published.workspace, key)[0] for key in keys])
+    names = labels_of([_read(published.workspace, key)[0] for key in keys])
     yield from ((name, TrainingsSpec([key])) for name, key in zip(names, keys, strict=True))
 
 
 def _blocks(workspace: Workspace, spec: TrainingsSpec) -> list[Block]:
     courses = [_read(workspace, key) for key in spec.keys]
     rows = [row for row, _ in courses]
-    about = {name: f"{summary(row)}." for name, row in zip(called(rows), rows, strict=True)}
+    about = {name: f"{summary(row)}." for name, row in zip(labels_of(rows), rows, strict=True)}
     return [Readings(about), *Trainings(courses).blocks()]
 
 

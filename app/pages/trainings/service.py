@@ -205,7 +205,7 @@ def _row(
     )
 
 
-def chosen(workspace: Workspace, keys: Sequence[str]) -> list[Course]:
+def courses_of(workspace: Workspace, keys: Sequence[str]) -> list[Course]:
     """Trainings by their keys, or the runs of their sweeps, with their curves; in their order."""
     rows = table(workspace)
     if unknown := set(keys) - {name for row in rows for name in (row.key, row.run)}:
@@ -218,14 +218,14 @@ def chosen(workspace: Workspace, keys: Sequence[str]) -> list[Course]:
     return [(row, curves(workspace, row.key)) for row in mine]
 
 
-def frozen(course: Course) -> dict[str, Any]:
+def freeze(course: Course) -> dict[str, Any]:
     """A training as JSON, without the folders of this machine."""
     row, lines = course
     run = asdict(replace(row, out="", error=None, hint=""))
     return {"run": run, "steps": lines.steps, "evals": lines.evals, "notes": lines.notes}
 
 
-def thawed(facts: Mapping[str, Any]) -> Course:
+def thaw(facts: Mapping[str, Any]) -> Course:
     """The training that `frozen` wrote."""
     return TrainingRun(**facts["run"]), Curves(facts["steps"], facts["evals"], facts["notes"])
 
@@ -233,7 +233,7 @@ def thawed(facts: Mapping[str, Any]) -> Course:
 def example(workspace: Workspace) -> Course | None:
     """A small real training that ships, shown until another has run; None where none ships."""
     facts = shipped.read(workspace, KIND)
-    return None if facts is None else thawed(facts)
+    return None if facts is None else thaw(facts)
 
 
 def differences(settings: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:

@@ -200,7 +200,9 @@ def _raise_if_limited(wait: float) -> None:
         raise Refused(429, f"Too many requests: try again in {math.ceil(wait)} s.", wait)
 
 
-async def bounded(request: Request, receive: Receive, visitors: Visitors | None = None) -> Receive:
+async def bound_body(
+    request: Request, receive: Receive, visitors: Visitors | None = None
+) -> Receive:
     """Read a body and replay it; that of an upload is handed on as it comes.
 
     Lone surrogates in a call of the API are replaced.

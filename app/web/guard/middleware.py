@@ -15,7 +15,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from theodolite.app.web.guard import policy, requests
-from theodolite.app.web.guard.limits import Limits, Refused, Visitors, bounded
+from theodolite.app.web.guard.limits import Limits, Refused, Visitors, bound_body
 from theodolite.app.web.guard.login import visitor
 
 Question = Callable[[Request, bool], Response | None]
@@ -74,7 +74,7 @@ class Guard:
             if answer is self._app:
                 if request.method == "GET" and requests.path_of(request) in self._pages:
                     self._opened()
-                receive = await bounded(request, receive, self._visitors)
+                receive = await bound_body(request, receive, self._visitors)
                 end = self._visitors and self._visitors.stream(request)
         except Refused as refused:
             answer = refused.answer

@@ -26,7 +26,7 @@ from theodolite.engine.decoding.differing import differing
 )
 def test_words_are_marked_at_their_places(before, after, html):
     """Spaces stand where they stood, markup is text."""
-    assert word_diff.marked(differing(before, after)) == html
+    assert word_diff.mark(differing(before, after)) == html
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_words_are_marked_at_their_places(before, after, html):
 )
 def test_it_is_said_in_words_too(before, after, said):
     """For those who do not see the marks."""
-    assert word_diff.tallied(differing(before, after)).startswith(said)
+    assert word_diff.tally(differing(before, after)).startswith(said)
 
 
 def test_a_card_escapes_what_comes_from_outside():

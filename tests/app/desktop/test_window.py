@@ -16,7 +16,7 @@ from tests.fakes.command_line import objects, said, theodolite
 from tests.fakes.server import FakeServer, Handler
 from tests.waiting import PATIENCE
 from theodolite.app.desktop import launcher, window
-from theodolite.app.desktop.window import VARIABLE, Browser, installed, stay
+from theodolite.app.desktop.window import VARIABLE, Browser, find_browser, stay
 from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
 
@@ -41,14 +41,14 @@ def address() -> Iterator[str]:
 def test_it_shows_the_page_alone_with_a_profile_of_its_own(tmp_path: Path, address: str) -> None:
     """Its size is given once: afterwards the browser remembers it, and would be overruled."""
     profile = tmp_path / "1"
-    with window.opened(BROWSER, address, tmp_path) as shown:
+    with window.open_window(BROWSER, address, tmp_path) as shown:
         first = fake.seen(profile)["arguments"]
         fake.close(profile)
         shown.wait()
     size = f"--window-size={window.FIRST_SIZE}"
     assert {f"--app={address}", f"--user-data-dir={profile}", size} <= set(first)
     (profile / "seen.json").unlink()
-    with window.opened(BROWSER, address, tmp_path):
+    with window.open_window(BROWSER, address, tmp_path):
         again = fake.seen(profile)["arguments"]
     assert first[:-1] == again
 
@@ -56,8 +56,8 @@ def test_it_shows_the_page_alone_with_a_profile_of_its_own(tmp_path: Path, addre
 def test_two_windows_have_two_profiles(tmp_path: Path, address: str) -> None:
     """A browser would show both in one process, and neither app would know when its own is gone."""
     with (
-        window.opened(BROWSER, address, tmp_path) as first,
-        window.opened(BROWSER, address, tmp_path),
+        window.open_window(BROWSER, address, tmp_path) as first,
+        window.open_window(BROWSER, address, tmp_path),
     ):
         fake.seen(tmp_path / "1")
         fake.seen(tmp_path / "2")
@@ -68,7 +68,7 @@ def test_two_windows_have_two_profiles(tmp_path: Path, address: str) -> None:
 def test_it_is_followed_to_a_browser_that_was_there(tmp_path: Path, address: str) -> None:
     """As after an app that was killed: its window stays and takes the new page."""
     browser = Browser((*fake.COMMAND, "--hand-over"))
-    with window.opened(browser, address, tmp_path) as shown, ThreadPoolExecutor() as pool:
+    with window.open_window(browser, address, tmp_path) as shown, ThreadPoolExecutor() as pool:
         waiting = pool.submit(shown.wait)
         assert shown._process.wait() == 0
         assert not wait([waiting], 0.3).done
@@ -80,7 +80,7 @@ def test_a_browser_that_fails_is_told_of(tmp_path: Path, address: str) -> None:
     """In its own last words."""
     browser = Browser((*fake.COMMAND, "--fail"))
     with (
-        window.opened(browser, address, tmp_path) as shown,
+        window.open_window(browser, address, tmp_path) as shown,
         pytest.raises(UserError, match="env ended with code 1: The platform failed"),
     ):
         shown.wait()
@@ -92,7 +92,7 @@ def test_the_app_stays_for_runs_that_are_not_over(
     """It says so, and ends with the last of them."""
     runs = workspace.store.runs
     run = runs.create("evaluate", {}, "STS-B by minilm")
-    with window.opened(BROWSER, address, tmp_path) as shown, ThreadPoolExecutor() as pool:
+    with window.open_window(BROWSER, address, tmp_path) as shown, ThreadPoolExecutor() as pool:
         fake.seen(tmp_path / "1")
         staying = pool.submit(stay, shown, workspace, address)
         fake.close(tmp_path / "1")
@@ -162,10 +162,10 @@ def program(path: Path) -> str:
 def test_chrome_before_chromium_before_edge(bare: Path) -> None:
     """By the names that their packages give them; without one a sentence says what to install."""
     with refused("unsupported", VARIABLE):
-        installed()
+        find_browser()
     for package in ("microsoft-edge-stable", "chromium-browser", "google-chrome"):
         path = program(bare / "bin" / package)
-        assert installed() == Browser((path,))
+        assert find_browser() == Browser((path,))
 
 
 def test_a_variable_names_another_with_its_options(
@@ -175,12 +175,12 @@ def test_a_variable_names_another_with_its_options(
     program(bare / "bin" / "chromium")
     brave = program(bare / "my programs" / "brave")
     monkeypatch.setenv(VARIABLE, brave)
-    assert installed() == Browser((brave,))
+    assert find_browser() == Browser((brave,))
     monkeypatch.setenv(VARIABLE, "chromium --no-sandbox")
-    assert installed().command == (str(bare / "bin" / "chromium"), "--no-sandbox")
+    assert find_browser().command == (str(bare / "bin" / "chromium"), "--no-sandbox")
     monkeypatch.setenv(VARIABLE, "netscape")
     with refused("no-file", "netscape", VARIABLE):
-        installed()
+        find_browser()
 
 
 def test_other_systems_keep_them_elsewhere(bare: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -190,16 +190,16 @@ def test_other_systems_keep_them_elsewhere(bare: Path, monkeypatch: pytest.Monke
     app = bare / "home" / "Applications" / "Chromium.app"
     chromium = program(app / "Contents" / "MacOS" / "Chromium")
     if not Path("/Applications").exists():
-        assert installed() == Browser((chromium,))
+        assert find_browser() == Browser((chromium,))
     Path(chromium).unlink()
-    assert installed() == Browser((edge,))
+    assert find_browser() == Browser((edge,))
 
 
 def test_a_snap_is_known_by_where_it_leads(bare: Path) -> None:
     """/snap/bin/chromium is a link to the program `snap`, which has a folder of its own."""
     (bare / "bin").mkdir()
     (bare / "bin" / "chromium").symlink_to(program(bare / "usr" / "snap"))
-    assert installed().folder == bare / "home" / "snap" / "chromium" / "common" / "theodolite"
+    assert find_browser().folder == bare / "home" / "snap" / "chromium" / "common" / "theodolite"
     assert "snap" not in Browser((program(bare / "bin" / "chrome"),)).folder.parts
 
 

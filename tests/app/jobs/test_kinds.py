@@ -13,7 +13,7 @@ from theodolite.app.jobs.job import Job
 from theodolite.app.jobs.kinds import KINDS, job_of, kind_of
 from theodolite.app.jobs.reporter import Reporter
 from theodolite.app.pages.evaluate.job import EvaluateJob, evaluate, queue_evaluation
-from theodolite.app.pages.evaluate.results import evaluated
+from theodolite.app.pages.evaluate.results import evaluate_one
 from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import Code, UserError
 from theodolite.engine.stats.spread import spreads
@@ -205,7 +205,7 @@ def test_seeds_out_of_range_are_refused(workspace: Workspace, seed: int | None, 
 
 def test_units_weigh_what_others_like_them_took(workspace: Workspace) -> None:
     """The same encoder first, then any other; what is stored takes next to nothing."""
-    row = dict(workspace.store.results.by_id(evaluated(workspace, A, "StarterSTS")["id"]))
+    row = dict(workspace.store.results.by_id(evaluate_one(workspace, A, "StarterSTS")["id"]))
     for encoder, task, protocol, seed, seconds in (
         (B, "MR", "senteval", 1111, 40.0),
         (A, "MR", "senteval", 1111, 20.0),

@@ -20,7 +20,7 @@ from theodolite.app.jobs.job import Job
 from theodolite.app.jobs.reporter import Cancelled, Reporter
 from theodolite.app.jobs.submit import perform, queue
 from theodolite.app.pages.evaluate.job import EvaluateJob, evaluate
-from theodolite.app.pages.evaluate.results import evaluated
+from theodolite.app.pages.evaluate.results import evaluate_one
 from theodolite.app.pages.map.job import MapSpec
 from theodolite.app.workspace import Workspace
 from theodolite.engine.errors import UserError
@@ -169,7 +169,7 @@ def test_what_a_worker_is_at_is_followed_to_its_answer(workspace: Workspace) -> 
     def work(done: float, total: float, what: str) -> None:
         calls.append((done, what))
         if len(calls) == 1:
-            evaluated(workspace, A, "StarterSTS")
+            evaluate_one(workspace, A, "StarterSTS")
             workspace.store.runs.end_unit(run, 0, 1.0)
             workspace.store.runs.finish(run, 1, "done")
 

@@ -18,7 +18,7 @@ from tests.fakes.results import invent, invent_all
 from theodolite.app.jobs.submit import perform
 from theodolite.app.pages.data import service as data
 from theodolite.app.pages.encoders import service as encoders
-from theodolite.app.pages.evaluate.results import evaluated
+from theodolite.app.pages.evaluate.results import evaluate_one
 from theodolite.app.pages.judge import session as judging
 from theodolite.app.pages.map.job import MapSpec
 from theodolite.app.pages.search import service as search
@@ -193,7 +193,7 @@ def test_texts_are_listed_with_their_licence_or_left_out(home: Path) -> None:
     made = Workspace(home / "store")
     for name in ("random:64", "random:16"):
         made.store.encoders.add(name, {})
-        evaluated(made, name, "StarterSTS")
+        evaluate_one(made, name, "StarterSTS")
     sentences = made.catalog.load("starter-pairs").sentences
     target = str(home / "site")
     arguments = ["publish", target, "-e", "random:64", "-e", "random:16", "--yes", "--json"]

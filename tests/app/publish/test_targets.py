@@ -24,7 +24,7 @@ from tests.fakes.results import invent_all
 from tests.fakes.started import started, steps_of
 from tests.fakes.stores import starter_store
 from theodolite.app.pages.encoders import service as encoders
-from theodolite.app.pages.evaluate.results import evaluated
+from theodolite.app.pages.evaluate.results import evaluate_one
 from theodolite.app.publish import choice, folder, live, manifest, targets
 from theodolite.app.publish.site import Site
 from theodolite.app.published import Choice
@@ -41,7 +41,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
     made = starter_store(tmp_path_factory.mktemp("kept"))
     for name in (*NAMES, "random:32"):
         encoders.add(made, name)
-        assert evaluated(made, name, "StarterSTS")["error"] is None
+        assert evaluate_one(made, name, "StarterSTS")["error"] is None
     return made
 
 

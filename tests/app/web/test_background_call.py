@@ -46,7 +46,7 @@ def test_what_takes_long_is_told_step_by_step() -> None:
         halfway.wait(60)
         return [7]
 
-    steps = working.followed(work, "Loading")
+    steps = working.follow(work, "Loading")
     first, nothing = next(steps)
     assert "Loading" in first and "t-unknown" in first and nothing is None
     event.set()
@@ -61,10 +61,10 @@ def test_what_takes_long_is_told_step_by_step() -> None:
 def test_a_new_question_of_a_tab_ends_the_old_one() -> None:
     """The old work stops at its next word; another tab's goes on."""
     old, elsewhere = Held(), Held()
-    before = working.followed(old, "Old", "tab")
-    other = working.followed(elsewhere, "Other", "another tab")
+    before = working.follow(old, "Old", "tab")
+    other = working.follow(elsewhere, "Other", "another tab")
     assert next(before)[1] is next(other)[1] is None
-    assert list(working.followed(lambda say: [3], "New", "tab"))[-1] == ("", [3])
+    assert list(working.follow(lambda say: [3], "New", "tab"))[-1] == ("", [3])
     assert list(before) == []
     old.go.set()
     assert old.ended.wait(60)
@@ -87,7 +87,7 @@ def test_who_hangs_up_leaves_no_work_behind(monkeypatch: pytest.MonkeyPatch) -> 
         return [1]
 
     def answer(request: gr.Request) -> Iterator[Answer]:
-        for progress, _ in working.followed(work, "At it", request.session_hash):
+        for progress, _ in working.follow(work, "At it", request.session_hash):
             yield {shown: progress}
 
     with gr.Blocks(analytics_enabled=False) as demo:
@@ -109,7 +109,7 @@ def test_who_hangs_up_leaves_no_work_behind(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_encoding_goes_part_by_part(starter: Workspace) -> None:
     """Shares that grow to one, and nothing lacks afterwards."""
-    seen = list(vectors.encoding(starter, "random:21", "starter-topics"))
+    seen = list(vectors.encode_missing(starter, "random:21", "starter-topics"))
     shares = [share for _, share, _ in seen if share is not None]
     assert len(shares) > 5 and shares == sorted(shares)
     assert shares[-1] == 1
@@ -124,6 +124,6 @@ def test_what_would_take_too_long_is_left_to_a_run(
     """It says how long, and keeps what it has."""
     monkeypatch.setattr(vectors, "PATIENCE_SECONDS", 0.0)
     with pytest.raises(vectors.TooSlow) as slow:
-        list(vectors.encoding(starter, "random:22", "starter-topics"))
+        list(vectors.encode_missing(starter, "random:22", "starter-topics"))
     assert slow.value.left > 0
     assert 0 < vectors.missing(starter, "random:22", "starter-topics") < 2040

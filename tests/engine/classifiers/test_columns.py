@@ -19,8 +19,8 @@ from theodolite.engine.classifiers.features import Features
 from theodolite.engine.classifiers.setting import Fit, SolverSetting
 from theodolite.engine.classifiers.validation import (
     FoldTrainer,
+    cross_validate,
     folds,
-    nested,
     normalised,
     outer_folds,
     split,
@@ -90,7 +90,7 @@ def test_the_plans_agree_up_to_the_order_of_draws() -> None:
 
 
 PLANS: tuple[Callable[[FoldTrainer], Any], ...] = (
-    nested,
+    cross_validate,
     lambda trainer: folds(trainer, BOTH, TEST),
     lambda trainer: split(trainer, TRAIN, DEV, TEST),
 )

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from theodolite.engine.classifiers import ranking
-from theodolite.engine.classifiers.ranking import CaptionRanks, Matched, ranked
+from theodolite.engine.classifiers.ranking import CaptionRanks, Matched, rank
 from theodolite.engine.progress import nobody
 
 
@@ -24,7 +24,7 @@ def test_ranks_are_those_of_a_stable_sort(rng: np.random.Generator) -> None:
     """Against argsort, with many ties."""
     for n in (1, 2, 7, 30):
         scores = rng.integers(0, 6, size=(n, 5 * n)).astype(float)
-        to_text, to_image = ranked(scores)
+        to_text, to_image = rank(scores)
         for image in range(n):
             order = np.argsort(scores[image], kind="stable")[::-1]
             assert to_text[image] == np.flatnonzero(order // 5 == image)[0]
@@ -32,7 +32,7 @@ def test_ranks_are_those_of_a_stable_sort(rng: np.random.Generator) -> None:
             order = np.argsort(scores[:, caption], kind="stable")[::-1].tolist()
             assert to_image[caption] == order.index(caption // 5)
     # A collapsed encoder finds one caption in n, not all of them.
-    to_text, to_image = ranked(np.ones((50, 250)))
+    to_text, to_image = rank(np.ones((50, 250)))
     assert (to_text < 1).mean() == (to_image < 1).mean() == 1 / 50
 
 

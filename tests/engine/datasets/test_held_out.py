@@ -18,7 +18,7 @@ from theodolite.engine.datasets import (
     ScoredPairs,
     Sentences,
 )
-from theodolite.engine.datasets.held_out import join, parted, split
+from theodolite.engine.datasets.held_out import join, split, split_name
 
 TEXTS = [f"text {i}" for i in range(90)]
 LABELLED = LabelledSentences(
@@ -92,7 +92,7 @@ def test_a_name_says_that_a_part_is_held_out(monkeypatch: pytest.MonkeyPatch) ->
     """Of data sets and of tasks; of data without examples it is refused."""
     monkeypatch.delenv("THEODOLITE_DATA", raising=False)
     catalog, name = Catalog(), join("starter-topics", 3)
-    assert parted(f"{name}/classify") == ("starter-topics/classify", 3)
+    assert split_name(f"{name}/classify") == ("starter-topics/classify", 3)
     task = tasks.get(f"{name}/classify", catalog)
     assert (task.name, task.dataset, task.type) == (f"{name}/classify", name, "classification")
     assert catalog.load(name).hash != catalog.load(join("starter-topics", 4)).hash

@@ -20,7 +20,7 @@ from theodolite.engine.datasets import Catalog
 from theodolite.engine.datasets.starter import read_topics
 from theodolite.engine.decode import Decoder, interpolate, open_decoder
 from theodolite.engine.decoding import folder as folders, text
-from theodolite.engine.decoding.facts import shipped
+from theodolite.engine.decoding.facts import shipped_decoders
 from theodolite.engine.decoding.generate import beam, greedy, sample
 from theodolite.engine.decoding.train import train_decoder
 from theodolite.engine.decoding.vocabulary import (
@@ -213,7 +213,7 @@ def test_the_line_is_numpys(a: list[float], b: list[float], spherical: bool) -> 
 @pytest.mark.parametrize("method", ["greedy", "beam"])
 def test_a_batch_says_what_each_says_alone(method: str) -> None:
     """Of a decoder that ships and sentences that it never saw: candidates and cosines too."""
-    encoder, opened = load("random:256"), open_decoder(shipped()["random:256"])
+    encoder, opened = load("random:256"), open_decoder(shipped_decoders()["random:256"])
     vectors = encoder.encode(Catalog(None).sentences("starter-topics")[0][::250])
     together = opened.decode(vectors, encoder=encoder, method=method)
     for vector, found in zip(vectors, together, strict=True):
@@ -308,11 +308,11 @@ def test_facts_that_do_not_fit_are_told(copied: Path, changes: dict, code, named
 
 def test_what_ships_is_listed_by_encoder(decoder_folder: Path, tmp_path: Path) -> None:
     """A damaged one is left out, and an empty folder lists nothing."""
-    assert shipped(tmp_path) == shipped(tmp_path / "nowhere") == {}
+    assert shipped_decoders(tmp_path) == shipped_decoders(tmp_path / "nowhere") == {}
     small(decoder_folder, tmp_path / "tiny")
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "decoder.json").write_text("{")
-    assert shipped(tmp_path) == {"random:64": tmp_path / "tiny"}
+    assert shipped_decoders(tmp_path) == {"random:64": tmp_path / "tiny"}
 
 
 def test_what_ships_says_again_what_it_reads() -> None:
@@ -321,10 +321,13 @@ def test_what_ships_says_again_what_it_reads() -> None:
     None has a word that its training text had not; without that some do. All together have at most
     25 MB, and cards whose terms are filled in.
     """
-    assert sum(f.stat().st_size for each in shipped().values() for f in each.iterdir()) <= 25e6
+    assert (
+        sum(f.stat().st_size for each in shipped_decoders().values() for f in each.iterdir())
+        <= 25e6
+    )
     more = ["The old dog slept by the fire.", *read_topics().sentences[::500]]
     strange: set[str] = set()
-    for name, folder in shipped().items():
+    for name, folder in shipped_decoders().items():
         assert "To be filled in" not in (folder / "README.md").read_text("utf-8")
         encoder, decoder = load(name), open_decoder(folder)
         assert decoder.facts["fingerprint"] == encoder.fingerprint

@@ -27,11 +27,11 @@ from tests.fakes.allocation import Allocation
 from tests.fakes.folder import files
 from tests.fakes.hub import FakeHub
 from tests.fakes.pickles import Calls
-from theodolite.engine.decoding.facts import shipped
+from theodolite.engine.decoding.facts import shipped_decoders
 from theodolite.engine.encoders import describe, int8, load, loading, onednn, zerogpu
 from theodolite.engine.encoders.batching import TokenBudget, batches
 from theodolite.engine.encoders.float32 import exact_float32
-from theodolite.engine.encoders.hub import needed
+from theodolite.engine.encoders.hub import needed_files
 from theodolite.engine.encoders.loading import checkpoint_of
 from theodolite.engine.encoders.pooling import States, pool
 from theodolite.engine.encoders.spec import POOLINGS
@@ -97,7 +97,7 @@ def test_the_fingerprint_follows_the_files_whatever_the_device(bert, tmp_path, d
     others = [load(f"dir:{s}", device=device).fingerprint for s in (*specs, f"{bert}?pooling=max")]
     first = load(f"dir:{bert}?pooling=avg", device="cpu").fingerprint
     assert [one == first for one in others] == [True, False, False]
-    for spec, folder in shipped().items():  # the decoders know those of their encoders
+    for spec, folder in shipped_decoders().items():  # the decoders know those of their encoders
         facts = json.loads((folder / "decoder.json").read_text("utf-8"))
         assert load(spec, device=device).fingerprint == facts["fingerprint"]
     minilm, *precise = (f"minilm{option}" for option in ("", "?dtype=float32", "?dtype=float16"))
@@ -386,7 +386,7 @@ def test_only_one_form_of_the_weights_is_needed():
         "checkpoint-5/model.safetensors",
         "openvino/openvino_model.bin",
     ]
-    assert set(needed(files)) == {
+    assert set(needed_files(files)) == {
         "config.json",
         "tokenizer.json",
         "model.safetensors",
@@ -395,7 +395,7 @@ def test_only_one_form_of_the_weights_is_needed():
         "2_Dense/config.json",
         "vocab.txt",
     }
-    assert "pytorch_model.bin" in needed(["config.json", "pytorch_model.bin"])
+    assert "pytorch_model.bin" in needed_files(["config.json", "pytorch_model.bin"])
 
 
 # --- linear layers in 8 bits, each token by itself ---

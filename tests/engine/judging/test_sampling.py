@@ -13,7 +13,7 @@ from sklearn.metrics import cohen_kappa_score, recall_score
 from benchmarks import judging
 from tests.errors import refused
 from tests.fakes.openai import FakeOpenAI, chat, grade, question, status, talking
-from theodolite.engine.chat import LONGEST, Chat, canonical, said, sending
+from theodolite.engine.chat import LONGEST, Chat, amount_sent, canonical, said
 from theodolite.engine.datasets import Catalog
 from theodolite.engine.errors import Code
 from theodolite.engine.judging import pool, sampling, second, surrogate
@@ -138,7 +138,7 @@ def test_known_items_tell_which_documents_are_marked(rng: np.random.Generator) -
     assert found[right[asked] == 1].min() > 0.8 and found[right[asked] == 0].max() < 0.2
     none = surrogate.predict(lists, learnt[0], 0 * learnt[1], lists, keys)
     assert none.tolist() == [0.0] * len(keys)
-    cells = surrogate.binned(units, np.where(right, 0.95, 0.05))
+    cells = surrogate.bin_by_prediction(units, np.where(right, 0.95, 0.05))
     assert cells.expected is not None
     assert cells.expected[cells.cells[right == 1][0]] == pytest.approx(0.95)
     # However sure the rates are, no unit is left out: each keeps 0.4 of its weight's share.
@@ -311,7 +311,7 @@ def test_what_cannot_judge_is_refused(given: str, code: Code, named: str) -> Non
 
 def test_what_would_be_sent() -> None:
     """Each text once, with what surrounds it."""
-    found = sending("api:https://x.example/v1#m", [second.messages("a", text) for text in "bc"])
+    found = amount_sent("api:https://x.example/v1#m", [second.messages("a", text) for text in "bc"])
     sent = json.dumps({"query": "a", "document": "b"})
     assert (found.host, found.texts, found.requests) == ("x.example", 2, 2)
     assert found.characters == 2 * len(sent) and found.tokens > 2 * len(second.PROMPT) // 4

@@ -151,7 +151,7 @@ def test_results_of_other_versions_are_read_and_not_run(monkeypatch: pytest.Monk
     (result,) = evaluate(load("random:8"), ["StarterSTS"], protocol="mteb-2.20.0")
     assert "mteb 2.20.0" in str(result.error) and "pip install mteb==2.20.0" in result.hint
     # Without mteb it says how to get it; names of its tasks are still read, to show results.
-    monkeypatch.setattr("theodolite.engine.protocols.package.installed", lambda: None)
+    monkeypatch.setattr("theodolite.engine.protocols.package.installed_protocol", lambda: None)
     with refused("unsupported", "theodolite[mteb]"):
         protocols.get("mteb")
     assert get("mteb:Banking77Classification").protocol == "mteb"

@@ -12,7 +12,7 @@ from tests.errors import refused
 from theodolite.engine.search import curation, overlap as module
 from theodolite.engine.search.curation import plain_text
 from theodolite.engine.search.overlap import overlap
-from theodolite.engine.search.regex import matching
+from theodolite.engine.search.regex import find_matching
 
 RNG = np.random.default_rng(4)
 
@@ -151,7 +151,7 @@ SENTENCES = ["A boat.", "Two BOATS at sea", "no ship", "", "\ud800 boat", "é 4 
 def test_it_finds_what_re_finds(pattern: str, case: bool) -> None:
     compiled = re.compile(pattern, 0 if case else re.IGNORECASE)
     expected = [(i, *m.span()) for i, s in enumerate(SENTENCES) if (m := compiled.search(s))]
-    assert matching(pattern, SENTENCES, case=case) == expected
+    assert find_matching(pattern, SENTENCES, case=case) == expected
 
 
 @pytest.mark.parametrize(
@@ -165,4 +165,4 @@ def test_it_finds_what_re_finds(pattern: str, case: bool) -> None:
 )
 def test_a_pattern_that_cannot_be_used_is_refused(pattern: str, code, named: object) -> None:
     with refused(code, named):
-        matching(pattern, ["a" * 50 + "b"], seconds=1.0)
+        find_matching(pattern, ["a" * 50 + "b"], seconds=1.0)

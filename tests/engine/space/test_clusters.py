@@ -106,7 +106,7 @@ def test_matched_groups_take_over_the_number() -> None:
         (_of(0, 0, 0, 1), _of(0, 0, 0, 0), [0, 0, 0, 0], [4]),
         (_of(0, 1), _of(-1, -1), [-1, -1], []),
     ):
-        found = clusters.renumbered(first, second)
+        found = clusters.renumber(first, second)
         assert (found.of.tolist(), found.sizes.tolist()) == (of, sizes)
 
 

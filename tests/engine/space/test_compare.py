@@ -149,7 +149,7 @@ def test_shuffled_rows_share_what_chance_shares() -> None:
     """A neighbour list against a random one: k / (n - 1) of each is shared, by expectation."""
     vectors = cloud(n=1000)
     jaccard = np.array(
-        [spaces.change(vectors, spaces.shuffled(vectors, seed), 20).jaccard for seed in range(8)]
+        [spaces.change(vectors, spaces.shuffle(vectors, seed), 20).jaccard for seed in range(8)]
     )
     share = 2 * jaccard / (1 + jaccard)  # of a list of k
     assert share.mean() == pytest.approx(20 / 999, rel=0.1)

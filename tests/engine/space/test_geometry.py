@@ -26,9 +26,9 @@ from theodolite.engine.search.index import neighbours_of_each
 from theodolite.engine.space import geometry
 from theodolite.engine.space.dataset_similarity import (
     Collection,
+    all_collections,
     by_label,
     by_language,
-    everything,
     families,
     mean,
     order,
@@ -216,7 +216,7 @@ LISTED = [
 def test_a_family_in_several_languages_is_one_row() -> None:
     """The English one, or the first; what is in one language stands for itself."""
     assert list(families(LISTED)) == ["xnli", "tatoeba"]
-    assert [(row.name, row.group) for row in everything(LISTED)] == [
+    assert [(row.name, row.group) for row in all_collections(LISTED)] == [
         ("STS12", "STS"),
         ("xnli/en", "PairClassification"),
         ("tatoeba/afr-eng", "BitextMining"),

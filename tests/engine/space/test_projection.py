@@ -120,7 +120,7 @@ def test_procrustes_is_that_of_scipy(rng: np.random.Generator) -> None:
     assert left == pytest.approx(disparity, abs=1e-6)
     # A known vector is placed where it lies.
     vectors, plane = np.eye(5, dtype=np.float32), onto[:5].astype(np.float32)
-    np.testing.assert_allclose(projection.placed(vectors, vectors, plane), plane, atol=1e-4)
+    np.testing.assert_allclose(projection.place_vectors(vectors, vectors, plane), plane, atol=1e-4)
 
 
 @pytest.mark.parametrize(

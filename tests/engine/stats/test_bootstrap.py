@@ -23,8 +23,8 @@ from theodolite.engine.stats.bootstrap import (
     pearson,
     ranks,
     resample_all,
-    sharing,
     spearman,
+    text_clusters,
 )
 from theodolite.engine.stats.significance import (
     difference,
@@ -156,16 +156,16 @@ def test_a_bound_alone_excludes() -> None:
 def test_examples_that_share_a_text_are_one_cluster() -> None:
     """Directly or through another; empty texts are shared with none."""
     rows = [("a", "b"), ("c", "a"), ("d", "e"), ("e", "f"), ("", "g"), ("", "h")]
-    assert sharing(rows).tolist() == [0, 0, 1, 1, 2, 3]
+    assert text_clusters(rows).tolist() == [0, 0, 1, 1, 2, 3]
     assert codes_of(["x", "", "x", ""]).tolist() == [0, 1, 0, 2]
     counts = [effective(np.array(codes)) for codes in ([0, 0, 1, 1], [0, 0, 0, 1])]
     assert counts == pytest.approx([2.0, 16 / 10])
     # Each pair shares a text with the next: the texts are drawn, not the one chain.
-    found = sharing([(f"text {i}", f"text {i + 1}") for i in range(100)])
+    found = text_clusters([(f"text {i}", f"text {i + 1}") for i in range(100)])
     assert found.shape == (100, 2) and (found[1:, 0] == found[:-1, 1]).all()
     # Few documents are no chain: there are no more clusters than that.
     asked = [(f"question {i}", f"document {i % 12}") for i in range(48)]
-    assert effective(sharing(asked)) == 12
+    assert effective(text_clusters(asked)) == 12
 
 
 def test_clusters_of_one_are_independent_examples(rng: np.random.Generator) -> None:
@@ -288,7 +288,7 @@ def test_equal_encoders_on_clusters_are_rarely_called_different() -> None:
 def test_texts_in_chains_are_drawn_wide_enough() -> None:
     """Pairs of 60 first and 60 second texts, either of which matters: no fewer than 95 % hold."""
     pairs = np.random.default_rng(0).integers([0, 60], [60, 120], (300, 2))
-    clusters, trials, held = sharing([(f"{a}", f"{b}") for a, b in pairs]), 100, 0
+    clusters, trials, held = text_clusters([(f"{a}", f"{b}") for a, b in pairs]), 100, 0
     assert clusters.shape == (300, 2)
     for trial in range(trials):
         rng = np.random.default_rng(trial)

@@ -42,7 +42,7 @@ def test_precision_is_controlled_as_by_mapie(
     from mapie.risk_control import BinaryClassificationController
 
     cosines, positive = pairs
-    at = cutoffs.tried(cosines)
+    at = cutoffs.grid(cosines)
     control = BinaryClassificationController(
         lambda rows: np.column_stack([1 - np.ravel(rows), np.ravel(rows)]),
         "precision",
@@ -58,7 +58,7 @@ def test_precision_is_controlled_as_by_mapie(
     assert precision < positive[cosines >= ours].mean() < 1 and ours in at
 
 
-ENOUGH = cutoffs.needed(0.95, 120)
+ENOUGH = cutoffs.pairs_needed(0.95, 120)
 UPPER_HALF = np.repeat([False, True], 300)
 
 
@@ -97,10 +97,10 @@ def test_a_cosine_on_another_scale_is_translated(rng: np.random.Generator) -> No
     first = rng.random(4000)
     positive = rng.random(4000) < first
     for cutoff in (0.3, 0.5, 0.85):
-        there = cutoffs.translated(cutoff, first, first / 2 + 0.3, positive)
+        there = cutoffs.translate(cutoff, first, first / 2 + 0.3, positive)
         assert there == pytest.approx(cutoff / 2 + 0.3, abs=0.02)
-    assert cutoffs.translated(1.1, first, first, positive) is None
-    assert cutoffs.translated(0.999, first, np.zeros(4000), positive) is None
+    assert cutoffs.translate(1.1, first, first, positive) is None
+    assert cutoffs.translate(0.999, first, np.zeros(4000), positive) is None
 
 
 # --- the best threshold of a pair task ---

@@ -9,7 +9,7 @@ import pytest
 from tests.engine.samples import resample
 from theodolite.engine.stats.bootstrap import Resampled, Sample
 from theodolite.engine.stats.ranking import Span, at_cutoffs, of_passages, order
-from theodolite.engine.stats.ranks import borda, rank, rank_intervals, ranked
+from theodolite.engine.stats.ranks import borda, rank, rank_by_name, rank_intervals
 
 
 def suite(*tasks: Sequence[int] | np.ndarray, resamples: int = 200) -> list[Resampled]:
@@ -80,7 +80,7 @@ def test_borda_by_hand() -> None:
     scores = np.array([[90.0, 80.0, 70.0], [80.0, 80.0, 75.0], [70.0, 60.0, np.nan]])
     points = borda(scores)
     assert (points.tolist(), rank(points).tolist()) == ([4.5, 4.5, 0.0], [1, 1, 3])
-    assert ranked({"a": 1.0, "b": 3.0, "c": 3.0}) == {"a": 3, "b": 1, "c": 1}
+    assert rank_by_name({"a": 1.0, "b": 3.0, "c": 3.0}) == {"a": 3, "b": 1, "c": 1}
 
 
 def test_borda_ranks_as_mteb_does(rng: np.random.Generator) -> None:

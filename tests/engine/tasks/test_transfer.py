@@ -170,7 +170,7 @@ def test_the_seed_moves_the_folds_of_train_and_not_the_nested_ones(
     features = Features(np.zeros((60, 2), np.float32), np.arange(60))
     for seed in (1111, 7):
         trainer = validation.FoldTrainer(features, np.arange(60) % 2, QUICK, seed, nobody)
-        validation.nested(trainer)
+        validation.cross_validate(trainer)
         validation.folds(trainer, np.arange(50), np.arange(50, 60))
     nested, half = 3 * 4 * 3 + 3 * 4, len(seen) // 2
     assert seen[half:][:nested] == seen[:nested]

@@ -9,11 +9,11 @@ import pytest
 from tests.errors import refused
 from theodolite.engine.datasets.catalog import Catalog
 from theodolite.engine.train import steps_of
-from theodolite.engine.training.ablations import ABLATIONS, SCALES, children, scaled
+from theodolite.engine.training.ablations import ABLATIONS, SCALES, at_scale, children
 from theodolite.engine.training.examples import open_examples
 from theodolite.engine.training.presets import SUPERVISED, UNSUPERVISED, Machine, Preset, presets
 from theodolite.engine.training.spec import TrainSpec
-from theodolite.engine.training.sweeps import Range, best, grid, parsed, search
+from theodolite.engine.training.sweeps import Range, best, grid, parse, search
 
 SPEC = TrainSpec("unsup", "minilm", "starter", "out")
 
@@ -80,7 +80,7 @@ def test_a_search_is_decided_by_its_seed() -> None:
 )
 def test_what_is_varied_can_be_written_in_a_line(text, wanted) -> None:
     """For the command line; values take the type of their field."""
-    assert parsed(text) == wanted
+    assert parse(text) == wanted
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_what_is_varied_can_be_written_in_a_line(text, wanted) -> None:
 def test_a_slip_is_told(text, code, named) -> None:
     """With what was expected."""
     with refused(code, named):
-        parsed(text)
+        parse(text)
 
 
 def test_the_best_has_the_highest_dev_score() -> None:
@@ -134,9 +134,9 @@ def test_every_row_is_a_run_of_its_own_and_the_paper_chose_the_best(name) -> Non
 
 def test_scales_bound_the_examples_and_look_ten_times() -> None:
     """A run of 20,000 sentences in batches of 64 has 313 updates, and looks every 31."""
-    small = scaled(UNSUP, "small")
+    small = at_scale(UNSUP, "small")
     assert (small.limit, small.dev_every, steps_of(small, 20_000)) == (20_000, 31, 313)
-    assert scaled(UNSUP, "paper") == UNSUP
+    assert at_scale(UNSUP, "paper") == UNSUP
     assert [scale.limit for scale in SCALES.values()] == [2_000, 20_000, None]
 
 

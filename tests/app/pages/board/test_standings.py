@@ -24,9 +24,9 @@ from theodolite.app.pages.board import cost, examples, standings
 from theodolite.app.pages.board.answer import BOARD, BoardAnswer
 from theodolite.app.pages.board.cost import COST, CostSpec
 from theodolite.app.pages.board.cost_page import curves
-from theodolite.app.pages.board.examples import disagreement, opening, quality
+from theodolite.app.pages.board.examples import disagreement, first_choice, quality
 from theodolite.app.pages.board.standings import PUBLISHED, BoardSpec, Entry
-from theodolite.app.pages.evaluate.results import evaluated
+from theodolite.app.pages.evaluate.results import evaluate_one
 from theodolite.app.workspace import STARTER_ENCODERS, Workspace
 from theodolite.engine import cost as footprint
 from theodolite.engine.stats.bootstrap import Sample
@@ -185,10 +185,10 @@ def test_right_and_wrong_by_hand(workspace: Workspace) -> None:
     found = disagreement(workspace, board, "MR", A, B)
     assert (found.ahead, found.behind, found.of, found.graded) == (2, 1, 4, False)
     assert [one.place for one in found.examples] == [2, 4] and found.examples[0].texts == ()
-    assert opening(board, "", "", "") == ("MR", A, B) == opening(board, "MR", "gone", B)
-    assert opening(board, "MR", B, B) == ("MR", B, A)
+    assert first_choice(board, "", "", "") == ("MR", A, B) == first_choice(board, "MR", "gone", B)
+    assert first_choice(board, "MR", B, B) == ("MR", B, A)
     invent(workspace, A, "StarterTopics", 0.5, n=4)  # first on the board, and of one encoder alone
-    assert opening(standings.board(workspace), "", "", "") == ("MR", A, B)
+    assert first_choice(standings.board(workspace), "", "", "") == ("MR", A, B)
     with refused("invalid", "MR"):
         disagreement(workspace, board, "MR", A, A)
 
@@ -210,7 +210,7 @@ def test_how_right_a_graded_pair_is() -> None:
 def test_examples_have_their_texts(workspace: Workspace, task: str, data: str) -> None:
     """In the order of the values: what the classifier got right is where its label says so."""
     for name in (A, B):
-        assert evaluated(workspace, name, task)["error"] is None
+        assert evaluate_one(workspace, name, task)["error"] is None
     found = disagreement(workspace, standings.board(workspace), task, A, B).examples
     texts = set(workspace.catalog.load(data).sentences)
     assert 0 < len(found) <= examples.MAX_EXAMPLES
@@ -283,7 +283,7 @@ def rows(workspace: Workspace) -> list[dict[str, Any]]:
 
 def references(workspace: Workspace, spec: BoardSpec = standings.EVERYTHING) -> list[Entry]:
     """The imported ones beside a board."""
-    found = standings.published(workspace, standings.board(workspace, spec))
+    found = standings.published_entries(workspace, standings.board(workspace, spec))
     return [entry for entry in found if "revision" in entry.facts]
 
 
@@ -417,7 +417,7 @@ def test_medians_spread_and_percentiles_by_hand() -> None:
     assert (row["memory"], row["disk"]) == (3.0, 1.0)
     assert (row["embedding_parameters"], row["other_parameters"]) == (10.0, 20.0)
     quick = cost.row(FOUND | {"machine": "here", "load_seconds": [0.000541, 0.0005, 0.012]})
-    assert cost.described(quick, "load_seconds") == "541 µs (500 µs to 12 ms)"
+    assert cost.value_with_unit(quick, "load_seconds") == "541 µs (500 µs to 12 ms)"
 
 
 def test_the_pareto_front_by_hand() -> None:
@@ -430,7 +430,7 @@ def test_the_pareto_front_by_hand() -> None:
 def test_what_another_machine_measured_is_not_shown(workspace: Workspace) -> None:
     keep(workspace, "random:32")
     keep(workspace, "random:64", machine="elsewhere")
-    assert list(cost.measured(workspace)) == ["random:32"]
+    assert list(cost.rows_by_encoder(workspace)) == ["random:32"]
 
 
 def timed(ms: float, load: float, **more: Any) -> dict[str, Any]:
@@ -453,12 +453,12 @@ def test_what_was_disturbed_is_measured_again(
     """Until it is quiet, three times at most; then the least disturbed is kept, and said so."""
     process += [timed(70, 1.9), timed(10, 0.1), timed(70, 1.9), timed(30, 0.5), timed(50, 1.0)]
     cost.measure(workspace, "random:32")
-    row = cost.measured(workspace)["random:32"]
+    row = cost.rows_by_encoder(workspace)["random:32"]
     assert (row["latency_p50"], row["load"], row["disturbed"], len(process)) == (10, 0.1, False, 3)
     cost.ensure(workspace, "random:32")
     assert len(process) == 3 and cost.disturbance([row]) == ""
     cost.measure(workspace, "random:64")
-    row = cost.measured(workspace)["random:64"]
+    row = cost.rows_by_encoder(workspace)["random:64"]
     assert (row["latency_p50"], process) == (30, [])
     assert "random:64" in cost.disturbance([row]) and cost.load(row) == "0.5 of 2 cores"
 
@@ -471,7 +471,7 @@ def test_a_disturbed_measurement_is_not_kept_for_good(
     cost.measure(workspace, "random:32")
     for kept in (60, 40, 10, 10):
         cost.ensure(workspace, "random:32")
-        assert cost.measured(workspace)["random:32"]["latency_p50"] == kept
+        assert cost.rows_by_encoder(workspace)["random:32"]["latency_p50"] == kept
         left = cost.unmeasured(workspace, ["random:32", "random:64"])
         assert left == ["random:32", "random:64"][kept == 10 :]
     assert cost.CostJob(("random:32",)).is_stored(workspace)
@@ -492,7 +492,7 @@ UNEVEN = {"16": [100.0, 60.0], "64": [9.0, 9.0]}
 def test_repeats_that_differ_disturb_too(changes: dict[str, Any], disturbed: bool) -> None:
     """By more than half; not where nothing is said of the load, nor at an endpoint's server."""
     found = {key: value for key, value in (timed(10, 0.0) | changes).items() if value is not None}
-    assert footprint.disturbed(found) is disturbed
+    assert footprint.is_disturbed(found) is disturbed
 
 
 def test_the_load_of_others_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -532,7 +532,7 @@ def test_a_job_measures_in_a_process_of_its_own(
     good, bad = do_units(workspace, job)
     assert good.failure is None and "/nowhere" in str(bad.failure) and not job.is_stored(workspace)
     assert cost.CostJob(("random:32",)).is_stored(workspace)
-    row = cost.measured(workspace)["random:32"]
+    row = cost.rows_by_encoder(workspace)["random:32"]
     keys = ("per_second_16", "per_second_256", "latency_p50", "load_seconds", "vector_bytes")
     assert min(row[key] for key in keys) > 0
     assert row["per_second_16_low"] <= row["per_second_16"] <= row["per_second_16_high"]
@@ -543,7 +543,7 @@ def test_smaller_vectors_are_scored_without_encoding(workspace: Workspace) -> No
     """All dimensions score as the evaluation did; what was never encoded is refused."""
     with refused("no-result", "random:32", "StarterSTS"):
         curves(workspace, "random:32", "StarterSTS")
-    score = evaluated(workspace, "random:32", "StarterSTS")["score"]
+    score = evaluate_one(workspace, "random:32", "StarterSTS")["score"]
     found = curves(workspace, "random:32", "StarterSTS")
     by = {(one.how.method, one.how.dim): one for one in found}
     assert by["first", 32].score == pytest.approx(score, abs=1e-9)

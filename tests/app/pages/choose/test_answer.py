@@ -636,7 +636,7 @@ def test_a_newcomers_walk(workspace: Workspace, base: str, tmp_path: Path) -> No
     again = th.choose("upload:animals", [base], train=base, workspace=workspace)
     assert again.sheet == sheet and workspace.store.runs.list() == runs
     asks, name = f"{base}?prompt=A%20", improve.held_out("upload:animals")
-    assert improve.trained(workspace, name, asks).endswith("?prompt=A%20")
+    assert improve.trained_encoder(workspace, name, asks).endswith("?prompt=A%20")
     used = [improve.training(workspace, name, one).spec.prompts for one in (base, asks)]
     assert used == [None, "base"]
 
@@ -654,7 +654,7 @@ def test_the_verdict_comes_first(won: int, lost: int, verdict: str, first: str) 
     before = np.array([0.0] * 50 + [1.0] * 50)
     after = before.copy()
     after[:won], after[50 : 50 + lost] = 1.0, 0.0
-    found = improve.tested(Sample(before), Sample(after))
+    found = improve.change_of(Sample(before), Sample(after))
     theirs = ttest_rel(after, before)
     interval = theirs.confidence_interval(0.95)
     assert found["delta"] == pytest.approx(won - lost)
@@ -695,6 +695,6 @@ def test_training_is_offered_where_it_is_possible(changes: dict[str, Any]) -> No
     encoders = [{"encoder": name, "score": score, "low": 1.0} for name, score in rows]
     sheet: Sheet = {"task": "x", "n": 60, "kind": "labels", "encoders": encoders}
     sheet = sheet | {"improvement": None} | changes
-    assert improve.offered(sheet) == (
+    assert improve.encoder_to_train(sheet) == (
         "" if changes and changes != {"improvement": {}} else "minilm"
     )

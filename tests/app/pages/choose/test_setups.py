@@ -24,7 +24,7 @@ from theodolite.app.pages.judge.answer import judgement
 from theodolite.app.pages.judge.session import JudgeSpec, Question, open_session
 from theodolite.app.workspace import Workspace
 from theodolite.engine import rankers
-from theodolite.engine.datasets.chunks import cut, parted
+from theodolite.engine.datasets.chunks import cut, split_name
 from theodolite.engine.datasets.types import Retrieval
 from theodolite.engine.encoders.facts import cut_off
 from theodolite.engine.encoders.packaged import MINILM, MINILM_FILES, verified_folder
@@ -59,7 +59,7 @@ def test_a_grid_of_rankers_and_chunks_is_compared(workspace: Workspace, folder: 
     assert names == [*SETUPS, *(f"{name}|chunk:sentences,20" for name in SETUPS)]
     values = {}
     for row in sheet["encoders"]:
-        ranker, splitter = parted(row["encoder"])
+        ranker, splitter = split_name(row["encoder"])
         data = workspace.catalog
         task = sheet["data"] + (f"|chunk:{splitter}" if splitter else "")
         (result,) = evaluate(rankers.load(ranker), [task], data=data)
@@ -91,7 +91,7 @@ def sheet_of(**scores: float) -> Any:
         )
         for at, (name, score) in enumerate(scores.items())
     ]
-    made = setups.decided(every, 2.0)
+    made = setups.decide(every, 2.0)
     rows = [setups.row_of(one, made["intervals"]) for one in every]
     return (
         {"kind": "retrieval", "limits": {"margin": 2.0}, "highest": None}
@@ -169,7 +169,7 @@ def test_documents_are_drawn_whole_in_intervals(workspace: Workspace, tmp_path: 
         assert kept["cluster"].tolist() == [i // 2 for i in range(60)]
     assert decision["n"] == 60
     whole = workspace.catalog.load(decision["data"])
-    assert cut(whole, parted("x|chunk:sentences,30")[1], "x").judgements == whole.judgements
+    assert cut(whole, split_name("x|chunk:sentences,30")[1], "x").judgements == whole.judgements
 
 
 # Documents without queries: a newcomer's folder in, ten marks, a sheet.

@@ -20,7 +20,7 @@ from theodolite.app.pages.compare.answer import (
     compare as compare_by,
     compared,
 )
-from theodolite.app.pages.evaluate.results import evaluated
+from theodolite.app.pages.evaluate.results import evaluate_one
 from theodolite.app.significance import Verdict, verdicts
 from theodolite.app.workspace import Workspace
 from theodolite.engine.encoders import load
@@ -81,7 +81,7 @@ def test_right_and_wrong_answers_take_mcnemar_and_correlations_the_bootstrap(
 ) -> None:
     """The mid-p of scipy's binomial test on the answers in the store."""
     for name in (A, B):
-        evaluated(workspace, name, "StarterSTS")
+        evaluate_one(workspace, name, "StarterSTS")
     report = compare(workspace, [A, B])
     for task in TASKS:
         ids = [report.cells[name, task]["id"] for name in (B, A)]
@@ -374,7 +374,7 @@ def test_the_command_shows_the_rates(workspace: Workspace, monkeypatch: pytest.M
     """Of the baseline, on the tasks that are compared."""
     monkeypatch.setattr(null_check, "PAIRS", 2)
     for name in ("random:32", "random:64"):
-        evaluated(workspace, name, "StarterSearch")
+        evaluate_one(workspace, name, "StarterSearch")
     store = str(workspace.store.folder)
     command = ("compare", "random:32", "random:64", "--null-check", "--json", "--store", store)
     (row,) = objects(theodolite(*command))

@@ -6,7 +6,7 @@ import pytest
 
 from tests.errors import refused
 from tests.fakes.workers import do_units
-from theodolite.app.pages.board import trained
+from theodolite.app.pages.board import training_data
 from theodolite.app.pages.curate import leaks
 from theodolite.app.pages.curate.leaks import LeaksSpec
 from theodolite.app.pages.data import service as data
@@ -55,7 +55,7 @@ def test_what_an_encoder_was_trained_on(workspace: Workspace) -> None:
     workspace.store.encoders.add("random:8", {"trained_on": ["snli", "starter-pairs"]})
     names = leaks.known(workspace, "random:8")
     assert leaks.here(workspace, names) == {"starter-pairs": ["starter-pairs"]}
-    here = trained.here(["s2orc", "snli", "gooaq"], ["SNLI", "nli", "STS12"])
+    here = training_data.here(["s2orc", "snli", "gooaq"], ["SNLI", "nli", "STS12"])
     assert here == {"snli": ["SNLI", "nli"]}
     assert leaks.known(workspace, "random:16") is None
     with refused("missing"):
@@ -103,7 +103,7 @@ def test_documents_are_looked_for_beside_queries(
 )
 def test_names_of_the_same_data(name: str, dataset: str, same: bool) -> None:
     """Whoever owns them, whatever the case and type; a family by its own name."""
-    assert trained.is_same(name, dataset) is same
+    assert training_data.is_same(name, dataset) is same
 
 
 @pytest.fixture
@@ -126,15 +126,19 @@ def mteb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_mteb_is_asked_once(workspace: Workspace, mteb: Path) -> None:
     """What it knows is kept by its version; of what has no name there nothing is asked."""
     nothing = {"minilm": None, "random:8": None}
-    assert trained.known(workspace, {}, [*nothing]) == nothing
-    assert trained.look_up(workspace, ["minilm", "random:8", "not a spec?"])
-    assert not trained.look_up(workspace, ["minilm"])
+    assert training_data.known(workspace, {}, [*nothing]) == nothing
+    assert training_data.look_up(workspace, ["minilm", "random:8", "not a spec?"])
+    assert not training_data.look_up(workspace, ["minilm"])
     facts = {"minilm": {"trained_on": ["snli", "MSMARCO"]}}
-    names = trained.known(workspace, facts, ["minilm"])["minilm"]
-    assert names == {"snli": trained.FILES, "NQ": trained.MTEB, "MSMARCO": trained.FILES}
+    names = training_data.known(workspace, facts, ["minilm"])["minilm"]
+    assert names == {
+        "snli": training_data.FILES,
+        "NQ": training_data.MTEB,
+        "MSMARCO": training_data.FILES,
+    }
     # A process that ends badly ends so at every opening of a page: once is enough.
     with mteb.open("a") as file:
         file.write("raise SystemExit(1)\n")
     for _ in range(2):
-        assert not trained.look_up(workspace, ["hf:owner/broken"])
+        assert not training_data.look_up(workspace, ["hf:owner/broken"])
     assert mteb.with_name("begun").read_text() == "xx"

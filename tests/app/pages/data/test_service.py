@@ -197,9 +197,9 @@ def test_too_many_documents_are_refused(
 def test_chunks_named_in_an_address_stay_chosen(workspace: Workspace) -> None:
     """Of data sets that there are; others give way to the usual one."""
     name = "starter-pairs|chunk:recursive,400"
-    chosen, update = choices.filled(workspace, name)
+    chosen, update = choices.fill(workspace, name)
     assert chosen == name and name in update["choices"]
-    chosen, update = choices.filled(workspace, "upload:gone")  # the answer is to say that it is
+    chosen, update = choices.fill(workspace, "upload:gone")  # the answer is to say that it is
     assert (chosen, update["value"]) == (choices.DEFAULT, "upload:gone")
 
 
@@ -208,7 +208,7 @@ def test_many_sets_of_a_folder_are_a_line_of_the_list(tmp_path: Path) -> None:
     stems = ("bigram_shift", "voice", "word_content")
     files(tmp_path, {f"probing_multilingual/ru/{stem}.txt": PROBING for stem in stems})
     workspace = Workspace(tmp_path / "home", tmp_path)
-    shown = "".join(map(str, document.pieces(sets.listing(workspace))))
+    shown = "".join(map(str, document.pieces(sets.list_sets(workspace))))
     assert "probing_multilingual, 3 sets" in shown and "Sentences:" in shown
     assert all(f"Preview probing_multilingual/ru/{stem}" in shown for stem in stems)
 
@@ -239,7 +239,7 @@ def test_all_data_sets_by_a_job_with_a_bar(workspace: Workspace) -> None:
     do_units(workspace, spec)
     drawn = [(row.name, mean.sentences) for row, mean in similarity.find(workspace, spec).compared]
     assert drawn == [("starter-pairs", 10), ("starter-topics", 10)]
-    assert list(similarity.offered(workspace)) == [ALL, EXAMPLE]
+    assert list(similarity.comparisons(workspace)) == [ALL, EXAMPLE]
 
 
 def test_what_cannot_be_compared(workspace: Workspace) -> None:
@@ -277,9 +277,9 @@ def test_before_anything_is_fetched() -> None:
     for visitor in (True, False):
         html = "".join(map(str, document.pieces([suite.block(visitor)])))
         assert ('data-act="fetch"' in html) is not visitor
-    assert suites.fetching(ENGLISH, [BANKING]) == FetchJob((BANKING,), ENGLISH)
+    assert suites.fetch_job(ENGLISH, [BANKING]) == FetchJob((BANKING,), ENGLISH)
     with refused("unknown", "mteb:Imdb"):
-        suites.fetching(ENGLISH, ["mteb:Imdb"])
+        suites.fetch_job(ENGLISH, ["mteb:Imdb"])
 
 
 @pytest.mark.usefixtures("cache")
@@ -309,8 +309,8 @@ def test_a_disk_that_is_too_small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is begun."""
     monkeypatch.setattr(suites.shutil, "disk_usage", lambda _: type("U", (), {"free": 1_000_000}))
     with refused("too-large", "1.72 GB", "1 MB"):
-        suites.fetching(ENGLISH)
-    assert suites.fetching(ENGLISH, ["mteb:BIOSSES"]).tasks == ("mteb:BIOSSES",)
+        suites.fetch_job(ENGLISH)
+    assert suites.fetch_job(ENGLISH, ["mteb:BIOSSES"]).tasks == ("mteb:BIOSSES",)
 
 
 def test_data_are_fetched_by_a_job(

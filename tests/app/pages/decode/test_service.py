@@ -208,16 +208,21 @@ def test_an_expression_is_worked_out_before_it_is_decoded(workspace, known):
 def test_two_hundred_sentences_can_be_named(workspace):
     """And one more is too many."""
     lines = [f"s{i} = Sentence number {i}." for i in range(200)]
-    decoded = calculate(workspace, " + ".join(analogies.named(lines)), *lines)
+    decoded = calculate(workspace, " + ".join(analogies.read_names(lines)), *lines)
     assert decoded.cosine is not None
     with refused("too-large", 201):
-        calculate(workspace, " + ".join(["t", *analogies.named(lines)]), *lines, "t = One more.")
+        calculate(
+            workspace, " + ".join(["t", *analogies.read_names(lines)]), *lines, "t = One more."
+        )
 
 
 def test_names_are_read_line_by_line():
     """With an equals sign or a colon; the sentence may hold either."""
     text = "a = He said: no = no.\n\n  b2: It is 5 = 5.  \n"
-    assert analogies.named(text.splitlines()) == {"a": "He said: no = no.", "b2": "It is 5 = 5."}
+    assert analogies.read_names(text.splitlines()) == {
+        "a": "He said: no = no.",
+        "b2": "It is 5 = 5.",
+    }
 
 
 @pytest.mark.parametrize(
@@ -231,7 +236,7 @@ def test_names_are_read_line_by_line():
 )
 def test_a_line_that_names_nothing_is_told(text, code, named):
     with refused(code, named):
-        analogies.named(text.splitlines())
+        analogies.read_names(text.splitlines())
 
 
 # What a card says -------------------------------------------------------------------------
@@ -282,7 +287,7 @@ def pca(workspace: Workspace) -> maps.StoredMap:
 def test_a_place_on_a_point_is_its_sentence(workspace, pca, known):
     """Its vector alone counts."""
     number = pca.sentences.index(known[0])
-    found = map_routes.decoded(workspace, pca, *map(float, pca.points[number]))
+    found = map_routes.decode_at(workspace, pca, *map(float, pca.points[number]))
     assert found["sentence"] == known[0] and found["cosine"] == pytest.approx(1, abs=1e-5)
     assert [one["id"] for one in found["neighbours"]] == [number]
 
@@ -290,7 +295,7 @@ def test_a_place_on_a_point_is_its_sentence(workspace, pca, known):
 def test_a_place_is_the_mean_of_the_nearest_weighted_by_distance(workspace, pca):
     """Inverse squares, worked out from the plane; the cosine is to that mean."""
     x, y = 0.05, -0.02
-    found = map_routes.decoded(workspace, pca, x, y)
+    found = map_routes.decode_at(workspace, pca, x, y)
     away = np.hypot(pca.points[:, 0] - x, pca.points[:, 1] - y)
     near = np.argsort(away)[:8]
     weights = away[near] ** -2.0 / (away[near] ** -2.0).sum()
@@ -303,14 +308,16 @@ def test_a_place_is_the_mean_of_the_nearest_weighted_by_distance(workspace, pca)
 
 def test_points_on_one_place_share_it():
     """Nothing is divided by zero."""
-    ids, weights = map_routes.weighted(np.array([[0, 0], [0, 0], [1, 0], [1e-20, 0]]), 0, 0, 3)
+    ids, weights = map_routes.nearest_points(
+        np.array([[0, 0], [0, 0], [1, 0], [1e-20, 0]]), 0, 0, 3
+    )
     assert sorted(ids.tolist()[:2]) == [0, 1] and weights.tolist()[:2] == [0.5, 0.5]
 
 
 def test_a_map_without_a_decoder_says_so(workspace):
     """Calmly: there is nothing wrong with the place."""
     other = MapSpec(WITHOUT, "starter-topics", "quick").make(workspace)
-    found = map_routes.decoded(workspace, other, 0, 0)
+    found = map_routes.decode_at(workspace, other, 0, 0)
     assert (found["lacking"], found["training"]) == (
         WITHOUT,
         link("train-decoder", encoder=WITHOUT),
@@ -322,7 +329,7 @@ def test_a_decoder_that_cannot_be_read_is_told_of(workspace, pca, tmp_path):
     facts = decoders.facts_of(decoders.decoder_of(workspace, ENCODER).folder)
     (tmp_path / decoders.FACTS).write_text(json.dumps(facts), "utf-8")
     decoders.register(workspace, tmp_path)
-    found = map_routes.decoded(workspace, pca, 0, 0)
+    found = map_routes.decode_at(workspace, pca, 0, 0)
     (tmp_path / decoders.FACTS).unlink()
     assert tmp_path.name in found["failure"] and found["hint"]
 

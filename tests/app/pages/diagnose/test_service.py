@@ -113,7 +113,7 @@ def test_what_cannot_be_diagnosed_is_said_before(workspace: Workspace, tmp_path:
     file.write_text("\n".join(known_sentences()) + "\n", encoding="utf-8")
     for path, code in ((str(file), "too-few"), ("/nowhere/at/all.txt", "no-file")):
         with refused(code, Path(path).name):
-            diagnosing.diagnosed(workspace, DiagnoseJob.of(workspace, ENCODER, path), print)
+            diagnosing.diagnose_decoder(workspace, DiagnoseJob.of(workspace, ENCODER, path), print)
 
 
 def test_a_figure_says_whether_it_is_above_the_baselines() -> None:
@@ -174,7 +174,7 @@ def test_a_decoder_that_ships_is_diagnosed_with_nothing_but_the_starter_set(
     """Its own training text is not there; sentences that only stand in for that may be asked."""
     encoders.add(empty, "random:256")
     job = diagnosing.DiagnoseJob.of(empty, "random:256", sentences=4)
-    found = diagnosing.diagnosed(empty, job, lambda share: None)
+    found = diagnosing.diagnose_decoder(empty, job, lambda share: None)
     assert job.text == "starter-topics"
     assert max(row.n for row in found.rows) == 4
     assert all(one.nearest != one.sentence for one in found.samples)
@@ -188,7 +188,7 @@ def test_the_text_of_a_training_is_found_though_the_folder_does_not_tell_where(
     file.write_text("\n".join(read_topics().sentences), encoding="utf-8")
     list(happened(empty, TrainDecoderJob(small_spec(out, train=(str(file),), epochs=0.1))))
     assert str(tmp_path) not in (out / decoders.FACTS).read_text("utf-8")
-    (row,) = [row for row in decoders.listed(empty) if not row.shipped]
+    (row,) = [row for row in decoders.list_all(empty) if not row.shipped]
     learned, apart, notes = diagnosing._training_text(empty, row, "starter-topics", tmp_path)
     assert (len(learned), len(apart), notes) == (260, 40, [])
     file.write_text("\n".join(read_topics().sentences[::-1]), encoding="utf-8")

@@ -122,7 +122,9 @@ def test_several_judges(workspace: Workspace, session: str) -> None:
     found, now = open_session(workspace, session), status(workspace, session)
     assert now["judges"] == {"a": 10, "b": 10} and now["marks"] == 10
     assert now["disagreements"] == [0] and 0 < now["alpha"] < 1 and len(now["warnings"]) == 1
-    assert sum(map(len, export.judged(found).values())) == 9  # one is left out until it is settled
+    assert (
+        sum(map(len, export.judgements(found).values())) == 9
+    )  # one is left out until it is settled
     assert found.values[0] == 0.5
     for mark in ("relevant", "not"):
         judging.settle(workspace, session, 0, mark)
@@ -160,7 +162,7 @@ def test_preferences(workspace: Workspace) -> None:
     (last,) = {answer(Question(0, now["last"]["query"], now["last"]["texts"]))}
     assert now["last"]["mark"] == judging.MARKS["preference"][last]
     with refused("unsupported"):
-        export.judged(open_session(workspace, session))
+        export.judgements(open_session(workspace, session))
 
 
 def test_a_session_becomes_a_data_set(workspace: Workspace, session: str, tmp_path: Path) -> None:
@@ -170,8 +172,8 @@ def test_a_session_becomes_a_data_set(workspace: Workspace, session: str, tmp_pa
     """
     made = judging.play(workspace, session, by_label(workspace), most=40)
     found = open_session(workspace, session)
-    row = export.unjudged(workspace, found, "random:64")
-    assert row["returned"] == 5 * len(export.judged(found)) and row["unjudged"] > 0
+    row = export.count_unjudged(workspace, found, "random:64")
+    assert row["returned"] == 5 * len(export.judgements(found)) and row["unjudged"] > 0
     assert row["unjudged"] + row["relevant"] + row["not_relevant"] == row["returned"]
     export.write(export.files(found), tmp_path)
     qrels = (tmp_path / export.QRELS).read_text().splitlines()
@@ -481,9 +483,9 @@ def test_nothing_leaves_unasked(workspace: Workspace) -> None:
     session = judging.begin(workspace, wanted)
     encoders.ensure_listed(workspace, ["random:16"])
     encoders.remove(workspace, "random:16")
-    assert endpoints.allowed(workspace.store) == ["https://api.invalid/v1"]
+    assert endpoints.allowed_urls(workspace.store) == ["https://api.invalid/v1"]
     judging.remove(workspace, session)
-    assert endpoints.allowed(workspace.store) == []
+    assert endpoints.allowed_urls(workspace.store) == []
 
 
 def test_the_verbs_of_a_second_judge(home: Path, workspace: Workspace, server: FakeOpenAI) -> None:

@@ -99,7 +99,7 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = starter_store(tmp_path_factory.mktemp("kept"))
     encoders.ensure_listed(made, (A, B, C))
     for encoder, task in itertools.product((A, B, C), (TASK, OTHER)):
-        results.evaluated(made, encoder, task)
+        results.evaluate_one(made, encoder, task)
     made.close()
     return made.store.folder
 

@@ -321,14 +321,14 @@ def out(trained: Path, decoder_spec: DecoderSpec, workspace: Workspace) -> Path:
 
 def own(workspace: Workspace) -> list[decoders.DecoderInfo]:
     """The decoders that did not come with the app."""
-    return [row for row in decoders.listed(workspace) if not row.shipped]
+    return [row for row in decoders.list_all(workspace) if not row.shipped]
 
 
 def test_a_decoder_to_start_from_has_the_name_of_the_list(
     workspace: Workspace, decoder_spec: DecoderSpec, out: Path, tmp_path: Path
 ) -> None:
     """Or is a folder; one that ships goes by its encoder."""
-    listed = {row.name: row.folder for row in decoders.listed(workspace)}
+    listed = {row.name: row.folder for row in decoders.list_all(workspace)}
     for named, folder in (*listed.items(), (str(out), out), ("other", Path.cwd() / "other")):
         assert TrainDecoderJob.of(workspace, replace(decoder_spec, start=named)).spec.start == str(
             folder
@@ -389,12 +389,12 @@ def test_of_other_weights_the_name_decides(workspace: Workspace, out: Path) -> N
 def test_an_opened_decoder_stays_open(workspace: Workspace, out: Path) -> None:
     """It is read once, with its encoder; not when its folder is gone."""
     (row,) = own(workspace)
-    decoder, encoder = decoders.opened(workspace, row)
+    decoder, encoder = decoders.load(workspace, row)
     assert (row.folder, encoder.dim) == (out, 32)
-    assert decoders.opened(workspace, row)[0] is decoder
+    assert decoders.load(workspace, row)[0] is decoder
     shutil.rmtree(out)
     with pytest.raises(UserError, match="out"):
-        decoders.opened(workspace, row)
+        decoders.load(workspace, row)
 
 
 def begun(workspace: Workspace, decoder_spec: DecoderSpec) -> tuple[str, Reporter]:
@@ -476,11 +476,11 @@ def test_one_of_the_store_is_deleted(workspace: Workspace, trained: Path) -> Non
     home = workspace.store.decoders.folder / "mine"
     decoders.register(workspace, Path(shutil.copytree(trained, home)))
     (row,) = own(workspace)
-    decoders.opened(workspace, row)
+    decoders.load(workspace, row)
     assert decoders.remove(workspace, "mine").deleted and not home.exists()
     assert own(workspace) == []
     for again in (
-        lambda: decoders.opened(workspace, row),
+        lambda: decoders.load(workspace, row),
         lambda: decoders.remove(workspace, "mine"),
     ):
         with pytest.raises(UserError, match="mine"):
@@ -502,8 +502,8 @@ def test_one_that_came_with_the_app_stays(
     workspace: Workspace, out: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One that was trained under its very name is meant first."""
-    monkeypatch.setattr("theodolite.app.decoders.shipped", lambda: {"random:32": out})
+    monkeypatch.setattr("theodolite.app.decoders.shipped_decoders", lambda: {"random:32": out})
     workspace.store.decoders.remove("out")
     with pytest.raises(UserError, match="ships with"):
         decoders.remove(workspace, "random:32")
-    assert [row.shipped for row in decoders.listed(workspace)] == [True]
+    assert [row.shipped for row in decoders.list_all(workspace)] == [True]

@@ -5,17 +5,17 @@ import json
 import numpy as np
 import pytest
 
-from theodolite.app.pages.trainings.ablations import judged, recognised
-from theodolite.app.pages.trainings.answer import Line, charts, thinned
+from theodolite.app.pages.trainings.ablations import compare_rows, recognise
+from theodolite.app.pages.trainings.answer import Line, charts, thin
 from theodolite.app.pages.trainings.service import Curves
 from theodolite.engine.training.ablations import ABLATIONS
-from theodolite.engine.training.sweeps import seeded
+from theodolite.engine.training.sweeps import with_seeds
 
 
 def test_a_long_curve_is_averaged_over_neighbours():
     """Numpy's means over blocks of eight; the last step is never lost."""
     values = np.random.default_rng(0).random(7_003)
-    steps, means = thinned(Line("a", 0, range(1, 7_004), values))
+    steps, means = thin(Line("a", 0, range(1, 7_004), values))
     blocks = [values[i : i + 8].mean() for i in range(0, 7_003, 8)]
     np.testing.assert_allclose(means, blocks, rtol=1e-12)
     assert (len(steps), steps[0], steps[-1]) == (876, 8, 7_003)
@@ -68,7 +68,7 @@ def test_a_row_is_held_against_the_papers_best(scores, row, told):
     One seed agrees or not by its sign: without a spread nothing can lie within it. Several, by
     hand: deviations 1 and sqrt(2) give one of sqrt(3) for a difference of single seeds.
     """
-    (found,) = (one for one in judged(ABLATIONS["dropout"], scores) if one["row"] == row)
+    (found,) = (one for one in compare_rows(ABLATIONS["dropout"], scores) if one["row"] == row)
     assert {name: found[name] for name in told} == told
 
 
@@ -84,7 +84,7 @@ def test_rows_that_the_paper_prints_alike_agree_within_the_spread(reference, sam
     """Table 7 has 86.2 for two weights; one seed says nothing about a tie."""
     hard = ABLATIONS["hard-negatives"]
     one, two = (next(r.label for r in hard.rows if r.label.endswith(f"α = {a}")) for a in (1, 2))
-    judgements = judged(hard, {one: reference, two: same})
+    judgements = compare_rows(hard, {one: reference, two: same})
     assert [found["verdict"] for found in judgements if found["row"] == two] == [verdict]
 
 
@@ -92,7 +92,7 @@ def test_rows_that_the_paper_prints_alike_agree_within_the_spread(reference, sam
 def test_a_sweep_is_recognised_by_its_rows(name):
     """Pooling has the same rows twice: the objective tells them apart."""
     ablation = ABLATIONS[name]
-    children = seeded([(row.label, row.changes) for row in ablation.rows], [1, 2])
+    children = with_seeds([(row.label, row.changes) for row in ablation.rows], [1, 2])
     labels = [label for label, _ in children]
-    assert recognised(labels, [ablation.objective]) is ablation
-    assert recognised(labels[:-2], [ablation.objective]) is None
+    assert recognise(labels, [ablation.objective]) is ablation
+    assert recognise(labels[:-2], [ablation.objective]) is None

@@ -36,7 +36,7 @@ def task_of(workspace: Workspace, name: str) -> str:
 
 def is_made(task: str | None) -> bool:
     """Whether the queries of a task are made by rule."""
-    return by_rule.parted(task or "")[1]
+    return by_rule.split_name(task or "")[1]
 
 
 def firsts(workspace: Workspace, task: str, every: Sequence[setups.SetUp]) -> list[dict[str, Any]]:
@@ -54,7 +54,7 @@ def firsts(workspace: Workspace, task: str, every: Sequence[setups.SetUp]) -> li
     return lists
 
 
-def judged(workspace: Workspace, sheet: Mapping[str, Any]) -> dict[str, Any] | None:
+def newest_session(workspace: Workspace, sheet: Mapping[str, Any]) -> dict[str, Any] | None:
     """What the newest session on the queries of a sheet says of its set-ups; None without one.
 
     Differences in points, first minus second, with intervals for looking once.
@@ -151,7 +151,7 @@ def warnings(sheet: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         )
 
 
-def asked(sheet: Mapping[str, Any]) -> dict[str, Any]:
+def session_address(sheet: Mapping[str, Any]) -> dict[str, Any]:
     """The address of a session on the first set-up and the best by BM25, or the next."""
     rows = [row for row in sheet["encoders"] if row["score"] is not None]
     able = [row for row in rows if not setups.needs_judgements(row["encoder"])]
