@@ -17,7 +17,7 @@ from tests.app.web.guard.test_nonsense import config, handlers, sent
 from tests.errors import refused
 from tests.fakes.decoders import small_spec
 from tests.fakes.started import launched
-from tests.store.test_harm import files
+from tests.store.test_check import files
 from theodolite.app import decoders, ui
 from theodolite.app.jobs import submit
 from theodolite.app.pages.compare import fairness
