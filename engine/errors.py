@@ -88,9 +88,13 @@ class PlacedError(UserError):
 
 
 def did_you_mean(name: str, known: Iterable[str], otherwise: str, prefix: str = "") -> str:
-    """Return the hint for an unknown name: the closest known ones, or what to do without any."""
-    folded = {one.casefold(): one for one in known}
-    close = [prefix + folded[one] for one in difflib.get_close_matches(name.casefold(), folded)]
+    """Return the hint for an unknown name: the closest known ones, or what to do without any.
+
+    A kind before a colon, as in `upload:mine`, makes no two names alike.
+    """
+    kind, colon, rest = name.casefold().rpartition(":")
+    folded = {one.casefold().removeprefix(kind + colon): one for one in known}
+    close = [prefix + folded[one] for one in difflib.get_close_matches(rest, folded)]
     return f"Did you mean {' or '.join(close)}?" if close else otherwise
 
 

@@ -7,7 +7,6 @@ Knows neither the store nor the web: uploads come through a small protocol.
 from __future__ import annotations
 
 import builtins
-import difflib
 import os
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping as MappingABC, Sequence
@@ -38,7 +37,7 @@ from theodolite.engine.datasets import (
 from theodolite.engine.datasets.files import DatasetSource, find
 from theodolite.engine.datasets.tables import Mapping, read
 from theodolite.engine.datasets.types import Dataset, DatasetInfo, Kind, Sentences
-from theodolite.engine.errors import UserError
+from theodolite.engine.errors import UserError, did_you_mean
 from theodolite.engine.mteb import own_tasks
 from theodolite.engine.stamps import stamp
 
@@ -321,13 +320,9 @@ class Catalog:
                 "that --data or THEODOLITE_DATA names.",
                 code="unknown",
             )
-        known = {info.name.casefold(): info.name for info in self.list()}
-        close = difflib.get_close_matches(name.casefold(), known, n=3)
-        if close:
-            return UserError(
-                message, f"Did you mean {' or '.join(known[c] for c in close)}?", code="unknown"
-            )
-        return UserError(message, "`theodolite data` lists what is here.", code="unknown")
+        names = (info.name for info in self.list())
+        hint = did_you_mean(name, names, "`theodolite data` lists what is here.")
+        return UserError(message, hint, code="unknown")
 
 
 class _Listed(NamedTuple):

@@ -183,7 +183,9 @@ def build(workspace: Workspace) -> None:
         controls.render("protocol", "seed", "seeds")
     with gr.Row(elem_classes=["t-desk"]):
         with gr.Column(scale=5, min_width=320):
-            controls.render("encoders", "suite")
+            listed = {"info": None, "allow_custom_value": False} if workspace.read_only else {}
+            controls.render("encoders", **listed)
+            controls.render("suite")
             about = web.answer(elem_id="about-suite")
             controls.render("tasks")
         with gr.Column(scale=4, min_width=320, elem_classes=["t-beside", "t-answer"]):

@@ -25,6 +25,7 @@ from theodolite.engine.datasets import (
     types,
 )
 from theodolite.engine.datasets.hub import parse
+from theodolite.engine.errors import did_you_mean
 
 
 class Uploads:
@@ -253,3 +254,8 @@ def test_bad_names(name: str, code: Any) -> None:
     found = file.revision, file.file, file.columns, str(file)
     columns = {"text": "my text & more"}
     assert found == ("refs/convert/parquet", "a b/0.parquet", columns, name)
+
+
+def test_a_kind_before_a_colon_makes_no_names_alike() -> None:
+    assert did_you_mean("upload:gone", ["upload:big"], "None.") == "None."
+    assert did_you_mean("UPLOAD:bgi", ["upload:big"], "None.") == "Did you mean upload:big?"

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
@@ -14,6 +15,7 @@ from tests.fakes.stores import starter_store
 from tests.fakes.workers import do_units, happened, work_off
 from theodolite.app import decoders
 from theodolite.app.jobs.submit import queue
+from theodolite.app.pages.compare.answer import CompareSpec, compare
 from theodolite.app.pages.diagnose import service as diagnosing
 from theodolite.app.pages.diagnose.answer import (
     Diagnosed,
@@ -194,3 +196,20 @@ def test_the_text_of_a_training_is_found_though_the_folder_does_not_tell_where(
     file.write_text("\n".join(read_topics().sentences[::-1]), encoding="utf-8")
     _, apart, notes = diagnosing._training_text(empty, row, "starter-topics", tmp_path)
     assert (apart, len(notes)) == ([], 1)
+
+
+@pytest.mark.parametrize("tasks", [None, "Vec2Sent-abc", ["Vec2Sent-abc"]])
+def test_encoders_are_ranked_by_it(tmp_path: Path, tasks: str | list[str] | None) -> None:
+    """With or without naming it: differences, ranks and averages as of any task."""
+    workspace, rng = Workspace(tmp_path), np.random.default_rng(0)
+    levels = {"wordllama": 30.0, "random:32": 10.0, "minilm": 50.0}
+    for name, level in levels.items():
+        values = np.clip(rng.normal(level / 100, 0.1, 1000), 0, 1)
+        found = replace(diagnosis(name, level), examples={"token_f1": values})
+        workspace.keep_result(to_result(found, "abc"))
+        workspace.store.encoders.add(name)
+    compared = compare(workspace, CompareSpec([*levels], tasks))
+    assert list(compared.tests) == ["Vec2Sent-abc"]
+    verdicts = {name: one.verdict for (name, _), one in compared.verdicts.items()}
+    assert (verdicts["minilm"], verdicts["random:32"]) == ("a", "b")
+    assert [row.name for row in compared.ranking.ranks] == ["minilm", "wordllama", "random:32"]
