@@ -237,7 +237,7 @@ class Leaks(Answer):
         if not self.leaks:
             title, hint = "Not checked for leaks yet", "A search takes minutes and is stored."
             if self.missing is None:
-                title, hint = "None of its training data is available here", "Choose some under …."
+                title, hint = "None of its training data is here", "Name some in Trained on."
             return [Nothing(title, f"{self.summary} {hint}")]
         lead = f"{NOT_SHIPPED} {self.summary}" if self.shipped else self.summary
         if self.missing and not self.shipped:
