@@ -280,7 +280,7 @@ class Leaks(Answer):
         ]
         heads = ("Task", "Found in", "Identical", "Near", "Texts checked", "Share, %")
         rest = formats.plural(len(self.leaks) - len(rows), "pair")
-        note = f"{rest} of task and training set without a common text. {READING}"
+        note = f"No text in common: {rest} of a task and a training set. {READING}"
         return Table("theodolite-leaks", heads, rows, note=note, decimals={"Share, %": 1})
 
 
