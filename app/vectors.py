@@ -22,7 +22,7 @@ BLOCK = 16_384
 """Sentences looked up or encoded at a time."""
 PATIENCE_SECONDS, VISITORS_PATIENCE_SECONDS = 30.0, 4.0
 PART = 128
-"""Sentences encoded between two progress reports of `encoding`."""
+"""Sentences encoded between two progress reports of `encode_missing`."""
 _held: Recent[tuple[str, str], np.ndarray] = Recent(2)
 """Vectors of collections by fingerprint and hash."""
 

@@ -306,7 +306,7 @@ def vectors_for(
     sentences: list[str],
     progress: Progress,
 ) -> np.ndarray:
-    """Encode the sentences from `needed` for `kind.measure`, its queries, the first, as queries.
+    """Encode the sentences from `needed_sentences` for `kind.measure`, the first as its queries.
 
     In one call where possible, so that the encoder can sort, batch and cache them. Vectors too
     large for memory are written to a temporary file without a name.

@@ -60,12 +60,8 @@ class Runs(Table):
         digest = hash_of(kind, text)
         run_id, now = secrets.token_hex(6), time.time()
         with self._database.write() as connection:
-            live = connection.execute(
-                "SELECT id FROM runs WHERE spec_hash = ? AND state IN ('queued', 'running')",
-                [digest],
-            ).fetchone()
-            if live is not None:
-                return str(live[0])
+            if live := self.live(kind, spec):
+                return live
             connection.execute(
                 "INSERT INTO runs (id, kind, title, spec, spec_hash, state, worker, priority,"
                 " attempt, total, created, updated) VALUES (?, ?, ?, ?, ?,"
@@ -73,6 +69,14 @@ class Runs(Table):
                 [run_id, kind, title, text, digest, worker, worker, priority, now, now],
             )
         return run_id
+
+    def live(self, kind: str, spec: Mapping[str, Any]) -> str:
+        """The id of an equal run that is not over yet, empty without one."""
+        row = self._database.row(
+            "SELECT id FROM runs WHERE spec_hash = ? AND state IN ('queued', 'running')",
+            [hash_of(kind, to_json(spec))],
+        )
+        return str(row["id"]) if row else ""
 
     def get(self, run_id: str) -> RunRow:
         """The run of that id.

@@ -23,8 +23,6 @@ from theodolite.app.surfaces.static import Static
 from theodolite.app.web import address, background_call, parts
 from theodolite.app.web.controls import Controls, Values
 from theodolite.app.workspace import Workspace
-from theodolite.store.hashing import hash_of, to_json
-from theodolite.store.run_rows import LIVE
 
 A = TypeVar("A", bound=Answer)
 AWAITED = Nothing(
@@ -80,7 +78,7 @@ def ask(
         question: the question.
         controls: controls of the page, already placed.
         go: the button that starts what the answer needs.
-        load: completes the values that the address names; None for `filled`.
+        load: completes the values that the address names; None for `fill`.
         refill: control -> function which updates other controls on its change.
         spec: makes the spec of the controls; None where each has the name of its value.
         report: whether to place the button that downloads the answer.
@@ -120,12 +118,12 @@ class _Asking(Generic[A]):
             yield {"answer": ""}
             return
 
-        lacking: set[str] = set()
+        lacking: list[Job] = []
 
         def do(job: Job) -> bool:
             done = job.is_stored(self.workspace)
             if not done:
-                lacking.add(hash_of(job.kind, to_json(job.to_spec())))
+                lacking.append(job)
             return done
 
         def last(say: background_call.Say) -> A:
@@ -143,13 +141,12 @@ class _Asking(Generic[A]):
                 continue
             lack = None if self.workspace.read_only else answer.lack
             button = gr.skip() if lack is None else gr.update(value=lack, visible=lack != "")
-            live = self.workspace.store.runs.list(LIVE) if lacking else ()
             # A page that was reloaded before its run was queued does not know of it.
-            run = next((run["id"] for run in live if run["spec_hash"] in lacking), gr.skip())
+            live = (self.workspace.store.runs.live(job.kind, job.to_spec()) for job in lacking)
+            run = next(filter(None, live), gr.skip())
             blocks = answer.blocks()
             if lacking and self.workspace.read_only:
-                told = (replace(b, hint=NO_RUNS) if isinstance(b, Nothing) else b for b in blocks)
-                blocks = [*told]
+                blocks = [replace(b, hint=NO_RUNS) if isinstance(b, Nothing) else b for b in blocks]
             yield {"answer": web.value(blocks), "go": button, "run": run}
 
     def make(self, values: Values) -> str:

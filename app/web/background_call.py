@@ -144,7 +144,7 @@ def follow(
 def changes(
     work: Callable[[Say], Mapping[str, Any]], first: str, session: str | None, words: str
 ) -> Iterator[Mapping[str, Any]]:
-    """`followed` for changes of a page's components by name.
+    """`follow` for changes of a page's components by name.
 
     Args:
         work: returns the changes.

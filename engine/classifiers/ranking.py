@@ -93,8 +93,8 @@ def fit(
     """Train on `train`, keep the pass with the best dev recalls, rank `test`.
 
     Args:
-        splits: `train`, at least `needed()` images; `dev` and `test`, at least one each, of which
-            five folds of 1,000 are used at most.
+        splits: `train`, at least `least_images()` images; `dev` and `test`, at least one each,
+            of which five folds of 1,000 are used at most.
         seed: of weights, shuffles and contrasts.
         tick: called after each batch, with the share done if training is not stopped early.
 

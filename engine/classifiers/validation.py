@@ -190,8 +190,8 @@ def normalised(
 ) -> Validated:
     """Choose between plain and z-normalised features, each with its regulariser, by dev rows.
 
-    Each outer fold has its own regulariser, as in `nested`; normalisation is one choice for the
-    task, by the mean dev accuracy over outer folds; ties go to plain.
+    Each outer fold has its own regulariser, as in `cross_validate`; normalisation is one choice for
+    the task, by the mean dev accuracy over outer folds; ties go to plain.
 
     Args:
         trainer: trains the fits.

@@ -186,7 +186,7 @@ def linear_cka(xx: np.ndarray, yy: np.ndarray, xy: np.ndarray) -> float:
     """Linear centred kernel alignment: 1 for spaces that differ by a rotation and a scale.
 
     From `products`: |Y'X|^2 / (|X'X| |Y'Y|) in Frobenius norms, in memory dim^2. With fewer
-    sentences than dimensions it is high even by chance: see `shuffled`.
+    sentences than dimensions it is high even by chance: see `shuffle`.
 
     Returns:
         From 0 to 1; NaN when all rows of a space are the same.

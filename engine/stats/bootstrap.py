@@ -29,7 +29,7 @@ def effective(clusters: np.ndarray) -> float:
     """How many clusters of equal size are as good: n squared over the sum of squared sizes.
 
     Args:
-        clusters: int (n,), or (n, 2) as of `sharing`, whose smaller number counts.
+        clusters: int (n,), or (n, 2) as of `text_clusters`, whose smaller number counts.
     """
     sides = clusters.reshape(len(clusters), -1).T
     sizes = (np.bincount(side).astype(np.float64) for side in sides)

@@ -42,7 +42,7 @@ def for_precision(cosines: np.ndarray, positive: np.ndarray, precision: float) -
 
     It is, with the probability `CONFIDENCE` over the draw of these pairs: Learn then Test
     (Angelopoulos, Bates, Candès, Jordan, Lei 2021), with exact binomial p-values and Bonferroni's
-    correction over the cut-offs of `tried`.
+    correction over the cut-offs of `grid`.
 
     Returns:
         None if none is shown to have it: too few pairs, or too many are negative.

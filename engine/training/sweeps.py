@@ -124,7 +124,7 @@ def search(
 
     Args:
         spec: settings that the runs share.
-        varied: field -> values, equally likely, or a range; as `parsed`.
+        varied: field -> values, equally likely, or a range; as of `parse`.
         runs: number of runs to draw, from 1 to `MAX_RUNS`; fewer where not as many differ.
         seed: of the draws.
 
@@ -156,7 +156,7 @@ def with_seeds(
 
 
 def without_seed(label: str) -> str:
-    """The label that a child had before `seeded`."""
+    """The label that a child had before `with_seeds`."""
     return label.partition(_SEED)[0]
 
 

@@ -236,12 +236,12 @@ def _load(workspace: Workspace, request: gr.Request) -> dict[str, Any]:
     values = Controls(*CONTROLS).from_address(request)
     rows = [row for row in workspace.store.results.table() if has_score(row)]
     every = dict.fromkeys([*STARTERS, *choices.names(workspace)])
-    known = {row["encoder"] for row in rows}
-    usual = [name for name in every if name in known][: len(STARTERS)] or list(STARTERS)
+    scored = {row["encoder"] for row in rows}
+    usual = [name for name in every if name in scored][: len(STARTERS)] or list(STARTERS)
     chosen = choices.from_address(workspace, request, usual, MAX_ENCODERS)
     base = address.choice(request, "baseline", chosen, next(iter(chosen), ""))
     under = protocols.in_order({row["protocol"] for row in rows})
-    scored, offered = in_order(sorted({row["task"] for row in rows})), references()
+    known, offered = in_order(sorted({row["task"] for row in rows})), references()
     return {
         "encoder": choices.fill(workspace, chosen, rankers=True),
         "baseline": gr.update(choices=chosen, value=base),
@@ -249,7 +249,7 @@ def _load(workspace: Workspace, request: gr.Request) -> dict[str, Any]:
             choices=[("Each task's own", ""), *((name, name) for name in under)],
             value=address.choice(request, "protocol", under, ""),
         ),
-        "tasks": gr.update(choices=[*dict.fromkeys([*scored, *values.tasks])], value=values.tasks),
+        "tasks": gr.update(choices=[*dict.fromkeys([*known, *values.tasks])], value=values.tasks),
         "published": gr.update(
             choices=[
                 (f"{row.model} ({row.training}, {row.table})", key) for key, row in offered.items()

@@ -28,7 +28,7 @@ class Preset:
 
     @property
     def lines(self) -> str:
-        """The sentences as `named` reads them."""
+        """The sentences as `read_names` reads them."""
         return "\n".join(f"{chr(97 + i)} = {text}" for i, text in enumerate(self.sentences))
 
 

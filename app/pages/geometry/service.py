@@ -60,7 +60,7 @@ class Geometry:
 
     Attributes:
         encoder: its spec.
-        info: the numbers by name, see `_measured`, and what was measured.
+        info: the numbers by name, see `_measure`, and what was measured.
         singular: float64 (m,), singular values, the largest first.
         occurrence: int64 (n_distinct,), how often each sentence is among the 10 nearest of others.
         cosine: float64 (n,), of the pairs.

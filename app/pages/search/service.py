@@ -520,7 +520,7 @@ def with_pattern(pattern: str, sentences: Mapping[int, str]) -> list[tuple[int, 
 
 
 def matches(pattern: str, sentences: Sequence[str]) -> list[tuple[int, int, int]]:
-    """`engine.search.regex.matching` with a timeout by number of sentences, two calls at a time."""
+    """`regex.find_matching` with a timeout by number of sentences, two calls at a time."""
     from theodolite.engine.search import regex
 
     seconds = regex.SECONDS + len(sentences) / SENTENCES_A_SECOND

@@ -226,7 +226,7 @@ def freeze(course: Course) -> dict[str, Any]:
 
 
 def thaw(facts: Mapping[str, Any]) -> Course:
-    """The training that `frozen` wrote."""
+    """The training that `freeze` wrote."""
     return TrainingRun(**facts["run"]), Curves(facts["steps"], facts["evals"], facts["notes"])
 
 
