@@ -93,7 +93,8 @@ def did_you_mean(name: str, known: Iterable[str], otherwise: str, prefix: str = 
     A kind before a colon, as in `upload:mine`, makes no two names alike.
     """
     kind, colon, rest = name.casefold().rpartition(":")
-    folded = {one.casefold().removeprefix(kind + colon): one for one in known}
+    own_last = sorted(known, key=lambda one: one.casefold().startswith(kind + colon))
+    folded = {one.casefold().removeprefix(kind + colon): one for one in own_last}
     close = [prefix + folded[one] for one in difflib.get_close_matches(rest, folded)]
     return f"Did you mean {' or '.join(close)}?" if close else otherwise
 

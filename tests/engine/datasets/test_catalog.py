@@ -258,4 +258,4 @@ def test_bad_names(name: str, code: Any) -> None:
 
 def test_a_kind_before_a_colon_makes_no_names_alike() -> None:
     assert did_you_mean("upload:gone", ["upload:big"], "None.") == "None."
-    assert did_you_mean("UPLOAD:bgi", ["upload:big"], "None.") == "Did you mean upload:big?"
+    assert did_you_mean("UPLOAD:bgi", ["upload:big", "big"], "None.") == "Did you mean upload:big?"
