@@ -10,6 +10,11 @@ from sklearn.metrics import adjusted_mutual_info_score, v_measure_score
 from tests.errors import refused
 from theodolite.engine.stats.agreement import (
     MIN_ENCODERS,
+    Agreement,
+    DecoderAgreement,
+    LeaveOneOut,
+    Relation,
+    Summary,
     agreement,
     alpha,
     between_decoders,
@@ -29,45 +34,38 @@ SIX = "abcdef"
 RISING = dict(zip(SIX, (1.0, 2.0, 3.0, 4.0, 5.0, 6.0), strict=True))
 TURNING = dict(zip(SIX, (5.0, 2.0, 3.0, 4.0, 1.0, 6.0), strict=True))
 RNG = np.random.default_rng(0)
-
-
-def numbered(values: np.ndarray) -> dict[str, float]:
-    return dict(zip("abcdefghijkl", values, strict=False))
+NAN = pytest.approx(math.nan, nan_ok=True)
 
 
 def test_one_swap_of_four_by_hand() -> None:
     """Orders 1234 and 1243: d² sums to 2, so rho = 1 - 6·2/(4·15); 5 pairs agree, 1 does not."""
     first = {"a": 90.0, "b": 80.0, "c": 70.0, "d": 60.0}
     found = agreement(first, {"a": 90.0, "b": 80.0, "c": 61.0, "d": 62.0})
-    assert (found.n, found.swapped) == (4, (("c", "d"),))
-    assert (found.spearman, found.kendall) == pytest.approx((0.8, 4 / 6))
+    assert found == Agreement(4, pytest.approx(0.8), pytest.approx(4 / 6), (("c", "d"),))
     # A swapped pair names first who was ahead, and what is missing takes no part.
     assert agreement({"a": 1.0, "b": 2.0}, {"a": 2.0, "b": 1.0}).swapped == (("b", "a"),)
-    found = agreement(first, {"a": 30.0, "c": 10.0, "d": math.nan})
-    assert (found.n, found.spearman, found.swapped) == (2, 1.0, ())
+    assert agreement(first, {"a": 30.0, "c": 10.0, "d": math.nan}) == Agreement(2, 1.0, 1.0, ())
     # Too few, or all tied, have no rank correlation.
     for second in ({}, {"a": 1.0}, {"a": 5.0, "b": 5.0}):
-        found = agreement({"a": 1.0, "b": 2.0}, second)
-        assert np.isnan([found.spearman, found.kendall]).all() and found.swapped == ()
+        assert agreement({"a": 1.0, "b": 2.0}, second) == Agreement(len(second), NAN, NAN, ())
 
 
 def test_rank_correlations_are_those_of_scipy() -> None:
     x, y = (RNG.integers(0, 6, 12).astype(float) for _ in range(2))
-    found = agreement(numbered(x), numbered(y))
+    found = agreement(dict(enumerate(x)), dict(enumerate(y)))
     expected = stats.spearmanr(x, y).statistic, stats.kendalltau(x, y).statistic
     assert (found.spearman, found.kendall) == pytest.approx(expected, abs=1e-12)
     x, y = RNG.normal(size=9), RNG.normal(size=9)
     each = [stats.spearmanr(np.delete(x, i), np.delete(y, i)).statistic for i in range(9)]
-    without = stability(numbered(x), numbered(y))
+    without = stability(dict(enumerate(x)), dict(enumerate(y)))
     assert (without.lowest, without.highest) == pytest.approx((min(each), max(each)))
 
 
 def test_a_correlation_that_one_encoder_turns_by_hand() -> None:
     """d² sums to 32: rho = 1 - 6·32/210; without f it is 1 - 6·32/120, without a 1 - 6·12/120."""
     found, firm = stability(RISING, TURNING), stability(RISING, RISING)
-    assert (found.n, found.turns) == (6, True)
-    assert (found.without_lowest, found.without_highest) == ("f", "a")
-    assert (found.value, found.lowest, found.highest) == pytest.approx((1 - 192 / 210, -0.6, 0.4))
+    rho, lowest, highest = map(pytest.approx, (1 - 192 / 210, -0.6, 0.4))
+    assert found == LeaveOneOut(rho, 6, lowest, highest, "f", "a") and found.turns
     assert (firm.value, firm.lowest, firm.highest, firm.turns) == (1.0, 1.0, 1.0, False)
 
 
@@ -110,9 +108,8 @@ def test_all_that_is_ranked_is_shared(having: dict[str, str], encoders: str, tas
 def test_means_are_over_what_all_were_measured_on_both_ways() -> None:
     first = {"a": {"MR": 70.0, "SUBJ": 90.0}, "b": {"MR": 60.0, "SUBJ": 80.0}, "c": {"MR": 1.0}}
     second = {"a": {"MR": 72.0, "SUBJ": 91.0}, "b": {"MR": 71.0}}
-    names, tasks = shared(first, second)
-    assert (names, tasks) == (["a", "b"], ["MR"])
-    assert means(second, names, tasks) == {"a": 72.0, "b": 71.0}
+    assert shared(first, second) == (["a", "b"], ["MR"])
+    assert means(second, *shared(first, second)) == {"a": 72.0, "b": 71.0}
     # Ranges over seeds: b meets a at one point; c is clear of both.
     assert overlapping({"a": (70.0, 71.0), "b": (71.0, 72.0), "c": (73.0, 74.0)}) == [("a", "b")]
 
@@ -134,22 +131,23 @@ def by_encoder(columns: dict[str, list[float]], encoders: int = 8) -> dict[str, 
 
 def test_every_relation_is_scipys() -> None:
     found = relate(by_encoder(DIAGNOSTICS), by_encoder(SCORES))
-    assert (found.encoders, len(found.cells), found.missing) == (tuple(NAMES), 6, {})
-    for cell in found.cells:
-        rho = stats.spearmanr(DIAGNOSTICS[cell.diagnostic], SCORES[cell.score]).statistic
-        assert (cell.rho, cell.encoders) == (pytest.approx(rho, abs=1e-12), 8)
-    assert [s.score for s in found.summaries] == ["MR", "Depth"]
-    for summary in (*found.summaries, found.overall):
-        values = [c.rho for c in found.cells if summary.score in (c.score, "")]
-        assert (summary.lowest, summary.diagnostics) == (min(values), len(values))
-        assert summary.mean == pytest.approx(np.mean(values))
+    assert (found.encoders, found.missing) == (tuple(NAMES), {})
+    assert list(found.cells) == [
+        Relation(name, task, pytest.approx(stats.spearmanr(x, y).statistic, abs=1e-12), 8)
+        for task, y in SCORES.items()
+        for name, x in DIAGNOSTICS.items()
+    ]
+    rhos = [cell.rho for cell in found.cells]
+    assert [*found.summaries, found.overall] == [
+        Summary(task, min(of), pytest.approx(np.mean(of)), len(of))
+        for task, of in (("MR", rhos[:3]), ("Depth", rhos[3:]), ("", rhos))
+    ]
     # Encoders that are all alike have no order.
     alike = {"id": [3.0] * 8}
     some = relate(by_encoder(DIAGNOSTICS | alike), by_encoder({"MR": SCORES["MR"]}))
-    none = relate(by_encoder(alike), by_encoder(SCORES))
-    means = [some.cells[0].rho, none.overall.mean, some.overall.mean]
-    assert list(map(math.isnan, means)) == [True, True, False]
-    assert (some.overall.diagnostics, none.overall.diagnostics) == (2, 0)
+    assert math.isnan(some.cells[0].rho) and not math.isnan(some.overall.mean)
+    none = relate(by_encoder(alike), by_encoder(SCORES)).overall
+    assert (some.overall.diagnostics, none) == (2, Summary("", NAN, NAN, 0))
 
 
 def test_one_encoder_can_make_the_correlation() -> None:
@@ -185,26 +183,18 @@ def test_an_encoder_without_a_number_is_left_out_of_it() -> None:
 
 def test_decoders_of_two_kinds_agree_as_scipy_says() -> None:
     variants = {
-        name: by_encoder({k: (np.array(v) + RNG.normal(size=8)).tolist() for k, v in of.items()})
-        for name, of in (
-            ("prefix", DIAGNOSTICS),
-            ("lstm", DIAGNOSTICS),
-            ("half", {"id": DIAGNOSTICS["id"]}),
-        )
+        kind: {name: (DIAGNOSTICS[name] + RNG.normal(size=8)).tolist() for name in names}
+        for kind, names in (("prefix", DIAGNOSTICS), ("lstm", DIAGNOSTICS), ("half", ["id"]))
     }
-    found = between_decoders(variants)
-    assert [(a.first, a.second, a.diagnostic) for a in found] == [
-        *(("prefix", "lstm", name) for name in DIAGNOSTICS),
-        ("prefix", "half", "id"),
-        ("lstm", "half", "id"),
+    found = between_decoders({kind: by_encoder(columns) for kind, columns in variants.items()})
+    expected = [
+        *((name, "prefix", "lstm") for name in DIAGNOSTICS),
+        ("id", "prefix", "half"),
+        ("id", "lstm", "half"),
     ]
-    for one in found:
-        left, right = (
-            [variants[side][name][one.diagnostic] for name in NAMES]
-            for side in (one.first, one.second)
-        )
-        rho = stats.spearmanr(left, right).statistic
-        assert (one.rho, one.encoders) == (pytest.approx(rho, abs=1e-12), 8)
+    for one, (name, *pair) in zip(found, expected, strict=True):
+        rho = stats.spearmanr(*(variants[kind][name] for kind in pair)).statistic
+        assert one == DecoderAgreement(name, *pair, pytest.approx(rho, abs=1e-12), 8)
 
 
 @pytest.mark.parametrize("here", [0, 1, 5])

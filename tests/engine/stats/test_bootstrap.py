@@ -33,7 +33,7 @@ from theodolite.engine.stats.significance import (
     pairwise,
     pairwise_mcnemar,
 )
-from theodolite.engine.stats.spread import spreads, words
+from theodolite.engine.stats.spread import Spread, spreads, words
 
 
 @pytest.mark.parametrize("steps", [None, 20, 2])
@@ -123,8 +123,7 @@ def test_a_game_worked_by_hand() -> None:
 def test_at_the_true_mean_no_bet_wins(mean: float) -> None:
     """Over all sequences of nine coins the expected capital is 1 after each."""
     total = np.zeros(9)
-    for coins in itertools.product([0.0, 1.0], repeat=9):
-        values = np.array(coins)
+    for values in map(np.array, itertools.product([0.0, 1.0], repeat=9)):
         chance = np.prod(np.where(values > 0, mean, 1 - mean))
         seen = Observations.between(values, 0.0, 1.0)
         total += chance * np.exp(log_capital(seen, np.array([mean]))[:, 0])
@@ -133,21 +132,18 @@ def test_at_the_true_mean_no_bet_wins(mean: float) -> None:
 
 def test_it_narrows_with_the_variance(rng: np.random.Generator) -> None:
     """Observations that vary little give a narrower interval, as no bound by the range would."""
-    widths = []
-    for a, b in ((1.0, 1.0), (10.0, 10.0)):
-        low, high = confidence_sequence(Observations.between(rng.beta(a, b, 300), 0.0, 1.0), 0.05)
-        widths.append(high[-1] - low[-1])
-    assert widths[1] < 0.55 * widths[0] < 0.1
+    seen = (Observations.between(rng.beta(a, a, 300), 0.0, 1.0) for a in (1.0, 10.0))
+    wide, narrow = (np.ptp(confidence_sequence(some, 0.05), axis=0)[-1] for some in seen)
+    assert narrow < 0.55 * wide < 0.1
 
 
 def test_a_bound_alone_excludes() -> None:
     """A mean below what can be observed is impossible."""
     seen = Observations(np.array([0.5]), np.array([0.4]), np.array([0.6]), np.array([0.01]))
     assert np.isinf(log_capital(seen, np.array([0.3, 0.7]))).all()
-    low, high = confidence_sequence(seen, 0.05)
-    assert low[0] == pytest.approx(0.4, abs=0.002) and high[0] == pytest.approx(0.6, abs=0.002)
-    nothing = confidence_sequence(Observations.between(np.empty(0), 0.0, 1.0), 0.05)
-    assert [len(side) for side in nothing] == [0, 0]
+    assert np.ravel(confidence_sequence(seen, 0.05)) == pytest.approx([0.4, 0.6], abs=0.002)
+    nothing = Observations.between(np.empty(0), 0.0, 1.0)
+    assert np.shape(confidence_sequence(nothing, 0.05)) == (2, 0)
 
 
 # --- examples that are not independent ---
@@ -193,11 +189,10 @@ def test_a_correlation_of_drawn_clusters_is_that_of_scipy(
     clusters = rng.permutation(np.arange(30 * ways) % 12).reshape(30, ways).squeeze()
     draws = bootstrap(Sample(values, gold, correlation, clusters), 20, seed=3)  # type: ignore[arg-type]
     drawn = np.random.default_rng(3).integers(0, 12, (20, 12))
-    scipys = {"spearman": stats.spearmanr, "pearson": stats.pearsonr}[correlation]
     for draw, row in zip(draws, drawn, strict=True):
         times = np.bincount(row, minlength=12)[clusters].reshape(30, -1).prod(axis=1)
         some = np.repeat(np.arange(30), times)
-        assert draw == pytest.approx(100 * scipys(values[some], gold[some])[0])
+        assert draw == pytest.approx(100 * SCORED[correlation](values[some], gold[some]))
 
 
 def test_the_standard_error_is_millers(rng: np.random.Generator) -> None:
@@ -227,10 +222,9 @@ def test_all_pairs_at_once_are_the_pairs_one_by_one(rng: np.random.Generator) ->
     """Also of equals, and of examples in two clusters, of which one may be the same for all."""
     right = rng.random((5, 60)) < np.array([[0.5], [0.6], [0.7], [0.9], [0.9]])
     right[4] = right[3]
-    for clusters in (None, rng.integers(0, 20, 60), rng.integers(0, 40, (60, 2))):
-        codes = clusters
-        if clusters is not None:
-            codes = np.unique(clusters, return_inverse=True)[1].reshape(clusters.shape)
+    one_each = np.r_[np.arange(20), rng.integers(0, 20, 40)]
+    two_each = np.r_[np.arange(40), rng.integers(0, 40, 80)].reshape(60, 2)
+    for codes in (None, one_each, two_each):
         p = pairwise_mcnemar(right, codes)
         alone = [mcnemar(right, right[other], codes) for other in range(5)]
         for a, b in combinations(range(5), 2):
@@ -381,8 +375,8 @@ def row(seed: int, score: float | None, **other: object) -> dict[str, object]:
 def test_the_deviation_is_that_of_a_sample() -> None:
     """80, 81, 84: mean 81.67, squares 2.78 + 0.44 + 5.44 = 8.67, over n - 1: 4.33, root 2.08."""
     (found,) = spreads([row(1, 80.0), row(2, 81.0), row(3, 84.0)]).values()
-    assert (found.seeds, found.lowest, found.highest) == (3, 80.0, 84.0)
-    assert (found.mean, found.deviation) == pytest.approx((245 / 3, math.sqrt(13 / 3)))
+    mean, deviation = map(pytest.approx, (245 / 3, math.sqrt(13 / 3)))
+    assert found == Spread(3, mean, deviation, 80.0, 84.0)
     assert words(found) == "± 2.08 over 3 seeds"
 
 
@@ -410,7 +404,6 @@ NEW = [row(1, 80.0, fingerprint="g"), row(2, 82.0, fingerprint="g")]
 def test_the_seeds_of_one_question_have_a_spread(
     rows: list[dict[str, object]], mean: float | None
 ) -> None:
-    found = spreads(rows)
-    assert {of: one.mean for of, one in found.items()} == (
+    assert {of: found.mean for of, found in spreads(rows).items()} == (
         {} if mean is None else {("e", "MR", "senteval"): mean}
     )

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from tests.engine.samples import pairs
+from tests.engine.samples import pairs, right
 from theodolite.engine.stats.bootstrap import Sample
 from theodolite.engine.stats.choice import Behind, behind, choose
 from theodolite.engine.stats.power import (
@@ -17,16 +17,9 @@ from theodolite.engine.stats.power import (
 )
 
 
-def right(share: float, n: int = 200, shift: int = 0) -> Sample:
-    """Right on a share of the examples, the same ones for all up to a shift."""
-    values = np.zeros(n)
-    values[: round(share * n)] = 1.0
-    return Sample(np.roll(values, shift))
-
-
 def test_the_best_and_those_that_tie_with_it() -> None:
     """Two points over one another tie; forty do not. Each has an interval that holds its score."""
-    made = choose({"low": right(0.4), "high": right(0.8), "near": right(0.78, shift=3)})
+    made = choose({"low": right(200, 120), "high": right(200, 40), "near": right(200, 44, 3)})
     assert (made.names, made.ties) == (("high", "near", "low"), ("near",))
     assert made.apart == {frozenset(("low", "high")), frozenset(("low", "near"))}
     score, low, high = made.intervals["high"]
@@ -44,7 +37,8 @@ def test_picking_the_best_flatters_it_the_more_the_more_alike_they_are(
 ) -> None:
     """Of twenty that are equally good one leads by chance; of two that are far apart none does."""
     alike = {str(i): Sample((rng.random(200) < 0.7).astype(float)) for i in range(20)}
-    assert choose(alike).optimism > 1.0 > choose({"a": right(0.9), "b": right(0.2)}).optimism
+    apart = {"a": right(200, 20), "b": right(200, 160)}
+    assert choose(alike).optimism > 1.0 > choose(apart).optimism
     # Of eleven the ten good ones tie, and random words do not.
     samples = {f"good {i}": pairs(300, 1.0, i) for i in range(10)} | {"words": pairs(300, 9.0, 99)}
     ties = choose(samples).ties
@@ -83,7 +77,7 @@ def test_what_is_shown_to_be_within_a_margin_is(rng: np.random.Generator) -> Non
 
     On 40 examples that both get right, one may still be worse; on 400 hardly.
     """
-    few, many = (behind(right(1.0, n), {"b": right(1.0, n)})["b"] for n in (40, 400))
+    few, many = (behind(right(n, 0), {"b": right(n, 0)})["b"] for n in (40, 400))
     assert [(one.delta, one.within(2.0)) for one in (few, many)] == [(0.0, False), (0.0, True)]
     wrong = 0
     for _ in range(80):

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tests.engine.samples import pairs, resample
+from tests.engine.samples import pairs, resample, right
 from theodolite.engine.stats.bootstrap import Resampled, Sample, resample_all
 from theodolite.engine.stats.gate import gate
 from theodolite.engine.stats.significance import (
@@ -115,14 +115,10 @@ def test_the_interval_is_that_of_scipy(rng: np.random.Generator) -> None:
 
 def test_a_point_an_equal_and_the_other_side() -> None:
     """A right on all four, B on none: every resample says 100, so the interval is that point."""
-
-    def said(found: Difference) -> tuple[float | str, ...]:
-        return found.delta, found.low, found.high, found.p, found.verdict
-
-    found = paired(Sample(np.ones(4)), Sample(np.zeros(4)), resamples=99)
-    assert said(found) == (100.0, 100.0, 100.0, 2 / 2**4, "a")  # p as of the exact test
+    exact = Difference(100.0, 100.0, 100.0, 2 / 2**4, 4, "a")  # p as of the exact test
+    assert paired(Sample(np.ones(4)), Sample(np.zeros(4)), resamples=99) == exact
     a, b = pairs(500, 0.5, seed=1), pairs(500, 2.0, seed=2)
-    assert said(paired(a, a)) == (0.0, 0.0, 0.0, 1.0, "tie")
+    assert paired(a, a) == Difference(0.0, 0.0, 0.0, 1.0, 500, "tie")
     ab, ba = paired(a, b), paired(b, a)
     assert (ab.verdict, ba.verdict) == ("a", "b")
     assert (ab.low, ab.high) == pytest.approx((-ba.high, -ba.low))
@@ -158,9 +154,8 @@ def test_encoders_resampled_together_are_those_resampled_alone(
     gold = None if correlation is None else rng.integers(0, 6, 40) / 2
     values = [rng.random(40), rng.integers(0, 3, 40), np.zeros(40), rng.integers(0, 2, 40)]
     samples = [Sample(v.astype(float), gold, correlation or "spearman") for v in values]
-    if gold is not None:
-        samples.append(Sample(values[0], rng.random(40), correlation))
-    for sample, together in zip(samples, resample_all(samples, 300, 5), strict=True):
+    own = [] if gold is None else [Sample(values[0], rng.random(40), correlation)]
+    for sample, together in zip(samples + own, resample_all(samples + own, 300, 5), strict=True):
         assert np.array_equal(together.draws, resample(sample, 300, 5).draws, equal_nan=True)
 
 
@@ -240,13 +235,10 @@ def test_the_difference_of_averages() -> None:
 def test_tie_groups_by_hand() -> None:
     """B ties with A and C with B, but C not with A: C opens a group of its own."""
     c, a, b = 0, 1, 2
-    p = np.ones((3, 3))
-    p[a, b] = p[b, a] = p[b, c] = p[c, b] = 0.5
-    p[c, a] = p[a, c] = 0.001
+    p = np.array([[1, 0.001, 0.5], [0.001, 1, 0.5], [0.5, 0.5, 1]])
     assert tie_groups([70.0, 90.0, 80.0], p) == [[a, b], [c]]
     # 0.02 alone would tell them apart; as the smallest of three it becomes 0.06.
-    p = np.full((3, 3), 0.9)
-    p[0, 1] = p[1, 0] = 0.02
+    p = np.array([[1, 0.02, 0.9], [0.02, 1, 0.9], [0.9, 0.9, 1]])
     assert tie_groups([2.0, 1.0], p[:2, :2]) == [[0], [1]]
     assert tie_groups([3.0, 2.0, 1.0], p) == [[0, 1, 2]]
     # 0.01 * 3; 0.02 * 2; 0.03 * 1 but not below the one before; order kept.
@@ -255,12 +247,6 @@ def test_tie_groups_by_hand() -> None:
 
 
 # --- the three verdicts of a gate ---
-
-
-def right(n: int, wrong: int, start: int = 0) -> Sample:
-    values = np.ones(n)
-    values[start : start + wrong] = 0.0
-    return Sample(values)
 
 
 def test_a_loss_is_tested_as_scipy_tests_it() -> None:
