@@ -174,12 +174,10 @@ def test_normalising_is_chosen_by_dev_accuracy(with_dev: bool) -> None:
 
 def union_of_dev_parts(trainer: FoldTrainer) -> set[int]:
     """Rows that choose in one of the outer folds, by scikit-learn's own splitter."""
-    splitter = StratifiedKFold(3, shuffle=True, random_state=1111)
-    parts: set[int] = set()
-    for seen, _ in splitter.split(trainer.labels, trainer.labels):
-        _, stop = next(splitter.split(seen, trainer.labels[seen]))
-        parts |= set(seen[stop].tolist())
-    return parts
+    splitter, labels = StratifiedKFold(3, shuffle=True, random_state=1111), trainer.labels
+    seen = [rows for rows, _ in splitter.split(labels, labels)]
+    parts = [rows[next(splitter.split(rows, labels[rows]))[1]] for rows in seen]
+    return set(np.concatenate(parts).tolist())
 
 
 def test_features_formed_in_batches_are_those_formed_whole(
@@ -220,13 +218,8 @@ def layers(classes: int, hidden: int) -> nn.Sequential:
 
 def three_columns(classes: int, hidden: int) -> models.ColumnsModel:
     """Three columns of ours, in float64."""
-    model: models.ColumnsModel
-    if hidden:
-        model = models.Hidden(WIDTH, COLUMNS, classes, hidden, 0.0, generator(), "cpu")
-    elif classes == 2:
-        model = models.TwoClasses(WIDTH, COLUMNS, generator(), "cpu")
-    else:
-        model = models.ColumnsLinear(WIDTH, COLUMNS, classes, generator(), "cpu")
+    some = Features(np.zeros((1, WIDTH), np.float32), np.arange(1))
+    model = columns._model(some, classes, COLUMNS, replace(EXACT, hidden=hidden), 5)
     model.parameters = [models.Parameter(p.values.double(), p.axis) for p in model.parameters]
     return model
 
@@ -269,20 +262,19 @@ def test_gradients_are_those_of_autograd(classes: int, hidden: int, normalised: 
         assert model.predict(x, torch.tensor([j]))[:, 0].tolist() == layer(z).argmax(1).tolist()
 
 
-@pytest.mark.parametrize("kind", ["adam", "rmsprop"])
-def test_optimisers_are_torchs_with_a_decay_for_each_column(kind: str) -> None:
+@pytest.mark.parametrize(
+    ("kind", "peer"), [("adam", torch.optim.Adam), ("rmsprop", torch.optim.RMSprop)]
+)
+def test_optimisers_are_torchs_with_a_decay_for_each_column(kind: str, peer: Any) -> None:
     """Twenty steps, then half of the columns is taken out, and twenty more."""
     decays = torch.tensor([0.0, 1e-3, 0.1], dtype=torch.float64)
     start = torch.randn(4, 3, generator=generator(), dtype=torch.float64)
     ours = [models.Parameter(start.clone(), 1)]
     optimiser = optimisers.OPTIMISERS[kind](ours, decays)
     theirs = [start[:, j].clone().requires_grad_() for j in range(3)]
-    peer = {"adam": torch.optim.Adam, "rmsprop": torch.optim.RMSprop}[kind]
     peers = [peer([w], weight_decay=float(d)) for w, d in zip(theirs, decays, strict=True)]
-    left = torch.tensor([0, 1, 2])
-    for step in range(40):
+    for step, left in enumerate([torch.tensor([0, 1, 2])] * 20 + [torch.tensor([0, 2])] * 20):
         if step == 20:
-            left = torch.tensor([0, 2])
             ours = [p.kept(left) for p in ours]
             optimiser.keep(left)
         gradient = torch.randn(4, 3, generator=generator().manual_seed(step), dtype=torch.float64)
@@ -332,12 +324,9 @@ def test_threads_do_not_fight(run: Callable[[], None], monkeypatch: pytest.Monke
     """Each fit sees one thread, and afterwards there are as many as before."""
     seen: list[int] = []
     fit = LogisticRegression.fit
-
-    def watched(self: LogisticRegression, *given: Any) -> LogisticRegression:
-        seen.extend(blas_threads())
-        return fit(self, *given)
-
-    monkeypatch.setattr(LogisticRegression, "fit", watched)
+    monkeypatch.setattr(
+        LogisticRegression, "fit", lambda *given: seen.extend(blas_threads()) or fit(*given)
+    )
     with threadpool_limits(2):
         run()
         assert (set(seen), set(blas_threads())) == ({1}, {2})

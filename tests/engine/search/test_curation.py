@@ -23,9 +23,9 @@ def test_exact_duplicates_by_hand() -> None:
     found = curation.exact_duplicates(sentences)
     assert (found.ids.tolist(), found.count) == ([0, 2, 3, 1, 4], 2)
     assert found.group.tolist() == [0, 0, 0, 1, 1]
-    none = [curation.exact_duplicates(of) for of in (["a", "b"], [])]
-    none += [curation.near_duplicates(of, 0.9) for of in (np.empty((0, 3)), np.ones((1, 3)))]
-    assert [groups.count for groups in none] == [0] * 4
+    exact = [curation.exact_duplicates(of).count for of in (["a", "b"], [])]
+    near = [curation.near_duplicates(of, 0.9).count for of in (np.empty((0, 3)), np.ones((1, 3)))]
+    assert exact == near == [0, 0]
 
 
 @pytest.mark.parametrize("threshold", [0.5, 0.8, 0.95])
@@ -73,8 +73,8 @@ def test_leaks_by_hand() -> None:
     seen_vectors = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
     new_vectors = np.array([[1.0, 0.1], [0.1, 1.0], [-1.0, -1.0], [-1.0, 1.0]])
     found = curation.leaks(seen, seen_vectors, new, new_vectors, 0.9)
-    columns = (found.ids.tolist(), found.twins.tolist(), found.exact.tolist())
-    assert columns == ([0, 3, 1], [0, 2, 1], [True, True, False])
+    columns = [of.tolist() for of in (found.ids, found.twins, found.exact)]
+    assert columns == [[0, 3, 1], [0, 2, 1], [True, True, False]]
     np.testing.assert_allclose(found.cosines, [1 / 1.01**0.5, 0, 1 / 1.01**0.5], atol=1e-6)
     assert curation.exact_twins(["?!", "...", "a"], ["A.", "..."]).tolist() == [-1, 1, 0]
 
@@ -119,9 +119,8 @@ def test_none_is_missed(
     least: float, monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
 ) -> None:
     """Against the sets of all pairs, whatever the threshold."""
-    monkeypatch.setattr(module, "_CHARACTERS", 400)  # several blocks
-    monkeypatch.setattr(module, "_TESTED", 300)
-    monkeypatch.setattr(module, "_PAIRS", 7)
+    for limit, some in {"_CHARACTERS": 400, "_TESTED": 300, "_PAIRS": 7}.items():
+        monkeypatch.setattr(module, limit, some)  # several blocks
     words = ["".join(rng.choice(list("abcd"), 3)) for _ in range(12)]
     draw = [" ".join(rng.choice(words, rng.integers(1, 9))) for _ in range(160)]
     tested, trained = draw[:60], draw[60:]

@@ -33,8 +33,7 @@ def test_neighbours_are_those_of_scikit_learn() -> None:
     assert (scores.dtype, ids.dtype) == (np.float32, np.int64)
     few = Index(VECTORS[:4]).search(QUERIES[:2], 10)[1]  # all, each once
     assert [sorted(row) for row in few.tolist()] == [[0, 1, 2, 3]] * 2
-    none = Index(np.empty((0, 20))).search(QUERIES, 3)
-    assert none[0].shape == none[1].shape == (30, 0)
+    assert np.shape(Index(np.empty((0, 20))).search(QUERIES, 3)) == (2, 30, 0)
     # Ties are ordered by position.
     vectors = np.array([[0, 1], [1, 0], [1, 0], [1, 0]], dtype=np.float32)
     scores, ids = Index(vectors).search(vectors[1:2], 4)
@@ -76,12 +75,10 @@ def test_an_index_that_grows_finds_what_one_made_at_once_finds(rng: np.random.Ge
     for positions in (np.arange(0, 10), np.arange(40, 60), np.arange(10, 40)):
         growing.add(rows[positions], positions)
     behind.add(rows[20:])
-    for grown in (growing, behind):
-        assert grown.size == 60
-        for among in (None, np.arange(3, 50, 2)):
-            expected = at_once.search(queries, 9, among)
-            for mine, theirs in zip(grown.search(queries, 9, among), expected, strict=True):
-                np.testing.assert_allclose(mine, theirs, atol=1e-6)
+    assert growing.size == behind.size == 60
+    for grown, among in itertools.product((growing, behind), (None, np.arange(3, 50, 2))):
+        found, expected = (index.search(queries, 9, among) for index in (grown, at_once))
+        np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
 def test_neighbours_of_each_leave_out_the_row_itself() -> None:

@@ -25,7 +25,7 @@ def _of(*groups: int) -> clusters.Clusters:
     return clusters.Clusters(of, np.bincount(of[of >= 0]), "by hand")
 
 
-def test_k_means_is_that_of_scikit_learn_on_unit_rows() -> None:
+def test_k_means_is_that_of_scikit_learn_on_unit_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same division; numbers go by size."""
     vectors = 5 * _heaps(spread=0.3)
     oracle = KMeans(4, n_init=4, random_state=0).fit_predict(_unit(vectors))
@@ -33,9 +33,8 @@ def test_k_means_is_that_of_scikit_learn_on_unit_rows() -> None:
     assert adjusted_rand_score(oracle, ours.of) == 1
     sizes = sorted(np.bincount(oracle).tolist(), reverse=True)
     assert ours.sizes.tolist() == np.bincount(ours.of).tolist() == sizes
-    with pytest.MonkeyPatch.context() as patch:  # many points are fitted on some, and all placed
-        patch.setattr(clusters, "FITTED", 50)
-        sampled = clusters.cluster(_heaps(), "k-means", 3)
+    monkeypatch.setattr(clusters, "FITTED", 50)  # many points are fitted on some, and all placed
+    sampled = clusters.cluster(_heaps(), "k-means", 3)
     assert sorted(sampled.sizes) == [25, 40, 60] and "50 of 125" in sampled.how
 
 
@@ -80,8 +79,8 @@ def test_agreement_worked_by_hand() -> None:
     assert (crossed["v_measure"], crossed["ari"]) == pytest.approx((0, -0.5))
     assert (split["v_measure"], split["ari"]) == pytest.approx((0.8, 4 / 7))
     a, b = np.random.default_rng(1).integers(0, 5, (2, 200))
-    found = clusters.agreement(a, b)
-    assert found["v_measure"] == pytest.approx(normalized_mutual_info_score(a, b))
+    expected = normalized_mutual_info_score(a, b)
+    assert clusters.agreement(a, b)["v_measure"] == pytest.approx(expected)
 
 
 def test_matching_keeps_as_many_points_as_any_could(rng: np.random.Generator) -> None:
