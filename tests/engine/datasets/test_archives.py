@@ -19,7 +19,7 @@ BEIR = {
     "qrels/test.tsv": b"a\t1\t1\n",
 }
 JUDGED = {"test": {"a": {"1": 1}}}
-RETRIEVAL = Mapping("retrieval", {})
+
 TRAIN = b"text,label\nbird sea,neg\nriver tree,pos\n"
 TEST = b"text,label\nsmall tree,neg\nhouse sleeps,pos\n"
 
@@ -40,19 +40,40 @@ def test_a_folder_of_beir_comes_as_an_archive() -> None:
     assert read(raw, "mine.zip", look.mapping, "mine").judgements == JUDGED
     with refused("missing", "top_ranked"):
         read(raw, "mine.zip", Mapping("retrieval", {}, type="Reranking"))
-    with refused("wrong-kind", "robust.qrels"):  # judgements alone are no sentences
-        preview(b"q1 0 d1 1\n", "robust.qrels")
 
 
 @pytest.mark.parametrize(
-    ("names", "splits"), [(["dev.tsv"], ["test"]), (["dev.tsv", "test.tsv"], ["dev", "test"])]
+    ("names", "rows", "splits"),
+    [
+        # The third file holds them, whatever it is called.
+        (["dev.tsv"], "a\t1\t1\n", ["test"]),
+        (["dev.tsv", "test.tsv"], "a\t1\t1\n", ["dev", "test"]),
+        # Names of columns in other letters, or separated otherwise than the ending says.
+        (["qrels/test.tsv"], "Query-ID\tCorpus-ID\tScore\na\t1\t1\n", ["test"]),
+        (["qrels/test.tsv"], "query-id corpus-id score\na 1 1\n", ["test"]),
+        (["qrels/test.tsv"], "query-id,corpus-id,score\na,1,1\n", ["test"]),
+        # As on the hub, and in other words.
+        (
+            ["qrels/test.jsonl"],
+            '{"query-id": "a", "corpus-id": "1", "score": 1}\n',
+            ["test"],
+        ),
+        (["qrels.tsv"], "qid\tdocid\trelevance\na\t1\t1.0\n", ["test"]),
+        # As TREC writes them: four columns, the second unused, and no header.
+        *(
+            ([name], between.join("a011") + "\n", ["test"])
+            for name in ("qrels/test.tsv", "test.txt", "qrels.trec", "test.qrels")
+            for between in (" ", "\t", "   ")
+        ),
+    ],
 )
-def test_the_third_file_holds_the_judgements_whatever_it_is_called(
-    names: list[str], splits: list[str]
+def test_judgements_are_found_and_understood(
+    names: list[str], rows: str, splits: list[str]
 ) -> None:
     texts = {name: raw for name, raw in BEIR.items() if "qrels" not in name}
-    raw = zipped(texts | dict.fromkeys(names, BEIR["qrels/test.tsv"]))
-    assert read(raw, "x.zip", RETRIEVAL).judgements == dict.fromkeys(splits, JUDGED["test"])
+    raw = zipped(texts | dict.fromkeys(names, rows.encode()))
+    data = read(raw, "x.zip", preview(raw, "x.zip").mapping)
+    assert data.judgements == dict.fromkeys(splits, JUDGED["test"])
 
 
 def test_two_files_of_lines_are_parallel() -> None:
@@ -70,8 +91,8 @@ def test_tables_named_by_their_splits_are_one_data_set(more: bytes) -> None:
     data = read(packed, "mine.zip", look.mapping)
     rows = 2 + more.count(b"\n")
     assert (look.kind, look.n_rows) == ("labels", 2 + rows)
-    assert data.splits == ["train"] * 2 + ["test"] * rows
-    assert data.sentences[:3] == ["bird sea", "river tree", "small tree"]
+    texts = ["bird sea", "river tree", "small tree"]
+    assert (data.sentences[:3], data.splits) == (texts, ["train"] * 2 + ["test"] * rows)
     plain = read(packed, "mine.zip", Mapping("sentences", {"text": "label"}))
     assert plain.sentences[:3] == ["neg", "pos", "neg"]
     # A table alone in an archive is that table, as pandas packs `x.csv.zip`.
@@ -93,40 +114,9 @@ def test_a_clone_of_the_hub_is_one_data_set(tmp_path: Path) -> None:
     }
     packed = zipped(about | {f"data/{name}": raw for name, raw in parts.items()})
     folder.files(tmp_path / "mteb" / "classification" / "mine", parts)
-    for data in (
-        read(packed, "x.zip", preview(packed, "x.zip").mapping),
-        Catalog(tmp_path).load("mine"),
-    ):
-        assert data.sentences == list("abcdef")
-        assert data.splits == ["train"] * 4 + ["test"] * 2
-
-
-@pytest.mark.parametrize("name", ["qrels/test.tsv", "test.txt", "qrels.trec", "test.qrels"])
-@pytest.mark.parametrize("between", [" ", "\t", "   "])
-def test_judgements_as_trec_writes_them(name: str, between: str) -> None:
-    """Four columns, the second unused, separated by spaces or tabs, without a header."""
-    lines = {
-        "corpus.jsonl": [f'{{"_id": "d{i}", "text": "document {i}"}}' for i in range(12)],
-        "queries.jsonl": [f'{{"_id": "q{i}", "text": "query {i}"}}' for i in range(12)],
-        name: [between.join((f"q{i}", "0", f"d{i}", "1")) for i in range(12)],
-    }
-    packed = zipped({file: "\n".join(some).encode() for file, some in lines.items()})
-    data = read(packed, "x.zip", preview(packed, "x.zip").mapping)
-    assert data.judgements == {"test": {f"q{i}": {f"d{i}": 1} for i in range(12)}}
-
-
-@pytest.mark.parametrize(
-    "rows",
-    [
-        "Query-ID\tCorpus-ID\tScore\na\t1\t1\n",
-        "query-id corpus-id score\na 1 1\n",
-        "query-id,corpus-id,score\na,1,1\n",
-    ],
-)
-def test_names_of_columns_may_be_written_otherwise(rows: str) -> None:
-    """In other letters, or separated otherwise than the ending says."""
-    packed = zipped(BEIR | {"qrels/test.tsv": rows.encode()})
-    assert read(packed, "x.zip", RETRIEVAL).judgements == JUDGED
+    packed_data = read(packed, "x.zip", preview(packed, "x.zip").mapping)
+    for data in (packed_data, Catalog(tmp_path).load("mine")):
+        assert (data.sentences, data.splits) == (list("abcdef"), ["train"] * 4 + ["test"] * 2)
 
 
 def test_files_are_packed_alike_each_time(tmp_path: Path) -> None:

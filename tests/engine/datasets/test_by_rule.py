@@ -27,14 +27,12 @@ def page(i: int) -> str:
 def test_known_items_are_words_of_their_document_and_clozes_are_taken_out() -> None:
     given = handbook(*map(page, range(30)))
     made = by_rule.make(given, NAME)
-    assert list(made.documents) == list(given.documents) and made.name == NAME
+    assert (made.name, list(made.documents)) == (NAME, list(given.documents))
     assert {key.partition(":")[0] for key in made.queries} == {"known", "cloze"}
     assert len(made.queries) == 60 and made.hash == by_rule.make(given, NAME).hash
-    ((split, judged),) = made.judgements.items()
-    assert split == "test"
+    assert made.judgements == {"test": {k: {k.partition(":")[2]: 1} for k in made.queries}}
     for key, query in made.queries.items():
         kind, _, document = key.partition(":")
-        assert judged[key] == {document: 1}
         text, left = given.documents[document], made.documents[document]
         if kind == "cloze":
             assert query in " ".join(text.split()) and query not in " ".join(left.split())
@@ -47,8 +45,7 @@ def test_known_items_are_words_of_their_document_and_clozes_are_taken_out() -> N
 
 
 def test_they_are_a_task_of_any_documents_cut_in_any_way() -> None:
-    catalog = Catalog()
-    (result,) = evaluate(load("wordllama"), ["starter-pairs|queries:rule"], data=catalog)
+    (result,) = evaluate(load("wordllama"), ["starter-pairs|queries:rule"], data=Catalog())
     assert result.error and "queries are made of documents" in result.error
     name = f"{NAME}|chunk:sentences,40"
     assert get(name).dataset == name and get(NAME).metric == "ndcg_at_10"
@@ -69,19 +66,33 @@ def test_what_no_queries_can_be_made_of(data, code, said) -> None:  # type: igno
         by_rule.make(data, NAME)
 
 
-def test_copies_collisions_and_scripts_without_spaces_are_told() -> None:
-    pages = [*map(page, range(10)), page(3)]
-    made = by_rule.make(handbook(*pages), NAME)
-    assert made.judgements["test"]["known:10.md"] == {"3.md": 1, "10.md": 1}
-    assert any("2 of 11 documents repeat another" in note for note in made.notes)
-    alike = [f"The kettle and the lantern stand near the harbour, number {i}." for i in range(20)]
-    alike += ["A garden has an orchard, a window and a violin for every visitor who asks."] * 2
-    assert any("much alike" in note for note in by_rule.make(handbook(*alike), NAME).notes)
-    chinese = [
-        f"约翰桥是一座横跨河流的人行桥{i}。它连接着两个校区和一个花园{i}。" for i in range(5)
-    ]
-    found = by_rule.make(handbook(*chinese), NAME)
-    assert {key.partition(":")[0] for key in found.queries} == {"cloze"}
-    assert any("without spaces" in note for note in found.notes)
-    empty = by_rule.make(handbook(*map(page, range(5)), "", "?"), NAME)
+COPY = [*map(page, range(10)), page(3)]
+ALIKE = [
+    *(f"The kettle and the lantern stand near the harbour, number {i}." for i in range(20)),
+    *["A garden has an orchard, a window and a violin for every visitor who asks."] * 2,
+]
+CHINESE = [f"约翰桥是一座横跨河流的人行桥{i}。它连接着两个校区和一个花园{i}。" for i in range(5)]
+
+
+@pytest.mark.parametrize(
+    ("pages", "said"),
+    [
+        (COPY, "2 of 11 documents repeat another"),
+        (ALIKE, "much alike"),
+        (CHINESE, "without spaces"),
+    ],
+    ids=["copy", "alike", "chinese"],
+)
+def test_copies_collisions_and_scripts_without_spaces_are_told(pages, said) -> None:  # type: ignore[no-untyped-def]
+    assert any(said in note for note in by_rule.make(handbook(*pages), NAME).notes)
+
+
+def test_what_each_page_is_asked_by() -> None:
+    """Copies answer one another's queries; without spaces there are only clozes; no text, none."""
+    copy, chinese, empty = (
+        by_rule.make(handbook(*pages), NAME)
+        for pages in (COPY, CHINESE, [*map(page, range(5)), "", "?"])
+    )
+    assert copy.judgements["test"]["known:10.md"] == {"3.md": 1, "10.md": 1}
+    assert {key.partition(":")[0] for key in chinese.queries} == {"cloze"}
     assert not any(key.endswith(("5.md", "6.md")) for key in empty.queries)

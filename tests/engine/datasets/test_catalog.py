@@ -9,7 +9,6 @@ import pytest
 from huggingface_hub import constants
 
 from tests.errors import refused
-from tests.fakes import folder
 from tests.fakes.folder import files
 from tests.fakes.hub import FakeHub, commit
 from theodolite.engine.datasets import (
@@ -24,7 +23,7 @@ from theodolite.engine.datasets import (
     Upload,
     types,
 )
-from theodolite.engine.datasets.hub import parse
+from theodolite.engine.datasets.hub import HubFile, parse
 from theodolite.engine.errors import did_you_mean
 
 
@@ -98,7 +97,7 @@ def test_uploads(tmp_path: Path) -> None:
     uploads = Uploads(mine=labels(tmp_path / "0a1b2c", text))
     catalog = Catalog(uploads=uploads)
     info, first = catalog.list()[0], catalog.load("upload:mine")
-    assert (info.name, info.kind, info.origin) == (first.name, "labels", "upload")
+    assert (info.name, info.kind, info.origin) == ("upload:mine", "labels", "upload")
     assert (first.name, first.labels) == ("upload:mine", ["a", "b"])
     assert catalog.load("upload:mine") is first
     with refused("unknown", "upload:other"):
@@ -179,13 +178,13 @@ ROWS = "sentence1,sentence2,score\nA cat.,A dog.,2.5\nA hat.,A cap.,4\n"
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
     """`owner/sts` with two files at `main`, one of them changed at `v2`."""
-    files = {
+    contents = {
         "sts/data/test.csv": ROWS,
         "sts/texts.jsonl": '{"body": "One."}\n{"body": "Two."}\n',
         "sts/broken.csv": b"text\ncaf\xe9\n",
         "sts@v2/data/test.csv": ROWS.replace("cap", "cup"),
     }
-    return folder.files(tmp_path / "hub" / "datasets" / "owner", files) / "sts"
+    return files(tmp_path / "hub" / "datasets" / "owner", contents) / "sts"
 
 
 def test_a_file_is_fetched_pinned_and_kept(
@@ -196,8 +195,7 @@ def test_a_file_is_fetched_pinned_and_kept(
     assert f"@{commit(repository)}/data/test.csv" in data.name
     columns = {"left": "sentence1", "right": "sentence2", "score": "score"}
     assert parse(data.name).columns == columns
-    assert data.kind == "pairs"
-    assert data.sentences == ["A cat.", "A hat.", "A dog.", "A cap."]
+    assert (data.kind, data.sentences) == ("pairs", ["A cat.", "A hat.", "A dog.", "A cap."])
     assert Catalog().load("hub:owner/sts@v2/data/test.csv").sentences[-1] == "A cup."
 
     requests = len(served.requests)
@@ -248,12 +246,14 @@ def test_bad_names(name: str, code: Any) -> None:
     """Refused before anything is asked of the hub."""
     with refused(code):
         parse(name)
-    # Names come back as they went: slashes in a revision, spaces in paths and odd columns survive.
+
+
+def test_names_come_back_as_they_went() -> None:
+    """Slashes in a revision, spaces in paths and odd columns survive."""
     name = "hub:o/n@refs%2Fconvert%2Fparquet/a%20b/0.parquet?text=my%20text%20%26%20more"
-    file = parse(name)
-    found = file.revision, file.file, file.columns, str(file)
     columns = {"text": "my text & more"}
-    assert found == ("refs/convert/parquet", "a b/0.parquet", columns, name)
+    assert parse(name) == HubFile("o/n", "refs/convert/parquet", "a b/0.parquet", columns)
+    assert str(parse(name)) == name
 
 
 def test_a_kind_before_a_colon_makes_no_names_alike() -> None:

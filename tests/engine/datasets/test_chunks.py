@@ -157,13 +157,11 @@ def test_chunks_are_scored_by_document_and_by_passage(tmp_path: Path) -> None:
     cut = data.load(name)
     assert len(cut.documents) == 6
     assert all(cut.documents[c] == CORPUS[int(p[0][1])][p[1] : p[2]] for c, p in cut.places.items())
-    (result,) = evaluate(load("wordllama"), [name], data=data)
-    scores = {score.metric: score.score for score in result.scores}
+    result, whole = evaluate(load("wordllama"), [name, "drinks"], data=data)
+    scores, of_whole = ({s.metric: s.score for s in one.scores} for one in (result, whole))
     assert (result.task, scores["ndcg_at_10"], result.main.n) == (name, 100.0, 3)
     assert scores["passage_recall_at_1"] == scores["passage_iou_at_1"] == 100.0
     # Whole documents have the answers, and as much again.
-    (whole,) = evaluate(load("wordllama"), ["drinks"], data=data)
-    of_whole = {score.metric: score.score for score in whole.scores}
     precision = 100 * (29 / 54 + 24 / 62 + 26 / 47) / 3
     found = of_whole["passage_precision_at_1"], of_whole["passage_recall_at_1"]
     assert found == pytest.approx((precision, 100.0)) and whole.data_hash != result.data_hash

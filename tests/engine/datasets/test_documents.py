@@ -3,15 +3,16 @@
 import io
 import time
 from datetime import datetime
-from html.parser import HTMLParser
 from pathlib import Path
 
+import lxml.html
 import openpyxl
 import pytest
 from pypdf import PdfReader, PdfWriter
 from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
 
 from tests.errors import refused
+from tests.fakes import folder
 from theodolite.engine.datasets import Retrieval, documents
 from theodolite.engine.datasets.conversion import convert
 from theodolite.engine.datasets.tables import preview, read
@@ -39,9 +40,8 @@ def pdf(*pages: str, locked: bool = False) -> bytes:
         page[NameObject("/Resources")] = DictionaryObject({NameObject("/Font"): fonts})
     if locked:
         writer.encrypt("tea", algorithm="RC4-128")
-    out = io.BytesIO()
-    writer.write(out)
-    return out.getvalue()
+    writer.write(made := io.BytesIO())
+    return made.getvalue()
 
 
 def packed(target: Path, files: dict[str, bytes | str]) -> tuple[Retrieval, list[str]]:
@@ -54,22 +54,11 @@ def packed(target: Path, files: dict[str, bytes | str]) -> tuple[Retrieval, list
     return data, notes
 
 
-class Words(HTMLParser):
-    """The standard library's reading of a page, without what no browser shows."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.words, self.hidden = [], 0
-        self.feed(page)
-
-    def handle_starttag(self, tag: str, attrs: object) -> None:
-        self.hidden += tag in documents._HIDDEN
-
-    def handle_endtag(self, tag: str) -> None:
-        self.hidden -= tag in documents._HIDDEN
-
-    def handle_data(self, data: str) -> None:
-        self.words += [] if self.hidden else data.split()
+def words(page: str) -> list[str]:
+    """What lxml reads in a page, without what no browser shows."""
+    tree = lxml.html.fromstring(page)
+    lxml.etree.strip_elements(tree, *documents._HIDDEN, lxml.etree.Comment, with_tail=False)
+    return " ".join(tree.itertext()).split()
 
 
 def test_documents_of_every_kind_are_a_data_set(tmp_path: Path) -> None:
@@ -83,21 +72,31 @@ def test_documents_of_every_kind_are_a_data_set(tmp_path: Path) -> None:
     }
     data, notes = packed(tmp_path, files)
     assert notes == ["Documents, named by their files: 4 (1 .md, 1 .html, 1 .txt, 1 .pdf)."]
-    assert data.documents["guide/tea.md"] == "# Tea\n\nIt is brewed."
-    assert data.documents["old.txt"] == OLD
     pages = PdfReader(io.BytesIO(files["book.pdf"])).pages
-    assert data.documents["book.pdf"] == "\n\n".join(page.extract_text() for page in pages)
+    assert data.documents == {
+        "guide/tea.md": "# Tea\n\nIt is brewed.",
+        "page.html": documents.text_of("page.html", PAGE.encode()),
+        "old.txt": OLD,
+        "book.pdf": "\n\n".join(page.extract_text() for page in pages),
+    }
     assert data.judgements == {"test": {"q1": {"guide/tea.md": 1}}}
 
 
-def test_of_a_web_page_only_the_text_is_taken(tmp_path: Path) -> None:
+def test_of_a_web_page_only_the_text_is_taken() -> None:
     text = documents.text_of("page.html", PAGE.encode())
-    assert text.replace("# ", "").split() == Words(PAGE).words
+    assert text.replace("# ", "").split() == words(PAGE)
     assert text.splitlines()[:5] == ["Tea & co", "", "# Brew", "", "Pour hot water."]
-    latin = '<meta charset="iso-8859-2"><p>Łódź</p>'
-    assert documents.text_of("a.htm", latin.encode("iso-8859-2")) == "Łódź"
-    plain = b"<html><body><p>No encoding is declared.</p></body></html>"
-    assert documents.text_of("a.html", plain) == "No encoding is declared."
+
+
+@pytest.mark.parametrize(
+    ("name", "page", "text"),
+    [
+        ("a.htm", '<meta charset="iso-8859-2"><p>Łódź</p>'.encode("iso-8859-2"), "Łódź"),
+        ("a.html", b"<html><body><p>None is declared.</p></body></html>", "None is declared."),
+    ],
+)
+def test_the_encoding_of_a_web_page(name: str, page: bytes, text: str) -> None:
+    assert documents.text_of(name, page) == text
 
 
 @pytest.mark.parametrize("piece", ["<a ", "<a a='", "<!--", "<", "<script></scrip", "<svg><", "</"])
@@ -132,7 +131,7 @@ def test_what_cannot_be_read_is_named_and_left_out(tmp_path: Path, name: str) ->
 
 
 @pytest.mark.long
-def test_a_pdf_of_2000_pages_is_read(tmp_path: Path) -> None:
+def test_a_pdf_of_2000_pages_is_read() -> None:
     text = documents.text_of("long.pdf", pdf(*(f"Page {i}" for i in range(2000))))
     assert text.split("\n\n")[-1] == "Page 1999"
 
@@ -173,12 +172,6 @@ def test_documents_are_told_from_tables(names: list[str], chosen: list[str]) -> 
 TEXT = "sentence,label\nGr\u00fc\u00dfe aus K\u00f6ln,a\nDer Hund schl\u00e4ft \u2013 endlich,b\n"
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    (tmp_path / "out").mkdir()
-    return tmp_path / "out"
-
-
 LATE = "A plain sentence.\n" * 200_000 + "K\u00f6ln\n"
 
 
@@ -199,16 +192,15 @@ LATE = "A plain sentence.\n" * 200_000 + "K\u00f6ln\n"
     ids=["cp1252", "le", "be", "late", "utf-8", "marked utf-16", "cyrillic", "japanese", "empty"],
 )
 def test_text_of_another_encoding(
-    tmp_path: Path, folder: Path, content: bytes, text: str | None, encoding: str
+    tmp_path: Path, content: bytes, text: str | None, encoding: str
 ) -> None:
-    file = tmp_path / "mine.csv"
-    file.write_bytes(content)
-    found = convert(file, folder)
+    file = folder.files(tmp_path / "given", {"mine.csv": content}) / "mine.csv"
+    found = convert(file, tmp_path)
     assert encoding in found.note and (found.path == file) == (text is None)
     assert text in (None, found.path.read_text("utf-8", "replace"))
 
 
-def test_a_sheet_of_excel(tmp_path: Path, folder: Path) -> None:
+def test_a_sheet_of_excel(tmp_path: Path) -> None:
     """The first, or the one that is named; days without a midnight, numbers as they are."""
     book, file = openpyxl.Workbook(), tmp_path / "mine.xlsx"
     book.active.title = "Notes"
@@ -217,18 +209,17 @@ def test_a_sheet_of_excel(tmp_path: Path, folder: Path) -> None:
     for row in (["sentence", "grade", "day"], ["A, cat", 3, datetime(2026, 1, 2)], [], ["B", 2.5]):
         sheet.append(row)
     book.save(file)
-    first = convert(file, folder)
+    first = convert(file, tmp_path)
     assert first.sheets == ("Notes", "Rows") and "Rows" in first.note
     assert first.path.name == "mine.csv" and first.path.read_text() == "Read me\n"
-    rows = convert(file, folder, "Rows").path.read_text("utf-8").splitlines()
+    rows = convert(file, tmp_path, "Rows").path.read_text("utf-8").splitlines()
     assert rows == ["sentence,grade,day", '"A, cat",3,2026-01-02', "B,2.5,"]
     with refused("unknown", "Other"):
-        convert(file, folder, "Other")
+        convert(file, tmp_path, "Other")
 
 
 @pytest.mark.parametrize("content", [b"PK\x03\x04....", b"", b"<html>"])
-def test_what_is_no_workbook_is_refused(tmp_path: Path, folder: Path, content: bytes) -> None:
-    file = tmp_path / "mine.xlsx"
-    file.write_bytes(content)
+def test_what_is_no_workbook_is_refused(tmp_path: Path, content: bytes) -> None:
+    file = folder.files(tmp_path, {"mine.xlsx": content}) / "mine.xlsx"
     with refused("damaged", "mine.xlsx"):
-        convert(file, folder)
+        convert(file, tmp_path)

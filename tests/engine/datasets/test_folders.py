@@ -167,76 +167,129 @@ def test_what_is_fitted_on_nli_saw_no_test_sentence(tmp_path: Path) -> None:
 
 
 MRPC = "Quality\t#1 ID\t#2 ID\t#1 String\t#2 String\n1\t2\t3\ta b\tc\n0\t4\t5\n"
+SICK = "id\ta\tb\tscore\tjudgment\n1\tx\ty\n"
 DEPTH = "probing/tree_depth.txt"
+TABLE = {"kind": "labels", "files": {"train": "a.csv"}, "columns": {"text": "said", "label": "is"}}
+LINES = {"kind": "labels", "files": {"": "a.txt"}, "lines": ["{label}\t{text}"]}
+SIDES = {"kind": "labels", "files": {"": {"text": "a.txt", "label": "b.txt"}}}
+RTE = '<?xml version="1.0"?>{}<c><pair entailment="YES"><t>A &amp; b.</t><h>B.</h></pair></c>'
+BOMB = '<!DOCTYPE c [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]>'
+
+
+BUCC = {
+    "mteb/bitext/bucc_zh_en/zh-en.dev.zh": "z1\t一\nz2\t二\n",
+    "mteb/bitext/bucc_zh_en/zh-en.dev.en": "e1\tone\n",
+    "mteb/bitext/bucc_zh_en/zh-en.dev.gold": "z1\te1\n",
+}
+PLACE = "mteb/classification/reviews"
+
+
+def described(manifest: object, files: dict[str, str]) -> dict[str, str]:
+    """A folder `reviews` of files that its `dataset.json` describes, in a data folder."""
+    every = {"dataset.json": json.dumps(manifest), **files}
+    return {f"{PLACE}/{name}": text for name, text in every.items()}
 
 
 @pytest.mark.parametrize(
-    ("file", "text", "name", "code", "named"),
+    ("files", "name", "code", "named"),
     [
+        # What SentEval ships.
         (
-            "downstream/TREC/train_5500.label",
-            "LOC:city Where ?\nno colon\n",
+            {"downstream/TREC/train_5500.label": "LOC:city Where ?\nno colon\n"},
             "TREC",
             "damaged",
-            "line 2",
+            ["line 2"],
         ),
-        ("downstream/SST/fine/sentiment-train", "2 fine\n3\n", "SST5", "damaged", "line 2"),
         (
-            "downstream/MRPC/msr_paraphrase_train.txt",
-            MRPC,
+            {"downstream/SST/fine/sentiment-train": "2 fine\n3\n"},
+            "SST5",
+            "damaged",
+            ["line 2"],
+        ),
+        (
+            {"downstream/MRPC/msr_paraphrase_train.txt": MRPC},
             "MRPC",
             "damaged",
-            "MRPC/msr_paraphrase_train.txt, line 3",
+            ["MRPC/msr_paraphrase_train.txt, line 3"],
         ),
         (
-            "downstream/SICK/SICK_train.txt",
-            "id\ta\tb\tscore\tjudgment\n1\tx\ty\n",
+            {"downstream/SICK/SICK_train.txt": SICK},
             "SICKRelatedness",
             "damaged",
-            "SICK/SICK_train.txt, line 2",
+            ["SICK/SICK_train.txt, line 2"],
         ),
         (
-            "probing/subj_number.txt",
-            "tr\tNN\tA .\nxx\tNN\tB .\n",
+            {"probing/subj_number.txt": "tr\tNN\tA .\nxx\tNN\tB .\n"},
             "SubjNumber",
             "damaged",
-            "line 2",
+            ["line 2"],
         ),
+        ({DEPTH: "tr\ta\tx\ntest\ta\ty\n"}, "Depth", "damaged", [f"{DEPTH}, line 2"]),
+        ({DEPTH: "tr\ta\tx\n\n"}, "Depth", "damaged", ["line 2"]),
+        ({DEPTH: "tr\ta x\n"}, "Depth", "damaged", ["line 1"]),
+        ({DEPTH: "tr\ta\tx\nva\t \ty\n"}, "Depth", "damaged", ["line 2"]),
+        ({DEPTH: ""}, "Depth", "missing", ["tree_depth.txt"]),
+        # Other sets of sentences.
         (
-            DEPTH,
-            "tr\ta\tx\ntest\ta\ty\n",
-            "Depth",
-            "damaged",
-            f"{DEPTH}, line 2",
-        ),
-        (DEPTH, "tr\ta\tx\n\n", "Depth", "damaged", "line 2"),
-        (DEPTH, "tr\ta x\n", "Depth", "damaged", "line 1"),
-        (DEPTH, "tr\ta\tx\nva\t \ty\n", "Depth", "damaged", "line 2"),
-        (DEPTH, "", "Depth", "missing", "tree_depth.txt"),
-        (
-            "mteb/clustering/tweet/tweet-original-order.tsv",
-            "1\ta\nb\n",
+            {"mteb/clustering/tweet/tweet-original-order.tsv": "1\ta\nb\n"},
             "tweet",
             "damaged",
-            "line 2",
+            ["line 2"],
         ),
         (
-            "mteb/clustering/stackoverflow/titles.txt",
-            "a\nb\n",
+            {"mteb/clustering/stackoverflow/titles.txt": "a\nb\n"},
             "stackoverflow",
             "no-file",
-            "labels.txt",
+            ["labels.txt"],
         ),
-        ("nli/x.csv", "sent0,sent1,hard_neg\na,b,c\na,b\n", "nli", "damaged", "line 3"),
-        ("unlabelled/x.txt", "fine\ncaf\u00e9\n", "unlabelled/x", "damaged", "line 2"),
+        ({"nli/x.csv": "sent0,sent1,hard_neg\na,b,c\na,b\n"}, "nli", "damaged", ["line 3"]),
+        ({"unlabelled/x.txt": b"fine\ncaf\xe9\n"}, "unlabelled/x", "damaged", ["line 2"]),
+        # Files that are not as a manifest describes them.
+        (described(TABLE, {}), "reviews", "no-file", ["a.csv"]),
+        (described(TABLE, {"a.csv": "text,is\na,b\n"}), "reviews", "unknown", ["'said'"]),
+        (
+            described(SIDES, {"a.txt": "1\n2\n", "b.txt": "1\n"}),
+            "reviews",
+            "mismatch",
+            ["a.txt has 2 rows"],
+        ),
+        (described(LINES, {"a.txt": "1\ta\nb\n"}), "reviews", "damaged", ["line 2"]),
+        (
+            BUCC | {"mteb/bitext/bucc_zh_en/zh-en.dev.gold": "z1\te9\n"},
+            "bucc/zh-en",
+            "unknown",
+            ["dev.gold, line 1", "'e9'"],
+        ),
+        # Line i of one file would not translate line i of the other.
+        *(
+            (
+                {"mteb/bitext/m/test.de": "a\nb\n", "mteb/bitext/m/test.en": text},
+                "m/de-en",
+                "mismatch",
+                ["test.de has 2 lines", "test.en"],
+            )
+            for text in ("a\n", "")
+        ),
+        # A few lines of entities would fill the memory.
+        (
+            {"mteb/pair_classification/rte/rte_dev.xml": RTE.format(BOMB)},
+            "rte",
+            "denied",
+            ["rte_dev.xml", "DOCTYPE"],
+        ),
+        (
+            {"mteb/pair_classification/rte/rte_dev.xml": RTE.format("")[:60]},
+            "rte",
+            "damaged",
+            ["rte_dev.xml, line 1"],
+        ),
     ],
 )
 def test_bad_files_are_named_with_their_line(
-    tmp_path: Path, file: str, text: str, name: str, code: Code, named: str
+    tmp_path: Path, files: dict[str, str | bytes], name: str, code: Code, named: list[str]
 ) -> None:
-    folder.files(tmp_path, {file: text.encode("latin-1")})
-    with refused(code, named):
-        Catalog(tmp_path).load(name)
+    with refused(code, *named):
+        Catalog(folder.files(tmp_path, files)).load(name)
 
 
 def test_reading_costs_no_more_than_the_sentences(tmp_path: Path) -> None:
@@ -277,18 +330,13 @@ def test_biosses_keeps_its_spaces(tmp_path: Path) -> None:
 # --- folders of any files ---
 
 
-PLACE = "mteb/classification/reviews"
-TABLE = {"kind": "labels", "files": {"train": "a.csv"}, "columns": {"text": "said", "label": "is"}}
-
-
-def catalog(root: Path, manifest: object, **files: str) -> Catalog:
-    named = {f"{PLACE}/{name.replace('_', '.')}": text for name, text in files.items()}
-    return Catalog(folder.files(root, {f"{PLACE}/dataset.json": json.dumps(manifest), **named}))
+def catalog(root: Path, manifest: object, files: dict[str, str]) -> Catalog:
+    return Catalog(folder.files(root, described(manifest, files)))
 
 
 def test_a_table_by_its_columns(tmp_path: Path) -> None:
     told = {"licence": "CC0", "languages": ["de"], "description": "Reviews."}
-    found = catalog(tmp_path, TABLE | told, a_csv="is,said\ngood,Gut.\nbad,Schlecht.\n")
+    found = catalog(tmp_path, TABLE | told, {"a.csv": "is,said\ngood,Gut.\nbad,Schlecht.\n"})
     data = found.load("reviews")
     assert (data.sentences, data.labels, data.splits) == (
         ["Gut.", "Schlecht."],
@@ -307,27 +355,17 @@ def test_a_set_for_each_language_that_the_names_tell(tmp_path: Path) -> None:
         "files": "{language}_{split}.txt",
         "lines": ["{text}"],
     }
-    files = {
-        f"{PLACE}/dataset.json": json.dumps(manifest),
-        f"{PLACE}/de_test.txt": "Zwei.\n",
-        f"{PLACE}/de_train.txt": "Eins.\n\n",
-        f"{PLACE}/fr_train.txt": "Un.\n",
-    }
-    found = Catalog(folder.files(tmp_path, files))
+    files = {"de_test.txt": "Zwei.\n", "de_train.txt": "Eins.\n\n", "fr_train.txt": "Un.\n"}
+    found = catalog(tmp_path, manifest, files)
     assert found.load("notes/de").sentences == ["Eins.", "Zwei."]
     assert found.load("notes/fr").sentences == ["Un."]
 
 
-SIDE_BY_SIDE = {
-    "kind": "labels",
-    "files": {"test": {"text": ["t.txt", 1, 2], "label": "l.txt"}},
-    "labels": "n.txt",
-}
-
-
 def test_files_side_by_side_and_names_of_labels(tmp_path: Path) -> None:
-    files = {"t_txt": "no\nOne.\nno\nTwo.\n", "l_txt": "0\n1\n", "n_txt": "0\tcalm\n"}
-    data = catalog(tmp_path, SIDE_BY_SIDE, **files).load("reviews")
+    sides = {"text": ["t.txt", 1, 2], "label": "l.txt"}
+    manifest = {"kind": "labels", "files": {"test": sides}, "labels": "n.txt"}
+    files = {"t.txt": "no\nOne.\nno\nTwo.\n", "l.txt": "0\n1\n", "n.txt": "0\tcalm\n"}
+    data = catalog(tmp_path, manifest, files).load("reviews")
     assert (data.sentences, data.labels) == (["One.", "Two."], ["calm", "1"])
 
 
@@ -355,39 +393,13 @@ def test_it_takes_the_place_of_what_ships(tmp_path: Path) -> None:
 def test_a_manifest_that_cannot_be_used_says_why(
     tmp_path: Path, manifest: object, code: Code, named: str
 ) -> None:
-    found = catalog(tmp_path, manifest, a_csv="is,said\ngood,Gut.\n")
+    found = catalog(tmp_path, manifest, {"a.csv": "is,said\ngood,Gut.\n"})
     (info,) = found.unread()
     assert (info.name, "starter-topics" in found.names()) == (PLACE, True)
     assert named in str(info.problem)
     if code != "unknown":
         with refused(code, named):
             found.load(PLACE)
-
-
-@pytest.mark.parametrize(
-    ("manifest", "files", "code", "named"),
-    [
-        (TABLE, {}, "no-file", "a.csv"),
-        (TABLE, {"a_csv": "text,is\na,b\n"}, "unknown", "'said'"),
-        (
-            {"kind": "labels", "files": {"": {"text": "a.txt", "label": "b.txt"}}},
-            {"a_txt": "1\n2\n", "b_txt": "1\n"},
-            "mismatch",
-            "a.txt has 2 rows",
-        ),
-        (
-            {"kind": "labels", "files": {"": "a.txt"}, "lines": ["{label}\t{text}"]},
-            {"a_txt": "1\ta\nb\n"},
-            "damaged",
-            "line 2",
-        ),
-    ],
-)
-def test_files_that_are_not_as_described_are_named(
-    tmp_path: Path, manifest: object, files: dict[str, str], code: Code, named: str
-) -> None:
-    with refused(code, named):
-        catalog(tmp_path, manifest, **files).load("reviews")
 
 
 # --- bitext, pairs and summaries ---
@@ -423,25 +435,8 @@ def test_a_language_whose_file_is_not_there_is_a_problem_of_its_own(tmp_path: Pa
 
 def test_ids_say_which_sentences_translate_one_another(tmp_path: Path) -> None:
     """BUCC: two collections and a file of pairs."""
-    files = {
-        "zh-en.dev.zh": "z1\t一\nz2\t二\n",
-        "zh-en.dev.en": "e1\tone\n",
-        "zh-en.dev.gold": "z1\te1\n",
-    }
-    catalog = write(tmp_path, {f"bitext/bucc_zh_en/{name}": text for name, text in files.items()})
-    part = catalog.load("bucc/zh-en").parts["dev"]
+    part = Catalog(folder.files(tmp_path, BUCC)).load("bucc/zh-en").parts["dev"]
     assert (part.left, part.right, part.gold.tolist()) == (("一", "二"), ("one",), [[0, 0]])
-    write(tmp_path, {"bitext/bucc_zh_en/zh-en.dev.gold": "z1\te9\n"})
-    with refused("unknown", "dev.gold, line 1", "'e9'"):
-        catalog.load("bucc/zh-en")
-
-
-@pytest.mark.parametrize("text", ["a\n", ""])
-def test_files_of_different_length_are_refused(tmp_path: Path, text: str) -> None:
-    """Line i of one would not translate line i of the other."""
-    catalog = write(tmp_path, {"bitext/m/test.de": "a\nb\n", "bitext/m/test.en": text})
-    with refused("mismatch", "test.de has 2 lines", "test.en"):
-        catalog.load("m/de-en")
 
 
 def test_tables_of_pairs_are_told_by_split_and_language(tmp_path: Path) -> None:
@@ -455,20 +450,9 @@ def test_tables_of_pairs_are_told_by_split_and_language(tmp_path: Path) -> None:
     assert info.name == "mine/fr" and "mine/test-fr.tsv is empty" in (info.problem or "")
 
 
-RTE = '<?xml version="1.0"?>{}<c><pair entailment="YES"><t>A &amp; b.</t><h>B.</h></pair></c>'
-
-
 def test_entailment_in_xml(tmp_path: Path) -> None:
-    """Read without entities of its own: a few lines of them would fill the memory."""
     data = write(tmp_path, {"pair_classification/rte/rte_dev.xml": RTE.format("")}).load("rte")
     assert (data.sentences, data.labels) == (["A & b.", "B."], ["YES"])
-    bomb = '<!DOCTYPE c [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]>'
-    for text, code, named in (
-        (RTE.format(bomb), "denied", "DOCTYPE"),
-        (RTE.format("")[:60], "damaged", "rte_dev.xml, line 1"),
-    ):
-        with refused(code, "rte_dev.xml", named):
-            write(tmp_path, {"pair_classification/rte/rte_dev.xml": text}).load("rte")
 
 
 @pytest.mark.data

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from tests.errors import refused
@@ -31,17 +32,15 @@ GOLD = np.arange(90.0)
 def rows(data: Any) -> dict[str, list[Any]]:
     """Split -> the texts of its examples."""
     match data:
-        case LabelledSentences():
-            every = zip(data.splits, data.sentences, strict=True)
-        case LabelledPairs():
-            texts = zip(data.left.tolist(), data.right.tolist(), strict=True)
-            every = zip(data.splits, texts, strict=True)
         case ScoredPairs():
             return {name: list(part.left) for name, part in data.parts.items()}
         case Retrieval():
             return {name: [*judged] for name, judged in data.judgements.items()}
-    pairs = list(every)
-    return {part: [text for name, text in pairs if name == part] for part in {n for n, _ in pairs}}
+        case LabelledPairs():
+            texts = [*zip(data.left.tolist(), data.right.tolist(), strict=True)]
+        case LabelledSentences():
+            texts = data.sentences
+    return pd.Series(texts).groupby(data.splits).agg(list).to_dict()
 
 
 @pytest.mark.parametrize(
@@ -93,10 +92,9 @@ def test_a_name_says_that_a_part_is_held_out(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.delenv("THEODOLITE_DATA", raising=False)
     catalog, name = Catalog(), join("starter-topics", 3)
     assert split_name(f"{name}/classify") == ("starter-topics/classify", 3)
-    task = tasks.get(f"{name}/classify", catalog)
+    task, pairs = (tasks.get(of, catalog) for of in (f"{name}/classify", join("starter-pairs", 3)))
     assert (task.name, task.dataset, task.type) == (f"{name}/classify", name, "classification")
-    assert catalog.load(name).hash != catalog.load(join("starter-topics", 4)).hash
-    pairs = tasks.get(join("starter-pairs", 3), catalog)
     assert (pairs.dataset, pairs.type) == (join("starter-pairs", 3), "sts")
+    assert catalog.load(name).hash != catalog.load(join("starter-topics", 4)).hash
     with refused("wrong-kind", "plain"):
         split(Sentences("plain", TEXTS), 0, "x")

@@ -13,7 +13,6 @@ import sys
 import time
 from collections.abc import Iterator
 from datetime import datetime
-from functools import cache
 from pathlib import Path
 
 import pyarrow as pa
@@ -42,7 +41,6 @@ ROWS = [
 NAMES = ("sentence1", "sentence2", "score", "label")
 
 
-@cache
 def sound() -> dict[str, bytes]:
     """The same rows in every format, plain and packed."""
     quoted = [[f'"{str(c).replace(chr(34), chr(34) * 2)}"' for c in row] for row in ROWS]
@@ -122,15 +120,8 @@ HOSTILE: list[tuple[str, bytes]] = [
 ]
 
 
-def damaged() -> Iterator[tuple[str, bytes]]:
-    """Every sound file, damaged in many ways."""
-    random_ = random.Random(SEED)
-    for name, raw in sound().items():
-        for _ in range(DAMAGED):
-            yield name, _damage(raw, random_)
-
-
-def _damage(raw: bytes, random_: random.Random) -> bytes:
+def damaged(raw: bytes, random_: random.Random) -> bytes:
+    """A file, damaged in some way."""
     made = bytearray(raw)
     for _ in range(random_.choice((1, 1, 2, 8))):
         at, length = random_.randrange(len(made) + 1), random_.choice((1, 2, 8, 100))
@@ -190,7 +181,11 @@ def _mappings(look: Preview) -> Iterator[Mapping]:
         yield Mapping(kind, columns, look.header)
 
 
-FILES = [*HOSTILE, *damaged()]
+RANDOM = random.Random(SEED)
+FILES = [
+    *HOSTILE,
+    *((name, damaged(raw, RANDOM)) for name, raw in sound().items() for _ in range(DAMAGED)),
+]
 
 
 @pytest.mark.parametrize("part", range(10))

@@ -15,7 +15,6 @@ import pytest
 
 from tests.errors import refused
 from tests.fakes import folder
-from tests.fakes.folder import files
 from tests.fakes.pickles import Calls
 from theodolite.engine import tasks
 from theodolite.engine.datasets import Catalog, coco
@@ -71,10 +70,10 @@ def test_splits_are_what_pandas_reads(
 @pytest.mark.data
 def test_pairs_without_a_score_are_dropped(data_root: Path) -> None:
     """STS15 keeps 3,000 of 8,500 pairs: line i of the gold file decides on line i of the input."""
-    folder = data_root / "senteval" / "downstream" / "STS" / "STS15-en-test"
+    place = data_root / "senteval" / "downstream" / "STS" / "STS15-en-test"
     for subset, part in Catalog(data_root).load("STS15").parts.items():
         pairs, gold = (
-            (folder / f"STS.{kind}.{subset}.txt").read_text("utf-8").split("\n")
+            (place / f"STS.{kind}.{subset}.txt").read_text("utf-8").split("\n")
             for kind in ("input", "gs")
         )
         assert [*zip(part.left, part.right, part.gold, strict=True)] == [
@@ -85,12 +84,12 @@ def test_pairs_without_a_score_are_dropped(data_root: Path) -> None:
 
 
 def write_year(
-    folder: Path, year: str, rows: list[str], gold: list[str], *, packed: bool = False
+    root: Path, year: str, rows: list[str], gold: list[str], *, packed: bool = False
 ) -> Path:
     """Write a year whose subsets all hold the same rows."""
     ending, pack = (".gz", gzip.compress) if packed else ("", bytes)
-    return files(
-        folder / "downstream" / "STS" / f"{year}-en-test",
+    return folder.files(
+        root / "downstream" / "STS" / f"{year}-en-test",
         {
             f"STS.{kind}.{subset}.txt{ending}": pack("\n".join([*lines, ""]).encode())
             for subset in STS_SUBSETS[year]
@@ -123,7 +122,8 @@ def test_quotes_and_crlf_in_stsb(tmp_path: Path) -> None:
     """STS-B is a bare tab split: a lone quote is text. CRLF ends and extra columns do no harm."""
     rows = 'g\tf\t2012\t1\t3.8\t"a man said\tshe " left\tsource\r\n' * 2
     names = [f"downstream/STS/STSBenchmark/sts-{split}.csv" for split in ("train", "dev", "test")]
-    part = Catalog(files(tmp_path, dict.fromkeys(names, rows))).load("STSBenchmark").parts["dev"]
+    root = folder.files(tmp_path, dict.fromkeys(names, rows))
+    part = Catalog(root).load("STSBenchmark").parts["dev"]
     assert (part.left, part.right) == (('"a man said',) * 2, ('she " left',) * 2)
     assert part.gold.tolist() == [3.8, 3.8]
 
@@ -178,24 +178,24 @@ def captions(n: int) -> list[list[str]]:
 
 
 def write(root: Path) -> Path:
-    folder = root / "downstream" / "COCO"
+    texts = {f"{stem}.json": json.dumps(captions(n)) for stem, n in SIZES.items()}
+    place = folder.files(root / "downstream" / "COCO", texts)
     for stem, n in SIZES.items():
-        files(folder, {f"{stem}.json": json.dumps(captions(n))})
-        np.save(folder / f"{stem}.npy", features(n))
-    return folder
+        np.save(place / f"{stem}.npy", features(n))
+    return place
 
 
 def test_features_and_captions_of_each_split(tmp_path: Path) -> None:
     """Parquet holds the same as NumPy's files."""
-    folder = write(tmp_path)
+    place = write(tmp_path)
     data = Catalog(tmp_path).load("COCO")
     assert list(data.parts) == ["train", "dev", "test"]
     for part, n in zip(data.parts.values(), SIZES.values(), strict=True):
         np.testing.assert_array_equal(part.images, features(n))
         assert list(part.captions) == [text for five in captions(n) for text in five]
-    (folder / "train.npy").unlink()
-    pq.write_table(pa.table({"features": features(2).tolist()}), folder / "train.parquet")
-    assert coco.read(folder).hash == data.hash
+    (place / "train.npy").unlink()
+    pq.write_table(pa.table({"features": features(2).tolist()}), place / "train.parquet")
+    assert coco.read(place).hash == data.hash
 
 
 def array(value: Any) -> Any:
@@ -236,8 +236,7 @@ def text(value: str) -> Any:
 def test_what_is_missing_or_wrong_is_named(
     tmp_path: Path, change: Any, code: Code, named: str
 ) -> None:
-    folder = write(tmp_path)
-    change(folder)
+    change(write(tmp_path))
     with refused(code, named):
         Catalog(tmp_path).load("COCO")
 
@@ -246,7 +245,7 @@ def test_a_pickle_is_not_read(tmp_path: Path) -> None:
     """It is named with what to do; what it would run leaves no trace."""
     trace = tmp_path / "trace"
     attack = pickle.dumps(Calls(os.system, f"touch {trace}"))
-    files(tmp_path / "downstream" / "COCO", {f"{stem}.pkl": attack for stem in SIZES})
+    folder.files(tmp_path / "downstream" / "COCO", {f"{stem}.pkl": attack for stem in SIZES})
     with refused("wrong-kind", "COCO/train.pkl", "train.npy"):
         Catalog(tmp_path).load("COCO")
     assert not trace.exists()

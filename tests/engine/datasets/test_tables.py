@@ -116,9 +116,8 @@ def test_columns_are_guessed(header: str, row: str, kind: str, guesses: list[str
 def test_a_file_without_header() -> None:
     """A first line with a number or a sentence in it is data; a person can overrule the guess."""
     raw = b"A cat.,A dog.,2.5\nA hat.,A cap.,4\n"
-    look = preview(raw, "x.csv")
-    assert (look.header, look.kind, look.n_rows) == (False, "pairs", 2)
-    assert look.columns == ("column 1", "column 2", "column 3")
+    look, columns = preview(raw, "x.csv"), ("column 1", "column 2", "column 3")
+    assert (look.header, look.kind, look.n_rows, look.columns) == (False, "pairs", 2, columns)
     assert read(raw, "x.csv", look.mapping).parts["all"].gold.tolist() == [2.5, 4.0]
     assert preview(raw, "x.csv", header=True).n_rows == 1
     # Two words above pairs of words may be names or words, which is said.
@@ -565,6 +564,7 @@ LFS = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a2146\nsize 90
             "another script",
         ),
         ("x.sqlite", b"", "wrong-kind", "CSV"),
+        ("x.qrels", b"q1 0 d1 1\n", "wrong-kind", "qrels"),  # judgements alone are no sentences
         ("x.feather", b"", "wrong-kind", "to_parquet"),
         ("x.csv.bz2", b"", "wrong-kind", "Unpack"),
         ("x.json", b'{"text": "a", "of": {"b": 1}', "damaged", "JSON"),

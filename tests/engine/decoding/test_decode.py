@@ -16,6 +16,7 @@ from scipy.spatial.distance import cdist, cosine as cosine_distance
 from tests.errors import refused
 from tests.fakes.decoders import LONGEST, known_sentences, loss_of, small_spec
 from tests.fakes.encoders import HashEncoder
+from tests.fakes.folder import files
 from theodolite.engine.datasets import Catalog
 from theodolite.engine.datasets.starter import read_topics
 from theodolite.engine.decode import Decoder, interpolate, open_decoder
@@ -202,13 +203,18 @@ def test_the_great_circle_is_scipys(rng: np.random.Generator) -> None:
     ],
 )
 def test_the_line_is_numpys(a: list[float], b: list[float], spherical: bool) -> None:
-    """Of one step, or between the ends of two encoders, there is none."""
     line = interpolate(np.array(a), np.array(b), 5, spherical=spherical)
     assert np.allclose(line, np.linspace(a, b, 5)) and line.dtype == np.float32
-    with refused("too-few", 1):
-        interpolate(np.array(a), np.array(b), 1)
-    with refused("mismatch", 2, 3):
-        interpolate(np.array(a), np.ones(3), 4)
+
+
+@pytest.mark.parametrize(
+    ("dim", "steps", "code", "named"), [(2, 1, "too-few", [1]), (3, 4, "mismatch", [2, 3])]
+)
+def test_there_is_no_line_of_one_step_or_between_two_encoders(
+    dim: int, steps: int, code: Code, named: list[int]
+) -> None:
+    with refused(code, *named):
+        interpolate(np.ones(2), np.ones(dim), steps)
 
 
 @pytest.mark.parametrize("method", ["greedy", "beam"])
@@ -266,23 +272,38 @@ def test_int8_is_a_quarter_of_the_numbers_and_close(decoder_folder: Path, tmp_pa
     assert file.stat().st_size < 0.6 * other.stat().st_size
 
 
-@pytest.mark.parametrize("name", ["decoder.json", "model.safetensors", "vocabulary.json"])
-@pytest.mark.parametrize("how", ["empty", "half", "other", "missing"])
-def test_a_missing_or_damaged_file_is_told(copied: Path, name: str, how: str) -> None:
-    """And weights of another model: a tensor too few."""
-    file = copied / name
-    whole, few = file.read_bytes(), safetensors.load((copied / "model.safetensors").read_bytes())
+@pytest.fixture
+def held(decoder_folder: Path, tmp_path: Path) -> Path:
+    """The decoder with its words."""
+    model, vocabulary, facts = folders.read(decoder_folder)
+    assert vocabulary.known_words is None
+    words = vocabulary.knowing(known_sentences(), known_sentences())
+    folders.write(tmp_path / "held", model, words, facts)
+    return tmp_path / "held"
+
+
+@pytest.mark.parametrize(
+    "name", ["decoder.json", "model.safetensors", "vocabulary.json", "words.txt.gz"]
+)
+def test_a_missing_or_damaged_file_is_told(held: Path, name: str) -> None:
+    """Empty, cut short, of other content, or not there."""
+    file = held / name
+    for damaged in (b"", file.read_bytes()[: file.stat().st_size // 2], b"[1, 2]"):
+        file.write_bytes(damaged)
+        with refused("damaged", "held"):
+            open_decoder(held)
+    file.unlink()
+    with refused("no-file", name, "held"):
+        open_decoder(held)
+
+
+def test_weights_of_another_model_are_told(copied: Path) -> None:
+    """A tensor too few."""
+    few = safetensors.load_file(copied / "model.safetensors")
     del few["norm.weight"]
-    broken = {"empty": b"", "half": whole[: len(whole) // 2], "other": b"[1, 2]", "missing": b""}
-    file.write_bytes(broken[how])
-    if how == "missing":
-        file.unlink()
-    with refused(*(("no-file", name) if how == "missing" else ("damaged",)), "copied"):
+    safetensors.save_file(few, copied / "model.safetensors")
+    with refused("damaged", "copied"):
         open_decoder(copied)
-    if name == "model.safetensors":
-        safetensors.save_file(few, file)
-        with refused("damaged", "copied"):
-            open_decoder(copied)
 
 
 @pytest.mark.parametrize(
@@ -311,8 +332,7 @@ def test_what_ships_is_listed_by_encoder(decoder_folder: Path, tmp_path: Path) -
     """A damaged one is left out, and an empty folder lists nothing."""
     assert shipped_decoders(tmp_path) == shipped_decoders(tmp_path / "nowhere") == {}
     small(decoder_folder, tmp_path / "tiny")
-    (tmp_path / "broken").mkdir()
-    (tmp_path / "broken" / "decoder.json").write_text("{")
+    files(tmp_path, {"broken/decoder.json": "{"})
     assert shipped_decoders(tmp_path) == {"random:64": tmp_path / "tiny"}
 
 
@@ -396,8 +416,8 @@ def test_words_are_runs_of_letters() -> None:
         "well",
         "£",
     ]
-    for words, texts, share in ((["the", "dog"], ["The cat", "a dog"], 0.5), ([], ["1980!"], 1.0)):
-        assert coverage(words, texts) == share
+    shares = coverage(["the", "dog"], ["The cat", "a dog"]), coverage([], ["1980!"])
+    assert shares == (0.5, 1.0)
 
 
 def test_all_that_is_known_can_be_written(vocabulary: Vocabulary, known: KnownWords) -> None:
@@ -428,8 +448,8 @@ def test_a_word_ends_where_it_is_whole(vocabulary: Vocabulary, known: KnownWords
     beginnings = ("did", "o'neils", "dog's", "0", "", "didn", "o'n", "dog's'", "zzq")
     assert [END in allowed(known, one) for one in beginnings] == [True] * 5 + [False] * 4
     assert token("'s") in allowed(known, "dog") - allowed(known, "didn")
-    for piece, after in (("'s", "dog's"), ("1", "0"), (",", "")):
-        assert known.after("dog", token(piece)) == after
+    after = [known.after("dog", token(piece)) for piece in ("'s", "1", ",")]
+    assert after == ["dog's", "0", ""]
 
 
 @torch.no_grad()
@@ -467,16 +487,6 @@ def test_a_score_counts_all_tokens_held_or_not(vocabulary: Vocabulary, known: Kn
         assert score == pytest.approx(float(chances.sum()) / ((6 + len(ids)) / 6), abs=1e-4)
 
 
-@pytest.fixture
-def held(decoder_folder: Path, tmp_path: Path) -> Path:
-    """The decoder with its words."""
-    model, vocabulary, facts = folders.read(decoder_folder)
-    assert vocabulary.known_words is None
-    words = vocabulary.knowing(known_sentences(), known_sentences())
-    folders.write(tmp_path / "held", model, words, facts)
-    return tmp_path / "held"
-
-
 def test_words_lie_beside_the_decoder(decoder_folder: Path, held: Path) -> None:
     """Written, read, on the card, in the fingerprint; lifted it says what it said without."""
     words = words_of(known_sentences())
@@ -491,15 +501,6 @@ def test_words_lie_beside_the_decoder(decoder_folder: Path, held: Path) -> None:
     assert not any(
         strange(one.sentence, set(words)) for one in decoder.decode(points) if not one.cut
     )
-    # Damaged words are told: missing, cut short, or another number of them.
-    file = held / folders.WORDS
-    for damaged in (b"", file.read_bytes()[:40], b"[1, 2]"):
-        file.write_bytes(damaged)
-        with refused("damaged", "held"):
-            open_decoder(held)
-    file.unlink()
-    with refused("no-file", "words.txt.gz"):
-        open_decoder(held)
 
 
 def test_a_training_keeps_words_that_new_text_has(tmp_path: Path) -> None:

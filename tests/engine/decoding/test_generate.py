@@ -5,6 +5,7 @@ from collections import Counter
 
 import pytest
 import torch
+from scipy.stats import chisquare
 
 from theodolite.engine.decoding.folder import DecoderModel, build, steps_of
 from theodolite.engine.decoding.generate import beam, greedy, reference_beam, sample
@@ -105,7 +106,7 @@ def test_the_references_beam_by_hand() -> None:
         }
     )
     found = reference_beam(table, torch.zeros(1), width=2)
-    by_hand = [
+    assert [(c.ids, pytest.approx(c.score, abs=1e-6)) for c in found] == [
         ((A, B), 1.7 / (4 + 5 / 6)),
         ((A,), 1.3 / (3 + 5 / 6)),
         ((B,), 1.2 / (3 + 5 / 6)),
@@ -113,8 +114,6 @@ def test_the_references_beam_by_hand() -> None:
         ((B, A), 1.25 / (4 + 5 / 6)),
         ((B, A, A), 1.31 / (5 + 5 / 6)),
     ]
-    assert [c.ids for c in found] == [ids for ids, _ in by_hand]
-    assert [c.score for c in found] == pytest.approx([score for _, score in by_hand], abs=1e-6)
     assert beam(table, torch.zeros(1, 1), 5, width=2)[0][0].ids == (A,)
 
 
@@ -149,10 +148,9 @@ def test_a_nucleus_is_drawn_from_as_its_pieces_are_likely() -> None:
             generator=torch.Generator().manual_seed(7),
         )
         seen = Counter((*c.ids, END)[0] for c in drawn)
+        counts = [[seen[piece], 8000 * share] for piece, share in expected.items()]
         assert seen.keys() == expected.keys()
-        for piece, share in expected.items():
-            within = 4 * math.sqrt(share * (1 - share) / 8000)
-            assert seen[piece] / 8000 == pytest.approx(share, abs=within)
+        assert not chisquare(*zip(*counts, strict=True)).pvalue < 1e-3  # NaN for a single piece
 
 
 @torch.no_grad()
@@ -177,9 +175,8 @@ def test_a_narrow_beam_stops_early_and_loses_nothing(
             if place == longest:
                 ended.append((rows[0][1] / ((6 + longest) / 6), rows[0][0]))
             rows = sorted(longer, key=lambda row: -row[1])[:width]
-        scores, expected = zip(*sorted(ended, reverse=True)[:width], strict=True)
-        assert tuple(c.ids for c in found) == expected
-        assert [c.score for c in found] == pytest.approx(scores, abs=1e-4)
+        best = sorted(ended, reverse=True)[:width]
+        assert [(pytest.approx(c.score, abs=1e-4), c.ids) for c in found] == best
 
 
 def test_hopeless_hypotheses_leave_the_beam_before_their_vector_is_done() -> None:

@@ -48,13 +48,6 @@ def whole(
     return spec, list(train_decoder(spec))
 
 
-def assert_same(left: Path, right: Path) -> None:
-    """All tensors are the same, bit by bit, and so are the curves."""
-    tensors = [load_file(folder / "model.safetensors") for folder in (left, right)]
-    torch.testing.assert_close(*tensors, rtol=0, atol=0)
-    assert facts_of(left)["curve"] == facts_of(right)["curve"]
-
-
 def of(events: list[Event], kind: str) -> list[Any]:
     """Those of a kind."""
     return [event for event in events if event.kind == kind]
@@ -84,15 +77,18 @@ def test_it_learns_and_says_so(whole: tuple[DecoderSpec, list[Event]]) -> None:
 def test_a_training_that_was_broken_off_ends_with_the_weights_of_an_unbroken_one(
     spec: DecoderSpec, whole: tuple[DecoderSpec, list[Event]]
 ) -> None:
-    """In the middle of an epoch; `training/test_checkpoint.py` kills the process."""
+    """Bit by bit, in the middle of an epoch; `training/test_checkpoint.py` kills the process."""
     broken = train_decoder(spec)
     next(event for event in broken if event.kind == "looked" and event.step == 8)
     broken.close()
     assert not spec.out_folder.exists()
     resumed = list(train_decoder(spec))
     assert 0 < of(resumed, "started")[0].step <= 10
-    assert_same(spec.out_folder, whole[0].out_folder)
-    assert resumed[-1].best_loss == whole[1][-1].best_loss
+    folders_of_both = spec.out_folder, whole[0].out_folder
+    tensors = [load_file(folder / "model.safetensors") for folder in folders_of_both]
+    torch.testing.assert_close(*tensors, rtol=0, atol=0)
+    one, other = (facts_of(folder)["curve"] for folder in folders_of_both)
+    assert (one, resumed[-1].best_loss) == (other, whole[1][-1].best_loss)
 
 
 def test_nothing_is_trained_again_and_nothing_overwritten(

@@ -44,10 +44,9 @@ def test_accuracy_is_that_of_cross_val_predict() -> None:
     expected = cross_val_predict(scikit_learn(), vectors.astype(float), data.labels, cv=folds)
     correct = expected == np.array(data.labels)
     np.testing.assert_array_equal(measured.examples["correct"], correct)
-    main = measured.scores[0]
-    assert (main.metric, main.main, main.n) == ("accuracy", True, 120)
+    main, share = measured.scores[0], pytest.approx(100 * correct.mean())
+    assert (main.metric, main.main, main.n, main.score) == ("accuracy", True, 120, share)
     assert 40 < main.score < 100, "or it says nothing"
-    assert main.score == pytest.approx(100 * correct.mean())
 
 
 def test_the_own_split_is_fitted_on_train_and_scored_on_test() -> None:
@@ -60,8 +59,7 @@ def test_the_own_split_is_fitted_on_train_and_scored_on_test() -> None:
     model = scikit_learn().fit(vectors[train].astype(float), labels[train])
     correct = model.predict(vectors[test].astype(float)) == labels[test]
     np.testing.assert_array_equal(measured.examples["correct"], correct)
-    main = measured.scores[0]
-    expected = pytest.approx(100 * correct.mean())
+    main, expected = measured.scores[0], pytest.approx(100 * correct.mean())
     assert (main.split, main.n, main.score) == ("test", test.sum(), expected)
     for name in ("starter-3", "starter-2"):  # own splits are not drawn again
         found = classification.TYPE.measure(TASK, data, vectors, name, 1111, nobody)

@@ -8,14 +8,16 @@ import numpy as np
 import pytest
 from datasets import Dataset, DatasetDict
 from mteb._evaluators.text.summarization_evaluator import DeprecatedSummarizationEvaluator
-from mteb.abstasks.classification import AbsTaskClassification
-from mteb.abstasks.clustering import AbsTaskClustering
-from mteb.abstasks.clustering_legacy import AbsTaskClusteringLegacy
-from mteb.abstasks.pair_classification import AbsTaskPairClassification
-from mteb.abstasks.retrieval import AbsTaskRetrieval
-from mteb.abstasks.sts import AbsTaskSTS
-from mteb.abstasks.text.bitext_mining import AbsTaskBitextMining
-from mteb.abstasks.text.summarization import AbsTaskSummarization
+from mteb.abstasks import (
+    AbsTaskBitextMining,
+    AbsTaskClassification,
+    AbsTaskClustering,
+    AbsTaskClusteringLegacy,
+    AbsTaskPairClassification,
+    AbsTaskRetrieval,
+    AbsTaskSTS,
+    AbsTaskSummarization,
+)
 
 from tests.fakes.mteb_oracle import Given, retrieval_of, scores, table
 from theodolite.engine import protocols

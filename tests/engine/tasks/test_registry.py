@@ -11,9 +11,8 @@ from theodolite.engine.datasets import Catalog
 
 
 @pytest.fixture(autouse=True)
-def no_data(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
-    if "real" not in request.fixturenames:
-        monkeypatch.delenv("THEODOLITE_DATA", raising=False)
+def no_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("THEODOLITE_DATA", raising=False)
 
 
 RETRIEVAL_AND_LABELS = {
