@@ -2,14 +2,17 @@
 
 Before: another site may only link to our pages, a person not signed in gets only the login form,
 and a link that would load something not listed asks for confirmation. After: no header lets another
-site read an answer, frame a page or send our cookie.
+site read an answer, frame a page or send our cookie; pages are compressed, and a browser keeps the
+files of Gradio's pages, which it would otherwise ask for again, a hundred of them, at every page.
 """
 
 import asyncio
 import re
 from collections.abc import Callable, Collection
 
+from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -17,12 +20,14 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from theodolite.app.web.guard import policy, requests
 from theodolite.app.web.guard.limits import Limits, Refused, Visitors, bound_body
 from theodolite.app.web.guard.login import visitor
+from theodolite.app.web.routes import FOREVER
 
 Question = Callable[[Request, bool], Response | None]
 """Makes a page which asks for confirmation of a visit, signed in or not; None to let it pass."""
 
 _SAME_SITE = re.compile(r";\s*samesite=\w+", re.IGNORECASE)
 _SECURE = re.compile(r";\s*secure\b", re.IGNORECASE)
+_NAMED_BY_CONTENT = re.compile(r"/assets/.+-[\w-]{8,}\.\w+")
 
 
 class Guard:
@@ -49,6 +54,7 @@ class Guard:
         root_path: str = "",
     ) -> None:
         self._app = app
+        self._pages_app = GZipMiddleware(app, compresslevel=5)
         self._pages = frozenset(pages) | {f"{path}/" for path in pages if path != "/"}
         self._question = question
         self._opened = opened
@@ -74,6 +80,7 @@ class Guard:
             if answer is self._app:
                 if request.method == "GET" and requests.path_of(request) in self._pages:
                     self._opened()
+                    answer = self._pages_app
                 receive = await bound_body(request, receive, self._visitors)
                 end = self._visitors and self._visitors.stream(request)
         except Refused as refused:
@@ -95,6 +102,8 @@ class Guard:
                 message["headers"] = self._secure_headers(
                     message.get("headers", ()), scope["scheme"]
                 )
+                if message["status"] in (200, 304) and _NAMED_BY_CONTENT.fullmatch(scope["path"]):
+                    MutableHeaders(raw=message["headers"]).update(FOREVER)
             await send(message)
 
         try:

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -306,6 +307,15 @@ def test_no_file_of_the_machine_is_served(
     """Not even to those who are signed in."""
     place = path.format(store=owner.store.folder)
     assert visitor.get(f"/gradio_api/file={place}").status_code in (403, 404)
+
+
+def test_a_browser_asks_for_little(visitor: httpx.Client) -> None:
+    """A page is compressed; a file whose name changes with its content is asked for once."""
+    page = visitor.get("/search", headers={"accept-encoding": "gzip"})
+    assert int(page.headers["content-length"]) < len(page.content) / 3
+    for asset in set(re.findall(r"/assets/[\w./-]+[.](?:js|css)", page.text)):
+        assert "immutable" in visitor.get(asset).raise_for_status().headers["cache-control"]
+    assert "cache-control" not in visitor.get("/assets/gone-00000000.js").headers
 
 
 def test_a_login_opens_no_more_than_the_pages(visitor: httpx.Client, owner: Workspace) -> None:
