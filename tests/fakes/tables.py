@@ -1,7 +1,8 @@
-"""Tables as the bytes of files."""
+"""Tables and arrays as the bytes of files."""
 
 import io
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -10,4 +11,10 @@ def parquet(table: pa.Table, **options: object) -> bytes:
     """As Parquet, written with some options."""
     made = io.BytesIO()
     pq.write_table(table, made, **options)
+    return made.getvalue()
+
+
+def npy(array: np.ndarray) -> bytes:
+    """As NumPy writes it."""
+    np.save(made := io.BytesIO(), array)
     return made.getvalue()

@@ -23,8 +23,7 @@ SENTENCES = ["A cat.", "", "Ein Hund läuft.", "two  spaces", "中文", "A cat."
 
 def text(folder: Path) -> Path:
     """A sentence a line."""
-    (folder / "c.txt").write_text("\n".join(SENTENCES) + "\n", "utf-8")
-    return folder / "c.txt"
+    return files(folder, {"c.txt": "\n".join([*SENTENCES, ""])}) / "c.txt"
 
 
 FORMATS = {
@@ -43,10 +42,10 @@ FORMATS = {
 }
 
 
-def encoded(folder: Path, *files: Path, rows: int = 4, **form: str) -> Cut:
+def encoded(folder: Path, *corpus: Path, rows: int = 4, **form: str) -> Cut:
     """A corpus by `random:8`, whole."""
     encoder = load("random:8")
-    made = cut(files, None, folder, encoder, rows=rows, **form)
+    made = cut(corpus, None, folder, encoder, rows=rows, **form)
     for shard in made.shards:
         encode_shard(folder, made, shard, encoder)
     assert finish(folder, made)
@@ -102,8 +101,12 @@ def test_the_manifest_says_what_is_there(tmp_path):
     """Anybody can check it with sha256sum and NumPy alone."""
     encoded(tmp_path / "out", text(tmp_path))
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
-    assert manifest["fingerprint"] == load("random:8").fingerprint
-    assert (manifest["dim"], manifest["dtype"], manifest["count"]) == (8, "float32", 6)
+    assert manifest == manifest | {
+        "fingerprint": load("random:8").fingerprint,
+        "dim": 8,
+        "dtype": "float32",
+        "count": 6,
+    }
     assert [shard["rows"] for shard in manifest["shards"]] == [[0, 4], [4, 6]]
     for shard in manifest["shards"]:
         file = tmp_path / "out" / shard["file"]
@@ -128,8 +131,7 @@ def test_what_a_killed_process_was_writing_is_removed(tmp_path):
 
 def test_a_shard_that_says_the_same_is_not_encoded_again(tmp_path):
     """Neither within a corpus, nor when a file is added before the others."""
-    (tmp_path / "a.txt").write_text("one\ntwo\n" * 4)
-    (tmp_path / "b.txt").write_text("three\n")
+    files(tmp_path, {"a.txt": "one\ntwo\n" * 4, "b.txt": "three\n"})
     encoded(tmp_path / "out", tmp_path / "a.txt")
     (shard,) = (tmp_path / "out" / "shards").glob("*.npy")
     before = shard.stat().st_mtime_ns

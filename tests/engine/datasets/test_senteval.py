@@ -5,7 +5,6 @@ import json
 import os
 import pickle
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,6 +15,7 @@ import pytest
 from tests.errors import refused
 from tests.fakes import folder
 from tests.fakes.pickles import Calls
+from tests.fakes.tables import npy, parquet
 from theodolite.engine import tasks
 from theodolite.engine.datasets import Catalog, coco
 from theodolite.engine.datasets.senteval import STS_SUBSETS
@@ -83,19 +83,13 @@ def test_pairs_without_a_score_are_dropped(data_root: Path) -> None:
         ]
 
 
-def write_year(
-    root: Path, year: str, rows: list[str], gold: list[str], *, packed: bool = False
-) -> Path:
-    """Write a year whose subsets all hold the same rows."""
-    ending, pack = (".gz", gzip.compress) if packed else ("", bytes)
-    return folder.files(
-        root / "downstream" / "STS" / f"{year}-en-test",
-        {
-            f"STS.{kind}.{subset}.txt{ending}": pack("\n".join([*lines, ""]).encode())
-            for subset in STS_SUBSETS[year]
-            for kind, lines in (("input", rows), ("gs", gold))
-        },
-    )
+def year_of(year: str, rows: list[str], gold: list[str]) -> dict[str, bytes]:
+    """The files of a year whose subsets all hold the same rows."""
+    return {
+        f"downstream/STS/{year}-en-test/STS.{kind}.{subset}.txt": "\n".join([*lines, ""]).encode()
+        for subset in STS_SUBSETS[year]
+        for kind, lines in (("input", rows), ("gs", gold))
+    }
 
 
 @pytest.mark.parametrize("packed", [False, True])
@@ -105,9 +99,11 @@ def test_both_shapes_of_data_folder(tmp_path: Path, shape: str, packed: bool) ->
 
     Packed or not, and nothing is unpacked to disk.
     """
-    rows = ["a  cat .\ta dog .", "x\ty", "one\ttwo"]
-    place = write_year(tmp_path / shape, "STS16", rows, ["4", "", "1.5"], packed=packed)
-    before = sorted(place.iterdir())
+    year = year_of("STS16", ["a  cat .\ta dog .", "x\ty", "one\ttwo"], ["4", "", "1.5"])
+    if packed:
+        year = {f"{name}.gz": gzip.compress(raw) for name, raw in year.items()}
+    folder.files(tmp_path / shape, year)
+    before = sorted(tmp_path.rglob("*"))
     catalog = Catalog(tmp_path)
     data = catalog.load("STS16")
     assert [info.name for info in catalog.list() if info.origin == "folder"] == ["STS16"]
@@ -115,7 +111,7 @@ def test_both_shapes_of_data_folder(tmp_path: Path, shape: str, packed: bool) ->
     part = data.parts["headlines"]  # tokens are joined by one space; the unscored pair is dropped
     assert (part.left, part.right) == (("a cat .", "one"), ("a dog .", "two"))
     assert part.gold.tolist() == [4.0, 1.5]
-    assert sorted(place.iterdir()) == before
+    assert sorted(tmp_path.rglob("*")) == before
 
 
 def test_quotes_and_crlf_in_stsb(tmp_path: Path) -> None:
@@ -126,41 +122,6 @@ def test_quotes_and_crlf_in_stsb(tmp_path: Path) -> None:
     part = Catalog(root).load("STSBenchmark").parts["dev"]
     assert (part.left, part.right) == (('"a man said',) * 2, ('she " left',) * 2)
     assert part.gold.tolist() == [3.8, 3.8]
-
-
-PAIRS, GOLD = "STS.input.images.txt", "STS.gs.images.txt"
-
-
-@pytest.mark.parametrize(
-    ("file", "content", "code", "named"),
-    [
-        (PAIRS, "a\tb\ncaf\u00e9\td\ne\tf\n".encode("latin-1"), "damaged", "line 2, byte 4"),
-        (PAIRS, b"a\tb\nc\ne\tf\n", "damaged", f"{PAIRS}, line 2"),
-        (PAIRS, b"a\tb\nc\0\td\ne\tf\n", "damaged", f"{PAIRS}, line 2"),
-        (
-            f"{PAIRS}.gz",
-            gzip.compress(b"a\tb\nc\td\ne\tf\n", mtime=0)[:-12],
-            "damaged",
-            f"{PAIRS}.gz",
-        ),
-        (GOLD, b"1\n2\nhigh\n", "damaged", f"{GOLD}, line 3: the score 'high'"),
-        (GOLD, b"1\ninf\n3\n", "damaged", f"{GOLD}, line 2: the score 'inf'"),
-        (GOLD, b"1\n2\n", "mismatch", f"{PAIRS} has 3 lines"),
-        (GOLD, b"\n\n\n", "missing", GOLD),
-        (GOLD, None, "no-file", GOLD),
-    ],
-)
-def test_bad_files_are_named_with_their_line(
-    tmp_path: Path, file: str, content: bytes | None, code: Code, named: str
-) -> None:
-    """File and line, and no path of the machine."""
-    place = write_year(tmp_path, "STS14", ["a\tb", "c\td", "e\tf"], ["1", "2", "3"])
-    (place / file.removesuffix(".gz")).unlink()
-    if content is not None:
-        (place / file).write_bytes(content)
-    with refused(code, named) as caught:
-        Catalog(tmp_path).load("STS14")
-    assert caught.value.hint and str(tmp_path) not in str(caught.value)
 
 
 # --- COCO ---
@@ -177,17 +138,19 @@ def captions(n: int) -> list[list[str]]:
     return [[f"photograph {i} seen {k} times ." for k in range(5)] for i in range(n)]
 
 
-def write(root: Path) -> Path:
-    texts = {f"{stem}.json": json.dumps(captions(n)) for stem, n in SIZES.items()}
-    place = folder.files(root / "downstream" / "COCO", texts)
-    for stem, n in SIZES.items():
-        np.save(place / f"{stem}.npy", features(n))
-    return place
+COCO = {
+    f"downstream/COCO/{stem}.{ending}": content
+    for stem, n in SIZES.items()
+    for ending, content in (
+        ("json", json.dumps(captions(n)).encode()),
+        ("npy", npy(features(n))),
+    )
+}
 
 
 def test_features_and_captions_of_each_split(tmp_path: Path) -> None:
     """Parquet holds the same as NumPy's files."""
-    place = write(tmp_path)
+    place = folder.files(tmp_path, COCO) / "downstream" / "COCO"
     data = Catalog(tmp_path).load("COCO")
     assert list(data.parts) == ["train", "dev", "test"]
     for part, n in zip(data.parts.values(), SIZES.values(), strict=True):
@@ -198,47 +161,69 @@ def test_features_and_captions_of_each_split(tmp_path: Path) -> None:
     assert coco.read(place).hash == data.hash
 
 
-def array(value: Any) -> Any:
-    return lambda folder: np.save(folder / "test.npy", value)
+# --- files that are missing or damaged ---
 
 
-def text(value: str) -> Any:
-    return lambda folder: (folder / "test.json").write_text(value)
+YEAR = year_of("STS14", ["a\tb", "c\td", "e\tf"], ["1", "2", "3"])
+PAIRS, GOLD = "STS.input.images.txt", "STS.gs.images.txt"
+STS_PAIRS, STS_GOLD = (f"downstream/STS/STS14-en-test/{name}" for name in (PAIRS, GOLD))
+IMAGES, TEXTS = "downstream/COCO/test.npy", "downstream/COCO/test.json"
+CUT = gzip.compress(b"a\tb\nc\td\ne\tf\n", mtime=0)[:-12]
+RAGGED = parquet(pa.table({"features": [[1.0], [1.0, 2.0]]}))
+
+
+def without(files: dict[str, bytes], name: str) -> dict[str, bytes]:
+    return {other: content for other, content in files.items() if other != name}
 
 
 @pytest.mark.parametrize(
-    ("change", "code", "named"),
+    ("name", "files", "code", "named"),
     [
-        (lambda folder: (folder / "test.npy").unlink(), "no-file", "COCO/test.npy"),
-        (lambda folder: (folder / "test.json").unlink(), "no-file", "COCO/test.json"),
-        (array(features(9)), "mismatch", "COCO/test.json has 20 captions of 4 images"),
-        (array(np.full((4, 6), np.nan, np.float32)), "damaged", "COCO/test.npy"),
-        (array(features(4).astype(np.float64)), "wrong-kind", "float64"),
-        (array(np.zeros((0, 6), np.float32)), "wrong-kind", "COCO/test.npy"),
+        ("STS14", YEAR | {STS_PAIRS: b"a\tb\ncaf\xe9\td\ne\tf\n"}, "damaged", "line 2, byte 4"),
+        ("STS14", YEAR | {STS_PAIRS: b"a\tb\nc\ne\tf\n"}, "damaged", f"{PAIRS}, line 2"),
+        ("STS14", YEAR | {STS_PAIRS: b"a\tb\nc\0\td\ne\tf\n"}, "damaged", f"{PAIRS}, line 2"),
+        ("STS14", without(YEAR, STS_PAIRS) | {f"{STS_PAIRS}.gz": CUT}, "damaged", f"{PAIRS}.gz"),
         (
-            lambda folder: (folder / "test.npy").write_bytes(b"\x93NUMPY"),
+            "STS14",
+            YEAR | {STS_GOLD: b"1\n2\nhigh\n"},
+            "damaged",
+            f"{GOLD}, line 3: the score 'high'",
+        ),
+        ("STS14", YEAR | {STS_GOLD: b"1\ninf\n3\n"}, "damaged", f"{GOLD}, line 2: the score 'inf'"),
+        ("STS14", YEAR | {STS_GOLD: b"1\n2\n"}, "mismatch", f"{PAIRS} has 3 lines"),
+        ("STS14", YEAR | {STS_GOLD: b"\n\n\n"}, "missing", GOLD),
+        ("STS14", without(YEAR, STS_GOLD), "no-file", GOLD),
+        ("COCO", without(COCO, IMAGES), "no-file", "COCO/test.npy"),
+        ("COCO", without(COCO, TEXTS), "no-file", "COCO/test.json"),
+        (
+            "COCO",
+            COCO | {IMAGES: npy(features(9))},
+            "mismatch",
+            "test.json has 20 captions of 4 images",
+        ),
+        (
+            "COCO",
+            COCO | {IMAGES: npy(np.full((4, 6), np.nan, np.float32))},
             "damaged",
             "COCO/test.npy",
         ),
-        (text("{"), "damaged", "COCO/test.json"),
-        (text("7"), "damaged", "COCO/test.json"),
-        (text(json.dumps([["too few"]] * 4)), "mismatch", "4 captions"),
-        (text(json.dumps([[1] * 5] * 4)), "mismatch", "COCO/test.json"),
-        (
-            lambda folder: pq.write_table(
-                pa.table({"features": [[1.0], [1.0, 2.0]]}), folder / "test.parquet"
-            ),
-            "damaged",
-            "COCO/test.parquet",
-        ),
+        ("COCO", COCO | {IMAGES: npy(np.zeros((4, 6)))}, "wrong-kind", "float64"),
+        ("COCO", COCO | {IMAGES: npy(np.zeros((0, 6), np.float32))}, "wrong-kind", "COCO/test.npy"),
+        ("COCO", COCO | {IMAGES: b"\x93NUMPY"}, "damaged", "COCO/test.npy"),
+        ("COCO", COCO | {TEXTS: b"{"}, "damaged", "COCO/test.json"),
+        ("COCO", COCO | {TEXTS: b"7"}, "damaged", "COCO/test.json"),
+        ("COCO", COCO | {TEXTS: json.dumps([["too few"]] * 4).encode()}, "mismatch", "4 captions"),
+        ("COCO", COCO | {TEXTS: json.dumps([[1] * 5] * 4).encode()}, "mismatch", "COCO/test.json"),
+        ("COCO", COCO | {"downstream/COCO/test.parquet": RAGGED}, "damaged", "COCO/test.parquet"),
     ],
 )
 def test_what_is_missing_or_wrong_is_named(
-    tmp_path: Path, change: Any, code: Code, named: str
+    tmp_path: Path, name: str, files: dict[str, bytes], code: Code, named: str
 ) -> None:
-    change(write(tmp_path))
-    with refused(code, named):
-        Catalog(tmp_path).load("COCO")
+    """File and line, and no path of the machine."""
+    with refused(code, named) as caught:
+        Catalog(folder.files(tmp_path, files)).load(name)
+    assert caught.value.hint and str(tmp_path) not in str(caught.value)
 
 
 def test_a_pickle_is_not_read(tmp_path: Path) -> None:

@@ -7,18 +7,12 @@ from pathlib import Path
 import pytest
 import torch
 from safetensors.torch import load_file
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from tokenizers import ByteLevelBPETokenizer, Tokenizer
 from torch import nn
 from torch.nn import functional as F
-from transformers import (
-    BertConfig,
-    BertLMHeadModel,
-    GPT2Config,
-    GPT2LMHeadModel,
-    PreTrainedTokenizerFast,
-)
+from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
-from tests.engine.encoders.models import edit_config
+from tests.engine.encoders.models import edit_config, save
 from tests.errors import refused
 from tests.fakes.decoders import known_sentences
 from theodolite.engine.decode import open_decoder
@@ -183,22 +177,16 @@ READ = 6
 def gpt2(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder as the hub has it: two layers of 32, byte-level pieces, one special piece."""
     folder = tmp_path_factory.mktemp("gpt2")
-    tokenizer, end = Tokenizer(models.BPE()), "<|endoftext|>"
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(
-        vocab_size=400,
-        special_tokens=[end],
-        show_progress=False,
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+    tokenizer, end = ByteLevelBPETokenizer(), "<|endoftext|>"
+    tokenizer.train_from_iterator(
+        known_sentences(), 400, min_frequency=0, special_tokens=[end], show_progress=False
     )
-    tokenizer.train_from_iterator(known_sentences(), trainer)
     PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, eos_token=end, bos_token=end
+        tokenizer_object=tokenizer._tokenizer, eos_token=end, bos_token=end
     ).save_pretrained(folder)
     torch.manual_seed(1)
     config = GPT2Config(
-        vocab_size=len(tokenizer.get_vocab()),
+        vocab_size=tokenizer.get_vocab_size(),
         n_positions=64,
         n_embd=32,
         n_layer=2,
@@ -315,16 +303,7 @@ def test_it_is_trained_written_and_read_like_any_other(gpt2: Path, tmp_path: Pat
 
 def test_what_is_no_causal_model_is_refused(gpt2: Path, tmp_path: Path) -> None:
     """A BERT sees what is to come; pickles are not opened; code is not run."""
-    BertLMHeadModel(
-        BertConfig(
-            vocab_size=50,
-            hidden_size=8,
-            num_hidden_layers=1,
-            num_attention_heads=1,
-            intermediate_size=8,
-            architectures=["BertForMaskedLM"],
-        )
-    ).bert.save_pretrained(tmp_path / "bert")
+    save(tmp_path / "bert", "bert", "ForMaskedLM")
     coded = Path(shutil.copytree(gpt2, tmp_path / "coded"))
     edit_config(coded, auto_map={"AutoModelForCausalLM": "evil.Model"})
     pickled = Path(shutil.copytree(gpt2, tmp_path / "pickled"))

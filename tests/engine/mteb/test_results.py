@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tests.errors import refused
+from tests.fakes.folder import files
 from theodolite.engine.errors import Code
 from theodolite.engine.mteb import results
 from theodolite.engine.mteb.package import TESTED
@@ -16,8 +17,6 @@ from theodolite.engine.mteb.package import TESTED
 
 def of_mteb(folder: Path, revision: str = "r1", data: str = "d1", **said: Any) -> Path:
     """A file as mteb writes it, with two subsets."""
-    place = folder / "results" / "org__model" / revision
-    place.mkdir(parents=True, exist_ok=True)
     parts = [
         {
             "hf_subset": name,
@@ -36,9 +35,8 @@ def of_mteb(folder: Path, revision: str = "r1", data: str = "d1", **said: Any) -
         "evaluation_time": 1.0,
         "kg_co2_emissions": None,
     }
-    file = place / "STS17.json"
-    file.write_text(json.dumps(content | said))
-    return file
+    place = folder / "results" / "org__model" / revision
+    return files(place, {"STS17.json": json.dumps(content | said)}) / "STS17.json"
 
 
 def packed(folder: Path, target: Path) -> Path:
@@ -46,14 +44,14 @@ def packed(folder: Path, target: Path) -> Path:
     return Path(shutil.make_archive(str(target.with_suffix("")), "zip", folder))
 
 
-def read(place: Path, model: str = "") -> results.Reading:
+def read(place: Path, *whose: str) -> results.Reading:
     """A folder or file of this machine."""
-    return results.read(results.inside(place), model)
+    return results.read(results.inside(place), *whose)
 
 
 def test_a_published_folder(tmp_path: Path) -> None:
     """The mean of the subsets is the main score; what is no result is said."""
-    (of_mteb(tmp_path).parent / "Broken.json").write_text("{")
+    files(of_mteb(tmp_path).parent, {"Broken.json": "{"})
     found = read(tmp_path)
     (one,), (problem,) = found.results, found.problems
     assert (one.model, one.revision, one.task) == ("org/model", "r1", "mteb:STS17")
@@ -102,10 +100,8 @@ SUITE = """
 
 def test_the_folder_of_evaluation_results_of_the_hub(tmp_path: Path) -> None:
     """A file a task, as mteb pushes them beside a model; the mean of a suite is no task's."""
-    (tmp_path / "STS17.yaml").write_text(HUB)
-    (tmp_path / "MTEB(eng, v2).yaml").write_text(SUITE)
-    (tmp_path / "Other.yml").write_text("just: a mapping")
-    found = read(tmp_path, "org/model")
+    given = {"STS17.yaml": HUB, "MTEB(eng, v2).yaml": SUITE, "Other.yml": "just: a mapping"}
+    found = read(files(tmp_path, given), "org/model")
     (one,) = found.results
     assert (one.task, one.version, one.main.score) == ("mteb:STS17", "2.20.0", 75.5)
     assert one.facts["parts"] == [["test", "en-en", 80.5], ["test", "de-de", 70.5]]
@@ -165,8 +161,7 @@ def test_bytes_that_are_no_results(
     tmp_path: Path, name: str, raw: bytes, code: Code, named: str
 ) -> None:
     """Nothing is run, nothing is built of them, and why is said."""
-    file = tmp_path / name
-    file.write_bytes(raw)
+    file = files(tmp_path, {name: raw}) / name
     with refused(code, named):
         results.read([(name, file)], "org/model")
 
@@ -217,8 +212,7 @@ def test_what_is_written_is_read_by_mteb_and_by_us(tmp_path: Path) -> None:
     assert (one.model, one.revision) == ("theodolite/wordllama | normalise", "abc")
     assert (one.main.metric, one.main.score) == ("cosine_spearman", pytest.approx(71.25))
     # The hub's list has the value in points; whose it is has to be said.
-    file = tmp_path / "one.yaml"
-    file.write_text(results.as_yaml([RESULT], {"biosses": "mteb/biosses"}))
-    (found,) = results.read(results.inside(file), "org/model", "r1").results
+    listed = {"one.yaml": results.as_yaml([RESULT], {"biosses": "mteb/biosses"})}
+    (found,) = read(files(tmp_path, listed) / "one.yaml", "org/model", "r1").results
     assert (found.model, found.task, found.data_revision) == ("org/model", "mteb:biosses", "d1")
     assert found.main.score == one.main.score

@@ -75,6 +75,14 @@ class Few(Catalog):
         return data
 
 
+def banking(text: str) -> dict[str, str]:
+    """The files of a task of two labels, whose texts are put into another."""
+    words = ("my card was stolen again", "what is the exchange rate today")
+    rows = [f"{text.format(words[i % 2])} {i * 7},{i % 2}" for i in range(12)]
+    train, test = ("\n".join(["text,label", *some]) for some in (rows, rows[:8]))
+    return {"train.csv": train, "test.csv": test}
+
+
 def measured(task: str, protocol: str, data: Path | Catalog | None = None) -> Result:
     """Ours, by the same door as everything else."""
     (found,) = evaluate(load("wordllama"), [task], protocol=protocol, data=data)
@@ -109,10 +117,7 @@ def test_a_task_of_mtebs_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
     Their revision is part of what a result is known by: other data are another question.
     """
-    words = ("my card was stolen again", "what is the exchange rate today")
-    for part, n in (("train", 12), ("test", 8)):
-        rows = [f"{words[i % 2]} {i * 7},{i % 2}" for i in range(n)]
-        (tmp_path / f"{part}.csv").write_text("\n".join(["text,label", *rows]))
+    files(tmp_path, banking("{}"))
     name, kind, hashes = "mteb:Banking77Classification", REGISTRY["Banking77Classification"], set()
     for revision in ("r1", "r2"):
         there = {"dataset": {"path": str(tmp_path), "revision": revision}}
@@ -509,12 +514,8 @@ PLACE, REVISION = "mteb/banking77", "0fd18e25b25c072e09e0d92ab615fda904d66300"
 @pytest.fixture
 def hub(served: FakeHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeHub:
     """With the few rows of a task at the revision that mteb names, and others at main."""
-    words = ("my card was stolen again", "what is the exchange rate today")
     for name, text in ((f"banking77@{REVISION}", "{}"), ("banking77", "newer: {}")):
-        for part, n in (("train", 12), ("test", 8)):
-            lines = [f"{text.format(words[i % 2])} {i},{i % 2}" for i in range(n)]
-            made = {f"{part}.csv": "\n".join(["text,label", *lines])}
-            files(served.root / "datasets/mteb" / name, made)
+        files(served.root / "datasets/mteb" / name, banking(text))
     for name, value in {
         "HF_ENDPOINT": served.url,
         "HF_DATASETS_CACHE": tmp_path / "cache",

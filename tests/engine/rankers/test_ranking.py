@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from mteb.abstasks.retrieval import AbsTaskRetrieval
+from mteb.abstasks import AbsTaskRetrieval
 from mteb.models.hybrid_wrappers import fuse_relative_score_fusion, fuse_rrf
 from mteb.models.model_implementations.bm25 import BM25Search, bm25_s
 from sklearn.metrics.pairwise import cosine_similarity
@@ -235,8 +235,8 @@ def test_bm25_scores_as_mtebs_baseline(name: str) -> None:
     """With the stemmer and the stop words that mteb takes for English."""
     data = Catalog.of(None).load(name)
     assert isinstance(data, Retrieval)
-    kind = "Reranking" if data.candidates else "Retrieval"
-    main = "map_at_1000" if data.candidates else "ndcg_at_10"
+    reranking, search = ("Reranking", "map_at_1000"), ("Retrieval", "ndcg_at_10")
+    kind, main = reranking if data.candidates else search
     model: Any = BM25Search()
     model.mteb_model_meta = bm25_s
     theirs = mteb_oracle.scores(AbsTaskRetrieval, kind, main, mteb_oracle.retrieval_of(data), model)
@@ -282,10 +282,9 @@ def test_what_a_ranker_consists_of() -> None:
     """Its encoders and models, the files and data that it needs, and other places for them."""
     read = parse("fuse(bm25, dir:/m/e | center:nli, dir:/m/e | center:@task) > rerank:dir:/m/r")
     assert [str(one) for one in read.sources] == ["dir:/m/e", "dir:/m/e", "dir:/m/r"]
-    assert read.paths == ["/m/e", "/m/e", "/m/r"]
-    assert (read.data_sets, read.needs_task) == (["nli"], True)
-    moved = read.with_paths({"/m/e": "/n/e", "/m/r": "/n/r"})
-    assert moved.paths == ["/n/e", "/n/e", "/n/r"]
+    needed = ["/m/e", "/m/e", "/m/r"], ["nli"], True
+    assert (read.paths, read.data_sets, read.needs_task) == needed
+    assert read.with_paths({"/m/e": "/n/e", "/m/r": "/n/r"}).paths == ["/n/e", "/n/e", "/n/r"]
     assert len(canonical(["bm25", " bm25", "minilm"])) == 2
 
 

@@ -54,12 +54,52 @@ def measured(kind: str, data: Any, model: Given, protocol: str = "mteb-v2") -> M
     return found
 
 
-def assert_same(ours: Measurement, theirs: Mapping[str, Any], most: int, main: str) -> None:
-    """Every score of ours is one of theirs, and the same."""
-    assert next(score.metric for score in ours.scores if score.main) == main
-    assert len(ours.scores) == most
-    for score in ours.scores:
-        assert score.score / 100 == pytest.approx(theirs[score.metric], abs=1e-6), score.metric
+OF_MTEB = {
+    "few-shot": (AbsTaskClassification, "Classification", "accuracy"),
+    "clustering": (AbsTaskClustering, "Clustering", "v_measure"),
+    "clustering at once": (AbsTaskClusteringLegacy, "Clustering", "v_measure"),
+    "pair-classification": (AbsTaskPairClassification, "PairClassification", "max_ap"),
+    "pair-classification by cosine": (AbsTaskPairClassification, "PairClassification", "cosine_ap"),
+    "sts": (AbsTaskSTS, "STS", "cosine_spearman"),
+    "document-retrieval": (AbsTaskRetrieval, "Retrieval", "ndcg_at_10"),
+    "reranking": (AbsTaskRetrieval, "Reranking", "map_at_1000"),
+    "bitext": (AbsTaskBitextMining, "BitextMining", "f1"),
+    "summarization": (AbsTaskSummarization, "Summarization", "cosine_spearman"),
+}
+"""Our types -> the class of mteb's, and its main score."""
+
+
+def compared(
+    kind: str,
+    data: Any,
+    model: Given,
+    theirs: Any,
+    most: int,
+    protocol: str = "mteb-v2",
+    way: str = "",
+    **how: Any,
+) -> tuple[Measurement, Mapping[str, Any]]:
+    """Ours and what mteb scores, after it was seen that every score of ours is one of theirs.
+
+    Args:
+        kind: our type.
+        data: ours.
+        model: gives the vectors.
+        theirs: the same data as mteb holds them.
+        most: how many scores there are.
+        protocol: ours.
+        way: of the type, where there are two.
+        how: attributes of mteb's task.
+    """
+    of_mteb, type_, main = OF_MTEB[f"{kind} {way}".strip()]
+    found = scores(of_mteb, type_, main, theirs, model, **how)
+    ours = measured(kind, data, model, protocol)
+    assert [score.metric for score in ours.scores if score.main] == [main]
+    assert {s.metric: s.score / 100 for s in ours.scores} == pytest.approx(
+        {s.metric: found[s.metric] for s in ours.scores}, abs=1e-6
+    )
+    assert len({s.metric for s in ours.scores}) == len(ours.scores) == most
+    return ours, found
 
 
 def clouds(each: int, labels: int) -> tuple[list[str], list[str], np.ndarray]:
@@ -84,9 +124,7 @@ def test_few_shot_from_train(labels: int, metrics: int) -> None:
     model = Given(sentences, vectors)
     parts = {"train": slice(0, 200), "test": slice(200, 300)}
     theirs = DatasetDict({k: labelled(sentences[at], names[at]) for k, at in parts.items()})
-    found = scores(AbsTaskClassification, "Classification", "accuracy", theirs, model)
-    ours = measured("few-shot", data, model)
-    assert_same(ours, found, metrics, "accuracy")
+    ours, found = compared("few-shot", data, model, theirs, metrics)
     each = [100 * one["accuracy"] for one in found["scores_per_experiment"]]
     assert ours.details["accuracies"] == pytest.approx(each)
     assert len(set(each)) > 1, "draws differ, or the test says nothing"
@@ -98,9 +136,7 @@ def test_few_shot_without_train() -> None:
     sentences, names, vectors = clouds(53, 4)
     model, theirs = Given(sentences, vectors), DatasetDict({"test": labelled(sentences, names)})
     how = {"is_cross_validation": True, "train_split": "test"}
-    found = scores(AbsTaskClassification, "Classification", "accuracy", theirs, model, **how)
-    data = LabelledSentences("x", sentences, names)
-    assert_same(measured("few-shot", data, model), found, 7, "accuracy")
+    compared("few-shot", LabelledSentences("x", sentences, names), model, theirs, 7, **how)
     # MTEB's own task Emotion learns from 16 sentences a label, and says so.
     data = LabelledSentences("emotion", sentences, names, ["train"] * 120 + ["test"] * 92)
     ours = measured("few-shot", data, model)
@@ -118,29 +154,20 @@ def test_clustering(monkeypatch: pytest.MonkeyPatch, labels: int) -> None:
     monkeypatch.setattr(clustering, "DRAWN", 1000)
     sentences, names, vectors = clouds(240 // labels, labels)
     model, data = Given(sentences, vectors), LabelledSentences("x", sentences, names)
-    found = scores(
-        AbsTaskClustering,
-        "Clustering",
-        "v_measure",
-        table(sentences=sentences, labels=names),
+    ours, _ = compared(
+        "clustering",
+        data,
         model,
+        table(sentences=sentences, labels=names),
+        2,
         max_document_to_embed=150,
         max_fraction_of_documents_to_embed=None,
         max_documents_per_cluster=1000,
     )
-    ours = measured("clustering", data, model)
-    assert_same(ours, found, 2, "v_measure")
     assert len(ours.examples["v_measure"]) == 150
     assert ours.examples["draws"].mean() == pytest.approx(ours.scores[0].score)
-    found = scores(
-        AbsTaskClusteringLegacy,
-        "Clustering",
-        "v_measure",
-        table(sentences=[sentences], labels=[names]),
-        model,
-    )
-    at_once = measured("clustering", data, model, "mteb-v1")
-    assert_same(at_once, found, 1, "v_measure")
+    theirs = table(sentences=[sentences], labels=[names])
+    at_once, _ = compared("clustering", data, model, theirs, 1, "mteb-v1", "at once")
     # Further seeds say how much k-means varies, and leave the score alone.
     assert at_once.examples["seeds"][0] == pytest.approx(at_once.scores[0].score)
     assert len(set(at_once.examples["seeds"])) > 1
@@ -157,20 +184,14 @@ def pairs(n: int) -> tuple[list[str], list[str], np.ndarray, Given]:
     return left, right, labels, Given(left + right, np.concatenate([a, b]).astype(np.float32))
 
 
-@pytest.mark.parametrize(("protocol", "main"), [("mteb-v2", "max_ap"), ("mteb-v1", "cosine_ap")])
-def test_pair_classification(protocol: str, main: str) -> None:
+@pytest.mark.parametrize(("protocol", "way"), [("mteb-v2", ""), ("mteb-v1", "by cosine")])
+def test_pair_classification(protocol: str, way: str) -> None:
     """Every similarity with every metric; the dev split counts for nothing."""
     left, right, labels, model = pairs(200)
-    found = scores(
-        AbsTaskPairClassification,
-        "PairClassification",
-        main,
-        table(sentence1=left[20:], sentence2=right[20:], labels=labels[20:].tolist()),
-        model,
-    )
+    theirs = table(sentence1=left[20:], sentence2=right[20:], labels=labels[20:].tolist())
     words = [str(y) for y in labels]
     data = LabelledPairs.of("x", left, right, words, ["dev"] * 20 + ["test"] * 180)
-    assert_same(measured("pair-classification", data, model, protocol), found, 25, main)
+    compared("pair-classification", data, model, theirs, 25, protocol, way)
 
 
 def test_sts() -> None:
@@ -181,15 +202,8 @@ def test_sts() -> None:
         name: PairPart(tuple(left[at]), tuple(right[at]), gold[at])
         for name, at in (("train", slice(0, 40)), ("test", slice(40, 120)))
     }
-    found = scores(
-        AbsTaskSTS,
-        "STS",
-        "cosine_spearman",
-        table(sentence1=left[40:], sentence2=right[40:], score=gold[40:].tolist()),
-        model,
-    )
-    data = ScoredPairs("x", parts, "splits")
-    assert_same(measured("sts", data, model), found, 6, "cosine_spearman")
+    theirs = table(sentence1=left[40:], sentence2=right[40:], score=gold[40:].tolist())
+    compared("sts", ScoredPairs("x", parts, "splits"), model, theirs, 6)
 
 
 def collection() -> tuple[dict[str, str], dict[str, str], dict[str, dict[str, int]], Given]:
@@ -212,25 +226,16 @@ def collection() -> tuple[dict[str, str], dict[str, str], dict[str, dict[str, in
     return queries, documents, judged, Given(texts, vectors)
 
 
-def retrieved(
-    main: str, data: Retrieval, model: Given, type_: str = "Retrieval", **how: Any
-) -> Mapping[str, Any]:
-    """What mteb makes of it."""
-    return scores(AbsTaskRetrieval, type_, main, retrieval_of(data), model, **how)
-
-
 def test_retrieval(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ties, grades, a query that nothing answers; and the same where documents pass in pieces."""
     queries, documents, judged, model = collection()
     data = Retrieval("x", queries, documents, {"test": judged, "train": {"Q8": {"d1": 1}}})
-    found = retrieved("ndcg_at_10", data, model)
-    ours = measured("document-retrieval", data, model)
-    assert_same(ours, found, 42, "ndcg_at_10")
+    ours, _ = compared("document-retrieval", data, model, retrieval_of(data), 42)
     assert len(ours.examples["ndcg"]) == 29
     assert any(note.startswith("1 of 29 queries") for note in ours.details["notes"])
     monkeypatch.setattr(ranked, "_DOCUMENTS", 400)
     monkeypatch.setattr(ranked, "_CELLS", 4000)
-    assert_same(measured("document-retrieval", data, model), found, 42, "ndcg_at_10")
+    compared("document-retrieval", data, model, retrieval_of(data), 42)
 
 
 def test_queries_that_are_documents(rng: np.random.Generator) -> None:
@@ -242,9 +247,8 @@ def test_queries_that_are_documents(rng: np.random.Generator) -> None:
     vectors[20:40] = vectors[:20] + 0.6 * rng.normal(size=(20, 8))
     model = Given(list(documents.values()), vectors.astype(np.float32))
     data = Retrieval("x", queries, documents, {"test": judged})
-    ours = measured("document-retrieval", data, model)
-    theirs = retrieved("ndcg_at_10", data, model, ignore_identical_ids=True)
-    assert_same(ours, theirs, 42, "ndcg_at_10")
+    how = {"ignore_identical_ids": True}
+    ours, _ = compared("document-retrieval", data, model, retrieval_of(data), 42, **how)
     assert any("20 of 20" in note for note in ours.details["notes"])
     # Ids that are equal by chance, of those numbered from 1, or judged to answer, leave nothing
     # out; a task of MTEB's may, by name.
@@ -294,8 +298,7 @@ def test_reranking(rng: np.random.Generator) -> None:
         for key, of in judged.items()
     } | {"Q9": ()}
     data = Retrieval("x", queries, documents, {"test": judged}, candidates)
-    ours = measured("reranking", data, model)
-    assert_same(ours, retrieved("map_at_1000", data, model, "Reranking"), 42, "map_at_1000")
+    ours, _ = compared("reranking", data, model, retrieval_of(data), 42)
     assert any("candidates" in note for note in ours.details["notes"])
 
 
@@ -306,13 +309,11 @@ def test_bitext(rng: np.random.Generator) -> None:
     b[10:20] = b[10]
     left, right = ([f"{side}{i}" for i in range(250)] for side in "lr")
     model = Given(left + right, np.concatenate([a, b]).astype(np.float32))
-    found = scores(
-        AbsTaskBitextMining, "BitextMining", "f1", table(sentence1=left, sentence2=right), model
-    )
     parts = {
         name: ParallelPart.aligned(left[:n], right[:n]) for name, n in (("dev", 9), ("test", 250))
     }
-    assert_same(measured("bitext", Parallel("x", parts, ("a", "b")), model), found, 4, "f1")
+    data, theirs = Parallel("x", parts, ("a", "b")), table(sentence1=left, sentence2=right)
+    compared("bitext", data, model, theirs, 4)
 
 
 def test_bitext_among_sentences_without_a_translation(rng: np.random.Generator) -> None:
@@ -327,9 +328,8 @@ def test_bitext_among_sentences_without_a_translation(rng: np.random.Generator) 
         "sentence2": right,
         "gold": gold.tolist(),
     }
-    found = scores(AbsTaskBitextMining, "BitextMining", "f1", {"default": {"test": fields}}, model)
     data = Parallel("x", {"dev": ParallelPart(tuple(left), tuple(right), gold)}, ("a", "b"))
-    assert_same(measured("bitext", data, model), found, 4, "f1")
+    compared("bitext", data, model, {"default": {"test": fields}}, 4)
 
 
 @pytest.mark.parametrize("protocol", ["mteb-v2", "mteb-v1"])
@@ -353,10 +353,8 @@ def test_summarization(protocol: str, rng: np.random.Generator) -> None:
         machine_summaries=machine,
         relevance=[of.tolist() for of in ratings],
     )
-    found = scores(AbsTaskSummarization, "Summarization", "cosine_spearman", theirs, model, **how)
     rated = {"fluency": ratings[::-1], "relevance": ratings}
     data = Summaries("x", documents, *(tuple(map(tuple, of)) for of in (human, machine)), rated)
-    ours = measured("summarization", data, model, protocol)
-    assert_same(ours, found, 4, "cosine_spearman")
+    ours, _ = compared("summarization", data, model, theirs, 4, protocol, **how)
     assert ours.scores[0].n == 9
     assert "1 of 10" in ours.details["notes"][0]

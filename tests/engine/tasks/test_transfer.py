@@ -11,6 +11,7 @@ import pytest
 from tests.errors import refused
 from tests.fakes import folder
 from tests.fakes.encoders import HashEncoder
+from tests.fakes.tables import npy
 from theodolite.engine import evaluate, senteval
 from theodolite.engine.classifiers import validation
 from theodolite.engine.classifiers.features import Features
@@ -229,12 +230,16 @@ def measured() -> Measurement:
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Features beside captions."""
-    root = tmp_path_factory.mktemp("data")
-    for stem, p in zip(("train", "valid", "test"), dataset().parts.values(), strict=True):
-        five = json.dumps(np.reshape(p.captions, (-1, 5)).tolist())
-        folder.files(root, {f"downstream/COCO/{stem}.json": five})
-        np.save(root / f"downstream/COCO/{stem}.npy", p.images)
-    return root
+    parts = zip(("train", "valid", "test"), dataset().parts.values(), strict=True)
+    files = {
+        f"downstream/COCO/{stem}.{ending}": content
+        for stem, p in parts
+        for ending, content in (
+            ("json", json.dumps(np.reshape(p.captions, (-1, 5)).tolist()).encode()),
+            ("npy", npy(p.images)),
+        )
+    }
+    return folder.files(tmp_path_factory.mktemp("data"), files)
 
 
 def test_the_main_score_is_the_mean_of_six_recalls(measured: Measurement) -> None:
