@@ -8,6 +8,17 @@ from typing import Any
 
 import numpy as np
 import torch
+import transformers
+from safetensors.torch import load_file
+from sentence_transformers import (
+    CrossEncoder,
+    MultiVectorEncoder,
+    SentenceTransformer,
+    SparseEncoder,
+    sparse_encoder,
+)
+from sentence_transformers.sentence_transformer import modules
+from sentence_transformers.sentence_transformer.modules.tokenizer import WhitespaceTokenizer
 
 from tests.engine.encoders.models import WORDS, edit_config, save, tokenizer
 from tests.fakes.folder import files as write_files
@@ -27,12 +38,11 @@ class Folders:
         root: where they are written.
     """
 
-    def __init__(self, root: Path) -> None:
-        from sentence_transformers.sentence_transformer import modules
+    m = modules
 
+    def __init__(self, root: Path) -> None:
         torch.manual_seed(2)
         self.root = root
-        self.m = modules
 
     def plain(self, name: str, kind: str = "bert", **changes: Any) -> Path:
         """A transformer alone."""
@@ -42,12 +52,10 @@ class Folders:
         """A transformer as a module."""
         return self.m.Transformer(str(self.plain(name, kind, **changes)))
 
-    def save(self, name: str, *modules: Any, **options: Any) -> Path:
+    def save(self, name: str, *parts: Any, **options: Any) -> Path:
         """A folder of these modules."""
-        from sentence_transformers import SentenceTransformer
-
         folder = self.root / name
-        SentenceTransformer(modules=list(modules), device="cpu", **options).save(str(folder))
+        SentenceTransformer(modules=list(parts), device="cpu", **options).save(str(folder))
         return folder
 
     def mean(self, name: str, kind: str = "bert", **options: Any) -> Path:
@@ -60,18 +68,17 @@ class Folders:
 
     def words(self) -> Any:
         """A module of word vectors."""
-        from sentence_transformers.sentence_transformer.modules.tokenizer import (
-            WhitespaceTokenizer,
-        )
-
         table = np.random.default_rng(0).normal(size=(len(WORDS), 16)).astype(np.float32)
         return self.m.WordEmbeddings(WhitespaceTokenizer(WORDS, stop_words=set()), table)
 
-    def router(self, name: str, *, dim: int = WIDTH, **options: Any) -> Path:
+    def routes(self, name: str, dim: int = WIDTH) -> Any:
         """Queries by static vectors, documents by a transformer."""
         documents = [self.inner(name), self.m.Pooling(WIDTH, "mean")]
-        router = self.m.Router.for_query_document([self.static(dim)], documents)
-        return self.save(name, router, **options)
+        return self.m.Router.for_query_document([self.static(dim)], documents)
+
+    def router(self, name: str, *, dim: int = WIDTH, **options: Any) -> Path:
+        """A folder of such routes alone."""
+        return self.save(name, self.routes(name, dim), **options)
 
 
 def _dense_on_tokens(f: Folders, name: str) -> Path:
@@ -92,8 +99,6 @@ def _in_half(f: Folders, name: str) -> Path:
 
 
 def _in_shards(f: Folders, name: str) -> Path:
-    import transformers
-
     folder = _put(f.mean(name), {}, "model.safetensors")
     model = transformers.BertModel.from_pretrained(f.root / f"{name}-plain")
     model.save_pretrained(folder, max_shard_size="20KB")
@@ -101,8 +106,6 @@ def _in_shards(f: Folders, name: str) -> Path:
 
 
 def _as_bin(f: Folders, name: str) -> Path:
-    from safetensors.torch import load_file
-
     folder = _with_dense(f, name)
     for part in (folder, folder / "2_Dense"):
         torch.save(load_file(part / "model.safetensors"), part / "pytorch_model.bin")
@@ -160,25 +163,19 @@ LIKE_THEIRS: dict[str, Callable[[Folders, str], Path]] = {
 
 
 def _sparse(f: Folders, name: str) -> Path:
-    from sentence_transformers import SparseEncoder
-    from sentence_transformers.sparse_encoder.modules import MLMTransformer, SpladePooling
-
-    modules = [MLMTransformer(str(f.plain(name, head="ForMaskedLM"))), SpladePooling()]
-    SparseEncoder(modules=modules, device="cpu").save_pretrained(str(f.root / name))
+    own, inner = sparse_encoder.modules, f.plain(name, head="ForMaskedLM")
+    parts = [own.MLMTransformer(str(inner)), own.SpladePooling()]
+    SparseEncoder(modules=parts, device="cpu").save_pretrained(str(f.root / name))
     return f.root / name
 
 
 def _cross(f: Folders, name: str) -> Path:
-    from sentence_transformers import CrossEncoder
-
     inner = f.plain(name, head="ForSequenceClassification", num_labels=1)
     CrossEncoder(str(inner), device="cpu").save_pretrained(str(f.root / name))
     return f.root / name
 
 
 def _late(f: Folders, name: str) -> Path:
-    from sentence_transformers import MultiVectorEncoder
-
     MultiVectorEncoder(str(f.plain(name)), device="cpu").save_pretrained(str(f.root / name))
     return f.root / name
 

@@ -1,9 +1,16 @@
 """Tiny random checkpoints, written as the real libraries write them."""
 
 import json
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+import tokenizers
+import torch
+import transformers
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer import modules
 
 WORDS = "a cat dog sat ran on the mat quickly and then slept , .".split()
 SENTENCES = [
@@ -17,6 +24,8 @@ SENTENCES = [
 ]
 
 
+close = partial(np.testing.assert_allclose, atol=1e-5)
+"""Asserts that vectors are equal but for the noise of two orders of adding."""
 SPECIAL = {
     "bert": {
         "pad_token": "[PAD]",
@@ -37,35 +46,31 @@ SPECIAL = {
 
 def tokenizer(kind: str) -> Any:
     """Word-level tokenizer with the special tokens of BERT or RoBERTa, or with none (gpt2)."""
-    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
-    from transformers import PreTrainedTokenizerFast
-
     special = SPECIAL[kind]
     vocabulary = {word: i for i, word in enumerate([*special.values(), *WORDS])}
-    core = Tokenizer(models.WordLevel(vocabulary, unk_token=special["unk_token"]))
-    core.normalizer = normalizers.Lowercase()
-    core.pre_tokenizer = pre_tokenizers.Whitespace()
+    core = tokenizers.Tokenizer(
+        tokenizers.models.WordLevel(vocabulary, unk_token=special["unk_token"])
+    )
+    core.normalizer = tokenizers.normalizers.Lowercase()
+    core.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
     if kind != "gpt2":
         ends = [special["cls_token"], special["sep_token"]]
-        core.post_processor = processors.TemplateProcessing(
+        core.post_processor = tokenizers.processors.TemplateProcessing(
             single=" $A ".join(ends), special_tokens=[(end, vocabulary[end]) for end in ends]
         )
-    return PreTrainedTokenizerFast(tokenizer_object=core, **special)
+    return transformers.PreTrainedTokenizerFast(tokenizer_object=core, **special)
 
 
 def save(folder: Path, kind: str = "bert", head: str = "Model", **changes: Any) -> Path:
     """Write a random model of three layers and 32 dimensions with its tokenizer."""
-    import torch
-    import transformers
-
     torch.manual_seed(0)
     small = {"hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 4}
-    own = {
-        "bert": {"intermediate_size": 48, "max_position_embeddings": 24},
-        "roberta": {"intermediate_size": 48, "max_position_embeddings": 26, "pad_token_id": 1},
-        "gpt2": {"n_positions": 24, "bos_token_id": 0, "eos_token_id": 0},
+    wide = {"intermediate_size": 48}
+    name, own = {
+        "bert": ("Bert", wide | {"max_position_embeddings": 24}),
+        "roberta": ("Roberta", wide | {"max_position_embeddings": 26, "pad_token_id": 1}),
+        "gpt2": ("GPT2", {"n_positions": 24, "bos_token_id": 0, "eos_token_id": 0}),
     }[kind]
-    name = {"bert": "Bert", "roberta": "Roberta", "gpt2": "GPT2"}[kind]
     words = tokenizer(kind)
     config = getattr(transformers, f"{name}Config")(
         vocab_size=len(words), **{**small, **own, **changes}
@@ -77,10 +82,6 @@ def save(folder: Path, kind: str = "bert", head: str = "Model", **changes: Any) 
 
 def save_sentence_transformer(folder: Path, pooling: str = "cls", **options: Any) -> Path:
     """A sentence-transformers folder: transformer, pooling, a dense layer to 8 dimensions."""
-    import torch
-    from sentence_transformers import SentenceTransformer
-    from sentence_transformers.sentence_transformer import modules
-
     torch.manual_seed(1)
     inner = modules.Transformer(str(save(folder.parent / f"{folder.name}-inner")))
     parts = [inner, modules.Pooling(32, pooling_mode=pooling), modules.Dense(32, 8)]
@@ -98,19 +99,17 @@ def edit_config(folder: Path, name: str = "config.json", **changes: Any) -> Path
 @cache
 def peers(folder: Path) -> tuple[Any, Any]:
     """Model and tokenizer of a folder that does not change, by transformers alone."""
-    from transformers import AutoModel, AutoTokenizer
-
-    return AutoModel.from_pretrained(folder).eval(), AutoTokenizer.from_pretrained(folder)
+    return (
+        transformers.AutoModel.from_pretrained(folder).eval(),
+        transformers.AutoTokenizer.from_pretrained(folder),
+    )
 
 
 def plainly(folder: Path, pooling: str, sentence: str, layer: int = -1) -> Any:
     """One sentence at a time, without padding, from transformers' own outputs."""
-    import torch
-
     model, words = peers(folder)
-    ids = words(sentence, return_tensors="pt")["input_ids"]
     with torch.inference_mode():
-        out = model(input_ids=ids, output_hidden_states=True)
+        out = model(words(sentence, return_tensors="pt").input_ids, output_hidden_states=True)
     states = [s[0].numpy() for s in out.hidden_states]
     return {
         "pooler_output": lambda: out.pooler_output[0].numpy(),

@@ -1,5 +1,6 @@
 """The setting audit, against the libraries' own vectors and scores."""
 
+from unittest.mock import patch
 from urllib.parse import quote
 
 import numpy as np
@@ -14,7 +15,6 @@ from tests.errors import refused
 from theodolite.engine.datasets.types import PairPart, Retrieval, ScoredPairs, Sentences
 from theodolite.engine.encoders import int8, load, query_side, transformer
 from theodolite.engine.encoders.audit import Audit, audit, some_of
-from theodolite.engine.encoders.pooling import pool
 from theodolite.engine.encoders.probe import Probe
 from theodolite.engine.encoders.spec import POOLINGS
 from theodolite.engine.stats.bootstrap import Sample
@@ -43,8 +43,7 @@ SEARCH = Retrieval("found", QUERIES, DOCUMENTS, {"test": JUDGED})
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """A model with prompts for both sides."""
-    made = tmp_path_factory.mktemp("st") / "model"
-    return save_sentence_transformer(made, "mean", prompts=PROMPTS)
+    return save_sentence_transformer(tmp_path_factory.mktemp("st") / "m", "mean", prompts=PROMPTS)
 
 
 def audited(spec, data=PAIRS, **options):
@@ -107,32 +106,25 @@ def test_both_sides_and_the_sides_swapped_on_queries(folder):
 
 def test_what_the_task_decides_is_audited_as_on_that_task(folder):
     """On pairs it is the default, on queries one prompt a side."""
-    spec = f"dir:{folder}?prompt=@task"
     for data, label in (
         (SEARCH, "query for queries, document for documents"),
         (PAIRS, "no prompt"),
     ):
-        rows, _ = audited(spec, data, groups=("prompt",))
+        rows, _ = audited(f"dir:{folder}?prompt=@task", data, groups=("prompt",))
         assert rows["as asked"].score == rows[label].score
 
 
 @pytest.mark.parametrize("data", [PAIRS, SEARCH])
-def test_every_pooling_is_measured_in_one_pass(folder, data):
+def test_every_pooling_is_measured_in_one_pass(folder, data, monkeypatch):
     """With the prompts as asked; each is what an encoder with that pooling gives."""
     spec = f"dir:{folder}?prompt=document&query_prompt=query"
-    seen = []
-
-    def counted(states, pooling, layer=-1):
-        seen.append(pooling)
-        return pool(states, pooling, layer)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(transformer, "pool", counted)
-        patch.setattr(transformer, "probe", lambda *_: Probe(32, agrees=True))
+    monkeypatch.setattr(transformer, "probe", lambda *_: Probe(32, agrees=True))
+    model = transformer.Transformer
+    with patch.object(model, "pooled", autospec=True, side_effect=model.pooled) as pooled:
         rows, _ = audited(spec, data, groups=("pooling",))
     assert list(rows) == ["as asked", *POOLINGS]
-    runs = [seen.count(pooling) for pooling in POOLINGS]
-    assert len(set(runs)) == 1 and runs[0] <= 2 * 3, "a batch is run once for all poolings"
+    passes = [call.args[2] for call in pooled.call_args_list]
+    assert passes == [list(POOLINGS)] * (2 if data is SEARCH else 1), "one a side"
     alone, _ = audited(f"{spec}&pooling=avg_top2", data, groups=())
     assert alone["as asked"].score == pytest.approx(rows["avg_top2"].score, abs=0.05)
 
@@ -180,11 +172,11 @@ def test_intervals_are_those_of_the_paired_bootstrap(folder):
 
 def test_a_setting_that_fails_leaves_the_others(folder, monkeypatch):
     """Its row says why; the spec as asked has to work."""
-
-    def overflows(self, ids, poolings, layer=-1, tick=None):
-        return [np.full((len(ids), self.dim), np.nan, np.float32) for _ in poolings]
-
-    monkeypatch.setattr(transformer.Transformer, "pooled", overflows)
+    monkeypatch.setattr(
+        transformer.Transformer,
+        "pooled",
+        lambda self, ids, poolings, *_: np.full((len(poolings), len(ids), self.dim), np.nan, "f4"),
+    )
     rows, _ = audited(f"dir:{folder}", groups=("pooling", "precision"))
     assert "NaN" in rows["max"].error and rows["max"].score is rows["bfloat16"].error is None
     with refused("failed", "NaN"):
@@ -197,9 +189,9 @@ def test_the_examples_are_few_and_always_the_same():
     some = some_of(ScoredPairs("many", {"test": many, "dev": many}, "splits"))
     assert some.n == 200 and some.name == "many dev"
     assert some.documents == some_of(ScoredPairs("x", {"dev": many}, "splits")).documents
-    place = {text: i for i, text in enumerate(many.left)}
-    left, gold = some.documents[:200], some.sample(np.empty((0, 1)), np.ones((400, 1))).gold
-    assert [many.gold[place[text]] for text in left] == list(gold)
+    of_texts = dict(zip(many.left, many.gold, strict=True))
+    gold = some.sample(np.empty((0, 1)), np.ones((400, 1))).gold
+    assert [of_texts[text] for text in some.documents[:200]] == list(gold)
     few = some_of(SEARCH, 5)
     assert (few.n, few.metric, len(few.documents)) == (5, "nDCG@10", 60)
     for data, code, named in (

@@ -24,9 +24,8 @@ def source(server, **options):
 def test_texts_become_vectors_in_their_order(server):
     """Each distinct one is sent once; nothing is sent the second time, nor for an empty text."""
     encoder = load(f"api:{server.url}#fake")
-    rows = encoder.encode([*TEXTS, TEXTS[3], "", " "])
-    expected = [vector(text) for text in (*TEXTS, TEXTS[3])]
-    np.testing.assert_array_equal(rows, [*expected, *[[0.0] * DIM] * 2])
+    expected = [*map(vector, [*TEXTS, TEXTS[3]]), *[[0.0] * DIM] * 2]
+    np.testing.assert_array_equal(encoder.encode([*TEXTS, TEXTS[3], "", " "]), expected)
     encoder.encode(TEXTS)
     assert server.texts == ["theodolite", *TEXTS]  # the first is asked for the length alone
     assert {len(body["input"]) for _, body in server.requests} <= {1, 5, BATCH}
@@ -72,16 +71,15 @@ def test_sides_and_steps_work_as_for_any_encoder(server):
 def test_a_server_that_takes_fewer_gets_fewer(server):
     """It is found out once, and no text is lost."""
     server.most = 10
-    rows = source(server).encode(TEXTS)
-    np.testing.assert_array_equal(rows, [vector(text) for text in TEXTS])
+    np.testing.assert_array_equal(source(server).encode(TEXTS), [*map(vector, TEXTS)])
     assert [len(body["input"]) for _, body in server.requests[:4]] == [64, 32, 16, 8]
     assert max(len(body["input"]) for _, body in server.requests[3:]) == 8
 
 
 def test_long_texts_make_small_requests(server):
     """By their characters; one longer than all that goes alone."""
-    long = ["x" * (CHARACTERS // 2 + i) for i in range(5)]
-    source(server).encode([*long, "y" * 2 * CHARACTERS])
+    lengths = [*range(CHARACTERS // 2, CHARACTERS // 2 + 5), 2 * CHARACTERS]
+    source(server).encode(["x" * length for length in lengths])
     sizes = [sum(map(len, body["input"])) for _, body in server.requests]
     assert len(sizes) >= 3 and max(sizes) < 4 * CHARACTERS
 

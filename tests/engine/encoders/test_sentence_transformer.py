@@ -11,7 +11,13 @@ import pytest
 from sentence_transformers import SentenceTransformer
 
 from tests.engine.encoders.folders import LIKE_THEIRS, REFUSED, WIDTH, Folders
-from tests.engine.encoders.models import SENTENCES, edit_config, save, save_sentence_transformer
+from tests.engine.encoders.models import (
+    SENTENCES,
+    close,
+    edit_config,
+    save,
+    save_sentence_transformer,
+)
 from tests.errors import refused
 from tests.fakes.allocation import Allocation
 from theodolite.engine.encoders import (
@@ -58,7 +64,7 @@ def test_the_vectors_are_those_of_sentence_transformers(folders, kind):
     model, spec = theirs(folder), f"dir:{folder}"
     encoder = load(spec, device="cpu")
     rows = encoder.encode(TEXTS)
-    np.testing.assert_allclose(rows, model.encode(TEXTS), atol=1e-5)
+    close(rows, model.encode(TEXTS))
     facts = describe(spec, read=True)
     assert rows.shape[1] == encoder.dim == facts["dim"]
     assert describe(spec)["dim"] in (None, encoder.dim)
@@ -70,16 +76,13 @@ def test_the_vectors_are_those_of_sentence_transformers(folders, kind):
 @pytest.mark.parametrize("kind", ["gpt2", "bert"])
 def test_a_tokenizer_without_a_padding_token_gets_one(folders, kind):
     """As the library's users do by hand; the mask leaves it out."""
-    folder = folders.mean("nopad", kind)
-    file = folder / "tokenizer_config.json"
-    settings = json.loads(file.read_text())
-    file.write_text(json.dumps({k: v for k, v in settings.items() if k != "pad_token"}))
+    folder = edit_config(folders.mean("nopad", kind), "tokenizer_config.json", pad_token=None)
     expected = theirs(folder)
     assert expected.tokenizer.pad_token is None
     expected.tokenizer.pad_token = expected.tokenizer.convert_ids_to_tokens(0)
     encoder = load(f"dir:{folder}", device="cpu")
-    np.testing.assert_allclose(encoder.encode(TEXTS), expected.encode(TEXTS), atol=1e-5)
-    np.testing.assert_allclose(encoder.encode([""]), encoder.encode(["", "a"])[:1], atol=1e-5)
+    close(encoder.encode(TEXTS), expected.encode(TEXTS))
+    close(encoder.encode([""]), encoder.encode(["", "a"])[:1])
 
 
 def test_a_text_without_a_vector_is_named(folders):
@@ -88,9 +91,8 @@ def test_a_text_without_a_vector_is_named(folders):
         "max", folders.words(), folders.m.LSTM(16, 8), folders.m.Pooling(16, "max")
     )
     assert not np.isfinite(theirs(folder).encode([""])).all()
-    encoder = load(f"dir:{folder}", device="cpu")
     with refused("not-finite", "''"):
-        encoder.encode(["the cat", ""])
+        load(f"dir:{folder}", device="cpu").encode(["the cat", ""])
 
 
 def test_texts_that_will_be_cut_are_counted_before_a_run(folders):
@@ -121,15 +123,15 @@ def test_queries_and_documents_take_their_own_routes(folders):
     """In tasks with sides, by encode_query and encode_document, whose prompts come with them."""
     folder = folders.router("router", prompts={"query": "the cat ", "document": "a "})
     model, encoder = theirs(folder), load(f"dir:{folder}", device="cpu")
-    np.testing.assert_allclose(encoder.encode(TEXTS), model.encode(TEXTS), atol=1e-5)
-    bound = bind_task(encoder, (), "", RETRIEVAL)
-    np.testing.assert_allclose(bound.encode(TEXTS), model.encode_document(TEXTS), atol=1e-5)
+    bound, similar = (
+        bind_task(encoder, (), "", task) for task in (RETRIEVAL, PromptTask("mine", "STS"))
+    )
+    for one in (encoder, similar):
+        close(one.encode(TEXTS), model.encode(TEXTS))
+    close(bound.encode(TEXTS), model.encode_document(TEXTS))
     for one in (bound, encoder):
-        queries = query_side(one).encode(TEXTS)
-        np.testing.assert_allclose(queries, model.encode_query(TEXTS), atol=1e-5)
+        close(query_side(one).encode(TEXTS), model.encode_query(TEXTS))
     assert prompts_of(bound) == {"prompt": "a ", "query_prompt": "the cat "}
-    similar = bind_task(encoder, (), "", PromptTask("mine", "STS"))
-    np.testing.assert_allclose(similar.encode(TEXTS), model.encode(TEXTS), atol=1e-5)
     assert len({one.fingerprint for one in (encoder, bound, query_side(bound))}) == 3
     facts = describe(f"dir:{folder}")
     assert (facts["routed"], facts["max_tokens"]) == (True, 24)
@@ -137,9 +139,7 @@ def test_queries_and_documents_take_their_own_routes(folders):
 
 def nested(folders, **options):
     """A router inside of a router."""
-    documents = [folders.inner("nested"), folders.m.Pooling(WIDTH, "mean")]
-    inner = folders.m.Router.for_query_document([folders.static()], documents)
-    outer = folders.m.Router({"text": [inner]}, default_route="text")
+    outer = folders.m.Router({"text": [folders.routes("nested")]}, default_route="text")
     return folders.save("nested", outer, **options)
 
 
@@ -157,8 +157,7 @@ def test_a_prompt_of_the_spec_takes_the_place_of_a_route_s_own(folders, write, o
     """For one side or both, by text or by task; the task reaches a router inside of a router."""
     folder = write(folders, prompts={"query": "the cat ", "STS": "a dog "})
     encoder = bind_task(load(f"dir:{folder}{options}", device="cpu"), (), "", RETRIEVAL)
-    expected = theirs(folder).encode_query(TEXTS, prompt=query)
-    np.testing.assert_allclose(query_side(encoder).encode(TEXTS), expected, atol=1e-5)
+    close(query_side(encoder).encode(TEXTS), theirs(folder).encode_query(TEXTS, prompt=query))
 
 
 @pytest.mark.parametrize("kind", REFUSED)
@@ -182,7 +181,7 @@ def test_a_text_is_cut_where_the_positions_end(folders):
         expected = theirs(peer)
         expected.max_seq_length = 24
         encoder = load(f"dir:{path}", device="cpu")
-        np.testing.assert_allclose(encoder.encode(TEXTS), expected.encode(TEXTS), atol=1e-5)
+        close(encoder.encode(TEXTS), expected.encode(TEXTS))
         assert "1 text was cut to 24 tokens." in encoder.warnings
     assert describe(f"dir:{folder}")["max_tokens"] == 24
     with refused("too-large", "max_length=30", 24):
@@ -192,10 +191,10 @@ def test_a_text_is_cut_where_the_positions_end(folders):
 def test_the_fingerprint_follows_every_module(folders):
     """Another pooling, dense layer or prompt is another encoder; another folder is not."""
     dense = LIKE_THEIRS["dense"](folders, "dense")
-    copy = shutil.copytree(dense, folders.root / "copy")
-    edit_config(shutil.copytree(dense, folders.root / "other"), "2_Dense/config.json", bias=False)
-    specs = (f"{copy}", f"{dense}?prompt=a", f"{folders.root / 'other'}")
-    first, *others = (load(f"dir:{f}", device="cpu").fingerprint for f in (dense, *specs))
+    copy, other = (shutil.copytree(dense, folders.root / name) for name in ("copy", "other"))
+    edit_config(other, "2_Dense/config.json", bias=False)
+    specs = (dense, copy, f"{dense}?prompt=a", other)
+    first, *others = (load(f"dir:{spec}", device="cpu").fingerprint for spec in specs)
     assert [one == first for one in others] == [True, False, False]
 
 
@@ -204,8 +203,7 @@ def test_a_batch_that_does_not_fit_the_memory_is_halved(folders):
     lines, folder = ["the cat sees a dog"] * 100, folders.mean("tiny")
     source = SentenceTransformerSource("tiny", checkpoint_of(f"dir:{folder}")[1], device="cpu")
     memory = Allocation(source._loaded.model[0], most=150)
-    rows = np.concatenate(list(source.chunks(lines)))
-    np.testing.assert_allclose(rows, theirs(folder).encode(lines), atol=1e-5)
+    close(np.concatenate(list(source.chunks(lines))), theirs(folder).encode(lines))
     assert 1 <= memory.failures <= 3
     memory.most = 1
     with refused("too-large", "cpu"):
@@ -216,20 +214,20 @@ def test_routes_that_do_not_fit_get_a_sentence(folders):
     """No default route is no reason against a search, nor a lacking route against all else."""
     static, router = folders.static, folders.m.Router
     two = {"query": [static()], "document": [static()]}
-    folder = folders.save("none", router(two, allow_empty_key=False))
-    encoder = load(f"dir:{folder}", device="cpu")
-    with refused("unsupported", folder):
-        encoder.encode(TEXTS)
-    rows = bind_task(encoder, (), "", RETRIEVAL).encode(TEXTS)
-    np.testing.assert_allclose(rows, theirs(folder).encode_document(TEXTS), atol=1e-5)
+    none = folders.save("none", router(two, allow_empty_key=False))
     asym = folders.save("asym", router({"query": [static()], "doc": [static()]}))
-    encoder = load(f"dir:{asym}", device="cpu")
-    np.testing.assert_allclose(encoder.encode(TEXTS), theirs(asym).encode(TEXTS), atol=1e-5)
-    with refused("unsupported", "'document'"):
-        bind_task(encoder, (), "", RETRIEVAL)
-    unequal = folders.router("unequal", dim=16)
-    with refused("mismatch", 16, 32):
-        bind_task(load(f"dir:{unequal}", device="cpu"), (), "", RETRIEVAL)
+    encoder = load(f"dir:{none}", device="cpu")
+    with refused("unsupported", none):
+        encoder.encode(TEXTS)
+    documents = bind_task(encoder, (), "", RETRIEVAL).encode(TEXTS)
+    close(documents, theirs(none).encode_document(TEXTS))
+    close(load(f"dir:{asym}", device="cpu").encode(TEXTS), theirs(asym).encode(TEXTS))
+    for folder, code, *named in (
+        (asym, "unsupported", "'document'"),
+        (folders.router("unequal", dim=16), "mismatch", 16, 32),
+    ):
+        with refused(code, *named):
+            bind_task(load(f"dir:{folder}", device="cpu"), (), "", RETRIEVAL)
 
 
 # --- what a model's files say ---
@@ -282,8 +280,7 @@ def test_files_and_names_tell_the_pooling(
     assert because in diagnosis.reasons[0] and diagnosis.warnings == encoder.warnings == ()
     assert encoder.fingerprint == load(f"{spec}?pooling={pooling}", device="cpu").fingerprint
     if wrong:
-        warnings = load(f"{spec}?pooling={wrong}", device="cpu").warnings
-        assert any(warning in one for one in warnings)
+        assert any(warning in one for one in load(f"{spec}?pooling={wrong}").warnings)
 
 
 def test_other_evidence_of_the_pooling(tmp_path):

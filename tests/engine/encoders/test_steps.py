@@ -1,6 +1,7 @@
 """Steps after pooling, against scikit-learn and numpy, and a flow whose likelihood is one."""
 
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
@@ -47,10 +48,9 @@ def test_whitening_gives_the_unit_covariance_of_the_paper():
 
 def test_drop_takes_the_first_components_away():
     """What remains has no share in them, and the rest is untouched."""
-    dropped = fit_drop(X, 2)(X)
     components = PCA(6).fit(X).components_
     kept = (X - X.mean(0)) @ components.T * [0, 0, 1, 1, 1, 1]
-    np.testing.assert_allclose(dropped @ components.T, kept, atol=1e-9)
+    np.testing.assert_allclose(fit_drop(X, 2)(X) @ components.T, kept, atol=1e-9)
 
 
 def test_int8_by_hand() -> None:
@@ -123,9 +123,8 @@ def test_every_method_at_every_size() -> None:
 def test_steps_of_a_spec_give_the_same_vectors() -> None:
     """What was measured is an encoder with a name: the first dimensions in int8 or binary."""
     texts = [f"word{i} word{i % 7} word{i % 3}" for i in range(40)]
-    vectors = load("random:16").encode(texts)
     steps = {"first": "", "int8": " | quantise:int8,mine", "binary": " | quantise:binary"}
-    for how, made in smaller(vectors, [4, 16], list(steps)):
+    for how, made in smaller(load("random:16").encode(texts), [4, 16], list(steps)):
         spec = f"random:16 | dims:{how.dim},first{steps[how.method]}"
         encoder = load(spec, cache=MemoryCache(), datasets=lambda name: (texts, "hash"))
         np.testing.assert_array_equal(encoder.encode(texts), made, err_msg=spec)
@@ -145,22 +144,18 @@ MANY = [f"{a} {b} {c}" for a in "abcdef" for b in "ghijk" for c in "lmno"]
 """120 of them."""
 
 
-def skewed(count: int = 400, dim: int = 6) -> np.ndarray:
-    """Vectors far from a Gaussian."""
-    rng = np.random.default_rng(0)
-    return np.exp(0.5 * rng.normal(size=(count, dim))) @ rng.normal(size=(dim, dim))
-
-
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Few updates."""
     monkeypatch.setattr(flow, "STEPS", 25)
 
 
-def test_the_likelihood_is_that_of_the_change_of_variables(quick: None) -> None:
+def test_the_likelihood_is_that_of_the_change_of_variables(
+    quick: None, rng: np.random.Generator
+) -> None:
     """Log N(f(x)) + log |det df/dx|, the Jacobian by autograd; training raises it."""
-    x, cache = skewed(), MemoryCache()
-    found, untrained = flow.fitted(x, "x", cache), flow.Flow(6)
+    x = np.exp(0.5 * rng.normal(size=(400, 6))) @ rng.normal(size=(6, 6))  # far from a Gaussian
+    found, untrained = flow.fitted(x, "x", MemoryCache()), flow.Flow(6)
     untrained.mean, untrained.deviation = found.mean, found.deviation
     for one in torch.from_numpy(x[:3]).float():
         z = torch.from_numpy(found.moved(one.double()[None].numpy()))[0]
@@ -177,17 +172,14 @@ def test_the_likelihood_is_that_of_the_change_of_variables(quick: None) -> None:
 
 def test_it_is_fitted_once_and_the_same_again(quick: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """The weights come back from the cache as they were, and are the same without it."""
-    cache, spec = MemoryCache(), "random:8 | flow:mine"
-
-    def encoder(kept: MemoryCache) -> np.ndarray:
-        made = load(spec, cache=kept, datasets=lambda name: (MANY, "hash"))
-        assert made.name == spec
-        return made.encode(MANY[:5])
-
-    first, other = encoder(cache), encoder(MemoryCache())
+    cache, made = MemoryCache(), partial(load, datasets=lambda name: (MANY, "hash"))
+    encoders = [made("random:8 | flow:mine", cache=kept) for kept in (cache, MemoryCache())]
+    first, other = (encoder.encode(MANY[:5]) for encoder in encoders)
     np.testing.assert_array_equal(first, other)
     monkeypatch.setattr(flow.Flow, "fit", None)
-    np.testing.assert_array_equal(encoder(cache), first)
+    again = made("random:8 | flow:mine", cache=cache)
+    np.testing.assert_array_equal(again.encode(MANY[:5]), first)
+    assert again.name == "random:8 | flow:mine"
     plain = load("random:8").encode(MANY[:5])
     assert first.shape == plain.shape and np.abs(first - plain).max() > 0.1
 

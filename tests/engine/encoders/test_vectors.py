@@ -5,11 +5,11 @@ import zipfile
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from tests.errors import refused
 from tests.fakes.folder import files as write_files
+from tests.fakes.tables import parquet
 from theodolite.engine.datasets import limits
 from theodolite.engine.encoders import load
 from theodolite.engine.encoders.vectors import files_of, lacking, save
@@ -31,17 +31,6 @@ def npz(**arrays) -> bytes:
     return file.getvalue()
 
 
-def parquet(*tables, compression="snappy", **columns) -> bytes:
-    """Tables one after the other, or one of these columns."""
-    tables = tables or (pa.table(columns),)
-    with pq.ParquetWriter(
-        file := io.BytesIO(), tables[0].schema, compression=compression
-    ) as writer:
-        for table in tables:
-            writer.write_table(table)
-    return file.getvalue()
-
-
 def write(folder, files):
     """Write files by name; the path of the first."""
     return write_files(folder, files) / next(iter(files))
@@ -53,9 +42,15 @@ def write(folder, files):
         {"x.npy": npy(VECTORS), "x.txt": TEXT},
         {"x.npz": npz(sentences=np.array(SENTENCES), vectors=VECTORS.astype(np.float64))},
         {},  # as `save` writes it
-        {"x.parquet": parquet(s=SENTENCES, v=VECTORS.tolist())},  # as pandas writes lists
+        {
+            "x.parquet": parquet(pa.table({"s": SENTENCES, "v": VECTORS.tolist()}))
+        },  # as pandas writes lists
         # The first vector of a sentence counts.
-        {"x.parquet": parquet(s=[*SENTENCES, "A cat."], v=[*VECTORS.tolist(), [9.0] * 3])},
+        {
+            "x.parquet": parquet(
+                pa.table({"s": [*SENTENCES, "A cat."], "v": [*VECTORS.tolist(), [9.0] * 3]})
+            )
+        },
     ],
 )
 def test_every_shape_gives_its_vectors_back(files, tmp_path):
@@ -88,7 +83,7 @@ def test_says_how_many_it_lacks_and_names_the_first(tmp_path):
 def test_columns_can_be_chosen(tmp_path):
     """And have to be when there are several."""
     columns = {"s": SENTENCES, "t": SENTENCES[::-1], **dict.fromkeys("vw", VECTORS.tolist())}
-    spec = f"vectors:{write(tmp_path, {'x.parquet': parquet(**columns)})}"
+    spec = f"vectors:{write(tmp_path, {'x.parquet': parquet(pa.table(columns))})}"
     with refused("ambiguous", "2 columns of text", "text=COLUMN", "s, t"):
         load(spec)
     encoder = load(f"{spec}?text=t&vector=w")
@@ -104,8 +99,9 @@ POINTER = f"version https://git-lfs.github.com/spec/v1\noid sha256:{'0' * 64}\ns
 def archive(shape, stored) -> bytes:
     """An `.npz` whose vectors state a shape, with so many times 16 MB of zeros in it."""
     header, file = io.BytesIO(), io.BytesIO()
-    about = {"descr": "<f4", "fortran_order": False, "shape": shape}
-    np.lib.format.write_array_header_1_0(header, about)
+    np.lib.format.write_array_header_1_0(
+        header, {"descr": "<f4", "fortran_order": False, "shape": shape}
+    )
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as made:
         made.writestr("sentences.npy", npy(np.array(["a"])))
         with made.open("vectors.npy", "w", force_zip64=True) as inside:
@@ -118,13 +114,14 @@ def archive(shape, stored) -> bytes:
 def long_lists() -> bytes:
     """Some kilobytes of Parquet that stand for five million zeros."""
     zeros = pa.FixedSizeListArray.from_arrays(pa.array(np.zeros(10**6, np.float32)), 10**6)
-    return parquet(*[pa.table({"s": ["a"], "v": zeros})] * 5, compression="zstd")
+    table = pa.concat_tables([pa.table({"s": ["a"], "v": zeros})] * 5)
+    return parquet(table, compression="zstd", row_group_size=1)
 
 
 def long_texts() -> bytes:
     """A long text, stored once for thousands of rows."""
     ones = pa.array([[1.0]] * 4096, pa.list_(pa.float32()))
-    return parquet(s=pa.array(["word " * 2_000] * 4096), v=ones, compression="zstd")
+    return parquet(pa.table({"s": ["word " * 2_000] * 4096, "v": ones}), compression="zstd")
 
 
 OBJECTS = npy(np.array([{"a": 1}], object), allow_pickle=True)
@@ -151,7 +148,11 @@ OBJECTS = npy(np.array([{"a": 1}], object), allow_pickle=True)
         ({"x.parquet": long_texts()}, "too-large", "100 times"),
         ({"x.csv": b"a,1\n"}, "wrong-kind", "x.csv"),
         ({"x.npy": npy(VECTORS), "x.txt": b"one\ntwo\n"}, "mismatch", "2 sentences and x.npy"),
-        ({"z.parquet": parquet(s=["a", "b"], v=[[1.0, 2.0], [1.0]])}, "mismatch", "Row 2 of z.p"),
+        (
+            {"z.parquet": parquet(pa.table({"s": ["a", "b"], "v": [[1.0, 2.0], [1.0]]}))},
+            "mismatch",
+            "Row 2 of z.p",
+        ),
     ],
 )
 def test_a_file_that_cannot_be_read_is_refused(files, code, named, tmp_path, monkeypatch):

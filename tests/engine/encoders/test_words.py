@@ -203,9 +203,9 @@ def test_packages_are_not_imported():
 STRANGE = ["", " ", "\x00\x07", "👍🏽", "\ud800 x", "<script>alert(1)</script>", "word " * 20_000]
 
 
-def test_wordllama_gives_the_golden_vectors():
-    """Ids, first values and norm of the four sentences of the reference run."""
-    check = [  # sentence, ids, first two values, norm
+@pytest.mark.parametrize(
+    ("sentence", "ids", "first", "norm"),
+    [
         (
             "A man is playing a guitar .",
             [319, 767, 338, 8743, 263, 11210, 869],
@@ -225,13 +225,15 @@ def test_wordllama_gives_the_golden_vectors():
             4.9003019470967155,
         ),
         ("", [], [0.0, 0.0], 0.0),
-    ]
+    ],
+)
+def test_wordllama_gives_the_golden_vectors(sentence, ids, first, norm):
+    """Ids, first two values and norm of the four sentences of the reference run."""
     source = WordLlama("wordllama")
-    for sentence, ids, first, norm in check:
-        assert source.words([sentence]) == [ids]
-        (vector,) = source.encode([sentence])
-        np.testing.assert_allclose(vector[:2], first, atol=1e-7)
-        assert np.linalg.norm(vector.astype(np.float64)) == pytest.approx(norm, abs=1e-7)
+    (vector,) = source.encode([sentence])
+    assert source.words([sentence]) == [ids]
+    np.testing.assert_allclose(vector[:2], first, atol=1e-7)
+    assert np.linalg.norm(vector.astype(np.float64)) == pytest.approx(norm, abs=1e-7)
 
 
 def test_a_random_word_is_seeded_by_its_hash():
@@ -253,8 +255,8 @@ def test_minilm_equals_sentence_transformers():
     """On our own path, to 1e-5, padded and even batches alike."""
     from sentence_transformers import SentenceTransformer
 
-    folder = verified_folder(MINILM, MINILM_FILES)
     texts = [f"Sentence {i} has {'many ' * (i % 9)}words." for i in range(12)] + ["", "x " * 900]
+    folder = verified_folder(MINILM, MINILM_FILES)
     theirs = SentenceTransformer(str(folder), device="cpu").encode(texts)
     np.testing.assert_allclose(load("minilm", device="cpu").encode(texts), theirs, atol=1e-5)
 
@@ -384,8 +386,7 @@ def test_gems_principal_directions_are_singular_vectors():
     """Of the coarse vectors side by side, not centred: scikit-learn's, up to the sign."""
     sentences = [RNG.standard_normal((6, 8)) + 0.3 for _ in range(200)]
     directions, strengths = gem.principal(sentences, 8)
-    coarse = np.array([gem.coarse(x) for x in sentences])
-    theirs = TruncatedSVD(7, algorithm="arpack").fit(coarse)
+    theirs = TruncatedSVD(7, algorithm="arpack").fit(np.array([*map(gem.coarse, sentences)]))
     np.testing.assert_allclose(strengths[:7], theirs.singular_values_, rtol=1e-8)
     overlap = np.abs(np.sum(directions[:, :7].T * theirs.components_, axis=1))
     np.testing.assert_allclose(overlap, 1, atol=1e-6)
