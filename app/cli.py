@@ -5,6 +5,7 @@ sources: importing them takes seconds.
 """
 
 import ast
+import re
 import signal
 import sys
 import threading
@@ -64,6 +65,8 @@ PLACES = {
 """Command, with its group if it has one -> where it is; questions are commands where they are."""
 PLACES |= pages.named("QUESTIONS")
 _HELP = {"help_option_names": ["-h", "--help"]}
+_SINGLE_BREAK = re.compile(r"(?<!\n)\n(?!\n)")
+"""A line of a docstring ends here; a terminal has its own width."""
 
 
 class _Places(Mapping[str, Any]):
@@ -112,7 +115,10 @@ def load(name: str) -> Any:
         one.command(name)(_command(name))
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    return get_group(one).commands[name]
+    loaded = get_group(one).commands[name]
+    for each in (loaded, *getattr(loaded, "commands", {}).values()):
+        each.help = _SINGLE_BREAK.sub(" ", cleandoc(each.help or ""))
+    return loaded
 
 
 def _command(name: str) -> Callable[..., Any]:
