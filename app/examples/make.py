@@ -32,6 +32,7 @@ from theodolite.app.pages.judge.session import JudgeSpec, Question, open_session
 from theodolite.app.pages.map import service as maps
 from theodolite.app.pages.map.job import MapSpec
 from theodolite.app.pages.search import answer as search
+from theodolite.app.pages.spaces import upgrade
 from theodolite.app.pages.spaces.job import SpacesSpec
 from theodolite.app.pages.train.job import TrainJob
 from theodolite.app.pages.trainings import service as trainings
@@ -79,6 +80,20 @@ def make_spaces(workspace: Workspace) -> None:
     for row in derived.list(maps.KIND):
         if row["info"]["initial"] and "spaces" not in row["info"]:
             derived.remove(row["key"])
+
+
+def make_upgrades(workspace: Workspace) -> None:
+    """Measure whether either encoder is worth it after the other; the maps are too large to ship."""
+    derived = workspace.store.derived
+    for old, new in (ENCODERS, ENCODERS[::-1]):
+        spec = upgrade.UpgradeSpec(old, new)
+        upgrade.measure(workspace, spec)
+        place = upgrade.key(workspace, spec)
+        row = derived.get(place)
+        assert row is not None  # noqa: S101 - it was stored above
+        made_with = {"encoders": [old, new], "data": [spec.data]}
+        shipped.keep(workspace, upgrade.KIND, row["info"], vars(spec), **made_with)
+        derived.remove(place)
 
 
 def make_scores(workspace: Workspace) -> None:
@@ -174,6 +189,7 @@ def make_sheet(workspace: Workspace) -> None:
 
 MAKERS = {
     "spaces": make_spaces,
+    "upgrades": make_upgrades,
     "search": make_search,
     "curation": make_curation,
     "decoded": decode.make,

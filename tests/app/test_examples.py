@@ -25,6 +25,7 @@ from theodolite.app.pages.map import service as maps
 from theodolite.app.pages.map.job import MapSpec
 from theodolite.app.pages.search import service as searching
 from theodolite.app.pages.search.answer import QUERY, SearchSpec, shipped_hits
+from theodolite.app.pages.spaces import upgrade
 from theodolite.app.pages.spaces.job import SpacesSpec
 from theodolite.app.workspace import STARTER_ENCODERS
 
@@ -58,6 +59,23 @@ def test_two_spaces_and_the_geometries_are_there_too(starter):
         assert found is not None and len(found.cosine) == found.info["n_pairs"]
     known, failures = sections.read(starter, STARTER_ENCODERS, "StarterSTS")
     assert set(known) == set(STARTER_ENCODERS) and not failures
+
+
+def test_an_upgrade_either_way_is_there_without_its_map(starter):
+    """As measured here; not for another number of texts."""
+    for names, verdict in (
+        (("minilm", "wordllama"), "keep"),
+        (("wordllama", "minilm"), "re-encode"),
+    ):
+        spec = upgrade.UpgradeSpec(*names)
+        (found,) = upgrade.answer(starter, spec, lambda job: False)
+        assert (found.info["verdict"], found.shipped, found.bridge) == (verdict, True, {})
+        (other,) = upgrade.answer(starter, replace(spec, texts=9), lambda job: False)
+        assert not other.info
+    (measured,) = upgrade.answer(starter, spec, lambda job: True)
+    assert [row["recall"] for row in found.rows()] == pytest.approx(
+        [row["recall"] for row in measured.rows()], abs=0.2
+    )
 
 
 def test_a_geometry_that_ships_is_the_one_measured_here(starter):

@@ -11,6 +11,7 @@ import numpy as np
 
 from theodolite.app import formats
 from theodolite.app.blocks import Block, Caveat, Caveats, Cell, Code, Finding, Nothing, Table, Text
+from theodolite.app.examples import shipped
 from theodolite.app.jobs.job import Job
 from theodolite.app.jobs.reporter import Reporter
 from theodolite.app.question import Answer, Do, Question
@@ -128,6 +129,7 @@ class Upgrade(Answer):
         spec: what was asked.
         info: the measurements, see `measure`; empty if they were not made yet.
         bridge: `matrix` and `shift` of the best map.
+        shipped: whether it ships with Theodolite, without the map.
     """
 
     columns: ClassVar[Mapping[str, Any]] = {
@@ -142,6 +144,7 @@ class Upgrade(Answer):
     spec: UpgradeSpec
     info: Mapping[str, Any]
     bridge: Mapping[str, np.ndarray] = field(default_factory=dict)
+    shipped: bool = False
 
     @property
     def title(self) -> str:
@@ -190,47 +193,55 @@ class Upgrade(Answer):
             f"of {spec.data}; maps fitted on {info['fitted']:,} of them."
         )
         price = (
-            f"To encode {info['texts']:,} texts takes about {formats.duration(info['seconds'])} on "
-            f"this machine, and {formats.size(info['bytes'])} of vectors."
+            f"Encoding {info['texts']:,} texts again takes about "
+            f"{formats.duration(info['seconds'])} on "
+            f"{'the machine it was measured on' if self.shipped else 'this machine'}; their "
+            f"vectors take {formats.size(info['bytes'])}."
         )
         cells = [
             (
-                row["option"],
                 Cell(
-                    row["recall"],
-                    formats.score(row["recall"]),
+                    row["option"],
                     tag="verdict" if row["verdict"] else "",
                     kind="good" if row["verdict"] else "",
                 ),
+                Cell(row["recall"], formats.score(row["recall"])),
                 Cell(row["change"], formats.signed(row["change"])),
                 f"{formats.signed(row['low'])} to {formats.signed(row['high'])}",
             )
             for row in self.rows()
         ]
+        cells[0] = (*cells[0][:2], Cell(0.0, "–"), "–")  # the others' change is against keeping
         unjudged = (
             f"These texts have no judgements, so those that {spec.new} itself finds nearest count "
             "as relevant. This shows what a bridge loses, not whether the new encoder is better."
         )
         command = ["theodolite", "upgrade", spec.old, spec.new, "--in", spec.data]
+        use = [
+            Text("Use the map", "For new queries in the old index, until all is encoded again."),
+            Code([shlex.join([*command, "--out", "bridge.npz"])]),
+            Code(["\n".join(USE)], shell=False),
+        ]
         return [
-            Finding(self.finding, detail),
+            Finding(self.finding, detail, self.shipped),
             Table(
                 "theodolite-upgrade", ("Option", f"Recall at {K}", "Change", "95 % interval"), cells
             ),
             Text("What it costs", price),
             Caveats([] if info["judged"] else [Caveat(unjudged)]),
-            Text("Use the map", "For new queries in the old index, until all is encoded again."),
-            Code([shlex.join([*command, "--out", "bridge.npz"])]),
-            Code(["\n".join(USE)], shell=False),
+            *([] if info["verdict"] == "keep" else use),
         ]
 
 
 def answer(workspace: Workspace, spec: UpgradeSpec, do: Do) -> Iterator[Upgrade]:
-    """Yield what is stored, or is measured now."""
+    """Yield what is stored or ships, or is measured now."""
     if not spec.is_stored(workspace) and do(spec):
         measure(workspace, spec)
-    row = workspace.store.derived.get(key(workspace, spec))
-    yield Upgrade(spec, row["info"], arrays(row)) if row else Upgrade(spec, {})
+    if row := workspace.store.derived.get(key(workspace, spec)):
+        yield Upgrade(spec, row["info"], arrays(row))
+    else:
+        info = shipped.read(workspace, KIND, vars(spec))
+        yield Upgrade(spec, info or {}, shipped=info is not None)
 
 
 UPGRADE = QUESTION = Question(
