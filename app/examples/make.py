@@ -83,7 +83,7 @@ def make_spaces(workspace: Workspace) -> None:
 
 
 def make_upgrades(workspace: Workspace) -> None:
-    """Measure whether either encoder is worth it after the other; the maps are too large to ship."""
+    """Measure whether either encoder is worth it after the other, without the large maps."""
     derived = workspace.store.derived
     for old, new in (ENCODERS, ENCODERS[::-1]):
         spec = upgrade.UpgradeSpec(old, new)

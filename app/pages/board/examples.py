@@ -69,7 +69,7 @@ class Disagreement:
             f"Of {formats.plural(self.of, 'example')} of {self.task}, {self.better} {how} on "
             f"{formats.count(self.ahead)}, {self.worse} on {formats.count(self.behind)}."
         )
-        columns = ["number", "text", "second text", "expected", self.better, self.worse]
+        columns = ["Number", "Text", "Second text", "Expected", self.better, self.worse]
         rows = [
             [
                 one.place,
@@ -84,6 +84,7 @@ class Disagreement:
             "theodolite-examples",
             [columns[place] for place in used],
             [[row[place] for place in used] for row in rows],
+            decimals={self.better: 2, self.worse: 2},
         )
         return [Text("", text), *([table] if rows else [])]
 

@@ -160,7 +160,7 @@ class Analogy(DecodeAnswer):
         ]
         summary = f"The same as {formats.listed(again)}." if again else ""
         if _alike(self.expected, result.sentence):
-            summary = "As a person might write it."
+            summary = "As a person might say it."
         return replace(super().card(result), summary=summary)
 
 

@@ -198,20 +198,15 @@ class Upgrade(Answer):
             f"{'the machine it was measured on' if self.shipped else 'this machine'}; their "
             f"vectors take {formats.size(info['bytes'])}."
         )
-        cells = [
-            (
-                Cell(
-                    row["option"],
-                    tag="verdict" if row["verdict"] else "",
-                    kind="good" if row["verdict"] else "",
-                ),
-                Cell(row["recall"], formats.score(row["recall"])),
-                Cell(row["change"], formats.signed(row["change"])),
-                f"{formats.signed(row['low'])} to {formats.signed(row['high'])}",
-            )
-            for row in self.rows()
-        ]
-        cells[0] = (*cells[0][:2], Cell(0.0, "–"), "–")  # the others' change is against keeping
+        cells = []
+        for row in self.rows():
+            interval = f"{formats.signed(row['low'])} to {formats.signed(row['high'])}"
+            change = Cell(row["change"], formats.signed(row["change"]))
+            if row["option"] == "keep":  # the others' changes are against it
+                change, interval = Cell(None), "–"
+            tag = {"tag": "verdict", "kind": "good"} if row["verdict"] else {}
+            recall = Cell(row["recall"], formats.score(row["recall"]))
+            cells.append((row["option"], recall, change, Cell(interval, **tag)))
         unjudged = (
             f"These texts have no judgements, so those that {spec.new} itself finds nearest count "
             "as relevant. This shows what a bridge loses, not whether the new encoder is better."
