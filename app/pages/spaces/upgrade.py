@@ -204,15 +204,17 @@ class Upgrade(Answer):
             change = Cell(row["change"], formats.signed(row["change"]))
             if row["option"] == "keep":  # the others' changes are against it
                 change, interval = Cell(None), "–"
-            tag = {"tag": "verdict", "kind": "good"} if row["verdict"] else {}
-            recall = Cell(row["recall"], formats.score(row["recall"]))
-            cells.append((row["option"], recall, change, Cell(interval, **tag)))
+            tag, kind = ("verdict", "good") if row["verdict"] else ("", "")
+            end = Cell(interval, interval, tag=tag, kind=kind)
+            cells.append(
+                (row["option"], Cell(row["recall"], formats.score(row["recall"])), change, end)
+            )
         unjudged = (
             f"These texts have no judgements, so those that {spec.new} itself finds nearest count "
             "as relevant. This shows what a bridge loses, not whether the new encoder is better."
         )
         command = ["theodolite", "upgrade", spec.old, spec.new, "--in", spec.data]
-        use = [
+        use: list[Block] = [
             Text("Use the map", "For new queries in the old index, until all is encoded again."),
             Code([shlex.join([*command, "--out", "bridge.npz"])]),
             Code(["\n".join(USE)], shell=False),
