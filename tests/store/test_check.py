@@ -15,6 +15,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from tests.fakes.folder import files
 from tests.store.test_results import result
 from tests.store.test_vectors import keys, rows
 from theodolite.store import Store, StoreError, database, forget
@@ -53,10 +54,9 @@ def _dangling_score(store: Store) -> None:
     )
 
 
-def _old_orphan(store: Store) -> None:
-    path = store.folder / "examples" / "0000.npz"
-    path.write_bytes(b"x" * 1000)
-    age(path)
+def old_orphan(folder: Path) -> None:
+    """A file of 64 bytes that nothing names."""
+    age(files(folder, {"examples/0000.npz": b"x" * 64}) / "examples/0000.npz")
 
 
 def _index_torn(store: Store) -> None:
@@ -78,7 +78,7 @@ def _index_torn(store: Store) -> None:
         (lambda store: overwrite(store, "uploads/*"), "uploads/", "hash"),
         (lambda store: overwrite(store, "vectors/f1/8.f32"), "vectors/f1/8.f32", "1 of 10"),
         (_dangling_score, "theodolite.db", "results"),
-        (_old_orphan, "examples/0000.npz", "1000 bytes"),
+        (lambda store: old_orphan(store.folder), "examples/0000.npz", "64 bytes"),
         (_index_torn, "theodolite.db", "damaged"),
     ],
 )
@@ -92,11 +92,10 @@ def test_harm_is_found(full: Store, harm, subject: str, named: str) -> None:
 
 def test_clean_takes_orphans_only(full: Store) -> None:
     """Temporary files too, however they came about; not those that may be about to be named."""
-    _old_orphan(full)
-    young = full.folder / "uploads" / "young.tmp"
-    young.write_bytes(b"x")
+    old_orphan(full.folder)
+    young = files(full.folder, {"uploads/young.tmp": b"x"}) / "uploads/young.tmp"
     assert [p.name for p in orphans(full)] == ["0000.npz"]
-    assert clean(full) >= 1000 and young.exists()
+    assert clean(full) >= 64 and young.exists()
     clean(full, grace=0)
     assert not young.exists() and check(full) == []
     assert len(full.results.examples(1)) == 2
@@ -151,8 +150,7 @@ def test_clean_takes_the_checkpoints_of_removed_trainings(store: Store) -> None:
     ]
     folders = [Path(f"{out}.training") for out in places]
     for folder, run in zip(folders, runs, strict=True):
-        (folder / "step-5").mkdir(parents=True)
-        (folder / "step-5" / "weights").write_bytes(b"x" * 1000)
+        files(folder, {"step-5/weights": b"x" * 1000})
         store.runs.cancel(run)
     clean(store, grace=0)
     assert all(folder.is_dir() for folder in folders), "they can be retried"
@@ -250,9 +248,7 @@ def full_disk(kept: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def test_a_store_on_a_full_disk_can_be_looked_at_and_cleaned(full_disk: Path) -> None:
     """Cleaning removes files, which takes no room; what would is left for later."""
-    orphan = full_disk / "examples" / "0000.npz"
-    orphan.write_bytes(bytes(64))
-    os.utime(orphan, (1e9, 1e9))
+    old_orphan(full_disk)
     store = Store.open(full_disk)
     assert len(store.results.table()) == 10
     with pytest.raises(StoreFull):
@@ -279,13 +275,11 @@ def test_a_damaged_header_is_said_with_what_to_do(kept: Path) -> None:
 @pytest.mark.parametrize("wal", [b"", b"x" * 100])
 def test_a_database_that_was_emptied_is_not_begun_afresh(kept: Path, wal: bytes) -> None:
     """SQLite would take it for a new one, and remove the log that is beside it."""
-    (kept / "theodolite.db").write_bytes(b"")
-    (kept / "theodolite.db-wal").write_bytes(wal)
+    files(kept, {"theodolite.db": b"", "theodolite.db-wal": wal})
     with pytest.raises(StoreDamaged, match="empty"):
         Store.open(kept)
     assert (kept / "theodolite.db-wal").read_bytes() == wal
-    (kept / "alone").mkdir()
-    (kept / "alone" / "theodolite.db").touch()  # as when the first start was killed
+    files(kept, {"alone/theodolite.db": b""})  # as when the first start was killed
     assert check(Store.open(kept / "alone")) == []
 
 
@@ -346,20 +340,20 @@ def closed(tmp_path: Path, request: pytest.FixtureRequest) -> Store:
     return Store.shipped(tmp_path / "shipped")
 
 
-def files(folder: Path) -> dict[str, bytes]:
+def held(folder: Path) -> dict[str, bytes]:
     """What the files below a folder hold; SQLite makes empty ones to read."""
     every = (path for path in folder.rglob("*") if path.is_file() and path.suffix != ".db-shm")
-    held = {str(path.relative_to(folder)): path.read_bytes() for path in every}
-    return {name: what for name, what in held.items() if what}
+    found = {str(path.relative_to(folder)): path.read_bytes() for path in every}
+    return {name: what for name, what in found.items() if what}
 
 
 @pytest.mark.parametrize("what", WRITES)
 def test_nothing_is_written(closed: Store, what: str) -> None:
     """Neither to the database nor beside it; it is said why, in words for visitors."""
-    before = files(closed.folder)
+    before = held(closed.folder)
     with pytest.raises(StoreClosed):
         WRITES[what](closed)
-    assert files(closed.folder) == before
+    assert held(closed.folder) == before
 
 
 def test_it_is_read_as_ever(closed: Store) -> None:

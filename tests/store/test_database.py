@@ -12,6 +12,7 @@ import psutil
 import pytest
 
 from tests.errors import refused
+from tests.fakes.folder import files
 from theodolite.engine.errors import Code
 from theodolite.store import Store, StoreError, schema
 from theodolite.store.check import check
@@ -90,23 +91,15 @@ def _of_another_program(folder: Path) -> None:
         connection.execute("CREATE TABLE settings (a)")
 
 
-def _not_sqlite(folder: Path) -> None:
-    folder.mkdir()
-    (folder / "theodolite.db").write_bytes(b"this is no database, however long it may be" * 100)
-
-
-def _a_file(folder: Path) -> None:
-    folder.write_text("a file")
-
-
 @pytest.mark.parametrize(
     ("make", "code"),
     [
         (_newer, "unsupported"),
         (_of_another_program, "wrong-kind"),
-        (_not_sqlite, "damaged"),
-        (_a_file, "wrong-kind"),
+        (lambda folder: files(folder, {"theodolite.db": "this is no database" * 99}), "damaged"),
+        (lambda folder: folder.write_text("a file"), "wrong-kind"),
     ],
+    ids=["newer", "of another program", "not SQLite", "a file"],
 )
 def test_a_folder_that_is_no_store_is_refused(tmp_path: Path, make, code: Code) -> None:
     """With one sentence that says why, and a hint."""

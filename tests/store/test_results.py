@@ -38,10 +38,13 @@ def test_a_result_comes_back_as_it_was(store: Store) -> None:
     """Numbers, arrays with their types, and details with NumPy's scalars."""
     number = store.results.put(result(details={"parts": ("a", "b"), "n": np.int64(2)}))
     row = store.results.by_id(number)
-    assert (row["score"], row["metric"], row["split"], row["aggregation"]) == (
-        *(81.5, "spearman", "test", "all"),
-    )
-    assert row["details"] == {"parts": ["a", "b"], "n": 2}
+    assert row == row | {
+        "score": 81.5,
+        "metric": "spearman",
+        "split": "test",
+        "aggregation": "all",
+        "details": {"parts": ["a", "b"], "n": 2},
+    }
     arrays = store.results.examples(number)
     assert arrays["part"].dtype == np.int16
     np.testing.assert_array_equal(arrays["cosine"], np.linspace(-1, 1, 5), strict=True)
