@@ -80,8 +80,11 @@ def test_two_files_of_lines_are_parallel() -> None:
     """Their endings name the languages; an empty sentence is kept and counted."""
     raw = zipped({"a.en": b"one\n\n", "a.de": b"eins\nzwei\n"})
     data = read(raw, "a.zip", preview(raw, "a.zip").mapping)
-    assert (data.languages, data.parts["test"].right) == (("de", "en"), ("one", ""))
-    assert data.notes == ("Empty sentences, kept: 1.",)
+    assert (data.languages, data.parts["test"].right, data.notes) == (
+        ("de", "en"),
+        ("one", ""),
+        ("Empty sentences, kept: 1.",),
+    )
 
 
 @pytest.mark.parametrize("more", [b"", b"old hill,pos\n"])

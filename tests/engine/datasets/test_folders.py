@@ -146,12 +146,11 @@ def test_latin1_where_the_reference_says_so(tmp_path: Path) -> None:
         "downstream/TREC/TREC_10.label": "NUM:date When ?\n",
     }
     catalog = Catalog(folder.files(tmp_path, files))
-    for name, sentences, labels in (
-        ("MR", ["a caf\u00c3\u00a9 .", "bad"], ["positive", "negative"]),
-        ("TREC", ["Where is Orl\u00e9ans ?", "When ?"], ["LOC", "NUM"]),
-    ):
-        data = catalog.load(name)
-        assert (data.sentences, data.labels) == (sentences, labels)
+    found = [catalog.load(name) for name in ("MR", "TREC")]
+    assert [(data.sentences, data.labels) for data in found] == [
+        (["a caf\u00c3\u00a9 .", "bad"], ["positive", "negative"]),
+        (["Where is Orl\u00e9ans ?", "When ?"], ["LOC", "NUM"]),
+    ]
 
 
 def test_what_is_fitted_on_nli_saw_no_test_sentence(tmp_path: Path) -> None:
@@ -344,8 +343,12 @@ def test_a_table_by_its_columns(tmp_path: Path) -> None:
         ["train", "train"],
     )
     (info,) = [info for info in found.list() if info.name == "reviews"]
-    assert (info.licence, info.languages, info.description) == ("CC0", ("deu",), "Reviews.")
-    assert info.tasks[0] == "reviews/classify"
+    assert (info.licence, info.languages, info.description, info.tasks[0]) == (
+        "CC0",
+        ("deu",),
+        "Reviews.",
+        "reviews/classify",
+    )
 
 
 def test_a_set_for_each_language_that_the_names_tell(tmp_path: Path) -> None:

@@ -161,10 +161,10 @@ def test_a_table_of_texts_is_a_retrieval_or_a_reranking() -> None:
     )
 
     again = read_table(TABLE, "mine.csv", replace(look.mapping, type="Reranking"), "mine")
-    assert again.queries == {"test_query0": "Tea?"}
-    assert again.candidates == {
-        "test_query0": ("apositive_test_query0_00000", "negative_test_query0_00000")
-    }
+    assert (again.queries, again.candidates) == (
+        {"test_query0": "Tea?"},
+        {"test_query0": ("apositive_test_query0_00000", "negative_test_query0_00000")},
+    )
     assert "left out as MTEB does: 1 ('Coffee?')" in again.notes[0]
 
 

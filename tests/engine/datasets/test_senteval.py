@@ -109,8 +109,10 @@ def test_both_shapes_of_data_folder(tmp_path: Path, shape: str, packed: bool) ->
     assert [info.name for info in catalog.list() if info.origin == "folder"] == ["STS16"]
     assert tuple(data.parts) == STS_SUBSETS["STS16"]
     part = data.parts["headlines"]  # tokens are joined by one space; the unscored pair is dropped
-    assert (part.left, part.right) == (("a cat .", "one"), ("a dog .", "two"))
-    assert part.gold.tolist() == [4.0, 1.5]
+    assert [*zip(part.left, part.right, part.gold, strict=True)] == [
+        ("a cat .", "a dog .", 4.0),
+        ("one", "two", 1.5),
+    ]
     assert sorted(tmp_path.rglob("*")) == before
 
 
@@ -120,8 +122,9 @@ def test_quotes_and_crlf_in_stsb(tmp_path: Path) -> None:
     names = [f"downstream/STS/STSBenchmark/sts-{split}.csv" for split in ("train", "dev", "test")]
     root = folder.files(tmp_path, dict.fromkeys(names, rows))
     part = Catalog(root).load("STSBenchmark").parts["dev"]
-    assert (part.left, part.right) == (('"a man said',) * 2, ('she " left',) * 2)
-    assert part.gold.tolist() == [3.8, 3.8]
+    assert [*zip(part.left, part.right, part.gold, strict=True)] == [
+        ('"a man said', 'she " left', 3.8)
+    ] * 2
 
 
 # --- COCO ---
@@ -253,8 +256,11 @@ def test_official_files_come_before_stand_ins(tmp_path: Path) -> None:
         (info,) = [i for i in catalog.list() if i.name == "SubjNumber"]
         assert ("not the official data" in info.description) != official
     data = catalog.load("SubjNumber")
-    assert (data.labels, data.splits) == (["NN", "XX", "NN"], ["train", "dev", "test"])
-    assert data.sentences[0] == "one two"
+    assert [*zip(data.splits, data.labels, data.sentences, strict=True)] == [
+        ("train", "NN", "one two"),
+        ("dev", "XX", "three"),
+        ("test", "NN", "four"),
+    ]
 
 
 def test_any_file_of_the_format_is_a_task(tmp_path: Path) -> None:

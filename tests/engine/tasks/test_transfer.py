@@ -27,6 +27,7 @@ from theodolite.engine.datasets import (
 )
 from theodolite.engine.errors import Code
 from theodolite.engine.progress import nobody
+from theodolite.engine.results import Score
 from theodolite.engine.stats.bootstrap import bootstrap, main_sample
 from theodolite.engine.tasks import Measurement, captions, relatedness, transfer
 
@@ -55,8 +56,7 @@ def test_examples_are_told_in_the_order_of_the_data_set() -> None:
     vectors[[43, 57]] = vectors[[44, 58]]
     found = transfer.measure(data, vectors, QUICK, 1111, nobody)
     assert np.flatnonzero(~found.examples["correct"]).tolist() == [3, 17]
-    assert found.scores[0].score == pytest.approx(90.0)
-    assert (found.scores[0].split, found.scores[0].n) == ("test", 20)
+    assert found.scores[0] == Score("test", None, "accuracy", pytest.approx(90.0), 20, main=True)
     zeros = transfer.measure(data, np.zeros((60, 4), np.float32), QUICK, 1111, nobody)
     assert 0 < zeros.scores[0].score < 60, "a zero vector is what a sentence of unknown words is"
 
@@ -68,9 +68,10 @@ def test_nested_folds_tell_every_sentence_once() -> None:
     vectors[5] = vectors[6]
     found = transfer.measure(data, vectors, QUICK, 1111, nobody)
     assert np.flatnonzero(~found.examples["correct"]).tolist() == [5]
-    assert found.scores[0].score == pytest.approx(100 * 89 / 90, abs=0.02)
-    assert found.details["fits"] == 3 * 4 * 3 + 3 * 4
-    assert (found.scores[0].split, len(found.details["fold_test"])) == ("all", 3)
+    assert found.scores[0] == Score(
+        "all", None, "accuracy", pytest.approx(100 * 89 / 90, abs=0.02), 90, main=True
+    )
+    assert (found.details["fits"], len(found.details["fold_test"])) == (3 * 4 * 3 + 3 * 4, 3)
 
 
 def test_word_content_is_linear_whatever_is_asked_for(rng: np.random.Generator) -> None:
