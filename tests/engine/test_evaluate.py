@@ -60,8 +60,13 @@ def test_a_result_says_all_it_depends_on(year: Path) -> None:
     encoder = HashEncoder()
     result, data = one(encoder, "STS13", year), Catalog(year).load("STS13")
     assert encoder.calls == [72], "in one call, so that the encoder can sort and batch all of it"
-    assert (result.fingerprint, result.data_hash) == (encoder.fingerprint, data.hash)
-    assert (result.protocol, result.seed, result.dim) == ("simcse-2021", 1111, 16)
+    assert vars(result) == vars(result) | {
+        "fingerprint": encoder.fingerprint,
+        "data_hash": data.hash,
+        "protocol": "simcse-2021",
+        "seed": 1111,
+        "dim": 16,
+    }
     assert result.details["protocol_choice"] == "default of the task"
     assert result.seconds > 0 and sum(score.main for score in result.scores) == 1
     assert len(result.examples["cosine"]) == 36
@@ -405,14 +410,10 @@ def write_corpus(root: Path, documents: int, queries: int) -> None:
     folder.files(root / "mteb" / "retrieval" / "large", files)
 
 
-def own_memory(*processes: psutil.Process) -> int:
+def own_memory(process: psutil.Process) -> int:
     """Bytes of memory that no file backs."""
-    total = 0
-    for process in processes:
-        with suppress(psutil.NoSuchProcess):  # it has just ended
-            memory = process.memory_info()
-            total += memory.rss - memory.shared
-    return total
+    taken = process.memory_info()
+    return int(taken.rss - taken.shared)
 
 
 class WideEncoder(HashEncoder):
@@ -476,8 +477,9 @@ def test_a_million_passages(tmp_path: Path) -> None:
 def _while(running: subprocess.Popen[str]) -> Iterator[int]:
     """What a program and what it has started take, until it has ended."""
     while running.poll() is None:
-        family = psutil.Process(running.pid)
-        yield own_memory(family, *family.children(recursive=True))
+        first = psutil.Process(running.pid)
+        with suppress(psutil.NoSuchProcess):  # one has just ended
+            yield sum(map(own_memory, (first, *first.children(recursive=True))))
         time.sleep(0.1)
 
 

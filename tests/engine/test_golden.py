@@ -196,8 +196,7 @@ def test_equal_to_the_original(
         assert result.details["passes"] == pytest.approx(golden["total_epochs"], rel=0.02)
     if task == "MR":
         assert result.main.n == len(result.examples["correct"]) == 10662
-        right = 100 * result.examples["correct"].mean()
-        assert right == pytest.approx(result.main.score, abs=0.01)
+        assert 100 * result.examples["correct"].mean() == pytest.approx(result.main.score, abs=0.01)
 
 
 @pytest.mark.parametrize(
@@ -325,5 +324,4 @@ def test_a_fair_comparison_is_near_the_original(
     chosen = "z-normalised" if result.details["znorm"] else "plain"
     assert options[None, False] == options[chosen, False]
     assert options[None, True] == max(options["plain", True], options["z-normalised", True])
-    right = 100 * result.examples["correct"].mean()
-    assert right == pytest.approx(result.main.score, abs=0.01)
+    assert 100 * result.examples["correct"].mean() == pytest.approx(result.main.score, abs=0.01)

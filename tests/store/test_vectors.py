@@ -5,10 +5,12 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 
+from tests.fakes.folder import files
 from theodolite.store import Store, StoreError
 from theodolite.store.check import check, clean
 from theodolite.store.derived import DerivedRow, array
@@ -102,10 +104,6 @@ def test_processes_write_at_once(store: Store) -> None:
     assert (store.folder / "vectors" / F / "8.f32").stat().st_size == 600 * 8 * 4
 
 
-def flip_bit(row: bytes) -> bytes:
-    return row[:12] + bytes([row[12] ^ 1]) + row[13:]
-
-
 @pytest.mark.parametrize(
     ("damage", "file", "size"),
     [
@@ -113,8 +111,9 @@ def flip_bit(row: bytes) -> bytes:
         (lambda row: row[:5], "8.keys", 24),
         (lambda row: bytes(len(row)), "8.f32", 32),
         (lambda row: bytes(len(row)), "8.keys", 24),
-        (flip_bit, "8.f32", 32),
+        (lambda row: row[:12] + bytes([row[12] ^ 1]) + row[13:], "8.f32", 32),
     ],
+    ids=["cut", "cut key", "zeros", "zeros for a key", "one bit"],
 )
 def test_a_torn_row_is_dropped_and_written_again(
     store: Store, damage: Callable[[bytes], bytes], file: str, size: int
@@ -208,11 +207,11 @@ def test_a_crash_before_the_row_leaves_none(store: Store, monkeypatch: pytest.Mo
     assert put(store)["key"] == KEY
 
 
-def append_a_byte(path: Path) -> None:
-    path.write_bytes(path.read_bytes() + b"x")
-
-
-@pytest.mark.parametrize("harm", [Path.unlink, append_a_byte])
+@pytest.mark.parametrize(
+    "harm",
+    [Path.unlink, lambda path: path.write_bytes(path.read_bytes() + b"x")],
+    ids=["gone", "a byte more"],
+)
 def test_what_is_not_whole_is_found_and_made_again(
     store: Store, harm: Callable[[Path], None]
 ) -> None:
@@ -242,10 +241,7 @@ def test_objects_are_refused(store: Store) -> None:
 
 def test_a_full_disk_leaves_nothing(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """It says so, and the result is not there."""
-
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
+    full = Mock(side_effect=OSError(errno.ENOSPC, "No space left on device"))
     monkeypatch.setattr("theodolite.store.files.os.fsync", full)
     with pytest.raises(StoreFull):
         put(store)
@@ -255,8 +251,7 @@ def test_a_full_disk_leaves_nothing(store: Store, monkeypatch: pytest.MonkeyPatc
 
 def test_arrays_files_and_facts_come_back(store: Store, tmp_path: Path) -> None:
     """Bit for bit, by a store that was opened anew, and the newest first."""
-    file = tmp_path / "lists.faiss"
-    file.write_bytes(b"x" * 100)
+    file = files(tmp_path, {"lists.faiss": b"x" * 100}) / "lists.faiss"
     store.derived.put(KEY, "index", {"recall": 0.995}, ARRAYS, {"lists": file})
     store.derived.put(OTHER, "index", {})
     row = Store.open(store.folder).derived.get(KEY)

@@ -122,13 +122,13 @@ def test_a_single_look_is_students_interval_where_units_are_alike() -> None:
 
 def test_known_items_tell_which_documents_are_marked(rng: np.random.Generator) -> None:
     """A ranker that finds the right document first is believed, one that shuffles is not."""
-    lists: dict[str, list[tuple[np.ndarray, np.ndarray]]] = {"good": [], "poor": []}
-    for query in range(80):
-        others = rng.permutation([d for d in range(30) if d != query % 30])
-        good = np.array([query % 30, *others[:9]])
-        for name, at in (("good", good), ("poor", rng.permutation(30)[:10])):
-            lists[name].append((at, np.linspace(1, 0.5, 10)))
-    rankings = {name: [at.tolist() for at, _ in some] for name, some in lists.items()}
+    shuffled = [rng.permutation(30).tolist() for _ in range(80)]
+    rankings = {
+        "good": [[q % 30, *(d for d in at if d != q % 30)][:10] for q, at in enumerate(shuffled)],
+        "poor": [at[:10] for at in shuffled],
+    }
+    scored = np.linspace(1, 0.5, 10)
+    lists = {name: [(np.array(at), scored) for at in some] for name, some in rankings.items()}
     keys, units = pool.documents(rankings, 5, "dcg")
     right = np.array([document == query % 30 for query, document in keys], float)
     known = [i for i, (query, _) in enumerate(keys) if query < 40]

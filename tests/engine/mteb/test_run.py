@@ -1,6 +1,7 @@
 """Under `mteb-X.Y.Z` a task is what `mteb.evaluate` makes of it in a plain script, to 1e-6."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -66,12 +67,20 @@ class Few(Catalog):
         """The first documents with their summaries; of labelled sentences every tenth."""
         data = super().load(name)
         if isinstance(data, Summaries):
-            texts = data.documents[:10], data.human[:10], data.machine[:10]
-            ratings = {rated: by[:10] for rated, by in data.ratings.items()}
-            return Summaries(data.name, *texts, ratings, data.scale)
+            return replace(
+                data,
+                documents=data.documents[:10],
+                human=data.human[:10],
+                machine=data.machine[:10],
+                ratings={rated: by[:10] for rated, by in data.ratings.items()},
+            )
         if isinstance(data, LabelledSentences):
-            columns = data.sentences[::10], data.labels[::10], data.splits[::10]
-            return LabelledSentences(data.name, *columns)
+            return replace(
+                data,
+                sentences=data.sentences[::10],
+                labels=data.labels[::10],
+                splits=data.splits[::10],
+            )
         return data
 
 
@@ -171,9 +180,9 @@ def test_a_suite_lists_the_tasks_that_mteb_names() -> None:
     assert len(rows) == len(mteb.get_benchmark("MTEB(eng, v2)").tasks) == 41
     assert rows["mteb:STS17/en-en"].languages == ("eng",)
     banking = rows["mteb:Banking77Classification"]
-    assert (banking.type, banking.examples, banking.licence) == ("Classification", 3080, "mit")
-    # Characters of the test split, by mteb's own count.
-    assert (banking.bytes, banking.here) == (167_036, False)
+    # Bytes are the characters of the test split, by mteb's own count.
+    told = banking.type, banking.examples, banking.licence, banking.bytes, banking.here
+    assert told == ("Classification", 3080, "mit", 167_036, False)
     assert rows["mteb:STS22.v2/en"].licence == ""
     assert suites.tasks_of("MTEB(eng, v2)") == list(rows)
     # In a list it is its tasks, commas and all, with others beside it.
@@ -366,11 +375,9 @@ TOPICS = ("trains", "cards", "dogs", "rates")
 
 def rows(n: int, start: int) -> list[tuple[str, list[int]]]:
     """Sentences about one or two topics."""
-    numbers = range(start, start + n)
-    labels = [sorted({i % 4, (i * i) % 4}) for i in numbers]
+    labels = [sorted({i % 4, (i * i) % 4}) for i in range(start, start + n)]
     topics = [" and the ".join(TOPICS[label] for label in each) for each in labels]
-    texts = [f"{i} of the {named}" for i, named in zip(numbers, topics, strict=True)]
-    return list(zip(texts, labels, strict=True))
+    return [(f"{i} of the {topics[i - start]}", labels[i - start]) for i in range(start, start + n)]
 
 
 def table(column: str, value: Any) -> Any:
@@ -481,8 +488,7 @@ def test_texts_of_newer_types() -> None:
     """A sentence with all its labels, or its number; a query with its instruction."""
     first, labels = rows(1, 100)[0]
     assert examples.texts_of(loaded(labelled("lrap")))[0] == ((first,), ", ".join(map(str, labels)))
-    of_a_number = examples.texts_of(loaded(numbers("kendalltau")))[0]
-    assert of_a_number == ((first,), str(float(sum(labels))))
+    assert examples.texts_of(loaded(numbers("kendalltau")))[0] == ((first,), f"{sum(labels):.1f}")
     instruction = examples.texts_of(loaded(instructed("InstructionReranking", "p-MRR")))[1]
     assert instruction == ((f"{TOPICS[0]} not the older ones",), rows(12, 50)[0][0])
     # Labels are named where the table names them, as the hub's tables do.

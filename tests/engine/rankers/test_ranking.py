@@ -72,11 +72,13 @@ def test_few_documents() -> None:
 def test_fusion_is_mtebs(weight: float | None, rng: np.random.Generator) -> None:
     """Reciprocal ranks, and scores scaled to 0 … 1, of lists that overlap in part."""
     weights = [1.0, 1.0] if weight is None else [weight, 1 - weight]
-    each: list[list[Ranked]] = [[], []]
-    for of_ranker in each:
-        for n in (0, 1, 40):
-            at = rng.permutation(60)[:n]
-            of_ranker.append((at, np.sort(rng.normal(size=n).astype(np.float32))[::-1]))
+    each: list[list[Ranked]] = [
+        [
+            (rng.permutation(60)[:n], np.sort(rng.normal(size=n).astype(np.float32))[::-1])
+            for n in (0, 1, 40)
+        ]
+        for _ in range(2)
+    ]
     for (at, scores), *both in zip(fuse(each, 100, weight), *each, strict=True):
         named: list[Mapping[str, float]] = [
             {str(i): float(s) for i, s in zip(*one, strict=True)} for one in both
