@@ -42,6 +42,12 @@ def real(data_root: Path) -> Catalog:
 
 
 @pytest.fixture
+def no_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No data folder in the environment."""
+    monkeypatch.delenv("THEODOLITE_DATA", raising=False)
+
+
+@pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeOpenAI]:
     """A server that speaks OpenAI's API, and no key."""
     monkeypatch.delenv(KEY, raising=False)

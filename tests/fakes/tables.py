@@ -9,8 +9,7 @@ import pyarrow.parquet as pq
 
 def parquet(table: pa.Table, **options: object) -> bytes:
     """As Parquet, written with some options."""
-    made = io.BytesIO()
-    pq.write_table(table, made, **options)
+    pq.write_table(table, made := io.BytesIO(), **options)
     return made.getvalue()
 
 

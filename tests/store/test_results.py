@@ -261,8 +261,7 @@ def test_a_failure_travels_too(store: Store, elsewhere: Store) -> None:
 
 def packed_array(array: np.ndarray) -> dict[str, str]:
     """Examples as a result has them when it travels."""
-    buffer = io.BytesIO()
-    np.savez_compressed(buffer, correct=array)
+    np.savez_compressed(buffer := io.BytesIO(), correct=array)
     return {"examples": base64.b64encode(buffer.getvalue()).decode()}
 
 

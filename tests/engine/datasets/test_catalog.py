@@ -46,12 +46,6 @@ def unlabelled(root: Path, **texts: str) -> Catalog:
     return Catalog(files(root, {f"unlabelled/{name}.txt": text for name, text in texts.items()}))
 
 
-@pytest.fixture
-def no_folder(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No data folder in the environment."""
-    monkeypatch.delenv("THEODOLITE_DATA", raising=False)
-
-
 def test_the_environment_names_the_folder(tmp_path: Path, monkeypatch) -> None:
     """THEODOLITE_DATA is the folder when none is given; a given one wins."""
     unlabelled(tmp_path / "a", x="One.\n")

@@ -87,9 +87,9 @@ def test_repeated_texts_and_labels_are_shared_out() -> None:
     assert kept.splits == [*own[:7], "", *own[8:]]  # "text 7" is in test too
 
 
-def test_a_name_says_that_a_part_is_held_out(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("no_folder")
+def test_a_name_says_that_a_part_is_held_out() -> None:
     """Of data sets and of tasks; of data without examples it is refused."""
-    monkeypatch.delenv("THEODOLITE_DATA", raising=False)
     catalog, name = Catalog(), join("starter-topics", 3)
     assert split_name(f"{name}/classify") == ("starter-topics/classify", 3)
     task, pairs = (tasks.get(of, catalog) for of in (f"{name}/classify", join("starter-pairs", 3)))

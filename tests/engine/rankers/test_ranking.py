@@ -11,6 +11,7 @@ import torch
 from mteb.abstasks import AbsTaskRetrieval
 from mteb.models.hybrid_wrappers import fuse_relative_score_fusion, fuse_rrf
 from mteb.models.model_implementations.bm25 import BM25Search, bm25_s
+from sentence_transformers import CrossEncoder, MultiVectorEncoder, SparseEncoder
 from sklearn.metrics.pairwise import cosine_similarity
 
 from tests.engine.encoders.folders import Folders, _cross, _late, _sparse
@@ -147,8 +148,6 @@ def cross(folders: Folders) -> Path:
 
 def test_a_reranker_orders_as_predict_scores(cross: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each pair is scored once; what lies deeper keeps its order below."""
-    from sentence_transformers import CrossEncoder
-
     cache = MemoryCache()
     ranker = rankers.load(f"random:16 > rerank:dir:{cross},3", cache=cache)
     queries = ["the cat sat", "dog " * 40]
@@ -167,14 +166,20 @@ def test_a_reranker_orders_as_predict_scores(cross: Path, monkeypatch: pytest.Mo
     assert lists(rankers.rank(again, queries, SENTENCES)) == lists(ranked)
 
 
-def test_a_reranker_that_gives_no_number(cross: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("scores", "code", "named"),
+    [
+        (np.array([np.nan]), "not-finite", "1 of 1 pairs"),
+        (np.zeros((1, 3)), "wrong-kind", "3 numbers"),
+    ],
+)
+def test_a_reranker_that_gives_no_number(
+    scores: np.ndarray, code: Code, named: str, cross: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """NaN orders nothing."""
     ranker: Any = rankers.load(f"bm25 > rerank:dir:{cross}")
-    monkeypatch.setattr(ranker.scorer, "run", lambda *_, **__: np.array([np.nan]))
-    with refused("not-finite", "1 of 1 pairs"):
-        rankers.rank(ranker, ["cat"], DOCUMENTS)
-    monkeypatch.setattr(ranker.scorer, "run", lambda *_, **__: np.zeros((1, 3)))
-    with refused("wrong-kind", "3 numbers"):
+    monkeypatch.setattr(ranker.scorer, "run", lambda *_, **__: scores)
+    with refused(code, named):
         rankers.rank(ranker, ["cat"], DOCUMENTS)
 
 
@@ -182,8 +187,6 @@ def test_splade_and_colbert_score_as_sentence_transformers(
     folders: Folders, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The dot product, and MaxSim by hand as well; of candidates too. Documents are cached."""
-    from sentence_transformers import MultiVectorEncoder, SparseEncoder
-
     sparse, late = _sparse(folders, "sparse"), _late(folders, "late")
     queries = ["the cat sat", "dog " * 40]
     for spec, library in (

@@ -61,18 +61,21 @@ def small_data(folder: Path) -> Path:
 
     lines: dict[str, list[str]] = {}
     for subset in ("MSRpar", "MSRvid", "SMTeuroparl", "surprise.OnWN", "surprise.SMTnews"):
-        gold = scores(int(rng.integers(8, 20)), 0)
-        gold[2] = ""  # never scored
-        pairs = [f"{sentence()}\t{sentence()}" for _ in gold]
-        lines[f"STS/STS12-en-test/STS.input.{subset}.txt"] = pairs
+        gold = [*scores(2, 0), "", *scores(int(rng.integers(5, 17)), 0)]  # the third has no score
         lines[f"STS/STS12-en-test/STS.gs.{subset}.txt"] = gold
+        lines[f"STS/STS12-en-test/STS.input.{subset}.txt"] = [
+            f"{sentence()}\t{sentence()}" for _ in gold
+        ]
     for split in ("train", "dev", "test"):
-        rows = [f"g\tf\ty\t1\t{y}\t{sentence()}\t{sentence()}" for y in scores(40, 1)]
-        lines[f"STS/STSBenchmark/sts-{split}.csv"] = rows
+        lines[f"STS/STSBenchmark/sts-{split}.csv"] = [
+            f"g\tf\ty\t1\t{y}\t{sentence()}\t{sentence()}" for y in scores(40, 1)
+        ]
     for sign, word in (("pos", "good"), ("neg", "bad")):
         lines[f"MR/rt-polarity.{sign}"] = [f"{sentence()} {word}" for _ in range(40)]
     for split, n in (("train", 60), ("test", 20)):
-        rows = [f"{i % 2}\t1\t2\t{sentence()}\t{sentence()}" for i in range(n)]
-        lines[f"MRPC/msr_paraphrase_{split}.txt"] = ["Quality\t1\t2\ts1\ts2", *rows]
+        lines[f"MRPC/msr_paraphrase_{split}.txt"] = [
+            "Quality\t1\t2\ts1\ts2",
+            *(f"{i % 2}\t1\t2\t{sentence()}\t{sentence()}" for i in range(n)),
+        ]
     files(folder / "downstream", {name: "\n".join([*some, ""]) for name, some in lines.items()})
     return folder

@@ -1,5 +1,8 @@
 """Classification and search on labelled sentences, against scikit-learn and by hand."""
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
@@ -16,7 +19,7 @@ from tests.errors import refused
 from theodolite.engine.datasets.types import LabelledSentences
 from theodolite.engine.progress import nobody
 from theodolite.engine.stats.bootstrap import main_sample
-from theodolite.engine.tasks import classification
+from theodolite.engine.tasks import Measurement, classification
 
 TASK = classification.TYPE.on("clouds", "clouds/classify")
 
@@ -112,12 +115,20 @@ def test_rare_labels_are_left_out_and_counted() -> None:
     }
 
 
-def test_too_few_labels_and_sentences() -> None:
-    for measure in (lambda *of: classification.measure(*of, seed=1), classification.measure_search):
-        with refused("too-few", "clouds", "1 labels"):
-            measure(*topics(20, 1, 1.0))
-    with refused("too-few", "clouds", "10 sentences"):  # ten others are needed
-        classification.measure_search(*topics(5, 2, 1.0))
+@pytest.mark.parametrize(
+    ("measure", "each", "labels", "named"),
+    [
+        (partial(classification.measure, seed=1), 20, 1, "1 labels"),
+        (classification.measure_search, 20, 1, "1 labels"),
+        (classification.measure_search, 5, 2, "10 sentences"),  # ten others are needed
+    ],
+    ids=["classification", "search", "few sentences"],
+)
+def test_too_few_labels_and_sentences(
+    measure: Callable[..., Measurement], each: int, labels: int, named: str
+) -> None:
+    with refused("too-few", "clouds", named):
+        measure(*topics(each, labels, 1.0))
 
 
 def test_precision_is_that_of_scikit_learn_neighbours() -> None:

@@ -8,11 +8,9 @@ from tests.errors import refused
 from tests.fakes import folder
 from theodolite.engine import protocols, tasks
 from theodolite.engine.datasets import Catalog
+from theodolite.engine.errors import Code
 
-
-@pytest.fixture(autouse=True)
-def no_data(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("THEODOLITE_DATA", raising=False)
+pytestmark = pytest.mark.usefixtures("no_folder")
 
 
 RETRIEVAL_AND_LABELS = {
@@ -72,20 +70,27 @@ def test_a_data_set_is_a_task_by_its_kind(tmp_path: Path) -> None:
     assert set(tasks.expand(tasks.MTEB_HERE, catalog)) == {"mine", "banking77/few-shot"}
 
 
-def test_an_unknown_name_says_close_ones(tmp_path: Path) -> None:
+def ways(name: str) -> list[str]:
+    """The tasks of a labelled set."""
+    return [f"{name}/{way}" for way in ("classify", "probe", "few-shot", "cluster", "search")]
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "named"),
+    [
+        ("stsbenchmrk", "unknown", ["STSBenchmark"]),
+        ("banking7/few-shot", "unknown", ["banking77/few-shot"]),
+        ("starter-pairs/classify", "unknown", ["starter-pairs/classify"]),
+        ("banking77", "ambiguous", ways("banking77")),
+        ("starter-topics", "ambiguous", ways("starter-topics")),
+    ],
+)
+def test_an_unknown_name_says_close_ones(
+    tmp_path: Path, name: str, code: Code, named: list[str]
+) -> None:
     """Case is no obstacle; the ways to measure a labelled set are all named."""
-    catalog = Catalog(folder.files(tmp_path, RETRIEVAL_AND_LABELS))
-    for name, close in (
-        ("stsbenchmrk", "STSBenchmark"),
-        ("banking7/few-shot", "banking77/few-shot"),
-        ("starter-pairs/classify", "starter-pairs/classify"),
-    ):
-        with refused("unknown", close):
-            tasks.get(name, catalog)
-    for name in ("banking77", "starter-topics"):
-        endings = ("classify", "probe", "few-shot", "cluster", "search")
-        with refused("ambiguous", *(f"{name}/{ending}" for ending in endings)):
-            tasks.get(name, catalog)
+    with refused(code, *named):
+        tasks.get(name, Catalog(folder.files(tmp_path, RETRIEVAL_AND_LABELS)))
 
 
 @pytest.mark.data

@@ -11,6 +11,7 @@ from sklearn.preprocessing import StandardScaler
 
 from tests.errors import refused
 from theodolite.engine.datasets.types import PairPart, ScoredPairs
+from theodolite.engine.errors import Code
 from theodolite.engine.progress import nobody
 from theodolite.engine.results import Score
 from theodolite.engine.stats.bootstrap import main_sample
@@ -134,11 +135,22 @@ def test_what_has_no_correlation() -> None:
     measured = sts.measure(*drawn("subsets", {"one": 20, "lonely": 1}))
     assert measured.details["undefined"] == ["lonely", "mean", "wmean"]
     assert {s.aggregation for s in measured.scores if s.metric == "spearman"} == {"all", "one"}
-    for gold in ([3.0], [3.0, 3.0, 3.0]):
-        with refused("too-few", "mine", f"{len(gold)} scored pairs"):
-            sts.measure(pairs("splits", {"all": gold}), RNG.normal(size=(2 * len(gold), 3)))
-    with refused("failed", "mine", "1.0000"):
-        sts.measure(pairs("splits", {"all": [1, 2, 3]}), np.ones((6, 4)))
+
+
+@pytest.mark.parametrize(
+    ("gold", "vectors", "code", "named"),
+    [
+        ([3.0], RNG.normal(size=(2, 3)), "too-few", "1 scored pairs"),
+        ([3.0, 3.0, 3.0], RNG.normal(size=(6, 3)), "too-few", "3 scored pairs"),
+        ([1.0, 2.0, 3.0], np.ones((6, 4)), "failed", "1.0000"),
+    ],
+    ids=["one pair", "one score", "one vector"],
+)
+def test_no_correlation_at_all_is_refused(
+    gold: list[float], vectors: np.ndarray, code: Code, named: str
+) -> None:
+    with refused(code, "mine", named):
+        sts.measure(pairs("splits", {"all": gold}), vectors)
 
 
 # --- three similarities side by side -------------------------------------------------------------

@@ -287,9 +287,9 @@ def test_what_captions_cannot_be_measured_is_said(
     assert found.scores[0].score == 100.0
 
 
-def test_evaluation_end_to_end(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("no_folder")
+def test_evaluation_end_to_end(root: Path) -> None:
     """By its name and in the suite, under every protocol of SentEval and no other."""
-    monkeypatch.delenv("THEODOLITE_DATA", raising=False)
     catalog = Catalog(root)
     (result,) = evaluate(HashEncoder(), "senteval", data=catalog)
     assert (result.error, result.protocol, result.main.metric) == (None, "senteval", "mean_recall")
