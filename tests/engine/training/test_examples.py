@@ -8,11 +8,11 @@ import sys
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from tests.engine.datasets.test_catalog import Uploads
 from tests.errors import refused
+from tests.fakes.folder import files as write_files
 from tests.fakes.tables import parquet
 from theodolite.engine.datasets.catalog import Catalog, Upload
 from theodolite.engine.datasets.parquet import ParquetFile
@@ -31,8 +31,7 @@ def written(folder: Path, name: str, content: str | bytes) -> Path:
     """Write a file, text packed if its name says so."""
     raw = content.encode() if isinstance(content, str) else content
     packed = isinstance(content, str) and name.endswith(".gz")
-    (folder / name).write_bytes(gzip.compress(raw) if packed else raw)
-    return folder / name
+    return write_files(folder, {name: gzip.compress(raw) if packed else raw}) / name
 
 
 def jsonl(names, rows) -> str:
@@ -327,11 +326,7 @@ def test_another_sentence_or_another_order_gives_another_hash(tmp_path, objectiv
 
 def test_memory_does_not_hold_the_texts(tmp_path):
     """50 MB of text, a kilobyte a line, is written to a file that is read by number."""
-    path = tmp_path / "large.txt"
-    line = ("word " * 204 + "end.\n").encode()
-    with path.open("wb") as file:
-        for _ in range(50):
-            file.write(line * 1000)
+    path = written(tmp_path, "large.txt", ("word " * 204 + "end.\n") * 50_000)
     assert path.stat().st_size > 50 * 10**6
     code = (
         "import resource, sys, pyarrow; from pathlib import Path\n"
@@ -471,16 +466,15 @@ def test_of_parquet_only_the_columns_that_are_needed_are_read(tmp_path: Path) ->
     texts = ["one", "two", "three", "four"]
     when = pa.array([0, 0, 2**60, 2**60], pa.timestamp("ms"))
     table = pa.table({"when": when, "sent0": texts, "sent1": texts[::-1]})
-    pq.write_table(table, tmp_path / "pairs.parquet", row_group_size=2)
-    examples = opened(tmp_path / "pairs.parquet", "sup")
-    assert list(examples) == list(zip(texts, texts[::-1], strict=True))
+    path = written(tmp_path, "pairs.parquet", parquet(table, row_group_size=2))
+    assert list(opened(path, "sup")) == list(zip(texts, texts[::-1], strict=True))
 
 
 def test_parquet_cut_off_while_it_is_read(tmp_path: Path) -> None:
     """It is an error, and not the end of the process, as where a mapped file is cut off."""
-    file = tmp_path / "long.parquet"
-    texts = [f"{n} of a few sentences" * 20 for n in range(9000)]
-    pq.write_table(pa.table({"text": texts}), file, row_group_size=3000, compression="none")
+    table = pa.table({"text": [f"{n} of a few sentences" * 20 for n in range(9000)]})
+    raw = parquet(table, row_group_size=3000, compression="none")
+    file = written(tmp_path, "long.parquet", raw)
     batches = ParquetFile(file, file.name, bounded=False).batches()
     assert len(next(batches)[0]) == 3000
     os.truncate(file, 1000)

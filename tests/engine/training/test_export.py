@@ -5,6 +5,7 @@ import shlex
 import shutil
 import warnings
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from safetensors.torch import save_file
 from sentence_transformers import SentenceTransformer
 from transformers import AutoModelForMaskedLM, AutoTokenizer, BertConfig, BertModel, BertTokenizer
 
-from tests.engine.encoders.models import SENTENCES, plainly, save_sentence_transformer
+from tests.engine.encoders.models import SENTENCES, close, plainly, save_sentence_transformer
 from tests.errors import refused
 from tests.fakes.pickles import Calls
 from theodolite.engine.encoders import describe, load
@@ -69,19 +70,17 @@ def test_three_libraries_give_the_vectors_of_training(folders, tmp_path, kind, p
     expected = model.encode(texts)
     spec = write(model, record_of(model))
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
+    with warnings.catch_warnings(action="error"):
         peer = SentenceTransformer(str(tmp_path / "out"), device="cpu")
-    np.testing.assert_allclose(peer.encode(texts), expected, atol=1e-5)
+    close(peer.encode(texts), expected)
     name = "pooler_output" if (head, pooling) == ("mlp", "cls_token") else pooling
     for place in (0, 1, -2, -1):
-        by_hand = plainly(tmp_path / "out", name, texts[place])
-        np.testing.assert_allclose(by_hand, expected[place], atol=1e-5)
+        close(plainly(tmp_path / "out", name, texts[place]), expected[place])
 
     assert describe(spec)["pooling"] == name
     for source in (spec, f"{spec}?pooling={name}"):
         own = load(source, device="cpu")
-        np.testing.assert_allclose(own.encode(texts), expected, atol=1e-5)
+        close(own.encode(texts), expected)
         assert (own.dim, own.warnings) == (32, ())
 
 
@@ -111,20 +110,18 @@ def test_prompts_are_read_by_sentence_transformers(
     base = shutil.copytree(folders["bert"], tmp_path / "base")
     own = {"prompts": {"query": ASK, "document": DOC}, "default_prompt_name": None}
     (base / "config_sentence_transformers.json").write_text(json.dumps(own))
-    changes = {"prompts": prompts, "pooling": "avg", "head": "none"}
-    model = trained(f"dir:{base}{asked}", tmp_path / "out", objective, **changes)
+    spec = f"dir:{base}{asked}"
+    model = trained(spec, tmp_path / "out", objective, prompts=prompts, pooling="avg", head="none")
     assert list(model.column_prompts) == columns
-    spec = write(model, record_of(model))
+    ours = load(write(model, record_of(model)), device="cpu")
     peer = SentenceTransformer(str(tmp_path / "out"), device="cpu")
     for encode, prompt in (
         (peer.encode_query, query),
         (peer.encode_document, document),
         (peer.encode, usual),
     ):
-        expected = model.encode([prompt + text for text in SENTENCES])
-        np.testing.assert_allclose(encode(SENTENCES), expected, atol=1e-5)
-    own = load(spec, device="cpu").encode(SENTENCES)
-    np.testing.assert_allclose(own, peer.encode(SENTENCES), atol=1e-5)
+        close(encode(SENTENCES), model.encode([prompt + text for text in SENTENCES]))
+    close(ours.encode(SENTENCES), peer.encode(SENTENCES))
 
 
 def test_a_kept_head_over_a_mean_is_a_dense_layer(folders, tmp_path):
@@ -134,11 +131,10 @@ def test_a_kept_head_over_a_mean_is_a_dense_layer(folders, tmp_path):
     assert note.startswith("The module Dense of ")
     model = trained(folders["bert"], tmp_path / "out", pooling="avg", head="mlp")
     rows = load(write(model, record_of(model)), device="cpu").encode(SENTENCES)
-    np.testing.assert_allclose(rows, model.encode(SENTENCES), atol=1e-5)
+    close(rows, model.encode(SENTENCES))
     dense = model.heads[0].dense
     mean = np.array([plainly(tmp_path / "out", "avg", s) for s in SENTENCES])
-    by_hand = np.tanh(mean @ dense.weight.detach().numpy().T + dense.bias.detach().numpy())
-    np.testing.assert_allclose(rows, by_hand, atol=1e-5)
+    close(rows, np.tanh(mean @ dense.weight.detach().numpy().T + dense.bias.detach().numpy()))
 
 
 def test_of_two_encoders_the_first_is_kept(folders, tmp_path):
@@ -147,7 +143,7 @@ def test_of_two_encoders_the_first_is_kept(folders, tmp_path):
     rows, ids = load(write(model, record_of(model))).encode(SENTENCES), model.ids(SENTENCES)
     first, second = (model.vectors(ids, side=side).detach() for side in (0, 1))
     short = [i for i, row in enumerate(ids) if len(row) < 6]
-    np.testing.assert_allclose(rows[short], first.numpy()[short], atol=1e-5)
+    close(rows[short], first.numpy()[short])
     assert not torch.allclose(first, second, atol=1e-2)
 
 
@@ -155,15 +151,15 @@ def test_mlm_keeps_its_head_for_the_next_run(folders, tmp_path):
     """Transformers finds it; a run from the folder predicts with it."""
     model = trained(folders["mlm"], tmp_path / "out", "mlm", pooling="avg")
     spec = write(model, record_of(model))
-    words = AutoTokenizer.from_pretrained(tmp_path / "out")
-    ids = words(SENTENCES[2], return_tensors="pt")["input_ids"]
+    ids = AutoTokenizer.from_pretrained(tmp_path / "out")(
+        SENTENCES[2], return_tensors="pt"
+    ).input_ids
     logits = AutoModelForMaskedLM.from_pretrained(tmp_path / "out").eval()(input_ids=ids).logits[0]
     for each in (model, open_model(TrainSpec("mlm", spec, "x", "y", max_length=24), [])):
         states, _ = each.eval().token_states(ids.tolist())
         torch.testing.assert_close(each.mlm_logits(states), logits, atol=1e-5, rtol=1e-5)
     assert len(model.heads) == 0
-    rows = load(spec, device="cpu").encode(TEXTS)
-    np.testing.assert_allclose(rows, model.encode(TEXTS), atol=1e-5)
+    close(load(spec, device="cpu").encode(TEXTS), model.encode(TEXTS))
 
 
 CURVE = (
@@ -194,14 +190,13 @@ def test_the_card_says_from_what_how_and_how_well(folders, tmp_path):
     text = (out / "README.md").read_text()
     assert [words for words in wanted if words not in text] == []
     found = read(out)
-    assert TrainSpec.from_dict(found["spec"]) == model.spec.relative_paths()
-    assert found["curve"] == list(CURVE)
+    told = TrainSpec.from_dict(found["spec"]), found["curve"]
+    assert told == (model.spec.relative_paths(), list(CURVE))
     # What is handed on names no folders of its maker, though the hash is of what was asked.
     assert str(folders["bert"]) in model.spec.base
     files = [file for file in out.rglob("*") if file.is_file()]
-    for file in files:
-        for secret in (tmp_path, folders["bert"].parent):
-            assert str(secret).encode() not in file.read_bytes(), file.name
+    for file, secret in product(files, (tmp_path, folders["bert"].parent)):
+        assert str(secret).encode() not in file.read_bytes(), file.name
     assert (found["spec"]["train"], found["spec"]["out"]) == ("sentences.txt", "out")
     assert found["hash"] == model.spec.hash != TrainSpec.from_dict(found["spec"]).hash
     assert earlier(model.spec.out_folder, model.spec.hash) == found
@@ -348,8 +343,7 @@ def test_they_have_their_own_pooling(tmp_path, name, kept, converted, kind):
     opened = open_model(TrainSpec("unsup", spec, "x", "y", max_length=20), [])
     heads = [(encoder, head if kept else None), (opened, None)]
     for each, over in heads if converted else (*heads, (pooled, head)):
-        expected = by_hand(model, tmp_path / name, over)
-        np.testing.assert_allclose(each.encode(RELEASED), expected, atol=1e-5)
+        close(each.encode(RELEASED), by_hand(model, tmp_path / name, over))
     assert describe(spec)["pooling"] == ("pooler_output" if kept else "cls_token")
     assert encoder.warnings == ()
     assert converted or bool(pooled.warnings) == (not kept)

@@ -15,6 +15,7 @@ from sentence_transformers.util import mine_hard_negatives
 from sklearn.linear_model import Ridge
 from transformers import AutoModel
 
+from tests.engine.encoders.models import close
 from tests.errors import refused
 from tests.fakes.runs import TinyCatalog, distinct, sentences, tiny_spec
 from theodolite.engine.datasets.types import (
@@ -89,6 +90,12 @@ def run(folder, base, loss, **changes):
     return list(train(tiny_spec(folder, "st", **settings | changes), Data()))
 
 
+def loss_of(events):
+    """Of the one update."""
+    (value,) = [event.loss for event in events if event.kind == "stepped"]
+    return value
+
+
 def directly(base, loss, matryoshka=()):
     """The value of their loss on the same batch, by their model."""
     model, options, need = SentenceTransformer(base, device="cpu").eval(), {}, LOSSES[loss]
@@ -124,8 +131,8 @@ def directly(base, loss, matryoshka=()):
 
 @pytest.mark.parametrize("loss", LOSSES)
 def test_a_loss_equals_theirs(tmp_path, base, loss):
-    (value,) = [event.loss for event in run(tmp_path, base, loss) if event.kind == "stepped"]
-    assert 0 < value == pytest.approx(directly(base, loss), rel=1e-5, abs=1e-6)
+    expected = pytest.approx(directly(base, loss), rel=1e-5, abs=1e-6)
+    assert 0 < loss_of(run(tmp_path, base, loss)) == expected
 
 
 @pytest.mark.parametrize("loss", ["TripletLoss", "BatchAllTripletLoss"])
@@ -135,18 +142,15 @@ def test_a_base_that_normalises_goes_on_to(tmp_path, base, loss):
     whole.append(modules.Normalize())
     whole.save(folder := str(tmp_path / "unit"))
     events = run(tmp_path, folder, loss)
-    (value,) = [event.loss for event in events if event.kind == "stepped"]
-    assert value == pytest.approx(directly(folder, loss), rel=1e-5, abs=1e-6)
-    lengths = np.linalg.norm(load(events[-1].encoder).encode(A), axis=1)
-    np.testing.assert_allclose(lengths, 1.0, atol=1e-5)
-    made = SentenceTransformer(events[-1].out, device="cpu")
-    np.testing.assert_allclose(made.encode(A), load(events[-1].encoder).encode(A), atol=1e-5)
+    assert loss_of(events) == pytest.approx(directly(folder, loss), rel=1e-5, abs=1e-6)
+    vectors, made = load(events[-1].encoder).encode(A), SentenceTransformer(events[-1].out)
+    close(np.linalg.norm(vectors, axis=1), 1.0)
+    close(made.encode(A), vectors)
 
 
 @pytest.mark.parametrize("loss", ["CoSENTLoss", "MultipleNegativesRankingLoss", "GISTEmbedLoss"])
 def test_matryoshka_goes_around_any(tmp_path, base, loss):
-    events = run(tmp_path, base, loss, matryoshka="8, 4")
-    (value,) = [event.loss for event in events if event.kind == "stepped"]
+    value = loss_of(run(tmp_path, base, loss, matryoshka="8, 4"))
     assert value == pytest.approx(directly(base, loss, (8, 4)), rel=1e-5)
 
 
@@ -160,32 +164,50 @@ def test_micro_batches_leave_the_weights_as_they_are(tmp_path, base, loss):
         looks = [e for e in run(tmp_path, base, loss, **settings) if e.kind == "looked"]
         assert looks[0].step == 0 and looks[0].score is not None
         ends.append(load(f"dir:{out}").encode(A))
-    np.testing.assert_allclose(*ends, atol=1e-5)
+    close(*ends)
     assert np.abs(ends[0] - load(f"dir:{base}").encode(A)).max() > 1e-3
 
 
+def distilled(folder, base, /, objective="static", **changes):
+    """Events of a training of a smaller or static encoder on plain sentences."""
+    settings = {"base": f"dir:{base}", "train": str(sentences(folder)), "dev": "graded"}
+    return list(train(tiny_spec(folder, objective, **settings | changes), Data()))
+
+
 @pytest.mark.parametrize(
-    ("changes", "code", "named"),
+    ("made", "changes", "code", "named"),
     [
-        ({"loss": "CoSENTLoss", "train": "triplets"}, "wrong-kind", "pairs with a score"),
-        ({"loss": "ContrastiveLoss", "train": "scored"}, "wrong-kind", "label 1"),
-        ({"loss": "TripletLoss", "train": "scored"}, "wrong-kind", "triplets"),
-        ({"loss": "BatchAllTripletLoss", "train": "sentences"}, "too-few", "same score or label"),
-        ({"loss": "CoSENTLoss", "train": "pairs.csv"}, "wrong-kind", "data add"),
-        ({"loss": "GISTEmbedLoss", "guide": None}, "missing", "guide"),
-        ({"loss": "CoSENTLoss", "guide": "minilm"}, "conflict", "CoSENTLoss"),
-        ({"loss": "MSELoss", "guide": "random:7"}, "mismatch", "7 dimensions"),
-        ({"loss": "CoSENTLoss", "matryoshka": "9999"}, "too-large", "9999"),
-        ({"loss": "CoSENTLoss", "matryoshka": "8;4"}, "invalid", "8;4"),
-        ({"loss": "MSELoss", "matryoshka": "8"}, "conflict", "one length"),
-        ({"loss": "CoSENTLoss", "processes": 2}, "unsupported", "one process"),
-        ({"loss": "ContrastiveTensionLoss", "processes": 2}, "unsupported", "one process"),
-        ({"loss": "NoLoss", "guide": None, "train": "pairs"}, "invalid", "NoLoss"),
+        (run, {"loss": "CoSENTLoss", "train": "triplets"}, "wrong-kind", "pairs with a score"),
+        (run, {"loss": "ContrastiveLoss", "train": "scored"}, "wrong-kind", "label 1"),
+        (run, {"loss": "TripletLoss", "train": "scored"}, "wrong-kind", "triplets"),
+        (
+            run,
+            {"loss": "BatchAllTripletLoss", "train": "sentences"},
+            "too-few",
+            "same score or label",
+        ),
+        (run, {"loss": "CoSENTLoss", "train": "pairs.csv"}, "wrong-kind", "data add"),
+        (run, {"loss": "GISTEmbedLoss", "guide": None}, "missing", "guide"),
+        (run, {"loss": "CoSENTLoss", "guide": "minilm"}, "conflict", "CoSENTLoss"),
+        (run, {"loss": "MSELoss", "guide": "random:7"}, "mismatch", "7 dimensions"),
+        (run, {"loss": "CoSENTLoss", "matryoshka": "9999"}, "too-large", "9999"),
+        (run, {"loss": "CoSENTLoss", "matryoshka": "8;4"}, "invalid", "8;4"),
+        (run, {"loss": "MSELoss", "matryoshka": "8"}, "conflict", "one length"),
+        (run, {"loss": "CoSENTLoss", "processes": 2}, "unsupported", "one process"),
+        (run, {"loss": "ContrastiveTensionLoss", "processes": 2}, "unsupported", "one process"),
+        (run, {"loss": "NoLoss", "guide": None, "train": "pairs"}, "invalid", "NoLoss"),
+        (distilled, {"dims": 4096}, "too-large", "4096"),
+        (distilled, {"base": "wordllama"}, "wrong-kind", "wordllama"),
+        (distilled, {"base": "words:20"}, "wrong-kind", "words:20"),
+        (distilled, {"base": "new:layers=1"}, "conflict", "random"),
+        (distilled, {"processes": 2}, "conflict", "one process"),
+        (distilled, {"objective": "unsup", "layers": 99}, "too-large", "99"),
     ],
 )
-def test_what_a_loss_cannot_use_is_said_before_it_starts(tmp_path, base, changes, code, named):
+def test_what_cannot_be_used_is_said_before_it_starts(tmp_path, base, made, changes, code, named):
+    """By a loss, or as the base of a smaller or static encoder."""
     with refused(code, named):
-        run(tmp_path, base, **changes)
+        made(tmp_path, base, **changes)
     assert not (tmp_path / "encoder").exists()
 
 
@@ -194,8 +216,8 @@ def test_labels_and_judgements_become_pairs(tmp_path):
 
     Queries with their relevant documents, of the training split alone.
     """
-    judged = open_examples("judged", "sup", Data(), folder=tmp_path)
-    assert list(judged) == [(A[0], "one"), (A[0], "two"), (A[1], "two")]
+    judged = list(open_examples("judged", "sup", Data(), folder=tmp_path))
+    assert judged == [(A[0], "one"), (A[0], "two"), (A[1], "two")]
     made = [
         list(open_examples("labelled", "st", Data(), loss="ContrastiveLoss", folder=tmp_path))
         for _ in range(2)
@@ -221,15 +243,9 @@ def test_labels_of_pairs_may_be_words(tmp_path, monkeypatch):
 # --- smaller and static encoders ---
 
 
-def distilled(folder, base, **changes):
-    """Events of a distillation."""
-    settings = {"base": f"dir:{base}", "train": str(sentences(folder)), "dims": 8, "dev": "graded"}
-    return list(train(tiny_spec(folder, "static", **settings | changes), TinyCatalog()))
-
-
 def test_a_static_encoder_is_the_mean_of_its_tokens(tmp_path, base):
     """It loads in both libraries, is scored beside its teacher, and once made it stays."""
-    events = distilled(tmp_path, base, name="quick")
+    events = distilled(tmp_path, base, dims=8, name="quick")
     begun, *_, over = events
     assert begun.kind == "started" and [e.step for e in events if e.kind == "looked"] == [0, 1]
     assert over.base_score is not None and over.best_score is not None
@@ -244,8 +260,8 @@ def test_a_static_encoder_is_the_mean_of_its_tokens(tmp_path, base):
     said = json.loads((tmp_path / "encoder" / "theodolite.json").read_text("utf-8"))
     assert said["spec"]["objective"] == "static"
     assert "StaticEmbedding" in (tmp_path / "encoder" / "modules.json").read_text("utf-8")
-    assert distilled(tmp_path, base, name="quick")[-1].encoder == over.encoder
-    again = distilled(tmp_path, base, out=str(tmp_path / "again"))[-1].encoder
+    assert distilled(tmp_path, base, dims=8, name="quick")[-1].encoder == over.encoder
+    again = distilled(tmp_path, base, dims=8, out=str(tmp_path / "again"))[-1].encoder
     np.testing.assert_array_equal(load(again).encode(texts), vectors[:4])
 
 
@@ -261,33 +277,13 @@ def test_the_regression_is_that_of_scikit_learn(monkeypatch, rng):
 def test_layers_are_dropped_and_the_rest_goes_on(tmp_path, base):
     """Evenly spaced ones stay, with the base's weights; the smaller model learns from the whole."""
     whole = f"dir:{base}"
-    settings = {"train": str(sentences(tmp_path)), "loss": "MSELoss", "guide": whole, "dev": None}
-    spec = tiny_spec(tmp_path, "st", base=whole, layers=1, steps=1, learning_rate=1e-9, **settings)
-    over = list(train(spec, TinyCatalog()))[-1]
+    settings = {"loss": "MSELoss", "guide": whole, "dev": None, "steps": 1, "learning_rate": 1e-9}
+    *_, over = distilled(tmp_path, base, "st", layers=1, **settings)
     small, large = (AutoModel.from_pretrained(name) for name in (over.out, base))
     assert len(small.encoder.layer) == small.config.num_hidden_layers == 1
     ours, theirs = (model.encoder.layer[0].output.dense.weight for model in (small, large))
     np.testing.assert_allclose(ours.detach(), theirs.detach(), atol=1e-6)
     assert load(over.encoder).dim == load(whole).dim
-
-
-@pytest.mark.parametrize(
-    ("objective", "changes", "code", "named"),
-    [
-        ("static", {"dims": 4096}, "too-large", "4096"),
-        ("static", {"base": "wordllama"}, "wrong-kind", "wordllama"),
-        ("static", {"base": "words:20"}, "wrong-kind", "words:20"),
-        ("static", {"base": "new:layers=1"}, "conflict", "random"),
-        ("static", {"processes": 2}, "conflict", "one process"),
-        ("unsup", {"layers": 99}, "too-large", "99"),
-        ("st", {"loss": "MSELoss", "guide": "random:7"}, "mismatch", "7 dimensions"),
-    ],
-)
-def test_what_cannot_be_distilled_is_refused(tmp_path, base, objective, changes, code, named):
-    settings = {"base": f"dir:{base}", "train": str(sentences(tmp_path)), "dev": None}
-    with refused(code, named):
-        list(train(tiny_spec(tmp_path, objective, **settings | changes), TinyCatalog()))
-    assert not (tmp_path / "encoder").exists()
 
 
 # --- mined negatives ---
@@ -296,32 +292,16 @@ def test_what_cannot_be_distilled_is_refused(tmp_path, base, objective, changes,
 TEXTS = distinct(11, 90)
 PAIRS = [*zip(TEXTS[:20], TEXTS[20:40], strict=True), *zip(TEXTS[:5], TEXTS[40:45], strict=True)]
 OTHERS = TEXTS[45:]
-RNG = np.random.default_rng(3)
-VECTORS = {text: RNG.normal(size=8).astype(np.float32) for text in TEXTS}
 
 
-class Vectors:
-    """An encoder for both libraries: a table of vectors."""
-
-    name, dim, fingerprint, warnings, device = "table", 8, "table", (), "cpu"
-
-    def encode(self, sentences, *_, **__):
-        rows = np.stack([VECTORS[sentence] for sentence in sentences])
-        return rows / np.linalg.norm(rows, axis=1, keepdims=True)
-
-    encode_query = encode_document = encode
-
-    def similarity(self, a, b):
-        return self._tensor(a) @ self._tensor(b).T
-
-    def similarity_pairwise(self, a, b):
-        return (self._tensor(a) * self._tensor(b)).sum(1)
-
-    @staticmethod
-    def _tensor(rows):
-        import torch
-
-        return torch.as_tensor(rows)
+@pytest.fixture(scope="module")
+def static_folder(tmp_path_factory, base):
+    """A model of random vectors of words, which differ more than those of a fresh transformer."""
+    torch.manual_seed(0)
+    words = modules.StaticEmbedding(SentenceTransformer(base).tokenizer, embedding_dim=8)
+    folder = str(tmp_path_factory.mktemp("static"))
+    SentenceTransformer(modules=[words, modules.Normalize()], device="cpu").save(folder)
+    return folder
 
 
 @pytest.mark.parametrize(
@@ -337,14 +317,14 @@ class Vectors:
         ),
     ],
 )
-def test_negatives_are_those_of_sentence_transformers(ours, theirs):
+def test_negatives_are_those_of_sentence_transformers(static_folder, ours, theirs):
     options = {name: value for name, value in ours.items() if name not in ("margin", "negatives")}
     table = Dataset.from_dict(
         dict(zip(("anchor", "positive"), zip(*PAIRS, strict=True), strict=True))
     )
     wanted = mine_hard_negatives(
         table,
-        Vectors(),
+        SentenceTransformer(static_folder, device="cpu"),
         corpus=OTHERS,
         num_negatives=ours["negatives"],
         output_scores=True,
@@ -352,13 +332,15 @@ def test_negatives_are_those_of_sentence_transformers(ours, theirs):
         **options,
         **theirs,
     )
-    made = list(mine(PAIRS, OTHERS, Vectors(), Mining(**ours)))
+    made = list(mine(PAIRS, OTHERS, load(f"dir:{static_folder}"), Mining(**ours)))
     assert made and len(made) == len(wanted)
-    rows = {(one.anchor, one.positive, one.negative): one for one in made}
-    for row in wanted:
-        one = rows[row["anchor"], row["positive"], row["negative"]]
-        scores = one.positive_score, one.negative_score
-        np.testing.assert_allclose(scores, row["scores"], atol=1e-6)
+    assert {
+        (one.anchor, one.positive, one.negative): (one.positive_score, one.negative_score)
+        for one in made
+    } == {
+        (row["anchor"], row["positive"], row["negative"]): pytest.approx(row["scores"], abs=1e-6)
+        for row in wanted
+    }
 
 
 @pytest.mark.parametrize(

@@ -57,10 +57,9 @@ def test_a_search_is_decided_by_its_seed() -> None:
     runs = search(SPEC, varied, 300, seed=3)
     assert search(SPEC, varied, 4, seed=3) == runs[:4] != search(SPEC, varied, 4, seed=4)
     assert len(dict(runs)) == 300
-    changes = [found for _, found in runs]
-    assert all(isinstance(c["batch_size"], int) and 16 <= c["batch_size"] <= 256 for c in changes)
+    assert all(type(c["batch_size"]) is int and 16 <= c["batch_size"] <= 256 for _, c in runs)
     # Of a logarithmic range a third of the draws falls into each of its three decades.
-    decades = Counter(math.floor(math.log10(change["learning_rate"])) for change in changes)
+    decades = Counter(math.floor(math.log10(change["learning_rate"])) for _, change in runs)
     assert decades == pytest.approx({-6: 100, -5: 100, -4: 100}, abs=30)
     # Among few each is found once.
     assert len(search(SPEC, {"head": ["mlp", "none"], "seed": [1, 2]}, 50, seed=0)) == 4
@@ -152,8 +151,10 @@ def named(catalog: Catalog, machine: Machine) -> dict[str, Preset]:
 @pytest.mark.parametrize("machine", [LAPTOP, GPU, Machine("cuda", 2 * GB), Machine("mps", 0)])
 def test_every_preset_is_a_run(catalog, machine, tmp_path: Path) -> None:
     """Whatever the machine; this machine's come first and their names differ."""
-    found = presets(catalog, machine)
-    specs = {each.name: TrainSpec.from_dict(each.changes | {"out": "o"}) for each in found}
+    specs = {
+        each.name: TrainSpec.from_dict(each.changes | {"out": "o"})
+        for each in presets(catalog, machine)
+    }
     assert [name.startswith("here-") for name in specs] == [True] * 3 + [False] * 8
     # Of this machine's, base, data and dev set are there without any download.
     for spec in list(specs.values())[:3]:
