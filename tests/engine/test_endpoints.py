@@ -120,7 +120,6 @@ def test_a_server_says_how_long_to_wait(server, code):
     assert 7 <= waits[0] <= 8 and 50 <= waits[1] <= 101
 
 
-A_LIST = saying(lambda _: ["a list"])
 LATER = {"Retry_After": str(LONGEST_WAIT + 1)}
 
 
@@ -133,7 +132,7 @@ LATER = {"Retry_After": str(LONGEST_WAIT + 1)}
         ([status(503, "quota", **LATER)], "unreachable", ["quota", 121], 1),
         ([status(404, "no such model")], "unreachable", ["no such model"], 1),
         ([page], "wrong-kind", ["127.0.0.1"], 1),
-        ([A_LIST], "wrong-kind", ["127.0.0.1"], 1),
+        ([saying(lambda _: ["a list"])], "wrong-kind", ["127.0.0.1"], 1),
     ],
     ids=["500", "429", "503", "404", "page", "list"],
 )

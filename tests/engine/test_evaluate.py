@@ -217,7 +217,7 @@ def assert_told(result: Result, *says: str) -> None:
 
 
 TENSE, DEPTH = "probing/past_present.txt", "probing/tree_depth.txt"
-VOICE = "probing_multilingual/ru/voice.txt"
+
 TRAIN, TEST = "MRPC/msr_paraphrase_train.txt", "MRPC/msr_paraphrase_test.txt"
 UNKNOWN_MARK = ["tr\tx\ta", "va\tx\tb", "dev\ty\tc"]
 
@@ -258,7 +258,7 @@ UNKNOWN_MARK = ["tr\tx\ta", "va\tx\tb", "dev\ty\tc"]
         ({TENSE: marked("tr", "tr", "tr", "tr")}, "Tense", (TENSE, "splits train.")),
         ({TENSE: UNKNOWN_MARK}, "Tense", (f"{TENSE}, line 3",)),
         (
-            {VOICE: UNKNOWN_MARK},
+            {"probing_multilingual/ru/voice.txt": UNKNOWN_MARK},
             "probing_multilingual/ru/voice/probe",
             ("ru/voice.txt, line 3",),
         ),

@@ -210,9 +210,6 @@ def test_threads_that_put_one_result_make_one_row(store: Store) -> None:
 # --- results that travel from one store to another ---
 
 
-THIRD = 100 / 3
-
-
 @pytest.fixture
 def elsewhere(tmp_path: Path) -> Store:
     """Another store."""
@@ -228,7 +225,7 @@ def sent(store: Store, number: int) -> dict[str, Any]:
 def test_a_result_arrives_to_the_digit(store: Store, elsewhere: Store) -> None:
     """Scores, details, time and every value behind them; NaN as well."""
     given = result(details={"parts": ["a"], "note": "é"}, seconds=0.1 + 0.2)
-    given["scores"][0]["score"] = THIRD
+    given["scores"][0]["score"] = 100 / 3
     given["scores"][1]["score"] = math.nan
     given["examples"]["cosine"] = np.random.default_rng(0).normal(size=1000)
     number = store.results.put(given)

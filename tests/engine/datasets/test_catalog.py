@@ -194,9 +194,8 @@ def test_a_file_is_fetched_pinned_and_kept(
 
     requests = len(served.requests)
     monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
-    for name in (data.name, "hub:owner/sts/data/test.csv"):
-        again = Catalog().load(name)
-        assert (again.name, again.hash) == (data.name, data.hash)
+    again = [Catalog().load(name) for name in (data.name, "hub:owner/sts/data/test.csv")]
+    assert [(one.name, one.hash) for one in again] == [(data.name, data.hash)] * 2
     with refused("unreachable"):
         Catalog().load("hub:owner/sts/texts.jsonl")
     assert len(served.requests) == requests

@@ -18,8 +18,6 @@ TEXT = (
     "\n\nantidisestablishmentarianismfloccinaucinihilipilification"
 )
 LONG = "antidisestablishmentarianismfloccinauci"
-QUOTED = 'He said "Go." She went… Did he? 今天下雨。我们走吧！\n- one\n- two'
-HEADED = "Before\n# One\ntext\n```\n# a comment\n```\n## Two\nmore\n#no heading"
 CUT = [
     # As langchain-text-splitters 1.1.3 cuts it, RecursiveCharacterTextSplitter(size, overlap).
     (
@@ -54,7 +52,7 @@ CUT = [
     # Sentences stay whole where they fit.
     (
         "sentences,20",
-        QUOTED,
+        'He said "Go." She went… Did he? 今天下雨。我们走吧！\n- one\n- two',
         ['He said "Go."', "She went… Did he?", "今天下雨。我们走吧！\n- one", "- two"],
     ),
     (
@@ -69,7 +67,7 @@ CUT = [
     # Sections begin at headings, but not in code.
     (
         "headings,400",
-        HEADED,
+        "Before\n# One\ntext\n```\n# a comment\n```\n## Two\nmore\n#no heading",
         ["Before", "# One\ntext\n```\n# a comment\n```", "## Two\nmore\n#no heading"],
     ),
     ("headings,40", TEXT[:46], ["# Tea", "Tea is brewed with hot water. Some like"]),

@@ -244,7 +244,6 @@ WAYS: dict[str, Callable[[bytes, str, Path], object]] = {
     ),
 }
 COMMAS = b"a" + b"," * 60_000 + b"\n"
-WIDE_JSON = ("{" + ",".join(f'"{i}": 1' for i in range(3000)) + "}\n").encode()
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -253,7 +252,11 @@ WIDE_JSON = ("{" + ",".join(f'"{i}": 1' for i in range(3000)) + "}\n").encode()
     [
         ("x.csv", COMMAS, ["60,001 columns", "2,000"]),
         ("x.tsv", COMMAS.replace(b",", b"\t"), ["60,001 columns"]),
-        ("x.jsonl", WIDE_JSON, ["3,000 columns"]),
+        (
+            "x.jsonl",
+            ("{" + ",".join(f'"{i}": 1' for i in range(3000)) + "}\n").encode(),
+            ["3,000 columns"],
+        ),
         (
             "x.parquet",
             parquet(pa.table({f"c{i}": ["x"] for i in range(2001)})),
@@ -314,14 +317,17 @@ def test_training_files_need_columns_with_names(
 
 
 ENDLESS = b"text,label\na,b\n" + b"," * 200_000 + b"x\n"
-BAD_BYTE = b"x\n" + "é".encode() * 99_999 + b"\xff" + b"x" * 99
 
 
 @pytest.mark.parametrize(
     ("filename", "raw", "named"),
     [
         ("x.csv", ENDLESS, "line 3 (200001)"),
-        ("x.txt", BAD_BYTE, "line 2, byte 199999 of the line (byte offset 200000 "),
+        (
+            "x.txt",
+            b"x\n" + "é".encode() * 99_999 + b"\xff" + b"x" * 99,
+            "line 2, byte 199999 of the line (byte offset 200000 ",
+        ),
     ],
     ids=["cells", "bytes"],
 )

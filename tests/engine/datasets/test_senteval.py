@@ -172,7 +172,6 @@ PAIRS, GOLD = "STS.input.images.txt", "STS.gs.images.txt"
 STS_PAIRS, STS_GOLD = (f"downstream/STS/STS14-en-test/{name}" for name in (PAIRS, GOLD))
 IMAGES, TEXTS = "downstream/COCO/test.npy", "downstream/COCO/test.json"
 CUT = gzip.compress(b"a\tb\nc\td\ne\tf\n", mtime=0)[:-12]
-RAGGED = parquet(pa.table({"features": [[1.0], [1.0, 2.0]]}))
 
 
 def without(files: dict[str, bytes], name: str) -> dict[str, bytes]:
@@ -217,7 +216,15 @@ def without(files: dict[str, bytes], name: str) -> dict[str, bytes]:
         ("COCO", COCO | {TEXTS: b"7"}, "damaged", "COCO/test.json"),
         ("COCO", COCO | {TEXTS: json.dumps([["too few"]] * 4).encode()}, "mismatch", "4 captions"),
         ("COCO", COCO | {TEXTS: json.dumps([[1] * 5] * 4).encode()}, "mismatch", "COCO/test.json"),
-        ("COCO", COCO | {"downstream/COCO/test.parquet": RAGGED}, "damaged", "COCO/test.parquet"),
+        (
+            "COCO",
+            COCO
+            | {
+                "downstream/COCO/test.parquet": parquet(pa.table({"features": [[1.0], [1.0, 2.0]]}))
+            },
+            "damaged",
+            "COCO/test.parquet",
+        ),
     ],
 )
 def test_what_is_missing_or_wrong_is_named(

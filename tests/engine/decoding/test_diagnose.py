@@ -62,8 +62,7 @@ def test_every_figure_is_that_of_what_was_decoded(
         "round_trip": pytest.approx(again.mean(), abs=1e-6),
     }
     assert 40 <= values["id"] == pytest.approx(examples["identical"])
-    for figure in ours.values():
-        assert figure.low - 1e-9 <= figure.value <= figure.high + 1e-9
+    assert all(one.low - 1e-9 <= one.value <= one.high + 1e-9 for one in ours.values())
 
 
 def test_the_nearest_training_sentence(found: Diagnosis, encoder: Encoder) -> None:

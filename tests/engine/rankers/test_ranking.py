@@ -346,8 +346,11 @@ LONG = {
     f"d{i}": ". ".join(" ".join(RNG.choice(WORDS, 6)).capitalize() for _ in range(n)) + "."
     for i, n in enumerate((9, 1, 3))  # the first is longer than the model takes
 }
-WHOLE = Retrieval("x", {"q": "the cat"}, LONG, {"test": {"q": {"d1": 1}}})
-DATA = cut(WHOLE, Splitter.parse("sentences,40,late"), "x|chunk:sentences,40,late")
+DATA = cut(
+    Retrieval("x", {"q": "the cat"}, LONG, {"test": {"q": {"d1": 1}}}),
+    Splitter.parse("sentences,40,late"),
+    "x|chunk:sentences,40,late",
+)
 
 
 @pytest.fixture(scope="module")

@@ -15,22 +15,17 @@ from theodolite.engine.stats.bootstrap import main_sample
 GROUPED = {"text": "text", "label": "label", "cluster": "author"}
 
 
-def only(data: Dataset) -> Catalog:
-    """A catalog of one data set."""
-    catalog = Catalog()
-    catalog.load = lambda name: data  # type: ignore[method-assign]
-    catalog.list = lambda: [DatasetInfo(data.name, data.kind, "upload", "")]  # type: ignore[method-assign]
-    return catalog
-
-
 def read(header: str, rows: list[str], mapping: Mapping) -> Dataset:
     """A table as a data set."""
     return tables.read("\n".join([header, *rows]).encode(), "mine.csv", mapping, "upload:mine")
 
 
 def result(data: Dataset, task: str) -> Result:
-    """What an encoder of hashes gets on it."""
-    (found,) = evaluate(HashEncoder(), [task], data=only(data))
+    """What an encoder of hashes gets on it, from a catalog of nothing else."""
+    catalog = Catalog()
+    catalog.load = lambda name: data  # type: ignore[method-assign]
+    catalog.list = lambda: [DatasetInfo(data.name, data.kind, "upload", "")]  # type: ignore[method-assign]
+    (found,) = evaluate(HashEncoder(), [task], data=catalog)
     assert found.error is None
     return found
 

@@ -56,16 +56,17 @@ def test_no_task_at_all_is_refused(nothing: str | list[str]) -> None:
 def test_a_data_set_is_a_task_by_its_kind(tmp_path: Path) -> None:
     """Under its own name, or by an ending; and all together as a suite."""
     catalog = Catalog(folder.files(tmp_path, RETRIEVAL_AND_LABELS))
-    for name, kind in (
-        ("upload:reviews", "sts"),
-        ("upload:reviews/classify", "classification"),
-        ("upload:reviews/search", "search"),
-        ("starter-topics/search", "search"),
-        ("mine", "document-retrieval"),
-        ("banking77/cluster", "clustering"),
-    ):
-        task = tasks.get(name, catalog)
-        assert (task.type, task.dataset) == (kind, name.partition("/")[0])
+    kinds = {
+        "upload:reviews": "sts",
+        "upload:reviews/classify": "classification",
+        "upload:reviews/search": "search",
+        "starter-topics/search": "search",
+        "mine": "document-retrieval",
+        "banking77/cluster": "clustering",
+    }
+    assert [(t.name, t.type, t.dataset) for t in (tasks.get(name, catalog) for name in kinds)] == [
+        (name, kind, name.partition("/")[0]) for name, kind in kinds.items()
+    ]
     assert {t.name: t.type for t in tasks.available(catalog)}["banking77/few-shot"] == "few-shot"
     assert set(tasks.expand(tasks.MTEB_HERE, catalog)) == {"mine", "banking77/few-shot"}
 
