@@ -21,6 +21,7 @@ from safetensors.torch import load_file
 from tests.engine.encoders.models import save, save_sentence_transformer
 from tests.fakes import decoders
 from tests.fakes.allocation import Allocation
+from tests.fakes.folder import files
 from tests.fakes.runs import TinyCatalog, tiny_run, tiny_spec
 from theodolite.engine.classifiers import columns
 from theodolite.engine.classifiers.features import Features, accelerator
@@ -119,9 +120,7 @@ def test_encoders_are_trained(
 def test_a_run_goes_on_with_the_generator_of_the_gpu(tmp_path: Path) -> None:
     """Broken off and resumed it draws the same dropout masks as before."""
     first = tiny_run(tiny_spec(tmp_path, device="cuda"))
-    for event in first.events():
-        if event.kind == "looked":
-            break
+    next(event for event in first.events() if event.kind == "looked")
     first.save()
     following = torch.rand(5, device="cuda")
     torch.cuda.manual_seed(99)
@@ -204,8 +203,7 @@ def test_transfer_classifiers_are_those_of_the_processor(rng: np.random.Generato
 def test_a_run_begun_by_torchrun_trains(tmp_path: Path) -> None:
     """NCCL beside gloo: two processes where there are two GPUs, else one that meets itself."""
     spec = tiny_spec(tmp_path, device="cuda", mlm_weight=0.1)
-    script = tmp_path / "child.py"
-    script.write_text(CHILD)
+    script = files(tmp_path, {"child.py": CHILD}) / "child.py"
     processes = min(2, torch.cuda.device_count())
     launch = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
     made = subprocess.run(

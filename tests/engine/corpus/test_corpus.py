@@ -7,11 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from tests.errors import refused
 from tests.fakes.folder import files
+from tests.fakes.tables import parquet
 from theodolite.engine.corpus.cut import Cut, cut, texts_of
 from theodolite.engine.corpus.encode import encode_shard, finish
 from theodolite.engine.corpus.reading import EncodedCorpus
@@ -21,25 +21,22 @@ from theodolite.engine.encoders.vectors import files_of, lacking
 SENTENCES = ["A cat.", "", "Ein Hund läuft.", "two  spaces", "中文", "A cat."]
 
 
+LINES = "\n".join([*SENTENCES, ""])
+FORMATS = {
+    "c.txt": LINES,
+    "c.txt.gz": gzip.compress(LINES.encode()),
+    "c.jsonl": "\n".join(json.dumps({"id": i, "text": s}) for i, s in enumerate(SENTENCES)),
+    "c.csv": "id,text\n" + "\n".join(f'{i},"{s}"' for i, s in enumerate(SENTENCES)),
+    "c.tsv": "id\ttext\n" + "\n".join(f"{i}\t{s}" for i, s in enumerate(SENTENCES)),
+    "c.parquet": parquet(pa.table({"id": range(6), "text": SENTENCES})),
+    # A sentence of a table stays on one line: shards have one a line.
+    "odd.jsonl": json.dumps({"text": "one\r\n two\0three"}),
+}
+
+
 def text(folder: Path) -> Path:
     """A sentence a line."""
-    return files(folder, {"c.txt": "\n".join([*SENTENCES, ""])}) / "c.txt"
-
-
-FORMATS = {
-    "c.txt": lambda file: text(file.parent),
-    "c.txt.gz": lambda file: file.write_bytes(gzip.compress(text(file.parent).read_bytes())),
-    "c.jsonl": lambda file: file.write_text(
-        "\n".join(json.dumps({"id": i, "text": s}) for i, s in enumerate(SENTENCES))
-    ),
-    "c.csv": lambda file: file.write_text(
-        "id,text\n" + "\n".join(f'{i},"{s}"' for i, s in enumerate(SENTENCES)), "utf-8"
-    ),
-    "c.tsv": lambda file: file.write_text(
-        "id\ttext\n" + "\n".join(f"{i}\t{s}" for i, s in enumerate(SENTENCES)), "utf-8"
-    ),
-    "c.parquet": lambda file: pq.write_table(pa.table({"id": range(6), "text": SENTENCES}), file),
-}
+    return files(folder, {"c.txt": LINES}) / "c.txt"
 
 
 def encoded(folder: Path, *corpus: Path, rows: int = 4, **form: str) -> Cut:
@@ -55,11 +52,9 @@ def encoded(folder: Path, *corpus: Path, rows: int = 4, **form: str) -> Cut:
 @pytest.mark.parametrize("name", FORMATS)
 def test_every_format_is_read_row_by_row(name, tmp_path):
     """Empty sentences too: row i of the corpus is row i of the file."""
-    FORMATS[name](tmp_path / name)
-    assert list(texts_of(tmp_path / name, None if ".txt" in name else "text")) == SENTENCES
-    # A sentence of a table stays on one line: shards have one a line.
-    (tmp_path / "odd.jsonl").write_text(json.dumps({"text": "one\r\n two\0three"}))
-    assert list(texts_of(tmp_path / "odd.jsonl")) == ["one  two three"]
+    file = files(tmp_path, {name: FORMATS[name]}) / name
+    expected = ["one  two three"] if name == "odd.jsonl" else SENTENCES
+    assert list(texts_of(file, None if ".txt" in name else "text")) == expected
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Documents in chunks, against LangChain's splitter and the tokenizer itself."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -138,13 +139,13 @@ QUERIES = ["brewed with hot water", "water runs through", "baked in an oven"]
 
 
 def catalog(root: Path, qrels: str = QRELS) -> Catalog:
-    rows = [
-        f'{{"_id": "d{i}", "text": {text!a}}}'.replace("'", '"') for i, text in enumerate(CORPUS)
-    ]
-    asked = [f'{{"_id": "q{i}", "text": "{text}"}}' for i, text in enumerate(QUERIES, 1)]
     contents = {
-        "corpus.jsonl": "\n".join(rows),
-        "queries.jsonl": "\n".join(asked),
+        "corpus.jsonl": "\n".join(
+            json.dumps({"_id": f"d{i}", "text": text}) for i, text in enumerate(CORPUS)
+        ),
+        "queries.jsonl": "\n".join(
+            json.dumps({"_id": f"q{i}", "text": text}) for i, text in enumerate(QUERIES, 1)
+        ),
         "qrels/test.tsv": qrels,
     }
     return Catalog(files(root / "mteb" / "retrieval" / "drinks", contents).parents[2])

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from tests.errors import refused
+from tests.fakes.folder import files
 from theodolite.engine.corpus.cut import texts_of
 from theodolite.engine.datasets import Catalog, formats, limits
 from theodolite.engine.datasets.formats import open_table
@@ -314,8 +315,8 @@ RUNS = (
 
 def test_nothing_here_runs_what_a_file_holds() -> None:
     """No module that reads data can unpickle or evaluate."""
-    files = list(Path(formats.__file__).parent.glob("*.py"))
-    assert files and [file.name for file in files if re.search(RUNS, file.read_text())] == []
+    modules = list(Path(formats.__file__).parent.glob("*.py"))
+    assert modules and [file.name for file in modules if re.search(RUNS, file.read_text())] == []
 
 
 # --- files as pandas, Excel, the hub and other programs write them ---
@@ -454,8 +455,8 @@ def test_pairs_come_out_as_they_went_in(made: Callable[[], Written], tmp_path: P
     filename, raw = made()
     look = preview(raw, filename)
     data = read(raw, filename, look.mapping)
-    (tmp_path / filename).write_bytes(raw)
-    table = open_table(tmp_path / filename, filename, bounded=False)  # as training does
+    file = files(tmp_path, {filename: raw}) / filename
+    table = open_table(file, filename, bounded=False)  # as training does
     left, right = (table.columns.index(look.mapping.columns[role]) for role in ("left", "right"))
 
     part = data.parts["all"]
@@ -465,7 +466,7 @@ def test_pairs_come_out_as_they_went_in(made: Callable[[], Written], tmp_path: P
     ]
     pairs = [[row[left].strip(), row[right].strip()] for _, row in table.rows]
     assert pairs == GRADED.iloc[:, :2].to_numpy().tolist()
-    assert data.hash == HASH == read(tmp_path / filename, filename, look.mapping).hash
+    assert data.hash == HASH == read(file, filename, look.mapping).hash
 
 
 AS_LABELS: dict[str, Callable[[], Written]] = {
@@ -491,11 +492,9 @@ def test_labels_come_out_as_they_went_in(made: Callable[[], Written], tmp_path: 
     filename, raw = made()
     look = preview(raw, filename)
     data = read(raw, filename, look.mapping)
-    (tmp_path / filename).write_bytes(raw)
-    encoded = texts_of(tmp_path / filename, look.mapping.columns["text"])
-
+    file = files(tmp_path, {filename: raw}) / filename
     assert (data.sentences, data.labels) == (TEXTS, list(LABELLED.label))
-    assert list(encoded) == TEXTS
+    assert list(texts_of(file, look.mapping.columns["text"])) == TEXTS
 
 
 BY_EXCEL = b'text\tlabel\r\n"yes, that"\tx\r\nno more\ty\r\n"so, so"\tx\r\nall\ty\r\n'
@@ -579,9 +578,16 @@ def test_what_is_no_table_is_named(filename: str, raw: bytes, code: Code, named:
 
 
 @pytest.mark.parametrize("name", ["x.txt", "x.csv", "x.tsv", "x.jsonl"])
-def test_a_pointer_is_no_corpus_and_no_training_data(name: str, tmp_path: Path) -> None:
-    (tmp_path / name).write_bytes(LFS)
+@pytest.mark.parametrize(
+    "opened",
+    [
+        lambda file: list(texts_of(file)),
+        lambda file: open_examples(str(file), "unsup", Catalog(), folder=file.parent),
+    ],
+    ids=["corpus", "training"],
+)
+def test_a_pointer_is_no_corpus_and_no_training_data(
+    name: str, opened: Callable[[Path], object], tmp_path: Path
+) -> None:
     with refused("wrong-kind", name, "Git LFS"):
-        list(texts_of(tmp_path / name))
-    with refused("wrong-kind", name, "Git LFS"):
-        open_examples(str(tmp_path / name), "unsup", Catalog(), folder=tmp_path)
+        opened(files(tmp_path, {name: LFS}) / name)

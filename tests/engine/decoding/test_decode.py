@@ -393,8 +393,8 @@ def known(vocabulary: Vocabulary) -> KnownWords:
 
 def allowed(known: KnownWords, beginning: str) -> set[int]:
     """Tokens that may follow."""
-    held = known.hold(torch.zeros(1, len(known._parts)), [beginning])
-    return set(held[0].isfinite().nonzero()[:, 0].tolist())
+    (held,) = known.hold(torch.zeros(1, len(known._parts)), [beginning])
+    return set(held.isfinite().nonzero()[:, 0].tolist())
 
 
 def strange(sentence: str, words: set[str]) -> set[str]:

@@ -103,13 +103,9 @@ def test_a_single_look_is_students_interval_where_units_are_alike() -> None:
         units = Units(np.full((n, 1), 1 / n), says.astype(int), expected=np.array([0.1, 0.9]))
         units = replace(units, cells=0 * units.cells, expected=None) if seed < 3 else units
         draws: list[Draw] = []
-        for position in range(many):
-            drawn = [one.unit for one in draws]
-            one = sampling.draw(
-                units, drawn, truth[drawn], (True,), np.random.default_rng([seed, position])
-            )
-            assert one is not None
-            draws.append(one)
+        while len(draws) < many:
+            drawn, random = [one.unit for one in draws], np.random.default_rng([seed, len(draws)])
+            draws.append(sampling.draw(units, drawn, truth[drawn], (True,), random))  # type: ignore[arg-type]
         marks = truth[[one.unit for one in draws]]
         ((middle, low, high),) = sampling.single_look(units, draws, marks)
         covered += low <= truth.mean() <= high

@@ -62,12 +62,12 @@ def test_a_published_folder(tmp_path: Path) -> None:
 
 def test_an_archive_is_read_as_the_folder_in_it(tmp_path: Path) -> None:
     """At any depth; what is known of the model lies beside, before its results or behind them."""
-    meta = of_mteb(tmp_path / "a").parent / "model_meta.json"
-    meta.write_text(json.dumps({"name": "org/Model", "revision": "r1", "n_parameters": 5}))
+    told = {"name": "org/Model", "revision": "r1", "n_parameters": 5}
+    place = files(of_mteb(tmp_path / "a").parent, {"model_meta.json": json.dumps(told)})
     (one,) = read(packed(tmp_path / "a", tmp_path / "all.zip")).results
     assert (one.model, one.facts["model"]) == ("org/Model", {"parameters": 5})
     assert one == read(tmp_path / "a").results[0]
-    meta.unlink()
+    (place / "model_meta.json").unlink()
     inner = packed(tmp_path / "a/results/org__model", tmp_path / "org__model.zip")
     assert read(inner).results[0].model == "org/model", "the archive is named as the folder was"
 

@@ -208,8 +208,7 @@ def test_splade_and_colbert_score_as_sentence_transformers(
         for i, (at, scores) in enumerate(index.search(queries, 100)):
             assert sorted(at) == list(range(len(SENTENCES)))
             assert scores == pytest.approx(theirs[i][at], abs=1e-5)
-        among = [np.array([4, 2]), np.array([], np.int64)]
-        (some, _), (none, _) = index.search(queries, 100, among)
+        (some, _), (none, _) = index.search(queries, 100, [np.array([4, 2]), np.empty(0, int)])
         assert (set(some), len(none)) == ({2, 4}, 0) and index.bytes > 0
 
 
@@ -378,10 +377,11 @@ def by_hand(plain_folder: Path, prompt: str, length: int, layers: tuple[int, ...
             with torch.inference_mode():
                 hidden = model(torch.tensor([ids]), output_hidden_states=True).hidden_states
             states = sum(hidden[i][0] for i in layers) / len(layers)
-            for (start, stop), state in zip(offsets, states, strict=True):
-                start, stop = start - len(prompt), stop - len(prompt)
-                if start >= place.start and start < stop <= place.stop:
-                    tokens.append(state.numpy())
+            tokens += [
+                state.numpy()
+                for (start, stop), state in zip(offsets, states, strict=True)
+                if place.start <= start - len(prompt) < stop - len(prompt) <= place.stop
+            ]
         found.append(np.mean(tokens, axis=0))
     return np.array(found)
 
