@@ -85,6 +85,8 @@ def test_two_are_compared_beside_a_published_one_and_a_third_is_typed(visit):
     box.press("Enter")
     says(page.locator("#comparison thead").last, "random:64 | normalise")
     assert sum("random:64" in data for data in asked) == 1
+    page.locator("#encoders .token-remove").nth(2).focus()
+    expect(page.get_by_role("button", name="Remove random:64 | normalise")).to_be_focused()
 
 
 def test_only_the_picture_is_styled_anew_while_it_is_drawn(visit):

@@ -186,6 +186,14 @@
     event.stopPropagation();
   }, true);
 
+  // Gradio calls the button that takes a chosen name away "Remove 0", by its place.
+  for (const arrival of ["pointerover", "focusin"]) {
+    addEventListener(arrival, ({ target }) => {
+      const chip = target.closest?.(".token > .token-remove");
+      if (chip) chip.title = `Remove ${chip.parentElement.textContent.trim()}`;
+    });
+  }
+
   Object.assign(theodolite, {
     toggleTheme() {
       const theme = document.body.classList.contains("dark") ? "light" : "dark";
