@@ -190,6 +190,7 @@ def test_a_fault_of_ours_is_a_sentence_too(home: Path) -> None:
     ("arguments", "said"),
     [
         (["evaluate", "minilmm"], "minilm"),
+        (["evaluate", "random:16", "MR", "sts"], "--tasks MR,sts"),
         (["evaluate", "random:16", "--tasks", "StarterSTSS"], "StarterSTS"),
         (["evaluate", "random:16", "--protocol", "simcse-2020"], "simcse-2021"),
         (["evaluate", "random:16", "--data", "/nowhere/at/all"], "/nowhere/at/all"),

@@ -26,7 +26,16 @@ from theodolite.engine.errors import UserError
 from theodolite.engine.protocols import MAX_SEEDS
 from theodolite.engine.protocols.protocol import Protocol
 from theodolite.engine.protocols.vec2sent import VEC2SENT
-from theodolite.engine.tasks import available, by_name, defaults, expand, get, seeds_of
+from theodolite.engine.tasks import (
+    SUITES,
+    TASKS,
+    available,
+    by_name,
+    defaults,
+    expand,
+    get,
+    seeds_of,
+)
 from theodolite.store import Store
 from theodolite.store.run_rows import LIVE
 
@@ -88,7 +97,13 @@ class EvaluateJob(Spec, Job):
         """The job with canonical encoders, and with the tasks of suites."""
         from theodolite.engine.rankers import canonical
 
-        names = canonical(self.encoders)
+        try:
+            names = canonical(self.encoders)
+        except UserError as error:
+            if tasks := [name for name in self.encoders if name in TASKS or name in SUITES]:
+                hint = f"Write --tasks {','.join(tasks)}, or choose it among the tasks."
+                raise UserError(f"{tasks[0]} is not an encoder.", hint, code="unknown") from error
+            raise
         if not names:
             raise UserError("No encoder chosen.", "Choose at least one.", code="missing")
         if self.protocol is not None:
