@@ -29,6 +29,19 @@ def encoder() -> Encoder:
     return load("wordllama")
 
 
+@pytest.fixture(scope="session")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A tiny model of each family, and a BERT with its MLM head."""
+    from tests.engine.encoders.models import save
+
+    root = tmp_path_factory.mktemp("bases")
+    heads = {"bert": "Model", "roberta": "Model", "gpt2": "Model", "mlm": "ForMaskedLM"}
+    return {
+        name: save(root / name, "bert" if name == "mlm" else name, head)
+        for name, head in heads.items()
+    }
+
+
 @pytest.fixture
 def rng() -> np.random.Generator:
     """Random numbers, the same ones for every test."""

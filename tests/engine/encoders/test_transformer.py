@@ -39,19 +39,8 @@ from theodolite.engine.encoders.pooling import States, pool
 from theodolite.engine.encoders.spec import POOLINGS
 from theodolite.engine.encoders.transformer import make
 from theodolite.engine.errors import UserError
-
-
-@pytest.fixture(scope="module")
-def bert(tmp_path_factory):
-    """A tiny BERT."""
-    return save(tmp_path_factory.mktemp("bert"))
-
-
-@pytest.fixture(scope="module")
-def folders(bert, tmp_path_factory):
-    """One of each family."""
-    others = {kind: save(tmp_path_factory.mktemp(kind), kind) for kind in ("roberta", "gpt2")}
-    return {"bert": bert} | others
+from theodolite.engine.training import TrainSpec
+from theodolite.engine.training.model import open_model
 
 
 @pytest.mark.parametrize(
@@ -90,14 +79,14 @@ def test_pooling_does_not_mind_the_side_of_the_padding():
 
 
 @pytest.mark.parametrize("device", ["cpu", "cuda", "mps"])
-def test_the_fingerprint_follows_the_files_whatever_the_device(bert, tmp_path, device):
+def test_the_fingerprint_follows_the_files_whatever_the_device(folders, tmp_path, device):
     """Weights are read at the first `encode`, so this needs no such device."""
     same, changed = save(tmp_path / "same"), save(tmp_path / "changed", initializer_range=0.5)
-    first = load(f"dir:{bert}?pooling=avg", device="cpu").fingerprint
+    first = load(f"dir:{folders['bert']}?pooling=avg", device="cpu").fingerprint
     for spec, equal in (
         (f"dir:{same}?pooling=avg", True),
         (f"dir:{changed}?pooling=avg", False),
-        (f"dir:{bert}?pooling=max", False),
+        (f"dir:{folders['bert']}?pooling=max", False),
     ):
         assert (load(spec, device=device).fingerprint == first) == equal
     for spec, folder in shipped_decoders().items():  # the decoders know those of their encoders
@@ -166,9 +155,9 @@ def medium():
     torch.set_float32_matmul_precision(before)
 
 
-def test_a_process_that_allows_tf32_gets_float32_all_the_same(bert, medium) -> None:
+def test_a_process_that_allows_tf32_gets_float32_all_the_same(folders, medium) -> None:
     """While the model runs; what the process had chosen comes back."""
-    (source, encode), seen = new_source(bert), []
+    (source, encode), seen = new_source(folders["bert"]), []
     with exact_float32():
         expected = encode(SENTENCES)
     source.transformer.model.register_forward_hook(lambda *_: seen.append(precisions()))
@@ -188,9 +177,9 @@ def test_the_last_one_out_restores_what_was_allowed(medium) -> None:
     assert torch.get_float32_matmul_precision() == "medium"
 
 
-def test_progress_is_told_after_each_batch(bert):
+def test_progress_is_told_after_each_batch(folders):
     """A chunk of a large model takes minutes; its vectors are the same, whoever listens."""
-    source, encode = new_source(bert)
+    source, encode = new_source(folders["bert"])
     expected, told = encode(LINES), []
     np.testing.assert_array_equal(np.vstack([*source.watched(LINES, told.append)]), expected)
     assert told == sorted(told) and told[0] < told[-1] == len(LINES)
@@ -213,9 +202,9 @@ def test_a_batch_that_does_not_fit_the_memory_is_halved(tmp_path):
         encode(LINES)
 
 
-def test_threads_share_a_model(bert):
+def test_threads_share_a_model(folders):
     """Eight at once get what one alone gets, and the weights are there once."""
-    encoders = [load(f"dir:{bert}?pooling=avg", device="cpu") for _ in range(8)]
+    encoders = [load(f"dir:{folders['bert']}?pooling=avg", device="cpu") for _ in range(8)]
     assert len({id(e.source) for e in encoders}) == 1
     with ThreadPoolExecutor(8) as threads:
         rows = np.array(list(threads.map(lambda encoder: encoder.encode(SENTENCES), encoders)))
@@ -285,11 +274,14 @@ def test_what_a_folder_cannot_do_is_refused(tmp_path, make, options, code, named
 
 
 def test_a_pickle_with_code_is_refused_and_not_run(tmp_path):
-    folder = save(tmp_path / "evil")
+    """Neither to encode with nor to train on; only tensors are taken from a pickle."""
+    folder = save(tmp_path / "sup-simcse-evil")
     (folder / "model.safetensors").unlink()
-    torch.save({"x": Calls(open, str(tmp_path / "made"), "w")}, folder / "pytorch_model.bin")
-    with refused("denied", "pickle"):
-        load(f"dir:{folder}?pooling=avg", device="cpu").encode(["a"])
+    torch.save({"mlp": Calls(open, str(tmp_path / "made"), "w")}, folder / "pytorch_model.bin")
+    spec = TrainSpec("unsup", f"dir:{folder}", "x", "y", max_length=20)
+    for attempt in (lambda: load(spec.base, device="cpu"), lambda: open_model(spec, [])):
+        with refused("denied", "pickle", "tensors"):
+            attempt()
     assert not (tmp_path / "made").exists()
 
 

@@ -104,10 +104,7 @@ def archive(shape, stored) -> bytes:
     )
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as made:
         made.writestr("sentences.npy", npy(np.array(["a"])))
-        with made.open("vectors.npy", "w", force_zip64=True) as inside:
-            inside.write(header.getvalue())
-            for _ in range(stored):
-                inside.write(bytes(2**24))
+        made.writestr("vectors.npy", header.getvalue() + bytes(stored * 2**24))
     return file.getvalue()
 
 

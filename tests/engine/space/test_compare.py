@@ -14,8 +14,8 @@ from theodolite.engine.space import bridge, compare as spaces
 
 
 def cloud(n: int = 120, dim: int = 12, seed: int = 0) -> np.ndarray:
-    rng = np.random.default_rng(seed)
-    return (rng.normal(size=(n, dim)) * np.linspace(3, 0.2, dim) + 0.5).astype(np.float32)
+    normal = np.random.default_rng(seed).normal(size=(n, dim))
+    return (normal * np.linspace(3, 0.2, dim) + 0.5).astype(np.float32)
 
 
 def test_neighbours_are_those_of_scikit_learn_by_cosine() -> None:

@@ -95,10 +95,7 @@ def test_what_is_shown_to_be_within_a_margin_is(rng: np.random.Generator) -> Non
 # --- how many more examples decide ---
 
 
-CRITICAL = 1.96
-
-
-def found(delta: float, error: float, n: int = 300, critical: float = CRITICAL) -> Behind:
+def found(delta: float, error: float, n: int = 300, critical: float = 1.96) -> Behind:
     """A difference with its standard error."""
     half = critical * error
     return Behind(delta, delta - half, delta + half, error, critical, n)

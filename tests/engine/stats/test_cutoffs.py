@@ -8,41 +8,32 @@ from sklearn.metrics import accuracy_score, f1_score, precision_score, recall_sc
 
 from theodolite.engine.stats import cutoffs, thresholds
 
-
-@pytest.fixture(scope="module")
-def pairs() -> tuple[np.ndarray, np.ndarray]:
-    """Cosines from 0 to 1 of 600 pairs, of which the higher more often mean the same."""
-    rng = np.random.default_rng(0)
-    cosines = rng.random(600).round(4)
-    return cosines, rng.random(600) < cosines**0.5
+RNG = np.random.default_rng(0)
+COSINES = RNG.random(600).round(4)
+"""Of pairs, of which the higher more often mean the same."""
+POSITIVE = RNG.random(600) < COSINES**0.5
 
 
 @pytest.mark.parametrize("recall", [0.8, 0.9, 0.95, 0.99])
-def test_recall_is_the_bound_of_mapies_split_conformal_regressor(
-    recall: float, pairs: tuple[np.ndarray, np.ndarray]
-) -> None:
+def test_recall_is_the_bound_of_mapies_split_conformal_regressor(recall: float) -> None:
     """A model that predicts a cosine of 1, whose errors are how much less the positives have."""
     from mapie.regression import SplitConformalRegressor
     from sklearn.dummy import DummyRegressor
 
-    cosines, positive = pairs
-    own = cosines[positive]
+    own = COSINES[POSITIVE]
     one = DummyRegressor(strategy="constant", constant=1.0).fit([[0.0]], [1.0])
     model = SplitConformalRegressor(one, confidence_level=recall, prefit=True)
     model.conformalize(np.zeros((len(own), 1)), own)
     _, bounds = model.predict_interval(np.zeros((1, 1)))
-    assert cutoffs.for_recall(cosines, positive, recall) == pytest.approx(bounds[0, 0, 0])
+    assert cutoffs.for_recall(COSINES, POSITIVE, recall) == pytest.approx(bounds[0, 0, 0])
 
 
 @pytest.mark.parametrize("precision", [0.6, 0.7, 0.8, 0.85])
-def test_precision_is_controlled_as_by_mapie(
-    precision: float, pairs: tuple[np.ndarray, np.ndarray]
-) -> None:
+def test_precision_is_controlled_as_by_mapie(precision: float) -> None:
     """The same cut-offs, corrected in the same way; mapie's bound on the p-value is looser."""
     from mapie.risk_control import BinaryClassificationController
 
-    cosines, positive = pairs
-    at = cutoffs.grid(cosines)
+    at = cutoffs.grid(COSINES)
     control = BinaryClassificationController(
         lambda rows: np.column_stack([1 - np.ravel(rows), np.ravel(rows)]),
         "precision",
@@ -51,11 +42,11 @@ def test_precision_is_controlled_as_by_mapie(
         list_predict_params=at,
         fwer_method="bonferroni",
     )
-    control.calibrate(cosines[:, None], positive.astype(int))
+    control.calibrate(COSINES[:, None], POSITIVE.astype(int))
     theirs = np.asarray(control.valid_predict_params)
-    ours = cutoffs.for_precision(cosines, positive, precision)
+    ours = cutoffs.for_precision(COSINES, POSITIVE, precision)
     assert len(theirs) and ours is not None and ours <= theirs.min()
-    assert precision < positive[cosines >= ours].mean() < 1 and ours in at
+    assert precision < POSITIVE[COSINES >= ours].mean() < 1 and ours in at
 
 
 ENOUGH = cutoffs.pairs_needed(0.95, 120)
@@ -104,9 +95,6 @@ def test_a_cosine_on_another_scale_is_translated(rng: np.random.Generator) -> No
 
 
 # --- the best threshold of a pair task ---
-
-
-RNG = np.random.default_rng(5)
 
 
 @pytest.mark.parametrize("n", [1, 2, 30, 90])

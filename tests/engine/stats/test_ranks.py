@@ -101,12 +101,16 @@ def test_as_trec_eval(rng: np.random.Generator) -> None:
 
     names = np.array([f"d{i}" for i in range(60)])
     keys = names.argsort().argsort()
-    judged, run = {}, {}
-    for query in range(40):
-        of = rng.choice(60, 12, replace=False)
-        judged[f"q{query}"] = {names[i]: int(rng.integers(0, 4)) for i in of}
-        found = rng.choice(60, 30, replace=False)
-        run[f"q{query}"] = {names[i]: float(rng.integers(0, 6)) for i in found}
+    judged = {
+        f"q{query}": {
+            name: int(rng.integers(0, 4)) for name in rng.choice(names, 12, replace=False)
+        }
+        for query in range(40)
+    }
+    run = {
+        query: {name: float(rng.integers(0, 6)) for name in rng.choice(names, 30, replace=False)}
+        for query in judged
+    }
     k = ",".join(map(str, CUTOFFS))
     ours_of = {
         "ndcg": "ndcg_cut",

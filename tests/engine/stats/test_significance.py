@@ -26,14 +26,13 @@ from theodolite.engine.stats.significance import (
 
 def tied(samples: dict[str, Sample]) -> list[list[str]]:
     """Groups by the paired bootstrap."""
-    names, drawn = list(samples), resample_all(list(samples.values()))
-    groups = tie_groups([found.statistic for found in drawn], all_pairs(drawn))
+    names, groups = list(samples), all_ties(resample_all(list(samples.values())))
     return [[names[place] for place in group] for group in groups]
 
 
-def all_pairs(drawn: list[Resampled]) -> np.ndarray:
-    """What `pairwise` makes of them on one task."""
-    return pairwise([[one] for one in drawn])
+def all_ties(drawn: list[Resampled]) -> list[list[int]]:
+    """The same by place."""
+    return tie_groups([one.statistic for one in drawn], pairwise([[one] for one in drawn]))
 
 
 def paired(a: Sample, b: Sample, resamples: int = 2000, seed: int = 0) -> Difference:
@@ -138,7 +137,7 @@ def test_all_pairs_at_once_are_the_pairs_one_by_one(rng: np.random.Generator) ->
     rare, flat = np.r_[np.zeros(26), rng.random(4)], np.zeros(30)
     drawn += [drawn[1], *(resample(Sample(values, gold), 500) for values in (rare, flat))]
     assert np.isnan(drawn[-2].draws).any() and np.isnan(drawn[-1].statistic)
-    p = all_pairs(drawn)
+    p = pairwise([[one] for one in drawn])
     for a, b in combinations(range(len(drawn)), 2):
         assert p[a, b] == p[b, a] == pytest.approx(difference([drawn[a]], [drawn[b]]).p, rel=1e-6)
     against = differences([[one] for one in drawn], [drawn[0]])
@@ -215,8 +214,7 @@ def test_encoders_that_are_equally_good_tie(k: int, shape: str) -> None:
         rng = np.random.default_rng([trial, k])
         shared, own = rng.beta(0.3, 0.3, 100), rng.beta(0.3, 0.3, (k, 100))
         values = np.where(rng.random((k, 100)) < changed, own, shared)
-        drawn = resample_all([Sample(mine) for mine in values], 500, trial)
-        wrong += len(tie_groups([one.statistic for one in drawn], all_pairs(drawn))) > 1
+        wrong += len(all_ties(resample_all([Sample(mine) for mine in values], 500, trial))) > 1
     assert wrong <= stats.binom.ppf(0.999, trials, 0.05)
 
 

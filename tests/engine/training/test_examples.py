@@ -438,8 +438,10 @@ def test_an_upload_is_data_like_any_other(tmp_path):
         open_examples("upload:mine", objective, catalog, folder=tmp_path)
         for objective in ("sup", "unsup")
     )
-    assert list(triplets) == [("a", "b", "c"), ("g", "h", "i")]
-    assert triplets.notes == ("1 row with an empty sentence was left out.",)
+    assert (list(triplets), triplets.notes) == (
+        [("a", "b", "c"), ("g", "h", "i")],
+        ("1 row with an empty sentence was left out.",),
+    )
     assert {text for (text,) in sentences} == set("abcdfghi")
 
 

@@ -6,7 +6,6 @@ import shutil
 import warnings
 from dataclasses import replace
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,7 +16,6 @@ from transformers import AutoModelForMaskedLM, AutoTokenizer, BertConfig, BertMo
 
 from tests.engine.encoders.models import SENTENCES, close, plainly, save_sentence_transformer
 from tests.errors import refused
-from tests.fakes.pickles import Calls
 from theodolite.engine.encoders import describe, load
 from theodolite.engine.training import Evaluated, TrainSpec
 from theodolite.engine.training.base_spec import relative_path
@@ -347,18 +345,3 @@ def test_they_have_their_own_pooling(tmp_path, name, kept, converted, kind):
     assert describe(spec)["pooling"] == ("pooler_output" if kept else "cls_token")
     assert encoder.warnings == ()
     assert converted or bool(pooled.warnings) == (not kept)
-
-
-def test_a_bin_that_would_run_code_is_not_read(tmp_path):
-    """Tensors alone are taken from a pickle."""
-    model = a_bert(tmp_path / "sup-simcse-x")
-    folder = saved(tmp_path / "sup-simcse-x", model, {}, "bin")
-    torch.save(
-        model.state_dict() | {"mlp": Calls(Path.touch, tmp_path / "ran")},
-        folder / "pytorch_model.bin",
-    )
-    spec = TrainSpec("unsup", f"dir:{folder}", "x", "y", max_length=20)
-    for attempt in (lambda: load(spec.base, device="cpu"), lambda: open_model(spec, [])):
-        with refused("denied", "tensors"):
-            attempt()
-    assert not (tmp_path / "ran").exists()

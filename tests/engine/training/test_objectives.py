@@ -5,6 +5,7 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
+from weakref import WeakSet
 
 import numpy as np
 import pytest
@@ -118,8 +119,7 @@ def test_the_columns_of_an_objective_and_their_sides(name, changes, width, parts
     model, examples = tiny_model(spec()), [triplet[:width] for triplet in TRIPLETS]
     columns = objective_of(spec(name, **changes)).columns(examples, model, default_rng(0))
     expected = [model.ids([triplet[part] for triplet in TRIPLETS]) for part in parts]
-    assert [column.ids for column in columns] == expected
-    assert [column.side for column in columns] == sides
+    assert [(c.ids, c.side) for c in columns] == list(zip(expected, sides, strict=True))
 
 
 def test_one_of_the_next_three_sentences_is_drawn_each_as_often() -> None:
@@ -417,33 +417,19 @@ def test_the_whole_batch_is_one_forward_with_autograds_gradients(name: str) -> N
     assert_same(model, plain)
 
 
-class Held:
-    """A tensor that a graph holds for its backward pass.
-
-    Attributes:
-        bytes: of all that are held.
-        most: that were ever held at once.
-    """
-
-    bytes = most = 0
-
-    def __init__(self, tensor: torch.Tensor) -> None:
-        self.tensor = tensor
-        Held.bytes += tensor.nbytes
-        Held.most = max(Held.most, Held.bytes)
-
-    def __del__(self) -> None:
-        Held.bytes -= self.tensor.nbytes
-
-
 def most_held(n: int, size: int | None) -> int:
-    """Most bytes held at once for a batch of n like sentences."""
-    model = tiny_model(spec_of("unsup", dropout=0.1))
+    """Most bytes that graphs hold at once for their backward passes, of n like sentences."""
+    model, held, bytes_held = tiny_model(spec_of("unsup", dropout=0.1)), WeakSet(), []
     column = Column(model.ids(["a man sits on the mat"]) * n)
-    Held.most = Held.bytes
-    with torch.autograd.graph.saved_tensors_hooks(Held, lambda held: held.tensor):
+
+    def hold(tensor: torch.Tensor) -> torch.Tensor:
+        held.add(kept := tensor.detach())
+        bytes_held.append(sum(one.nbytes for one in held))
+        return kept
+
+    with torch.autograd.graph.saved_tensors_hooks(hold, lambda kept: kept):
         backward(model, objective_of(spec_of("unsup")), [column, column], size, default_rng(0))
-    return Held.most
+    return max(bytes_held)
 
 
 def test_activations_are_held_for_one_micro_batch_only() -> None:
