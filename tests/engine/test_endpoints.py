@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Iterator
 from email.utils import formatdate
+from functools import partial
 
 import pytest
 from huggingface_hub import constants
@@ -17,10 +18,16 @@ from theodolite.engine.hub import offline_if_unreachable
 BODY = {"input": ["a boat"]}
 
 
-def asking(server, waits=None, **options):
-    """An endpoint that waits for nothing, and notes how long it would have."""
-    sleep = (lambda seconds: None) if waits is None else waits.append
-    return Endpoint(Address.parse(f"{server.url}#fake"), sleep=sleep, **options)
+@pytest.fixture
+def waits():
+    """How long endpoints would have waited."""
+    return []
+
+
+@pytest.fixture
+def asking(server, waits):
+    """Makes endpoints that wait for nothing, and note how long they would have."""
+    return partial(Endpoint, Address.parse(f"{server.url}#fake"), sleep=waits.append)
 
 
 @pytest.mark.parametrize(
@@ -73,26 +80,26 @@ def test_nothing_is_sent_elsewhere_unasked():
     assert Endpoint(address, [address.url]).may_send
 
 
-def test_the_key_comes_from_the_environment(server, monkeypatch):
+def test_the_key_comes_from_the_environment(server, monkeypatch, asking):
     """A host's own comes first; without one none is sent."""
     for variables in ({}, {KEY: "one-for-all"}, {f"{KEY}_127_0_0_1": "its-own\n"}):
         for variable, key in variables.items():
             monkeypatch.setenv(variable, key)
-        asking(server).post("embeddings", BODY)
+        asking().post("embeddings", BODY)
     sent = [headers.get("Authorization") for headers, _ in server.requests]
     assert sent == [None, "Bearer one-for-all", "Bearer its-own"]
 
 
-def test_a_key_is_never_said(server, monkeypatch, caplog):
+def test_a_key_is_never_said(server, monkeypatch, caplog, asking):
     """Not when the server repeats it, nor in the log, nor when it cannot be one."""
     caplog.set_level("DEBUG")
     monkeypatch.setenv(KEY, "sesame")
     server.next = [status(401, "Incorrect key: sesame")]
     with refused("denied", 401) as caught:
-        asking(server).post("embeddings", BODY)
+        asking().post("embeddings", BODY)
     monkeypatch.setenv(KEY, "sesame sesame")
     with refused("invalid", KEY) as other:
-        asking(server).post("embeddings", BODY)
+        asking().post("embeddings", BODY)
     assert "sesame" not in f"{caught.value}{other.value}{caplog.text}"
 
 
@@ -101,22 +108,20 @@ def test_a_key_is_never_said(server, monkeypatch, caplog):
     [status(429), status(500), status(503), half, cut, hang_up],
     ids=["429", "500", "503", "half", "cut", "hung up"],
 )
-def test_what_may_pass_is_tried_again(server, trouble):
+def test_what_may_pass_is_tried_again(server, trouble, asking, waits):
     """Once it has passed, the answer is there."""
     server.next = [trouble, trouble]
-    waits = []
-    assert asking(server, waits).post("embeddings", BODY)["model"] == "fake"
+    assert asking().post("embeddings", BODY)["model"] == "fake"
     assert len(server.requests) == 3
     assert 0.25 <= waits[0] <= 0.5 <= waits[1] <= 1.0
 
 
 @pytest.mark.parametrize("code", [429, 503])
-def test_a_server_says_how_long_to_wait(server, code):
+def test_a_server_says_how_long_to_wait(server, code, asking, waits):
     """In seconds or as a date."""
     soon = formatdate(time.time() + 100, usegmt=True)
     server.next = [status(code, Retry_After="7"), status(code, Retry_After=soon)]
-    waits = []
-    asking(server, waits).post("embeddings", BODY)
+    asking().post("embeddings", BODY)
     assert 7 <= waits[0] <= 8 and 50 <= waits[1] <= 101
 
 
@@ -136,53 +141,51 @@ LATER = {"Retry_After": str(LONGEST_WAIT + 1)}
     ],
     ids=["500", "429", "503", "404", "page", "list"],
 )
-def test_what_does_not_pass_is_said(server, answers, code, named, requests):
+def test_what_does_not_pass_is_said(server, answers, code, named, requests, asking, waits):
     """With the last reason, after so many tries."""
     server.next = answers
-    waits = []
     with refused(code, *named) as other:
-        asking(server, waits).post("embeddings", BODY)
+        asking().post("embeddings", BODY)
     assert (len(server.requests), len(waits)) == (requests, requests - 1)
     assert not isinstance(other.value, Unacceptable)
     server.close()
     with refused("unreachable", "connection"):
-        asking(server).post("embeddings", BODY, tries=2)
+        asking().post("embeddings", BODY, tries=2)
 
 
-def test_a_slow_answer_has_an_end(server):
+def test_a_slow_answer_has_an_end(server, asking):
     """One that does not begin, and one that never ends."""
     over, begun = threading.Event(), threading.Event()
     server.next = [held(over, begun), dripping(over)]
     try:
         with refused("unreachable", "0.2 seconds"):
-            asking(server, seconds=0.2).post("embeddings", BODY, tries=2)
+            asking(seconds=0.2).post("embeddings", BODY, tries=2)
     finally:
         over.set()
     assert len(server.requests) == 2
 
 
-def test_nobody_is_sent_on(server):
+def test_nobody_is_sent_on(server, asking):
     """A redirect would carry texts and key to whom nobody has allowed them."""
     with FakeOpenAI() as other:
         server.next = [status(307, Location=f"{other.url}/embeddings")]
         with refused("unreachable", other.url.split("/")[2]):
-            asking(server).post("embeddings", BODY)
+            asking().post("embeddings", BODY)
         assert other.requests == []
     assert len(server.requests) == 1
 
 
-def test_what_a_server_does_not_want_is_not_repeated(server):
+def test_what_a_server_does_not_want_is_not_repeated(server, asking):
     """It would not want it the next time; a smaller request it may."""
     server.next = [status(422, "too long")]
     with pytest.raises(Unacceptable, match="too long"):
-        asking(server).post("embeddings", BODY)
+        asking().post("embeddings", BODY)
     assert len(server.requests) == 1
 
 
-def test_requests_and_tokens_have_limits(server):
+def test_requests_and_tokens_have_limits(server, asking, waits):
     """The second waits for its turn, the third for what the second took; no time goes by."""
-    waits = []
-    endpoint = asking(server, waits, rpm=60, tpm=600, clock=lambda: 100.0)
+    endpoint = asking(rpm=60, tpm=600, clock=lambda: 100.0)
     for tokens in (1, 100, 1):
         endpoint.post("embeddings", BODY, tokens=tokens)
     assert waits == [1, 11]
