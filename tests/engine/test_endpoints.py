@@ -47,27 +47,23 @@ def test_an_address_has_one_form(given, url):
 
 
 @pytest.mark.parametrize(
-    ("given", "code"),
+    ("given", "code", "named"),
     [
-        ("http://api.openai.com/v1#m", "denied"),
-        ("http://localhost.example.com/v1#m", "denied"),
-        ("https://api.openai.com/v1", "invalid"),
-        ("https://#m", "invalid"),
-        ("https://x:99999/v1#m", "invalid"),
-        ("ftp://x/v1#m", "invalid"),
-        ("api.openai.com#m", "invalid"),
+        # A way on which others can listen.
+        ("http://api.openai.com/v1#m", "denied", "https"),
+        ("http://localhost.example.com/v1#m", "denied", "https"),
+        ("https://api.openai.com/v1", "invalid", "https"),
+        ("https://#m", "invalid", "https"),
+        ("https://x:99999/v1#m", "invalid", "https"),
+        ("ftp://x/v1#m", "invalid", "https"),
+        ("api.openai.com#m", "invalid", "https"),
+        # Specs are kept and shared.
+        ("https://me:sesame@x/v1#m", "invalid", KEY),
+        ("https://x/v1?key=sesame#m", "invalid", KEY),
     ],
 )
-def test_what_is_no_address_is_refused(given, code):
-    """So is a way on which others can listen."""
-    with refused(code, "https"):
-        Address.parse(given)
-
-
-@pytest.mark.parametrize("given", ["https://me:sesame@x/v1#m", "https://x/v1?key=sesame#m"])
-def test_a_password_is_refused_and_not_repeated(given):
-    """Specs are kept and shared."""
-    with refused("invalid", KEY) as caught:
+def test_what_is_no_address_is_refused_and_a_password_not_repeated(given, code, named):
+    with refused(code, named) as caught:
         Address.parse(given)
     assert "sesame" not in str(caught.value)
 

@@ -71,9 +71,8 @@ def test_every_format_is_read_row_by_row(name, tmp_path):
 )
 def test_what_cannot_be_read_is_named(name, content, column, code, named, tmp_path):
     """With the row and what is wrong with it."""
-    (tmp_path / name).write_text(content)
     with refused(code, named):
-        list(texts_of(tmp_path / name, column))
+        list(texts_of(files(tmp_path, {name: content}) / name, column))
 
 
 @pytest.mark.parametrize("form", [{}, {"format": "parquet"}, {"dtype": "float16"}])

@@ -220,6 +220,5 @@ def test_a_sheet_of_excel(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("content", [b"PK\x03\x04....", b"", b"<html>"])
 def test_what_is_no_workbook_is_refused(tmp_path: Path, content: bytes) -> None:
-    file = folder.files(tmp_path, {"mine.xlsx": content}) / "mine.xlsx"
     with refused("damaged", "mine.xlsx"):
-        convert(file, tmp_path)
+        convert(folder.files(tmp_path, {"mine.xlsx": content}) / "mine.xlsx", tmp_path)

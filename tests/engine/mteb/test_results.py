@@ -161,9 +161,8 @@ def test_bytes_that_are_no_results(
     tmp_path: Path, name: str, raw: bytes, code: Code, named: str
 ) -> None:
     """Nothing is run, nothing is built of them, and why is said."""
-    file = files(tmp_path, {name: raw}) / name
     with refused(code, named):
-        results.read([(name, file)], "org/model")
+        results.read([(name, files(tmp_path, {name: raw}) / name)], "org/model")
 
 
 def test_names_in_an_archive_lead_nowhere(tmp_path: Path) -> None:
