@@ -73,8 +73,7 @@ def test_a_store_that_is_removed_while_in_use_says_so(store: Store) -> None:
 def test_many_processes_open_a_new_store_at_once(tmp_path: Path) -> None:
     """Only one of them makes the tables; none fails."""
     code = "from pathlib import Path; from theodolite.store import Store; Store.open(Path('new'))"
-    command = [sys.executable, "-c", code]
-    processes = [subprocess.Popen(command, cwd=tmp_path) for _ in range(4)]
+    processes = [subprocess.Popen([sys.executable, "-c", code], cwd=tmp_path) for _ in range(4)]
     assert [process.wait() for process in processes] == [0] * 4
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.stats import t
-from sklearn.metrics import cohen_kappa_score, recall_score
+from sklearn.metrics import accuracy_score, cohen_kappa_score, recall_score
 
 from benchmarks import judging
 from tests.errors import refused
@@ -321,8 +321,9 @@ def test_agreement_is_scikit_learns(rng: np.random.Generator) -> None:
     says, finds = person[both] == 1, grades[both] >= 3
     ours = (found.documents, found.share, found.kappa, found.sensitivity, found.specificity)
     recalls = recall_score(says, finds), recall_score(~says, ~finds)
-    kappa = cohen_kappa_score(says, finds)
-    assert ours == pytest.approx((both.sum(), (says == finds).mean(), kappa, *recalls))
+    assert ours == pytest.approx(
+        (both.sum(), accuracy_score(says, finds), cohen_kappa_score(says, finds), *recalls)
+    )
     known = second.agreement(np.ones(10), np.array([4] * 8 + [1] * 2))
     assert (known.low, known.high) == pytest.approx((0.4902, 0.9433), abs=1e-4)
     assert np.isnan(known.specificity) and known.kappa == 0.0

@@ -214,9 +214,8 @@ def test_splade_and_colbert_score_as_sentence_transformers(
 
 def test_models_of_another_kind_are_refused(folders: Folders, cross: Path) -> None:
     """With what they are."""
-    encoder = folders.mean("encoder")
     for spec, named in (
-        (f"bm25 > rerank:dir:{encoder}", "an encoder"),
+        (f"bm25 > rerank:dir:{folders.mean('encoder')}", "an encoder"),
         (f"splade:dir:{cross}", "a cross-encoder"),
         (f"colbert:dir:{cross}", "a late-interaction model"),
     ):
@@ -399,14 +398,11 @@ def test_chunks_have_the_mean_of_their_tokens(
 ) -> None:
     """Of a document that has several windows too; queries are encoded as ever."""
     plain = rankers.load(f"dir:{plain_folder}?{options}")
-    made = late(plain, DATA)
-    texts = list(DATA.documents.values())
-    length = int(options.rpartition("=")[2])
-    assert made.encode(texts) == pytest.approx(
+    made, length = late(plain, DATA), int(options.rpartition("=")[2])
+    assert made.encode(list(DATA.documents.values())) == pytest.approx(
         by_hand(plain_folder, prompt, length, layers), abs=1e-5
     )
-    asked = query_side(made).encode(["the cat"])
-    assert np.array_equal(asked, query_side(plain).encode(["the cat"]))
+    np.testing.assert_array_equal(*(query_side(one).encode(["the cat"]) for one in (made, plain)))
     assert made.fingerprint != plain.fingerprint and made.name == plain.name
 
 
