@@ -413,12 +413,11 @@ OPTIONS = (
 @pytest.mark.parametrize("pooling", ["sif", "gem"])
 def test_options_and_what_is_learnt_are_part_of_the_fingerprint(pooling):
     """Another data set or other content under its name: other vectors, another name for them."""
-    specs = [f"random:8?pooling={some}" for some in OPTIONS]
-    assert len({load(spec, datasets=datasets).fingerprint for spec in specs}) == len(OPTIONS)
-    spec = f"random:8?pooling={pooling}&data=one"
-    one, again = load(spec, datasets=datasets), load(spec, datasets=datasets)
+    every = {some: load(f"random:8?pooling={some}", datasets=datasets) for some in OPTIONS}
+    assert len({encoder.fingerprint for encoder in every.values()}) == len(OPTIONS)
+    spec, one = f"random:8?pooling={pooling}&data=one", every[f"{pooling}&data=one"]
     other = load(spec, datasets=lambda name: (TEXTS[:40], "hash-two"))
-    assert one.fingerprint == again.fingerprint != other.fingerprint
+    assert load(spec, datasets=datasets).fingerprint == one.fingerprint != other.fingerprint
     assert not np.array_equal(one.encode(TEXTS[:3]), other.encode(TEXTS[:3]))
     with refused("too-few", "1 sentences"):  # when it is loaded, not in the middle of a run
         load(spec, datasets=lambda name: (["one"], "h"))

@@ -103,8 +103,8 @@ def test_approximate_neighbours(steepness: float, found: float) -> None:
     np.testing.assert_allclose(scores, (rows[ids] * rows[:, None]).sum(-1), atol=1e-6)
     assert (np.diff(scores) <= 0).all()
     few = unit_rows(VECTORS)  # codes would say too little of 20 dimensions
-    exact = Index(few).search(few[:30], 7)[1]
-    np.testing.assert_array_equal(approximate_index(few).search(few[:30], 7)[1], exact)
+    found, exact = (of.search(few[:30], 7)[1] for of in (approximate_index(few), Index(few)))
+    np.testing.assert_array_equal(found, exact)
 
 
 @pytest.mark.parametrize("similarity", ["cosine", "dot", "euclidean", "manhattan"])
@@ -127,8 +127,13 @@ def test_a_long_document_wins_by_the_dot_product_alone(kind):
     first = {"cosine": "d1", "dot": "d2", "euclidean": "d3", "manhattan": "d3"}
     candidates = {"q": list(documents)} if kind is retrieval.RERANKING else None
     for given, judged in itertools.product(first, documents):
-        judgements = {"test": {"q": {judged: 1}}}
-        data = Retrieval("mine", {"q": "query"}, documents, judgements, candidates=candidates)
+        data = Retrieval(
+            "mine",
+            {"q": "query"},
+            documents,
+            {"test": {"q": {judged: 1}}},
+            candidates=candidates,
+        )
         measured = kind.measure(None, data, vectors, "mteb-v2", 0, nobody, similarity=given)
         (main,) = (score.score for score in measured.scores if score.main)
         assert (main == 100) == (judged == first[given])

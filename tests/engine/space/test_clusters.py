@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from sklearn.cluster import HDBSCAN, KMeans
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
+from sklearn.preprocessing import normalize
 
 from theodolite.engine.space import clusters
 from theodolite.engine.space.topics import RegionWords, class_tfidf, distinct, groups, regions
@@ -16,10 +17,6 @@ def _heaps(each: tuple[int, ...] = (60, 40, 25), dim: int = 8, spread: float = 0
     return np.repeat(np.eye(dim)[: len(each)], each, axis=0) + noise
 
 
-def _unit(vectors: np.ndarray) -> np.ndarray:
-    return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
-
-
 def _of(*groups: int) -> clusters.Clusters:
     of = np.array(groups, np.int32)
     return clusters.Clusters(of, np.bincount(of[of >= 0]), "by hand")
@@ -28,7 +25,7 @@ def _of(*groups: int) -> clusters.Clusters:
 def test_k_means_is_that_of_scikit_learn_on_unit_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same division; numbers go by size."""
     vectors = 5 * _heaps(spread=0.3)
-    oracle = KMeans(4, n_init=4, random_state=0).fit_predict(_unit(vectors))
+    oracle = KMeans(4, n_init=4, random_state=0).fit_predict(normalize(vectors))
     ours = clusters.cluster(vectors, "k-means", 4)
     assert adjusted_rand_score(oracle, ours.of) == 1
     sizes = sorted(np.bincount(oracle).tolist(), reverse=True)
@@ -41,7 +38,7 @@ def test_k_means_is_that_of_scikit_learn_on_unit_rows(monkeypatch: pytest.Monkey
 def test_hdbscan_is_that_of_scikit_learn_and_leaves_noise() -> None:
     """Below the limits nothing is reduced or sampled; a point far from all is in no group."""
     vectors = np.vstack([_heaps(), -np.ones((1, 8))])
-    oracle = HDBSCAN(min_cluster_size=5, copy=True).fit_predict(_unit(vectors))
+    oracle = HDBSCAN(min_cluster_size=5, copy=True).fit_predict(normalize(vectors))
     ours = clusters.cluster(vectors, "hdbscan", 5)
     assert adjusted_rand_score(oracle, ours.of) == 1
     assert (ours.of[-1], ours.noise) == (clusters.NOISE, (oracle < 0).sum())

@@ -9,6 +9,7 @@ from scipy.optimize import brentq
 from scipy.spatial import procrustes as scipy_procrustes
 from sklearn.decomposition import PCA
 from sklearn.manifold import TSNE, trustworthiness
+from sklearn.preprocessing import normalize
 
 from tests.engine.space.test_compare import cloud
 from theodolite.engine.search.index import neighbours_of_each, unit_rows
@@ -18,11 +19,6 @@ from theodolite.engine.threads import one_torch_thread
 
 JIT_COMPILED = pytest.param("umap_learn", marks=pytest.mark.long)
 """Half a minute of compiling in a fresh environment, and again for what has a seed."""
-
-
-def _unit(vectors: np.ndarray) -> np.ndarray:
-    """Unit rows, by numpy alone."""
-    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
 
 
 def _groups(n: int = 40) -> np.ndarray:
@@ -37,8 +33,8 @@ def _neighbours(vectors: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
 
 def test_pca_is_that_of_scikit_learn_on_unit_rows() -> None:
     vectors = cloud(300)
-    oracle = PCA(2).fit(_unit(vectors).astype(np.float64))
-    ours, theirs = projection.pca(vectors), oracle.transform(_unit(vectors))
+    oracle = PCA(2).fit(normalize(vectors).astype(np.float64))
+    ours, theirs = projection.pca(vectors), oracle.transform(normalize(vectors))
     signs = np.sign((ours.points * theirs).sum(axis=0))
     np.testing.assert_allclose(ours.points, signs * theirs, atol=1e-5)
     assert ours.explained == pytest.approx(oracle.explained_variance_ratio_.sum(), abs=1e-5)
@@ -50,7 +46,7 @@ def test_trust_is_scikit_learns_trustworthiness_both_ways(k: int) -> None:
     """Continuity is trustworthiness with the two spaces exchanged."""
     vectors = cloud(300)
     plane = projection.pca(vectors).points
-    found, both = trust(vectors, plane, k), (_unit(vectors), plane)
+    found, both = trust(vectors, plane, k), (normalize(vectors), plane)
     for ours, sides in ((found.trustworthiness, both), (found.continuity, both[::-1])):
         assert ours.mean() == pytest.approx(trustworthiness(*sides, n_neighbors=k), abs=1e-6)
     some = trust(vectors, plane, k, sample=50)  # these points among all
@@ -71,7 +67,7 @@ def test_a_plane_that_is_the_space_itself_is_trusted_fully() -> None:
 def test_tsne_is_that_of_scikit_learn_on_unit_rows() -> None:
     """The divergence that is left is that of scikit-learn finding the neighbours itself."""
     vectors = _groups(60)
-    unit = _unit(vectors)
+    unit = normalize(vectors)
     theirs = TSNE(perplexity=15, init=1e-2 * PCA(2).fit_transform(unit), random_state=0)
     ours, again = (projection.tsne(vectors, neighbours=15).points for _ in range(2))
     expected = trustworthiness(unit, theirs.fit_transform(unit), n_neighbors=15)
