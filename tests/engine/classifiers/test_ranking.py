@@ -7,17 +7,16 @@ import pytest
 import torch
 
 from theodolite.engine.classifiers import ranking
-from theodolite.engine.classifiers.ranking import CaptionRanks, Matched, rank
 from theodolite.engine.progress import nobody
 
 
-def split(n: int, seed: int, noise: float = 0.6) -> Matched:
+def split(n: int, seed: int, noise: float = 0.6) -> ranking.Matched:
     """Images of 9 features; a caption is a noisy view of its image in 7 dimensions."""
     random = np.random.default_rng(seed)
     view = np.random.default_rng(0).normal(size=(9, 7))
     images = random.normal(size=(n, 9)).astype(np.float32)
     captions = np.repeat(images @ view, 5, axis=0) + noise * random.normal(size=(5 * n, 7))
-    return Matched(captions.astype(np.float32), images)
+    return ranking.Matched(captions.astype(np.float32), images)
 
 
 def by_sorting(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -32,16 +31,16 @@ def by_sorting(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def test_ranks_are_those_of_a_stable_sort(n: int, rng: np.random.Generator) -> None:
     """Against argsort, with many ties."""
     scores = rng.integers(0, 6, size=(n, 5 * n)).astype(float)
-    for ours, theirs in zip(rank(scores), by_sorting(scores), strict=True):
+    for ours, theirs in zip(ranking.rank(scores), by_sorting(scores), strict=True):
         np.testing.assert_array_equal(ours, theirs)
     # A collapsed encoder finds one caption in n, not all of them.
-    to_text, to_image = rank(np.ones((50, 250)))
+    to_text, to_image = ranking.rank(np.ones((50, 250)))
     assert (to_text < 1).mean() == (to_image < 1).mean() == 1 / 50
 
 
 def test_recalls_and_medians_by_hand() -> None:
     """Two folds of 2 and 1 images; the median is that of each fold, from 1, rounded down."""
-    ranks = CaptionRanks(
+    ranks = ranking.CaptionRanks(
         np.array([0, 6, 12]),
         np.array([0, 0, 4, 4, 9, 10, 0, 20, 3, 0, 2, 2, 2, 2, 50]),
         (2, 1),
@@ -83,7 +82,7 @@ def plain_pass(
     model: torch.nn.ModuleDict,
     adam: torch.optim.Optimizer,
     random: np.random.RandomState,
-    data: Matched,
+    data: ranking.Matched,
 ) -> None:
     """One pass with numpy's own choices, every pair beside each of its contrasts."""
     images, captions = np.repeat(data.images, 5, axis=0), data.captions
@@ -102,7 +101,7 @@ def plain_pass(
         adam.step()
 
 
-def plain_sum(model: torch.nn.ModuleDict, data: Matched) -> float:
+def plain_sum(model: torch.nn.ModuleDict, data: ranking.Matched) -> float:
     """The six recalls of one fold, added."""
     u, v = through(model["image"], data.images), through(model["caption"], data.captions)
     ranks = by_sorting((u @ v.T).detach().numpy())
@@ -151,6 +150,9 @@ def test_images_beyond_five_folds_are_left_alone(monkeypatch: pytest.MonkeyPatch
     model = ranking.ProjectionHeads(9, 7, 1)
     assert model.ranks(split(63, 3)).sizes == (10,) * 5
     data = split(23, 3)
-    ranks, alone = model.ranks(data), model.ranks(Matched(data.captions[100:], data.images[20:]))
+    ranks, alone = (
+        model.ranks(data),
+        model.ranks(ranking.Matched(data.captions[100:], data.images[20:])),
+    )
     assert ranks.sizes == (10, 10, 3) and alone.of_images.max() <= 2
     assert ranks.of_images[100:].tolist() == alone.of_images.tolist()

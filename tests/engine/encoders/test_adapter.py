@@ -9,7 +9,6 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
-from torch.nn.utils.rnn import pad_sequence
 
 from tests.engine.encoders.folders import Folders
 from tests.engine.encoders.models import close, edit_config
@@ -167,7 +166,7 @@ def test_vectors_in_training_are_those_of_peft(tmp_path):
             torch.nn.init.normal_(weight)
     ids = model.ids(TEXTS[::2])
     model.eval()
-    padded = pad_sequence([torch.tensor(row) for row in ids], batch_first=True)
+    padded = torch.nn.utils.rnn.pad_sequence([torch.tensor(row) for row in ids], batch_first=True)
     states = model.encoder()(input_ids=padded, attention_mask=padded != 0).last_hidden_state
     torch.testing.assert_close(model.vectors(ids), states[:, 0], rtol=0, atol=1e-5)
     with torch.no_grad():

@@ -8,7 +8,6 @@ import pytest
 
 from tests.errors import refused
 from theodolite.engine import evaluate, load
-from theodolite.engine.encoders import cached
 from theodolite.engine.encoders.base import Encoder, sentence_key
 from theodolite.engine.encoders.cached import CachedEncoder, MemoryCache
 from theodolite.engine.encoders.functions import FunctionEncoder, dotdict
@@ -47,7 +46,7 @@ def test_every_sentence_is_encoded_once():
 
 def test_blocks_make_no_difference(monkeypatch):
     """A long input is worked on in blocks and gives the same rows."""
-    monkeypatch.setattr(cached, "BLOCK", 4)
+    monkeypatch.setattr("theodolite.engine.encoders.cached.BLOCK", 4)
     source, seen = Lengths(), []
     texts = [("x" * (i % 7)) for i in range(23)]
     rows = CachedEncoder(source, MemoryCache()).encode(texts, lambda *at: seen.append(at))

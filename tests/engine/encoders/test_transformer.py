@@ -34,7 +34,6 @@ from theodolite.engine.encoders import describe, int8, load, loading, onednn, ze
 from theodolite.engine.encoders.batching import TokenBudget, batches
 from theodolite.engine.encoders.float32 import exact_float32
 from theodolite.engine.encoders.hub import needed_files
-from theodolite.engine.encoders.loading import checkpoint_of
 from theodolite.engine.encoders.pooling import States, pool
 from theodolite.engine.encoders.spec import POOLINGS
 from theodolite.engine.encoders.transformer import make
@@ -135,7 +134,7 @@ LINES = [" ".join(["the cat sees a dog"] * (1 + i % 4)) for i in range(200)]
 
 def new_source(folder):
     """A source that shares neither its model nor its vectors with others, and its vectors."""
-    source = make("tiny", checkpoint_of(f"dir:{folder}")[1], pooling="avg", device="cpu")
+    source = make("tiny", loading.checkpoint_of(f"dir:{folder}")[1], pooling="avg", device="cpu")
     return source, lambda lines: np.concatenate(list(source.chunks(lines)))
 
 

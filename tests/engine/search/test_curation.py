@@ -6,11 +6,12 @@ from unittest.mock import Mock
 import networkx
 import numpy as np
 import pytest
+from scipy.spatial.distance import cdist
+from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.neighbors import NearestNeighbors
 
 from tests.errors import refused
 from theodolite.engine.search import curation, overlap as module
-from theodolite.engine.search.curation import plain_text
 from theodolite.engine.search.overlap import overlap
 from theodolite.engine.search.regex import find_matching
 
@@ -94,7 +95,7 @@ TRAINED = [
 
 def sets(text: str) -> set[str]:
     """The 5-grams of a text, the plain way."""
-    letters = re.sub(r"[\W_]+", "", plain_text(text))
+    letters = re.sub(r"[\W_]+", "", curation.plain_text(text))
     return {letters[i : i + 5] for i in range(len(letters) - 4)}
 
 
@@ -118,25 +119,22 @@ def test_word_for_word_but_for_case_spaces_and_end_marks() -> None:
 def test_none_is_missed(
     least: float, monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
 ) -> None:
-    """Against the sets of all pairs, whatever the threshold."""
+    """Against scipy's resemblance of all pairs, whatever the threshold."""
     for limit, some in {"_CHARACTERS": 400, "_TESTED": 300, "_PAIRS": 7}.items():
         monkeypatch.setattr(module, limit, some)  # several blocks
     words = ["".join(rng.choice(list("abcd"), 3)) for _ in range(12)]
     draw = [" ".join(rng.choice(words, rng.integers(1, 9))) for _ in range(160)]
-    tested, trained = draw[:60], draw[60:]
-    grams = [sets(text) for text in trained]
-    found = overlap(tested, trained, least)
-    expected = {}
-    for i, mine in enumerate(map(sets, tested)):
-        alike = [len(mine & g) / len(mine | g) if mine | g else 0.0 for g in grams]
-        if plain_text(tested[i]) in map(plain_text, trained):
-            expected[i] = 1.0
-        elif max(alike) >= least:
-            expected[i] = max(alike)
-            assert found.twins[found.ids == i] == np.argmax(alike)
-    assert len(expected) > 3
-    resemblance = dict(zip(found.ids.tolist(), found.resemblance.tolist(), strict=True))
-    assert resemblance == pytest.approx(expected)
+    grams = CountVectorizer(analyzer=sets).fit_transform(draw).toarray() > 0
+    alike = 1 - cdist(grams[:60], grams[60:], "jaccard")
+    alike[~grams[:60].any(axis=1)] = 0  # no grams are like none
+    plain = np.array([*map(curation.plain_text, draw)])
+    alike[plain[:60, None] == plain[60:]] = 1
+    found = overlap(draw[:60], draw[60:], least)
+    assert sorted(found.ids) == np.flatnonzero(alike.max(axis=1) >= least).tolist()
+    assert len(found.ids) > 3
+    assert found.resemblance == pytest.approx(alike.max(axis=1)[found.ids])
+    near = found.ids[~found.exact]
+    np.testing.assert_array_equal(found.twins[~found.exact], alike[near].argmax(axis=1))
 
 
 # --- patterns ---

@@ -8,7 +8,6 @@ import pytest
 import torch
 from scipy import stats
 from scipy.spatial import distance
-from scipy.stats import gaussian_kde
 from sklearn.neighbors import NearestNeighbors
 
 from tests.errors import refused
@@ -117,7 +116,7 @@ def test_density_is_that_of_scipy(n: int) -> None:
     """Gaussian kernels with Scott's bandwidth, to one per cent of the peak."""
     values = np.random.default_rng(n).normal(0.3, 0.2, size=n)
     grid = np.linspace(-1, 1.5, 400)
-    expected = gaussian_kde(values)(grid)
+    expected = stats.gaussian_kde(values)(grid)
     assert geometry.density(values, grid) == pytest.approx(expected, abs=0.01 * expected.max())
     # Equal values are a spike that still integrates to one, and nothing is zeros.
     spike = geometry.density(np.full(n, 0.25), grid)

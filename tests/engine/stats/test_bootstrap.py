@@ -3,7 +3,6 @@
 import itertools
 import math
 from collections.abc import Callable
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -226,7 +225,7 @@ def test_all_pairs_at_once_are_the_pairs_one_by_one(rng: np.random.Generator) ->
     for codes in (None, one_each, two_each):
         p = pairwise_mcnemar(right, codes)
         alone = [mcnemar(right, right[other], codes) for other in range(5)]
-        for a, b in combinations(range(5), 2):
+        for a, b in itertools.combinations(range(5), 2):
             assert p[a, b] == p[b, a] == pytest.approx(float(mcnemar(right[a], right[b], codes)))
             assert alone[b][a] == pytest.approx(p[a, b])
         assert p[3, 4] == 1.0

@@ -16,14 +16,12 @@ import pytest
 import torch
 from safetensors.torch import load_file
 from torch import nn
-from torch.testing import assert_close
 
 from tests.errors import refused
 from tests.fakes.runs import TinyCatalog, tiny_base, tiny_run, tiny_spec
 from theodolite.engine.threads import one_torch_thread
 from theodolite.engine.train import train
 from theodolite.engine.training import checkpoint
-from theodolite.engine.training.checkpoint import lock
 
 
 def begun(seed=0, width=4):
@@ -68,7 +66,7 @@ def test_after_loading_everything_goes_on_as_before(tmp_path):
     state, kept = checkpoint.load(tmp_path, *other)
     updated(*other)
     assert state["step"] == 3
-    assert_close(run[0].state_dict(), other[0].state_dict(), rtol=0, atol=0)
+    torch.testing.assert_close(run[0].state_dict(), other[0].state_dict(), rtol=0, atol=0)
     checkpoint.put_back(run[0], kept)
     assert torch.equal(run[0][0].weight, begun()[0][0].weight)
 
@@ -247,10 +245,10 @@ def test_one_trains_in_a_folder_until_it_is_gone(tmp_path: Path) -> None:
         next(train(spec, TinyCatalog()))
     assert [event.kind for event in first][-1] == "finished"
     # What is in a folder stays and an empty one goes: no litter where there was nothing to keep.
-    with lock(tmp_path / "empty"), lock(tmp_path / "kept"):
+    with checkpoint.lock(tmp_path / "empty"), checkpoint.lock(tmp_path / "kept"):
         (tmp_path / "kept" / "file").write_text("to keep")
     assert (tmp_path / "kept" / "file").exists() and not (tmp_path / "empty").exists()
-    with refused("no-file", tmp_path / "kept/file"), lock(tmp_path / "kept/file"):
+    with refused("no-file", tmp_path / "kept/file"), checkpoint.lock(tmp_path / "kept/file"):
         pass
 
 

@@ -245,11 +245,10 @@ def test_nothing_is_overwritten(folders, tmp_path):
         write(other, record_of(other))
     mine = tmp_path / "mine"
     mine.mkdir()
-    model.spec = replace(model.spec, out=str(mine))
-    assert earlier(model.spec.out_folder, model.spec.hash) is None
+    assert earlier(mine, model.spec.hash) is None
     (mine / "thesis.txt").write_text("words")
     with refused("conflict", mine):
-        earlier(model.spec.out_folder, model.spec.hash)
+        earlier(mine, model.spec.hash)
     model.spec = replace(model.spec, out=str(mine / "thesis.txt" / "out"))
     with refused("no-file", mine / "thesis.txt"):
         write(model, record_of(model))

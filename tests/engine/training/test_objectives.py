@@ -21,17 +21,8 @@ from tests.fakes.ranks import CASES, EXAMPLES, case, masked_case
 from tests.fakes.runs import tiny_run, tiny_spec
 from tests.fakes.training import BASE, SPECIAL, tiny_model
 from theodolite.engine.training import TrainSpec, augment, mlm, objectives
-from theodolite.engine.training.augment import (
-    ChangedWords,
-    ReplacedTokens,
-    _drawn,
-    crop,
-    delete,
-    delete_one,
-)
 from theodolite.engine.training.devices import Ranks, widest
 from theodolite.engine.training.gradients import backward, mask_tokens
-from theodolite.engine.training.mlm import IGNORED, mask, mlm_loss
 from theodolite.engine.training.model import TrainingModel
 from theodolite.engine.training.objectives import Column, Objective, in_batch_loss, objective_of
 
@@ -162,7 +153,7 @@ def test_the_examples_of_every_objective_run(module) -> None:
 def test_fifteen_percent_are_chosen_of_which_80_10_10() -> None:
     """Devlin et al. 2019, section 3.1; special tokens never, wherever they stand."""
     before = default_rng(1).integers(0, 1000, size=(2000, 32))
-    masked = mask(
+    masked = mlm.mask(
         before.tolist(),
         default_rng(0),
         probability=0.15,
@@ -171,7 +162,7 @@ def test_fifteen_percent_are_chosen_of_which_80_10_10() -> None:
         vocabulary=1000,
     )
     seen, labels = np.array(masked.ids), np.array(masked.labels)
-    chosen = labels != IGNORED
+    chosen = labels != mlm.IGNORED
     assert masked.chosen == chosen.sum() and not chosen[before < 5].any()
     assert chosen[before >= 5].mean() == pytest.approx(0.15, abs=0.005)
     np.testing.assert_array_equal(np.where(chosen, labels, seen), before)
@@ -202,18 +193,18 @@ def test_the_loss_of_mlm_is_that_of_scipy_and_of_transformers(
     masked = mask_tokens([Column(model.ids(SENTENCES))], model, default_rng(0), 0.4)
     scores = model.mlm_logits(model.token_states(masked.ids)[0]).detach().double().numpy()
     labels = np.concatenate(masked.labels)
-    chosen = np.flatnonzero(labels != IGNORED)
+    chosen = np.flatnonzero(labels != mlm.IGNORED)
     summed = -log_softmax(scores, axis=1)[chosen, labels[chosen]].sum()
     padded, wanted = (
         pad_sequence([torch.tensor(row) for row in rows], batch_first=True, padding_value=fill)
-        for rows, fill in ((masked.ids, 0), (masked.labels, IGNORED))
+        for rows, fill in ((masked.ids, 0), (masked.labels, mlm.IGNORED))
     )
     by_transformers = model.encoders[0](padded, (padded != 0).long(), labels=wanted).loss
     rows, whole = [], model.mlm_logits
     monkeypatch.setattr(
         model, "mlm_logits", lambda states: rows.append(len(states)) or whole(states)
     )
-    loss = float(mlm_loss(model, masked).detach())
+    loss = float(mlm.mlm_loss(model, masked).detach())
     assert rows == [masked.chosen] == [len(chosen)]
     assert loss == pytest.approx(summed, rel=within)
     assert loss / masked.chosen == pytest.approx(float(by_transformers.detach()), abs=within)
@@ -239,7 +230,7 @@ def test_of_which_tokens_none_is_predicted() -> None:
 WORDS = [str(place) for place in range(20)]
 
 
-@pytest.mark.parametrize("change", [crop, delete])
+@pytest.mark.parametrize("change", [augment.crop, augment.delete])
 @pytest.mark.parametrize("rate", [0.1, 0.2, 0.3])
 def test_a_share_of_the_words_goes_from_anywhere_in_their_order(
     change, rate: float, rng: np.random.Generator
@@ -250,10 +241,10 @@ def test_a_share_of_the_words_goes_from_anywhere_in_their_order(
         kept = change(WORDS, rate, default_rng(seed))
         assert len(kept) == round(20 * (1 - rate))
         run = WORDS[int(kept[0]) :][: len(kept)]
-        assert kept == (run if change is crop else sorted(kept, key=int))
+        assert kept == (run if change is augment.crop else sorted(kept, key=int))
         gone |= set(WORDS) - set(kept)
     cut = round(20 * rate)
-    assert gone == ({*WORDS[:cut], *WORDS[-cut:]} if change is crop else set(WORDS))
+    assert gone == ({*WORDS[:cut], *WORDS[-cut:]} if change is augment.crop else set(WORDS))
     # A share that is no whole number is met on average: of 7 words 0.7, 1.4 or 2.1.
     assert np.mean([7 - len(change(WORDS[:7], rate, rng)) for _ in range(5000)]) == pytest.approx(
         7 * rate, abs=0.03
@@ -262,7 +253,7 @@ def test_a_share_of_the_words_goes_from_anywhere_in_their_order(
 
 def test_delete_one_takes_each_word_as_often(rng: np.random.Generator) -> None:
     """Table 1: "delete one word", whatever the rate."""
-    kept = [delete_one(WORDS[:4], 0.9, rng) for _ in range(4000)]
+    kept = [augment.delete_one(WORDS[:4], 0.9, rng) for _ in range(4000)]
     assert {len(words) for words in kept} == {3}
     counts = Counter(word for words in kept for word in words)
     assert counts == pytest.approx(dict.fromkeys(WORDS[:4], 3000), abs=100)
@@ -272,7 +263,7 @@ def test_delete_one_takes_each_word_as_often(rng: np.random.Generator) -> None:
 @pytest.mark.parametrize("sentence", ["", "   ", "cat", "a cat", "猫がマットの上に座る"])
 def test_something_of_a_sentence_always_stays(change: str, sentence: str) -> None:
     """Also of none, of one word, and of a script without spaces."""
-    changed = ChangedWords(change, 0.99)._change(sentence, default_rng(0))
+    changed = augment.ChangedWords(change, 0.99)._change(sentence, default_rng(0))
     assert changed == sentence if len(sentence.split()) < 2 else len(changed.split()) == 1
 
 
@@ -284,7 +275,7 @@ def shuffled(n: int) -> list[str]:
 
 def test_replaced_tokens_are_a_share_and_never_special() -> None:
     """Neither are special tokens replaced, nor is one drawn."""
-    model, replaced, texts = tiny_model(spec("mlm")), ReplacedTokens(0.15), shuffled(200)
+    model, replaced, texts = tiny_model(spec("mlm")), augment.ReplacedTokens(0.15), shuffled(200)
     replaced.begin(model)
     before = np.array(model.ids(texts))
     after = np.array(replaced(texts, before.tolist(), model, default_rng(0)))
@@ -296,7 +287,7 @@ def test_replaced_tokens_are_a_share_and_never_special() -> None:
 
 def test_replacements_are_drawn_with_the_chances_of_the_base() -> None:
     """One masked token, many draws: their shares are the softmax of the head's scores."""
-    model, replaced = tiny_model(spec("mlm")), ReplacedTokens(0.999999)
+    model, replaced = tiny_model(spec("mlm")), augment.ReplacedTokens(0.999999)
     replaced.begin(model)
     row = model.ids(["cat"])[0]
     masked = torch.tensor([[row[0], model.tokenizer.mask_token_id, row[2]]])
@@ -328,7 +319,7 @@ def test_tokens_are_drawn_in_the_precision_of_the_device() -> None:
     widths = {"mps": torch.float32, "cuda": torch.float64}
     assert {name: widest(torch.device(name)) for name in widths} == widths
     chances = torch.tensor([[0.1, 0.9, 0.0], [0.0, 0.2, 0.8]])
-    drawn, exact = (_drawn(each, default_rng(0)) for each in (chances, chances.double()))
+    drawn, exact = (augment._drawn(each, default_rng(0)) for each in (chances, chances.double()))
     assert drawn.tolist() == exact.tolist()
 
 
@@ -411,7 +402,7 @@ def test_the_whole_batch_is_one_forward_with_autograds_gradients(name: str) -> N
         expected = objective.loss([plain.vectors(c.ids, side=c.side) for c in columns])
     if objective.mlm_weight:
         masked = mask_tokens(columns, plain, default_rng(0), objective.mlm_probability)
-        expected = expected + objective.mlm_weight * mlm_loss(plain, masked) / masked.chosen
+        expected = expected + objective.mlm_weight * mlm.mlm_loss(plain, masked) / masked.chosen
     expected.backward()
     assert float(loss) == pytest.approx(float(expected.detach()), abs=1e-12)
     assert_same(model, plain)
@@ -479,7 +470,7 @@ def test_autocast_is_for_the_forward_pass_alone(mlm_weight: float) -> None:
         backward(around, objective, columns, None, default_rng(0))
         losses = [objective.loss(plain.vectors(rows).split(len(EXAMPLES)))]
         if mlm_weight:
-            losses.append(mlm_weight * mlm_loss(plain, masked) / masked.chosen)
+            losses.append(mlm_weight * mlm.mlm_loss(plain, masked) / masked.chosen)
     for loss in losses:
         loss.backward()
     assert_same(around, plain, rtol=1e-5, atol=1e-6)
