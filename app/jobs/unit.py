@@ -93,5 +93,4 @@ def conclude(store: Store, run_id: str, attempt: int, job: Job) -> None:
     if failed and len(failed) == len(units):
         store.runs.finish(run_id, attempt, "failed", "Nothing succeeded.", *why)
         return
-    count = f"{len(failed)} of {len(units)} failed." if failed else ""
-    store.runs.finish(run_id, attempt, "done", job.ending(store, run_id) or count, *why)
+    store.runs.finish(run_id, attempt, "done", job.ending(store, run_id), *why)

@@ -36,7 +36,7 @@ def test_a_run_is_followed_to_its_end_and_removed(visit, workspace, run):
     runs.end_unit(run, 1, 0.5, "No space is left.")
     says(first, "1 of 2 done, 1 failed")
     assert page.evaluate("document.activeElement.dataset.act") == "cancel"
-    runs.finish(run, runs.get(run)["attempt"], "done", "1 of 2 failed.", "No space is left.")
+    runs.finish(run, runs.get(run)["attempt"], "done", "", "No space is left.")
     says(first, "partly failed", "No space is left.")
     first.get_by_text("Remove").click()
     expect(page.get_by_label("Run", exact=True)).to_have_count(0)
