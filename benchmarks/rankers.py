@@ -8,7 +8,7 @@ query, in turn: bm25s by its own `tokenize`, `index` and `retrieve`. The fusion 
 rankings, which are there already: the share that it takes of the time of one. CPU seconds.
 
 The grid is Choose on pages of 3,000 characters, a file each, with queries by rule: six sizes of
-chunks for three rankers, in a new store, and again with another margin. Wall seconds.
+chunks for BM25 and three encoders, in a new store, and again with another margin. Wall seconds.
 """
 
 import argparse
@@ -35,7 +35,7 @@ AS_FAST, SHARE = 0.9, 0.1
 PAGE = 3000
 """Characters of a page."""
 SIZES = ", ".join(f"recursive,{size}" for size in (200, 400, 800, 1200, 1600, 2400))
-RANKERS = "bm25, wordllama, random:256"
+RANKERS = "bm25, wordllama, random:256, random:64"
 COLD, CACHED = 20 * 60, 10
 """Most seconds of the grid."""
 
