@@ -18,7 +18,7 @@ from tests.app.web.guard.test_nonsense import config, handlers, sent
 from tests.errors import refused
 from tests.fakes.decoders import small_spec
 from tests.fakes.started import launched
-from tests.store.test_check import files
+from tests.store.test_check import held
 from theodolite.app import decoders, ui
 from theodolite.app.jobs import submit
 from theodolite.app.pages.compare import fairness
@@ -72,7 +72,7 @@ def stranger(demo: Workspace) -> Iterator[httpx.Client]:
 
 def test_nothing_is_kept_of_what_is_typed(stranger: httpx.Client, store: Path) -> None:
     """Every page is filled and searches are made: no file is written, none has the words."""
-    before, uploads = files(store), set(Path(get_upload_folder()).rglob("*"))
+    before, uploads = held(store), set(Path(get_upload_folder()).rglob("*"))
     for text in sent(stranger, handlers(stranger, "load"), "a-tab"):
         assert '"success":false' not in text and "internal error" not in text
     names = {one["id"]: one["props"].get("elem_id") for one in config(stranger)["components"]}
@@ -86,7 +86,7 @@ def test_nothing_is_kept_of_what_is_typed(stranger: httpx.Client, store: Path) -
     values = [typed.get(names[number], usual) for number, usual in inputs]
     (stream,) = sent(stranger, [(pressed, values, None)], "a-tab")
     assert "t-notice" not in stream and '"success":true' in stream
-    assert files(store) == before
+    assert held(store) == before
     kept = {*store.rglob("*"), *Path(get_upload_folder()).rglob("*")} - uploads
     assert not [path for path in kept if path.is_file() and b"ukulele" in path.read_bytes()]
 
