@@ -15,5 +15,4 @@ def refused(code: Code, *named: object) -> Iterator[pytest.ExceptionInfo[UserErr
     with pytest.raises((UserError, StoreError)) as caught:
         yield caught
     assert caught.value.code == code, str(caught.value)
-    missing = [str(one) for one in named if str(one) not in str(caught.value)]
-    assert not missing, str(caught.value)
+    assert [one for one in named if str(one) not in str(caught.value)] == [], str(caught.value)

@@ -61,6 +61,12 @@ def no_folder(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
+def catalog(no_folder: None) -> Catalog:
+    """Only what is shipped."""
+    return Catalog()
+
+
+@pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeOpenAI]:
     """A server that speaks OpenAI's API, and no key."""
     monkeypatch.delenv(KEY, raising=False)

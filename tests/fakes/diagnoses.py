@@ -61,9 +61,8 @@ def _figures(level: float, length: str) -> tuple[Figure, ...]:
         "bleu": 0.5,
         "mover-wordllama": 0.9,
         "token_f1": 1.0,
+        **({} if length else {"bleu-ref": 0.6}),
     }
-    if not length:
-        made["bleu-ref"] = 0.6
     figures = [
         Figure(metric, level * share, level * share - 2.5, level * share + 2.5)
         for metric, share in made.items()

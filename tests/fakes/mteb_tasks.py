@@ -1,16 +1,17 @@
-"""Tasks of mteb's own classes, with a few rows in memory."""
+"""Tasks of mteb's own classes on data in memory, and what mteb scores on them: our oracle."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import mteb
 import numpy as np
 from datasets import Dataset, DatasetDict
-from mteb.abstasks import AbsTaskSTS
+from mteb.abstasks import AbsTask, AbsTaskSTS
 from mteb.abstasks.task_metadata import TaskMetadata
 from mteb.models.model_meta import ModelMeta
 from mteb.similarity_functions import cos_sim, pairwise_cos_sim
 
+from theodolite.engine.datasets import Retrieval
 from theodolite.engine.encoders import Encoder
 
 ENGLISH = ["eng-Latn"]
@@ -104,3 +105,39 @@ def by_mteb(model: Any, task: Any, cache: Any = None) -> Any:
     """The result of mteb's own run."""
     (found,) = mteb.evaluate(model, task, cache=cache, show_progress_bar=False).task_results
     return found
+
+
+class Given(Plain):
+    """A model whose vectors are known."""
+
+    def __init__(self, sentences: Sequence[str], vectors: np.ndarray) -> None:
+        super().__init__(self)  # type: ignore[arg-type]
+        self.known = dict(zip(sentences, vectors, strict=True))
+
+    def encode(self, inputs: Any, **options: Any) -> np.ndarray:
+        """Look up every text."""
+        return np.stack([self.known[text] for batch in inputs for text in batch["text"]])
+
+
+def scores(
+    kind: type[AbsTask], type_: str, main: str, dataset: Any, model: Given, **attributes: Any
+) -> Mapping[str, Any]:
+    """Run a task of mteb's and return what it scores on `test`.
+
+    Args:
+        kind: the class of mteb's tasks.
+        type_: as mteb spells it.
+        main: name of the main score.
+        dataset: what the class expects as `dataset`.
+        model: gives the vectors.
+        attributes: of the task, such as its number of samples.
+    """
+    task = loaded(task_class(kind, type_, main, lambda: dataset, **attributes))
+    return task.evaluate(model, "test", encode_kwargs={"batch_size": 64})["default"]
+
+
+def retrieval_of(data: Retrieval) -> Any:
+    """One of our data sets, as mteb holds it."""
+    judged = {key: dict(of) for key, of in data.judgements["test"].items()}
+    top = data.candidates and {key: list(of) for key, of in data.candidates.items()}
+    return retrieval_data(dict(data.documents), dict(data.queries), judged, top)

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from tests.fakes.folder import files
 from theodolite.app.pages.data.service import keep
 from theodolite.app.workspace import Workspace
 from theodolite.engine.datasets import starter
@@ -32,15 +33,12 @@ def beir(folder: Path, most: int = 40) -> tuple[Path, Path, Path]:
     alike = [
         (a, b) for a, b, gold in zip(pairs.left, pairs.right, pairs.gold, strict=True) if gold >= 4
     ][:most]
-    corpus, queries, judged = (folder / of for of in FILES)
-    judged.parent.mkdir(parents=True)
-    corpus.write_text(
-        _json({"_id": key, "title": "", "text": line} for line, key in documents.items())
-    )
-    queries.write_text(_json({"_id": f"q{i}", "text": a} for i, (a, _) in enumerate(alike)))
+    corpus = ({"_id": key, "title": "", "text": line} for line, key in documents.items())
+    queries = ({"_id": f"q{i}", "text": a} for i, (a, _) in enumerate(alike))
     rows = [f"q{i}\t{documents[b]}\t1\n" for i, (_, b) in enumerate(alike)]
-    judged.write_text("query-id\tcorpus-id\tscore\n" + "".join(rows))
-    return corpus, queries, judged
+    judged = "query-id\tcorpus-id\tscore\n" + "".join(rows)
+    files(folder, dict(zip(FILES, (_json(corpus), _json(queries), judged), strict=True)))
+    return folder / FILES[0], folder / FILES[1], folder / FILES[2]
 
 
 def _json(rows: Iterable[Mapping[str, str]]) -> str:

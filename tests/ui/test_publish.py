@@ -1,17 +1,22 @@
 """The frozen workbench, from a plain `python -m http.server` below some path of it; reports."""
 
 import re
+import subprocess
+import sys
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
+import yaml
 from playwright.sync_api import Browser, Page, expect
 
 import theodolite as th
 from tests.fakes import folder as data_folder, reported
 from tests.fakes.results import invent
+from tests.fakes.started import started
+from tests.fakes.stores import starter_store
 from tests.ui.conftest import NARROW, PATIENCE, served_to_visitors
 from tests.ui.steps import drawn, over, rows_saved, said, saved, says, stays_text, table
 from theodolite.app.pages.encoders import service as encoders
@@ -21,8 +26,8 @@ from theodolite.app.pages.judge.answer import board_of
 from theodolite.app.pages.map import service as maps
 from theodolite.app.pages.map.job import MapSpec
 from theodolite.app.pages.search import service
-from theodolite.app.publish import choice, folder, site
-from theodolite.app.workspace import Workspace
+from theodolite.app.publish import choice, folder, live, manifest, site, targets
+from theodolite.app.workspace import STARTER_ENCODERS, Workspace
 
 NAMES = ("random:256", "random:64", "wordllama")
 QUERY = "&".join(f"encoder={name}" for name in NAMES)
@@ -307,7 +312,7 @@ def in_column(page, encoder):
     return column.locator("li p").all_inner_texts()
 
 
-def live(workspace, encoder, query):
+def as_live(workspace, encoder, query):
     """What the live page finds."""
     return [
         hit.sentence
@@ -322,7 +327,7 @@ def test_a_new_sentence_is_found_without_a_server(visitor, workspace, freeze):
     visit.listen("request", lambda request: requests.append(request.url))
     page = visit.open("search")
     opened = [in_column(page, name) for name in (*ALIVE, DEAD)]
-    assert opened == [live(workspace, name, opened[0][0]) for name in (*ALIVE, DEAD)]
+    assert opened == [as_live(workspace, name, opened[0][0]) for name in (*ALIVE, DEAD)]
     # What it opens with is there before any vector is.
     assert not [url for url in requests if re.search("/(vectors|encoders|texts)/", url)]
     visit.fits()
@@ -330,12 +335,12 @@ def test_a_new_sentence_is_found_without_a_server(visitor, workspace, freeze):
     page.keyboard.press("Enter")
     says(page.locator("#answer .t-notice"), "It needs Python")
     for name in ALIVE:
-        there, here = live(workspace, name, NEW_QUERY), in_column(page, name)
+        there, here = as_live(workspace, name, NEW_QUERY), in_column(page, name)
         assert len(set(here) & set(there)) >= 9
         assert here[0] == there[0]
     page.locator("#answer li a").first.click()
     near = in_column(page, DEAD)
-    assert near == live(workspace, DEAD, near[0])
+    assert near == as_live(workspace, DEAD, near[0])
     page.reload()
     assert in_column(page, DEAD) == near
 
@@ -402,3 +407,34 @@ def test_a_comparison_and_hits_show_themselves_offline(alone: Page, tmp_path: Pa
     says(hits.locator("li").last, "<img src=x")
     expect(hits.locator("li button, li img")).to_have_count(0)
     expect(alone.locator("iframe").first).not_to_have_css("height", "320px")
+
+
+@pytest.mark.long
+def test_a_space_starts_with_what_it_asks_for(tmp_path: Path, visitor) -> None:
+    """The hub installs what it manages itself; elsewhere no GPU is lent, and none is needed.
+
+    The index that has torch for the CPU is left out: where the tests run it lies on the disk.
+    """
+    kept, target, demo = starter_store(tmp_path), targets.TARGETS["zerogpu"], tmp_path / "demo"
+    for name in STARTER_ENCODERS[1:]:
+        encoders.add(kept, name)
+        for task in ("StarterSTS", "StarterSearch"):
+            assert evaluate_one(kept, name, task)["error"] is None
+    chosen = choice.choose(kept, STARTER_ENCODERS[1:])
+    made = live.make(kept, chosen, target, texts=True)
+    about = manifest.readme(kept, chosen, made, target, "Two encoders")
+    folder.write(demo, {**made.files, "README.md": about.encode()})
+
+    needs, wanted = tmp_path / "needs.txt", (demo / "requirements.txt").read_text()
+    needs.write_text(wanted.replace("--extra-index-url https://download.pytorch.org/whl/cpu\n", ""))
+    front_matter = yaml.safe_load(about.split("---\n")[1])
+    subprocess.run([sys.executable, "-m", "venv", tmp_path / "environment"], check=True)
+    python = tmp_path / "environment" / "bin" / "python"
+    theirs = f"gradio[oauth]=={front_matter['sdk_version']} spaces torch==2.13.0".split()
+    subprocess.run([python, "-m", "pip", "install", "-q", "-r", needs, *theirs], check=True)
+    with started([python, front_matter["app_file"]], demo) as address:
+        visit = visitor(address)
+        page = visit.open("compare?encoder=minilm&encoder=wordllama")
+        says(page.locator("#comparison"), "minilm")
+        page = visit.open("search?encoder=minilm&in=starter-topics&q=a boat at sea&k=5")
+        expect(page.locator(".t-column li")).to_have_count(5)

@@ -17,7 +17,7 @@ from sklearn.metrics.pairwise import cosine_similarity
 from tests.engine.encoders.folders import Folders, _cross, _late, _sparse
 from tests.engine.encoders.models import SENTENCES, WORDS
 from tests.errors import refused
-from tests.fakes import mteb_oracle
+from tests.fakes import mteb_tasks
 from theodolite.engine import encoders, evaluate, load, rankers
 from theodolite.engine.datasets import Catalog, Retrieval
 from theodolite.engine.datasets.chunks import Splitter, cut
@@ -242,7 +242,7 @@ def test_bm25_scores_as_mtebs_baseline(name: str) -> None:
     kind, main = reranking if data.candidates else search
     model: Any = BM25Search()
     model.mteb_model_meta = bm25_s
-    theirs = mteb_oracle.scores(AbsTaskRetrieval, kind, main, mteb_oracle.retrieval_of(data), model)
+    theirs = mteb_tasks.scores(AbsTaskRetrieval, kind, main, mteb_tasks.retrieval_of(data), model)
     (ours,) = evaluate(rankers.load("bm25?stemmer=english&stopwords=english"), name)
     assert (ours.error, ours.main.metric) == (None, main)
     # Deeper, mteb ranks documents that share no word with the query as well.

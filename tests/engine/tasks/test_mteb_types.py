@@ -19,7 +19,7 @@ from mteb.abstasks import (
     AbsTaskSummarization,
 )
 
-from tests.fakes.mteb_oracle import Given, retrieval_of, scores, table
+from tests.fakes.mteb_tasks import Given, retrieval_of, scores, split
 from theodolite.engine import protocols
 from theodolite.engine.datasets.types import (
     LabelledPairs,
@@ -158,7 +158,7 @@ def test_clustering(monkeypatch: pytest.MonkeyPatch, labels: int) -> None:
         "clustering",
         data,
         model,
-        table(sentences=sentences, labels=names),
+        split({"sentences": sentences, "labels": names}),
         2,
         max_document_to_embed=150,
         max_fraction_of_documents_to_embed=None,
@@ -166,7 +166,7 @@ def test_clustering(monkeypatch: pytest.MonkeyPatch, labels: int) -> None:
     )
     assert len(ours.examples["v_measure"]) == 150
     assert ours.examples["draws"].mean() == pytest.approx(ours.scores[0].score)
-    theirs = table(sentences=[sentences], labels=[names])
+    theirs = split({"sentences": [sentences], "labels": [names]})
     at_once, _ = compared("clustering", data, model, theirs, 1, "mteb-v1", "at once")
     # Further seeds say how much k-means varies, and leave the score alone.
     assert at_once.examples["seeds"][0] == pytest.approx(at_once.scores[0].score)
@@ -188,7 +188,9 @@ def pairs(n: int) -> tuple[list[str], list[str], np.ndarray, Given]:
 def test_pair_classification(protocol: str, way: str) -> None:
     """Every similarity with every metric; the dev split counts for nothing."""
     left, right, labels, model = pairs(200)
-    theirs = table(sentence1=left[20:], sentence2=right[20:], labels=labels[20:].tolist())
+    theirs = split(
+        {"sentence1": left[20:], "sentence2": right[20:], "labels": labels[20:].tolist()}
+    )
     words = [str(y) for y in labels]
     data = LabelledPairs.of("x", left, right, words, ["dev"] * 20 + ["test"] * 180)
     compared("pair-classification", data, model, theirs, 25, protocol, way)
@@ -202,7 +204,7 @@ def test_sts() -> None:
         name: PairPart(tuple(left[at]), tuple(right[at]), gold[at])
         for name, at in (("train", slice(0, 40)), ("test", slice(40, 120)))
     }
-    theirs = table(sentence1=left[40:], sentence2=right[40:], score=gold[40:].tolist())
+    theirs = split({"sentence1": left[40:], "sentence2": right[40:], "score": gold[40:].tolist()})
     compared("sts", ScoredPairs("x", parts, "splits"), model, theirs, 6)
 
 
@@ -314,7 +316,7 @@ def test_bitext(rng: np.random.Generator) -> None:
     parts = {
         name: ParallelPart.aligned(left[:n], right[:n]) for name, n in (("dev", 9), ("test", 250))
     }
-    data, theirs = Parallel("x", parts, ("a", "b")), table(sentence1=left, sentence2=right)
+    data, theirs = Parallel("x", parts, ("a", "b")), split({"sentence1": left, "sentence2": right})
     compared("bitext", data, model, theirs, 4)
 
 
@@ -349,14 +351,14 @@ def test_summarization(protocol: str, rng: np.random.Generator) -> None:
     model = Given([*documents, *texts], np.concatenate([np.zeros((10, 8), np.float32), vectors]))
     how: dict[str, Any] = {"min_score": 0, "max_score": 5}
     how |= {"evaluator": DeprecatedSummarizationEvaluator} if protocol == "mteb-v1" else {}
-    theirs = table(
-        text=list(documents),
-        human_summaries=human,
-        machine_summaries=machine,
-        relevance=[of.tolist() for of in ratings],
-    )
+    table = {
+        "text": list(documents),
+        "human_summaries": human,
+        "machine_summaries": machine,
+        "relevance": [of.tolist() for of in ratings],
+    }
     rated = {"fluency": ratings[::-1], "relevance": ratings}
     data = Summaries("x", documents, *(tuple(map(tuple, of)) for of in (human, machine)), rated)
-    ours, _ = compared("summarization", data, model, theirs, 4, protocol, **how)
+    ours, _ = compared("summarization", data, model, split(table), 4, protocol, **how)
     assert ours.scores[0].n == 9
     assert "1 of 10" in ours.details["notes"][0]
