@@ -31,8 +31,9 @@ def app(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Path,
     store = tmp_path / "store"
     command = [sys.executable, "-m", "theodolite.app", "serve", "--no-browser", "--json"]
     command += ["--store", str(store)]
-    pipe = subprocess.PIPE
-    with subprocess.Popen(command, stdout=pipe, text=True, preexec_fn=heed_interrupts) as serving:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, preexec_fn=heed_interrupts
+    ) as serving:
         yield store, json.loads(serving.stdout.readline())["url"].rstrip("/")
         serving.send_signal(signal.SIGINT)
 
@@ -58,6 +59,7 @@ def test_from_the_first_page_to_a_result_of_ones_own(
     page.get_by_role("button", name="Add encoder").click()
     says(page.locator("#encoders"), OWN)
     page = visit.open(f"evaluate?encoder={quote(OWN)}")
+    says(page.locator("#encoders .token").first, OWN)
     page.locator("#evaluate").click()
     address = address_of(page, "run=")
     page.close()
