@@ -3,7 +3,7 @@
 Before: another site may only link to our pages, a person not signed in gets only the login form,
 and a link that would load something not listed asks for confirmation. After: no header lets another
 site read an answer, frame a page or send our cookie; pages are compressed, and a browser keeps the
-files of Gradio's pages, which it would otherwise ask for again, a hundred of them, at every page.
+files of Gradio's pages, whose names change with their content, without asking for them again.
 """
 
 import asyncio
