@@ -91,9 +91,7 @@ def make_upgrades(workspace: Workspace) -> None:
         place = upgrade.key(workspace, spec)
         row = derived.get(place)
         assert row is not None  # noqa: S101 - it was stored above
-        made_with = {"encoders": [old, new], "data": [spec.data]}
-        shipped.keep(workspace, upgrade.KIND, row["info"], vars(spec), **made_with)
-        derived.remove(place)
+        derived.put(place, upgrade.KIND, row["info"])
 
 
 def make_scores(workspace: Workspace) -> None:

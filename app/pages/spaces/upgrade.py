@@ -11,7 +11,6 @@ import numpy as np
 
 from theodolite.app import formats
 from theodolite.app.blocks import Block, Caveat, Caveats, Cell, Code, Finding, Nothing, Table, Text
-from theodolite.app.examples import shipped
 from theodolite.app.jobs.job import Job
 from theodolite.app.jobs.reporter import Reporter
 from theodolite.app.question import Answer, Do, Question
@@ -234,11 +233,10 @@ def answer(workspace: Workspace, spec: UpgradeSpec, do: Do) -> Iterator[Upgrade]
     """Yield what is stored or ships, or is measured now."""
     if not spec.is_stored(workspace) and do(spec):
         measure(workspace, spec)
-    if row := workspace.store.derived.get(key(workspace, spec)):
-        yield Upgrade(spec, row["info"], arrays(row))
-    else:
-        info = shipped.read(workspace, KIND, vars(spec))
-        yield Upgrade(spec, info or {}, shipped=info is not None)
+    asked = key(workspace, spec)
+    own = workspace.store.derived.get(asked)
+    row = own or workspace.shipped.store.derived.get(asked)
+    yield Upgrade(spec, row["info"], arrays(row), own is None) if row else Upgrade(spec, {})
 
 
 UPGRADE = QUESTION = Question(
